@@ -1,0 +1,54 @@
+# Short names for the usual steps; CMakePresets.json holds the settings. On a Debian 12 with only make
+# and git, `make demo` and `make test` install, build and run everything.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+.DEFAULT_GOAL := build
+.PHONY: help build demo test asan tsan format format-check tidy install clean
+
+help:
+	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
+	@echo 'make test          install packages, build, run every test (C++ and Python)'
+	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
+	@echo 'make asan, tsan    build and test with the address+undefined or the thread sanitizer'
+	@echo 'make format        format the C++ sources; format-check only looks, the Python sources too'
+	@echo 'make tidy          clang-tidy over the C++ sources'
+	@echo 'make install       install libraries, headers and tools to PREFIX ($(PREFIX))'
+	@echo 'make clean         remove the build folders'
+
+build:
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS)
+
+demo:
+	tools/install_packages.sh build
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target decode_wav
+	build/bin/decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
+
+test:
+	tools/install_packages.sh test
+	$(MAKE) --no-print-directory build
+	ctest --preset release --parallel $(JOBS)
+
+asan tsan:
+	cmake --preset $@
+	cmake --build --preset $@ --parallel $(JOBS)
+	ctest --preset $@ --parallel $(JOBS)
+
+format:
+	git ls-files -z '*.h' '*.cc' | xargs -0 clang-format -i
+
+format-check:
+	git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
+	git ls-files -z '*.py' | xargs -0 flake8 --max-line-length=100
+
+tidy:
+	cmake --preset release
+	run-clang-tidy -quiet -p build -j $(JOBS) '^$(CURDIR)/(frontend|encoder|runtime|tools)/'
+
+install: build
+	cmake --install build --prefix $(PREFIX)
+
+clean:
+	rm -rf build build-debug build-asan build-tsan

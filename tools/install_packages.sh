@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that Runnel needs, those that are missing and no others, with apt.
+#   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, LibTorch, audio libraries
+#   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`
+#   tools/install_packages.sh check   the same, and the linters for .ci/run
+# Runs apt as root or through sudo; when nothing is missing it asks for neither and ends at once.
+set -euo pipefail
+
+die() { echo "install_packages: $*" >&2; exit 1; }
+
+packages=(
+  g++ cmake ninja-build ccache pkg-config
+  libtorch-dev libopenblas0-pthread
+  libsndfile1-dev libsoxr-dev libkissfft-dev
+  nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
+)
+test_packages=(
+  python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
+  python3-yaml python3-pytest
+)
+check_packages=(clang-format clang-tidy flake8)
+
+set_name="${1:-}"
+case "$set_name" in
+  build) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
+  *) die "say which packages: build, test or check (not '$set_name')" ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  die "this is not a Debian system; install what these Debian packages hold: ${packages[*]}"
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status="$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)"
+  [[ "$status" == installed ]] || missing+=("$package")
+done
+
+if ((${#missing[@]} == 0)); then
+  echo "packages ($set_name): all ${#packages[@]} are installed"
+else
+  as_root=(env)
+  if (($(id -u) != 0)); then
+    command -v sudo >/dev/null ||
+      die "missing packages need root or sudo: apt-get install --no-install-recommends ${missing[*]}"
+    as_root=(sudo env)
+  fi
+  echo "packages ($set_name): installing with apt: ${missing[*]}"
+  apt_get=("${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0)
+  "${apt_get[@]}" update || echo "install_packages: apt-get update failed; trying the lists that are here" >&2
+  "${apt_get[@]}" install -y --no-install-recommends "${missing[@]}" ||
+    die "apt-get could not install: ${missing[*]}"
+fi
+
+# LibTorch takes its matrix products from whatever libblas.so.3 is; the reference BLAS, also a Debian
+# alternative, is many times slower. Debian chooses OpenBLAS by itself unless someone chose otherwise.
+for link in /etc/alternatives/libblas.so.3-*; do
+  blas="$(readlink -f "$link")"
+  if [[ "$blas" != *openblas* ]]; then
+    echo "install_packages: warning: libblas.so.3 is $blas, not OpenBLAS; decoding may be many times" \
+      "slower. To change it: sudo update-alternatives --auto $(basename "$link")" >&2
+  fi
+done
