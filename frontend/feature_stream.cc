@@ -1,0 +1,135 @@
+#include "frontend/feature_stream.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace runnel {
+namespace {
+
+// Below this, spare capacity of a buffer is not worth returning; floats.
+constexpr std::size_t kSmallBuffer = 1 << 14;
+
+// Whether any of the scaled samples is infinite or NaN. On the bits, without branches, so that the
+// loop is cheap: it runs over every sample.
+bool AnyNotFinite(const float* samples, std::size_t count, float scale) {
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  std::uint32_t found = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float scaled = samples[i] * scale;
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, &scaled, sizeof(bits));
+    found |= static_cast<std::uint32_t>((bits & kExponent) == kExponent);
+  }
+  return found != 0;
+}
+
+// The sample that stands at `index` when [0, size) is mirrored at both ends, as often as needed:
+// -1 -> 0, size -> size - 1; so the images repeat every 2 * size samples.
+std::int64_t Mirror(std::int64_t index, std::int64_t size) {
+  const std::int64_t period = 2 * size;
+  const std::int64_t image = ((index % period) + period) % period;
+  return image < size ? image : period - 1 - image;
+}
+
+}  // namespace
+
+FeatureStream::FeatureStream(std::shared_ptr<const Fbank> fbank, float sample_scale)
+    : fbank_(std::move(fbank)), sample_scale_(sample_scale) {
+  if (fbank_ == nullptr) throw std::invalid_argument("FeatureStream: fbank is null");
+  if (!(sample_scale > 0.0F) || std::isinf(sample_scale)) {
+    throw std::invalid_argument("FeatureStream: sample_scale is " + std::to_string(sample_scale) +
+                                ", expected a finite value > 0");
+  }
+}
+
+void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
+  if (finished_) {
+    throw std::invalid_argument("FeatureStream: samples after Finish; expected Reset first");
+  }
+  if (samples == nullptr && count > 0) {
+    throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
+                                " samples");
+  }
+  if (AnyNotFinite(samples, count, sample_scale_)) {
+    std::size_t bad = 0;
+    while (std::isfinite(samples[bad] * sample_scale_)) ++bad;
+    throw std::invalid_argument("FeatureStream: sample " +
+                                std::to_string(samples_accepted_ + static_cast<std::int64_t>(bad)) +
+                                " is " + std::to_string(samples[bad]) +
+                                ", expected a finite number, also after scaling by " +
+                                std::to_string(sample_scale_));
+  }
+  const std::size_t old_size = buffer_.size();
+  buffer_.resize(old_size + count);
+  float* const scaled = buffer_.data() + old_size;
+  for (std::size_t i = 0; i < count; ++i) scaled[i] = samples[i] * sample_scale_;
+  samples_accepted_ += static_cast<std::int64_t>(count);
+}
+
+void FeatureStream::Finish() {
+  finished_ = true;
+  DropConsumedSamples();
+}
+
+std::int64_t FeatureStream::NumFramesReady() const {
+  return fbank_->NumFrames(samples_accepted_, finished_) - frames_popped_;
+}
+
+std::size_t FeatureStream::PopFrames(std::size_t max_frames, float* features) {
+  const std::size_t num_frames = static_cast<std::size_t>(
+      std::min<std::uint64_t>(max_frames, static_cast<std::uint64_t>(NumFramesReady())));
+  for (std::size_t i = 0; i < num_frames; ++i) {
+    fbank_->ComputeFrame(Window(frames_popped_), frames_popped_, &scratch_, features);
+    features += dim();
+    ++frames_popped_;
+  }
+  if (num_frames > 0) DropConsumedSamples();
+  return num_frames;
+}
+
+void FeatureStream::Reset() {
+  // From scratch, so that a long stream's buffers are not kept.
+  *this = FeatureStream(fbank_, sample_scale_);
+}
+
+const float* FeatureStream::Window(std::int64_t frame) {
+  // Index in the stream of the first sample held.
+  const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
+  const float* const samples = buffer_.data() + buffer_head_;
+  const std::int64_t first = fbank_->FirstSampleOfFrame(frame);
+  const std::int64_t length = fbank_->frame_length();
+  if (first >= 0 && first + length <= samples_accepted_) return samples + (first - held);
+
+  edge_window_.resize(static_cast<std::size_t>(length));
+  for (std::int64_t i = 0; i < length; ++i) {
+    const std::int64_t index = Mirror(first + i, samples_accepted_);
+    edge_window_[static_cast<std::size_t>(i)] = samples[index - held];
+  }
+  return edge_window_.data();
+}
+
+void FeatureStream::DropConsumedSamples() {
+  const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
+  // One sample more than the next window: where a window of odd length is mirrored about its middle
+  // at the end of the audio, its last sample is the mirror image of the one before its first.
+  const std::int64_t needed = fbank_->FirstSampleOfFrame(frames_popped_) - 1;
+  if (finished_ && NumFramesReady() == 0) {
+    buffer_head_ = buffer_.size();
+  } else if (needed > held) {
+    buffer_head_ += static_cast<std::size_t>(
+        std::min(needed - held, static_cast<std::int64_t>(samples_buffered())));
+  }
+
+  if (buffer_head_ < buffer_.size() - buffer_head_) return;
+  buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(buffer_head_));
+  buffer_head_ = 0;
+  if (buffer_.capacity() > kSmallBuffer && buffer_.capacity() / 4 > buffer_.size()) {
+    buffer_.shrink_to_fit();
+  }
+}
+
+}  // namespace runnel
