@@ -1,0 +1,109 @@
+// The Conformer encoder: an immutable model, streams as values, one ragged batch per step.
+// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
+#ifndef RUNNEL_ENCODER_ENCODER_H_
+#define RUNNEL_ENCODER_ENCODER_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encoder/conformer_layer.h"
+#include "encoder/dense.h"
+#include "encoder/encoder_config.h"
+#include "encoder/frame_buffer.h"
+#include "encoder/layer_state.h"
+#include "encoder/subsampling.h"
+#include "encoder/weights.h"
+
+namespace runnel {
+
+// Everything the encoder remembers of one stream. A plain value: a copy continues on its own. Made
+// by Encoder::InitialState.
+struct EncoderState {
+  FrameBuffer features;  // feature frames that later encoder frames still read
+  std::vector<LayerState> layers;
+  int64_t left_context = 0;  // M, encoder frames, -1: unlimited; may change between steps
+  int64_t offset = 0;        // encoder frames computed so far: the first of the next chunk
+
+  // Bytes held by all buffers.
+  int64_t num_bytes() const;
+};
+
+// One stream's part of a step. `features` holds `num_frames` new feature frames, row-major
+// (num_frames, input_dim), which with those the state kept become one chunk, whatever its length.
+struct EncoderSegment {
+  EncoderState* state;
+  const float* features;
+  int64_t num_frames;
+};
+
+// The encoder frames of a step, stacked in the order of its segments.
+struct EncoderOutput {
+  at::Tensor rows;                // (total_rows, model_dim)
+  std::vector<int64_t> num_rows;  // per segment; 0 where the frames gave no encoder frame yet
+};
+
+// Called with "subsampling", "layer 0", ..., "after_norm" and the rows at that point, for comparing
+// two ways of computing the same frames layer by layer.
+using LayerObserver = std::function<void(const std::string& name, const at::Tensor& rows)>;
+
+// Const after construction: Step may run in several threads at once on different states.
+class Encoder {
+ public:
+  // Takes every tensor whose name starts with "encoder."; throws std::runtime_error as Weights
+  // does.
+  Encoder(const EncoderConfig& config, Weights* weights);
+
+  // A stream that has heard nothing. left_context: M in encoder frames, -1: unlimited. Throws
+  // std::invalid_argument below -1.
+  EncoderState InitialState(int64_t left_context) const;
+
+  // New feature frames that complete a chunk of `chunk_size` encoder frames (at least 1).
+  int64_t FramesForChunk(const EncoderState& state, int64_t chunk_size) const;
+
+  // Encoder frames that the state and `num_frames` more feature frames give.
+  int64_t NumEncoderFrames(const EncoderState& state, int64_t num_frames) const;
+
+  // Computes one chunk of each segment's stream and advances its state. A row of the result does
+  // not depend on the other segments (beyond the rounding of a product with more rows). Throws
+  // std::invalid_argument when two segments share a state.
+  EncoderOutput Step(const std::vector<EncoderSegment>& segments,
+                     const LayerObserver& observer = nullptr) const;
+
+  // The whole utterance in one pass under the chunk mask: what chunk-by-chunk must equal. features:
+  // (T, input_dim); chunk_size -1: the whole utterance; left_context -1: unlimited. Returns
+  // (T', model_dim). Throws std::invalid_argument when
+  // chunk_size is 0 or either is below -1.
+  at::Tensor ForwardUnderMask(const at::Tensor& features, int64_t chunk_size, int64_t left_context,
+                              const LayerObserver& observer = nullptr) const;
+
+  const EncoderConfig& config() const { return config_; }
+  at::ScalarType dtype() const { return after_norm_.dtype(); }
+  // Feature frames per encoder frame.
+  static constexpr int64_t subsampling_rate() { return Conv2dSubsampling4::kRate; }
+  // Feature frames that encoder frame t reads after frame t * subsampling_rate().
+  static constexpr int64_t right_context() { return Conv2dSubsampling4::kRightContext; }
+
+ private:
+  // The state's frames and the new ones, subsampled (n, d); the state keeps what is read again.
+  at::Tensor Subsample(const EncoderSegment& segment) const;
+
+  // The layers and the last norm over stacked rows.
+  at::Tensor ForwardLayers(at::Tensor x, const std::vector<EncoderState*>& states, LayerBatch batch,
+                           const LayerObserver& observer) const;
+
+  EncoderConfig config_;
+  at::Tensor cmvn_mean_;  // (input_dim), undefined without global CMVN
+  at::Tensor cmvn_istd_;
+  Conv2dSubsampling4 embed_;
+  std::vector<ConformerLayer> layers_;
+  LayerNorm after_norm_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_ENCODER_H_

@@ -1,0 +1,50 @@
+#include "encoder/encoder_config.h"
+
+#include "encoder/json_section.h"
+
+namespace runnel {
+namespace {
+
+// Far above any model, low enough that products of two sizes stay within 64 bits.
+constexpr int64_t kMaxSize = 1 << 20;
+
+}  // namespace
+
+EncoderConfig ParseEncoderConfig(JsonSection* section) {
+  EncoderConfig config;
+  section->Constant("type", "conformer");
+  config.input_dim = static_cast<int>(section->Integer("input_dim", 7, kMaxSize));
+  config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
+  config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));
+  config.num_heads = static_cast<int>(section->Integer("num_heads", 1, kMaxSize));
+  config.feed_forward_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
+  section->Constant("subsampling", "conv2d4");
+  config.global_cmvn = section->Bool("global_cmvn");
+  config.scale_input = section->Bool("scale_input");
+
+  JsonSection position = section->Section("position");
+  position.Constant("scheme", "chunk_rpe");
+  if (position.Bool("linear_pos_bias")) position.Fail("linear_pos_bias", "false");
+  position.CheckAllTaken();
+
+  JsonSection convolution = section->Section("convolution");
+  convolution.Constant("type", "causal");
+  config.conv_kernel_size = static_cast<int>(convolution.Integer("kernel_size", 1, 4096));
+  convolution.Constant("norm", "layer_norm");
+  convolution.Constant("left_padding", "zero");
+  convolution.CheckAllTaken();
+
+  section->Constant("activation", "swish");
+  config.layer_norm_eps = section->Number("layer_norm_eps");
+  if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
+    section->Fail("layer_norm_eps", "a number between 0 and 1");
+  }
+  if (config.model_dim % config.num_heads != 0) {
+    section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
+  }
+  if (config.model_dim % 2 != 0) section->Fail("model_dim", "an even number");
+  section->CheckAllTaken();
+  return config;
+}
+
+}  // namespace runnel

@@ -1,0 +1,86 @@
+#include "encoder/json_section.h"
+
+#include <stdexcept>
+#include <utility>
+
+namespace runnel {
+
+JsonSection::JsonSection(const nlohmann::json& object, std::string name, std::string source)
+    : object_(&object), name_(std::move(name)), source_(std::move(source)) {
+  if (!object.is_object()) {
+    throw std::runtime_error(source_ + ": " + (name_.empty() ? "the configuration" : name_) +
+                             " is " + object.type_name() + ", expected an object");
+  }
+}
+
+std::string JsonSection::Path(const std::string& field) const {
+  return name_.empty() ? field : name_ + "." + field;
+}
+
+const nlohmann::json& JsonSection::Take(const std::string& field) {
+  const auto found = object_->find(field);
+  if (found == object_->end()) {
+    throw std::runtime_error(source_ + ": " + Path(field) + " is missing");
+  }
+  taken_.insert(field);
+  return *found;
+}
+
+void JsonSection::Fail(const std::string& field, const std::string& expected) const {
+  throw std::runtime_error(source_ + ": " + Path(field) + " is " + object_->at(field).dump() +
+                           ", expected " + expected);
+}
+
+JsonSection JsonSection::Section(const std::string& field) {
+  return JsonSection(Take(field), Path(field), source_);
+}
+
+std::string JsonSection::String(const std::string& field) {
+  const nlohmann::json& value = Take(field);
+  if (!value.is_string()) Fail(field, "a string");
+  return value.get<std::string>();
+}
+
+bool JsonSection::Bool(const std::string& field) {
+  const nlohmann::json& value = Take(field);
+  if (!value.is_boolean()) Fail(field, "true or false");
+  return value.get<bool>();
+}
+
+double JsonSection::Number(const std::string& field) {
+  const nlohmann::json& value = Take(field);
+  if (!value.is_number()) Fail(field, "a number");
+  return value.get<double>();
+}
+
+int64_t JsonSection::Integer(const std::string& field, int64_t min, int64_t max) {
+  const nlohmann::json& value = Take(field);
+  const std::string expected =
+      "an integer from " + std::to_string(min) + " to " + std::to_string(max);
+  // An unsigned value beyond int64 would wrap in get<int64_t>.
+  if (!value.is_number_integer() || value > nlohmann::json(max) || value < nlohmann::json(min)) {
+    Fail(field, expected);
+  }
+  return value.get<int64_t>();
+}
+
+std::optional<int64_t> JsonSection::OptionalInteger(const std::string& field, int64_t min,
+                                                    int64_t max) {
+  if (Take(field).is_null()) return std::nullopt;
+  return Integer(field, min, max);
+}
+
+void JsonSection::Constant(const std::string& field, const std::string& only) {
+  if (String(field) != only) Fail(field, "\"" + only + "\"");
+}
+
+void JsonSection::CheckAllTaken() const {
+  for (const auto& item : object_->items()) {
+    if (taken_.count(item.key()) == 0) {
+      throw std::runtime_error(source_ + ": " + Path(item.key()) +
+                               " is a field this version does not know");
+    }
+  }
+}
+
+}  // namespace runnel

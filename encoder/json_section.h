@@ -1,0 +1,50 @@
+// Strict reading of one JSON object: every field taken once by name and type, none left over.
+// Internal to encoder and runtime (they parse the sections of runnel.json with it).
+#ifndef RUNNEL_ENCODER_JSON_SECTION_H_
+#define RUNNEL_ENCODER_JSON_SECTION_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace runnel {
+
+// Every method throws std::runtime_error: "<source>: <section>.<field> is <value>, expected
+// <what>".
+class JsonSection {
+ public:
+  // `name` is the path of the section for messages, empty for the top level.
+  JsonSection(const nlohmann::json& object, std::string name, std::string source);
+
+  JsonSection Section(const std::string& field);
+  std::string String(const std::string& field);
+  bool Bool(const std::string& field);
+  double Number(const std::string& field);
+  // An integer in [min, max].
+  int64_t Integer(const std::string& field, int64_t min, int64_t max);
+  // null or an integer in [min, max].
+  std::optional<int64_t> OptionalInteger(const std::string& field, int64_t min, int64_t max);
+  // A string that must be `only`, the one value this version knows.
+  void Constant(const std::string& field, const std::string& only);
+
+  // Fails when the object holds a field that was not taken.
+  void CheckAllTaken() const;
+
+  // Throws for a value that has the right type but does not fit.
+  [[noreturn]] void Fail(const std::string& field, const std::string& expected) const;
+
+ private:
+  const nlohmann::json& Take(const std::string& field);
+  std::string Path(const std::string& field) const;
+
+  const nlohmann::json* object_;
+  std::string name_;
+  std::string source_;
+  std::set<std::string> taken_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_JSON_SECTION_H_

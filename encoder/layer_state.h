@@ -1,0 +1,40 @@
+// What one layer remembers of one stream, and how a step tells a layer where each stream's rows
+// lie. Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
+#ifndef RUNNEL_ENCODER_LAYER_STATE_H_
+#define RUNNEL_ENCODER_LAYER_STATE_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "encoder/frame_buffer.h"
+
+namespace runnel {
+
+// A plain value. Together keys and values are the checkpoints' att_cache.
+struct LayerState {
+  FrameBuffer keys;       // rows of d: the last M encoder frames, fewer at the start
+  FrameBuffer values;     // likewise
+  FrameBuffer cnn_cache;  // rows of d: the last K-1 gated frames, zeros at the start
+};
+
+// Which frames of one pass a query sees: chunkstart(i) - left_context <= j < chunkend(i).
+struct ChunkMask {
+  int64_t chunk_size;    // encoder frames, at least 1
+  int64_t left_context;  // encoder frames, -1: all
+};
+
+// One stream's rows in the stacked (total_rows, dim) matrix of a step.
+struct LayerSegment {
+  int64_t first_row;
+  int64_t num_rows;               // at least 1
+  LayerState* state;              // advanced by the layer
+  int64_t left_context;           // frames of keys and values to keep, -1: all
+  std::optional<ChunkMask> mask;  // only when a whole utterance is computed under a chunk mask
+};
+
+using LayerBatch = std::vector<LayerSegment>;
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_LAYER_STATE_H_

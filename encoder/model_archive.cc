@@ -1,0 +1,68 @@
+#include "encoder/model_archive.h"
+
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+namespace runnel {
+namespace {
+
+constexpr char kConfigFile[] = "runnel.json";
+constexpr char kUnitsFile[] = "units.txt";
+
+// LibTorch's messages carry a stack trace; its first line says what happened.
+std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Says in our words what LibTorch would say in its own about files that are not archives at all.
+void CheckLooksLikeArchive(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status)) {
+    throw std::runtime_error(path + ": no such file, expected a model archive");
+  }
+  if (std::filesystem::is_directory(status)) {
+    throw std::runtime_error(path + ": is a directory, expected a model archive");
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path + ": cannot be opened for reading");
+  char magic[4] = {};
+  file.read(magic, sizeof(magic));
+  if (file.gcount() == 0) {
+    throw std::runtime_error(path + ": is empty, expected a model archive");
+  }
+  if (std::string(magic, 2) != "PK") {
+    throw std::runtime_error(path +
+                             ": is not a model archive, expected TorchScript's zip format (*.pt)");
+  }
+}
+
+}  // namespace
+
+ModelArchive ReadModelArchive(const std::string& path) {
+  CheckLooksLikeArchive(path);
+  ModelArchive archive;
+  archive.path = path;
+  torch::jit::ExtraFilesMap extra{{kConfigFile, ""}, {kUnitsFile, ""}};
+  try {
+    const torch::jit::Module module = torch::jit::load(path, c10::Device(c10::kCPU), extra);
+    for (const auto& named : module.named_parameters()) archive.tensors[named.name] = named.value;
+    for (const auto& named : module.named_buffers()) archive.tensors[named.name] = named.value;
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path + ": is truncated or not a TorchScript archive (" +
+                             FirstLine(error.what()) + ")");
+  }
+  archive.config_json = extra[kConfigFile];
+  archive.units_text = extra[kUnitsFile];
+  for (const char* name : {kConfigFile, kUnitsFile}) {
+    if (extra[name].empty()) {
+      throw std::runtime_error(path + ": holds no " + name +
+                               ", expected an archive in Runnel's format (models/README.md)");
+    }
+  }
+  return archive;
+}
+
+}  // namespace runnel

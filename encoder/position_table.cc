@@ -1,0 +1,81 @@
+#include "encoder/position_table.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/cos.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/sin.h>
+#include <ATen/ops/stack.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+constexpr int64_t kBlockSize = 64;
+
+// Wider ranges (22 minutes of audio to either side, at 40 ms) are computed anew each time, so that
+// one huge utterance does not enlarge the model for good.
+constexpr int64_t kMaxRememberedBlocks = 2 * 32768 / kBlockSize;
+
+int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+// (kBlockSize, d), highest distance first; in float64 whatever the precision of the model.
+at::Tensor Sinusoids(int64_t lowest, int64_t model_dim) {
+  const auto options = at::TensorOptions(at::kDouble);
+  const at::Tensor distances =
+      at::arange(lowest + kBlockSize - 1, lowest - 1, -1, options).unsqueeze(1);
+  const at::Tensor frequencies = at::exp(at::arange(0, model_dim, 2, options) *
+                                         (-std::log(10000.0) / static_cast<double>(model_dim)));
+  const at::Tensor angles = distances * frequencies.unsqueeze(0);
+  return at::stack({at::sin(angles), at::cos(angles)}, 2).flatten(1);
+}
+
+}  // namespace
+
+PositionTable::PositionTable(at::Tensor linear_pos)
+    : linear_pos_(std::move(linear_pos)), memo_(std::make_unique<Memo>()) {}
+
+at::Tensor PositionTable::ComputeBlock(int64_t block) const {
+  const at::Tensor sinusoids = Sinusoids(block * kBlockSize, linear_pos_.size(1));
+  return at::linear(sinusoids.to(linear_pos_.scalar_type()), linear_pos_);
+}
+
+at::Tensor PositionTable::Rows(int64_t first, int64_t last) const {
+  int64_t low = FloorDivide(last, kBlockSize);
+  int64_t high = FloorDivide(first, kBlockSize) + 1;
+  const std::lock_guard<std::mutex> lock(memo_->mutex);
+
+  if (low < memo_->first_block || high > memo_->end_block) {
+    const bool remember = std::max(high, memo_->end_block) - std::min(low, memo_->first_block) <=
+                          kMaxRememberedBlocks;
+    if (remember) {
+      // Twice what is needed, so that a left context that grows chunk by chunk costs few refills.
+      if (high > memo_->end_block) high = std::min(2 * high, low + kMaxRememberedBlocks);
+      low = std::min(low, memo_->first_block);
+      high = std::max(high, memo_->end_block);
+    }
+    std::vector<at::Tensor> blocks;
+    for (int64_t block = high - 1; block >= low; --block) {
+      if (block >= memo_->first_block && block < memo_->end_block) {
+        blocks.push_back(
+            memo_->rows.narrow(0, (memo_->end_block - 1 - block) * kBlockSize, kBlockSize));
+      } else {
+        blocks.push_back(ComputeBlock(block));
+      }
+    }
+    at::Tensor rows = at::cat(blocks, 0);
+    if (!remember) return rows.narrow(0, high * kBlockSize - 1 - first, first - last + 1);
+    memo_->rows = std::move(rows);
+    memo_->first_block = low;
+    memo_->end_block = high;
+  }
+  return memo_->rows.narrow(0, memo_->end_block * kBlockSize - 1 - first, first - last + 1);
+}
+
+}  // namespace runnel

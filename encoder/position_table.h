@@ -1,0 +1,49 @@
+// The projected sinusoids of relative attention, W_pos PE(r) for every distance r that is asked
+// for. Flow: packets -> frontend -> encoder (this) -> runtime -> tools. One per layer, inside
+// attention.
+#ifndef RUNNEL_ENCODER_POSITION_TABLE_H_
+#define RUNNEL_ENCODER_POSITION_TABLE_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <mutex>
+
+namespace runnel {
+
+// Distances are query frame minus key frame (Dai et al. 2019, section 3.3). The table of a chunk of
+// C frames with M frames of left context is a slice of this one, and so is that of a shorter left
+// context or an unfinished chunk: each row is computed once per layer and shared by all streams.
+//
+// A row has the same bits whatever was asked for before: rows are computed in blocks of fixed size
+// and place, because a product's rounding may depend on the number of its rows.
+//
+// Rows may be called from several threads at once.
+class PositionTable {
+ public:
+  // linear_pos: (d, d), the weight of linear_pos; model_dim is d, even.
+  explicit PositionTable(at::Tensor linear_pos);
+
+  // (first - last + 1, d): rows of the distances first, first - 1, ..., last. The tensor is shared
+  // and must not be written to.
+  at::Tensor Rows(int64_t first, int64_t last) const;
+
+ private:
+  // Distances block * kBlockSize + (kBlockSize - 1) down to block * kBlockSize.
+  at::Tensor ComputeBlock(int64_t block) const;
+
+  at::Tensor linear_pos_;
+  // What is remembered: a memo, no state that results depend on. Behind a pointer because a mutex
+  // cannot be moved with its layer.
+  struct Memo {
+    std::mutex mutex;
+    at::Tensor rows;          // distances of blocks last_block-1 down to first_block
+    int64_t first_block = 0;  // lowest
+    int64_t end_block = 0;    // one past the highest
+  };
+  std::unique_ptr<Memo> memo_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_POSITION_TABLE_H_

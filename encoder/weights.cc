@@ -1,0 +1,61 @@
+#include "encoder/weights.h"
+
+#include <ATen/ops/isfinite.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace runnel {
+namespace {
+
+std::string ShapeText(at::IntArrayRef shape) {
+  std::string text = "(";
+  for (size_t i = 0; i < shape.size(); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+Weights::Weights(std::map<std::string, at::Tensor> tensors, at::ScalarType dtype,
+                 std::string source)
+    : tensors_(std::move(tensors)), dtype_(dtype), source_(std::move(source)) {}
+
+at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& shape) {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) {
+    throw std::runtime_error(source_ + ": tensor " + name + " is missing, expected shape " +
+                             ShapeText(shape));
+  }
+  if (!taken_.insert(name).second) {
+    throw std::logic_error(source_ + ": tensor " + name + " is taken twice");
+  }
+  const at::Tensor tensor = found->second.detach();
+  if (tensor.scalar_type() != at::kFloat) {
+    throw std::runtime_error(source_ + ": tensor " + name + " is of type " +
+                             c10::toString(tensor.scalar_type()) + ", expected Float");
+  }
+  if (tensor.sizes() != at::IntArrayRef(shape)) {
+    throw std::runtime_error(source_ + ": tensor " + name + " has shape " +
+                             ShapeText(tensor.sizes()) + ", expected " + ShapeText(shape));
+  }
+  if (!at::isfinite(tensor).all().item<bool>()) {
+    throw std::runtime_error(source_ + ": tensor " + name +
+                             " holds NaN or infinity, expected finite values");
+  }
+  return tensor.to(dtype_).contiguous();
+}
+
+void Weights::CheckAllTaken() const {
+  std::string left_over;
+  for (const auto& [name, tensor] : tensors_) {
+    if (taken_.count(name) == 0) left_over += (left_over.empty() ? "" : ", ") + name;
+  }
+  if (!left_over.empty()) {
+    throw std::runtime_error(source_ +
+                             ": tensors that the configuration does not call for: " + left_over);
+  }
+}
+
+}  // namespace runnel

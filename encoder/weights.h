@@ -1,0 +1,38 @@
+// Hands a model's tensors to the layers: each taken exactly once, by name, with its shape checked.
+// Flow: packets -> frontend -> encoder (this) -> runtime -> tools. Pattern of CTranslate2's layers.
+#ifndef RUNNEL_ENCODER_WEIGHTS_H_
+#define RUNNEL_ENCODER_WEIGHTS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace runnel {
+
+// Every method throws std::runtime_error naming the file, the tensor, what came and what was
+// expected. Used from one thread, while a model loads.
+class Weights {
+ public:
+  // `tensors` by name, all float32; Take converts to `dtype` (float32 or float64). `source` is the
+  // file, for messages.
+  Weights(std::map<std::string, at::Tensor> tensors, at::ScalarType dtype, std::string source);
+
+  // Contiguous, detached from autograd, of `shape`, every value finite.
+  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape);
+
+  // Fails when a tensor was never taken: the file holds something this code would ignore.
+  void CheckAllTaken() const;
+
+ private:
+  std::map<std::string, at::Tensor> tensors_;
+  std::set<std::string> taken_;
+  at::ScalarType dtype_;
+  std::string source_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_WEIGHTS_H_

@@ -1,0 +1,28 @@
+// The CTC output layer: encoder frames to log probabilities of the model's units.
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+#ifndef RUNNEL_RUNTIME_CTC_HEAD_H_
+#define RUNNEL_RUNTIME_CTC_HEAD_H_
+
+#include <ATen/core/Tensor.h>
+
+#include "encoder/dense.h"
+#include "encoder/weights.h"
+
+namespace runnel {
+
+// Immutable after construction; LogProbs may run in several threads at once.
+class CtcHead {
+ public:
+  // Takes ctc.ctc_lo.{weight (vocab_size, model_dim), bias (vocab_size)}.
+  CtcHead(Weights* weights, int64_t model_dim, int64_t vocab_size);
+
+  // (rows, model_dim) -> (rows, vocab_size), natural logarithm.
+  at::Tensor LogProbs(const at::Tensor& encoder_rows) const;
+
+ private:
+  Linear ctc_lo_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_CTC_HEAD_H_

@@ -1,0 +1,63 @@
+// The seam between the CTC head and text: an incremental search over frames of log probabilities.
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools. A stream owns one search.
+#ifndef RUNNEL_RUNTIME_CTC_SEARCH_H_
+#define RUNNEL_RUNTIME_CTC_SEARCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace runnel {
+
+// A token of a hypothesis, in encoder frames since the start of the stream.
+struct TokenSpan {
+  int32_t id = 0;
+  int64_t first_frame = 0;  // frame in which the token is first emitted
+  int64_t last_frame = 0;   // last frame in which it is emitted, first_frame or later
+  float confidence = 0;     // probability, 0 to 1
+};
+
+// A sequence of tokens and its log probability.
+struct TokenSequence {
+  std::vector<TokenSpan> tokens;
+  double score = 0;
+};
+
+enum class SearchMethod { kGreedy, kPrefixBeam };
+
+struct SearchOptions {
+  SearchMethod method = SearchMethod::kGreedy;
+  int beam_size = 8;    // prefixes kept per frame (kPrefixBeam); at least 1
+  int token_beam = 20;  // most probable tokens looked at per frame (kPrefixBeam); at least 1
+
+  // Throws std::invalid_argument naming field, value and range.
+  void Validate() const;
+};
+
+// Feeding the same frames in any split gives the same result. Not thread-safe; copy with Clone.
+class CtcSearch {
+ public:
+  virtual ~CtcSearch() = default;
+
+  // log_probs: (num_frames, vocab_size) row-major, natural logarithm.
+  virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
+
+  // Best first; at most `n`, at least one (the empty sequence before any token). Throws
+  // std::invalid_argument when n < 1.
+  virtual std::vector<TokenSequence> NBest(int n) const = 0;
+
+  // Ids of the best sequence so far; cheap, for partial results. Valid until the next call.
+  virtual const std::vector<int32_t>& BestIds() const = 0;
+
+  virtual std::unique_ptr<CtcSearch> Clone() const = 0;
+  virtual void Reset() = 0;
+};
+
+// vocab_size and blank_id as in the model's `ctc` section. Throws std::invalid_argument.
+std::unique_ptr<CtcSearch> MakeCtcSearch(const SearchOptions& options, int vocab_size,
+                                         int blank_id);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_CTC_SEARCH_H_

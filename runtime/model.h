@@ -1,0 +1,59 @@
+// A loaded model: encoder weights, CTC head, feature options and units; immutable and shared.
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools. Start here when embedding:
+// Model::Load once, then one Stream (runtime/stream.h) per audio stream.
+#ifndef RUNNEL_RUNTIME_MODEL_H_
+#define RUNNEL_RUNTIME_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/model_config.h"
+#include "runtime/token_table.h"
+
+namespace runnel {
+
+class CtcHead;
+class Encoder;
+class Fbank;
+
+// kFloat64 is the reference precision of the equivalence tests.
+enum class Precision { kFloat32, kFloat64 };
+
+struct ModelOptions {
+  Precision precision = Precision::kFloat32;
+};
+
+// Const after loading: every method may be called from several threads at once.
+class Model {
+ public:
+  // Reads an archive (models/README.md). Throws std::runtime_error with one line that names the
+  // file, what was wrong and what was expected.
+  static std::shared_ptr<const Model> Load(const std::string& path,
+                                           const ModelOptions& options = {});
+  ~Model();
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const ModelConfig& config() const;
+  const TokenTable& tokens() const;
+
+  // Rate of the samples that streams accept, in Hz.
+  int sample_rate_hz() const;
+  // Duration of one encoder frame in milliseconds of audio.
+  double encoder_frame_ms() const;
+
+  // The parts, for those who run them by hand (tools/dump_encoder, tools/verify_streaming).
+  const Encoder& encoder() const;
+  const CtcHead& ctc_head() const;
+  std::shared_ptr<const Fbank> fbank() const;
+
+ private:
+  struct Parts;
+  explicit Model(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_MODEL_H_

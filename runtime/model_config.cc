@@ -1,0 +1,147 @@
+#include "runtime/model_config.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "encoder/json_section.h"
+
+namespace runnel {
+namespace {
+
+constexpr char kFormat[] = "runnel-model";
+constexpr int64_t kFormatVersion = 1;
+// Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
+constexpr int64_t kMaxChunkSize = 1 << 24;
+
+float Float(JsonSection* section, const std::string& field) {
+  const double value = section->Number(field);
+  if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) {
+    section->Fail(field, "a number that fits into 32 bits");
+  }
+  return static_cast<float>(value);
+}
+
+FeatureConfig ParseFeatures(JsonSection section, const std::string& source) {
+  FeatureConfig config;
+  FbankOptions& fbank = config.fbank;
+  section.Constant("type", "fbank");
+  fbank.sample_frequency = static_cast<float>(section.Integer("sample_frequency", 1000, 384000));
+  config.sample_scale = Float(&section, "sample_scale");
+  if (!(config.sample_scale > 0)) section.Fail("sample_scale", "a number above 0");
+  fbank.frame_length_ms = Float(&section, "frame_length_ms");
+  fbank.frame_shift_ms = Float(&section, "frame_shift_ms");
+  fbank.num_mel_bins = static_cast<int>(section.Integer("num_mel_bins", 1, 4096));
+  fbank.low_freq = Float(&section, "low_freq");
+  fbank.high_freq = Float(&section, "high_freq");
+  fbank.window_type = section.String("window_type");
+  fbank.blackman_coeff = Float(&section, "blackman_coeff");
+  fbank.preemph_coeff = Float(&section, "preemph_coeff");
+  fbank.remove_dc_offset = section.Bool("remove_dc_offset");
+  fbank.dither = Float(&section, "dither");
+  fbank.dither_seed =
+      static_cast<uint64_t>(section.Integer("dither_seed", 0, std::numeric_limits<int64_t>::max()));
+  fbank.snip_edges = section.Bool("snip_edges");
+  fbank.round_to_power_of_two = section.Bool("round_to_power_of_two");
+  fbank.use_energy = section.Bool("use_energy");
+  fbank.raw_energy = section.Bool("raw_energy");
+  fbank.energy_floor = Float(&section, "energy_floor");
+  fbank.use_log_fbank = section.Bool("use_log_fbank");
+  fbank.use_power = section.Bool("use_power");
+  fbank.htk_compat = section.Bool("htk_compat");
+  section.CheckAllTaken();
+  try {
+    fbank.Validate();
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(source + ": features: " + error.what());
+  }
+  return config;
+}
+
+CtcConfig ParseCtc(JsonSection section) {
+  CtcConfig config;
+  config.vocab_size = static_cast<int>(section.Integer("vocab_size", 2, 1 << 24));
+  config.blank_id = static_cast<int>(section.Integer("blank_id", 0, config.vocab_size - 1));
+  section.CheckAllTaken();
+  return config;
+}
+
+StreamingConfig ParseStreaming(JsonSection section, const std::string& source) {
+  StreamingConfig config;
+  config.min_chunk_size = section.Integer("min_chunk_size", 1, kMaxChunkSize);
+  config.max_chunk_size =
+      section.OptionalInteger("max_chunk_size", config.min_chunk_size, kMaxChunkSize);
+  config.max_left_context = section.OptionalInteger("max_left_context", 0, kMaxChunkSize);
+  config.chunk_size = section.Integer("chunk_size", -1, kMaxChunkSize);
+  config.left_context = section.Integer("left_context", -1, kMaxChunkSize);
+  section.CheckAllTaken();
+  try {
+    CheckChunkSize(config, config.chunk_size);
+    CheckLeftContext(config, config.left_context);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(source + ": streaming: " + error.what());
+  }
+  return config;
+}
+
+nlohmann::json ParseJson(const std::string& text, const std::string& source) {
+  try {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(source + ": runnel.json is not valid JSON (" + error.what() + ")");
+  }
+}
+
+}  // namespace
+
+void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size) {
+  const bool whole = chunk_size == -1;
+  const bool fits = whole ? !limits.max_chunk_size.has_value()
+                          : chunk_size >= limits.min_chunk_size &&
+                                chunk_size <= limits.max_chunk_size.value_or(kMaxChunkSize);
+  if (fits) return;
+  throw std::invalid_argument(
+      "chunk_size is " + std::to_string(chunk_size) + " encoder frames, expected " +
+      std::to_string(limits.min_chunk_size) + " to " +
+      std::to_string(limits.max_chunk_size.value_or(kMaxChunkSize)) +
+      (limits.max_chunk_size ? ", the limits of this model" : " or -1 (the whole utterance)"));
+}
+
+void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
+  const bool unlimited = left_context == -1;
+  const bool fits = unlimited ? !limits.max_left_context.has_value()
+                              : left_context >= 0 &&
+                                    left_context <= limits.max_left_context.value_or(kMaxChunkSize);
+  if (fits) return;
+  throw std::invalid_argument(
+      "left_context is " + std::to_string(left_context) + " encoder frames, expected 0 to " +
+      std::to_string(limits.max_left_context.value_or(kMaxChunkSize)) +
+      (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
+}
+
+ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source) {
+  const nlohmann::json json = ParseJson(json_text, source);
+  JsonSection top(json, "", source);
+  top.Constant("format", kFormat);
+  const int64_t version = top.Integer("format_version", 1, std::numeric_limits<int32_t>::max());
+  if (version != kFormatVersion) {
+    top.Fail("format_version",
+             std::to_string(kFormatVersion) + ", the only one this version of Runnel reads");
+  }
+  ModelConfig config;
+  config.name = top.String("name");
+  config.features = ParseFeatures(top.Section("features"), source);
+  JsonSection encoder = top.Section("encoder");
+  config.encoder = ParseEncoderConfig(&encoder);
+  config.ctc = ParseCtc(top.Section("ctc"));
+  config.streaming = ParseStreaming(top.Section("streaming"), source);
+  top.CheckAllTaken();
+  if (config.features.fbank.FeatureDim() != config.encoder.input_dim) {
+    encoder.Fail("input_dim",
+                 std::to_string(config.features.fbank.FeatureDim()) +
+                     ", the size of a feature frame that the features section describes");
+  }
+  return config;
+}
+
+}  // namespace runnel

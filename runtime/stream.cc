@@ -1,0 +1,171 @@
+#include "runtime/stream.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "encoder/encoder.h"
+#include "frontend/feature_stream.h"
+#include "runtime/ctc_head.h"
+
+namespace runnel {
+namespace {
+
+StreamOptions ResolveOptions(const ModelConfig& config, StreamOptions options) {
+  if (options.chunk_size == StreamOptions::kModelDefault) {
+    options.chunk_size = config.streaming.chunk_size;
+  }
+  if (options.left_context == StreamOptions::kModelDefault) {
+    options.left_context = config.streaming.left_context;
+  }
+  CheckChunkSize(config.streaming, options.chunk_size);
+  CheckLeftContext(config.streaming, options.left_context);
+  options.search.Validate();
+  return options;
+}
+
+const Model& NotNull(const std::shared_ptr<const Model>& model) {
+  if (model == nullptr) throw std::invalid_argument("a Stream was given no model");
+  return *model;
+}
+
+}  // namespace
+
+struct Stream::State {
+  State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options)
+      : model(std::move(shared_model)),
+        options(ResolveOptions(NotNull(model).config(), stream_options)),
+        features(model->fbank(), model->config().features.sample_scale),
+        encoder(model->encoder().InitialState(options.left_context)),
+        search(MakeCtcSearch(options.search, model->config().ctc.vocab_size,
+                             model->config().ctc.blank_id)) {}
+
+  State(const State& other)
+      : model(other.model),
+        options(other.options),
+        features(other.features),
+        encoder(other.encoder),
+        search(other.search->Clone()) {}
+
+  // Feature frames of the next chunk, 0 when it is not ready. At the end of the audio the last
+  // chunk is as long as what is left; frames too few for one encoder frame stay unused, as offline.
+  int64_t NextChunkFrames() const {
+    const int64_t ready = features.NumFramesReady();
+    const bool whole = options.chunk_size == StreamOptions::kWholeUtterance;
+    if (!whole) {
+      const int64_t needed = model->encoder().FramesForChunk(encoder, options.chunk_size);
+      if (ready >= needed) return needed;
+    }
+    if (!features.finished()) return 0;
+    return model->encoder().NumEncoderFrames(encoder, ready) > 0 ? ready : 0;
+  }
+
+  Hypothesis MakeHypothesis(const TokenSequence& sequence) const {
+    const double frame_ms = model->encoder_frame_ms();
+    Hypothesis hypothesis;
+    hypothesis.score = sequence.score;
+    std::vector<int32_t> ids;
+    for (const TokenSpan& span : sequence.tokens) {
+      ids.push_back(span.id);
+      hypothesis.tokens.push_back({span.id, static_cast<double>(span.first_frame) * frame_ms,
+                                   static_cast<double>(span.last_frame + 1) * frame_ms,
+                                   span.confidence});
+    }
+    hypothesis.text = model->tokens().Text(ids);
+    hypothesis.words = model->tokens().Words(hypothesis.tokens);
+    return hypothesis;
+  }
+
+  std::shared_ptr<const Model> model;
+  StreamOptions options;
+  FeatureStream features;
+  EncoderState encoder;
+  std::unique_ptr<CtcSearch> search;
+};
+
+Stream::Stream(std::shared_ptr<const Model> model, const StreamOptions& options)
+    : state_(std::make_unique<State>(std::move(model), options)) {}
+Stream::~Stream() = default;
+Stream::Stream(const Stream& other) : state_(std::make_unique<State>(*other.state_)) {}
+Stream& Stream::operator=(const Stream& other) {
+  if (this != &other) state_ = std::make_unique<State>(*other.state_);
+  return *this;
+}
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+
+void Stream::AcceptSamples(const float* samples, size_t num_samples) {
+  state_->features.AcceptSamples(samples, num_samples);
+}
+
+void Stream::Finish() { state_->features.Finish(); }
+
+bool Stream::ChunkReady() const { return state_->NextChunkFrames() > 0; }
+
+void Stream::Decode() {
+  while (DecodeChunks({this}) > 0) {
+  }
+}
+
+bool Stream::IsFinal() const { return state_->features.finished() && !ChunkReady(); }
+
+std::string Stream::Text() const { return state_->model->tokens().Text(state_->search->BestIds()); }
+
+std::vector<Hypothesis> Stream::NBest(int n) const {
+  std::vector<Hypothesis> hypotheses;
+  for (const TokenSequence& sequence : state_->search->NBest(n)) {
+    hypotheses.push_back(state_->MakeHypothesis(sequence));
+  }
+  return hypotheses;
+}
+
+Hypothesis Stream::Best() const { return NBest(1).front(); }
+
+void Stream::Reset() {
+  state_->features.Reset();
+  state_->encoder = state_->model->encoder().InitialState(state_->options.left_context);
+  state_->search->Reset();
+}
+
+const Model& Stream::model() const { return *state_->model; }
+const StreamOptions& Stream::options() const { return state_->options; }
+int64_t Stream::num_samples() const { return state_->features.samples_accepted(); }
+int64_t Stream::num_encoder_frames() const { return state_->encoder.offset; }
+
+size_t DecodeChunks(const std::vector<Stream*>& streams) {
+  std::vector<Stream::State*> ready;
+  std::set<const Stream*> distinct;
+  for (Stream* stream : streams) {
+    if (!distinct.insert(stream).second) {
+      throw std::invalid_argument("DecodeChunks was given one stream twice");
+    }
+    if (stream->state_->model != streams.front()->state_->model) {
+      throw std::invalid_argument("DecodeChunks was given streams of different models");
+    }
+    if (stream->ChunkReady()) ready.push_back(stream->state_.get());
+  }
+  if (ready.empty()) return 0;
+
+  const Model& model = *ready.front()->model;
+  std::vector<std::vector<float>> features(ready.size());
+  std::vector<EncoderSegment> segments;
+  for (size_t i = 0; i < ready.size(); ++i) {
+    const int64_t num_frames = ready[i]->NextChunkFrames();
+    features[i].resize(static_cast<size_t>(num_frames * ready[i]->features.dim()));
+    ready[i]->features.PopFrames(static_cast<size_t>(num_frames), features[i].data());
+    segments.push_back({&ready[i]->encoder, features[i].data(), num_frames});
+  }
+
+  const EncoderOutput output = model.encoder().Step(segments);
+  const at::Tensor log_probs = model.ctc_head().LogProbs(output.rows).to(at::kFloat).contiguous();
+  const float* rows = log_probs.data_ptr<float>();
+  for (size_t i = 0; i < ready.size(); ++i) {
+    ready[i]->search->Advance(rows, output.num_rows[i]);
+    rows += output.num_rows[i] * log_probs.size(1);
+  }
+  return ready.size();
+}
+
+}  // namespace runnel

@@ -1,0 +1,89 @@
+// One audio stream being recognised: accept samples, decode, read text.
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+#ifndef RUNNEL_RUNTIME_STREAM_H_
+#define RUNNEL_RUNTIME_STREAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/ctc_search.h"
+#include "runtime/model.h"
+#include "runtime/result.h"
+
+namespace runnel {
+
+// All sizes in encoder frames (Model::encoder_frame_ms each).
+struct StreamOptions {
+  // Recommended by the model file (its `streaming` section) where kModelDefault.
+  static constexpr int64_t kModelDefault = -2;
+  static constexpr int64_t kWholeUtterance = -1;  // chunk_size: one chunk, decoded by Finish
+  static constexpr int64_t kUnlimited = -1;       // left_context: all frames before the chunk
+
+  // C, at least 1. Larger: more accurate, later; smaller: the other way round.
+  int64_t chunk_size = kModelDefault;
+  // M, frames before the chunk that attention sees, at least 0. Memory and time grow with it.
+  int64_t left_context = kModelDefault;
+  SearchOptions search;
+};
+
+// A value: a copy continues on its own from the same point, with the same results. Different
+// streams may be used from different threads at once; one stream only from one thread at a time.
+class Stream {
+ public:
+  // Throws std::invalid_argument when an option is out of its range or beyond the model's limits.
+  explicit Stream(std::shared_ptr<const Model> model, const StreamOptions& options = {});
+  ~Stream();
+  Stream(const Stream& other);
+  Stream& operator=(const Stream& other);
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+
+  // Takes mono samples in [-1, 1] at Model::sample_rate_hz. Stores them, decodes nothing. Throws
+  // std::invalid_argument after Finish, or when a sample is not finite.
+  void AcceptSamples(const float* samples, size_t num_samples);
+
+  // Declares the end of the audio: what is left becomes the last chunk. Decodes nothing.
+  void Finish();
+
+  // True when DecodeChunks would advance this stream: a chunk's frames are there.
+  bool ChunkReady() const;
+
+  // Decodes every chunk that is ready.
+  void Decode();
+
+  // True after Finish when every frame is decoded: results are final.
+  bool IsFinal() const;
+
+  // Best text so far; cheap enough to read after every packet.
+  std::string Text() const;
+
+  // The `n` best hypotheses so far, best first, with token times and confidences.
+  std::vector<Hypothesis> NBest(int n) const;
+  Hypothesis Best() const;
+
+  // Back to the state after construction, same options.
+  void Reset();
+
+  const Model& model() const;
+  const StreamOptions& options() const;  // defaults resolved
+  int64_t num_samples() const;           // accepted so far
+  int64_t num_encoder_frames() const;    // decoded so far
+
+ private:
+  friend size_t DecodeChunks(const std::vector<Stream*>& streams);
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Decodes one chunk of every stream that has one ready, all as one ragged batch; returns how many
+// advanced. Streams may differ in chunk size, left context and search; the results of each are
+// those it would have alone. Throws std::invalid_argument when they are of different models or one
+// is listed twice.
+size_t DecodeChunks(const std::vector<Stream*>& streams);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_STREAM_H_
