@@ -1,0 +1,140 @@
+"""Composes random training utterances: which digits, who says them, how fast, with what pauses."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import List, Tuple
+
+import numpy as np
+
+from models.digits.effects import log_uniform, resample_word, transmit
+from models.digits.store import STORE_RATE, ClipStore, trim_silence
+from models.digits.units import WORDS, encode_words, encoder_frames, frames_needed, word_seconds
+
+# Share of utterances by source of the voice.
+SOURCES = (("words_human", 0.50), ("words_espeak", 0.18), ("words_accented", 0.07),
+           ("words_recorded", 0.11), ("strings", 0.14))
+# Share of utterances by number of words, 1 to 12.
+LENGTHS = np.array([13, 12, 13, 13, 12, 10, 8, 7, 4, 3, 2, 3], np.float64)
+MAX_WORDS = 12
+
+
+@dataclass
+class Utterance:
+    """samples: (n,) float32 at 16 kHz. ids: units. warp: for the mel filters."""
+    samples: np.ndarray
+    ids: List[int]
+    warp: float
+
+
+class Composer:
+    """Draws utterances from the clip stores; all randomness comes from the generator given."""
+
+    def __init__(self, stores_dir: Path) -> None:
+        self.stores = {name: ClipStore.load(stores_dir / name) for name, _ in SOURCES}
+        self.shares = np.array([share for _, share in SOURCES])
+        # The recorded voices are few: each counts as much as the next, whatever its clips.
+        self.length_shares = LENGTHS / LENGTHS.sum()
+
+    def utterance(self, rng: np.random.Generator) -> Utterance:
+        """One utterance of 1-12 words that CTC can spell in its encoder frames."""
+        source = SOURCES[rng.choice(len(SOURCES), p=self.shares)][0]
+        count = 1 + int(rng.choice(MAX_WORDS, p=self.length_shares))
+        # Formants move with `factor * warp`; together they stay within about a third of an octave.
+        factor = log_uniform(rng, 0.82, 1.22)
+        warp = float(np.clip(log_uniform(rng, 0.85, 1.18), 0.78 / factor, 1.28 / factor))
+        if source == "strings":
+            pieces = self._strings(rng, count, factor)
+        else:
+            pieces = self._words(rng, source, count, factor)
+        speech, words = self._join(rng, pieces)
+        ids = encode_words(words)
+        short = frames_needed(ids) + 1 - encoder_frames(2 * len(speech) // 160 - 2)
+        if short > 0:
+            speech = np.pad(speech, (0, int(0.04 * short * STORE_RATE)))
+        samples = transmit(rng, speech, lambda size: self._babble(rng, size))
+        return Utterance(samples, ids, 1.0 / warp)
+
+    def _words(self, rng: np.random.Generator, source: str, count: int,
+               factor: float) -> List[Tuple[np.ndarray, Tuple[str, ...]]]:
+        """`count` single words, mostly by one voice."""
+        mixed = rng.random() < 0.12
+        store = self.stores[source]
+        voice = store.voices[rng.integers(len(store.voices))]
+        pieces = []
+        for _ in range(count):
+            if mixed:
+                name = ("words_human", source)[rng.integers(2)]
+                store = self.stores[name]
+                voice = store.voices[rng.integers(len(store.voices))]
+            word = WORDS[rng.integers(len(WORDS))]
+            choices = store.by_voice_word[voice].get(word)
+            if not choices:
+                continue
+            audio = store.audio(choices[rng.integers(len(choices))])
+            if rng.random() < 0.5:
+                audio = trim_silence(audio, STORE_RATE, -rng.uniform(28.0, 45.0),
+                                     rng.uniform(0.0, 0.04))
+            audio = resample_word(audio, factor * log_uniform(rng, 0.95, 1.05))
+            audio = audio * 10.0 ** (rng.normal(0.0, 2.5) / 20.0)
+            fade = int(rng.uniform(0.0, 0.012) * STORE_RATE)
+            if fade > 1 and len(audio) > 2 * fade:
+                audio[:fade] *= np.linspace(0.0, 1.0, fade, dtype=np.float32)
+                audio[-fade:] *= np.linspace(1.0, 0.0, fade, dtype=np.float32)
+            pieces.append((audio, (word,)))
+        return pieces
+
+    def _strings(self, rng: np.random.Generator, count: int,
+                 factor: float) -> List[Tuple[np.ndarray, Tuple[str, ...]]]:
+        """Strings spoken in one breath until there are at least `count` words (at most twelve)."""
+        store = self.stores["strings"]
+        voice = store.voices[rng.integers(len(store.voices))]
+        pieces = []
+        total = 0
+        while total < count:
+            choices = store.by_voice[voice] if rng.random() < 0.8 else range(len(store.clips))
+            index = int(choices[rng.integers(len(choices))])
+            words = store.clips[index].words
+            if total + len(words) > MAX_WORDS:
+                break
+            total += len(words)
+            pieces.append((resample_word(store.audio(index), factor), words))
+        return pieces
+
+    def _join(self, rng: np.random.Generator,
+              pieces: List[Tuple[np.ndarray, Tuple[str, ...]]]) -> Tuple[np.ndarray, List[str]]:
+        """Pauses between the pieces, before and after; mostly no word faster than CTC can spell."""
+        style = rng.random()
+        low, high = (-0.03, 0.0) if style < 0.1 else (0.0, 0.15) if style < 0.35 \
+            else (0.03, 0.5) if style < 0.85 else (0.2, 0.9)
+        fair = rng.random() < 0.8
+        gaps = [int(rng.uniform(low, high) * STORE_RATE) for _ in pieces]
+        for index, (audio, words) in enumerate(pieces):
+            needed = int(sum(word_seconds(word) for word in words) * STORE_RATE) - len(audio)
+            if fair and gaps[index] < needed:
+                gaps[index] = needed
+        lead = 0 if rng.random() < 0.15 else int(rng.uniform(0.0, 0.6) * STORE_RATE)
+        if rng.random() < 0.8:
+            gaps[-1] = max(gaps[-1], int(rng.uniform(0.0, 0.6) * STORE_RATE))
+        total = lead + sum(len(audio) + max(gap, 0) for (audio, _), gap in zip(pieces, gaps))
+        speech = np.zeros(total, np.float32)
+        place = lead
+        for (audio, _), gap in zip(pieces, gaps):
+            place = max(place, 0)
+            speech[place:place + len(audio)] += audio[:total - place]
+            place += len(audio) + gap
+        end = min(max(place, 1), total)
+        return speech[:end], [word for _, words in pieces for word in words]
+
+    def _babble(self, rng: np.random.Generator, size: int) -> np.ndarray:
+        """(size,) float32 of several voices at once, root mean square 1."""
+        mix = np.zeros(size, np.float32)
+        for _ in range(rng.integers(2, 7)):
+            place = -int(rng.integers(0, STORE_RATE))
+            while place < size:
+                store = self.stores["strings" if rng.random() < 0.5 else "words_human"]
+                audio = store.audio(int(rng.integers(len(store.clips))))
+                start, end = max(place, 0), min(place + len(audio), size)
+                if end > start:
+                    mix[start:end] += audio[start - place:end - place]
+                place += len(audio) + int(rng.integers(0, STORE_RATE // 3))
+        return mix / (np.sqrt(np.square(mix).mean()) + 1e-6)
