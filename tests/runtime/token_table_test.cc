@@ -1,0 +1,181 @@
+#include "runtime/token_table.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/utf8.h"
+
+namespace runnel {
+namespace {
+
+// Letters: `▁` alone is a unit.
+TokenTable Letters() { return TokenTable("<blank> 0\n▁ 1\na 2\nb 3\nc 4\n", 5, 0, "units.txt"); }
+
+// Word pieces as SentencePiece makes them.
+TokenTable Pieces() {
+  return TokenTable("<blank> 0\n▁he 1\nllo 2\n▁ 3\nworld 4\n▁grüß 5\nx▁y 6\n", 7, 0, "units.txt");
+}
+
+// Chinese characters: no word boundary anywhere.
+TokenTable Characters() { return TokenTable("<blank> 0\n你 1\n好 2\n吗 3\n", 4, 0, "units.txt"); }
+
+std::vector<Token> Timed(const std::vector<int32_t>& ids) {
+  std::vector<Token> tokens;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto k = static_cast<double>(i);
+    tokens.push_back({ids[i], 100 * k, 100 * k + 40, 0.9F - 0.1F * static_cast<float>(i)});
+  }
+  return tokens;
+}
+
+std::string ErrorOf(const std::string& units, int vocab_size) {
+  try {
+    TokenTable(units, vocab_size, 0, "m.pt: units.txt");
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(TokenTableTest, ReadsUnitsInAnyOrder) {
+  const TokenTable table("b 2\n<blank> 0\na 1", 3, 0, "units.txt");
+  EXPECT_EQ(table.size(), 3);
+  EXPECT_EQ(table.symbol(0), "<blank>");
+  EXPECT_EQ(table.symbol(1), "a");
+  EXPECT_EQ(table.symbol(2), "b");
+  EXPECT_THROW(table.symbol(3), std::invalid_argument);
+  EXPECT_THROW(table.symbol(-1), std::invalid_argument);
+}
+
+TEST(TokenTableTest, ToleratesCrLfAndEmptyLinesAtTheEnd) {
+  const TokenTable table("<blank> 0\r\na 1\r\n\r\n\n", 2, 0, "units.txt");
+  EXPECT_EQ(table.symbol(1), "a");
+  EXPECT_EQ(table.Text({1, 1}), "aa");
+}
+
+TEST(TokenTableTest, JoinsLettersAtBoundaries) {
+  const TokenTable table = Letters();
+  EXPECT_EQ(table.Text({}), "");
+  EXPECT_EQ(table.Text({2, 3}), "ab");
+  EXPECT_EQ(table.Text({2, 3, 1, 4}), "ab c");
+  EXPECT_EQ(table.Text({1, 2, 1, 1, 4, 1}), "a c");  // none at the ends, never two
+  EXPECT_EQ(table.Text({1, 1}), "");
+  EXPECT_EQ(table.Text({0, 2, 0, 3}), "ab");  // blanks are left out
+  EXPECT_THROW(table.Text({5}), std::invalid_argument);
+  EXPECT_THROW(table.Text({-1}), std::invalid_argument);
+}
+
+TEST(TokenTableTest, JoinsWordPieces) {
+  const TokenTable table = Pieces();
+  EXPECT_EQ(table.Text({1, 2, 3, 4}), "hello world");
+  EXPECT_EQ(table.Text({3, 5, 1}), "grüß he");
+  EXPECT_EQ(table.Text({4, 6, 2}), "worldx yllo");
+}
+
+TEST(TokenTableTest, JoinsCharactersWithoutSpaces) {
+  EXPECT_EQ(Characters().Text({1, 2, 3}), "你好吗");
+}
+
+TEST(TokenTableTest, WordsHaveTimesAndTheLowestConfidence) {
+  const std::vector<Word> words = Letters().Words(Timed({1, 2, 0, 3, 1, 1, 4}));
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(words[0].text, "ab");
+  EXPECT_EQ(words[0].start_ms, 100);  // of the letter, not of the boundary before it
+  EXPECT_EQ(words[0].end_ms, 340);
+  EXPECT_FLOAT_EQ(words[0].confidence, 0.6F);
+  EXPECT_EQ(words[1].text, "c");
+  EXPECT_EQ(words[1].start_ms, 600);
+  EXPECT_EQ(words[1].end_ms, 640);
+  EXPECT_FLOAT_EQ(words[1].confidence, 0.3F);
+  EXPECT_TRUE(Letters().Words({}).empty());
+  EXPECT_TRUE(Letters().Words(Timed({1, 0, 1})).empty());
+  EXPECT_THROW(Letters().Words(Timed({9})), std::invalid_argument);
+}
+
+TEST(TokenTableTest, ABoundaryWithinASymbolPartsTwoWords) {
+  const std::vector<Word> words = Pieces().Words(Timed({4, 6, 2}));
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(words[0].text, "worldx");
+  EXPECT_EQ(words[0].end_ms, 140);
+  EXPECT_EQ(words[1].text, "yllo");
+  EXPECT_EQ(words[1].start_ms, 100);
+}
+
+TEST(TokenTableTest, WordsJoinedAreTheText) {
+  for (const std::vector<int32_t>& ids : {std::vector<int32_t>{},
+                                          {1},
+                                          {1, 2, 3, 4},
+                                          {2, 1, 3, 3, 5, 6, 6, 0, 3},
+                                          {3, 3},
+                                          {6, 5, 4}}) {
+    const TokenTable table = Pieces();
+    std::string joined;
+    for (const Word& word : table.Words(Timed(ids))) {
+      joined += (joined.empty() ? "" : " ") + word.text;
+    }
+    EXPECT_EQ(joined, table.Text(ids));
+  }
+}
+
+TEST(TokenTableTest, WithoutBoundariesEveryTokenIsAWord) {
+  const std::vector<Word> words = Characters().Words(Timed({1, 0, 2}));
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(words[0].text, "你");
+  EXPECT_EQ(words[0].end_ms, 40);
+  EXPECT_EQ(words[1].text, "好");
+  EXPECT_EQ(words[1].start_ms, 200);
+  // A blank's name is no text, so a boundary in it does not count.
+  const TokenTable table("▁ 0\nab 1\n", 2, 0, "units.txt");
+  EXPECT_EQ(table.Words(Timed({1, 1})).size(), 2U);
+  EXPECT_EQ(table.Text({1, 0, 1}), "abab");
+}
+
+TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
+  EXPECT_EQ(ErrorOf("<blank> 0\na 1\n", 3),
+            "m.pt: units.txt: expected 3 units as vocab_size says, got 2 lines");
+  EXPECT_EQ(ErrorOf("<blank> 0\na 1\n", 1),
+            "m.pt: units.txt: expected 1 units as vocab_size says, got 2 lines");
+  EXPECT_EQ(ErrorOf("", 1), "m.pt: units.txt: expected 1 units as vocab_size says, got 0 lines");
+  EXPECT_EQ(ErrorOf("<blank> 0\na 2\n", 2),
+            "m.pt: units.txt: line 2: expected an id of 0 to 1, got 2");
+  EXPECT_EQ(ErrorOf("<blank> 0\na -1\n", 2),
+            "m.pt: units.txt: line 2: expected an id of 0 to 1, got -1");
+  EXPECT_EQ(ErrorOf("<blank> 0\na 0\n", 2),
+            "m.pt: units.txt: line 2: expected every id once, got id 0 again, of '<blank>'");
+  EXPECT_EQ(ErrorOf("<blank> 0\na 1\na 2\n", 3),
+            "m.pt: units.txt: line 3: expected every symbol once, got 'a' again, of line 2");
+  for (const std::string line : {"a", "a ", " 1", "a 1x", "a x", "a 99999999999999999999"}) {
+    EXPECT_EQ(ErrorOf("<blank> 0\n" + line + "\n", 2),
+              "m.pt: units.txt: line 2: expected 'symbol id', got '" + line + "'");
+  }
+  EXPECT_EQ(ErrorOf("<blank> 0\n\na 1\n", 3),
+            "m.pt: units.txt: line 2: expected 'symbol id', got ''");
+  for (const std::string line :
+       {"a b 1", "a  1", "a\t1", "a 1 ", "a\r 1", std::string("\0 1", 3)}) {
+    const std::string error = ErrorOf("<blank> 0\n" + line + "\n", 2);
+    EXPECT_EQ(error.find("m.pt: units.txt: line 2: expected "), 0U) << error;
+    EXPECT_EQ(error.find_first_of("\r\n\t"), std::string::npos) << error;
+  }
+  EXPECT_EQ(ErrorOf("<blank> 0\n\xFF 1\n", 2),
+            "m.pt: units.txt: line 2: expected UTF-8, got other bytes");
+  EXPECT_THROW(TokenTable("a 0\n", 1, 1, "units.txt"), std::invalid_argument);
+  EXPECT_THROW(TokenTable("a 0\n", 0, 0, "units.txt"), std::invalid_argument);
+}
+
+TEST(IsUtf8Test, TellsTextFromOtherBytes) {
+  for (const std::string text : {"", "plain", "é", "你好", "▁", "😀", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_TRUE(IsUtf8(text)) << text;
+  }
+  // Cut short, stray, overlong, surrogate, beyond the last character.
+  for (const std::string bytes :
+       {"\xE4\xBD", "a\x80", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+        "\xF0\x8F\xBF\xBF", "\xFF", "\xC3(", "\xE4\xBD("}) {
+    EXPECT_FALSE(IsUtf8(bytes));
+  }
+}
+
+}  // namespace
+}  // namespace runnel
