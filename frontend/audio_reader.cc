@@ -1,0 +1,214 @@
+#include "frontend/audio_reader.h"
+
+#include <sndfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "frontend/file_descriptor.h"
+#include "frontend/wav_stream.h"
+
+namespace runnel {
+namespace {
+
+// Values, of all channels together, read at a time where channels have to be combined.
+constexpr std::size_t kBlockValues = 1 << 14;
+
+struct SndfileCloser {
+  void operator()(SNDFILE* file) const { sf_close(file); }
+};
+
+}  // namespace
+
+class AudioReader::Impl {
+ public:
+  Impl(const std::string& path, const AudioReaderOptions& options)
+      : name_(path == "-" ? "standard input" : path), channel_(options.channel) {
+    if (channel_ < -1) {
+      throw std::invalid_argument("AudioReaderOptions.channel is " + std::to_string(channel_) +
+                                  ", expected -1 (mean of all) or a channel from 0");
+    }
+    try {
+      Open(path);
+    } catch (const std::system_error& error) {
+      Fail(error.what());
+    }
+    if (info_.channels < 1 || info_.samplerate < 1) {
+      Fail("has " + std::to_string(info_.channels) + " channels at " +
+           std::to_string(info_.samplerate) + " Hz, expected at least 1 of each");
+    }
+    if (channel_ >= info_.channels) {
+      Fail("has " + std::to_string(info_.channels) + " channels, expected channel " +
+           std::to_string(channel_) + " (counted from 0)");
+    }
+    if (info_.channels > 1) {
+      block_.resize(std::max(kBlockValues, num_channels()) / num_channels() * num_channels());
+    }
+  }
+
+  const SF_INFO& info() const { return info_; }
+  bool length_known() const { return length_known_; }
+
+  std::size_t Read(float* samples, std::size_t max_samples) {
+    std::size_t done = 0;
+    while (done < max_samples) {
+      const std::size_t count = info_.channels == 1 ? ReadFrames(samples + done, max_samples - done)
+                                                    : ReadMixed(samples + done, max_samples - done);
+      if (count == 0) break;
+      CheckFinite(samples + done, count);
+      samples_read_ += static_cast<std::int64_t>(count);
+      done += count;
+    }
+    return done;
+  }
+
+ private:
+  void Open(const std::string& path) {
+    FileDescriptor input = OpenForReading(path);
+    struct stat status = {};
+    if (::fstat(input.get(), &status) != 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot examine");
+    }
+    if (S_ISDIR(status.st_mode)) Fail("is a directory, expected an audio file");
+    const bool is_pipe = !S_ISREG(status.st_mode);
+    // A file may be redirected to standard input from somewhere other than its beginning.
+    const off_t begin = is_pipe ? 0 : ::lseek(input.get(), 0, SEEK_CUR);
+
+    const WavHeader header = ReadWavHeader(input.get());
+    if (header.bytes.empty()) Fail("is empty, expected audio");
+    if (header.complete) {
+      std::optional<std::uint64_t> data_size = WavDataSize(header, is_pipe);
+      if (is_pipe || !data_size.has_value()) {
+        if (!is_pipe) {
+          const off_t data = begin + static_cast<off_t>(header.bytes.size());
+          data_size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size - data, 0));
+        }
+        length_known_ = data_size.has_value();
+        wav_stream_ = std::make_unique<WavStream>(std::move(input), header, data_size);
+        SetFile(wav_stream_->Open(&info_));
+        return;
+      }
+    }
+    if (is_pipe) {
+      descriptor_ = SpoolToTemporaryFile(header.bytes, input.get());
+    } else {
+      ::lseek(input.get(), begin, SEEK_SET);
+      descriptor_ = std::move(input);
+    }
+    SetFile(sf_open_fd(descriptor_.get(), SFM_READ, &info_, SF_FALSE));
+  }
+
+  void SetFile(SNDFILE* file) {
+    file_.reset(file);
+    if (wav_stream_ != nullptr) wav_stream_->RethrowReadError();
+    if (file == nullptr) {
+      Fail("cannot be read as audio (" + Reason(sf_strerror(nullptr)) +
+           "), expected WAV, FLAC or another format of libsndfile");
+    }
+    // libsndfile's way of saying that it does not know.
+    if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
+  }
+
+  // Reads up to `max_frames` times num_channels() interleaved values.
+  std::size_t ReadFrames(float* values, std::size_t max_frames) {
+    const sf_count_t count =
+        sf_readf_float(file_.get(), values, static_cast<sf_count_t>(max_frames));
+    if (wav_stream_ != nullptr) {
+      try {
+        wav_stream_->RethrowReadError();
+      } catch (const std::system_error& error) {
+        Fail(error.what());
+      }
+    }
+    if (sf_error(file_.get()) != SF_ERR_NO_ERROR) {
+      Fail("is damaged after sample " + std::to_string(samples_read_) + " (" +
+           Reason(sf_strerror(file_.get())) + ")");
+    }
+    const bool is_flac = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC;
+    if (count <= 0 && is_flac && length_known_ && samples_read_ < info_.frames) {
+      Fail("ends after " + std::to_string(samples_read_) + " samples, expected " +
+           std::to_string(info_.frames) + ": it is truncated");
+    }
+    return static_cast<std::size_t>(std::max<sf_count_t>(count, 0));
+  }
+
+  std::size_t ReadMixed(float* samples, std::size_t max_samples) {
+    const std::size_t channels = num_channels();
+    const std::size_t count =
+        ReadFrames(block_.data(), std::min(max_samples, block_.size() / channels));
+    const float* frame = block_.data();
+    for (std::size_t i = 0; i < count; ++i, frame += channels) {
+      if (channel_ >= 0) {
+        samples[i] = frame[channel_];
+        continue;
+      }
+      double sum = 0.0;
+      for (std::size_t c = 0; c < channels; ++c) sum += static_cast<double>(frame[c]);
+      samples[i] = static_cast<float>(sum / static_cast<double>(channels));
+    }
+    return count;
+  }
+
+  void CheckFinite(const float* samples, std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (std::isfinite(samples[i])) continue;
+      Fail("sample " + std::to_string(samples_read_ + static_cast<std::int64_t>(i)) + " is " +
+           std::to_string(samples[i]) + ", expected finite numbers");
+    }
+  }
+
+  std::size_t num_channels() const { return static_cast<std::size_t>(info_.channels); }
+
+  // libsndfile's reason as part of a line.
+  static std::string Reason(std::string reason) {
+    const std::string prefix = "Error : ";
+    if (reason.compare(0, prefix.size(), prefix) == 0) reason.erase(0, prefix.size());
+    while (!reason.empty() && (reason.back() == '.' || reason.back() == '\n')) reason.pop_back();
+    return reason;
+  }
+
+  [[noreturn]] void Fail(const std::string& what) const {
+    throw std::runtime_error(name_ + ": " + what);
+  }
+
+  std::string name_;
+  int channel_;
+  SF_INFO info_ = {};
+  bool length_known_ = true;
+  std::int64_t samples_read_ = 0;
+  std::vector<float> block_;  // interleaved; only with several channels
+  // What file_ reads from, and so outlives it.
+  FileDescriptor descriptor_{-1};
+  std::unique_ptr<WavStream> wav_stream_;
+  std::unique_ptr<SNDFILE, SndfileCloser> file_;
+};
+
+AudioReader::AudioReader(const std::string& path, const AudioReaderOptions& options)
+    : impl_(std::make_unique<Impl>(path, options)) {}
+
+AudioReader::~AudioReader() = default;
+AudioReader::AudioReader(AudioReader&&) noexcept = default;
+AudioReader& AudioReader::operator=(AudioReader&&) noexcept = default;
+
+int AudioReader::sample_rate_hz() const { return impl_->info().samplerate; }
+
+int AudioReader::num_channels() const { return impl_->info().channels; }
+
+std::optional<std::int64_t> AudioReader::num_samples() const {
+  if (!impl_->length_known()) return std::nullopt;
+  return impl_->info().frames;
+}
+
+std::size_t AudioReader::Read(float* samples, std::size_t max_samples) {
+  return impl_->Read(samples, max_samples);
+}
+
+}  // namespace runnel

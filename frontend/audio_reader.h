@@ -1,0 +1,66 @@
+// Audio files and piped audio, read in blocks as mono floating-point samples.
+//
+// Where it stands: the first stage for whoever has files. AudioSource (audio_source.h) puts a
+// resampler behind it; servers that receive samples over a network need neither.
+
+#ifndef RUNNEL_FRONTEND_AUDIO_READER_H_
+#define RUNNEL_FRONTEND_AUDIO_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace runnel {
+
+struct AudioReaderOptions {
+  // The channel to read, counted from 0; -1: the mean of all channels.
+  int channel = -1;
+};
+
+// Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
+// header; chunks before and after the samples), FLAC, and libsndfile's other formats, at any rate
+// and with any number of channels. Never holds more than a block of the input in memory.
+//
+// Input that cannot be searched (a pipe, a terminal) works for every format: WAV is decoded as it
+// arrives, anything else is first copied to a temporary file without a name.
+//
+// Damaged input: a WAV file that ends before its header says is read as far as it goes, because
+// recorders leave such files behind; where the header leaves the length open (0 or all bits set)
+// it is read to the end of the input. A FLAC file that is cut off or damaged is an error as soon as
+// the damage is reached.
+//
+// Move-only. Thread rule: one thread at a time per reader.
+class AudioReader {
+ public:
+  // `path`: a file, or "-" for standard input. Throws std::runtime_error naming the path and the
+  // reason if it is missing, a directory, empty, not audio of a format that can be read, or lacks
+  // the channel asked for; std::invalid_argument if options.channel is below -1.
+  explicit AudioReader(const std::string& path, const AudioReaderOptions& options = {});
+  ~AudioReader();
+  AudioReader(AudioReader&&) noexcept;
+  AudioReader& operator=(AudioReader&&) noexcept;
+
+  int sample_rate_hz() const;
+  int num_channels() const;
+
+  // Samples per channel, as far as the input says beforehand: what a truncated file really has, but
+  // nothing for a stream whose header leaves it open, and what the header promises for a pipe.
+  std::optional<std::int64_t> num_samples() const;
+
+  // Writes the next samples, in [-1, 1] for integer formats, as stored for floating-point ones, and
+  // returns their number: `max_samples`, fewer only at the end, 0 from then on. From a pipe this
+  // waits for `max_samples`, so that a caller who wants results early asks for few.
+  // Throws std::runtime_error naming the path if the input is damaged or a sample is not a finite
+  // number.
+  std::size_t Read(float* samples, std::size_t max_samples);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_FRONTEND_AUDIO_READER_H_

@@ -1,0 +1,62 @@
+#include "frontend/audio_source.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace runnel {
+namespace {
+
+constexpr std::size_t kMaxBlock = 4096;  // samples
+
+}  // namespace
+
+AudioSource::AudioSource(const std::string& path, double rate_hz, const AudioReaderOptions& options)
+    : reader_(path, options), resampler_(reader_.sample_rate_hz(), rate_hz) {}
+
+std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
+  if (resampler_.in_rate_hz() == resampler_.out_rate_hz()) {
+    const std::size_t count = reader_.Read(samples, max_samples);
+    input_samples_ += count;
+    return count;
+  }
+  std::size_t done = 0;
+  while (done < max_samples) {
+    if (resampled_head_ == resampled_.size()) {
+      if (input_ended_) break;
+      resampled_.clear();
+      resampled_head_ = 0;
+      // No more than it takes, so that nobody waits for samples of a live input that are not
+      // needed.
+      const double needed = std::ceil(static_cast<double>(max_samples - done) *
+                                      resampler_.in_rate_hz() / resampler_.out_rate_hz());
+      const std::size_t size = needed < kMaxBlock ? static_cast<std::size_t>(needed) : kMaxBlock;
+      block_.resize(size);
+      const std::size_t count = reader_.Read(block_.data(), size);
+      input_samples_ += count;
+      resampler_.Process(block_.data(), count, &resampled_);
+      if (count < size) {
+        input_ended_ = true;
+        resampler_.Flush(&resampled_);
+      }
+      continue;
+    }
+    const std::size_t count = std::min(max_samples - done, resampled_.size() - resampled_head_);
+    std::copy_n(resampled_.begin() + static_cast<std::ptrdiff_t>(resampled_head_), count,
+                samples + done);
+    resampled_head_ += count;
+    done += count;
+  }
+  return done;
+}
+
+std::optional<double> AudioSource::duration_s() const {
+  const std::optional<std::int64_t> num_samples = reader_.num_samples();
+  if (!num_samples.has_value()) return std::nullopt;
+  return static_cast<double>(*num_samples) / reader_.sample_rate_hz();
+}
+
+double AudioSource::seconds_read() const {
+  return static_cast<double>(input_samples_) / reader_.sample_rate_hz();
+}
+
+}  // namespace runnel

@@ -1,0 +1,85 @@
+#include "frontend/file_descriptor.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+[[noreturn]] void ThrowErrno(const std::string& what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+void WriteFully(int fd, const char* bytes, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = ::write(fd, bytes, size);
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      ThrowErrno("cannot write to a temporary file");
+    }
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+}  // namespace
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor OpenForReading(const std::string& path) {
+  const int fd = path == "-" ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                             : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) ThrowErrno("cannot open");
+  return FileDescriptor(fd);
+}
+
+std::size_t ReadFully(int fd, char* buffer, std::size_t size) {
+  std::size_t done = 0;
+  while (done < size) {
+    const ssize_t count = ::read(fd, buffer + done, size - done);
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      ThrowErrno("cannot read");
+    }
+    if (count == 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  return done;
+}
+
+FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd) {
+  std::error_code error;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  if (error) folder = "/tmp";
+  std::string name = (folder / "runnel-audio-XXXXXX").string();
+  FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  if (file.get() < 0) ThrowErrno("cannot create the temporary file " + name);
+  ::unlink(name.c_str());
+
+  WriteFully(file.get(), start.data(), start.size());
+  std::vector<char> block(1 << 16);
+  while (const std::size_t count = ReadFully(fd, block.data(), block.size())) {
+    WriteFully(file.get(), block.data(), count);
+  }
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) ThrowErrno("cannot rewind a temporary file");
+  return file;
+}
+
+}  // namespace runnel

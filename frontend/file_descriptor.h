@@ -1,0 +1,42 @@
+// Owning POSIX file descriptors: part of AudioReader, not meant for callers outside the frontend.
+
+#ifndef RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
+#define RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
+
+#include <cstddef>
+#include <string>
+
+namespace runnel {
+
+// Closes its descriptor. Move-only.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor();
+  FileDescriptor(FileDescriptor&& other) noexcept;
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+
+  int get() const { return fd_; }
+
+ private:
+  int fd_;  // -1: none
+};
+
+// The functions below throw std::system_error, whose message says what the system refused; the
+// caller adds the file's name.
+
+// Opens a file for reading; "-" is a duplicate of standard input.
+FileDescriptor OpenForReading(const std::string& path);
+
+// Reads `size` bytes, fewer only at the end of the input; returns their number.
+std::size_t ReadFully(int fd, char* buffer, std::size_t size);
+
+// A temporary file that holds `start`, then everything still unread from `fd`, and stands at its
+// beginning. It has no name any more, so nothing is left behind, however the process ends.
+FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
