@@ -1,0 +1,209 @@
+// The features of Fbank and FeatureStream against those of Kaldi and of torchaudio.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <fstream>
+#include <memory>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "frontend/audio_reader.h"
+#include "frontend/fbank.h"
+#include "frontend/feature_stream.h"
+#include "tests/support/shared_data.h"
+
+namespace runnel {
+namespace {
+
+std::vector<float> ReadSamples(const std::string& path) {
+  AudioReader reader(path);
+  std::vector<float> samples(static_cast<std::size_t>(reader.num_samples().value()));
+  EXPECT_EQ(reader.Read(samples.data(), samples.size()), samples.size());
+  return samples;
+}
+
+// Rows of features, one after the other.
+std::vector<float> ComputeFeatures(const FbankOptions& options, const std::vector<float>& samples) {
+  FeatureStream stream(std::make_shared<const Fbank>(options));
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  const auto num_frames = static_cast<std::size_t>(stream.NumFramesReady());
+  std::vector<float> features(num_frames * static_cast<std::size_t>(stream.dim()));
+  EXPECT_EQ(stream.PopFrames(num_frames, features.data()), num_frames);
+  return features;
+}
+
+// ---- Kaldi's compute-fbank-feats ----
+
+// The values of Kaldi's text format: "name [", rows, "]".
+std::vector<float> ReadKaldiText(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  file >> word >> word;
+  EXPECT_EQ(word, "[") << path;
+  std::vector<float> values;
+  while (file >> word && word != "]") values.push_back(std::stof(word));
+  EXPECT_EQ(word, "]") << path;
+  return values;
+}
+
+void ExpectEqualsKaldi(const FbankOptions& options, const std::string& name) {
+  const std::vector<float> expected = ReadKaldiText(SharedData("kaldi_fbank/" + name));
+  const std::vector<float> actual =
+      ComputeFeatures(options, ReadSamples(SharedData("kaldi_fbank/test.wav")));
+  ASSERT_EQ(actual.size(), expected.size());
+  ASSERT_GT(actual.size(), 20000U);
+  float max_error = 0.0F;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    max_error = std::max(max_error, std::abs(actual[i] - expected[i]));
+  }
+  testing::Test::RecordProperty("max_error", std::to_string(max_error));
+  EXPECT_LE(max_error, 5e-4F);
+}
+
+TEST(FbankKaldiTest, Prepared) {
+  RUNNEL_REQUIRE_SHARED_DATA("kaldi_fbank");
+  FbankOptions options;
+  options.use_energy = true;
+  options.raw_energy = false;
+  options.energy_floor = 1.0F;
+  ExpectEqualsKaldi(options, "fbank-prep.txt");
+}
+
+TEST(FbankKaldiTest, Plain) {
+  RUNNEL_REQUIRE_SHARED_DATA("kaldi_fbank");
+  FbankOptions options;
+  options.preemph_coeff = 0.0F;
+  options.energy_floor = 1.0F;
+  options.remove_dc_offset = false;
+  options.round_to_power_of_two = false;
+  options.window_type = "rectangular";
+  ExpectEqualsKaldi(options, "fbank-plain.txt");
+}
+
+// ---- torchaudio.compliance.kaldi ----
+
+struct Case {
+  std::string name;
+  FbankOptions options;
+  std::size_t num_frames = 0;
+  std::size_t dim = 0;
+  std::vector<float> features;
+};
+
+void PrintTo(const Case& golden, std::ostream* out) { *out << golden.name; }
+
+void SetOption(const std::string& name, const std::string& value, FbankOptions* options) {
+  const auto flag = [&] { return value == "1"; };
+  const auto number = [&] { return std::stof(value); };
+  if (name == "sample_frequency") {
+    options->sample_frequency = number();
+  } else if (name == "frame_length_ms") {
+    options->frame_length_ms = number();
+  } else if (name == "frame_shift_ms") {
+    options->frame_shift_ms = number();
+  } else if (name == "snip_edges") {
+    options->snip_edges = flag();
+  } else if (name == "remove_dc_offset") {
+    options->remove_dc_offset = flag();
+  } else if (name == "preemph_coeff") {
+    options->preemph_coeff = number();
+  } else if (name == "window_type") {
+    options->window_type = value;
+  } else if (name == "blackman_coeff") {
+    options->blackman_coeff = number();
+  } else if (name == "round_to_power_of_two") {
+    options->round_to_power_of_two = flag();
+  } else if (name == "num_mel_bins") {
+    options->num_mel_bins = std::stoi(value);
+  } else if (name == "low_freq") {
+    options->low_freq = number();
+  } else if (name == "high_freq") {
+    options->high_freq = number();
+  } else if (name == "use_power") {
+    options->use_power = flag();
+  } else if (name == "use_log_fbank") {
+    options->use_log_fbank = flag();
+  } else if (name == "use_energy") {
+    options->use_energy = flag();
+  } else if (name == "raw_energy") {
+    options->raw_energy = flag();
+  } else if (name == "energy_floor") {
+    options->energy_floor = number();
+  } else if (name == "htk_compat") {
+    options->htk_compat = flag();
+  } else {
+    ADD_FAILURE() << "option " << name << " is unknown";
+  }
+}
+
+std::string GoldenPath(const std::string& name) {
+  return std::string(RUNNEL_SOURCE_DIR) + "/tests/golden/fbank/" + name;
+}
+
+// Empty if the file is absent, which FbankTorchaudioFilesTest reports.
+std::vector<Case> ReadCases() {
+  std::vector<Case> cases;
+  std::ifstream file(GoldenPath("fbank.txt"));
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string keyword;
+    std::string name;
+    std::string value;
+    words >> keyword;
+    if (keyword == "case") {
+      cases.emplace_back();
+      words >> cases.back().name;
+    } else if (keyword == "option") {
+      words >> name >> value;
+      SetOption(name, value, &cases.back().options);
+    } else if (keyword == "features") {
+      words >> cases.back().num_frames >> cases.back().dim;
+    } else {
+      for (; !keyword.empty(); keyword.clear(), words >> keyword) {
+        cases.back().features.push_back(std::stof(keyword));
+      }
+    }
+  }
+  return cases;
+}
+
+class FbankTorchaudioTest : public testing::TestWithParam<Case> {};
+
+TEST_P(FbankTorchaudioTest, SameFeatures) {
+  const Case& golden = GetParam();
+  const std::vector<float> actual =
+      ComputeFeatures(golden.options, ReadSamples(GoldenPath("input.wav")));
+  ASSERT_EQ(static_cast<std::size_t>(golden.options.FeatureDim()), golden.dim);
+  ASSERT_EQ(golden.features.size(), golden.num_frames * golden.dim);
+  ASSERT_EQ(actual.size(), golden.features.size());
+  float max_error = 0.0F;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    // Logarithms have the tolerance of the Kaldi test; values that are not logarithms, 1e-4 of the
+    // value (that is what an error of 1e-4 in the logarithm means), or of 1.
+    const bool is_log = golden.options.use_log_fbank;
+    const float scale = is_log ? 1.0F : std::max(std::abs(golden.features[i]), 1.0F) * 0.2F;
+    const float error = std::abs(actual[i] - golden.features[i]) / scale;
+    max_error = std::max(max_error, error);
+    EXPECT_LE(error, 5e-4F) << "frame " << i / golden.dim << ", column " << i % golden.dim << ": "
+                            << actual[i] << ", expected " << golden.features[i];
+  }
+  testing::Test::RecordProperty("max_error", std::to_string(max_error));
+}
+
+INSTANTIATE_TEST_SUITE_P(Grid, FbankTorchaudioTest, testing::ValuesIn(ReadCases()),
+                         [](const testing::TestParamInfo<Case>& param) {
+                           return param.param.name;
+                         });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FbankTorchaudioTest);
+
+TEST(FbankTorchaudioFilesTest, ArePresent) { EXPECT_GE(ReadCases().size(), 40U); }
+
+}  // namespace
+}  // namespace runnel
