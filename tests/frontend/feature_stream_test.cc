@@ -1,0 +1,310 @@
+// The properties FeatureStream promises: the cut into packets, the moments of popping, copies and
+// resets change no bit of the features.
+
+#include "frontend/feature_stream.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+std::vector<float> Noise(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0.0F, 0.1F);
+  std::vector<float> samples(count);
+  for (float& sample : samples) sample = normal(random);
+  return samples;
+}
+
+void PopInto(FeatureStream* stream, std::size_t max_frames, std::vector<float>* features) {
+  const std::size_t ready = static_cast<std::size_t>(stream->NumFramesReady());
+  const std::size_t expected = std::min(ready, max_frames);
+  const auto dim = static_cast<std::size_t>(stream->dim());
+  const std::size_t old_size = features->size();
+  features->resize(old_size + expected * dim);
+  ASSERT_EQ(stream->PopFrames(max_frames, features->data() + old_size), expected);
+}
+
+constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+std::vector<float> AllAtOnce(const std::shared_ptr<const Fbank>& fbank,
+                             const std::vector<float>& samples) {
+  FeatureStream stream(fbank);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  std::vector<float> features;
+  PopInto(&stream, kAll, &features);
+  return features;
+}
+
+// The definition, without a stream: each frame's window cut from the whole signal, mirrored by
+// stepping back from the ends as often as it takes.
+std::vector<float> ByDefinition(const Fbank& fbank, const std::vector<float>& samples) {
+  const auto size = static_cast<std::int64_t>(samples.size());
+  std::vector<float> features;
+  FbankScratch scratch;
+  for (std::int64_t frame = 0; frame < fbank.NumFrames(size, true); ++frame) {
+    std::vector<float> window;
+    for (int i = 0; i < fbank.frame_length(); ++i) {
+      std::int64_t index = fbank.FirstSampleOfFrame(frame) + i;
+      while (index < 0 || index >= size) index = index < 0 ? -index - 1 : 2 * size - 1 - index;
+      window.push_back(samples[static_cast<std::size_t>(index)] * 32768.0F);
+    }
+    features.resize(features.size() + static_cast<std::size_t>(fbank.dim()));
+    fbank.ComputeFrame(window.data(), frame, &scratch,
+                       features.data() + features.size() - static_cast<std::size_t>(fbank.dim()));
+  }
+  return features;
+}
+
+// Options that differ in how windows lie on the audio.
+std::vector<FbankOptions> Framings() {
+  std::vector<FbankOptions> all;
+  for (const bool snip_edges : {true, false}) {
+    FbankOptions options;
+    options.snip_edges = snip_edges;
+    options.use_energy = true;
+    all.push_back(options);
+    options.dither = 1.0F;
+    all.push_back(options);
+    options.dither = 0.0F;
+    options.sample_frequency = 11025.0F;
+    options.frame_length_ms = 30.03F;  // 331 samples
+    options.frame_shift_ms = 9.99F;    // 110 samples
+    all.push_back(options);
+    options.frame_shift_ms = 10.07F;  // 111 samples
+    all.push_back(options);
+    options.sample_frequency = 16000.0F;
+    options.num_mel_bins = 12;
+    options.frame_length_ms = 10.0F;
+    options.frame_shift_ms = 17.0F;  // windows with gaps between them
+    all.push_back(options);
+    options.frame_length_ms = 8.0F;
+    options.frame_shift_ms = 0.1875F;  // 3 samples
+    all.push_back(options);
+  }
+  return all;
+}
+
+std::string Describe(const FbankOptions& options) {
+  return "frame_length_ms " + std::to_string(options.frame_length_ms) + " frame_shift_ms " +
+         std::to_string(options.frame_shift_ms) + " snip_edges " +
+         std::to_string(options.snip_edges) + " dither " + std::to_string(options.dither);
+}
+
+TEST(FeatureStreamTest, EqualsTheDefinitionAtEveryLength) {
+  const std::vector<float> samples = Noise(1300, 11);
+  for (const FbankOptions& options : Framings()) {
+    const auto fbank = std::make_shared<const Fbank>(options);
+    for (std::size_t length = 0; length <= samples.size(); length += length < 20 ? 1 : 37) {
+      const std::vector<float> part(samples.begin(),
+                                    samples.begin() + static_cast<std::ptrdiff_t>(length));
+      ASSERT_EQ(AllAtOnce(fbank, part), ByDefinition(*fbank, part))
+          << Describe(options) << " length " << length;
+    }
+  }
+}
+
+TEST(FeatureStreamTest, AnyPacketSplitGivesTheSameBits) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  for (const FbankOptions& options : Framings()) {
+    const auto fbank = std::make_shared<const Fbank>(options);
+    for (int round = 0; round < 20; ++round) {
+      const std::vector<float> samples = Noise(random() % 5000, random());
+      const std::vector<float> expected = AllAtOnce(fbank, samples);
+      const std::size_t max_packet = std::vector<std::size_t>{1, 7, 160, 1000}[random() % 4];
+      FeatureStream stream(fbank);
+      std::vector<float> features;
+      for (std::size_t i = 0; i < samples.size();) {
+        const std::size_t count = std::min<std::size_t>(random() % (max_packet + 1),  // also 0
+                                                        samples.size() - i);
+        stream.AcceptSamples(samples.data() + i, count);
+        i += count;
+        if (random() % 3 == 0) PopInto(&stream, random() % 4, &features);
+      }
+      stream.Finish();
+      while (stream.NumFramesReady() > 0) PopInto(&stream, 1 + random() % 9, &features);
+      ASSERT_EQ(features, expected) << Describe(options) << " seed " << seed << " round " << round
+                                    << " packets to " << max_packet;
+      EXPECT_EQ(stream.samples_accepted(), static_cast<std::int64_t>(samples.size()));
+      EXPECT_EQ(stream.samples_buffered(), 0U);
+    }
+  }
+}
+
+TEST(FeatureStreamTest, CopyContinuesIdenticallyAndIndependently) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  for (const FbankOptions& options : Framings()) {
+    const auto fbank = std::make_shared<const Fbank>(options);
+    const std::vector<float> start = Noise(random() % 3000, random());
+    const std::vector<float> end = Noise(1500, random());
+    const std::vector<float> other_end = Noise(700, random());
+
+    FeatureStream stream(fbank);
+    stream.AcceptSamples(start.data(), start.size());
+    std::vector<float> features;
+    PopInto(&stream, random() % 5, &features);
+
+    FeatureStream copy = stream;
+    std::vector<float> copy_features = features;
+    // Interleaved, with different continuations.
+    stream.AcceptSamples(end.data(), 800);
+    copy.AcceptSamples(other_end.data(), other_end.size());
+    PopInto(&stream, 1, &features);
+    copy.Finish();
+    PopInto(&copy, kAll, &copy_features);
+    stream.AcceptSamples(end.data() + 800, 700);
+    stream.Finish();
+    PopInto(&stream, kAll, &features);
+
+    std::vector<float> whole = start;
+    whole.insert(whole.end(), end.begin(), end.end());
+    EXPECT_EQ(features, AllAtOnce(fbank, whole)) << Describe(options) << " seed " << seed;
+    std::vector<float> other_whole = start;
+    other_whole.insert(other_whole.end(), other_end.begin(), other_end.end());
+    EXPECT_EQ(copy_features, AllAtOnce(fbank, other_whole))
+        << Describe(options) << " seed " << seed;
+  }
+}
+
+TEST(FeatureStreamTest, ResetStartsAnew) {
+  for (const FbankOptions& options : Framings()) {
+    const auto fbank = std::make_shared<const Fbank>(options);
+    const std::vector<float> samples = Noise(2000, 5);
+    FeatureStream stream(fbank);
+    std::vector<float> features;
+    stream.AcceptSamples(samples.data() + 3, 1777);
+    PopInto(&stream, 3, &features);
+    stream.Finish();
+    stream.Reset();
+    EXPECT_EQ(stream.samples_accepted(), 0);
+    EXPECT_EQ(stream.frames_popped(), 0);
+    EXPECT_FALSE(stream.finished());
+    EXPECT_EQ(stream.NumFramesReady(), 0);
+    stream.AcceptSamples(samples.data(), samples.size());
+    stream.Finish();
+    features.clear();
+    PopInto(&stream, kAll, &features);
+    EXPECT_EQ(features, AllAtOnce(fbank, samples)) << Describe(options);
+  }
+}
+
+TEST(FeatureStreamTest, BufferHoldsOnlyWhatIsNeeded) {
+  for (const FbankOptions& options : Framings()) {
+    const auto fbank = std::make_shared<const Fbank>(options);
+    FeatureStream stream(fbank);
+    const auto frame = static_cast<std::size_t>(std::max(fbank->frame_length(),  //
+                                                         fbank->frame_shift()));
+    std::vector<float> features(1000 * static_cast<std::size_t>(fbank->dim()));
+    const std::vector<float> samples = Noise(1000, 6);
+    for (int i = 0; i < 300; ++i) {
+      stream.AcceptSamples(samples.data(), static_cast<std::size_t>(i * 7 % 1000));
+      while (stream.PopFrames(1000, features.data()) > 0) {
+      }
+      EXPECT_LE(stream.samples_buffered(), frame) << Describe(options);
+    }
+  }
+}
+
+TEST(FeatureStreamTest, ManyTinyPacketsAndOneHugeAreBothLinear) {
+  // Ten minutes. Erasing from the front at every packet or frame would take minutes.
+  const auto fbank = std::make_shared<const Fbank>(FbankOptions());
+  const std::vector<float> samples = Noise(16000 * 600, 7);
+  FeatureStream huge(fbank);
+  huge.AcceptSamples(samples.data(), samples.size());
+  FeatureStream tiny(fbank);
+  std::vector<float> expected(23);
+  std::vector<float> actual(23);
+  for (const float sample : samples) {
+    tiny.AcceptSamples(&sample, 1);
+    if (tiny.NumFramesReady() == 0) continue;
+    ASSERT_EQ(tiny.PopFrames(1, actual.data()), 1U);
+    ASSERT_EQ(huge.PopFrames(1, expected.data()), 1U);
+    ASSERT_EQ(actual, expected) << "frame " << tiny.frames_popped();
+  }
+  EXPECT_EQ(huge.NumFramesReady(), 0);
+  EXPECT_LE(huge.samples_buffered(), 400U);
+}
+
+TEST(FeatureStreamTest, SampleScaleMultiplies) {
+  const auto fbank = std::make_shared<const Fbank>(FbankOptions());
+  std::vector<float> samples = Noise(1000, 8);
+  const std::vector<float> expected = AllAtOnce(fbank, samples);
+  for (float& sample : samples) sample *= 32768.0F;
+  FeatureStream stream(fbank, 1.0F);
+  stream.AcceptSamples(samples.data(), samples.size());
+  std::vector<float> features;
+  PopInto(&stream, kAll, &features);
+  EXPECT_EQ(features, expected);
+}
+
+TEST(FeatureStreamTest, TooShortForAFrame) {
+  FeatureStream stream(std::make_shared<const Fbank>(FbankOptions()));
+  const std::vector<float> samples = Noise(399, 9);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  stream.Finish();
+  EXPECT_EQ(stream.NumFramesReady(), 0);
+  EXPECT_EQ(stream.PopFrames(10, nullptr), 0U);
+}
+
+std::string Complaint(FeatureStream* stream, const std::vector<float>& samples) {
+  try {
+    stream->AcceptSamples(samples.data(), samples.size());
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(FeatureStreamTest, RejectsSamplesThatAreNotFinite) {
+  const auto fbank = std::make_shared<const Fbank>(FbankOptions());
+  const std::vector<float> good = Noise(1000, 10);
+  const float largest = std::numeric_limits<float>::max();
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity(), -largest}) {
+    FeatureStream stream(fbank);
+    stream.AcceptSamples(good.data(), 500);
+    std::vector<float> packet(good.begin() + 500, good.end());
+    packet[123] = bad;
+    packet[400] = bad;
+    const std::string complaint = Complaint(&stream, packet);
+    EXPECT_NE(complaint.find("sample 623 is"), std::string::npos) << complaint;
+    // The stream is as it was.
+    EXPECT_EQ(stream.samples_accepted(), 500);
+    stream.AcceptSamples(good.data() + 500, 500);
+    stream.Finish();
+    std::vector<float> features;
+    PopInto(&stream, kAll, &features);
+    EXPECT_EQ(features, AllAtOnce(fbank, good));
+  }
+}
+
+TEST(FeatureStreamTest, MisuseThrows) {
+  const auto fbank = std::make_shared<const Fbank>(FbankOptions());
+  EXPECT_THROW(FeatureStream(nullptr), std::invalid_argument);
+  EXPECT_THROW(FeatureStream(fbank, 0.0F), std::invalid_argument);
+  EXPECT_THROW(FeatureStream(fbank, -1.0F), std::invalid_argument);
+  EXPECT_THROW(FeatureStream(fbank, std::numeric_limits<float>::quiet_NaN()),
+               std::invalid_argument);
+  FeatureStream stream(fbank);
+  EXPECT_THROW(stream.AcceptSamples(nullptr, 1), std::invalid_argument);
+  stream.AcceptSamples(nullptr, 0);
+  stream.Finish();
+  const float sample = 0.0F;
+  EXPECT_THROW(stream.AcceptSamples(&sample, 1), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace runnel
