@@ -219,7 +219,7 @@ TEST(CtcPrefixBeamSearchTest, AgreesWithTheBestPathWhereTheModelIsSure) {
     std::mt19937 random(seed);
     // One token of each frame has nearly all the probability.
     std::uniform_int_distribution<int> token(0, 4);
-    std::vector<float> values(100 * 5, std::log(1e-6F));
+    std::vector<float> values(500, std::log(1e-6F));
     for (size_t t = 0; t < 100; ++t) {
       values[t * 5 + static_cast<size_t>(token(random))] = std::log(1 - 4e-6F);
     }
@@ -258,9 +258,9 @@ TEST(CtcPrefixBeamSearchTest, CloneAndResetAreIndependent) {
   search.Advance(values.data(), 200);
   const std::unique_ptr<CtcSearch> clone = search.Clone();
   const std::vector<TokenSequence> halfway = search.NBest(8);
-  search.Advance(values.data() + 200 * 5, 200);
+  search.Advance(values.data() + values.size() / 2, 200);
   ExpectSame(clone->NBest(8), halfway);
-  clone->Advance(values.data() + 200 * 5, 200);
+  clone->Advance(values.data() + values.size() / 2, 200);
   ExpectSame(clone->NBest(8), search.NBest(8));
   EXPECT_EQ(clone->BestIds(), search.BestIds());
   search.Reset();
@@ -303,7 +303,7 @@ TEST(CtcPrefixBeamSearchTest, MemoryOfALongQuietStreamIsBounded) {
   CtcPrefixBeamSearch search(Beam(4, 3), 4, 0);
   for (int i = 0; i < 1000; ++i) {
     search.Advance(silence.data(), 1000);
-    if (i % 100 == 0) search.Advance(word.data(), 10);
+    if (i % 100 == 99) search.Advance(word.data(), 10);
   }
   const TokenSequence best = search.NBest(1).front();
   ExpectOrderedSpans(best, 1000100);
@@ -322,8 +322,9 @@ TEST(CtcPrefixBeamSearchTest, MemoryOfALongBusyStreamIsThatOfItsText) {
   ExpectOrderedSpans(best, 200000);
   EXPECT_GT(best.tokens.size(), 50000U);
   EXPECT_EQ(search.BestIds(), Ids(best));
-  // Once as a prefix, once as an emission, and the few that differ at the end.
-  EXPECT_LT(search.num_stored_nodes(), 2 * best.tokens.size() + 1000);
+  // Once as a prefix and once as an emission, and again where prefixes differ; a leak of one node
+  // per frame and prefix would come to ten times that.
+  EXPECT_LT(search.num_stored_nodes(), 4 * best.tokens.size());
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+// CTC best path: the most probable token of each frame, repeats collapsed, blanks dropped.
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+// Source: Graves et al. 2006, "Connectionist temporal classification", section 3.2 (best path).
+#ifndef RUNNEL_RUNTIME_GREEDY_SEARCH_H_
+#define RUNNEL_RUNTIME_GREEDY_SEARCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/ctc_search.h"
+
+namespace runnel {
+
+// Equally probable tokens: the lowest id. NBest has exactly one sequence; its score is the log
+// probability of the best path (one alignment, not the sum over all), and a token's confidence its
+// highest probability over its span. Cost of a frame: O(vocab_size).
+class CtcGreedySearch : public CtcSearch {
+ public:
+  // Throws std::invalid_argument when blank_id is not an id below vocab_size.
+  CtcGreedySearch(int vocab_size, int blank_id);
+
+  // Throws std::invalid_argument as CheckLogProbs does; nothing has changed then.
+  void Advance(const float* log_probs, int64_t num_frames) override;
+  std::vector<TokenSequence> NBest(int n) const override;
+  const std::vector<int32_t>& BestIds() const override { return state_.ids; }
+  std::unique_ptr<CtcSearch> Clone() const override;
+  void Reset() override;
+
+ private:
+  // Everything that the search remembers.
+  struct State {
+    std::vector<int32_t> ids;       // of `tokens`
+    std::vector<TokenSpan> tokens;  // the last one grows while its token repeats
+    double score = 0;
+    int64_t num_frames = 0;
+    int32_t last_id = -1;  // of the last frame, may be the blank; -1 before any frame
+  };
+
+  void AdvanceFrame(const float* log_probs);
+
+  int vocab_size_;
+  int blank_id_;
+  State state_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_GREEDY_SEARCH_H_

@@ -1,0 +1,49 @@
+#include "runtime/log_probs.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace runnel {
+
+void CheckVocabulary(int vocab_size, int blank_id) {
+  if (vocab_size < 1) {
+    throw std::invalid_argument("vocab_size must be at least 1, got " + std::to_string(vocab_size));
+  }
+  if (blank_id < 0 || blank_id >= vocab_size) {
+    throw std::invalid_argument("blank_id must be 0 to " + std::to_string(vocab_size - 1) +
+                                ", got " + std::to_string(blank_id));
+  }
+}
+
+void CheckLogProbs(const float* log_probs, int64_t num_frames, int vocab_size) {
+  if (num_frames < 0) {
+    throw std::invalid_argument("CTC search: num_frames must be 0 or more, got " +
+                                std::to_string(num_frames));
+  }
+  if (num_frames > 0 && log_probs == nullptr) {
+    throw std::invalid_argument("CTC search: log_probs is null, expected " +
+                                std::to_string(num_frames) + " frames");
+  }
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (int64_t t = 0; t < num_frames; ++t) {
+    const float* frame = log_probs + t * vocab_size;
+    bool any_possible = false;
+    for (int id = 0; id < vocab_size; ++id) {
+      if (!(frame[id] < kInfinity)) {
+        throw std::invalid_argument("CTC search: log_probs of frame " + std::to_string(t) +
+                                    ", token " + std::to_string(id) +
+                                    ": expected a logarithm of a probability, got " +
+                                    std::to_string(frame[id]));
+      }
+      any_possible |= frame[id] > -kInfinity;
+    }
+    if (!any_possible) {
+      throw std::invalid_argument("CTC search: log_probs of frame " + std::to_string(t) +
+                                  ": expected a distribution, got probability zero for all " +
+                                  std::to_string(vocab_size) + " tokens");
+    }
+  }
+}
+
+}  // namespace runnel

@@ -1,0 +1,322 @@
+#include "runtime/prefix_beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/log_probs.h"
+
+namespace runnel {
+namespace {
+
+// log(exp(a) + exp(b)), minus infinity included.
+double LogAdd(double a, double b) {
+  const double high = std::max(a, b);
+  if (std::isinf(high)) return high;
+  return high + std::log1p(std::exp(std::min(a, b) - high));
+}
+
+}  // namespace
+
+CtcPrefixBeamSearch::State::State() : beam(1) {
+  Prefix& empty = beam.front();
+  empty.blank = empty.total = empty.best_blank.score = 0;
+  prefixes.value(kRoot).rank = 0;
+  prefixes.Acquire(kRoot);   // by the beam
+  prefixes.Acquire(kRoot);   // by the best path
+  emissions.Acquire(kRoot);  // by best_blank
+  emissions.Acquire(kRoot);  // by best_non_blank
+}
+
+CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id)
+    : vocab_size_(vocab_size), blank_id_(blank_id) {
+  options.Validate();
+  CheckVocabulary(vocab_size, blank_id);
+  beam_size_ = static_cast<size_t>(options.beam_size);
+  token_beam_ = static_cast<size_t>(std::min(options.token_beam, vocab_size));
+  scratch_.rank_of_token.assign(static_cast<size_t>(vocab_size), kNone);
+}
+
+void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
+  CheckLogProbs(log_probs, num_frames, vocab_size_);
+  for (int64_t t = 0; t < num_frames; ++t) AdvanceFrame(log_probs + t * vocab_size_);
+  UpdateBestPath();
+}
+
+void CtcPrefixBeamSearch::AdvanceFrame(const float* log_probs) {
+  PickTokens(log_probs);
+  scratch_.candidates.clear();
+  AddUnextended(log_probs);
+  AddExtended(log_probs);
+  KeepBestCandidates();
+  ReplaceBeam(log_probs);
+  for (const int32_t token : scratch_.tokens) {
+    scratch_.rank_of_token[static_cast<size_t>(token)] = kNone;
+  }
+  ++state_.num_frames;
+}
+
+void CtcPrefixBeamSearch::PickTokens(const float* log_probs) {
+  // Of equally probable tokens the lower id is the better one.
+  const auto better = [log_probs](int32_t a, int32_t b) {
+    return log_probs[a] > log_probs[b] || (log_probs[a] == log_probs[b] && a < b);
+  };
+  std::vector<int32_t>& tokens = scratch_.tokens;
+  tokens.clear();
+  for (int32_t id = 0; id < vocab_size_; ++id) {
+    if (std::isinf(log_probs[id])) continue;
+    if (tokens.size() == token_beam_) {
+      if (log_probs[id] <= log_probs[tokens.front()]) continue;
+      std::pop_heap(tokens.begin(), tokens.end(), better);  // the worst of those kept
+      tokens.pop_back();
+    }
+    tokens.push_back(id);
+    std::push_heap(tokens.begin(), tokens.end(), better);
+  }
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    scratch_.rank_of_token[static_cast<size_t>(tokens[i])] = static_cast<int32_t>(i);
+  }
+}
+
+// What a prefix may become without a token more: itself, after a blank or its last token again. A
+// shorter prefix that becomes this one by a new token is merged here, so that it is found once.
+void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
+  const std::vector<int32_t>& rank_of_token = scratch_.rank_of_token;
+  scratch_.is_merged.assign(state_.beam.size() * scratch_.tokens.size(), 0);
+  for (size_t i = 0; i < state_.beam.size(); ++i) {
+    const Prefix& prefix = state_.beam[i];
+    Candidate candidate;
+    candidate.source = i;
+    if (rank_of_token[static_cast<size_t>(blank_id_)] != kNone) {
+      candidate.blank = prefix.total + log_probs[blank_id_];
+    }
+    const int32_t token = prefix.last_token;
+    const int32_t token_rank = token == kNone ? kNone : rank_of_token[static_cast<size_t>(token)];
+    if (token_rank != kNone) {
+      candidate.non_blank = prefix.non_blank + log_probs[token];
+      candidate.non_blank_score = prefix.best_non_blank.score + log_probs[token];
+      const int32_t parent = state_.prefixes.parent(prefix.node);
+      const int32_t parent_rank = state_.prefixes.value(parent).rank;
+      if (parent_rank != kNone) {
+        const auto row = static_cast<size_t>(parent_rank);
+        const Prefix& shorter = state_.beam[row];
+        candidate.non_blank =
+            LogAdd(candidate.non_blank, TotalBefore(shorter, token) + log_probs[token]);
+        const double score = BestBefore(shorter, token).score + log_probs[token];
+        if (score > candidate.non_blank_score) {
+          candidate.non_blank_score = score;
+          candidate.non_blank_source = parent_rank;
+        }
+        scratch_.is_merged[row * scratch_.tokens.size() + static_cast<size_t>(token_rank)] = 1;
+      }
+    }
+    candidate.total = LogAdd(candidate.blank, candidate.non_blank);
+    if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
+  }
+}
+
+void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
+  const char* is_merged = scratch_.is_merged.data();
+  for (size_t i = 0; i < state_.beam.size(); ++i) {
+    const Prefix& prefix = state_.beam[i];
+    for (const int32_t token : scratch_.tokens) {
+      if (*is_merged++ || token == blank_id_) continue;
+      Candidate candidate;
+      candidate.source = i;
+      candidate.token = token;
+      candidate.non_blank = TotalBefore(prefix, token) + log_probs[token];
+      candidate.total = candidate.non_blank;
+      candidate.non_blank_score = BestBefore(prefix, token).score + log_probs[token];
+      candidate.non_blank_source = static_cast<int32_t>(i);
+      if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
+    }
+  }
+}
+
+void CtcPrefixBeamSearch::KeepBestCandidates() {
+  // A total order that depends on nothing but the frames seen, so results are repeatable. An
+  // unextended prefix has the lowest token, kNone.
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    if (a.total != b.total) return a.total > b.total;
+    if (a.source != b.source) return a.source < b.source;
+    return a.token < b.token;
+  };
+  std::vector<Candidate>& candidates = scratch_.candidates;
+  const size_t num_kept = std::min(beam_size_, candidates.size());
+  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(num_kept);
+  if (end != candidates.end()) {
+    std::nth_element(candidates.begin(), end, candidates.end(), better);
+    candidates.erase(end, candidates.end());
+  }
+  std::sort(candidates.begin(), candidates.end(), better);
+}
+
+void CtcPrefixBeamSearch::ReplaceBeam(const float* log_probs) {
+  std::vector<Prefix>& next_beam = scratch_.next_beam;
+  scratch_.extended_stems.assign(2 * state_.beam.size(), kNone);
+  next_beam.clear();
+  for (const Candidate& candidate : scratch_.candidates) {
+    next_beam.push_back(MakePrefix(candidate, log_probs));
+  }
+  // Only now, so that nothing is thrown away that the next beam needs.
+  for (const Prefix& prefix : state_.beam) {
+    state_.prefixes.value(prefix.node).rank = kNone;
+    state_.prefixes.Release(prefix.node);
+    state_.emissions.Release(prefix.best_blank.stem);
+    state_.emissions.Release(prefix.best_non_blank.stem);
+  }
+  for (const int32_t stem : scratch_.extended_stems) {
+    if (stem != kNone) state_.emissions.Release(stem);
+  }
+  state_.beam.swap(next_beam);
+  for (size_t i = 0; i < state_.beam.size(); ++i) {
+    state_.prefixes.value(state_.beam[i].node).rank = static_cast<int32_t>(i);
+  }
+}
+
+// Acquires what the prefix refers to.
+CtcPrefixBeamSearch::Prefix CtcPrefixBeamSearch::MakePrefix(const Candidate& candidate,
+                                                            const float* log_probs) {
+  Prefix prefix = state_.beam[candidate.source];
+  const bool is_extended = candidate.token != kNone;
+  if (is_extended) {
+    prefix.node = FindOrAddNode(prefix.node, candidate.token);
+    prefix.last_token = candidate.token;
+  } else {
+    state_.prefixes.Acquire(prefix.node);
+  }
+  prefix.blank = candidate.blank;
+  prefix.non_blank = candidate.non_blank;
+  prefix.total = candidate.total;
+
+  // An impossible alignment is left at its default, so that it holds no stem.
+  prefix.best_blank = Alignment();
+  if (candidate.blank > kImpossible) {
+    prefix.best_blank = BestAlignment(state_.beam[candidate.source]);
+    prefix.best_blank.score += log_probs[blank_id_];
+  }
+  if (candidate.non_blank_score == kImpossible) {
+    prefix.best_non_blank = Alignment();
+  } else if (candidate.non_blank_source == kNone) {
+    Emission& last = prefix.best_non_blank.last;
+    last.last_frame = state_.num_frames;
+    last.log_prob = std::max(last.log_prob, log_probs[prefix.last_token]);
+  } else {
+    const auto rank = static_cast<size_t>(candidate.non_blank_source);
+    prefix.best_non_blank.stem = StemAfter(rank, BestBefore(state_.beam[rank], prefix.last_token));
+    prefix.best_non_blank.last = {state_.num_frames, state_.num_frames,
+                                  log_probs[prefix.last_token]};
+  }
+  prefix.best_non_blank.score = candidate.non_blank_score;
+  state_.emissions.Acquire(prefix.best_blank.stem);
+  state_.emissions.Acquire(prefix.best_non_blank.stem);
+  return prefix;
+}
+
+// The node of a prefix may live without being in the beam, for the sake of longer ones.
+int32_t CtcPrefixBeamSearch::FindOrAddNode(int32_t parent, int32_t token) {
+  const int32_t node = state_.prefixes.FindChild(
+      parent, [token](const PrefixNode& child) { return child.token == token; });
+  if (node == kNone) {
+    const int32_t length = state_.prefixes.value(parent).length + 1;
+    return state_.prefixes.Add(parent, {token, length, kNone});
+  }
+  state_.prefixes.Acquire(node);
+  return node;
+}
+
+// The stem of an alignment to which a token is appended: all emissions of `alignment`, which is one
+// of beam[rank]. Made once per frame; scratch_ holds the reference.
+int32_t CtcPrefixBeamSearch::StemAfter(size_t rank, const Alignment& alignment) {
+  const Prefix& prefix = state_.beam[rank];
+  if (prefix.node == kRoot) return kRoot;
+  int32_t& stem = scratch_.extended_stems[2 * rank + (&alignment == &prefix.best_blank ? 0 : 1)];
+  if (stem == kNone) stem = state_.emissions.Add(alignment.stem, alignment.last);
+  return stem;
+}
+
+void CtcPrefixBeamSearch::UpdateBestPath() {
+  std::vector<int32_t>& ids = state_.best_ids;
+  std::vector<int32_t>& nodes = state_.best_nodes;
+  const int32_t old_end = nodes.empty() ? kRoot : nodes.back();
+  const int32_t new_end = state_.beam.front().node;
+  if (new_end == old_end) return;
+  // Down to where the paths part. The old path is held, so equal indices are the same node.
+  const auto length_of = [this](int32_t node) {
+    return static_cast<size_t>(state_.prefixes.value(node).length);
+  };
+  const size_t new_length = length_of(new_end);
+  size_t common = new_length;
+  for (int32_t node = new_end; common > 0; node = state_.prefixes.parent(node), --common) {
+    if (common <= nodes.size() && nodes[common - 1] == node) break;
+  }
+  ids.resize(new_length);
+  nodes.resize(new_length);
+  int32_t node = new_end;
+  for (size_t i = new_length; i > common; --i) {
+    nodes[i - 1] = node;
+    ids[i - 1] = state_.prefixes.value(node).token;
+    node = state_.prefixes.parent(node);
+  }
+  state_.prefixes.Acquire(new_end);
+  state_.prefixes.Release(old_end);
+}
+
+std::vector<TokenSequence> CtcPrefixBeamSearch::NBest(int n) const {
+  if (n < 1) {
+    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
+  }
+  const size_t count = std::min(static_cast<size_t>(n), state_.beam.size());
+  std::vector<TokenSequence> sequences(count);
+  std::transform(state_.beam.begin(), state_.beam.begin() + static_cast<std::ptrdiff_t>(count),
+                 sequences.begin(), [this](const Prefix& prefix) { return Sequence(prefix); });
+  return sequences;
+}
+
+TokenSequence CtcPrefixBeamSearch::Sequence(const Prefix& prefix) const {
+  TokenSequence sequence;
+  sequence.score = prefix.total;
+  sequence.tokens.resize(static_cast<size_t>(state_.prefixes.value(prefix.node).length));
+  const Alignment& alignment = BestAlignment(prefix);
+  Emission emission = alignment.last;
+  int32_t stem = alignment.stem;
+  int32_t node = prefix.node;
+  for (size_t i = sequence.tokens.size(); i > 0; --i) {
+    // A log-softmax may round to just above zero.
+    const float confidence = std::min(1.0F, std::exp(emission.log_prob));
+    sequence.tokens[i - 1] = {state_.prefixes.value(node).token, emission.first_frame,
+                              emission.last_frame, confidence};
+    node = state_.prefixes.parent(node);
+    emission = state_.emissions.value(stem);
+    if (i > 1) stem = state_.emissions.parent(stem);
+  }
+  return sequence;
+}
+
+std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
+  return std::make_unique<CtcPrefixBeamSearch>(*this);
+}
+
+void CtcPrefixBeamSearch::Reset() { state_ = State(); }
+
+size_t CtcPrefixBeamSearch::num_stored_nodes() const {
+  return state_.prefixes.num_slots() + state_.emissions.num_slots();
+}
+
+const CtcPrefixBeamSearch::Alignment& CtcPrefixBeamSearch::BestAlignment(const Prefix& prefix) {
+  return prefix.best_blank.score > prefix.best_non_blank.score ? prefix.best_blank
+                                                               : prefix.best_non_blank;
+}
+
+double CtcPrefixBeamSearch::TotalBefore(const Prefix& prefix, int32_t token) {
+  return token == prefix.last_token ? prefix.blank : prefix.total;
+}
+
+const CtcPrefixBeamSearch::Alignment& CtcPrefixBeamSearch::BestBefore(const Prefix& prefix,
+                                                                      int32_t token) {
+  return token == prefix.last_token ? prefix.best_blank : BestAlignment(prefix);
+}
+
+}  // namespace runnel

@@ -1,0 +1,153 @@
+// CTC prefix beam search: the most probable token sequences, summed over their alignments.
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+// Sources: Graves and Jaitly 2014, "Towards end-to-end speech recognition with recurrent neural
+// networks", section 4; Hannun et al. 2014, "First-pass large vocabulary continuous speech
+// recognition using bi-directional recurrent DNNs", algorithm 1 (without a language model). Token
+// times as in WeNet: those of the best single alignment within a sequence.
+#ifndef RUNNEL_RUNTIME_PREFIX_BEAM_SEARCH_H_
+#define RUNNEL_RUNTIME_PREFIX_BEAM_SEARCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "runtime/counted_tree.h"
+#include "runtime/ctc_search.h"
+
+namespace runnel {
+
+// A *prefix* is a token sequence that the frames so far may spell. Prefixes are nodes of one tree
+// in which siblings differ, so that equal ones are the same node and are always merged. With
+// beam_size and token_beam large enough nothing is pruned and the scores are the exact log
+// probabilities. Equally probable prefixes keep the order of the frame before; there a prefix as it
+// was comes before its extensions, and these in order of token id.
+//
+// A token's frames are those of the prefix's most probable alignment, its confidence the highest
+// probability over these frames.
+//
+// Cost of a frame: O(vocab_size + beam_size * token_beam), whatever the length of the prefixes.
+// Memory: the tokens of the kept prefixes, stored once where they are common; usually little more
+// than those of the best. But two nearly equal readings of one moment, once both kept, stay so for
+// as long as nothing later tells them apart, and what follows is stored for each.
+class CtcPrefixBeamSearch : public CtcSearch {
+ public:
+  // options.beam_size and options.token_beam count, not options.method. Throws
+  // std::invalid_argument when they are out of range, or blank_id is not an id below vocab_size.
+  CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id);
+
+  // Throws std::invalid_argument as CheckLogProbs does; nothing has changed then.
+  void Advance(const float* log_probs, int64_t num_frames) override;
+  std::vector<TokenSequence> NBest(int n) const override;
+  const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
+  std::unique_ptr<CtcSearch> Clone() const override;
+  void Reset() override;
+
+  // Tree nodes for which there is memory, in use or not.
+  size_t num_stored_nodes() const;
+
+ private:
+  static constexpr double kImpossible = -std::numeric_limits<double>::infinity();
+  static constexpr int32_t kNone = CountedTree<int32_t>::kNone;
+  static constexpr int32_t kRoot = CountedTree<int32_t>::kRoot;  // the empty prefix; no emission
+
+  struct PrefixNode {
+    int32_t token = 0;
+    int32_t length = 0;    // tokens from the root to here
+    int32_t rank = kNone;  // index in the beam, or kNone
+  };
+
+  // Where an alignment emits one token.
+  struct Emission {
+    int64_t first_frame = 0;
+    int64_t last_frame = 0;
+    float log_prob = 0;  // the highest over these frames
+  };
+
+  // The most probable alignment of a prefix among those that end in a certain way.
+  struct Alignment {
+    double score = kImpossible;  // log probability
+    int32_t stem = kRoot;        // in `emissions`: of all tokens but the last
+    Emission last;               // of the last token; means nothing for the empty prefix
+  };
+
+  struct Prefix {
+    int32_t node = kRoot;
+    int32_t last_token = kNone;
+    // Log probabilities of the alignments whose last frame is a blank, is the last token, is
+    // either.
+    double blank = kImpossible;
+    double non_blank = kImpossible;
+    double total = kImpossible;
+    Alignment best_blank;
+    Alignment best_non_blank;
+  };
+
+  // Everything that the search remembers; copied as it is.
+  struct State {
+    State();
+    int64_t num_frames = 0;
+    std::vector<Prefix> beam;  // best first; holds references to its nodes and stems
+    CountedTree<PrefixNode> prefixes;
+    CountedTree<Emission> emissions;
+    // Path from the root to the best prefix (root not included); holds a reference to its end.
+    std::vector<int32_t> best_ids;
+    std::vector<int32_t> best_nodes;
+  };
+
+  // A prefix that may be in the next beam: beam[source] as it is, or with one token more.
+  struct Candidate {
+    size_t source = 0;
+    int32_t token = kNone;  // appended, or kNone
+    double blank = kImpossible;
+    double non_blank = kImpossible;
+    double total = kImpossible;
+    // The best alignment that ends in the prefix's last token: its score, and the prefix in the
+    // beam that it appends the token to, or kNone when it repeats the token of beam[source].
+    double non_blank_score = kImpossible;
+    int32_t non_blank_source = kNone;
+  };
+
+  // Buffers of AdvanceFrame, kept to avoid allocating; no meaning between frames, except that
+  // rank_of_token is all kNone.
+  struct Scratch {
+    std::vector<int32_t> tokens;         // the most probable ones of the frame
+    std::vector<int32_t> rank_of_token;  // index in `tokens`, or kNone
+    std::vector<char> is_merged;  // (beam, tokens): the extension is itself a prefix in the beam
+    std::vector<Candidate> candidates;
+    std::vector<Prefix> next_beam;
+    std::vector<int32_t> extended_stems;  // (beam, 2): StemAfter's results
+  };
+
+  // The steps of a frame.
+  void AdvanceFrame(const float* log_probs);
+  void PickTokens(const float* log_probs);
+  void AddUnextended(const float* log_probs);
+  void AddExtended(const float* log_probs);
+  void KeepBestCandidates();
+  void ReplaceBeam(const float* log_probs);
+
+  Prefix MakePrefix(const Candidate& candidate, const float* log_probs);
+  int32_t FindOrAddNode(int32_t parent, int32_t token);
+  int32_t StemAfter(size_t rank, const Alignment& alignment);
+  void UpdateBestPath();
+  TokenSequence Sequence(const Prefix& prefix) const;
+
+  static const Alignment& BestAlignment(const Prefix& prefix);
+  // Log probability of the alignments of `prefix` after which `token` begins anew, and the best of
+  // them: after its own last token only those that end in a blank.
+  static double TotalBefore(const Prefix& prefix, int32_t token);
+  static const Alignment& BestBefore(const Prefix& prefix, int32_t token);
+
+  int vocab_size_;
+  int32_t blank_id_;
+  size_t beam_size_;
+  size_t token_beam_;  // at most vocab_size
+  State state_;
+  Scratch scratch_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_PREFIX_BEAM_SEARCH_H_
