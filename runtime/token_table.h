@@ -3,6 +3,7 @@
 #ifndef RUNNEL_RUNTIME_TOKEN_TABLE_H_
 #define RUNNEL_RUNTIME_TOKEN_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,26 +13,38 @@
 namespace runnel {
 
 // Immutable after construction; every method may be called from several threads.
+//
+// U+2581 in a symbol, alone or with others (SentencePiece puts it in front), is a word boundary.
+// Other symbols are joined as they are. Where no symbol but the blank has a U+2581, as in tables of
+// Chinese characters, the text has no spaces and every token is a word of its own.
 class TokenTable {
  public:
-  // `units_text`: one "symbol id" per line (UTF-8), ids 0..vocab_size-1 each once, in any order;
-  // U+2581 in a symbol marks a word boundary. Throws std::runtime_error naming `source` and the
-  // line that is wrong.
+  // `units_text`: one "symbol id" per line (UTF-8), ids 0..vocab_size-1 each once, in any order, no
+  // symbol twice; lines may end in CRLF, and empty lines at the end are ignored. Throws
+  // std::runtime_error naming `source`, the line that is wrong and what was expected;
+  // std::invalid_argument when blank_id is not an id below vocab_size.
   TokenTable(const std::string& units_text, int vocab_size, int blank_id,
              const std::string& source);
 
   int size() const { return static_cast<int>(symbols_.size()); }
-  const std::string& symbol(int32_t id) const { return symbols_.at(static_cast<size_t>(id)); }
 
-  // Joined symbols, word boundaries as single spaces, none at the ends.
+  // As in the file. Throws std::invalid_argument when `id` is not one of the table's.
+  const std::string& symbol(int32_t id) const { return symbols_[Index(id)]; }
+
+  // Joined symbols, word boundaries as single spaces, none at the ends; blanks are left out. Throws
+  // std::invalid_argument when an id is not one of the table's.
   std::string Text(const std::vector<int32_t>& ids) const;
 
-  // The words of timed tokens.
+  // The words of timed tokens. A token without text, such as a boundary alone, counts for no word.
+  // With word boundaries, the words joined by spaces are Text; without, joined by nothing.
   std::vector<Word> Words(const std::vector<Token>& tokens) const;
 
  private:
+  size_t Index(int32_t id) const;
+
   std::vector<std::string> symbols_;
-  int blank_id_;
+  std::vector<std::string> texts_;  // symbols with a space for U+2581; the blank's is empty
+  bool has_boundaries_ = false;
 };
 
 }  // namespace runnel

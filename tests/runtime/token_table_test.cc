@@ -143,18 +143,21 @@ TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
             "m.pt: units.txt: line 2: expected an id of 0 to 1, got 2");
   EXPECT_EQ(ErrorOf("<blank> 0\na -1\n", 2),
             "m.pt: units.txt: line 2: expected an id of 0 to 1, got -1");
-  EXPECT_EQ(ErrorOf("<blank> 0\na 0\n", 2),
-            "m.pt: units.txt: line 2: expected every id once, got id 0 again, of '<blank>'");
+  EXPECT_EQ(
+      ErrorOf("<blank> 0\na 0\n", 2),
+      "m.pt: units.txt: line 2: expected every id once, got 'a 0' after another line with this id");
   EXPECT_EQ(ErrorOf("<blank> 0\na 1\na 2\n", 3),
-            "m.pt: units.txt: line 3: expected every symbol once, got 'a' again, of line 2");
-  for (const std::string line : {"a", "a ", " 1", "a 1x", "a x", "a 99999999999999999999"}) {
+            "m.pt: units.txt: line 3: expected every symbol once, got 'a 2' after another line "
+            "with this symbol");
+  for (const std::string& line :
+       std::vector<std::string>{"a", "a ", " 1", "a 1x", "a x", "a 99999999999999999999"}) {
     EXPECT_EQ(ErrorOf("<blank> 0\n" + line + "\n", 2),
               "m.pt: units.txt: line 2: expected 'symbol id', got '" + line + "'");
   }
   EXPECT_EQ(ErrorOf("<blank> 0\n\na 1\n", 3),
             "m.pt: units.txt: line 2: expected 'symbol id', got ''");
-  for (const std::string line :
-       {"a b 1", "a  1", "a\t1", "a 1 ", "a\r 1", std::string("\0 1", 3)}) {
+  for (const std::string& line :
+       std::vector<std::string>{"a b 1", "a  1", "a\t1", "a 1 ", "a\r 1", std::string("\0 1", 3)}) {
     const std::string error = ErrorOf("<blank> 0\n" + line + "\n", 2);
     EXPECT_EQ(error.find("m.pt: units.txt: line 2: expected "), 0U) << error;
     EXPECT_EQ(error.find_first_of("\r\n\t"), std::string::npos) << error;
@@ -166,13 +169,14 @@ TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
 }
 
 TEST(IsUtf8Test, TellsTextFromOtherBytes) {
-  for (const std::string text : {"", "plain", "é", "你好", "▁", "😀", "\xF4\x8F\xBF\xBF"}) {
+  for (const std::string& text :
+       std::vector<std::string>{"", "plain", "é", "你好", "▁", "😀", "\xF4\x8F\xBF\xBF"}) {
     EXPECT_TRUE(IsUtf8(text)) << text;
   }
   // Cut short, stray, overlong, surrogate, beyond the last character.
-  for (const std::string bytes :
-       {"\xE4\xBD", "a\x80", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF4\x90\x80\x80",
-        "\xF0\x8F\xBF\xBF", "\xFF", "\xC3(", "\xE4\xBD("}) {
+  for (const std::string& bytes : std::vector<std::string>{
+           "\xE4\xBD", "a\x80", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+           "\xF0\x8F\xBF\xBF", "\xFF", "\xC3(", "\xE4\xBD("}) {
     EXPECT_FALSE(IsUtf8(bytes));
   }
 }
