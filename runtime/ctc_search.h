@@ -40,7 +40,9 @@ class CtcSearch {
  public:
   virtual ~CtcSearch() = default;
 
-  // log_probs: (num_frames, vocab_size) row-major, natural logarithm.
+  // log_probs: (num_frames, vocab_size) row-major, natural logarithm; minus infinity is probability
+  // zero. Throws std::invalid_argument, and has changed nothing, when a value is NaN or plus
+  // infinity or every token of a frame has probability zero.
   virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
 
   // Best first; at most `n`, at least one (the empty sequence before any token). Throws
