@@ -1,7 +1,8 @@
-"""Writes and reads model archives (models/README.md): TorchScript plus runnel.json and units.txt."""
+"""Writes and reads model archives (models/README.md): TorchScript, runnel.json and units.txt."""
 
 import json
 import os
+import zipfile
 from typing import Any, Dict, List, Tuple
 
 import torch
@@ -64,7 +65,23 @@ def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str]
              "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
     unfinished = path + ".part"
     torch.jit.save(scripted, unfinished, _extra_files=extra)
+    _leave_out_source_positions(unfinished)
     os.replace(unfinished, path)
+
+
+def _leave_out_source_positions(path: str) -> None:
+    """Rewrites the archive without its *.debug_pkl files.
+
+    They only serve messages about TorchScript code, and hold the absolute paths of the Python files
+    on the machine that made the archive.
+    """
+    with zipfile.ZipFile(path) as archive:
+        files = [(info, archive.read(info)) for info in archive.infolist()
+                 if not info.filename.endswith(".debug_pkl")]
+    with zipfile.ZipFile(path, "w") as archive:
+        for info, data in files:
+            info.extra = b""  # padding, right only where the file was
+            archive.writestr(info, data)
 
 
 def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], List[str]]:

@@ -7,7 +7,7 @@ from typing import Any, Dict
 
 @dataclasses.dataclass(frozen=True)
 class ConformerConfig:
-    """Sizes and conventions of one Conformer-CTC. Everything a model file states is a field here."""
+    """Sizes and conventions of one Conformer-CTC. All that a model file states is a field here."""
 
     input_dim: int  # feature bins per frame
     model_dim: int  # d, width of the residual stream

@@ -31,8 +31,9 @@ def distance_sinusoids(first: int, last: int, dim: int, like: Tensor) -> Tensor:
 def rel_shift(scores: Tensor, num_keys: int) -> Tensor:
     """Row i of the (C, L + C - 1) score table, shifted left by C - 1 - i, first L columns kept.
 
-    Column k of the table belongs to distance (L - 1) - k, column j of the result to key j. In memory
-    row i of the result starts C - 1 + i * (L + C - 2) elements in, so slicing is all there is to do.
+    Column k of the table belongs to distance (L - 1) - k, column j of the result to key j. In
+    memory row i of the result starts C - 1 + i * (L + C - 2) elements in, so slicing is all there
+    is to do.
 
     Args:
         scores: (B, H, C, L + C - 1). num_keys: L.

@@ -3,6 +3,7 @@
 import itertools
 import pathlib
 import sys
+import zipfile
 
 import pytest
 import torch
@@ -137,6 +138,16 @@ def test_archive_round_trip(tmp_path):
         chunked = run_chunked(module, features[0], 3, 6)
     assert torch.equal(expected, scripted)
     assert torch.allclose(chunked, expected[0], atol=1e-5)
+
+
+def test_archive_names_no_path_of_this_machine(tmp_path):
+    """Archives are published; where the Python files lay on someone's disk is not."""
+    path = str(tmp_path / "tiny.pt")
+    config = model_config("tiny", CONFIG, fbank_section(num_mel_bins=20), {})
+    export_archive(make_model(), config, list("abcdefg"), path)
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            assert str(pathlib.Path(__file__).parents[2]).encode() not in archive.read(name), name
 
 
 def test_archive_refuses_what_is_wrong(tmp_path):
