@@ -11,8 +11,8 @@ from models.digits.store import STORE_RATE, ClipStore, trim_silence
 from models.digits.units import WORDS, encode_words, encoder_frames, frames_needed, word_seconds
 
 # Share of utterances by source of the voice.
-SOURCES = (("words_human", 0.50), ("words_espeak", 0.18), ("words_accented", 0.07),
-           ("words_recorded", 0.11), ("strings", 0.14))
+SOURCES = (("words_human", 0.47), ("words_espeak", 0.15), ("words_accented", 0.06),
+           ("words_recorded", 0.10), ("strings", 0.22))
 # Share of utterances by number of words, 1 to 12.
 LENGTHS = np.array([13, 12, 13, 13, 12, 10, 8, 7, 4, 3, 2, 3], np.float64)
 MAX_WORDS = 12
@@ -32,7 +32,6 @@ class Composer:
     def __init__(self, stores_dir: Path) -> None:
         self.stores = {name: ClipStore.load(stores_dir / name) for name, _ in SOURCES}
         self.shares = np.array([share for _, share in SOURCES])
-        # The recorded voices are few: each counts as much as the next, whatever its clips.
         self.length_shares = LENGTHS / LENGTHS.sum()
 
     def utterance(self, rng: np.random.Generator) -> Utterance:
@@ -70,7 +69,12 @@ class Composer:
             choices = store.by_voice_word[voice].get(word)
             if not choices:
                 continue
-            audio = store.audio(choices[rng.integers(len(choices))])
+            index = choices[rng.integers(len(choices))]
+            for _ in range(3):  # rather not a word much faster than CTC can spell
+                if store.clips[index].length > 0.6 * factor * word_seconds(word) * STORE_RATE:
+                    break
+                index = choices[rng.integers(len(choices))]
+            audio = store.audio(index)
             if rng.random() < 0.5:
                 audio = trim_silence(audio, STORE_RATE, -rng.uniform(28.0, 45.0),
                                      rng.uniform(0.0, 0.04))
@@ -104,8 +108,8 @@ class Composer:
               pieces: List[Tuple[np.ndarray, Tuple[str, ...]]]) -> Tuple[np.ndarray, List[str]]:
         """Pauses between the pieces, before and after; mostly no word faster than CTC can spell."""
         style = rng.random()
-        low, high = (-0.03, 0.0) if style < 0.1 else (0.0, 0.15) if style < 0.35 \
-            else (0.03, 0.5) if style < 0.85 else (0.2, 0.9)
+        low, high = (-0.03, 0.0) if style < 0.12 else (0.0, 0.15) if style < 0.42 \
+            else (0.03, 0.5) if style < 0.88 else (0.2, 0.9)
         fair = rng.random() < 0.8
         gaps = [int(rng.uniform(low, high) * STORE_RATE) for _ in pieces]
         for index, (audio, words) in enumerate(pieces):

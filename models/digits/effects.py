@@ -67,7 +67,7 @@ def room(rng: np.random.Generator, length: int) -> np.ndarray:
         place = int(log_uniform(rng, 0.001, 0.05) * STORE_RATE)
         if place < count:
             tail[place] += rng.normal(0.0, 3.0)
-    ratio = 10.0 ** (rng.uniform(-2.0, 18.0) / 20.0)  # direct to reverberant
+    ratio = 10.0 ** (rng.uniform(0.0, 20.0) / 20.0)  # direct to reverberant
     response = tail / (np.sqrt(np.square(tail).sum()) * ratio + 1e-9)
     response[0] += 1.0
     return scipy.fft.rfft(response.astype(np.float32), length)
@@ -135,7 +135,7 @@ def transmit(rng: np.random.Generator, speech: np.ndarray,
         spectrum = spectrum * equaliser(rng, hertz)
     channel = band_limit(rng, hertz)
     if noisy < 0.6:
-        strength = level * 10.0 ** (-rng.uniform(5.0, 45.0) / 20.0)
+        strength = level * 10.0 ** (-rng.uniform(6.0, 45.0) / 20.0)
         noise = noise_spectrum(rng, hertz) * strength
         spectrum = spectrum * channel + noise * (channel if rng.random() < 0.6 else 1.0)
     else:

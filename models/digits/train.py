@@ -30,7 +30,7 @@ from models.reference.conformer import ConformerCtc
 SEED = 11
 FRAMES_PER_BATCH = 6000
 PEAK_RATE = 2e-3
-WARMUP_STEPS = 500
+WARMUP_STEPS = 300
 WEIGHT_DECAY = 0.01
 CLIP_NORM = 2.0
 AVERAGE_DECAY = 0.999
