@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test asan tsan format format-check tidy install clean
+.PHONY: help build demo test asan tsan format format-check headers tidy install clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
@@ -12,6 +12,7 @@ help:
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
 	@echo 'make asan, tsan    build and test with the address+undefined or the thread sanitizer'
 	@echo 'make format        format the C++ sources; format-check only looks, the Python sources too'
+	@echo 'make headers       compile every public header by itself'
 	@echo 'make tidy          clang-tidy over the C++ sources'
 	@echo 'make install       install libraries, headers and tools to PREFIX ($(PREFIX))'
 	@echo 'make clean         remove the build folders'
@@ -42,6 +43,10 @@ format:
 format-check:
 	git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
 	git ls-files -z '*.py' | xargs -0 flake8 --max-line-length=100
+
+headers:
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target all_verify_interface_header_sets
 
 tidy:
 	cmake --preset release
