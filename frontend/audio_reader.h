@@ -50,10 +50,10 @@ class AudioReader {
   std::optional<std::int64_t> num_samples() const;
 
   // Writes the next samples, in [-1, 1] for integer formats, as stored for floating-point ones, and
-  // returns their number: `max_samples`, fewer only at the end, 0 from then on. From a pipe this
-  // waits for `max_samples`, so that a caller who wants results early asks for few.
-  // Throws std::runtime_error naming the path if the input is damaged or a sample is not a finite
-  // number.
+  // returns their number: `max_samples`, fewer only at the end, 0 from then on. What is in the
+  // buffer behind them is undefined. From a pipe this waits for `max_samples`, so that a caller who
+  // wants results early asks for few. Throws std::runtime_error naming the path if the input is
+  // damaged or a sample is not a finite number.
   std::size_t Read(float* samples, std::size_t max_samples);
 
  private:

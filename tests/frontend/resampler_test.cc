@@ -1,0 +1,161 @@
+#include "frontend/resampler.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+std::vector<float> Tone(std::size_t count, double hz, double rate_hz) {
+  std::vector<float> samples(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    samples[i] =
+        static_cast<float>(0.5 * std::sin(2.0 * kPi * hz * static_cast<double>(i) / rate_hz));
+  }
+  return samples;
+}
+
+std::vector<float> Noise(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
+  std::vector<float> samples(count);
+  for (float& sample : samples) sample = uniform(random);
+  return samples;
+}
+
+std::vector<float> AllAtOnce(double in_rate_hz, double out_rate_hz,
+                             const std::vector<float>& samples) {
+  Resampler resampler(in_rate_hz, out_rate_hz);
+  std::vector<float> output;
+  resampler.Process(samples.data(), samples.size(), &output);
+  resampler.Flush(&output);
+  return output;
+}
+
+struct Rates {
+  double in_hz;
+  double out_hz;
+};
+
+const std::vector<Rates> kRates = {{8000, 16000},  {11025, 16000}, {22050, 16000}, {24000, 16000},
+                                   {44100, 16000}, {48000, 16000}, {96000, 16000}, {12345, 16000},
+                                   {16000, 8000},  {44100, 8000},  {16000, 44100}, {7999.5, 16000}};
+
+TEST(ResamplerTest, LengthIsRounded) {
+  for (const Rates& rates : kRates) {
+    for (const std::size_t count : {0, 1, 2, 3, 7, 100, 1001, 40000}) {
+      const double expected = static_cast<double>(count) * rates.out_hz / rates.in_hz;
+      EXPECT_NEAR(static_cast<double>(AllAtOnce(rates.in_hz, rates.out_hz, Noise(count, 1)).size()),
+                  expected, 0.5 + 1e-9)
+          << rates.in_hz << " -> " << rates.out_hz << ", " << count;
+    }
+  }
+}
+
+TEST(ResamplerTest, AnyPacketSplitGivesTheSameBits) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  for (const Rates& rates : kRates) {
+    const std::vector<float> samples = Noise(20000 + random() % 20000, random());
+    const std::vector<float> expected = AllAtOnce(rates.in_hz, rates.out_hz, samples);
+    for (const std::size_t max_packet : {1, 50, 5000}) {
+      Resampler resampler(rates.in_hz, rates.out_hz);
+      std::vector<float> output;
+      for (std::size_t i = 0; i < samples.size();) {
+        const std::size_t count =
+            std::min<std::size_t>(1 + random() % max_packet, samples.size() - i);
+        resampler.Process(samples.data() + i, count, &output);
+        i += count;
+      }
+      resampler.Flush(&output);
+      ASSERT_EQ(output, expected) << "seed " << seed << ": " << rates.in_hz << " -> "
+                                  << rates.out_hz << ", packets to " << max_packet;
+    }
+  }
+}
+
+TEST(ResamplerTest, ToneKeepsLevelAndTime) {
+  for (const Rates& rates : kRates) {
+    // Well inside both pass bands. The filter rings at the ends; the middle must match.
+    const double hz = 0.2 * std::min(rates.in_hz, rates.out_hz);
+    const std::vector<float> output =
+        AllAtOnce(rates.in_hz, rates.out_hz, Tone(20000, hz, rates.in_hz));
+    const std::vector<float> expected = Tone(output.size(), hz, rates.out_hz);
+    for (std::size_t i = output.size() / 4; i < output.size() * 3 / 4; ++i) {
+      ASSERT_NEAR(output[i], expected[i], 1e-4F)
+          << rates.in_hz << " -> " << rates.out_hz << " " << i;
+    }
+  }
+}
+
+TEST(ResamplerTest, TonesBeyondTheNewNyquistFrequencyVanish) {
+  const std::vector<float> output = AllAtOnce(44100, 16000, Tone(44100, 9500, 44100));
+  for (std::size_t i = output.size() / 4; i < output.size() * 3 / 4; ++i) {
+    ASSERT_NEAR(output[i], 0.0F, 1e-5F);
+  }
+}
+
+TEST(ResamplerTest, EqualRatesPassUnchanged) {
+  const std::vector<float> samples = Noise(1000, 2);
+  Resampler resampler(16000, 16000);
+  std::vector<float> output = {7.0F};  // what is there already stays
+  resampler.Process(samples.data(), samples.size(), &output);
+  ASSERT_EQ(output.size(), 1001U);
+  EXPECT_EQ(output[0], 7.0F);
+  EXPECT_TRUE(std::equal(samples.begin(), samples.end(), output.begin() + 1));
+  resampler.Flush(&output);
+  EXPECT_EQ(output.size(), 1001U);
+}
+
+TEST(ResamplerTest, OutputIsAppendedAsItBecomesReady) {
+  Resampler resampler(48000, 16000);
+  const std::vector<float> samples = Noise(48000, 3);
+  std::vector<float> output = {7.0F};
+  resampler.Process(samples.data(), samples.size(), &output);
+  // All but what the filter still looks ahead for: less than 50 ms.
+  EXPECT_GT(output.size(), 16000U - 800U);
+  EXPECT_EQ(output[0], 7.0F);
+  resampler.Flush(&output);
+  EXPECT_EQ(output.size(), 16001U);
+  resampler.Flush(&output);
+  EXPECT_EQ(output.size(), 16001U);
+}
+
+TEST(ResamplerTest, MovesMidway) {
+  const std::vector<float> samples = Noise(10000, 4);
+  const std::vector<float> expected = AllAtOnce(8000, 16000, samples);
+  Resampler first(8000, 16000);
+  std::vector<float> output;
+  first.Process(samples.data(), 5000, &output);
+  Resampler second = std::move(first);
+  second.Process(samples.data() + 5000, 5000, &output);
+  second.Flush(&output);
+  EXPECT_EQ(output, expected);
+}
+
+TEST(ResamplerTest, MisuseThrows) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(Resampler(0, 16000), std::invalid_argument);
+  EXPECT_THROW(Resampler(16000, -1), std::invalid_argument);
+  EXPECT_THROW(Resampler(nan, 16000), std::invalid_argument);
+  EXPECT_THROW(Resampler(16000, std::numeric_limits<double>::infinity()), std::invalid_argument);
+  for (const double in_hz : {8000.0, 16000.0}) {
+    Resampler resampler(in_hz, 16000);
+    std::vector<float> output;
+    resampler.Flush(&output);
+    const float sample = 0.0F;
+    EXPECT_THROW(resampler.Process(&sample, 1, &output), std::invalid_argument);
+  }
+}
+
+}  // namespace
+}  // namespace runnel
