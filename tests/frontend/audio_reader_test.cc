@@ -5,125 +5,24 @@
 #include <sndfile.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <csignal>
-#include <cstring>
+#include <cstddef>
 #include <limits>
 #include <optional>
 #include <ostream>
 #include <random>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/frontend/audio_reader_fixture.h"
 #include "tests/support/audio_files.h"
 
 namespace runnel {
 namespace {
 
 using testing::TestParamInfo;
-using testing::TestWithParam;
 using testing::Values;
-
-std::vector<float> Noise(std::size_t count, unsigned seed = 1) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-0.9F, 0.9F);
-  std::vector<float> samples(count);
-  for (float& sample : samples) sample = uniform(random);
-  return samples;
-}
-
-// Everything the reader gives, asked for in `packet` samples at a time.
-std::vector<float> ReadAll(AudioReader* reader, std::size_t packet = 1000) {
-  std::vector<float> samples;
-  std::size_t count = 0;
-  do {
-    samples.resize(samples.size() + packet);
-    count = reader->Read(samples.data() + samples.size() - packet, packet);
-    samples.resize(samples.size() - packet + count);
-  } while (count == packet);
-  float none = 0.0F;
-  EXPECT_EQ(reader->Read(&none, 1), 0U);
-  return samples;
-}
-
-std::vector<float> ReadFile(const std::string& path, const AudioReaderOptions& options = {}) {
-  AudioReader reader(path, options);
-  return ReadAll(&reader);
-}
-
-// The message of the std::runtime_error that opening or reading the file ends with; "" if it works.
-std::string Complaint(const std::string& path, const AudioReaderOptions& options = {}) {
-  try {
-    ReadFile(path, options);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-void ExpectComplaint(const std::string& path, const std::string& part,
-                     const AudioReaderOptions& options = {}) {
-  const std::string complaint = Complaint(path, options);
-  EXPECT_EQ(complaint.find(path + ": "), 0U) << complaint;
-  EXPECT_NE(complaint.find(part), std::string::npos) << complaint;
-  EXPECT_EQ(complaint.find('\n'), std::string::npos) << complaint;
-}
-
-// The read end of a pipe into which a thread writes `bytes`.
-class Pipe {
- public:
-  explicit Pipe(std::string bytes) : bytes_(std::move(bytes)) {
-    EXPECT_EQ(::pipe(ends_), 0);
-    // The write end is not blocked for ever by a reader that stops early: the read end is closed.
-    writer_ = std::thread([this] {
-      std::size_t done = 0;
-      while (done < bytes_.size()) {
-        const ssize_t count = ::write(ends_[1], bytes_.data() + done, bytes_.size() - done);
-        if (count <= 0) break;
-        done += static_cast<std::size_t>(count);
-      }
-      ::close(ends_[1]);
-    });
-  }
-  ~Pipe() {
-    ::close(ends_[0]);
-    writer_.join();
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-
-  std::string path() const { return "/dev/fd/" + std::to_string(ends_[0]); }
-  int fd() const { return ends_[0]; }
-
- private:
-  std::string bytes_;
-  int ends_[2] = {-1, -1};
-  std::thread writer_;
-};
-
-class AudioReaderTest : public testing::Test {
- protected:
-  static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
-
-  // Writes `samples` with libsndfile and returns the path.
-  std::string Write(const std::vector<float>& samples, int channels = 1, int rate_hz = 16000,
-                    int format = SF_FORMAT_WAV | SF_FORMAT_PCM_16) {
-    const std::string path = folder_.Path("audio");
-    WriteAudio(path, samples, channels, rate_hz, format);
-    return path;
-  }
-
-  std::string WriteRaw(const std::string& bytes) {
-    const std::string path = folder_.Path("raw");
-    WriteBytes(path, bytes);
-    return path;
-  }
-
-  TemporaryFolder folder_;
-};
 
 // ---- Formats ----
 
@@ -252,146 +151,6 @@ TEST_F(AudioReaderTest, NoSamplesAreNoError) {
   }
 }
 
-// ---- Hand-made WAV headers ----
-
-// A WAV file of 16-bit samples at 8 kHz, part by part.
-struct Wav {
-  std::string before;  // chunks before "fmt "
-  std::string format = LittleEndianBytes(1, 2) + LittleEndianBytes(1, 2) +
-                       LittleEndianBytes(8000, 4) + LittleEndianBytes(16000, 4) +
-                       LittleEndianBytes(2, 2) + LittleEndianBytes(16, 2);
-  std::string between;  // chunks before "data"
-  std::string data;
-  std::string after;  // chunks after "data"
-  std::optional<std::uint64_t> riff_size;
-  std::optional<std::uint64_t> data_size;
-
-  std::string Bytes() const {
-    std::string body = "WAVE" + before + Chunk("fmt ", format) + between;
-    body += "data" + LittleEndianBytes(data_size.value_or(data.size()), 4) + data;
-    body += std::string(data.size() % 2, '\0') + after;
-    return "RIFF" + LittleEndianBytes(riff_size.value_or(body.size()), 4) + body;
-  }
-};
-
-class WavHeaderTest : public AudioReaderTest {
- protected:
-  WavHeaderTest() {
-    for (int i = 0; i < 5000; ++i) {
-      wav_.data += LittleEndianBytes(static_cast<std::uint64_t>(i), 2);
-      expected_.push_back(static_cast<float>(i) / 32768.0F);
-    }
-  }
-
-  // As a file and through a pipe.
-  void ExpectSamples(const std::vector<float>& expected) {
-    EXPECT_EQ(ReadFile(WriteRaw(wav_.Bytes())), expected);
-    EXPECT_EQ(ReadFile(Pipe(wav_.Bytes()).path()), expected);
-  }
-
-  Wav wav_;
-  std::vector<float> expected_;
-};
-
-TEST_F(WavHeaderTest, Plain) { ExpectSamples(expected_); }
-
-TEST_F(WavHeaderTest, OtherChunksAreSkipped) {
-  wav_.before = Chunk("JUNK", std::string(28, '\0'));
-  wav_.between = Chunk("LIST", "INFOISFT" + LittleEndianBytes(4, 4) + "test") +
-                 Chunk("odd ", "abc") + Chunk("big ", std::string(300000, 'x'));
-  wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late") +
-               Chunk("id3 ", std::string(1001, 'y'));
-  ExpectSamples(expected_);
-}
-
-TEST_F(WavHeaderTest, Extensible) {
-  wav_.format[0] = static_cast<char>(0xfe);
-  wav_.format[1] = static_cast<char>(0xff);
-  wav_.format += LittleEndianBytes(22, 2) + LittleEndianBytes(16, 2) + LittleEndianBytes(4, 4) +
-                 LittleEndianBytes(1, 2) +
-                 std::string("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", 14);
-  ExpectSamples(expected_);
-}
-
-TEST_F(WavHeaderTest, LengthLeftOpen) {
-  // What recorders leave that are killed or write into a pipe.
-  for (const std::uint64_t riff_size : {0ULL, 36ULL, 0xffffffffULL}) {
-    for (const std::uint64_t data_size : {0ULL, 0xffffffffULL}) {
-      wav_.riff_size = riff_size;
-      wav_.data_size = data_size;
-      ExpectSamples(expected_);
-    }
-  }
-  for (const std::uint64_t data_size : {0x7ffff000ULL, 0x7fffffd8ULL, 0x80000000ULL}) {
-    wav_.riff_size = data_size + 36;
-    wav_.data_size = data_size;
-    ExpectSamples(expected_);
-    EXPECT_EQ(AudioReader(Pipe(wav_.Bytes()).path()).num_samples(), std::nullopt);
-    EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).num_samples(), 5000);
-  }
-}
-
-TEST_F(WavHeaderTest, NoSamplesButTrailingChunks) {
-  wav_.data.clear();
-  wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late");
-  ExpectSamples({});
-}
-
-TEST_F(WavHeaderTest, TruncatedFileIsReadAsFarAsItGoes) {
-  const std::string bytes = wav_.Bytes();
-  for (const std::size_t size : {std::size_t{44}, std::size_t{45}, std::size_t{46}, std::size_t{47},
-                                 std::size_t{1001}, bytes.size() - 1}) {
-    const std::vector<float> part(expected_.begin(),
-                                  expected_.begin() + static_cast<std::ptrdiff_t>((size - 44) / 2));
-    EXPECT_EQ(ReadFile(WriteRaw(bytes.substr(0, size))), part) << size;
-    EXPECT_EQ(ReadFile(Pipe(bytes.substr(0, size)).path()), part) << size;
-  }
-}
-
-TEST_F(WavHeaderTest, TruncatedHeaderIsAnError) {
-  const std::string bytes = wav_.Bytes();
-  for (std::size_t size = 1; size <= 40; ++size) {
-    SCOPED_TRACE(size);
-    ExpectComplaint(WriteRaw(bytes.substr(0, size)), "cannot be read as audio");
-    const Pipe pipe(bytes.substr(0, size));
-    ExpectComplaint(pipe.path(), "cannot be read as audio");
-  }
-}
-
-TEST_F(WavHeaderTest, BrokenFormatChunks) {
-  const std::string good = wav_.format;
-  // No channels; a format nobody knows; a chunk that is too short; none at all.
-  std::vector<std::string> bad_formats(2, good);
-  bad_formats[0][2] = 0;
-  bad_formats[1][0] = 0x77;
-  bad_formats.push_back(good.substr(0, 8));
-  for (const std::string& format : bad_formats) {
-    wav_.format = format;
-    const std::string bytes = wav_.Bytes();
-    ExpectComplaint(WriteRaw(bytes), "cannot be read as audio");
-    const Pipe pipe(bytes);
-    ExpectComplaint(pipe.path(), "cannot be read as audio");
-  }
-  const std::string no_format = "RIFF" + LittleEndianBytes(12, 4) + "WAVE" + Chunk("data", "");
-  ExpectComplaint(WriteRaw(no_format), "cannot be read as audio");
-}
-
-TEST_F(WavHeaderTest, RandomDamageNeverCrashes) {
-  std::mt19937 random(1);
-  wav_.data.resize(200);
-  wav_.between = Chunk("LIST", "INFOISFT" + LittleEndianBytes(4, 4) + "test");
-  for (int round = 0; round < 300; ++round) {
-    std::string bytes = wav_.Bytes();
-    for (unsigned i = 0; i <= random() % 4; ++i) {
-      bytes[random() % 80] = static_cast<char>(random());
-    }
-    // Either way; but always the same way, and never anything else than std::runtime_error.
-    const std::string path = WriteRaw(bytes);
-    EXPECT_EQ(Complaint(path), Complaint(path));
-    Complaint(Pipe(bytes).path());
-  }
-}
-
 // ---- Other damage ----
 
 TEST_F(AudioReaderTest, NotAudio) {
@@ -497,34 +256,6 @@ TEST_F(StandardInputTest, ErrorsNameIt) {
   const Pipe pipe("text");
   ASSERT_EQ(::dup2(pipe.fd(), STDIN_FILENO), STDIN_FILENO);
   EXPECT_EQ(Complaint("-").find("standard input: cannot be read as audio"), 0U) << Complaint("-");
-}
-
-TEST_F(StandardInputTest, SamplesArriveWhileTheWriterIsStillRecording) {
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::pipe(ends), 0);
-  ASSERT_EQ(::dup2(ends[0], STDIN_FILENO), STDIN_FILENO);
-  ::close(ends[0]);
-  Wav wav;
-  wav.riff_size = 0xffffffff;
-  wav.data_size = 0xffffffff;
-  const std::string second(16000, '\x11');
-  const auto write = [&](const std::string& bytes) {
-    ASSERT_EQ(::write(ends[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-  };
-  // One thread writes and reads in turn: a reader that asked for more than it gives would hang.
-  write(wav.Bytes() + second.substr(0, 4));
-  AudioReader reader("-");
-  std::vector<float> samples(8000);
-  EXPECT_EQ(reader.Read(samples.data(), 2), 2U);
-  for (int i = 0; i < 3; ++i) {
-    write(second);
-    EXPECT_EQ(reader.Read(samples.data(), 3000), 3000U);
-    EXPECT_EQ(reader.Read(samples.data(), 5000), 5000U);
-  }
-  write(second.substr(0, 5));
-  ::close(ends[1]);
-  EXPECT_EQ(reader.Read(samples.data(), 100), 2U);
-  EXPECT_EQ(reader.Read(samples.data(), 100), 0U);
 }
 
 }  // namespace

@@ -1,0 +1,186 @@
+// WAV headers that a library would not write, in files and through pipes.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "frontend/audio_reader.h"
+#include "tests/frontend/audio_reader_fixture.h"
+#include "tests/support/audio_files.h"
+
+namespace runnel {
+namespace {
+
+// A WAV file of 16-bit samples at 8 kHz, part by part.
+struct Wav {
+  std::string before;  // chunks before "fmt "
+  std::string format = LittleEndianBytes(1, 2) + LittleEndianBytes(1, 2) +
+                       LittleEndianBytes(8000, 4) + LittleEndianBytes(16000, 4) +
+                       LittleEndianBytes(2, 2) + LittleEndianBytes(16, 2);
+  std::string between;  // chunks before "data"
+  std::string data;
+  std::string after;  // chunks after "data"
+  std::optional<std::uint64_t> riff_size;
+  std::optional<std::uint64_t> data_size;
+
+  std::string Bytes() const {
+    std::string body = "WAVE" + before + Chunk("fmt ", format) + between;
+    body += "data" + LittleEndianBytes(data_size.value_or(data.size()), 4) + data;
+    body += std::string(data.size() % 2, '\0') + after;
+    return "RIFF" + LittleEndianBytes(riff_size.value_or(body.size()), 4) + body;
+  }
+};
+
+class WavHeaderTest : public AudioReaderTest {
+ protected:
+  WavHeaderTest() {
+    for (int i = 0; i < 5000; ++i) {
+      wav_.data += LittleEndianBytes(static_cast<std::uint64_t>(i), 2);
+      expected_.push_back(static_cast<float>(i) / 32768.0F);
+    }
+  }
+
+  // As a file and through a pipe.
+  void ExpectSamples(const std::vector<float>& expected) {
+    EXPECT_EQ(ReadFile(WriteRaw(wav_.Bytes())), expected);
+    EXPECT_EQ(ReadFile(Pipe(wav_.Bytes()).path()), expected);
+  }
+
+  Wav wav_;
+  std::vector<float> expected_;
+};
+
+TEST_F(WavHeaderTest, Plain) { ExpectSamples(expected_); }
+
+TEST_F(WavHeaderTest, OtherChunksAreSkipped) {
+  wav_.before = Chunk("JUNK", std::string(28, '\0'));
+  wav_.between = Chunk("LIST", "INFOISFT" + LittleEndianBytes(4, 4) + "test") +
+                 Chunk("odd ", "abc") + Chunk("big ", std::string(300000, 'x'));
+  wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late") +
+               Chunk("id3 ", std::string(1001, 'y'));
+  ExpectSamples(expected_);
+}
+
+TEST_F(WavHeaderTest, Extensible) {
+  wav_.format[0] = static_cast<char>(0xfe);
+  wav_.format[1] = static_cast<char>(0xff);
+  wav_.format += LittleEndianBytes(22, 2) + LittleEndianBytes(16, 2) + LittleEndianBytes(4, 4) +
+                 LittleEndianBytes(1, 2) +
+                 std::string("\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71", 14);
+  ExpectSamples(expected_);
+}
+
+TEST_F(WavHeaderTest, LengthLeftOpen) {
+  // What recorders leave that are killed or write into a pipe.
+  for (const std::uint64_t riff_size : {0ULL, 36ULL, 0xffffffffULL}) {
+    for (const std::uint64_t data_size : {0ULL, 0xffffffffULL}) {
+      wav_.riff_size = riff_size;
+      wav_.data_size = data_size;
+      ExpectSamples(expected_);
+    }
+  }
+  for (const std::uint64_t data_size : {0x7ffff000ULL, 0x7fffffd8ULL, 0x80000000ULL}) {
+    wav_.riff_size = data_size + 36;
+    wav_.data_size = data_size;
+    ExpectSamples(expected_);
+    EXPECT_EQ(AudioReader(Pipe(wav_.Bytes()).path()).num_samples(), std::nullopt);
+    EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).num_samples(), 5000);
+  }
+}
+
+TEST_F(WavHeaderTest, NoSamplesButTrailingChunks) {
+  wav_.data.clear();
+  wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late");
+  ExpectSamples({});
+}
+
+TEST_F(WavHeaderTest, TruncatedFileIsReadAsFarAsItGoes) {
+  const std::string bytes = wav_.Bytes();
+  for (const std::size_t size : {std::size_t{44}, std::size_t{45}, std::size_t{46}, std::size_t{47},
+                                 std::size_t{1001}, bytes.size() - 1}) {
+    const std::vector<float> part(expected_.begin(),
+                                  expected_.begin() + static_cast<std::ptrdiff_t>((size - 44) / 2));
+    EXPECT_EQ(ReadFile(WriteRaw(bytes.substr(0, size))), part) << size;
+    EXPECT_EQ(ReadFile(Pipe(bytes.substr(0, size)).path()), part) << size;
+  }
+}
+
+TEST_F(WavHeaderTest, TruncatedHeaderIsAnError) {
+  const std::string bytes = wav_.Bytes();
+  for (std::size_t size = 1; size <= 40; ++size) {
+    SCOPED_TRACE(size);
+    ExpectComplaint(WriteRaw(bytes.substr(0, size)), "cannot be read as audio");
+    const Pipe pipe(bytes.substr(0, size));
+    ExpectComplaint(pipe.path(), "cannot be read as audio");
+  }
+}
+
+TEST_F(WavHeaderTest, BrokenFormatChunks) {
+  const std::string good = wav_.format;
+  // No channels; a format nobody knows; a chunk that is too short; none at all.
+  std::vector<std::string> bad_formats(2, good);
+  bad_formats[0][2] = 0;
+  bad_formats[1][0] = 0x77;
+  bad_formats.push_back(good.substr(0, 8));
+  for (const std::string& format : bad_formats) {
+    wav_.format = format;
+    const std::string bytes = wav_.Bytes();
+    ExpectComplaint(WriteRaw(bytes), "cannot be read as audio");
+    const Pipe pipe(bytes);
+    ExpectComplaint(pipe.path(), "cannot be read as audio");
+  }
+  const std::string no_format = "RIFF" + LittleEndianBytes(12, 4) + "WAVE" + Chunk("data", "");
+  ExpectComplaint(WriteRaw(no_format), "cannot be read as audio");
+}
+
+TEST_F(WavHeaderTest, RandomDamageNeverCrashes) {
+  std::mt19937 random(1);
+  wav_.data.resize(200);
+  wav_.between = Chunk("LIST", "INFOISFT" + LittleEndianBytes(4, 4) + "test");
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes = wav_.Bytes();
+    for (unsigned i = 0; i <= random() % 4; ++i) {
+      bytes[random() % 80] = static_cast<char>(random());
+    }
+    // Either way; but always the same way, and never anything else than std::runtime_error.
+    const std::string path = WriteRaw(bytes);
+    EXPECT_EQ(Complaint(path), Complaint(path));
+    Complaint(Pipe(bytes).path());
+  }
+}
+
+TEST_F(WavHeaderTest, SamplesArriveWhileTheWriterIsStillRecording) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  Wav wav;
+  wav.riff_size = 0xffffffff;
+  wav.data_size = 0xffffffff;
+  const std::string second(16000, '\x11');
+  const auto write = [&](const std::string& bytes) {
+    ASSERT_EQ(::write(ends[1], bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  };
+  // One thread writes and reads in turn: a reader that asked for more than it gives would hang.
+  write(wav.Bytes() + second.substr(0, 4));
+  AudioReader reader("/dev/fd/" + std::to_string(ends[0]));
+  ::close(ends[0]);
+  std::vector<float> samples(8000);
+  EXPECT_EQ(reader.Read(samples.data(), 2), 2U);
+  for (int i = 0; i < 3; ++i) {
+    write(second);
+    EXPECT_EQ(reader.Read(samples.data(), 3000), 3000U);
+    EXPECT_EQ(reader.Read(samples.data(), 5000), 5000U);
+  }
+  write(second.substr(0, 5));
+  ::close(ends[1]);
+  EXPECT_EQ(reader.Read(samples.data(), 100), 2U);
+  EXPECT_EQ(reader.Read(samples.data(), 100), 0U);
+}
+
+}  // namespace
+}  // namespace runnel
