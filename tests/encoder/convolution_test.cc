@@ -1,0 +1,176 @@
+// The causal convolution against its sum written out, whole and in pieces.
+#include "encoder/convolution.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/support/random_encoder.h"
+#include "tests/support/relative_error.h"
+#include "tests/support/tolerances.h"
+
+namespace runnel {
+namespace {
+
+using testing::FormulaTolerance;
+using testing::RelativeError;
+
+constexpr char kName[] = "encoder.encoders.0.conv_module";
+
+EncoderConfig Config(int kernel_size) {
+  EncoderConfig config = testing::SmallConfig();
+  config.conv_kernel_size = kernel_size;
+  return config;
+}
+
+at::Tensor RandomRows(int64_t rows, uint64_t seed) {
+  at::Generator generator = at::detail::createCPUGenerator(seed);
+  return at::randn({rows, Config(1).model_dim}, generator, at::TensorOptions(at::kDouble));
+}
+
+// The module and its definition.
+class Reference {
+ public:
+  Reference(int kernel_size, at::ScalarType dtype) : kernel_size_(kernel_size) {
+    for (const auto& [name, tensor] : testing::RandomWeights(Config(kernel_size), 3)) {
+      if (name.rfind(std::string(kName) + ".", 0) == 0) weights_[name] = tensor;
+    }
+    Weights weights(weights_, dtype, "random weights");
+    convolution_.emplace(&weights, kName, Config(kernel_size));
+    weights.CheckAllTaken();
+  }
+
+  const CausalConvolution& convolution() const { return *convolution_; }
+
+  LayerState State() const {
+    const FrameBuffer unused(1, at::kFloat);
+    return {unused, unused, convolution_->InitialCache()};
+  }
+
+  // (T, d) before the gate to (T, d) after it.
+  at::Tensor Gated(const at::Tensor& x) const {
+    const int64_t dim = x.size(1);
+    const at::Tensor both =
+        at::linear(x, Tensor("pointwise_conv1.weight").squeeze(2), Tensor("pointwise_conv1.bias"));
+    return both.narrow(1, 0, dim) * at::sigmoid(both.narrow(1, dim, dim));
+  }
+
+  // A whole stream at once: (T, d) -> (T, d), float64.
+  at::Tensor Forward(const at::Tensor& x) const {
+    const int64_t dim = x.size(1);
+    const at::Tensor gated = Gated(x).contiguous();
+    const at::Tensor kernel = Tensor("depthwise_conv.weight");
+    const at::Tensor bias = Tensor("depthwise_conv.bias");
+    at::Tensor filtered = at::zeros(x.sizes(), at::kDouble);
+    for (int64_t t = 0; t < x.size(0); ++t) {
+      for (int64_t n = 0; n < dim; ++n) {
+        double sum = bias.data_ptr<double>()[n];
+        for (int64_t tap = 0; tap < kernel_size_; ++tap) {
+          const int64_t source = t - (kernel_size_ - 1) + tap;
+          if (source < 0) continue;
+          sum += kernel.data_ptr<double>()[n * kernel_size_ + tap] *
+                 gated.data_ptr<double>()[source * dim + n];
+        }
+        filtered.data_ptr<double>()[t * dim + n] = sum;
+      }
+    }
+    const at::Tensor normed = at::layer_norm(filtered, {dim}, Tensor("norm.weight"),
+                                             Tensor("norm.bias"), Config(1).layer_norm_eps);
+    return at::linear(normed * at::sigmoid(normed), Tensor("pointwise_conv2.weight").squeeze(2),
+                      Tensor("pointwise_conv2.bias"));
+  }
+
+ private:
+  at::Tensor Tensor(const std::string& name) const {
+    return weights_.at(std::string(kName) + "." + name).to(at::kDouble).contiguous();
+  }
+
+  int64_t kernel_size_;
+  std::map<std::string, at::Tensor> weights_;
+  std::optional<CausalConvolution> convolution_;
+};
+
+class ConvolutionTest : public ::testing::TestWithParam<at::ScalarType> {
+ protected:
+  at::ScalarType dtype() const { return GetParam(); }
+  double tolerance() const { return FormulaTolerance(dtype()); }
+
+ private:
+  const c10::InferenceMode guard_;  // as in Encoder::Step
+};
+
+INSTANTIATE_TEST_SUITE_P(Precisions, ConvolutionTest, ::testing::Values(at::kFloat, at::kDouble),
+                         [](const auto& precision) { return c10::toString(precision.param); });
+
+TEST_P(ConvolutionTest, IsTheFormulaInPiecesOfAnyLength) {
+  for (const int kernel_size : {1, 2, 5, 6, 31}) {
+    const Reference reference(kernel_size, dtype());
+    const at::Tensor x = RandomRows(47, 1);
+    const at::Tensor expected = reference.Forward(x);
+    for (const int64_t piece : {1, 2, 3, 7, 16, 47}) {
+      SCOPED_TRACE(::testing::Message() << "K " << kernel_size << ", pieces of " << piece);
+      LayerState state = reference.State();
+      std::vector<at::Tensor> outputs;
+      for (int64_t first = 0; first < x.size(0); first += piece) {
+        const int64_t rows = std::min(piece, x.size(0) - first);
+        outputs.push_back(reference.convolution().Forward(x.narrow(0, first, rows).to(dtype()),
+                                                          {{0, rows, &state, -1, std::nullopt}}));
+        EXPECT_EQ(state.cnn_cache.size(), kernel_size - 1);
+      }
+      EXPECT_LE(RelativeError(at::cat(outputs), expected), tolerance());
+    }
+  }
+}
+
+TEST_P(ConvolutionTest, CacheIsTheLastGatedFrames) {
+  const Reference reference(6, dtype());
+  const at::Tensor x = RandomRows(9, 2);
+  LayerState state = reference.State();
+  EXPECT_TRUE(at::equal(state.cnn_cache.Rows(), at::zeros({5, x.size(1)}, dtype())));
+  reference.convolution().Forward(x.narrow(0, 0, 2).to(dtype()),
+                                  {{0, 2, &state, -1, std::nullopt}});
+  const at::Tensor gated = reference.Gated(x);
+  EXPECT_LE(RelativeError(state.cnn_cache.Rows(),
+                          at::cat({at::zeros({3, x.size(1)}, at::kDouble), gated.narrow(0, 0, 2)})),
+            tolerance());
+  reference.convolution().Forward(x.narrow(0, 2, 7).to(dtype()),
+                                  {{0, 7, &state, -1, std::nullopt}});
+  EXPECT_LE(RelativeError(state.cnn_cache.Rows(), gated.narrow(0, 4, 5)), tolerance());
+}
+
+TEST_P(ConvolutionTest, SegmentsOfABatchDoNotMix) {
+  const Reference reference(6, dtype());
+  const std::vector<int64_t> lengths = {1, 9, 4};
+  std::vector<at::Tensor> inputs;
+  std::vector<LayerState> states(lengths.size(), reference.State());
+  LayerBatch batch;
+  int64_t row = 0;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    inputs.push_back(RandomRows(lengths[i], 10 + i));
+    batch.push_back({row, lengths[i], &states[i], -1, std::nullopt});
+    row += lengths[i];
+  }
+  const at::Tensor y = reference.convolution().Forward(at::cat(inputs).to(dtype()), batch);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    EXPECT_LE(
+        RelativeError(y.narrow(0, batch[i].first_row, lengths[i]), reference.Forward(inputs[i])),
+        tolerance());
+  }
+}
+
+}  // namespace
+}  // namespace runnel

@@ -1,0 +1,25 @@
+// The tiny model of tests/golden/encoder, its recorded values, and archives made of parts.
+#ifndef RUNNEL_TESTS_SUPPORT_ARCHIVE_FILES_H_
+#define RUNNEL_TESTS_SUPPORT_ARCHIVE_FILES_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <string>
+
+namespace runnel::testing {
+
+// Path of the tiny model (tests/golden/encoder/README.md).
+inline std::string TinyModelPath() { return RUNNEL_SOURCE_DIR "/tests/golden/encoder/tiny.pt"; }
+
+// The recorded values of the tiny model by name, float64.
+std::map<std::string, at::Tensor> TinyGoldens();
+
+// Writes a TorchScript archive without code that holds `tensors` under their dotted names and
+// `extra_files` by name, whatever they are.
+void WriteArchive(const std::string& path, const std::map<std::string, at::Tensor>& tensors,
+                  const std::map<std::string, std::string>& extra_files);
+
+}  // namespace runnel::testing
+
+#endif  // RUNNEL_TESTS_SUPPORT_ARCHIVE_FILES_H_
