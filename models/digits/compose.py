@@ -11,8 +11,8 @@ from models.digits.store import STORE_RATE, ClipStore, trim_silence
 from models.digits.units import WORDS, encode_words, encoder_frames, frames_needed, word_seconds
 
 # Share of utterances by source of the voice.
-SOURCES = (("words_human", 0.47), ("words_espeak", 0.15), ("words_accented", 0.06),
-           ("words_recorded", 0.10), ("strings", 0.22))
+SOURCES = (("words_human", 0.46), ("words_espeak", 0.13), ("words_accented", 0.06),
+           ("words_recorded", 0.10), ("strings", 0.12), ("strings_recorded", 0.13))
 # Share of utterances by number of words, 1 to 12.
 LENGTHS = np.array([13, 12, 13, 13, 12, 10, 8, 7, 4, 3, 2, 3], np.float64)
 MAX_WORDS = 12
@@ -41,8 +41,8 @@ class Composer:
         # Formants move with `factor * warp`; together they stay within about a third of an octave.
         factor = log_uniform(rng, 0.82, 1.22)
         warp = float(np.clip(log_uniform(rng, 0.85, 1.18), 0.78 / factor, 1.28 / factor))
-        if source == "strings":
-            pieces = self._strings(rng, count, factor)
+        if source.startswith("strings"):
+            pieces = self._strings(rng, source, count, factor)
         else:
             pieces = self._words(rng, source, count, factor)
         speech, words = self._join(rng, pieces)
@@ -76,7 +76,7 @@ class Composer:
                 index = choices[rng.integers(len(choices))]
             audio = store.audio(index)
             if rng.random() < 0.5:
-                audio = trim_silence(audio, STORE_RATE, -rng.uniform(28.0, 45.0),
+                audio = trim_silence(audio, STORE_RATE, -rng.uniform(22.0, 45.0),
                                      rng.uniform(0.0, 0.04))
             audio = resample_word(audio, factor * log_uniform(rng, 0.95, 1.05))
             audio = audio * 10.0 ** (rng.normal(0.0, 2.5) / 20.0)
@@ -87,22 +87,29 @@ class Composer:
             pieces.append((audio, (word,)))
         return pieces
 
-    def _strings(self, rng: np.random.Generator, count: int,
+    def _strings(self, rng: np.random.Generator, source: str, count: int,
                  factor: float) -> List[Tuple[np.ndarray, Tuple[str, ...]]]:
         """Strings spoken in one breath until there are at least `count` words (at most twelve)."""
-        store = self.stores["strings"]
+        store = self.stores[source]
         voice = store.voices[rng.integers(len(store.voices))]
-        pieces = []
+        pieces: List[Tuple[np.ndarray, Tuple[str, ...]]] = []
         total = 0
-        while total < count:
+        for _ in range(20):
             choices = store.by_voice[voice] if rng.random() < 0.8 else range(len(store.clips))
             index = int(choices[rng.integers(len(choices))])
             words = store.clips[index].words
+            # Speech with fewer frames than letters teaches nothing: it is slowed down or left out.
+            needed = 1.1 * sum(word_seconds(word) for word in words) * STORE_RATE
+            slowest = store.clips[index].length / needed
+            if slowest < 0.8:
+                continue
             if total + len(words) > MAX_WORDS:
                 break
             total += len(words)
-            pieces.append((resample_word(store.audio(index), factor), words))
-        return pieces
+            pieces.append((resample_word(store.audio(index), min(factor, slowest)), words))
+            if total >= count:
+                break
+        return pieces or self._words(rng, "words_human", count, factor)
 
     def _join(self, rng: np.random.Generator,
               pieces: List[Tuple[np.ndarray, Tuple[str, ...]]]) -> Tuple[np.ndarray, List[str]]:
@@ -117,7 +124,7 @@ class Composer:
             if fair and gaps[index] < needed:
                 gaps[index] = needed
         lead = 0 if rng.random() < 0.15 else int(rng.uniform(0.0, 0.6) * STORE_RATE)
-        if rng.random() < 0.8:
+        if rng.random() < 0.7:
             gaps[-1] = max(gaps[-1], int(rng.uniform(0.0, 0.6) * STORE_RATE))
         total = lead + sum(len(audio) + max(gap, 0) for (audio, _), gap in zip(pieces, gaps))
         speech = np.zeros(total, np.float32)

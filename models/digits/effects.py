@@ -102,6 +102,21 @@ def add_clicks(rng: np.random.Generator, samples: np.ndarray, level: float) -> N
             * np.exp(-4.0 * np.arange(len(part)) / count)
 
 
+def change_dynamics(rng: np.random.Generator, speech: np.ndarray) -> np.ndarray:
+    """Makes soft sounds softer (as gates do, and as people whose fricatives are weak) or louder
+    (as automatic gain does): (n,) samples at 8 kHz, power law on the level of 10 ms blocks."""
+    block = STORE_RATE // 100
+    count = len(speech) // block
+    if count < 3:
+        return speech
+    power = np.square(speech[:count * block].reshape(count, block)).mean(axis=1)
+    level = np.sqrt(np.convolve(power, (0.25, 0.5, 0.25), "same"))
+    level = level / max(float(level.max()), 1e-5)
+    gain = np.clip(level, 1e-3, 1.0) ** (log_uniform(rng, 0.75, 1.7) - 1.0)
+    places = (np.arange(count) + 0.5) * block
+    return speech * np.interp(np.arange(len(speech)), places, gain).astype(np.float32)
+
+
 def mu_law(samples: np.ndarray) -> np.ndarray:
     """8-bit mu-law coding and decoding of samples in [-1, 1]."""
     squeezed = np.sign(samples) * np.log1p(255.0 * np.abs(samples)) / np.log(256.0)
@@ -122,6 +137,8 @@ def transmit(rng: np.random.Generator, speech: np.ndarray,
     """
     audible = np.abs(speech) > 0.01
     level = float(np.sqrt(np.square(speech).sum() / max(int(audible.sum()), 1)) + 1e-6)
+    if rng.random() < 0.4:
+        speech = change_dynamics(rng, speech)
     noisy = rng.random()
     if noisy < 0.12:
         speech = speech + babble(len(speech)) * level * 10.0 ** (-rng.uniform(8.0, 35.0) / 20.0)

@@ -154,6 +154,7 @@ def main() -> None:
         "strings": strings(rng, espeak=4000, accented=600, recorded=1500),
         "words_accented": accented_words(rng, 2),
         "words_espeak": espeak_words(rng, 3),
+        "strings_recorded": strings(rng, espeak=0, accented=0, recorded=4000),
     }
     for name, requests in plan.items():
         render_store(requests, folder / name, args.jobs)
