@@ -1,0 +1,131 @@
+#include "tools/command_line.h"
+
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+
+namespace runnel {
+namespace {
+
+constexpr size_t kLineWidth = 100;
+
+std::vector<gflags::CommandLineFlagInfo> FlagsOf(const ToolInfo& tool) {
+  std::vector<gflags::CommandLineFlagInfo> flags;
+  gflags::GetAllFlags(&flags);
+  flags.erase(std::remove_if(flags.begin(), flags.end(),
+                             [&](const gflags::CommandLineFlagInfo& flag) {
+                               return flag.filename != tool.source_file;
+                             }),
+              flags.end());
+  return flags;
+}
+
+const gflags::CommandLineFlagInfo* Find(const std::vector<gflags::CommandLineFlagInfo>& flags,
+                                        const std::string& name) {
+  const auto found =
+      std::find_if(flags.begin(), flags.end(),
+                   [&](const gflags::CommandLineFlagInfo& flag) { return flag.name == name; });
+  return found == flags.end() ? nullptr : &*found;
+}
+
+// "--chunk_size", "-chunk_size" or, as Kaldi spells it, "--chunk-size" -> "chunk_size".
+std::string FlagName(const std::string& argument) {
+  std::string name = argument.substr(argument.compare(0, 2, "--") == 0 ? 2 : 1);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+std::string TypeName(const gflags::CommandLineFlagInfo& flag) {
+  if (flag.type == "string") return "TEXT";
+  if (flag.type == "double") return "NUMBER";
+  return "INTEGER";
+}
+
+// `text` broken into lines of at most kLineWidth, each after `indent` spaces.
+std::string Wrap(const std::string& text, size_t indent) {
+  std::string wrapped;
+  std::string line;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kLineWidth) {
+      wrapped += std::string(indent, ' ') + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return wrapped + std::string(indent, ' ') + line + "\n";
+}
+
+void SetFlag(const gflags::CommandLineFlagInfo& flag, const std::string& value) {
+  if (gflags::SetCommandLineOption(flag.name.c_str(), value.c_str()).empty()) {
+    throw std::invalid_argument(
+        "--" + flag.name + " is '" + value + "', expected " +
+        (flag.type == "bool" ? "true or false" : "a value of type " + flag.type));
+  }
+}
+
+}  // namespace
+
+CommandLineAction ParseCommandLine(const ToolInfo& tool,
+                                   const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--help" || argument == "-help" || argument == "-h") {
+      return CommandLineAction::kHelp;
+    }
+    if (argument == "--version" || argument == "-version") return CommandLineAction::kVersion;
+  }
+  const std::vector<gflags::CommandLineFlagInfo> flags = FlagsOf(tool);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument.size() < 2 || argument[0] != '-') {
+      throw std::invalid_argument("unexpected argument '" + argument +
+                                  "': every argument is a flag, --name=value");
+    }
+    const size_t equals = argument.find('=');
+    const std::string name = FlagName(argument.substr(0, equals));
+    const gflags::CommandLineFlagInfo* flag = Find(flags, name);
+    if (flag == nullptr && equals == std::string::npos && name.compare(0, 2, "no") == 0) {
+      flag = Find(flags, name.substr(2));
+      if (flag != nullptr && flag->type == "bool") {
+        SetFlag(*flag, "false");
+        continue;
+      }
+      flag = nullptr;
+    }
+    if (flag == nullptr) throw std::invalid_argument("unknown flag --" + name);
+    if (equals != std::string::npos) {
+      SetFlag(*flag, argument.substr(equals + 1));
+    } else if (flag->type == "bool") {
+      SetFlag(*flag, "true");
+    } else if (i + 1 < arguments.size()) {
+      SetFlag(*flag, arguments[++i]);
+    } else {
+      throw std::invalid_argument("--" + name + " has no value");
+    }
+  }
+  return CommandLineAction::kRun;
+}
+
+bool IsFlagGiven(const std::string& name) {
+  return !gflags::GetCommandLineFlagInfoOrDie(name.c_str()).is_default;
+}
+
+std::string HelpText(const ToolInfo& tool) {
+  std::string text = tool.usage + "\nFlags:\n";
+  for (const gflags::CommandLineFlagInfo& flag : FlagsOf(tool)) {
+    text += "  --" + flag.name;
+    if (flag.type != "bool") text += "=" + TypeName(flag);
+    const bool shows_default =
+        flag.type == "bool" ? flag.default_value != "false" : !flag.default_value.empty();
+    if (shows_default) text += "  (default: " + flag.default_value + ")";
+    text += "\n" + Wrap(flag.description, 6);
+  }
+  return text + "  --help, --version\n";
+}
+
+}  // namespace runnel

@@ -1,0 +1,20 @@
+// Numbers as people read them.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_DECIMAL_H_
+#define RUNNEL_TOOLS_DECIMAL_H_
+
+#include <cstdio>
+#include <string>
+
+namespace runnel {
+
+// `value` with `decimals` digits after the point: Decimal(1.5, 3) is "1.500".
+inline std::string Decimal(double value, int decimals) {
+  char text[352];  // the largest double has 309 digits
+  std::snprintf(text, sizeof(text), "%.*f", decimals, value);
+  return text;
+}
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_DECIMAL_H_

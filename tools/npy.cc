@@ -1,0 +1,178 @@
+#include "tools/npy.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <regex>
+#include <stdexcept>
+#include <system_error>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "values are written as they lie in memory");
+
+constexpr char kMagic[] = "\x93NUMPY";
+constexpr size_t kMagicSize = 6;
+// Whole header: magic, version 1.0, length, dictionary. Room for any two 64-bit sizes.
+constexpr size_t kHeaderSize = 128;
+constexpr size_t kPrefixSize = kMagicSize + 4;
+constexpr size_t kMaxHeaderSize = 1 << 20;
+constexpr int64_t kMaxColumns = 1 << 24;
+constexpr int64_t kRowsPerBlock = 256;
+
+}  // namespace
+
+NpyWriter::NpyWriter(const std::string& path, int64_t num_columns, NpyType type)
+    : path_(path), num_columns_(num_columns), type_(type) {
+  file_.open(path_, std::ios::binary | std::ios::trunc);
+  if (!file_) throw std::runtime_error(path_ + ": cannot create: " + std::strerror(errno));
+  WriteHeader();
+}
+
+NpyWriter::~NpyWriter() {
+  if (closed_) return;
+  file_.close();
+  std::error_code ignored;  // nothing more can be done about a file that cannot be removed
+  if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
+}
+
+void NpyWriter::WriteHeader() {
+  std::string header(kMagic, kMagicSize);
+  header += {'\x01', '\x00', static_cast<char>(kHeaderSize - kPrefixSize), '\x00'};
+  header += "{'descr': '";
+  header += type_ == NpyType::kFloat32 ? "<f4" : "<f8";
+  header += "', 'fortran_order': False, 'shape': (" + std::to_string(num_rows_) + ", " +
+            std::to_string(num_columns_) + "), }";
+  header.resize(kHeaderSize - 1, ' ');
+  header += '\n';
+  file_.write(header.data(), static_cast<std::streamsize>(header.size()));
+  CheckWritten();
+}
+
+void NpyWriter::CheckWritten() {
+  if (!file_) throw std::runtime_error(path_ + ": cannot write: " + std::strerror(errno));
+}
+
+void NpyWriter::Append(const float* rows, int64_t num_rows) {
+  AppendBytes(rows, num_rows, NpyType::kFloat32, sizeof(float));
+}
+
+void NpyWriter::Append(const double* rows, int64_t num_rows) {
+  AppendBytes(rows, num_rows, NpyType::kFloat64, sizeof(double));
+}
+
+void NpyWriter::AppendBytes(const void* rows, int64_t num_rows, NpyType type, size_t value_size) {
+  if (type != type_) throw std::logic_error(path_ + ": appended values are not of the file's type");
+  file_.write(
+      static_cast<const char*>(rows),
+      static_cast<std::streamsize>(static_cast<size_t>(num_rows * num_columns_) * value_size));
+  CheckWritten();
+  num_rows_ += num_rows;
+}
+
+void NpyWriter::Close() {
+  file_.flush();
+  CheckWritten();
+  file_.seekp(0);
+  CheckWritten();
+  WriteHeader();
+  file_.close();
+  CheckWritten();
+  closed_ = true;
+}
+
+NpyReader::NpyReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+  if (!file_) throw std::runtime_error(path_ + ": cannot open: " + std::strerror(errno));
+  char prefix[kMagicSize + 2];
+  if (!file_.read(prefix, sizeof(prefix)) || std::memcmp(prefix, kMagic, kMagicSize) != 0) {
+    Fail("not a NumPy .npy file");
+  }
+  const int version = static_cast<unsigned char>(prefix[kMagicSize]);
+  if (version < 1 || version > 3) {
+    Fail("format version " + std::to_string(version) + ", expected 1, 2 or 3");
+  }
+  const size_t length_size = version == 1 ? 2 : 4;
+  unsigned char length_bytes[4] = {};
+  if (!file_.read(reinterpret_cast<char*>(length_bytes),
+                  static_cast<std::streamsize>(length_size))) {
+    Fail("ends inside the header");
+  }
+  size_t length = 0;
+  for (size_t i = 0; i < length_size; ++i)
+    length |= static_cast<size_t>(length_bytes[i]) << (8 * i);
+  if (length > kMaxHeaderSize) Fail("header of " + std::to_string(length) + " bytes");
+  std::string header(length, '\0');
+  if (!file_.read(header.data(), static_cast<std::streamsize>(length))) {
+    Fail("ends inside the header");
+  }
+  ParseHeader(header);
+}
+
+// The dictionary is a Python literal; numpy.save writes its keys in this form.
+void NpyReader::ParseHeader(const std::string& header) {
+  std::smatch match;
+  if (!std::regex_search(header, match, std::regex("'descr': *'([^']*)'"))) {
+    Fail("header without a plain 'descr', expected a matrix of '<f4' or '<f8'");
+  }
+  if (match[1] == "<f4") {
+    type_ = NpyType::kFloat32;
+  } else if (match[1] == "<f8") {
+    type_ = NpyType::kFloat64;
+  } else {
+    Fail("values of type '" + match[1].str() + "', expected '<f4' or '<f8'");
+  }
+  if (!std::regex_search(header, std::regex("'fortran_order': *False"))) {
+    Fail("not in C order ('fortran_order': False)");
+  }
+  if (!std::regex_search(header, match, std::regex("'shape': *\\(([^)]*)\\)"))) {
+    Fail("header without 'shape'");
+  }
+  const std::string shape = match[1];
+  if (!std::regex_match(shape, match, std::regex(" *([0-9]{1,18}), *([0-9]{1,18}),? *"))) {
+    Fail("shape (" + shape + "), expected a matrix (rows, columns)");
+  }
+  num_rows_ = std::stoll(match[1]);
+  num_columns_ = std::stoll(match[2]);
+  if (num_columns_ < 1 || num_columns_ > kMaxColumns) {
+    Fail("shape (" + shape + "), expected 1 to " + std::to_string(kMaxColumns) + " columns");
+  }
+}
+
+int64_t NpyReader::Read(float* rows, int64_t max_rows) {
+  const int64_t num_rows = std::min(max_rows, num_rows_ - rows_read_);
+  if (num_rows <= 0) return 0;
+  const auto num_values = static_cast<size_t>(num_rows * num_columns_);
+  if (type_ == NpyType::kFloat32) {
+    file_.read(reinterpret_cast<char*>(rows), static_cast<std::streamsize>(num_values * 4));
+  } else {
+    std::vector<double> values(
+        static_cast<size_t>(std::min(num_rows, kRowsPerBlock) * num_columns_));
+    for (size_t done = 0; done < num_values && file_;) {
+      const size_t count = std::min(values.size(), num_values - done);
+      file_.read(reinterpret_cast<char*>(values.data()), static_cast<std::streamsize>(count * 8));
+      std::transform(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
+                     rows + done, [](double value) { return static_cast<float>(value); });
+      done += count;
+    }
+  }
+  if (!file_) {
+    Fail("ends before row " + std::to_string(rows_read_ + num_rows) + " of " +
+         std::to_string(num_rows_));
+  }
+  rows_read_ += num_rows;
+  if (rows_read_ == num_rows_ && file_.peek() != std::ifstream::traits_type::eof()) {
+    Fail("goes on after the last of its " + std::to_string(num_rows_) + " rows");
+  }
+  return num_rows;
+}
+
+void NpyReader::Fail(const std::string& problem) const {
+  throw std::runtime_error(path_ + ": " + problem);
+}
+
+}  // namespace runnel
