@@ -1,0 +1,208 @@
+// decode_wav: recordings in, text out, decoded chunk by chunk as a live stream would be.
+#include <gflags/gflags.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/model.h"
+#include "runtime/stream.h"
+#include "runtime/threads.h"
+#include "tools/decimal.h"
+#include "tools/decode_listener.h"
+#include "tools/decoder_pool.h"
+#include "tools/ordered_output.h"
+#include "tools/output_format.h"
+#include "tools/progress.h"
+#include "tools/recording_list.h"
+#include "tools/tool_main.h"
+
+DEFINE_string(model, "", "Model file (models/README.md).");
+DEFINE_string(wav, "", "Audio files, separated by commas; - is standard input.");
+DEFINE_string(
+    wav_scp, "",
+    "List of audio files, one 'id path' per line; paths are relative to the current folder.");
+DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean of all.");
+DEFINE_int64(
+    chunk_size, runnel::StreamOptions::kModelDefault,
+    "Encoder frames decoded at a time; -1: the whole utterance; -2: as the model recommends. "
+    "Larger is more accurate and later.");
+DEFINE_int64(left_context, runnel::StreamOptions::kModelDefault,
+             "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
+DEFINE_string(search, "greedy", "greedy, or beam: CTC prefix beam search.");
+DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
+DEFINE_int32(nbest, 1, "Hypotheses written per recording; more than 1 needs --search=beam.");
+DEFINE_string(format, "text",
+              "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
+              "object per line, with scores, tokens and words; ctm: 'id 1 start duration word "
+              "confidence' per word, in seconds.");
+DEFINE_string(output, "", "File for the results; empty: standard output.");
+DEFINE_bool(partial, false,
+            "Show on standard error what is recognised so far, whenever it changes.");
+DEFINE_int32(batch_streams, 1, "Recordings that each thread decodes side by side.");
+DEFINE_int32(num_threads, 1, "Worker threads; each decodes its own batch of recordings.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(decode_wav recognises speech in audio files, chunk by chunk, and writes the text.
+
+  decode_wav --model=M.pt (--wav=a.wav,b.flac | --wav_scp=list) [flags]
+
+Reads WAV, FLAC and what else libsndfile knows, at any sample rate. Results come in the order of the
+input, each as soon as it is ready; logs and a summary go to standard error. A file that cannot be
+decoded is named there and left out of the results. Exit code: 0 success, 1 something failed, 2 wrong
+flags.
+
+Examples:
+  decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac
+  decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
+  arecord -q -f S16_LE -r 16000 | decode_wav --model=models/digits/digits.pt --wav=- --partial
+  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --search=beam --nbest=5 --format=json
+  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
+  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
+)";
+
+void CheckAtLeast(const char* flag, int value, int minimum) {
+  if (value >= minimum) return;
+  throw std::invalid_argument(std::string("--") + flag + " is " + std::to_string(value) +
+                              ", expected at least " + std::to_string(minimum));
+}
+
+void CheckFlags() {
+  if (FLAGS_model.empty()) throw std::invalid_argument("--model is missing");
+  if (FLAGS_wav.empty() == FLAGS_wav_scp.empty()) {
+    throw std::invalid_argument("expected either --wav or --wav_scp");
+  }
+  CheckAtLeast("channel", FLAGS_channel, -1);
+  CheckAtLeast("nbest", FLAGS_nbest, 1);
+  CheckAtLeast("batch_streams", FLAGS_batch_streams, 1);
+  CheckAtLeast("num_threads", FLAGS_num_threads, 1);
+}
+
+SearchOptions SearchOptionsFromFlags() {
+  SearchOptions options;
+  if (FLAGS_search == "beam") {
+    options.method = SearchMethod::kPrefixBeam;
+  } else if (FLAGS_search != "greedy") {
+    throw std::invalid_argument("--search is '" + FLAGS_search + "', expected greedy or beam");
+  }
+  options.beam_size = FLAGS_beam_size;
+  options.Validate();
+  const int most = options.method == SearchMethod::kPrefixBeam ? options.beam_size : 1;
+  if (FLAGS_nbest > most) {
+    throw std::invalid_argument(
+        "--nbest is " + std::to_string(FLAGS_nbest) + ", expected at most " + std::to_string(most) +
+        " with --search=" + FLAGS_search + (most == 1 ? "" : " and this --beam_size"));
+  }
+  return options;
+}
+
+OutputFormat OutputFormatFromFlags() {
+  const OutputFormat format = ParseOutputFormat(FLAGS_format);
+  if (format == OutputFormat::kCtm && FLAGS_nbest > 1) {
+    throw std::invalid_argument("--format=ctm holds one hypothesis per recording, --nbest is " +
+                                std::to_string(FLAGS_nbest));
+  }
+  return format;
+}
+
+// Writes results to the output and everything else to the console.
+class DecodeReport : public DecodeListener {
+ public:
+  DecodeReport(const Model& model, const std::vector<Recording>& recordings, OutputFormat format,
+               OrderedOutput* output, Console* console)
+      : tokens_(model.tokens()),
+        recordings_(recordings),
+        format_(format),
+        output_(output),
+        console_(console),
+        progress_(recordings.size(), /*shows_bar=*/!FLAGS_partial, console) {}
+
+  void OnAudio(double seconds) override { progress_.AddAudio(seconds); }
+
+  void OnPartial(size_t index, const std::string& text) override {
+    if (!FLAGS_partial) return;
+    const std::string line = recordings_[index].id + " partial: " + text;
+    if (console_->is_terminal()) {
+      console_->SetStatus(line);
+    } else {
+      console_->Print(line + "\n");
+    }
+  }
+
+  void OnResult(size_t index, const RecordingResult& result) override {
+    console_->SetStatus("");
+    output_->Put(index, FormatResult(format_, recordings_[index].id, result, tokens_));
+    progress_.AddFinished(/*failed=*/false);
+  }
+
+  void OnFailure(size_t index, const std::string& message) override {
+    console_->Error(message);
+    output_->Put(index, "");
+    progress_.AddFinished(/*failed=*/true);
+  }
+
+  const Progress& progress() const { return progress_; }
+
+ private:
+  const TokenTable& tokens_;
+  const std::vector<Recording>& recordings_;
+  const OutputFormat format_;
+  OrderedOutput* const output_;
+  Console* const console_;
+  Progress progress_;
+};
+
+std::string Milliseconds(double value) { return Decimal(value, 2) + " ms"; }
+
+std::string Describe(const StreamOptions& options, const Model& model) {
+  const std::string chunk = options.chunk_size == StreamOptions::kWholeUtterance
+                                ? "the whole utterance at once"
+                                : "chunks of " + std::to_string(options.chunk_size) +
+                                      " encoder frames of " +
+                                      Milliseconds(model.encoder_frame_ms());
+  return "model " + model.config().name + ", " + chunk + ", left context " +
+         (options.left_context == StreamOptions::kUnlimited ? "unlimited"
+                                                            : std::to_string(options.left_context));
+}
+
+int Run(Console* console) {
+  CheckFlags();
+  const OutputFormat format = OutputFormatFromFlags();
+  BatchDecoderOptions options;
+  options.stream = {FLAGS_chunk_size, FLAGS_left_context, SearchOptionsFromFlags()};
+  options.nbest = FLAGS_nbest;
+  options.batch_streams = FLAGS_batch_streams;
+  options.channel = FLAGS_channel;
+  const std::vector<Recording> recordings =
+      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+
+  SetThreadsPerOperation(1);
+  const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);
+  // Made once here, so that options which this model cannot serve are an error before anything
+  // else.
+  console->Info(Describe(Stream(model, options.stream).options(), *model));
+
+  OrderedOutput output(FLAGS_output);
+  DecodeReport report(*model, recordings, format, &output, console);
+  const LatencyHistogram latency =
+      DecodeRecordings(model, recordings, options, FLAGS_num_threads, &report);
+  output.Close();
+  console->SetStatus("");
+  console->Info(report.progress().Summary());
+  console->Info("chunk latency p50 " + Milliseconds(latency.QuantileMs(0.50)) + ", p95 " +
+                Milliseconds(latency.QuantileMs(0.95)) + ", p99 " +
+                Milliseconds(latency.QuantileMs(0.99)) + " (" + std::to_string(latency.count()) +
+                " chunks)");
+  return report.progress().num_failed() == 0 ? kExitSuccess : kExitFailure;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv, {"decode_wav", runnel::kUsage, __FILE__}, runnel::Run);
+}

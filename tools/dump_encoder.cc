@@ -1,0 +1,129 @@
+// dump_encoder: what the encoder makes of a recording, chunk by chunk, as a NumPy file.
+#include <ATen/core/Tensor.h>
+#include <gflags/gflags.h>
+
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "encoder/encoder.h"
+#include "runtime/ctc_head.h"
+#include "runtime/model.h"
+#include "runtime/stream.h"
+#include "runtime/threads.h"
+#include "tools/feature_source.h"
+#include "tools/npy.h"
+#include "tools/tool_main.h"
+
+DEFINE_string(model, "", "Model file (models/README.md).");
+DEFINE_string(wav, "", "Audio file; - is standard input.");
+DEFINE_string(features, "", "NumPy file with features, float32 or float64, (frames, dim).");
+DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
+DEFINE_int64(
+    chunk_size, runnel::StreamOptions::kModelDefault,
+    "Encoder frames computed at a time; -1: the whole utterance; -2: as the model recommends.");
+DEFINE_int64(left_context, runnel::StreamOptions::kModelDefault,
+             "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
+DEFINE_string(
+    output, "",
+    "NumPy file to write: (encoder frames, model_dim), or with --log_probs (encoder frames, "
+    "vocab_size).");
+DEFINE_bool(log_probs, false, "Write the CTC log probabilities instead of the encoder's output.");
+DEFINE_string(precision, "float32", "float32, or float64 to compute and write double precision.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(dump_encoder runs a model's encoder over one recording and writes what comes out.
+
+  dump_encoder --model=M.pt (--wav=a.wav | --features=x.npy) --output=y.npy [flags]
+
+Exit code: 0 success, 1 something failed, 2 wrong flags.
+
+Examples:
+  dump_encoder --model=models/digits/digits.pt --wav=a.wav --output=y.npy
+  dump_encoder --model=models/digits/digits.pt --wav=a.wav --log_probs --output=y.npy
+  dump_features --model=models/digits/digits.pt --wav=a.wav --output=x.npy
+  dump_encoder --model=models/digits/digits.pt --features=x.npy --chunk_size=8 --left_context=32 \
+      --output=y.npy
+  python3 -c 'import numpy; print(numpy.load("y.npy").shape)'
+)";
+
+Precision PrecisionFromFlag() {
+  if (FLAGS_precision == "float32") return Precision::kFloat32;
+  if (FLAGS_precision == "float64") return Precision::kFloat64;
+  throw std::invalid_argument("--precision is '" + FLAGS_precision +
+                              "', expected float32 or float64");
+}
+
+void CheckFlags() {
+  if (FLAGS_model.empty()) throw std::invalid_argument("--model is missing");
+  if (FLAGS_output.empty()) throw std::invalid_argument("--output is missing");
+  if (FLAGS_wav.empty() == FLAGS_features.empty()) {
+    throw std::invalid_argument("expected either --wav or --features");
+  }
+}
+
+std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {
+  if (FLAGS_wav.empty()) {
+    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.fbank()->dim());
+  }
+  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel, model.fbank(),
+                                              model.config().features.sample_scale);
+}
+
+void Append(const at::Tensor& rows, NpyWriter* writer) {
+  const at::Tensor values = rows.contiguous();
+  if (values.scalar_type() == at::kDouble) {
+    writer->Append(values.data_ptr<double>(), values.size(0));
+  } else {
+    writer->Append(values.data_ptr<float>(), values.size(0));
+  }
+}
+
+// Feeds the encoder what it needs for one chunk after the other; the last one takes what is left.
+void DumpChunks(const Model& model, const StreamOptions& options, FeatureSource* source,
+                NpyWriter* writer) {
+  const Encoder& encoder = model.encoder();
+  EncoderState state = encoder.InitialState(options.left_context);
+  for (bool ended = false; !ended;) {
+    const int64_t wanted = options.chunk_size == StreamOptions::kWholeUtterance
+                               ? std::numeric_limits<int64_t>::max()
+                               : encoder.FramesForChunk(state, options.chunk_size);
+    const std::vector<float> frames = source->ReadVector(wanted);
+    const int64_t num_frames = static_cast<int64_t>(frames.size()) / source->dim();
+    ended = num_frames < wanted;
+    const at::Tensor rows = encoder.Step({{&state, frames.data(), num_frames}}).rows;
+    Append(FLAGS_log_probs ? model.ctc_head().LogProbs(rows) : rows, writer);
+  }
+}
+
+int Run(Console* console) {
+  CheckFlags();
+  ModelOptions model_options;
+  model_options.precision = PrecisionFromFlag();
+  SetThreadsPerOperation(1);
+  const std::shared_ptr<const Model> model = Model::Load(FLAGS_model, model_options);
+  // Checks the sizes and resolves the model's defaults.
+  const StreamOptions options =
+      Stream(model, {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()}).options();
+  const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
+  const ModelConfig& config = model->config();
+  NpyWriter writer(
+      FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
+      model_options.precision == Precision::kFloat64 ? NpyType::kFloat64 : NpyType::kFloat32);
+  DumpChunks(*model, options, source.get(), &writer);
+  writer.Close();
+  console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " encoder frames");
+  return kExitSuccess;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv, {"dump_encoder", runnel::kUsage, __FILE__}, runnel::Run);
+}

@@ -1,0 +1,140 @@
+// dump_features: the features of a recording as a NumPy file.
+#include <gflags/gflags.h>
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "frontend/fbank.h"
+#include "frontend/fbank_options.h"
+#include "runtime/model.h"
+#include "tools/command_line.h"
+#include "tools/feature_source.h"
+#include "tools/npy.h"
+#include "tools/tool_main.h"
+
+DEFINE_string(wav, "", "Audio file; - is standard input.");
+DEFINE_string(output, "", "NumPy file to write: float32, (frames, dim).");
+DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
+DEFINE_string(model, "", "Model file whose feature options are used, instead of the flags below.");
+DEFINE_double(sample_scale, 32768, "Factor from samples in [-1, 1] to the range of the features.");
+
+// Kaldi's names and defaults, except dither.
+DEFINE_double(sample_frequency, 16000, "Rate to which the audio is resampled, Hz.");
+DEFINE_double(frame_length_ms, 25, "Length of a window, milliseconds.");
+DEFINE_double(frame_shift_ms, 10, "Distance between the starts of two windows, milliseconds.");
+DEFINE_bool(snip_edges, true, "Only windows that lie wholly inside the audio.");
+DEFINE_double(dither, 0,
+              "Standard deviation of the noise added to each window; Kaldi's default is 1.");
+DEFINE_uint64(dither_seed, 0, "Seed of the dither.");
+DEFINE_bool(remove_dc_offset, true, "Subtract the mean of each window.");
+DEFINE_double(preemph_coeff, 0.97, "Pre-emphasis within each window; 0: none.");
+DEFINE_string(window_type, "povey", "povey, hanning, hamming, rectangular or blackman.");
+DEFINE_double(blackman_coeff, 0.42, "Shape of the blackman window.");
+DEFINE_bool(round_to_power_of_two, true, "Pad windows with zeros to a power of two.");
+DEFINE_int32(num_mel_bins, 23, "Number of mel filters.");
+DEFINE_double(low_freq, 20, "Lower edge of the first filter, Hz.");
+DEFINE_double(high_freq, 0,
+              "Upper edge of the last filter, Hz; at most 0: below the Nyquist frequency.");
+DEFINE_bool(use_power, true, "Power spectrum instead of magnitude spectrum.");
+DEFINE_bool(use_log_fbank, true, "Logarithm of each filter's output.");
+DEFINE_bool(use_energy, false, "Add the log energy as a column.");
+DEFINE_bool(raw_energy, true, "Energy before pre-emphasis and window.");
+DEFINE_double(energy_floor, 0, "Lower bound of the energy; 0: none.");
+DEFINE_bool(htk_compat, false, "Energy as the last column instead of the first.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(dump_features writes the filterbank features of a recording, as Kaldi computes them.
+
+  dump_features --wav=a.wav --output=x.npy (--model=M.pt | [Kaldi's fbank options])
+
+Exit code: 0 success, 1 something failed, 2 wrong flags.
+
+Examples:
+  dump_features --model=models/digits/digits.pt --wav=a.wav --output=x.npy
+  dump_features --num_mel_bins=80 --snip_edges=false --wav=a.flac --output=x.npy
+  sox a.mp3 -t wav - | dump_features --num_mel_bins=40 --wav=- --output=x.npy
+  python3 -c 'import numpy; x = numpy.load("x.npy"); print(x.shape, x.mean(axis=0))'
+)";
+
+constexpr int64_t kFramesPerBlock = 256;
+
+constexpr std::array kFeatureFlags = {
+    "sample_scale",   "sample_frequency",      "frame_length_ms",  "frame_shift_ms", "snip_edges",
+    "dither",         "dither_seed",           "remove_dc_offset", "preemph_coeff",  "window_type",
+    "blackman_coeff", "round_to_power_of_two", "num_mel_bins",     "low_freq",       "high_freq",
+    "use_power",      "use_log_fbank",         "use_energy",       "raw_energy",     "energy_floor",
+    "htk_compat"};
+
+FbankOptions FbankOptionsFromFlags() {
+  FbankOptions options;
+  options.sample_frequency = static_cast<float>(FLAGS_sample_frequency);
+  options.frame_length_ms = static_cast<float>(FLAGS_frame_length_ms);
+  options.frame_shift_ms = static_cast<float>(FLAGS_frame_shift_ms);
+  options.snip_edges = FLAGS_snip_edges;
+  options.dither = static_cast<float>(FLAGS_dither);
+  options.dither_seed = FLAGS_dither_seed;
+  options.remove_dc_offset = FLAGS_remove_dc_offset;
+  options.preemph_coeff = static_cast<float>(FLAGS_preemph_coeff);
+  options.window_type = FLAGS_window_type;
+  options.blackman_coeff = static_cast<float>(FLAGS_blackman_coeff);
+  options.round_to_power_of_two = FLAGS_round_to_power_of_two;
+  options.num_mel_bins = FLAGS_num_mel_bins;
+  options.low_freq = static_cast<float>(FLAGS_low_freq);
+  options.high_freq = static_cast<float>(FLAGS_high_freq);
+  options.use_power = FLAGS_use_power;
+  options.use_log_fbank = FLAGS_use_log_fbank;
+  options.use_energy = FLAGS_use_energy;
+  options.raw_energy = FLAGS_raw_energy;
+  options.energy_floor = static_cast<float>(FLAGS_energy_floor);
+  options.htk_compat = FLAGS_htk_compat;
+  return options;
+}
+
+void CheckFlags() {
+  if (FLAGS_wav.empty()) throw std::invalid_argument("--wav is missing");
+  if (FLAGS_output.empty()) throw std::invalid_argument("--output is missing");
+  if (FLAGS_model.empty()) return;
+  for (const char* flag : kFeatureFlags) {
+    if (IsFlagGiven(flag)) {
+      throw std::invalid_argument(std::string("--") + flag +
+                                  " cannot be given with --model, which has its own");
+    }
+  }
+}
+
+int Run(Console* console) {
+  CheckFlags();
+  std::shared_ptr<const Fbank> fbank;
+  auto sample_scale = static_cast<float>(FLAGS_sample_scale);
+  if (FLAGS_model.empty()) {
+    fbank = std::make_shared<const Fbank>(FbankOptionsFromFlags());
+  } else {
+    const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);
+    fbank = model->fbank();
+    sample_scale = model->config().features.sample_scale;
+  }
+
+  AudioFeatureSource source(FLAGS_wav, FLAGS_channel, fbank, sample_scale);
+  NpyWriter writer(FLAGS_output, source.dim(), NpyType::kFloat32);
+  std::vector<float> frames(static_cast<size_t>(kFramesPerBlock * source.dim()));
+  while (const int64_t num_frames = source.Read(frames.data(), kFramesPerBlock)) {
+    writer.Append(frames.data(), num_frames);
+  }
+  writer.Close();
+  console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " frames of " +
+                std::to_string(source.dim()) + " values");
+  return kExitSuccess;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv, {"dump_features", runnel::kUsage, __FILE__}, runnel::Run);
+}

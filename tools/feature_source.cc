@@ -1,0 +1,58 @@
+#include "tools/feature_source.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <stdexcept>
+#include <utility>
+
+namespace runnel {
+namespace {
+
+constexpr int64_t kFramesPerRead = 256;
+
+}  // namespace
+
+std::vector<float> FeatureSource::ReadVector(int64_t max_frames) {
+  std::vector<float> frames;
+  const auto width = static_cast<size_t>(dim());
+  int64_t num_frames = 0;
+  while (num_frames < max_frames) {
+    const int64_t wanted = std::min(max_frames - num_frames, kFramesPerRead);
+    frames.resize(static_cast<size_t>(num_frames + wanted) * width);
+    const int64_t count = Read(frames.data() + static_cast<size_t>(num_frames) * width, wanted);
+    num_frames += count;
+    if (count < wanted) break;
+  }
+  frames.resize(static_cast<size_t>(num_frames) * width);
+  return frames;
+}
+
+AudioFeatureSource::AudioFeatureSource(const std::string& path, int channel,
+                                       std::shared_ptr<const Fbank> fbank, float sample_scale)
+    : audio_(path, static_cast<double>(fbank->options().sample_frequency),
+             AudioReaderOptions{channel}),
+      features_(fbank, sample_scale),
+      block_(static_cast<size_t>(fbank->frame_length())) {}
+
+int64_t AudioFeatureSource::Read(float* frames, int64_t max_frames) {
+  int64_t num_frames = 0;
+  while (num_frames < max_frames) {
+    const auto wanted = static_cast<size_t>(max_frames - num_frames);
+    num_frames += static_cast<int64_t>(features_.PopFrames(wanted, frames + num_frames * dim()));
+    if (num_frames == max_frames || features_.finished()) break;
+    const size_t num_samples = audio_.Read(block_.data(), block_.size());
+    features_.AcceptSamples(block_.data(), num_samples);
+    if (num_samples < block_.size()) features_.Finish();
+  }
+  return num_frames;
+}
+
+NpyFeatureSource::NpyFeatureSource(const std::string& path, int64_t dim) : reader_(path) {
+  if (reader_.num_columns() != dim) {
+    throw std::runtime_error(path + ": " + std::to_string(reader_.num_columns()) +
+                             " columns, expected " + std::to_string(dim) +
+                             ", the feature dimension of the model");
+  }
+}
+
+}  // namespace runnel

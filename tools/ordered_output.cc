@@ -1,0 +1,42 @@
+#include "tools/ordered_output.h"
+
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <utility>
+
+namespace runnel {
+
+OrderedOutput::OrderedOutput(const std::string& path)
+    : name_(path.empty() ? "standard output" : path),
+      file_(path.empty() ? stdout : std::fopen(path.c_str(), "w")) {
+  if (file_ == nullptr)
+    throw std::runtime_error(name_ + ": cannot create: " + std::strerror(errno));
+}
+
+OrderedOutput::~OrderedOutput() {
+  if (file_ != nullptr && file_ != stdout) std::fclose(file_);
+}
+
+void OrderedOutput::Put(size_t index, std::string text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waiting_.emplace(index, std::move(text));
+  for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+       first = waiting_.erase(first), ++next_) {
+    const std::string& line = first->second;
+    if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) FailToWrite();
+  }
+  if (std::fflush(file_) != 0) FailToWrite();
+}
+
+void OrderedOutput::Close() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::FILE* file = std::exchange(file_, nullptr);
+  if ((file == stdout ? std::fflush(file) : std::fclose(file)) != 0) FailToWrite();
+}
+
+void OrderedOutput::FailToWrite() const {
+  throw std::runtime_error(name_ + ": cannot write: " + std::strerror(errno));
+}
+
+}  // namespace runnel

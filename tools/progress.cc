@@ -1,0 +1,59 @@
+#include "tools/progress.h"
+
+#include "tools/decimal.h"
+
+namespace runnel {
+namespace {
+
+constexpr std::chrono::milliseconds kShowInterval{100};
+constexpr size_t kBarWidth = 24;
+
+}  // namespace
+
+Progress::Progress(size_t num_recordings, bool shows_bar, Console* console)
+    : num_recordings_(num_recordings),
+      shows_bar_(shows_bar && console->is_terminal()),
+      console_(console),
+      start_(std::chrono::steady_clock::now()),
+      last_shown_(start_) {}
+
+void Progress::AddAudio(double seconds) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  audio_seconds_ += seconds;
+  Show();
+}
+
+void Progress::AddFinished(bool failed) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++num_finished_;
+  if (failed) ++num_failed_;
+  Show();
+}
+
+void Progress::Show() {
+  if (!shows_bar_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_shown_ < kShowInterval) return;
+  last_shown_ = now;
+  const size_t filled = num_finished_ * kBarWidth / num_recordings_;
+  console_->SetStatus("[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "] " +
+                      std::to_string(num_finished_) + "/" + std::to_string(num_recordings_) +
+                      " files, " + Decimal(audio_seconds_, 1) + " s of audio");
+}
+
+std::string Progress::Summary() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const double wall_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  std::string summary = "files " + std::to_string(num_finished_) + ", failures " +
+                        std::to_string(num_failed_) + ", audio " + Decimal(audio_seconds_, 2) +
+                        " s, wall " + Decimal(wall_seconds, 2) + " s, real-time factor ";
+  return summary + (audio_seconds_ > 0 ? Decimal(wall_seconds / audio_seconds_, 4) : "-");
+}
+
+size_t Progress::num_failed() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return num_failed_;
+}
+
+}  // namespace runnel

@@ -1,0 +1,46 @@
+// How far a tool has come: a status line while it runs (on a terminal), a summary at the end.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_PROGRESS_H_
+#define RUNNEL_TOOLS_PROGRESS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <string>
+
+#include "tools/console.h"
+
+namespace runnel {
+
+// Thread-safe. The clock starts at construction.
+class Progress {
+ public:
+  // `shows_bar`: on a terminal, a bar at its bottom.
+  Progress(size_t num_recordings, bool shows_bar, Console* console);
+
+  // Audio that has been read since the last call.
+  void AddAudio(double seconds);
+  void AddFinished(bool failed);
+
+  // Files, failures, audio seconds, wall seconds, real-time factor. One line, no newline.
+  std::string Summary() const;
+
+  size_t num_failed() const;
+
+ private:
+  void Show();
+
+  const size_t num_recordings_;
+  const bool shows_bar_;
+  Console* const console_;
+  const std::chrono::steady_clock::time_point start_;
+  mutable std::mutex mutex_;
+  std::chrono::steady_clock::time_point last_shown_;
+  size_t num_finished_ = 0;
+  size_t num_failed_ = 0;
+  double audio_seconds_ = 0;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_PROGRESS_H_

@@ -1,0 +1,53 @@
+// How far two ways of computing the same numbers are apart, and the table of all such checks.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
+#define RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+
+namespace runnel {
+
+// The largest differences seen so far. NaN counts as larger than any number.
+struct Difference {
+  double absolute = 0;
+  double relative = 0;  // to the largest magnitude in the tensor, or to 1 if that is larger
+
+  // Throws std::runtime_error when the shapes differ.
+  void Add(const at::Tensor& actual, const at::Tensor& expected);
+};
+
+// With two digits: "1.2e-07".
+std::string FormatError(double error);
+
+// One property that must hold, over several settings.
+class Check {
+ public:
+  Check(std::string name, double tolerance) : name_(std::move(name)), tolerance_(tolerance) {}
+
+  // Returns what this comparison alone gave.
+  Difference Compare(const std::string& setting, const at::Tensor& actual,
+                     const at::Tensor& expected);
+
+  bool passed() const { return worst_.relative <= tolerance_; }
+  const std::string& name() const { return name_; }
+
+  // Name, errors, setting of the largest one, tolerance, verdict.
+  std::string TableRow() const;
+  static std::string TableHead();
+
+  // One line: which check failed, where, by how much.
+  std::string Failure() const;
+
+ private:
+  std::string name_;
+  double tolerance_;  // of the relative error
+  Difference worst_;
+  std::string worst_setting_ = "-";
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_

@@ -1,0 +1,151 @@
+#include "tools/verification/verification.h"
+
+#include <ATen/ops/empty.h>
+
+#include <array>
+#include <atomic>
+#include <exception>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "encoder/encoder.h"
+#include "frontend/feature_stream.h"
+#include "runtime/ctc_head.h"
+#include "runtime/stream.h"
+#include "runtime/threads.h"
+#include "tools/verification/stream_runs.h"
+
+namespace runnel {
+namespace {
+
+// Packets and copies lead to the same operations on the same numbers.
+constexpr double kSameComputation = 0.1;
+
+// (T, input_dim) float32.
+at::Tensor ComputeFeatures(const Model& model, const std::vector<float>& samples) {
+  FeatureStream stream(model.fbank(), model.config().features.sample_scale);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  const int64_t num_frames = stream.NumFramesReady();
+  at::Tensor features = at::empty({num_frames, stream.dim()}, at::kFloat);
+  stream.PopFrames(static_cast<size_t>(num_frames), features.data_ptr<float>());
+  return features;
+}
+
+// True for one setting of each chunk size, chosen at random. Settings come ordered by chunk size.
+std::vector<bool> OnePerChunkSize(const std::vector<StreamingSetting>& settings, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<bool> chosen(settings.size());
+  for (size_t begin = 0; begin < settings.size();) {
+    size_t end = begin;
+    while (end < settings.size() && settings[end].chunk_size == settings[begin].chunk_size) ++end;
+    chosen[begin + random() % (end - begin)] = true;
+    begin = end;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Verification::Verification(std::shared_ptr<const Model> model, const std::string& model_path,
+                           std::vector<float> samples, const VerificationOptions& options)
+    : model_(std::move(model)),
+      options_(options),
+      settings_(SettingGrid(model_->config().streaming)),
+      samples_(std::move(samples)),
+      features_(ComputeFeatures(*model_, samples_)),
+      num_encoder_frames_(model_->encoder().NumEncoderFrames(
+          model_->encoder().InitialState(StreamOptions::kUnlimited), features_.size(0))),
+      script_(model_path, model_->config().encoder, model_->encoder().dtype()),
+      tries_packets_(OnePerChunkSize(settings_, options.seed)),
+      chunked_(settings_.size()),
+      checks_{
+          {"chunk by chunk = whole under chunk mask", options.tolerance},
+          {"packets of random size = all samples at once", options.tolerance * kSameComputation},
+          {"copied midway = not copied", options.tolerance * kSameComputation},
+          {"in a batch of all settings = alone", options.tolerance},
+          {"whole under chunk mask = TorchScript forward", options.tolerance},
+          {"chunk by chunk = TorchScript forward_chunk", options.tolerance}} {
+  if (num_encoder_frames_ == 0) {
+    throw std::runtime_error("the audio is too short for one encoder frame: " +
+                             std::to_string(features_.size(0)) + " feature frames");
+  }
+  for (const StreamingSetting& setting : settings_) setting_lines_.push_back(setting.Name() + ":");
+}
+
+void Verification::Run(const std::function<void(const std::string& name)>& on_setting) {
+  std::atomic<size_t> next{0};
+  std::exception_ptr failure;
+  const auto work = [&] {
+    try {
+      SetThreadsPerOperation(1);
+      for (size_t index = next++; index < settings_.size(); index = next++) {
+        CompareWithOthers(index);
+        if (options_.layer_by_layer) CompareLayers(index);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        on_setting(settings_[index].Name());
+      }
+    } catch (...) {
+      next = settings_.size();
+      const std::lock_guard<std::mutex> lock(mutex_);
+      failure = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < options_.num_threads; ++i) threads.emplace_back(work);
+  for (std::thread& thread : threads) thread.join();
+  if (failure) std::rethrow_exception(failure);
+
+  std::mt19937_64 random(options_.seed);
+  const std::vector<at::Tensor> batched =
+      RunBatched(model_->encoder(), features_, settings_, &random);
+  for (size_t i = 0; i < settings_.size(); ++i) Record(kBatched, i, batched[i], chunked_[i]);
+}
+
+void Verification::CompareWithOthers(size_t index) {
+  const Encoder& encoder = model_->encoder();
+  const CtcHead& ctc_head = model_->ctc_head();
+  const StreamingSetting& setting = settings_[index];
+  const at::Tensor whole =
+      encoder.ForwardUnderMask(features_, setting.chunk_size, setting.left_context);
+  const at::Tensor chunked = RunChunked(encoder, features_, setting);
+  chunked_[index] = chunked;
+  Record(kChunked, index, chunked, whole);
+  Record(kForward, index, ctc_head.LogProbs(whole), script_.Forward(features_, setting));
+  Record(kForwardChunk, index, ctc_head.LogProbs(chunked),
+         script_.ForwardChunks(features_, setting));
+  if (!tries_packets_[index]) return;
+  std::mt19937_64 random(options_.seed + index);
+  Record(kPackets, index,
+         RunPackets(encoder, model_->fbank(), model_->config().features.sample_scale, samples_,
+                    setting, &random),
+         chunked);
+  for (const at::Tensor& output : RunCopied(encoder, features_, setting, &random)) {
+    Record(kCopied, index, output, chunked);
+  }
+}
+
+void Verification::CompareLayers(size_t index) {
+  const StreamingSetting& setting = settings_[index];
+  LayerRecorder whole;
+  LayerRecorder chunked;
+  model_->encoder().ForwardUnderMask(features_, setting.chunk_size, setting.left_context,
+                                     whole.Observer());
+  RunChunked(model_->encoder(), features_, setting, chunked.Observer());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  layer_errors_.Add(chunked, whole);
+}
+
+void Verification::Record(CheckIndex check, size_t index, const at::Tensor& actual,
+                          const at::Tensor& expected) {
+  constexpr std::array<const char*, kNumChecks> kNames = {"chunked", "packets", "copied",
+                                                          "batched", "forward", "forward_chunk"};
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Difference difference = checks_[check].Compare(settings_[index].Name(), actual, expected);
+  setting_lines_[index] +=
+      std::string(" ") + kNames[check] + " " + FormatError(difference.relative);
+}
+
+}  // namespace runnel

@@ -1,0 +1,163 @@
+// verify_streaming: does a model give the same results however it is streamed?
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/audio_source.h"
+#include "runtime/model.h"
+#include "runtime/threads.h"
+#include "tools/tool_main.h"
+#include "tools/verification/comparison.h"
+#include "tools/verification/noise.h"
+#include "tools/verification/verification.h"
+
+DEFINE_string(model, "", "Model file (models/README.md).");
+DEFINE_string(wav, "", "Audio file; - is standard input.");
+DEFINE_double(seconds, 0, "Seconds of speech-shaped noise, instead of --wav.");
+DEFINE_uint64(seed, 1, "Seed of the noise, the packet sizes and the batches.");
+DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
+DEFINE_string(precision, "both", "float32, float64 or both.");
+DEFINE_double(
+    tolerance, 0,
+    "Largest relative error allowed between different computations of the same frames; 0: "
+    "1e-5 in float32, 1e-10 in float64. Packets and copies get a tenth of it.");
+DEFINE_bool(verbose, false, "Also print the errors layer by layer and of every setting.");
+DEFINE_int32(num_threads, 0, "Settings computed at the same time; 0: one per core.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(verify_streaming checks that a model gives the same results however it is streamed.
+
+  verify_streaming --model=M.pt (--wav=a.wav | --seconds=30) [flags]
+
+For chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, and left contexts M of 0, 1, C, 3C+1
+and all, in float32 and float64, it compares
+  - chunk by chunk with the whole utterance under the chunk mask,
+  - audio in packets of random size, a stream copied midway, and streams of all settings in one batch
+    with each stream on its own,
+  - Runnel with the archive's own TorchScript, run by LibTorch: forward and forward_chunk,
+and prints the largest error of each. Errors are relative to the largest magnitude in the result (or to
+1 where that is larger). Memory grows with the square of the length: take a minute or less.
+Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
+
+Examples:
+  verify_streaming --model=models/digits/digits.pt --seconds=30
+  verify_streaming --model=models/digits/digits.pt --wav=a.wav --precision=float32 --verbose
+)";
+
+constexpr size_t kSamplesPerRead = 16000;
+
+void CheckFlags() {
+  if (FLAGS_model.empty()) throw std::invalid_argument("--model is missing");
+  if (FLAGS_wav.empty() == (FLAGS_seconds == 0)) {
+    throw std::invalid_argument("expected either --wav or --seconds");
+  }
+  if (FLAGS_wav.empty() && !(FLAGS_seconds > 0 && FLAGS_seconds <= 3600)) {
+    throw std::invalid_argument("--seconds is " + std::to_string(FLAGS_seconds) +
+                                ", expected more than 0 and at most 3600");
+  }
+  if (FLAGS_num_threads < 0) {
+    throw std::invalid_argument("--num_threads is " + std::to_string(FLAGS_num_threads) +
+                                ", expected at least 0");
+  }
+  if (!(FLAGS_tolerance >= 0)) {
+    throw std::invalid_argument("--tolerance is " + std::to_string(FLAGS_tolerance) +
+                                ", expected at least 0");
+  }
+}
+
+std::vector<Precision> PrecisionsFromFlag() {
+  if (FLAGS_precision == "float32") return {Precision::kFloat32};
+  if (FLAGS_precision == "float64") return {Precision::kFloat64};
+  if (FLAGS_precision == "both") return {Precision::kFloat32, Precision::kFloat64};
+  throw std::invalid_argument("--precision is '" + FLAGS_precision +
+                              "', expected float32, float64 or both");
+}
+
+std::vector<float> Samples(int sample_rate_hz) {
+  if (FLAGS_wav.empty()) return SpeechShapedNoise(FLAGS_seconds, sample_rate_hz, FLAGS_seed);
+  AudioSource audio(FLAGS_wav, sample_rate_hz, AudioReaderOptions{FLAGS_channel});
+  std::vector<float> samples;
+  for (size_t size = 0;;) {
+    samples.resize(size + kSamplesPerRead);
+    const size_t count = audio.Read(samples.data() + size, kSamplesPerRead);
+    size += count;
+    if (count == kSamplesPerRead) continue;
+    samples.resize(size);
+    return samples;
+  }
+}
+
+VerificationOptions OptionsFromFlags(Precision precision) {
+  VerificationOptions options;
+  options.tolerance = precision == Precision::kFloat64 ? 1e-10 : 1e-5;
+  if (FLAGS_tolerance > 0) options.tolerance = FLAGS_tolerance;
+  options.seed = FLAGS_seed;
+  options.layer_by_layer = FLAGS_verbose;
+  options.num_threads = FLAGS_num_threads > 0
+                            ? FLAGS_num_threads
+                            : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  return options;
+}
+
+// Prints the table of one precision. Returns the first failure, "" if there is none.
+std::string Verify(Precision precision, const std::vector<float>& samples, Console* console) {
+  const std::string name = precision == Precision::kFloat64 ? "float64" : "float32";
+  ModelOptions model_options;
+  model_options.precision = precision;
+  Verification verification(Model::Load(FLAGS_model, model_options), FLAGS_model, samples,
+                            OptionsFromFlags(precision));
+  const size_t num_settings = verification.settings().size();
+  size_t num_done = 0;
+  verification.Run([&](const std::string& setting) {
+    console->SetStatus(name + " " + std::to_string(++num_done) + "/" +
+                       std::to_string(num_settings) + " " + setting);
+  });
+  console->SetStatus("");
+  std::printf("%s: %zu settings, %lld encoder frames\n%s", name.c_str(), num_settings,
+              static_cast<long long>(verification.num_encoder_frames()),
+              Check::TableHead().c_str());
+  for (const Check& check : verification.checks()) std::printf("%s", check.TableRow().c_str());
+  for (const auto& [layer, error] : verification.layer_errors().errors()) {
+    std::printf("  chunk by chunk, %-28s %9s %9s\n", layer.c_str(),
+                FormatError(error.absolute).c_str(), FormatError(error.relative).c_str());
+  }
+  if (FLAGS_verbose) {
+    for (const std::string& line : verification.setting_lines())
+      std::printf("  %s\n", line.c_str());
+  }
+  std::fflush(stdout);
+  for (const Check& check : verification.checks()) {
+    if (!check.passed()) return name + ": " + check.Failure();
+  }
+  return "";
+}
+
+int Run(Console* console) {
+  CheckFlags();
+  const std::vector<Precision> precisions = PrecisionsFromFlag();
+  SetThreadsPerOperation(1);
+  const std::vector<float> samples = Samples(Model::Load(FLAGS_model)->sample_rate_hz());
+  std::string failure;
+  for (const Precision precision : precisions) {
+    const std::string found = Verify(precision, samples, console);
+    if (failure.empty()) failure = found;
+  }
+  if (!failure.empty()) throw std::runtime_error(failure);
+  std::printf("passed\n");
+  return kExitSuccess;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv, {"verify_streaming", runnel::kUsage, __FILE__}, runnel::Run);
+}
