@@ -1,5 +1,6 @@
 #include "encoder/json_section.h"
 
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -14,7 +15,9 @@ JsonSection::JsonSection(const nlohmann::json& object, std::string name, std::st
 }
 
 std::string JsonSection::Path(const std::string& field) const {
-  return name_.empty() ? field : name_ + "." + field;
+  const std::string quoted = nlohmann::json(field).dump();  // a key may hold a line break
+  const std::string text = quoted.substr(1, quoted.size() - 2);
+  return name_.empty() ? text : name_ + "." + text;
 }
 
 const nlohmann::json& JsonSection::Take(const std::string& field) {
@@ -57,11 +60,13 @@ int64_t JsonSection::Integer(const std::string& field, int64_t min, int64_t max)
   const nlohmann::json& value = Take(field);
   const std::string expected =
       "an integer from " + std::to_string(min) + " to " + std::to_string(max);
-  // An unsigned value beyond int64 would wrap in get<int64_t>.
-  if (!value.is_number_integer() || value > nlohmann::json(max) || value < nlohmann::json(min)) {
-    Fail(field, expected);
-  }
-  return value.get<int64_t>();
+  if (!value.is_number_integer()) Fail(field, expected);
+  // A value beyond int64 wraps in get<int64_t>, and in comparisons of JSON values too.
+  const bool fits_int64 = !value.is_number_unsigned() ||
+                          value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+  const auto number = value.get<int64_t>();
+  if (!fits_int64 || number < min || number > max) Fail(field, expected);
+  return number;
 }
 
 std::optional<int64_t> JsonSection::OptionalInteger(const std::string& field, int64_t min,
