@@ -11,7 +11,8 @@ namespace runnel::testing {
 
 // Pointers to every field of `object` and of the objects in it, sections included.
 inline std::vector<nlohmann::json::json_pointer> AllFields(
-    const nlohmann::json& object, const nlohmann::json::json_pointer& at = {}) {
+    const nlohmann::json& object,
+    const nlohmann::json::json_pointer& at = nlohmann::json::json_pointer()) {
   std::vector<nlohmann::json::json_pointer> fields;
   for (const auto& item : object.items()) {
     fields.push_back(at / item.key());

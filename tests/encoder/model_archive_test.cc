@@ -1,0 +1,189 @@
+// Files that are no model archives, or damaged ones, end in one line that says so.
+#include "encoder/model_archive.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include "tests/support/archive_files.h"
+#include "tests/support/error_message.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/temporary_folder.h"
+
+namespace runnel {
+namespace {
+
+using testing::Contains;
+using testing::ErrorMessage;
+using testing::ReadBytes;
+using testing::TemporaryFolder;
+using testing::TinyModelPath;
+using testing::WriteArchive;
+using testing::WriteBytes;
+
+// The message for a file, which must start with its path; the rest is returned.
+std::string ReadError(const std::string& path) {
+  const std::string message = ErrorMessage<std::runtime_error>([&] { ReadModelArchive(path); });
+  EXPECT_EQ(message.substr(0, path.size() + 2), path + ": ");
+  return message.size() < path.size() + 2 ? message : message.substr(path.size() + 2);
+}
+
+// The same for a file of these bytes.
+std::string ReadErrorOfBytes(const std::string& bytes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("model.pt");
+  WriteBytes(path, bytes);
+  return ReadError(path);
+}
+
+TEST(ModelArchiveTest, ReadsTensorsAndTexts) {
+  const ModelArchive archive = ReadModelArchive(TinyModelPath());
+  EXPECT_EQ(archive.path, TinyModelPath());
+  EXPECT_TRUE(Contains(archive.config_json, "\"runnel-model\""));
+  EXPECT_EQ(archive.units_text, "<blank> 0\n\u2581 1\na 2\nb 3\nc 4\nd 5\n\u00e9 6\n");
+  EXPECT_EQ(archive.tensors.size(), 86U);
+  EXPECT_EQ(archive.tensors.at("encoder.global_cmvn.mean").sizes(), at::IntArrayRef({20}));
+  EXPECT_EQ(archive.tensors.at("ctc.ctc_lo.weight").sizes(), at::IntArrayRef({7, 16}));
+}
+
+TEST(ModelArchiveTest, ArchiveOfTensorsAloneIsEnough) {
+  const TemporaryFolder folder;
+  const at::Tensor tensor = at::arange(6, at::kFloat).view({2, 3});
+  WriteArchive(folder.File("m.pt"), {{"a.0.weight", tensor}, {"a.0.bias", tensor + 1}},
+               {{"runnel.json", "{}"}, {"units.txt", "u"}});
+  const ModelArchive archive = ReadModelArchive(folder.File("m.pt"));
+  EXPECT_EQ(archive.config_json, "{}");
+  EXPECT_EQ(archive.units_text, "u");
+  ASSERT_EQ(archive.tensors.size(), 2U);
+  EXPECT_TRUE(at::equal(archive.tensors.at("a.0.weight"), tensor));
+  EXPECT_TRUE(at::equal(archive.tensors.at("a.0.bias"), tensor + 1));
+}
+
+TEST(ModelArchiveTest, MissingFile) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(ReadError(folder.File("none.pt")), "no such file, expected a model archive");
+  EXPECT_EQ(ReadError(folder.File("no/such/folder/m.pt")),
+            "no such file, expected a model archive");
+}
+
+TEST(ModelArchiveTest, Directory) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder.File("d.pt"));
+  EXPECT_EQ(ReadError(folder.File("d.pt")), "is a directory, expected a model archive");
+}
+
+TEST(ModelArchiveTest, NotAnArchive) {
+  EXPECT_EQ(ReadErrorOfBytes(""), "is empty, expected a model archive");
+  for (const std::string& bytes :
+       {std::string("P"), std::string("RIFF....WAVE"), std::string(1000, '\0'),
+        std::string("{\"format\": \"runnel-model\"}\n"), std::string("\x80\x02}q\x01.")}) {
+    EXPECT_EQ(ReadErrorOfBytes(bytes),
+              "is not a model archive, expected TorchScript's zip format (*.pt)");
+  }
+  EXPECT_TRUE(Contains(ReadErrorOfBytes("PK"), "is truncated or not a TorchScript archive"));
+  EXPECT_TRUE(Contains(ReadErrorOfBytes("PK" + std::string(5000, 'K')),
+                       "is truncated or not a TorchScript archive"));
+}
+
+TEST(ModelArchiveTest, PlainZip) {
+  // Python: zipfile.ZipFile("z.zip", "w") without any file; with writestr("a.txt", "hello").
+  const std::string end_of_empty = std::string("PK\x05\x06", 4) + std::string(18, '\0');
+  EXPECT_TRUE(
+      Contains(ReadErrorOfBytes(end_of_empty), "is truncated or not a TorchScript archive"));
+  const std::string fields("\x14\0\0\0\0\0\0\0\x21\0\x86\xa6\x10\x36\x05\0\0\0\x05\0\0\0\x05\0",
+                           24);
+  const std::string local =
+      std::string("PK\x03\x04", 4) + fields + std::string(2, '\0') + "a.txthello";
+  const std::string central = std::string("PK\x01\x02\x14\x03", 6) + fields +
+                              std::string(10, '\0') + std::string("\x80\x01\0\0\0\0", 6) + "a.txt";
+  const std::string end = std::string("PK\x05\x06\0\0\0\0\x01\0\x01\0\x33\0\0\0\x28\0\0\0\0\0", 22);
+  EXPECT_TRUE(Contains(ReadErrorOfBytes(local + central + end),
+                       "is truncated or not a TorchScript archive"));
+}
+
+TEST(ModelArchiveTest, ForeignTorchScriptArchive) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("foreign.pt");
+  const at::Tensor tensor = at::arange(3, at::kFloat);
+  WriteArchive(path, {{"weight", tensor}}, {});
+  EXPECT_EQ(ReadError(path),
+            "holds no runnel.json, expected an archive in Runnel's format (models/README.md)");
+  WriteArchive(path, {{"weight", tensor}}, {{"runnel.json", "{}"}, {"words.txt", "a"}});
+  EXPECT_EQ(ReadError(path),
+            "holds no units.txt, expected an archive in Runnel's format (models/README.md)");
+  WriteArchive(path, {}, {{"runnel.json", ""}, {"units.txt", "a"}});
+  EXPECT_EQ(ReadError(path),
+            "holds no runnel.json, expected an archive in Runnel's format (models/README.md)");
+}
+
+TEST(ModelArchiveTest, TruncatedAtAnyLength) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("truncated.pt");
+  const std::string whole = ReadBytes(TinyModelPath());
+  // Every length near both ends, where a zip has its structure, and every 61st between.
+  for (size_t length = 0; length < whole.size();
+       length += length < 200 || length + 200 > whole.size() ? 1 : 61) {
+    SCOPED_TRACE(::testing::Message() << length << " of " << whole.size() << " bytes");
+    WriteBytes(path, whole.substr(0, length));
+    const std::string message = ReadError(path);
+    EXPECT_TRUE(Contains(message, "is truncated or not a TorchScript archive") ||
+                Contains(message, ", expected "));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(ModelArchiveTest, FlippedBytesEitherLoadOrThrow) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("damaged.pt");
+  const std::string whole = ReadBytes(TinyModelPath());
+  constexpr uint64_t kSeed = 5;
+  std::mt19937_64 random(kSeed);
+  int loaded = 0;
+  constexpr int kRuns = 400;
+  for (int run = 0; run < kRuns; ++run) {
+    SCOPED_TRACE(::testing::Message() << "seed " << kSeed << ", run " << run);
+    std::string bytes = whole;
+    // Half of the flips go where the zip's directory lies, at the end.
+    const size_t range = run % 2 == 0 ? bytes.size() : 8000;
+    for (uint64_t flips = 1 + random() % 4; flips > 0; --flips) {
+      bytes[bytes.size() - 1 - random() % range] ^= static_cast<char>(1 + random() % 255);
+    }
+    WriteBytes(path, bytes);
+    try {
+      const ModelArchive archive = ReadModelArchive(path);
+      ++loaded;
+      // LibTorch does not look at the checksums, so values may be wrong; they must be there.
+      for (const auto& [name, tensor] : archive.tensors) EXPECT_NO_THROW(tensor.clone()) << name;
+    } catch (const std::runtime_error& error) {
+      const std::string message = error.what();
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      EXPECT_TRUE(Contains(message, path + ": "));
+    }
+  }
+  std::cout << loaded << " of " << kRuns << " damaged files load, seed " << kSeed << "\n";
+}
+
+TEST(ModelArchiveTest, BytesAfterTheEnd) {
+  // A zip is found from its end; either reading of such a file is fine, a crash is not.
+  const TemporaryFolder folder;
+  const std::string path = folder.File("longer.pt");
+  for (const size_t extra : {1, 100, 70000}) {
+    WriteBytes(path, ReadBytes(TinyModelPath()) + std::string(extra, 'x'));
+    try {
+      EXPECT_EQ(ReadModelArchive(path).tensors.size(), 86U);
+    } catch (const std::runtime_error& error) {
+      EXPECT_TRUE(Contains(error.what(), path + ": is truncated or not a TorchScript archive"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel

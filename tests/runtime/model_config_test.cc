@@ -1,0 +1,272 @@
+// runnel.json is read strictly: whatever is missing, unknown, of the wrong type or out of range is
+// an error of one line that names the file, the field, the value and what was expected.
+#include "runtime/model_config.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/error_message.h"
+#include "tests/support/json_faults.h"
+
+namespace runnel {
+namespace {
+
+using nlohmann::json;
+using testing::AllFields;
+using testing::Contains;
+using testing::DottedPath;
+using testing::ErrorMessage;
+using testing::With;
+using testing::Without;
+using testing::WrongTypes;
+
+json ValidConfig() {
+  return json::parse(R"({
+    "format": "runnel-model", "format_version": 1, "name": "digits",
+    "features": {
+      "type": "fbank", "sample_frequency": 8000, "sample_scale": 2.5, "frame_length_ms": 20.0,
+      "frame_shift_ms": 8.0, "num_mel_bins": 40, "low_freq": 30.0, "high_freq": 3800.0,
+      "window_type": "hamming", "blackman_coeff": 0.4, "preemph_coeff": 0.9,
+      "remove_dc_offset": false, "dither": 0.5, "dither_seed": 17, "snip_edges": false,
+      "round_to_power_of_two": true, "use_energy": true, "raw_energy": false,
+      "energy_floor": 0.1, "use_log_fbank": true, "use_power": false, "htk_compat": true},
+    "encoder": {
+      "type": "conformer", "input_dim": 41, "model_dim": 96, "num_layers": 4, "num_heads": 4,
+      "feed_forward_dim": 384, "subsampling": "conv2d4", "global_cmvn": true, "scale_input": true,
+      "position": {"scheme": "chunk_rpe", "linear_pos_bias": false},
+      "convolution": {"type": "causal", "kernel_size": 15, "norm": "layer_norm",
+                      "left_padding": "zero"},
+      "activation": "swish", "layer_norm_eps": 1e-5},
+    "ctc": {"vocab_size": 17, "blank_id": 3},
+    "streaming": {"chunk_size": 16, "left_context": 64, "min_chunk_size": 2,
+                  "max_chunk_size": null, "max_left_context": null}})");
+}
+
+std::string ErrorOfText(const std::string& text) {
+  return ErrorMessage<std::runtime_error>([&] { ParseModelConfig(text, "m.pt"); });
+}
+
+std::string ParseError(const json& config) { return ErrorOfText(config.dump()); }
+
+// The message for `value` in `field`; it must name file, value and field, and say "expected".
+std::string RefusalOf(const std::string& field, const json& value) {
+  const json::json_pointer pointer(field);
+  const std::string message = ParseError(With(ValidConfig(), pointer, value));
+  EXPECT_EQ(message.substr(0, 6), "m.pt: ");
+  EXPECT_TRUE(Contains(message, pointer.back() + " is "));
+  EXPECT_TRUE(Contains(message, ", expected "));
+  return message;
+}
+
+TEST(ModelConfigTest, ReadsEveryField) {
+  const ModelConfig config = ParseModelConfig(ValidConfig().dump(), "m.pt");
+  EXPECT_EQ(config.name, "digits");
+  const FbankOptions& fbank = config.features.fbank;
+  EXPECT_EQ(config.features.sample_scale, 2.5F);
+  EXPECT_EQ(fbank.sample_frequency, 8000.0F);
+  EXPECT_EQ(fbank.frame_length_ms, 20.0F);
+  EXPECT_EQ(fbank.frame_shift_ms, 8.0F);
+  EXPECT_EQ(fbank.num_mel_bins, 40);
+  EXPECT_EQ(fbank.low_freq, 30.0F);
+  EXPECT_EQ(fbank.high_freq, 3800.0F);
+  EXPECT_EQ(fbank.window_type, "hamming");
+  EXPECT_EQ(fbank.blackman_coeff, 0.4F);
+  EXPECT_EQ(fbank.preemph_coeff, 0.9F);
+  EXPECT_FALSE(fbank.remove_dc_offset);
+  EXPECT_EQ(fbank.dither, 0.5F);
+  EXPECT_EQ(fbank.dither_seed, 17U);
+  EXPECT_FALSE(fbank.snip_edges);
+  EXPECT_TRUE(fbank.round_to_power_of_two);
+  EXPECT_TRUE(fbank.use_energy);
+  EXPECT_FALSE(fbank.raw_energy);
+  EXPECT_EQ(fbank.energy_floor, 0.1F);
+  EXPECT_TRUE(fbank.use_log_fbank);
+  EXPECT_FALSE(fbank.use_power);
+  EXPECT_TRUE(fbank.htk_compat);
+  EXPECT_EQ(config.encoder.input_dim, 41);
+  EXPECT_EQ(config.encoder.conv_kernel_size, 15);
+  EXPECT_EQ(config.ctc.vocab_size, 17);
+  EXPECT_EQ(config.ctc.blank_id, 3);
+  EXPECT_EQ(config.streaming.chunk_size, 16);
+  EXPECT_EQ(config.streaming.left_context, 64);
+  EXPECT_EQ(config.streaming.min_chunk_size, 2);
+  EXPECT_EQ(config.streaming.max_chunk_size, std::nullopt);
+  EXPECT_EQ(config.streaming.max_left_context, std::nullopt);
+}
+
+TEST(ModelConfigTest, ReadsLimits) {
+  json text = ValidConfig();
+  text["streaming"]["max_chunk_size"] = 32;
+  text["streaming"]["max_left_context"] = 0;
+  text["streaming"]["left_context"] = 0;
+  const ModelConfig config = ParseModelConfig(text.dump(), "m.pt");
+  EXPECT_EQ(config.streaming.max_chunk_size, 32);
+  EXPECT_EQ(config.streaming.max_left_context, 0);
+}
+
+TEST(ModelConfigTest, EveryFieldIsRequired) {
+  for (const auto& field : AllFields(ValidConfig())) {
+    const std::string message = ParseError(Without(ValidConfig(), field));
+    EXPECT_TRUE(Contains(message, "m.pt: " + DottedPath(field) + " is missing"));
+  }
+}
+
+TEST(ModelConfigTest, UnknownFieldsAreRefused) {
+  std::vector<std::string> sections = {""};
+  for (const auto& field : AllFields(ValidConfig())) {
+    if (ValidConfig().at(field).is_object()) sections.push_back(field.to_string());
+  }
+  EXPECT_EQ(sections.size(), 7U);
+  for (const std::string& section : sections) {
+    const json::json_pointer field(section + "/extra");
+    EXPECT_TRUE(Contains(ParseError(With(ValidConfig(), field, nullptr)),
+                         "m.pt: " + DottedPath(field) + " is a field this version does not know"));
+  }
+}
+
+TEST(ModelConfigTest, WrongTypesAreRefused) {
+  const json valid = ValidConfig();
+  for (const auto& field : AllFields(valid)) {
+    for (const json& value : WrongTypes(valid.at(field))) {
+      const std::string message = ParseError(With(valid, field, value));
+      EXPECT_TRUE(Contains(message, "m.pt: " + DottedPath(field) + " is "));
+      EXPECT_TRUE(Contains(message, ", expected "));
+    }
+  }
+}
+
+TEST(ModelConfigTest, OtherFormats) {
+  EXPECT_EQ(RefusalOf("/format", "onnx"), "m.pt: format is \"onnx\", expected \"runnel-model\"");
+  EXPECT_EQ(RefusalOf("/format_version", 2),
+            "m.pt: format_version is 2, expected 1, the only one this version of Runnel reads");
+  for (const json& version : {json(0), json(-1), json(UINT64_MAX)}) {
+    RefusalOf("/format_version", version);
+  }
+}
+
+TEST(ModelConfigTest, AnUnknownVersionIsSaidFirst) {
+  // A later version may differ in everything else.
+  json other = {{"format", "runnel-model"}, {"format_version", 7}, {"layout", {1, 2, 3}}};
+  EXPECT_TRUE(Contains(ParseError(other), "format_version is 7"));
+}
+
+TEST(ModelConfigTest, NotJson) {
+  for (const std::string text : {"", " ", "{", "[1, 2", "{\"format\": }", "{} {}", "\xff\xfe{}",
+                                 "{\"a\n\": 1", "nonsense\nof two lines", "{\"format\": 1e999}"}) {
+    EXPECT_TRUE(Contains(ErrorOfText(text), "m.pt: runnel.json is not valid JSON")) << text;
+  }
+  for (const std::string text : {"[]", "1", "null", "\"text\"", "true"}) {
+    EXPECT_TRUE(Contains(ErrorOfText(text), "m.pt: the configuration is ")) << text;
+    EXPECT_TRUE(Contains(ErrorOfText(text), ", expected an object")) << text;
+  }
+  EXPECT_TRUE(Contains(ErrorOfText(std::string(100000, '[')), "is not valid JSON"));
+}
+
+TEST(ModelConfigTest, FeaturesOutOfRange) {
+  const std::vector<std::pair<std::string, json>> cases = {
+      {"type", "mfcc"},        {"sample_frequency", 999}, {"sample_frequency", 384001},
+      {"sample_scale", 0.0},   {"sample_scale", -1.0},    {"sample_scale", 1e39},
+      {"frame_length_ms", 0},  {"frame_length_ms", -25},  {"frame_length_ms", 1e30},
+      {"frame_shift_ms", 0},   {"frame_shift_ms", -10},   {"frame_shift_ms", 1e30},
+      {"num_mel_bins", 0},     {"num_mel_bins", 2},       {"num_mel_bins", 5000},
+      {"low_freq", -1.0},      {"low_freq", 4000.0},      {"high_freq", 20.0},
+      {"high_freq", 4001.0},   {"high_freq", -3990.0},    {"window_type", "hann"},
+      {"blackman_coeff", 1.1}, {"preemph_coeff", -0.1},   {"preemph_coeff", 1.1},
+      {"dither", -1.0},        {"dither_seed", -1},       {"energy_floor", -1.0},
+      {"energy_floor", 1e39}};
+  for (const auto& [field, value] : cases) {
+    EXPECT_TRUE(Contains(RefusalOf("/features/" + field, value), "features")) << field << value;
+  }
+}
+
+TEST(ModelConfigTest, FeatureSizeMustBeTheEncodersInput) {
+  EXPECT_EQ(RefusalOf("/encoder/input_dim", 40),
+            "m.pt: encoder.input_dim is 40, expected 41, the size of a feature frame that the "
+            "features section describes");
+  const std::string message =
+      ParseError(With(ValidConfig(), json::json_pointer("/features/use_energy"), false));
+  EXPECT_TRUE(Contains(message, "encoder.input_dim is 41, expected 40"));
+}
+
+TEST(ModelConfigTest, EncoderOutOfRange) {
+  RefusalOf("/encoder/num_layers", 0);
+  EXPECT_EQ(RefusalOf("/encoder/num_heads", 7),
+            "m.pt: encoder.num_heads is 7, expected a divisor of model_dim 96");
+}
+
+TEST(ModelConfigTest, CtcOutOfRange) {
+  EXPECT_EQ(RefusalOf("/ctc/vocab_size", 1),
+            "m.pt: ctc.vocab_size is 1, expected an integer from 2 to 16777216");
+  EXPECT_EQ(RefusalOf("/ctc/blank_id", 17),
+            "m.pt: ctc.blank_id is 17, expected an integer from 0 to 16");
+  RefusalOf("/ctc/blank_id", -1);
+  RefusalOf("/ctc/vocab_size", UINT64_MAX);
+}
+
+TEST(ModelConfigTest, StreamingOutOfRange) {
+  for (const json& value : {json(0), json(-1), json(-2), json(1 << 25)}) {
+    RefusalOf("/streaming/min_chunk_size", value);
+  }
+  for (const json& value : {json(0), json(-1), json(1), json(1 << 25)}) {
+    RefusalOf("/streaming/max_chunk_size", value);
+  }
+  for (const json& value : {json(-1), json(1 << 25)}) {
+    RefusalOf("/streaming/max_left_context", value);
+  }
+  for (const json& value : {json(0), json(1), json(-2), json(1 << 25), json(UINT64_MAX)}) {
+    RefusalOf("/streaming/chunk_size", value);
+  }
+  for (const json& value : {json(-2), json(1 << 25), json(UINT64_MAX)}) {
+    RefusalOf("/streaming/left_context", value);
+  }
+}
+
+TEST(ModelConfigTest, RecommendedSizesMustKeepTheLimits) {
+  json config = ValidConfig();
+  config["streaming"]["max_chunk_size"] = 8;
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size is 16 encoder frames"));
+  config["streaming"]["chunk_size"] = -1;  // a whole utterance may have any length
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size is -1 encoder frames"));
+  config = ValidConfig();
+  config["streaming"]["max_left_context"] = 63;
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is 64 encoder frames"));
+  config["streaming"]["left_context"] = -1;
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is -1 encoder frames"));
+}
+
+TEST(ModelConfigTest, LimitsOfStreams) {
+  StreamingConfig limits;
+  limits.min_chunk_size = 2;
+  EXPECT_NO_THROW(CheckChunkSize(limits, 2));
+  EXPECT_NO_THROW(CheckChunkSize(limits, -1));
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckChunkSize(limits, 1); }),
+            "chunk_size is 1 encoder frames, expected 2 to 16777216 or -1 (the whole utterance)");
+  EXPECT_NO_THROW(CheckLeftContext(limits, 0));
+  EXPECT_NO_THROW(CheckLeftContext(limits, -1));
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckLeftContext(limits, -2); }),
+            "left_context is -2 encoder frames, expected 0 to 16777216 or -1 (unlimited)");
+  limits.max_chunk_size = 8;
+  limits.max_left_context = 10;
+  EXPECT_NO_THROW(CheckChunkSize(limits, 8));
+  EXPECT_NO_THROW(CheckLeftContext(limits, 10));
+  for (const int64_t size : {0, 1, 9, -1, -2}) {
+    EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckChunkSize(limits, size); }),
+              "chunk_size is " + std::to_string(size) +
+                  " encoder frames, expected 2 to 8, the limits of this model");
+  }
+  for (const int64_t size : {11, -1, -2}) {
+    EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckLeftContext(limits, size); }),
+              "left_context is " + std::to_string(size) +
+                  " encoder frames, expected 0 to 10, the limit of this model");
+  }
+}
+
+}  // namespace
+}  // namespace runnel

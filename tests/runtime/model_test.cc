@@ -1,0 +1,220 @@
+// Loading a model: the tiny archive as it is, and with one thing wrong at a time.
+#include "runtime/model.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "encoder/encoder.h"
+#include "encoder/model_archive.h"
+#include "frontend/fbank.h"
+#include "runtime/ctc_head.h"
+#include "tests/support/archive_files.h"
+#include "tests/support/error_message.h"
+#include "tests/support/relative_error.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tolerances.h"
+
+namespace runnel {
+namespace {
+
+using testing::Contains;
+using testing::ErrorMessage;
+using testing::TinyModelPath;
+
+static_assert(!std::is_copy_constructible_v<Model>, "a model is shared, not copied");
+
+// The tiny model's parts, to be changed and written again.
+class ModelTest : public ::testing::Test {
+ protected:
+  void SetUp() override { archive_ = ReadModelArchive(TinyModelPath()); }
+
+  std::string Write(const ModelArchive& archive) const {
+    const std::string path = folder_.File("model.pt");
+    testing::WriteArchive(
+        path, archive.tensors,
+        {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
+    return path;
+  }
+
+  // What Load says of the tiny model after `change`, without the path that it must start with.
+  std::string ErrorAfter(const std::function<void(ModelArchive*)>& change) const {
+    ModelArchive changed = archive_;
+    change(&changed);
+    const std::string path = Write(changed);
+    const std::string message = ErrorMessage<std::runtime_error>([&] { Model::Load(path); });
+    EXPECT_EQ(message.substr(0, path.size() + 2), path + ": ");
+    return message.size() < path.size() + 2 ? message : message.substr(path.size() + 2);
+  }
+
+  // Replaces text in runnel.json; it must be there.
+  static void EditConfig(ModelArchive* archive, const std::string& from, const std::string& to) {
+    const size_t at = archive->config_json.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    archive->config_json.replace(at, from.size(), to);
+  }
+
+  const testing::TemporaryFolder folder_;
+  ModelArchive archive_;
+};
+
+TEST_F(ModelTest, LoadsTheTinyModel) {
+  const std::shared_ptr<const Model> model = Model::Load(TinyModelPath());
+  EXPECT_EQ(model->config().name, "tiny");
+  EXPECT_EQ(model->sample_rate_hz(), 16000);
+  EXPECT_EQ(model->encoder_frame_ms(), 40.0);
+  EXPECT_EQ(model->tokens().size(), 7);
+  EXPECT_EQ(model->tokens().symbol(6), "\u00e9");
+  EXPECT_EQ(model->tokens().Text({1, 2, 3, 1, 6}), "ab \u00e9");
+  EXPECT_EQ(model->fbank()->dim(), 20);
+  EXPECT_EQ(model->config().streaming.chunk_size, 4);
+  EXPECT_EQ(model->config().streaming.left_context, 8);
+  EXPECT_EQ(model->encoder().config().num_layers, 2);
+}
+
+TEST_F(ModelTest, ComputesInTheChosenPrecision) {
+  for (const auto& [precision, dtype] : std::map<Precision, at::ScalarType>{
+           {Precision::kFloat32, at::kFloat}, {Precision::kFloat64, at::kDouble}}) {
+    ModelOptions options;
+    options.precision = precision;
+    const std::shared_ptr<const Model> model = Model::Load(TinyModelPath(), options);
+    EXPECT_EQ(model->encoder().dtype(), dtype);
+    const auto goldens = testing::TinyGoldens();
+    const at::Tensor rows = model->encoder().ForwardUnderMask(goldens.at("features"), 4, 8);
+    EXPECT_LE(
+        testing::RelativeError(model->ctc_head().LogProbs(rows), goldens.at("log_probs_c4_m8")),
+        testing::FormulaTolerance(dtype));
+  }
+}
+
+TEST_F(ModelTest, AnArchiveWithoutCodeIsTheSameModel) {
+  const std::shared_ptr<const Model> model = Model::Load(Write(archive_));
+  const at::Tensor features = testing::TinyGoldens().at("features");
+  EXPECT_EQ(testing::RelativeError(
+                model->encoder().ForwardUnderMask(features, 3, 5),
+                Model::Load(TinyModelPath())->encoder().ForwardUnderMask(features, 3, 5)),
+            0.0);
+}
+
+TEST_F(ModelTest, OutlivesItsFile) {
+  const std::shared_ptr<const Model> model = Model::Load(Write(archive_));
+  ErrorAfter([](ModelArchive* archive) { archive->tensors.erase("ctc.ctc_lo.bias"); });
+  EXPECT_NO_THROW(model->encoder().ForwardUnderMask(testing::TinyGoldens().at("features"), 3, 5));
+}
+
+TEST_F(ModelTest, NoFile) {
+  const std::string path = folder_.File("none.pt");
+  EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { Model::Load(path); }),
+            path + ": no such file, expected a model archive");
+}
+
+TEST_F(ModelTest, EveryTensorIsRequired) {
+  for (const auto& [name, tensor] : archive_.tensors) {
+    EXPECT_TRUE(
+        Contains(ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors.erase(n); }),
+                 "tensor " + name + " is missing, expected shape ("));
+  }
+}
+
+TEST_F(ModelTest, EveryShapeIsChecked) {
+  for (const auto& [name, tensor] : archive_.tensors) {
+    const std::vector<at::Tensor> wrong = {tensor.unsqueeze(0), at::cat({tensor, tensor}, -1)};
+    for (const at::Tensor& other : wrong) {
+      EXPECT_TRUE(Contains(
+          ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors[n] = other; }),
+          "tensor " + name + " has shape ("));
+    }
+  }
+}
+
+TEST_F(ModelTest, EveryTypeIsChecked) {
+  for (const auto& [name, tensor] : archive_.tensors) {
+    const at::Tensor other = tensor.to(at::kDouble);
+    EXPECT_EQ(ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors[n] = other; }),
+              "tensor " + name + " is of type Double, expected Float");
+  }
+}
+
+TEST_F(ModelTest, EveryValueMustBeFinite) {
+  for (const auto& [name, tensor] : archive_.tensors) {
+    at::Tensor other = tensor.detach().clone();
+    other.view({-1})[other.numel() - 1] = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors[n] = other; }),
+              "tensor " + name + " holds NaN or infinity, expected finite values");
+  }
+}
+
+TEST_F(ModelTest, ExtraTensors) {
+  EXPECT_EQ(ErrorAfter([](ModelArchive* archive) {
+              archive->tensors["encoder.embed.extra"] = at::ones({2});
+              archive->tensors["decoder.weight"] = at::ones({2});
+            }),
+            "tensors that the configuration does not call for: decoder.weight, "
+            "encoder.embed.extra");
+}
+
+TEST_F(ModelTest, ConfigurationOfAnotherModel) {
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
+                         EditConfig(archive, "\"num_layers\": 2", "\"num_layers\": 1");
+                       }),
+                       "tensors that the configuration does not call for: encoder.encoders.1."));
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
+                         EditConfig(archive, "\"num_layers\": 2", "\"num_layers\": 3");
+                       }),
+                       "tensor encoder.encoders.2."));
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
+                         EditConfig(archive, "\"kernel_size\": 5", "\"kernel_size\": 6");
+                       }),
+                       "depthwise_conv.weight has shape (16, 1, 5), expected (16, 1, 6)"));
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
+                         EditConfig(archive, "\"num_heads\": 2", "\"num_heads\": 4");
+                       }),
+                       "pos_bias_u has shape (2, 8), expected (4, 4)"));
+  EXPECT_EQ(ErrorAfter([](ModelArchive* archive) {
+              EditConfig(archive, "\"global_cmvn\": true", "\"global_cmvn\": false");
+            }),
+            "tensors that the configuration does not call for: encoder.global_cmvn.istd, "
+            "encoder.global_cmvn.mean");
+}
+
+TEST_F(ModelTest, WrongConfiguration) {
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) { archive->config_json.resize(100); }),
+                       "valid JSON"));
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
+                         EditConfig(archive, "\"format_version\": 1", "\"format_version\": 2");
+                       }),
+                       "format_version is 2, expected 1"));
+  EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
+                         EditConfig(archive, "\"num_mel_bins\": 20", "\"num_mel_bins\": 21");
+                       }),
+                       "encoder.input_dim is 20, expected 21"));
+}
+
+TEST_F(ModelTest, WrongUnits) {
+  const auto with_units = [&](const std::string& units) {
+    return ErrorAfter([&](ModelArchive* archive) { archive->units_text = units; });
+  };
+  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\n"), "units.txt: expected 7 units"));
+  EXPECT_TRUE(Contains(with_units(archive_.units_text + "f 7\n"), "units.txt: expected 7 units"));
+  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 5\n"),
+                       "units.txt: line 7: expected every id once"));
+  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\na 6\n"),
+                       "units.txt: line 7: expected every symbol once"));
+  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\n\xff 6\n"),
+                       "units.txt: line 7: expected UTF-8"));
+  EXPECT_TRUE(Contains(with_units("\n"), "units.txt: expected 7 units"));
+}
+
+}  // namespace
+}  // namespace runnel
