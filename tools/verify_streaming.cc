@@ -25,7 +25,8 @@ DEFINE_string(precision, "both", "float32, float64 or both.");
 DEFINE_double(
     tolerance, 0,
     "Largest relative error allowed between different computations of the same frames; 0: "
-    "1e-5 in float32, 1e-10 in float64. Packets and copies get a tenth of it.");
+    "1e-10 in float64, which proves equality, 1e-4 in float32, where trained models amplify "
+    "rounding at frames between two units. Packets and copies get a tenth of it.");
 DEFINE_bool(verbose, false, "Also print the errors layer by layer and of every setting.");
 DEFINE_int32(num_threads, 0, "Settings computed at the same time; 0: one per core.");
 
@@ -97,7 +98,7 @@ std::vector<float> Samples(int sample_rate_hz) {
 
 VerificationOptions OptionsFromFlags(Precision precision) {
   VerificationOptions options;
-  options.tolerance = precision == Precision::kFloat64 ? 1e-10 : 1e-5;
+  options.tolerance = precision == Precision::kFloat64 ? 1e-10 : 1e-4;
   if (FLAGS_tolerance > 0) options.tolerance = FLAGS_tolerance;
   options.seed = FLAGS_seed;
   options.layer_by_layer = FLAGS_verbose;

@@ -1,0 +1,94 @@
+// Flags and help of a tool.
+#include "tools/command_line.h"
+
+#include <gflags/gflags.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support/error_message.h"
+
+DEFINE_int32(test_count, 3, "A count.");
+DEFINE_double(test_share, 0.5, "A share.");
+DEFINE_string(test_name, "", "A name.");
+DEFINE_bool(test_loud, false, "Loud.");
+DEFINE_bool(test_exact, true, "Exact.");
+
+namespace runnel {
+namespace {
+
+using testing::Contains;
+using testing::ErrorMessage;
+
+class CommandLineTest : public ::testing::Test {
+ protected:
+  CommandLineAction Parse(const std::vector<std::string>& arguments) {
+    return ParseCommandLine(tool_, arguments);
+  }
+  std::string ParseError(const std::vector<std::string>& arguments) {
+    return ErrorMessage<std::invalid_argument>([&] { Parse(arguments); });
+  }
+
+  const ToolInfo tool_{"test_tool", "test_tool tests.\n", __FILE__};
+  const gflags::FlagSaver saver_;
+};
+
+TEST_F(CommandLineTest, SetsFlagsInEverySpelling) {
+  EXPECT_EQ(Parse({"--test_count=-7", "-test_share", "0.25", "--test-name=a=b", "--test_loud",
+                   "--notest_exact"}),
+            CommandLineAction::kRun);
+  EXPECT_EQ(FLAGS_test_count, -7);
+  EXPECT_EQ(FLAGS_test_share, 0.25);
+  EXPECT_EQ(FLAGS_test_name, "a=b");
+  EXPECT_TRUE(FLAGS_test_loud);
+  EXPECT_FALSE(FLAGS_test_exact);
+  Parse({"--test_loud=false", "--test_exact=true", "--test_count", "-1"});
+  EXPECT_FALSE(FLAGS_test_loud);
+  EXPECT_TRUE(FLAGS_test_exact);
+  EXPECT_EQ(FLAGS_test_count, -1);
+}
+
+TEST_F(CommandLineTest, KnowsWhichFlagsWereGiven) {
+  EXPECT_FALSE(IsFlagGiven("test_count"));
+  Parse({"--test_count=3"});  // its default
+  EXPECT_TRUE(IsFlagGiven("test_count"));
+}
+
+TEST_F(CommandLineTest, HelpAndVersionWin) {
+  EXPECT_EQ(Parse({"--no_such_flag", "--help"}), CommandLineAction::kHelp);
+  EXPECT_EQ(Parse({"--version"}), CommandLineAction::kVersion);
+}
+
+TEST_F(CommandLineTest, NamesWhatIsWrong) {
+  EXPECT_EQ(ParseError({"--no_such_flag=1"}), "unknown flag --no_such_flag");
+  EXPECT_EQ(ParseError({"--notest_count"}), "unknown flag --notest_count");
+  EXPECT_EQ(ParseError({"--test_count"}), "--test_count has no value");
+  EXPECT_EQ(ParseError({"--test_count=1.5"}),
+            "--test_count is '1.5', expected a value of type int32");
+  EXPECT_EQ(ParseError({"--test_count="}), "--test_count is '', expected a value of type int32");
+  EXPECT_EQ(ParseError({"--test_loud=perhaps"}),
+            "--test_loud is 'perhaps', expected true or false");
+  EXPECT_TRUE(Contains(ParseError({"a.wav"}), "unexpected argument 'a.wav'"));
+  EXPECT_TRUE(Contains(ParseError({"-"}), "unexpected argument '-'"));
+  EXPECT_TRUE(Contains(ParseError({""}), "unexpected argument ''"));
+}
+
+TEST_F(CommandLineTest, FlagsOfLibrariesAreUnknown) {
+  EXPECT_EQ(ParseError({"--flagfile=x"}), "unknown flag --flagfile");
+  EXPECT_EQ(ParseError({"--undefok=x"}), "unknown flag --undefok");
+}
+
+TEST_F(CommandLineTest, HelpListsTheToolsOwnFlags) {
+  const std::string help = HelpText(tool_);
+  EXPECT_EQ(help.find("test_tool tests.\n"), 0U);
+  EXPECT_TRUE(Contains(help, "--test_count=INTEGER  (default: 3)\n      A count."));
+  EXPECT_TRUE(Contains(help, "--test_name=TEXT\n"));
+  EXPECT_TRUE(Contains(help, "--test_exact  (default: true)\n"));
+  EXPECT_EQ(help.find("flagfile"), std::string::npos);
+  EXPECT_EQ(help.find("gtest"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace runnel

@@ -1,0 +1,94 @@
+// The parts of verify_streaming: settings, noise, comparison.
+#include <ATen/Functions.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/support/error_message.h"
+#include "tools/verification/comparison.h"
+#include "tools/verification/noise.h"
+#include "tools/verification/setting.h"
+
+namespace runnel {
+namespace {
+
+using testing::Contains;
+using testing::ErrorMessage;
+
+std::set<std::string> GridNames(const StreamingConfig& limits) {
+  std::set<std::string> names;
+  for (const StreamingSetting& setting : SettingGrid(limits)) {
+    EXPECT_TRUE(names.insert(setting.Name()).second) << setting.Name() << " comes twice";
+  }
+  return names;
+}
+
+TEST(SettingGridTest, CoversChunkSizesAndContexts) {
+  const std::set<std::string> names = GridNames(StreamingConfig());
+  for (const std::string name : {"C=1 M=0", "C=1 M=1", "C=1 M=4", "C=1 M=all", "C=3 M=10",
+                                 "C=16 M=49", "C=16 M=16", "C=full M=all", "C=full M=0"}) {
+    EXPECT_EQ(names.count(name), 1U) << name;
+  }
+  EXPECT_EQ(names.size(), 31U);
+}
+
+TEST(SettingGridTest, KeepsToTheModelsLimits) {
+  StreamingConfig limits;
+  limits.min_chunk_size = 4;
+  limits.max_chunk_size = 8;
+  limits.max_left_context = 10;
+  EXPECT_EQ(GridNames(limits), (std::set<std::string>{"C=4 M=0", "C=4 M=1", "C=4 M=4", "C=8 M=0",
+                                                      "C=8 M=1", "C=8 M=8"}));
+}
+
+TEST(NoiseTest, IsSeededBoundedAndNotSilent) {
+  const std::vector<float> samples = SpeechShapedNoise(2.5, 16000, 3);
+  EXPECT_EQ(samples.size(), 40000U);
+  EXPECT_EQ(samples, SpeechShapedNoise(2.5, 16000, 3));
+  EXPECT_NE(samples, SpeechShapedNoise(2.5, 16000, 4));
+  const auto [lowest, highest] = std::minmax_element(samples.begin(), samples.end());
+  EXPECT_GE(*lowest, -1.0F);
+  EXPECT_LE(*highest, 1.0F);
+  EXPECT_GT(*highest, 0.05F);
+}
+
+TEST(CheckTest, RemembersTheLargestErrorAndItsSetting) {
+  Check check("a = b", 1e-3);
+  EXPECT_TRUE(check.passed());
+  check.Compare("first", at::full({2, 2}, 1.0001), at::full({2, 2}, 1.0));
+  EXPECT_TRUE(check.passed());
+  check.Compare("second", at::full({2, 2}, 10.1), at::full({2, 2}, 10.0));
+  check.Compare("third", at::full({2, 2}, 1.0), at::full({2, 2}, 1.0));
+  EXPECT_FALSE(check.passed());
+  EXPECT_EQ(check.Failure(),
+            "check 'a = b' failed at second: relative error 1.0e-02, tolerance 1.0e-03");
+  EXPECT_TRUE(Contains(check.TableRow(), "1.0e-01"));
+  EXPECT_TRUE(Contains(check.TableRow(), "FAILED"));
+}
+
+TEST(CheckTest, NotANumberFailsForGood) {
+  Check check("a = b", 1e-3);
+  check.Compare("bad", at::full({1, 1}, std::numeric_limits<double>::quiet_NaN()),
+                at::ones({1, 1}));
+  check.Compare("good", at::ones({1, 1}), at::ones({1, 1}));
+  check.Compare("worse", at::zeros({1, 1}), at::ones({1, 1}));
+  EXPECT_FALSE(check.passed());
+  EXPECT_TRUE(Contains(check.Failure(), "failed at bad: relative error nan"));
+}
+
+TEST(CheckTest, DifferentShapesAreAnError) {
+  Check check("a = b", 1e-3);
+  EXPECT_EQ(ErrorMessage<std::runtime_error>([&] {
+              check.Compare("C=1", at::zeros({2, 3}), at::zeros({1, 3}));
+            }),
+            "results of different shape: [2, 3] and [1, 3]");
+}
+
+}  // namespace
+}  // namespace runnel
