@@ -10,7 +10,7 @@ namespace runnel {
 CausalConvolution::CausalConvolution(Weights* weights, const std::string& name,
                                      const EncoderConfig& config)
     : pointwise_conv1_(Linear::Pointwise(weights, name + ".pointwise_conv1", config.model_dim,
-                                         2 * config.model_dim)),
+                                         int64_t{2} * config.model_dim)),
       depthwise_weight_(weights
                             ->Take(name + ".depthwise_conv.weight",
                                    {config.model_dim, 1, config.conv_kernel_size})

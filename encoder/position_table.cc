@@ -21,7 +21,7 @@ constexpr int64_t kBlockSize = 64;
 
 // Wider ranges (22 minutes of audio to either side, at 40 ms) are computed anew each time, so that
 // one huge utterance does not enlarge the model for good.
-constexpr int64_t kMaxRememberedBlocks = 2 * 32768 / kBlockSize;
+constexpr int64_t kMaxRememberedBlocks = int64_t{2} * 32768 / kBlockSize;
 
 int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 

@@ -28,7 +28,8 @@ std::vector<float> FeatureSource::ReadVector(int64_t max_frames) {
 }
 
 AudioFeatureSource::AudioFeatureSource(const std::string& path, int channel,
-                                       std::shared_ptr<const Fbank> fbank, float sample_scale)
+                                       const std::shared_ptr<const Fbank>& fbank,
+                                       float sample_scale)
     : audio_(path, static_cast<double>(fbank->options().sample_frequency),
              AudioReaderOptions{channel}),
       features_(fbank, sample_scale),

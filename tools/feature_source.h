@@ -34,8 +34,8 @@ class FeatureSource {
 class AudioFeatureSource : public FeatureSource {
  public:
   // Throws as AudioSource and FeatureStream do.
-  AudioFeatureSource(const std::string& path, int channel, std::shared_ptr<const Fbank> fbank,
-                     float sample_scale);
+  AudioFeatureSource(const std::string& path, int channel,
+                     const std::shared_ptr<const Fbank>& fbank, float sample_scale);
 
   int64_t Read(float* frames, int64_t max_frames) override;
   int64_t dim() const override { return features_.dim(); }

@@ -56,8 +56,8 @@ at::Tensor TorchScriptModel::ForwardChunks(const at::Tensor& features,
   const c10::InferenceMode inference_mode;
   const UnoptimizedGraphs unoptimized;
   const at::Tensor frames = features.to(dtype_);
-  at::Tensor att_cache =
-      at::zeros({config_.num_layers, config_.num_heads, 0, 2 * config_.head_dim()}, dtype_);
+  at::Tensor att_cache = at::zeros(
+      {config_.num_layers, config_.num_heads, 0, int64_t{2} * config_.head_dim()}, dtype_);
   at::Tensor cnn_cache =
       at::zeros({config_.num_layers, 1, config_.model_dim, config_.conv_kernel_size - 1}, dtype_);
   const auto forward_chunk = module_->module.get_method("forward_chunk");
