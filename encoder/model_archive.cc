@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "encoder/zip_check.h"
+
 namespace runnel {
 namespace {
 
@@ -47,6 +49,8 @@ ModelArchive ReadModelArchive(const std::string& path) {
   archive.path = path;
   torch::jit::ExtraFilesMap extra{{kConfigFile, ""}, {kUnitsFile, ""}};
   try {
+    std::ifstream file(path, std::ios::binary);
+    CheckZip(&file);
     const torch::jit::Module module = torch::jit::load(path, c10::Device(c10::kCPU), extra);
     for (const auto& named : module.named_parameters()) archive.tensors[named.name] = named.value;
     for (const auto& named : module.named_buffers()) archive.tensors[named.name] = named.value;
