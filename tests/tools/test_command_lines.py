@@ -1,0 +1,76 @@
+"""Help, version and wrong flags of every tool."""
+
+import re
+
+import pytest
+
+from tool_runner import (ROOT, SUCCESS, TINY_MODEL, USAGE, error_line, run, succeed)
+
+TOOLS = ["decode_wav", "dump_encoder", "dump_features", "verify_streaming"]
+WAV = ROOT / "models" / "digits" / "samples" / "ked_year.flac"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_help(tool):
+    done = run(tool, "--help")
+    assert done.returncode == SUCCESS
+    assert done.stderr == ""
+    assert done.stdout.startswith(tool)
+    assert re.search(rf"^Examples:\n  {tool} --", done.stdout, re.MULTILINE)
+    assert "--model=TEXT" in done.stdout
+    assert "logtostderr" not in done.stdout and "flagfile" not in done.stdout
+    # Only flags that exist are shown.
+    flags = set(re.findall(r"^  --(\w+)", done.stdout, re.MULTILINE))
+    used = set(re.findall(r"--(\w+)", done.stdout.split("Flags:")[0]))
+    assert used <= flags, f"flags that do not exist: {used - flags}"
+    assert max(map(len, done.stdout.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_version(tool):
+    assert re.fullmatch(rf"{tool} \(Runnel\) \d+\.\d+\.\d+\n", succeed(tool, "--version"))
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_flags_that_do_not_exist(tool):
+    assert "unknown flag --no_such_flag" in error_line(run(tool, "--no_such_flag=1"), USAGE)
+    assert "unexpected argument 'a.wav'" in error_line(run(tool, "a.wav"), USAGE)
+    assert f"(see {tool} --help)" in error_line(run(tool), USAGE)
+
+
+@pytest.mark.parametrize("tool, arguments, message", [
+    ("decode_wav", ["--wav=a.wav"], "--model is missing"),
+    ("decode_wav", ["--model=m"], "either --wav or --wav_scp"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--wav_scp=l"], "either --wav or --wav_scp"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--search=best"], "--search is 'best'"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--format=xml"], "--format is 'xml'"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--nbest=2"], "--nbest is 2, expected at most 1"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--nbest=9", "--search=beam"],
+     "--nbest is 9, expected at most 8"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--nbest=2", "--search=beam", "--format=ctm"],
+     "--format=ctm"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--search=beam", "--beam_size=0"], "beam_size"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--batch_streams=0"], "--batch_streams is 0"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--num_threads=-1"], "--num_threads is -1"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--channel=-2"], "--channel is -2"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--beam_size=many"], "--beam_size is 'many'"),
+    ("decode_wav", ["--model=m", "--wav=a.wav,a.wav"], "twice"),
+    ("decode_wav", [f"--model={TINY_MODEL}", f"--wav={WAV}", "--chunk_size=0"], "chunk_size"),
+    ("decode_wav", [f"--model={TINY_MODEL}", f"--wav={WAV}", "--left_context=-3"],
+     "left_context"),
+    ("dump_features", ["--output=x.npy"], "--wav is missing"),
+    ("dump_features", ["--wav=a.wav"], "--output is missing"),
+    ("dump_features", ["--wav=a.wav", "--output=x.npy", "--num_mel_bins=0"], "num_mel_bins"),
+    ("dump_features", ["--wav=a.wav", "--output=x.npy", "--model=m", "--dither=0"],
+     "--dither cannot be given with --model"),
+    ("dump_encoder", ["--model=m", "--output=y.npy"], "either --wav or --features"),
+    ("dump_encoder", ["--model=m", "--wav=a.wav"], "--output is missing"),
+    ("dump_encoder", ["--model=m", "--wav=a.wav", "--output=y.npy", "--precision=half"],
+     "--precision is 'half'"),
+    ("verify_streaming", ["--model=m"], "either --wav or --seconds"),
+    ("verify_streaming", ["--model=m", "--seconds=-1"], "--seconds is -1"),
+    ("verify_streaming", ["--model=m", "--seconds=1", "--tolerance=-1"], "--tolerance is -1"),
+    ("verify_streaming", ["--model=m", "--seconds=1", "--precision=int8"], "--precision is"),
+])
+def test_wrong_values(tool, arguments, message):
+    assert message in error_line(run(tool, *arguments), USAGE)

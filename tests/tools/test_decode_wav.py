@@ -1,0 +1,287 @@
+"""decode_wav as a user runs it: results, formats, order, pipes, and all that can go wrong."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import struct
+import subprocess
+import threading
+
+import numpy as np
+import pytest
+import soundfile
+
+from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, TINY_MODEL, command,
+                         error_line, run, succeed, write_audio, write_list)
+
+MODEL = f"--model={TINY_MODEL}"
+BEAM = ("--search=beam", "--beam_size=4")
+
+
+def test_right_digits():
+    model = DIGITS / "digits.pt"
+    if not model.exists():
+        pytest.skip("models/digits/digits.pt is not there")
+    expected = (SAMPLES / "text").read_text(encoding="utf-8")
+    for options in [], ["--search=beam"], ["--batch_streams=3", "--num_threads=2"]:
+        assert succeed("decode_wav", f"--model={model}", f"--wav_scp={SAMPLE_LIST}",
+                       *options) == expected
+
+
+def test_formats_agree():
+    text = succeed("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}")
+    lines = [line.split(" ", 1) for line in text.splitlines()]
+    listed = [line.split()[0] for line in SAMPLE_LIST.read_text().splitlines()]
+    assert [line[0] for line in lines] == listed
+
+    objects = [json.loads(line) for line in
+               succeed("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}",
+                       "--format=json").splitlines()]
+    assert [[o["id"], o["text"]] for o in objects] == lines
+    for found in objects:
+        assert found["audio_seconds"] > 1
+        assert len(found["nbest"]) == 1
+        best = found["nbest"][0]
+        assert best["text"] == found["text"] and best["score"] < 0
+        assert " ".join(word["word"] for word in best["words"]) == found["text"]
+        joined = "".join(token["token"] for token in best["tokens"])
+        assert joined.replace("\u2581", " ").split() == found["text"].split()
+        for part in best["tokens"] + best["words"]:
+            assert 0 <= part["start_ms"] < part["end_ms"] <= 1000 * found["audio_seconds"]
+            assert 0 <= part["confidence"] <= 1
+
+    ctm = succeed("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", "--format=ctm").splitlines()
+    words = [(o["id"], word) for o in objects for word in o["nbest"][0]["words"]]
+    assert len(ctm) == len(words)
+    for line, (name, word) in zip(ctm, words):
+        fields = line.split(" ")
+        assert fields[:2] == [name, "1"] and fields[4] == word["word"]
+        assert float(fields[2]) == pytest.approx(word["start_ms"] / 1000, abs=1e-3)
+        assert float(fields[3]) == pytest.approx((word["end_ms"] - word["start_ms"]) / 1000,
+                                                 abs=1e-3)
+        assert float(fields[5]) == pytest.approx(word["confidence"], abs=1e-3)
+
+
+def test_nbest():
+    lines = succeed("decode_wav", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}", "--nbest=3",
+                    *BEAM).splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["ked_year-1", "ked_year-2", "ked_year-3"]
+    found = json.loads(succeed("decode_wav", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}",
+                               "--nbest=3", "--format=json", *BEAM))
+    assert [f"ked_year-{i + 1} {h['text']}".strip() for i, h in enumerate(found["nbest"])] == lines
+    scores = [hypothesis["score"] for hypothesis in found["nbest"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("search", [["--search=greedy"], BEAM])
+def test_order_and_results_do_not_depend_on_batches_and_threads(tmp_path, search):
+    listing, ids = write_list(tmp_path, 17)
+    alone = succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search)
+    assert [line.split(" ")[0] for line in alone.splitlines()] == ids
+    for options in (["--batch_streams=5"], ["--num_threads=3"],
+                    ["--batch_streams=5", "--num_threads=2"],
+                    ["--batch_streams=64", "--num_threads=9"]):
+        assert succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search, *options) == alone
+
+
+def test_chunk_size_and_context_matter():
+    wav = f"--wav={SAMPLES / 'rms_phone_number.flac'}"
+    texts = {options: succeed("decode_wav", MODEL, wav, "--format=json", *options)
+             for options in [(), ("--chunk_size=4", "--left_context=8"),
+                             ("--chunk_size=-1",), ("--chunk_size", "1", "--left_context", "-1")]}
+    # The tiny model recommends chunks of 4 with 8 before them.
+    assert texts[()] == texts[("--chunk_size=4", "--left_context=8")]
+    assert len(set(texts.values())) == 3
+
+
+def test_output_file_and_summary(tmp_path):
+    output = tmp_path / "text"
+    done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", f"--output={output}")
+    assert done.returncode == 0 and done.stdout == ""
+    assert output.read_text() == succeed("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}")
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3, lines
+    assert re.match(r"decode_wav: model tiny, chunks of 4 encoder frames", lines[0])
+    assert re.match(r"decode_wav: files 6, failures 0, audio 11\.90 s, wall \d+\.\d+ s, "
+                    r"real-time factor \d+\.\d+$", lines[1])
+    assert re.match(r"decode_wav: chunk latency p50 \S+ ms, p95 \S+ ms, p99 \S+ ms "
+                    r"\(\d+ chunks\)$", lines[2])
+
+
+def test_partial_results_go_to_stderr():
+    wav = f"--wav={SAMPLES / 'ked_year.flac'}"
+    done = run("decode_wav", MODEL, wav, "--partial")
+    assert done.stdout == succeed("decode_wav", MODEL, wav)
+    partials = [line for line in done.stderr.splitlines() if line.startswith("ked_year partial: ")]
+    texts = [line.split(": ", 1)[1] for line in partials]
+    assert len(texts) > 3 and len(set(texts)) == len(texts)
+    assert done.stdout == f"ked_year {texts[-1]}\n"
+
+
+def test_standard_input_is_decoded_while_it_arrives(tmp_path):
+    samples = write_audio(tmp_path / "a.wav", seconds=4.0)
+    expected = succeed("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}").split(" ", 1)[1]
+    pcm, _ = soundfile.read(tmp_path / "a.wav", dtype="int16")
+    # As a recorder writes into a pipe: the length is not known.
+    header = (b"RIFF\xff\xff\xff\xffWAVEfmt "
+              + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
+              + b"data\xff\xff\xff\xff")
+    process = subprocess.Popen(command("decode_wav", MODEL, "--wav=-", "--partial"),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    watchdog = threading.Timer(120, process.kill)  # a hang becomes a failure
+    watchdog.start()
+    try:
+        process.stdin.write(header + pcm[:len(samples) // 2].tobytes())
+        process.stdin.flush()
+        for line in process.stderr:  # ends only when a partial result comes, the pipe still open
+            if line.startswith(b"stdin partial: "):
+                break
+        else:
+            pytest.fail("no partial result before the end of the audio")
+        output, _ = process.communicate(pcm[len(samples) // 2:].tobytes())
+    finally:
+        watchdog.cancel()
+        process.kill()
+    assert process.returncode == 0
+    assert output.decode() == "stdin " + expected
+
+
+def test_channels(tmp_path):
+    stereo = write_audio(tmp_path / "stereo.wav", channels=2)
+    soundfile.write(tmp_path / "left.wav", stereo[:, 0], 16000, subtype="PCM_16")
+    soundfile.write(tmp_path / "right.wav", stereo[:, 1], 16000, subtype="PCM_16")
+
+    def text(name, *options):
+        return succeed("decode_wav", MODEL, f"--wav={tmp_path / name}",
+                       *options).split(" ", 1)[1]
+
+    assert text("stereo.wav", "--channel=0") == text("left.wav")
+    assert text("stereo.wav", "--channel=1") == text("right.wav") != text("left.wav")
+    assert "channel" in error_file_line(run("decode_wav", MODEL, "--channel=2",
+                                            f"--wav={tmp_path / 'stereo.wav'}"), "stereo.wav")
+
+
+def error_file_line(done, name):
+    """The one line about the file `name` of a run that failed because of it."""
+    assert done.returncode == FAILURE
+    lines = [line for line in done.stderr.splitlines() if name in line]
+    assert len(lines) == 1 and lines[0].startswith("decode_wav: "), done.stderr
+    return lines[0]
+
+
+@pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=2"]])
+def test_bad_files_do_not_stop_the_others(tmp_path, options):
+    write_audio(tmp_path / "good.wav")
+    write_audio(tmp_path / "whole.flac", seconds=5.0)
+    flac = (tmp_path / "whole.flac").read_bytes()
+    bad = {"empty.wav": b"", "garbage.wav": bytes(range(256)) * 40,
+           "cut.flac": flac[:len(flac) // 2],
+           "header.wav": (tmp_path / "good.wav").read_bytes()[:20]}
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "folder.wav").mkdir()
+    names = ["good.wav", *bad, "missing.wav", "folder.wav", "whole.flac"]
+    listing = tmp_path / "wav.scp"
+    listing.write_text("".join(f"{name[:-4]} {tmp_path / name}\n" for name in names))
+    done = run("decode_wav", MODEL, f"--wav_scp={listing}", *options)
+    assert [line.split(" ")[0] for line in done.stdout.splitlines()] == ["good", "whole."]
+    for name in [*bad, "missing.wav", "folder.wav"]:
+        error_file_line(done, name)
+    assert "files 8, failures 6," in done.stderr
+
+
+def test_truncated_wav_is_decoded_as_far_as_it_goes(tmp_path):
+    write_audio(tmp_path / "whole.wav", seconds=4.0)
+    content = (tmp_path / "whole.wav").read_bytes()
+    (tmp_path / "cut.wav").write_bytes(content[:44 + 2 * 32000])
+    samples, _ = soundfile.read(tmp_path / "whole.wav", dtype="int16")
+    soundfile.write(tmp_path / "half.wav", samples[:32000], 16000)
+    lines = succeed("decode_wav", MODEL,
+                    f"--wav={tmp_path / 'cut.wav'},{tmp_path / 'half.wav'}").splitlines()
+    assert lines[0].replace("cut", "half") == lines[1]
+
+
+def test_audio_too_short_for_a_frame_gives_empty_text(tmp_path):
+    for name, count in ("one.wav", 1), ("short.wav", 1000):
+        soundfile.write(tmp_path / name, np.zeros(count), 16000, subtype="PCM_16")
+    output = succeed("decode_wav", MODEL,
+                     "--wav=" + ",".join(str(tmp_path / n) for n in ("one.wav", "short.wav")))
+    assert output == "one\nshort\n"
+
+
+@pytest.mark.parametrize("content, message", [
+    ("", "lists no recordings"),
+    ("a a.wav\na b.wav\n", "wav.scp:2: id 'a' is already used in line 1"),
+    ("a\n", "wav.scp:1: 'a' has no path"),
+    ("a sox x.mp3 -t wav - |\n", "is a command"),
+])
+def test_bad_lists(tmp_path, content, message):
+    listing = tmp_path / "wav.scp"
+    listing.write_text(content)
+    assert message in error_line(run("decode_wav", MODEL, f"--wav_scp={listing}"), FAILURE)
+
+
+def test_missing_list():
+    assert "no/such/list: cannot open" in error_line(
+        run("decode_wav", MODEL, "--wav_scp=no/such/list"), FAILURE)
+
+
+def test_lists_of_other_systems_and_ids_of_paths(tmp_path):
+    shutil.copy(SAMPLES / "ked_year.flac", tmp_path / "my talk.flac")
+    (tmp_path / "list").write_bytes(f"x {tmp_path / 'my talk.flac'}\r\n".encode())
+    from_list = succeed("decode_wav", MODEL, f"--wav_scp={tmp_path / 'list'}")
+    from_path = succeed("decode_wav", MODEL, f"--wav={tmp_path / 'my talk.flac'}")
+    assert from_list.split(" ", 1)[0] == "x" and from_path.split(" ", 1)[0] == "my_talk"
+    assert from_list.split(" ", 1)[1] == from_path.split(" ", 1)[1]
+
+
+def test_bad_models(tmp_path):
+    wav = f"--wav={SAMPLES / 'ked_year.flac'}"
+    content = TINY_MODEL.read_bytes()
+    for name, bad in ("empty.pt", b""), ("garbage.pt", b"no model"), ("cut.pt", content[:5000]):
+        (tmp_path / name).write_bytes(bad)
+    for name in "empty.pt", "garbage.pt", "cut.pt", "missing.pt", "":
+        path = tmp_path / name
+        assert str(path) in error_line(run("decode_wav", f"--model={path}", wav), FAILURE)
+
+
+def test_output_that_cannot_be_written(tmp_path):
+    arguments = ["decode_wav", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}"]
+    missing = tmp_path / "missing" / "text"
+    assert (f"{missing}: cannot create: No such file or directory"
+            in error_line(run(*arguments, f"--output={missing}"), FAILURE))
+    assert ("/dev/full: cannot write: No space left on device"
+            in error_line(run(*arguments, "--output=/dev/full"), FAILURE))
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        assert ("standard output: cannot write: No space left on device"
+                in error_line(run(*arguments, stdout=full), FAILURE))
+
+
+@pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=3"]])
+def test_closed_output_pipe(options):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", *options, stdout=writer)
+    finally:
+        os.close(writer)
+    assert "standard output: cannot write: Broken pipe" in error_line(done, FAILURE)
+
+
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="freed memory is kept by the sanitizer")
+def test_memory_does_not_grow_with_the_recording(tmp_path):
+    def peak_kilobytes(path: pathlib.Path) -> int:
+        process = subprocess.Popen(command("decode_wav", MODEL, f"--wav={path}"), cwd=ROOT,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return usage.ru_maxrss
+
+    write_audio(tmp_path / "short.wav", seconds=20)
+    write_audio(tmp_path / "long.wav", seconds=400)
+    # 380 s more are 24 MB of samples, 3 MB of features; tokens and the allocator take under 1 MB.
+    assert peak_kilobytes(tmp_path / "long.wav") < peak_kilobytes(tmp_path / "short.wav") + 2500

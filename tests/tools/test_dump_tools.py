@@ -1,0 +1,136 @@
+"""dump_features and dump_encoder against NumPy and the reference in PyTorch."""
+
+import os
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, succeed, write_audio)
+
+sys.path.insert(0, str(ROOT))
+from models.reference.archive import read_archive  # noqa: E402
+
+WAV = SAMPLES / "rms_phone_number.flac"
+MODEL = f"--model={TINY_MODEL}"
+
+
+def dump(tool: str, output: pathlib.Path, *arguments) -> np.ndarray:
+    succeed(tool, *arguments, f"--output={output}")
+    return np.load(output)
+
+
+@pytest.fixture(name="features")
+def fixture_features(tmp_path) -> np.ndarray:
+    """(T, 20) float32, what the tiny model hears of WAV."""
+    return dump("dump_features", tmp_path / "features.npy", MODEL, f"--wav={WAV}")
+
+
+def test_features(tmp_path, features):
+    assert features.dtype == np.float32 and features.shape == (311, 20)
+    assert np.isfinite(features).all()
+    model_options = ["--num_mel_bins=20"]
+    by_flags = dump("dump_features", tmp_path / "x.npy", f"--wav={WAV}", *model_options)
+    config = read_archive(str(TINY_MODEL))[1]["features"]
+    if config["high_freq"] == 0 and config["snip_edges"]:
+        np.testing.assert_array_equal(by_flags, features)
+    centred = dump("dump_features", tmp_path / "y.npy", f"--wav={WAV}", "--nosnip-edges",
+                   "--use_energy", "--num-mel-bins", "30")
+    assert centred.shape == (313, 31)
+
+
+def test_features_from_a_pipe(tmp_path, features):
+    with open(WAV, "rb") as file:
+        piped = dump_from(file, tmp_path / "piped.npy")
+    np.testing.assert_array_equal(piped, features)
+
+
+def dump_from(file, output: pathlib.Path) -> np.ndarray:
+    succeed("dump_features", MODEL, "--wav=-", f"--output={output}", stdin=file)
+    return np.load(output)
+
+
+@pytest.mark.parametrize("chunk_size, left_context", [(4, 8), (1, 0), (3, -1), (-1, -1)])
+def test_encoder_equals_reference(tmp_path, features, chunk_size, left_context):
+    module, _, _ = read_archive(str(TINY_MODEL))
+    sizes = [f"--chunk_size={chunk_size}", f"--left_context={left_context}"]
+    source = f"--features={tmp_path / 'features.npy'}"
+    for precision, dtype, tolerance in (("float32", torch.float32, 1e-5),
+                                        ("float64", torch.float64, 1e-10)):
+        module.to(dtype)
+        inputs = torch.from_numpy(features).to(dtype).unsqueeze(0)
+        lengths = torch.tensor([features.shape[0]])
+        with torch.no_grad():
+            expected = {"": module.encode(inputs, lengths, chunk_size, left_context)[0][0],
+                        "--log_probs": module(inputs, lengths, chunk_size, left_context)[0][0]}
+        for option, values in expected.items():
+            options = [option] if option else []
+            found = dump("dump_encoder", tmp_path / "y.npy", MODEL, source, *sizes, *options,
+                         f"--precision={precision}")
+            assert found.dtype == values.numpy().dtype
+            assert found.shape == tuple(values.shape)
+            scale = max(1.0, values.abs().max().item())
+            assert np.abs(found - values.numpy()).max() <= tolerance * scale
+
+
+def test_encoder_from_audio_equals_from_features(tmp_path, features):
+    from_audio = dump("dump_encoder", tmp_path / "a.npy", MODEL, f"--wav={WAV}")
+    from_features = dump("dump_encoder", tmp_path / "b.npy", MODEL,
+                         f"--features={tmp_path / 'features.npy'}")
+    np.testing.assert_array_equal(from_audio, from_features)
+    assert from_audio.shape == (((features.shape[0] - 1) // 2 - 1) // 2, 16)
+    np.save(tmp_path / "double.npy", features.astype(np.float64))
+    np.testing.assert_array_equal(dump("dump_encoder", tmp_path / "c.npy", MODEL,
+                                       f"--features={tmp_path / 'double.npy'}"), from_audio)
+
+
+def test_too_short_for_a_frame(tmp_path):
+    write_audio(tmp_path / "short.wav", seconds=0.05)
+    frames = dump("dump_encoder", tmp_path / "y.npy", MODEL, f"--wav={tmp_path / 'short.wav'}")
+    assert frames.shape == (0, 16)
+
+
+def test_bad_features(tmp_path, features):
+    output = tmp_path / "y.npy"
+    path = tmp_path / "x.npy"
+
+    def message() -> str:
+        line = error_line(run("dump_encoder", MODEL, f"--features={path}", f"--output={output}"),
+                          FAILURE)
+        assert not output.exists(), "an unfinished file is left behind"
+        return line
+
+    np.save(path, features[:, :19])
+    assert f"{path}: 19 columns, expected 20" in message()
+    np.save(path, features[0])
+    assert "expected a matrix" in message()
+    np.save(path, np.asfortranarray(features))
+    assert "C order" in message()
+    np.save(path, features.astype(np.int16))
+    assert "'<i2'" in message()
+    np.save(path, features)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert f"{path}: ends before row" in message()
+    path.write_bytes(b"RIFF")
+    assert f"{path}: not a NumPy .npy file" in message()
+
+
+@pytest.mark.parametrize("tool", ["dump_features", "dump_encoder"])
+def test_output_that_cannot_be_written(tmp_path, tool):
+    missing = tmp_path / "missing" / "x.npy"
+    assert (f"{missing}: cannot create: No such file or directory"
+            in error_line(run(tool, MODEL, f"--wav={WAV}", f"--output={missing}"), FAILURE))
+    assert ("/dev/full: cannot write: No space left on device"
+            in error_line(run(tool, MODEL, f"--wav={WAV}", "--output=/dev/full"), FAILURE))
+    assert os.path.exists("/dev/full")
+
+
+def test_bad_audio(tmp_path):
+    (tmp_path / "a.wav").write_bytes(b"no audio")
+    output = tmp_path / "x.npy"
+    for tool in "dump_features", "dump_encoder":
+        line = error_line(run(tool, MODEL, f"--wav={tmp_path / 'a.wav'}", f"--output={output}"),
+                          FAILURE)
+        assert "a.wav" in line and not output.exists()

@@ -1,0 +1,106 @@
+"""verify_streaming passes a sound model, and fails one whose own code computes something else."""
+
+import re
+import sys
+
+import pytest
+import torch
+
+from tool_runner import FAILURE, ROOT, SAMPLES, TINY_MODEL, run, succeed, write_audio
+
+sys.path.insert(0, str(ROOT))
+from models.reference.archive import export_archive, read_archive  # noqa: E402
+from models.reference.config import ConformerConfig  # noqa: E402
+from models.reference.conformer import ConformerCtc  # noqa: E402
+
+MODEL = f"--model={TINY_MODEL}"
+CHECKS = ["chunk by chunk = whole under chunk mask", "packets of random size = all samples at once",
+          "copied midway = not copied", "in a batch of all settings = alone",
+          "whole under chunk mask = TorchScript forward",
+          "chunk by chunk = TorchScript forward_chunk"]
+ERROR = r"\d\.\de[-+]\d+"
+
+
+def table(output: str) -> list[tuple[str, float, float, str]]:
+    """(check, absolute, relative error, verdict) of every row."""
+    rows = re.findall(rf"^  (\S.*?) +({ERROR}) +({ERROR}) +{ERROR}  .*?(ok|FAILED)$", output,
+                      re.MULTILINE)
+    return [(name, float(absolute), float(relative), verdict)
+            for name, absolute, relative, verdict in rows]
+
+
+def test_noise_in_both_precisions():
+    output = succeed("verify_streaming", MODEL, "--seconds=3")
+    assert output.endswith("passed\n")
+    rows = table(output)
+    assert [row[0] for row in rows] == CHECKS * 2
+    assert all(row[3] == "ok" for row in rows)
+    float32, float64 = rows[:6], rows[6:]
+    assert max(row[2] for row in float64) < 1e-10
+    # Something was computed, and in different ways.
+    assert 0 < float64[0][2] < float32[0][2]
+    assert re.search(r"^float32: 31 settings, 7\d encoder frames$", output, re.MULTILINE)
+
+
+def test_seed_changes_the_noise():
+    first, same, other = (succeed("verify_streaming", MODEL, "--seconds=1", f"--seed={seed}",
+                                  "--precision=float64") for seed in (1, 1, 2))
+    assert first == same != other
+
+
+def test_layer_by_layer():
+    output = succeed("verify_streaming", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}",
+                     "--precision=float32", "--verbose")
+    layers = re.findall(rf"^  chunk by chunk, (\S.*?) +{ERROR} +{ERROR}$", output, re.MULTILINE)
+    assert layers == ["subsampling", "layer 0", "layer 1", "after_norm"]
+    assert len(re.findall(r"^  C=\S+ M=\S+: chunked ", output, re.MULTILINE)) == 31
+
+
+def test_beyond_the_tolerance():
+    done = run("verify_streaming", MODEL, "--seconds=2", "--precision=float32",
+               "--tolerance=1e-9")
+    assert done.returncode == FAILURE
+    assert "FAILED" in done.stdout and "passed" not in done.stdout
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1
+    assert re.match(r"verify_streaming: float32: check '.*' failed at C=\S+ M=\S+: "
+                    r"relative error \S+, tolerance 1.0e-09$", lines[0])
+
+
+class ShiftedCtc(ConformerCtc):
+    """Chunk by chunk it says something else than for the whole utterance."""
+
+    @torch.jit.export
+    def forward_chunk(self, features, offset: int, left_context: int, att_cache, cnn_cache):
+        x, att_cache, cnn_cache = self.encode_chunk(features, offset, left_context, att_cache,
+                                                    cnn_cache)
+        return self.ctc(x + 0.01), att_cache, cnn_cache
+
+
+def test_archive_whose_code_disagrees(tmp_path):
+    module, config, units = read_archive(str(TINY_MODEL))
+    encoder = config["encoder"]
+    wrong = ShiftedCtc(ConformerConfig(
+        input_dim=encoder["input_dim"], model_dim=encoder["model_dim"],
+        num_layers=encoder["num_layers"], num_heads=encoder["num_heads"],
+        feed_forward_dim=encoder["feed_forward_dim"],
+        conv_kernel_size=encoder["convolution"]["kernel_size"],
+        vocab_size=config["ctc"]["vocab_size"], blank_id=config["ctc"]["blank_id"],
+        scale_input=encoder["scale_input"]))
+    wrong.load_state_dict(module.state_dict())
+    export_archive(wrong, config, units, str(tmp_path / "wrong.pt"))
+    done = run("verify_streaming", f"--model={tmp_path / 'wrong.pt'}", "--seconds=1")
+    assert done.returncode == FAILURE
+    verdicts = [row[3] for row in table(done.stdout)]
+    assert verdicts == ["ok"] * 5 + ["FAILED"] + ["ok"] * 5 + ["FAILED"]
+    assert "check 'chunk by chunk = TorchScript forward_chunk' failed" in done.stderr
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.08])
+def test_too_short(tmp_path, seconds):
+    write_audio(tmp_path / "short.wav", seconds=seconds)
+    for source in f"--wav={tmp_path / 'short.wav'}", f"--seconds={seconds}":
+        done = run("verify_streaming", MODEL, source)
+        assert done.returncode == FAILURE
+        assert "too short for one encoder frame" in done.stderr
+        assert len(done.stderr.splitlines()) == 1

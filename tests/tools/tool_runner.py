@@ -1,0 +1,74 @@
+"""Runs the tools as a user does, for the tests beside this file."""
+
+import os
+import pathlib
+import subprocess
+from typing import Any, List, Tuple
+
+import numpy as np
+import soundfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("RUNNEL_BIN_DIR", ROOT / "build" / "bin"))
+TINY_MODEL = ROOT / "tests" / "golden" / "encoder" / "tiny.pt"
+DIGITS = ROOT / "models" / "digits"
+SAMPLES = DIGITS / "samples"
+SAMPLE_LIST = SAMPLES / "wav.scp"  # its paths are relative to ROOT
+
+SUCCESS, FAILURE, USAGE = 0, 1, 2
+
+
+def command(tool: str, *arguments: Any) -> List[str]:
+    """The command line of a tool."""
+    return [str(BIN / tool), *map(str, arguments)]
+
+
+def run(tool: str, *arguments: Any, **options: Any) -> subprocess.CompletedProcess:
+    """Runs a tool in the repository's root to its end; stdout and stderr as text."""
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run(command(tool, *arguments), cwd=ROOT, text=True, encoding="utf-8",
+                          stderr=subprocess.PIPE, check=False, **options)
+
+
+def succeed(tool: str, *arguments: Any, **options: Any) -> str:
+    """Runs a tool that must succeed; returns its standard output."""
+    done = run(tool, *arguments, **options)
+    assert done.returncode == SUCCESS, done.stderr
+    return done.stdout
+
+
+def error_line(done: subprocess.CompletedProcess, code: int) -> str:
+    """The one line in which a tool said why it ended with `code`; nothing on standard output."""
+    assert done.returncode == code, f"exit code {done.returncode}: {done.stderr}"
+    assert not done.stdout
+    lines = done.stderr.splitlines()
+    assert lines, "no error message"
+    name = pathlib.Path(done.args[0]).name
+    assert lines[-1].startswith(name + ": ")
+    # What comes before can only be the line that names the model.
+    assert len(lines) == 1 or (len(lines) == 2 and lines[0].startswith(name + ": model ")), lines
+    return lines[-1]
+
+
+def write_audio(path: pathlib.Path, seconds: float = 2.0, seed: int = 1, rate: int = 16000,
+                channels: int = 1) -> np.ndarray:
+    """Writes seeded noise of changing level as 16-bit audio; returns it, (samples, channels)."""
+    random = np.random.default_rng(seed)
+    shape = (int(seconds * rate), channels)
+    level = 0.05 + 0.2 * np.abs(np.sin(np.arange(shape[0]) * 2 * np.pi * 1.5 / rate))[:, None]
+    samples = (level * random.standard_normal(shape)).clip(-1, 1)
+    soundfile.write(path, samples, rate, subtype="PCM_16")
+    return samples
+
+
+def write_list(folder: pathlib.Path, count: int) -> Tuple[pathlib.Path, List[str]]:
+    """Writes `count` recordings of different lengths and a list of them; returns list and ids."""
+    lines, ids = [], []
+    for i in range(count):
+        path = folder / f"recording{i}.wav"
+        write_audio(path, seconds=0.3 + 0.7 * ((i * 5) % 7), seed=i)
+        ids.append(f"id{i}")
+        lines.append(f"id{i} {path}\n")
+    listing = folder / "wav.scp"
+    listing.write_text("".join(lines), encoding="utf-8")
+    return listing, ids
