@@ -125,12 +125,7 @@ class DecodeReport : public DecodeListener {
 
   void OnPartial(size_t index, const std::string& text) override {
     if (!FLAGS_partial) return;
-    const std::string line = recordings_[index].id + " partial: " + text;
-    if (console_->is_terminal()) {
-      console_->SetStatus(line);
-    } else {
-      console_->Print(line + "\n");
-    }
+    console_->Print(recordings_[index].id + " partial: " + text + "\n");
   }
 
   void OnResult(size_t index, const RecordingResult& result) override {
