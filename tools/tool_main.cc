@@ -1,7 +1,9 @@
 #include "tools/tool_main.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -13,12 +15,29 @@ namespace {
 // LibTorch's exceptions go on with a stack trace.
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-int PrintAndExit(const std::string& text, Console* console) {
-  if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0) {
-    console->Error("cannot write to standard output");
-    return kExitFailure;
-  }
+int PrintHelp(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
   return kExitSuccess;
+}
+
+// What was printed may still wait in the buffer, or may have been lost already.
+void CheckStandardOutput() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw std::runtime_error(std::string("standard output: cannot write: ") + std::strerror(errno));
+  }
+}
+
+int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
+                int (*run)(Console* console), Console* console) {
+  switch (ParseCommandLine(tool, arguments)) {
+    case CommandLineAction::kHelp:
+      return PrintHelp(HelpText(tool));
+    case CommandLineAction::kVersion:
+      return PrintHelp(tool.name + " (Runnel) " RUNNEL_VERSION "\n");
+    case CommandLineAction::kRun:
+      return run(console);
+  }
+  throw std::logic_error("unknown action of a command line");
 }
 
 }  // namespace
@@ -27,14 +46,10 @@ int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* co
   std::signal(SIGPIPE, SIG_IGN);
   Console console(tool.name);
   try {
-    switch (ParseCommandLine(tool, std::vector<std::string>(argv + 1, argv + argc))) {
-      case CommandLineAction::kHelp:
-        return PrintAndExit(HelpText(tool), &console);
-      case CommandLineAction::kVersion:
-        return PrintAndExit(tool.name + " (Runnel) " RUNNEL_VERSION "\n", &console);
-      case CommandLineAction::kRun:
-        return run(&console);
-    }
+    const int code =
+        ParseAndRun(std::vector<std::string>(argv + 1, argv + argc), tool, run, &console);
+    CheckStandardOutput();
+    return code;
   } catch (const std::invalid_argument& error) {
     console.Error(FirstLine(error.what()) + " (see " + tool.name + " --help)");
     return kExitUsage;
@@ -42,7 +57,6 @@ int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* co
     console.Error(FirstLine(error.what()));
     return kExitFailure;
   }
-  return kExitFailure;
 }
 
 }  // namespace runnel

@@ -39,7 +39,7 @@ constexpr char kUsage[] =
   verify_streaming --model=M.pt (--wav=a.wav | --seconds=30) [flags]
 
 For chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, and left contexts M of 0, 1, C, 3C+1
-and all, in float32 and float64, it compares
+and all, and what the model recommends, in float32 and float64, it compares
   - chunk by chunk with the whole utterance under the chunk mask,
   - audio in packets of random size, a stream copied midway, and streams of all settings in one batch
     with each stream on its own,

@@ -6,7 +6,8 @@ import sys
 import pytest
 import torch
 
-from tool_runner import FAILURE, ROOT, SAMPLES, TINY_MODEL, run, succeed, write_audio
+from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, succeed,
+                         write_audio)
 
 sys.path.insert(0, str(ROOT))
 from models.reference.archive import export_archive, read_archive  # noqa: E402
@@ -39,7 +40,7 @@ def test_noise_in_both_precisions():
     assert max(row[2] for row in float64) < 1e-10
     # Something was computed, and in different ways.
     assert 0 < float64[0][2] < float32[0][2]
-    assert re.search(r"^float32: 31 settings, 7\d encoder frames$", output, re.MULTILINE)
+    assert re.search(r"^float32: 32 settings, 7\d encoder frames$", output, re.MULTILINE)
 
 
 def test_seed_changes_the_noise():
@@ -48,12 +49,18 @@ def test_seed_changes_the_noise():
     assert first == same != other
 
 
+def test_table_that_cannot_be_written():
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = run("verify_streaming", MODEL, "--seconds=1", "--precision=float32", stdout=full)
+    assert "standard output: cannot write" in error_line(done, FAILURE)
+
+
 def test_layer_by_layer():
     output = succeed("verify_streaming", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}",
                      "--precision=float32", "--verbose")
     layers = re.findall(rf"^  chunk by chunk, (\S.*?) +{ERROR} +{ERROR}$", output, re.MULTILINE)
     assert layers == ["subsampling", "layer 0", "layer 1", "after_norm"]
-    assert len(re.findall(r"^  C=\S+ M=\S+: chunked ", output, re.MULTILINE)) == 31
+    assert len(re.findall(r"^  C=\S+ M=\S+: chunked ", output, re.MULTILINE)) == 32
 
 
 def test_beyond_the_tolerance():

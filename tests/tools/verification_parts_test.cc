@@ -31,20 +31,24 @@ std::set<std::string> GridNames(const StreamingConfig& limits) {
 
 TEST(SettingGridTest, CoversChunkSizesAndContexts) {
   const std::set<std::string> names = GridNames(StreamingConfig());
-  for (const std::string name : {"C=1 M=0", "C=1 M=1", "C=1 M=4", "C=1 M=all", "C=3 M=10",
-                                 "C=16 M=49", "C=16 M=16", "C=full M=all", "C=full M=0"}) {
+  for (const std::string name :
+       {"C=1 M=0", "C=1 M=1", "C=1 M=4", "C=1 M=all", "C=3 M=10", "C=16 M=49", "C=16 M=16",
+        "C=full M=all", "C=full M=0", "C=16 M=64"}) {
     EXPECT_EQ(names.count(name), 1U) << name;
   }
-  EXPECT_EQ(names.size(), 31U);
+  EXPECT_EQ(names.size(), 32U);
 }
 
 TEST(SettingGridTest, KeepsToTheModelsLimits) {
   StreamingConfig limits;
+  limits.chunk_size = 6;
+  limits.left_context = 9;
   limits.min_chunk_size = 4;
   limits.max_chunk_size = 8;
   limits.max_left_context = 10;
-  EXPECT_EQ(GridNames(limits), (std::set<std::string>{"C=4 M=0", "C=4 M=1", "C=4 M=4", "C=8 M=0",
-                                                      "C=8 M=1", "C=8 M=8"}));
+  EXPECT_EQ(GridNames(limits),
+            (std::set<std::string>{"C=4 M=0", "C=4 M=1", "C=4 M=4", "C=6 M=0", "C=6 M=1", "C=6 M=6",
+                                   "C=6 M=9", "C=8 M=0", "C=8 M=1", "C=8 M=8"}));
 }
 
 TEST(NoiseTest, IsSeededBoundedAndNotSilent) {

@@ -34,12 +34,16 @@ std::string StreamingSetting::Name() const {
          " M=" + (left_context == kUnlimited ? "all" : std::to_string(left_context));
 }
 
-std::vector<StreamingSetting> SettingGrid(const StreamingConfig& limits) {
+std::vector<StreamingSetting> SettingGrid(const StreamingConfig& config) {
+  std::set<int64_t> chunk_sizes = {kFull, 1, 2, 3, 4, 8, 16};
+  chunk_sizes.insert(config.chunk_size);
   std::vector<StreamingSetting> settings;
-  for (const int64_t chunk_size : {1, 2, 3, 4, 8, 16, -1}) {
-    for (const int64_t left_context : LeftContexts(chunk_size)) {
+  for (const int64_t chunk_size : chunk_sizes) {
+    std::set<int64_t> left_contexts = LeftContexts(chunk_size);
+    if (chunk_size == config.chunk_size) left_contexts.insert(config.left_context);
+    for (const int64_t left_context : left_contexts) {
       const StreamingSetting setting{chunk_size, left_context};
-      if (IsAllowed(setting, limits)) settings.push_back(setting);
+      if (IsAllowed(setting, config)) settings.push_back(setting);
     }
   }
   return settings;

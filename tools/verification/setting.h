@@ -21,8 +21,8 @@ struct StreamingSetting {
 };
 
 // C in {1, 2, 3, 4, 8, 16, full}, M in {0, 1, C, 3 C + 1, unlimited}, as far as the model's limits
-// allow, each once.
-std::vector<StreamingSetting> SettingGrid(const StreamingConfig& limits);
+// allow, and what the model recommends; each once, ordered by C.
+std::vector<StreamingSetting> SettingGrid(const StreamingConfig& config);
 
 }  // namespace runnel
 
