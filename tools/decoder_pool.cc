@@ -1,11 +1,10 @@
 #include "tools/decoder_pool.h"
 
+#include <algorithm>
 #include <cstddef>
-#include <exception>
 #include <mutex>
-#include <thread>
 
-#include "runtime/threads.h"
+#include "tools/run_in_threads.h"
 #include "tools/work_queue.h"
 
 namespace runnel {
@@ -22,26 +21,15 @@ LatencyHistogram DecodeRecordings(const std::shared_ptr<const Model>& model,
                                   DecodeListener* listener) {
   WorkQueue queue(recordings.size(), kResultWindow);
   LatencyHistogram latency;
-  std::exception_ptr failure;
-  std::mutex mutex;  // of latency and failure
-
+  std::mutex mutex;  // of latency
   const auto work = [&] {
-    try {
-      SetThreadsPerOperation(1);
-      BatchDecoder decoder(model, recordings, options, &queue, listener);
-      decoder.Run();
-      const std::lock_guard<std::mutex> lock(mutex);
-      latency.Merge(decoder.step_latency());
-    } catch (...) {
-      queue.Stop();
-      const std::lock_guard<std::mutex> lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
+    BatchDecoder decoder(model, recordings, options, &queue, listener);
+    decoder.Run();
+    const std::lock_guard<std::mutex> lock(mutex);
+    latency.Merge(decoder.step_latency());
   };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < num_threads; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  const auto num_useful = std::min(static_cast<size_t>(num_threads), recordings.size());
+  RunInThreads(static_cast<int>(num_useful), work, [&queue] { queue.Stop(); });
   return latency;
 }
 

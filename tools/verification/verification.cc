@@ -4,17 +4,15 @@
 
 #include <array>
 #include <atomic>
-#include <exception>
 #include <random>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "encoder/encoder.h"
 #include "frontend/feature_stream.h"
 #include "runtime/ctc_head.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
+#include "tools/run_in_threads.h"
 #include "tools/verification/stream_runs.h"
 
 namespace runnel {
@@ -77,26 +75,15 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
 
 void Verification::Run(const std::function<void(const std::string& name)>& on_setting) {
   std::atomic<size_t> next{0};
-  std::exception_ptr failure;
   const auto work = [&] {
-    try {
-      SetThreadsPerOperation(1);
-      for (size_t index = next++; index < settings_.size(); index = next++) {
-        CompareWithOthers(index);
-        if (options_.layer_by_layer) CompareLayers(index);
-        const std::lock_guard<std::mutex> lock(mutex_);
-        on_setting(settings_[index].Name());
-      }
-    } catch (...) {
-      next = settings_.size();
+    for (size_t index = next++; index < settings_.size(); index = next++) {
+      CompareWithOthers(index);
+      if (options_.layer_by_layer) CompareLayers(index);
       const std::lock_guard<std::mutex> lock(mutex_);
-      failure = std::current_exception();
+      on_setting(settings_[index].Name());
     }
   };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < options_.num_threads; ++i) threads.emplace_back(work);
-  for (std::thread& thread : threads) thread.join();
-  if (failure) std::rethrow_exception(failure);
+  RunInThreads(options_.num_threads, work, [&] { next = settings_.size(); });
 
   std::mt19937_64 random(options_.seed);
   const std::vector<at::Tensor> batched =
