@@ -16,6 +16,8 @@ namespace {
 
 constexpr char kWhiteSpace[] = " \t\r\v\f";
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
+constexpr std::streamsize kMaxLineSize = 1
+                                         << 16;  // a file that is no list may never have a line end
 
 // Ids end at white space in Kaldi's tables.
 std::string WithoutWhiteSpace(std::string id) {
@@ -84,10 +86,17 @@ std::vector<Recording> ReadRecordingList(const std::string& list_path) {
   std::vector<Recording> recordings;
   std::map<std::string, size_t> line_of_id;
   bool reads_stdin = false;
-  std::string line;
-  for (size_t number = 1; std::getline(file, line); ++number) {
-    if (number == 1 && line.compare(0, 3, kByteOrderMark) == 0) line.erase(0, 3);
+  std::vector<char> buffer(kMaxLineSize);
+  for (size_t number = 1; file.getline(buffer.data(), kMaxLineSize) || file.gcount() > 0;
+       ++number) {
     const std::string place = list_path + ":" + std::to_string(number) + ": ";
+    if (file.fail()) {
+      throw std::runtime_error(place + "longer than " + std::to_string(kMaxLineSize) +
+                               " bytes, expected 'id path'");
+    }
+    std::string line(buffer.data(), static_cast<size_t>(file.gcount() - (file.eof() ? 0 : 1)));
+    if (line.find('\0') != std::string::npos) throw std::runtime_error(place + "is not text");
+    if (number == 1 && line.compare(0, 3, kByteOrderMark) == 0) line.erase(0, 3);
     Recording recording = ParseLine(line, place);
     const auto [same_id, is_new] = line_of_id.emplace(recording.id, number);
     if (!is_new) {

@@ -93,12 +93,16 @@ TEST_F(ReadRecordingListTest, NamesFileAndLine) {
   EXPECT_TRUE(
       Contains(ReadError("a sox a.mp3 -t wav - |\n"), ":1: 'sox a.mp3 -t wav - |' is a command"));
   EXPECT_EQ(ReadError("a -\nb -\n"), path_ + ":2: standard input is listed twice");
+  EXPECT_TRUE(Contains(ReadError("a a.wav\nb " + std::string(100000, 'x')), ":2: longer than"));
+  EXPECT_EQ(ReadError(std::string("a a.wav\nb b\0.wav\n", 16)), path_ + ":2: is not text");
   EXPECT_EQ(ReadError(""), path_ + ": lists no recordings");
 }
 
 TEST_F(ReadRecordingListTest, NamesAFileThatCannotBeRead) {
   EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { ReadRecordingList(path_); }),
             path_ + ": cannot open: No such file or directory");
+  EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] { ReadRecordingList("/dev/zero"); }),
+                       "longer than"));
   EXPECT_TRUE(
       Contains(ErrorMessage<std::runtime_error>([&] { ReadRecordingList(folder_.File("")); }),
                "Is a directory"));

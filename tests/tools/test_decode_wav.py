@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, TINY_MODEL, command,
+from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, SAMPLES, TINY_MODEL, command,
                          error_line, run, succeed, write_audio, write_list)
 
 MODEL = f"--model={TINY_MODEL}"
