@@ -49,13 +49,12 @@ ModelArchive ReadModelArchive(const std::string& path) {
   archive.path = path;
   torch::jit::ExtraFilesMap extra{{kConfigFile, ""}, {kUnitsFile, ""}};
   try {
-    std::ifstream file(path, std::ios::binary);
-    CheckZip(&file);
+    CheckZip(path);
     const torch::jit::Module module = torch::jit::load(path, c10::Device(c10::kCPU), extra);
     for (const auto& named : module.named_parameters()) archive.tensors[named.name] = named.value;
     for (const auto& named : module.named_buffers()) archive.tensors[named.name] = named.value;
   } catch (const std::exception& error) {
-    throw std::runtime_error(path + ": is truncated or not a TorchScript archive (" +
+    throw std::runtime_error(path + ": is damaged or not a TorchScript archive (" +
                              FirstLine(error.what()) + ")");
   }
   archive.config_json = extra[kConfigFile];

@@ -47,35 +47,44 @@ at::Tensor PositionTable::ComputeBlock(int64_t block) const {
 }
 
 at::Tensor PositionTable::Rows(int64_t first, int64_t last) const {
-  int64_t low = FloorDivide(last, kBlockSize);
-  int64_t high = FloorDivide(first, kBlockSize) + 1;
-  const std::lock_guard<std::mutex> lock(memo_->mutex);
-
-  if (low < memo_->first_block || high > memo_->end_block) {
-    const bool remember = std::max(high, memo_->end_block) - std::min(low, memo_->first_block) <=
-                          kMaxRememberedBlocks;
-    if (remember) {
-      // Twice what is needed, so that a left context that grows chunk by chunk costs few refills.
-      if (high > memo_->end_block) high = std::min(2 * high, low + kMaxRememberedBlocks);
-      low = std::min(low, memo_->first_block);
-      high = std::max(high, memo_->end_block);
-    }
-    std::vector<at::Tensor> blocks;
-    for (int64_t block = high - 1; block >= low; --block) {
-      if (block >= memo_->first_block && block < memo_->end_block) {
-        blocks.push_back(
-            memo_->rows.narrow(0, (memo_->end_block - 1 - block) * kBlockSize, kBlockSize));
-      } else {
-        blocks.push_back(ComputeBlock(block));
-      }
-    }
-    at::Tensor rows = at::cat(blocks, 0);
-    if (!remember) return rows.narrow(0, high * kBlockSize - 1 - first, first - last + 1);
-    memo_->rows = std::move(rows);
-    memo_->first_block = low;
-    memo_->end_block = high;
+  const int64_t low = FloorDivide(last, kBlockSize);
+  const int64_t high = FloorDivide(first, kBlockSize) + 1;
+  Blocks known = Remembered();
+  if (low < known.first || high > known.end) {
+    // Twice what is needed, so that a left context that grows chunk by chunk costs few refills.
+    Blocks wider{{}, std::min(low, known.first), std::max(high, known.end)};
+    if (high > known.end) wider.end = 2 * high;
+    const bool remember = wider.end - wider.first <= kMaxRememberedBlocks;
+    if (!remember) wider = {{}, low, high};
+    wider.rows = ComputeRows(wider.first, wider.end, known);
+    if (remember) Remember(wider);
+    known = std::move(wider);
   }
-  return memo_->rows.narrow(0, memo_->end_block * kBlockSize - 1 - first, first - last + 1);
+  return known.rows.narrow(0, known.end * kBlockSize - 1 - first, first - last + 1);
+}
+
+at::Tensor PositionTable::ComputeRows(int64_t first_block, int64_t end_block,
+                                      const Blocks& known) const {
+  std::vector<at::Tensor> blocks;
+  for (int64_t block = end_block - 1; block >= first_block; --block) {
+    const bool is_known = block >= known.first && block < known.end;
+    blocks.push_back(is_known
+                         ? known.rows.narrow(0, (known.end - 1 - block) * kBlockSize, kBlockSize)
+                         : ComputeBlock(block));
+  }
+  return at::cat(blocks, 0);
+}
+
+PositionTable::Blocks PositionTable::Remembered() const {
+  const std::lock_guard<std::mutex> lock(memo_->mutex);
+  return memo_->blocks;
+}
+
+void PositionTable::Remember(const Blocks& blocks) const {
+  const std::lock_guard<std::mutex> lock(memo_->mutex);
+  const bool is_wider = blocks.first <= memo_->blocks.first && blocks.end >= memo_->blocks.end;
+  // Another thread may have remembered more meanwhile.
+  if (is_wider) memo_->blocks = blocks;
 }
 
 }  // namespace runnel

@@ -29,17 +29,28 @@ class PositionTable {
   at::Tensor Rows(int64_t first, int64_t last) const;
 
  private:
-  // Distances block * kBlockSize + (kBlockSize - 1) down to block * kBlockSize.
+  // Rows of whole blocks, highest distance first. Block b holds the distances
+  // b * kBlockSize + (kBlockSize - 1) down to b * kBlockSize.
+  struct Blocks {
+    at::Tensor rows;
+    int64_t first = 0;  // lowest block
+    int64_t end = 0;    // one past the highest
+  };
+
   at::Tensor ComputeBlock(int64_t block) const;
 
+  // Blocks first_block .. end_block-1, those of `known` taken from there.
+  at::Tensor ComputeRows(int64_t first_block, int64_t end_block, const Blocks& known) const;
+
+  Blocks Remembered() const;
+  void Remember(const Blocks& blocks) const;
+
   at::Tensor linear_pos_;
-  // What is remembered: a memo, no state that results depend on. Behind a pointer because a mutex
-  // cannot be moved with its layer.
+  // What is remembered: a memo, no state that results depend on. Nothing is computed under its
+  // lock. Behind a pointer because a mutex cannot be moved with its layer.
   struct Memo {
     std::mutex mutex;
-    at::Tensor rows;          // distances of blocks last_block-1 down to first_block
-    int64_t first_block = 0;  // lowest
-    int64_t end_block = 0;    // one past the highest
+    Blocks blocks;
   };
   std::unique_ptr<Memo> memo_;
 };
