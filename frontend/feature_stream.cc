@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <limits>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,18 +14,20 @@ namespace {
 // Below this, spare capacity of a buffer is not worth returning; floats.
 constexpr std::size_t kSmallBuffer = 1 << 14;
 
-// Whether any of the scaled samples is infinite or NaN. On the bits, without branches, so that the
-// loop is cheap: it runs over every sample.
-bool AnyNotFinite(const float* samples, std::size_t count, float scale) {
-  constexpr std::uint32_t kExponent = 0x7f800000;
-  std::uint32_t found = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const float scaled = samples[i] * scale;
-    std::uint32_t bits = 0;
-    std::memcpy(&bits, &scaled, sizeof(bits));
-    found |= static_cast<std::uint32_t>((bits & kExponent) == kExponent);
-  }
-  return found != 0;
+// Scaled samples up to this magnitude keep every power and energy finite. Removing the mean and
+// pre-emphasis make a sample at most 4 times as large, and the energies sum to at most the square
+// of FftSize() such samples; another factor of 2 is left for rounding.
+float LargestScaledSample(const Fbank& fbank) {
+  return std::sqrt(std::numeric_limits<float>::max()) /
+         (8.0F * static_cast<float>(fbank.options().FftSize()));
+}
+
+// Whether any of the scaled samples is NaN or of a larger magnitude than `limit`. Without branches,
+// so that the loop is cheap: it runs over every sample.
+bool AnyBeyond(const float* samples, std::size_t count, float scale, float limit) {
+  bool found = false;
+  for (std::size_t i = 0; i < count; ++i) found |= !(std::abs(samples[i] * scale) <= limit);
+  return found;
 }
 
 // The sample that stands at `index` when [0, size) is mirrored at both ends, as often as needed:
@@ -54,14 +57,15 @@ void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
                                 " samples");
   }
-  if (AnyNotFinite(samples, count, sample_scale_)) {
+  const float limit = LargestScaledSample(*fbank_);
+  if (AnyBeyond(samples, count, sample_scale_, limit)) {
     std::size_t bad = 0;
-    while (std::isfinite(samples[bad] * sample_scale_)) ++bad;
-    throw std::invalid_argument("FeatureStream: sample " +
-                                std::to_string(samples_accepted_ + static_cast<std::int64_t>(bad)) +
-                                " is " + std::to_string(samples[bad]) +
-                                ", expected a finite number, also after scaling by " +
-                                std::to_string(sample_scale_));
+    while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
+    std::ostringstream message;
+    message << "FeatureStream: sample " << samples_accepted_ + static_cast<std::int64_t>(bad)
+            << " is " << samples[bad] << ", expected a magnitude of at most "
+            << limit / sample_scale_;
+    throw std::invalid_argument(message.str());
   }
   const std::size_t old_size = buffer_.size();
   buffer_.resize(old_size + count);

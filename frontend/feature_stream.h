@@ -29,8 +29,9 @@ class FeatureStream {
   explicit FeatureStream(std::shared_ptr<const Fbank> fbank, float sample_scale = 32768.0F);
 
   // Appends `count` samples, at the Fbank's rate. Throws std::invalid_argument, leaving the stream
-  // as it was, after Finish, for a null pointer with a count, and for a sample that is not a finite
-  // number (before or after scaling); the message names its index in the stream.
+  // as it was, after Finish, for a null pointer with a count, and for a sample that is not a number
+  // or so large that a power would overflow (some 10^10 times full scale); the message names its
+  // index in the stream.
   void AcceptSamples(const float* samples, std::size_t count);
 
   // No more samples will come: the frames at the end become final. Calling it again changes

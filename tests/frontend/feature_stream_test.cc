@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -309,6 +310,30 @@ TEST(FeatureStreamTest, RejectsSamplesThatAreNotFinite) {
     std::vector<float> features;
     PopInto(&stream, kAll, &features);
     EXPECT_EQ(features, AllAtOnce(fbank, good));
+  }
+}
+
+// The largest samples that are taken, of every shape that could add up, still give finite features.
+TEST(FeatureStreamTest, EverySampleTakenGivesFiniteFeatures) {
+  FbankOptions options;
+  options.use_energy = true;
+  options.use_log_fbank = false;
+  const auto fbank = std::make_shared<const Fbank>(options);
+  const float refused = 1e12F;  // finite, also after scaling, but not its power
+  FeatureStream limit_stream(fbank);
+  const std::string complaint = Complaint(&limit_stream, {refused});
+  const std::size_t number = complaint.find("at most ");
+  ASSERT_NE(number, std::string::npos) << complaint;
+  const float largest = 0.9999F * std::stof(complaint.substr(number + 8));
+  EXPECT_GT(largest, 1e9F);
+  for (const int period : {1, 2, 16, 1000}) {
+    std::vector<float> samples(2000);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      samples[i] = static_cast<int>(i) / ((period + 1) / 2) % 2 == 0 ? largest : -largest;
+    }
+    for (const float feature : AllAtOnce(fbank, samples)) {
+      ASSERT_TRUE(std::isfinite(feature)) << "period " << period;
+    }
   }
 }
 
