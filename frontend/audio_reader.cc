@@ -22,6 +22,10 @@ namespace {
 // Values, of all channels together, read at a time where channels have to be combined.
 constexpr std::size_t kBlockValues = 1 << 14;
 
+// Beyond any recorder's. A damaged header that says 1 Hz would make hours of audio of a small file.
+constexpr int kMinRateHz = 1000;
+constexpr int kMaxRateHz = 10000000;
+
 struct SndfileCloser {
   void operator()(SNDFILE* file) const { sf_close(file); }
 };
@@ -41,9 +45,10 @@ class AudioReader::Impl {
     } catch (const std::system_error& error) {
       Fail(error.what());
     }
-    if (info_.channels < 1 || info_.samplerate < 1) {
-      Fail("has " + std::to_string(info_.channels) + " channels at " +
-           std::to_string(info_.samplerate) + " Hz, expected at least 1 of each");
+    if (info_.channels < 1) Fail("has no channels, expected at least 1");
+    if (info_.samplerate < kMinRateHz || info_.samplerate > kMaxRateHz) {
+      Fail("has a sample rate of " + std::to_string(info_.samplerate) + " Hz, expected " +
+           std::to_string(kMinRateHz) + " to " + std::to_string(kMaxRateHz));
     }
     if (channel_ >= info_.channels) {
       Fail("has " + std::to_string(info_.channels) + " channels, expected channel " +

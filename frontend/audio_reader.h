@@ -21,7 +21,8 @@ struct AudioReaderOptions {
 
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
 // header; chunks before and after the samples), FLAC, and libsndfile's other formats, at any rate
-// and with any number of channels. Never holds more than a block of the input in memory.
+// from 1 kHz to 10 MHz and with any number of channels. Never holds more than a block of the input
+// in memory.
 //
 // Input that cannot be searched (a pipe, a terminal) works for every format: WAV is decoded as it
 // arrives, anything else is first copied to a temporary file without a name.
@@ -35,8 +36,8 @@ struct AudioReaderOptions {
 class AudioReader {
  public:
   // `path`: a file, or "-" for standard input. Throws std::runtime_error naming the path and the
-  // reason if it is missing, a directory, empty, not audio of a format that can be read, or lacks
-  // the channel asked for; std::invalid_argument if options.channel is below -1.
+  // reason if it is missing, a directory, empty, not audio of a format or rate that can be read, or
+  // lacks the channel asked for; std::invalid_argument if options.channel is below -1.
   explicit AudioReader(const std::string& path, const AudioReaderOptions& options = {});
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;

@@ -139,6 +139,16 @@ TEST_F(WavHeaderTest, BrokenFormatChunks) {
   ExpectComplaint(WriteRaw(no_format), "cannot be read as audio");
 }
 
+TEST_F(WavHeaderTest, SampleRatesThatNoRecorderHas) {
+  for (const std::uint64_t rate_hz : {1U, 999U, 10000001U, 2000000000U}) {
+    wav_.format.replace(4, 4, LittleEndianBytes(rate_hz, 4));
+    ExpectComplaint(WriteRaw(wav_.Bytes()),
+                    "has a sample rate of " + std::to_string(rate_hz) + " Hz, expected 1000 to");
+  }
+  wav_.format.replace(4, 4, LittleEndianBytes(1000, 4));
+  ExpectSamples(expected_);
+}
+
 TEST_F(WavHeaderTest, RandomDamageNeverCrashes) {
   std::mt19937 random(1);
   wav_.data.resize(200);
