@@ -13,9 +13,9 @@ void SearchOptions::Validate() const {
     throw std::invalid_argument("search.method must be kGreedy or kPrefixBeam, got " +
                                 std::to_string(static_cast<int>(method)));
   }
-  if (beam_size < 1) {
-    throw std::invalid_argument("search.beam_size must be at least 1, got " +
-                                std::to_string(beam_size));
+  if (beam_size < 1 || beam_size > kMaxBeamSize) {
+    throw std::invalid_argument("search.beam_size must be 1 to " + std::to_string(kMaxBeamSize) +
+                                ", got " + std::to_string(beam_size));
   }
   if (token_beam < 1) {
     throw std::invalid_argument("search.token_beam must be at least 1, got " +

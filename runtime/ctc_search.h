@@ -27,8 +27,11 @@ struct TokenSequence {
 enum class SearchMethod { kGreedy, kPrefixBeam };
 
 struct SearchOptions {
+  // Far more prefixes than help; without a bound, a mistyped number would take all memory.
+  static constexpr int kMaxBeamSize = 10000;
+
   SearchMethod method = SearchMethod::kGreedy;
-  int beam_size = 8;    // prefixes kept per frame (kPrefixBeam); at least 1
+  int beam_size = 8;    // prefixes kept per frame (kPrefixBeam); 1 to kMaxBeamSize
   int token_beam = 20;  // most probable tokens looked at per frame (kPrefixBeam); at least 1
 
   // Throws std::invalid_argument naming field, value and range.

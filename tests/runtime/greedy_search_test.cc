@@ -166,8 +166,12 @@ TEST(MakeCtcSearchTest, ChecksOptionsAndVocabulary) {
   EXPECT_NE(MakeCtcSearch(options, 3, 2), nullptr);
   EXPECT_THROW(MakeCtcSearch(options, 0, 0), std::invalid_argument);
   EXPECT_THROW(MakeCtcSearch(options, 3, 3), std::invalid_argument);
-  options.beam_size = 0;
-  EXPECT_THROW(options.Validate(), std::invalid_argument);
+  for (const int beam_size : {0, -1, SearchOptions::kMaxBeamSize + 1}) {
+    options.beam_size = beam_size;
+    EXPECT_THROW(options.Validate(), std::invalid_argument);
+  }
+  options.beam_size = SearchOptions::kMaxBeamSize;
+  EXPECT_NO_THROW(options.Validate());
   options.beam_size = 1;
   options.token_beam = 0;
   EXPECT_THROW(options.Validate(), std::invalid_argument);
