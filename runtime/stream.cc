@@ -162,7 +162,12 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
   const at::Tensor log_probs = model.ctc_head().LogProbs(output.rows).to(at::kFloat).contiguous();
   const float* rows = log_probs.data_ptr<float>();
   for (size_t i = 0; i < ready.size(); ++i) {
-    ready[i]->search->Advance(rows, output.num_rows[i]);
+    try {
+      ready[i]->search->Advance(rows, output.num_rows[i]);
+    } catch (const std::invalid_argument& error) {  // not the caller's fault
+      throw std::runtime_error("model " + model.config().name +
+                               " gives no probabilities for this audio: " + error.what());
+    }
     rows += output.num_rows[i] * log_probs.size(1);
   }
   return ready.size();

@@ -42,7 +42,8 @@ class Stream {
   Stream& operator=(Stream&&) noexcept;
 
   // Takes mono samples in [-1, 1] at Model::sample_rate_hz. Stores them, decodes nothing. Throws
-  // std::invalid_argument after Finish, or when a sample is not finite.
+  // std::invalid_argument, having changed nothing, after Finish, or when a sample is not a number
+  // or too large for its power to be one (FeatureStream).
   void AcceptSamples(const float* samples, size_t num_samples);
 
   // Declares the end of the audio: what is left becomes the last chunk. Decodes nothing.
@@ -81,7 +82,8 @@ class Stream {
 // Decodes one chunk of every stream that has one ready, all as one ragged batch; returns how many
 // advanced. Streams may differ in chunk size, left context and search; the results of each are
 // those it would have alone. Throws std::invalid_argument when they are of different models or one
-// is listed twice.
+// is listed twice; nothing has changed then. Throws std::runtime_error when the model's output for
+// one of them is not finite; the streams may only be reset or destroyed then.
 size_t DecodeChunks(const std::vector<Stream*>& streams);
 
 }  // namespace runnel

@@ -3,12 +3,14 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -477,6 +479,23 @@ TEST(StreamTest, TheModelsLimitsHold) {
         Contains(ErrorMessage<std::invalid_argument>([&] { Stream(model, Options(4, size)); }),
                  "expected 0 to 10, the limit of this model"));
   }
+}
+
+// Finite weights can overflow all the same: a fault of the model, not of the caller.
+TEST(StreamTest, AModelWhoseOutputOverflowsIsBadData) {
+  const testing::TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : archive.tensors) {
+    tensors[name] = name == "ctc.ctc_lo.weight" ? at::full_like(tensor, 3e38) : tensor;
+  }
+  testing::WriteArchive(folder.File("m.pt"), tensors,
+                        {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
+  Stream stream(Model::Load(folder.File("m.pt")), Options(4, 8));
+  const std::vector<float> samples = NoiseOfChangingLevel(20000, 16);
+  stream.AcceptSamples(samples.data(), samples.size());
+  EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] { stream.Decode(); }),
+                       "gives no probabilities"));
 }
 
 TEST(StreamTest, SamplesThatAreRefusedChangeNothing) {
