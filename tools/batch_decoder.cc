@@ -4,6 +4,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "frontend/audio_source.h"
@@ -80,6 +81,9 @@ bool BatchDecoder::Feed(Slot* slot) {
       }
     }
     return true;
+  } catch (const std::invalid_argument& error) {  // of the stream, which knows no file
+    Fail(slot->index, recordings_[slot->index].path + ": " + error.what());
+    return false;
   } catch (const std::exception& error) {
     Fail(slot->index, error.what());
     return false;

@@ -13,6 +13,7 @@
 #include "tools/decode_listener.h"
 #include "tools/decoder_pool.h"
 #include "tools/ordered_output.h"
+#include "tools/output_check.h"
 #include "tools/output_format.h"
 #include "tools/progress.h"
 #include "tools/recording_list.h"
@@ -174,6 +175,10 @@ int Run(Console* console) {
   options.channel = FLAGS_channel;
   const std::vector<Recording> recordings =
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+
+  std::vector<std::string> inputs = {FLAGS_model, FLAGS_wav_scp};
+  for (const Recording& recording : recordings) inputs.push_back(recording.path);
+  CheckOutputIsNoInput(FLAGS_output, inputs);
 
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);

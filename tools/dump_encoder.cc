@@ -15,6 +15,7 @@
 #include "runtime/threads.h"
 #include "tools/feature_source.h"
 #include "tools/npy.h"
+#include "tools/output_check.h"
 #include "tools/tool_main.h"
 
 DEFINE_string(model, "", "Model file (models/README.md).");
@@ -65,6 +66,7 @@ void CheckFlags() {
   if (FLAGS_wav.empty() == FLAGS_features.empty()) {
     throw std::invalid_argument("expected either --wav or --features");
   }
+  CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_wav, FLAGS_features});
 }
 
 std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {

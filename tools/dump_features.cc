@@ -13,6 +13,7 @@
 #include "tools/command_line.h"
 #include "tools/feature_source.h"
 #include "tools/npy.h"
+#include "tools/output_check.h"
 #include "tools/tool_main.h"
 
 DEFINE_string(wav, "", "Audio file; - is standard input.");
@@ -99,6 +100,7 @@ FbankOptions FbankOptionsFromFlags() {
 void CheckFlags() {
   if (FLAGS_wav.empty()) throw std::invalid_argument("--wav is missing");
   if (FLAGS_output.empty()) throw std::invalid_argument("--output is missing");
+  CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_wav});
   if (FLAGS_model.empty()) return;
   for (const char* flag : kFeatureFlags) {
     if (IsFlagGiven(flag)) {

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, SAMPLES, TINY_MODEL, command,
+from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, SAMPLES, TINY_MODEL, USAGE, command,
                          error_line, run, succeed, write_audio, write_list)
 
 MODEL = f"--model={TINY_MODEL}"
@@ -183,6 +183,9 @@ def test_bad_files_do_not_stop_the_others(tmp_path, options):
            "header.wav": (tmp_path / "good.wav").read_bytes()[:20]}
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)
+    soundfile.write(tmp_path / "loud.wav", np.full(20000, 1e20, np.float32), 16000,
+                    subtype="FLOAT")
+    bad["loud.wav"] = b""
     (tmp_path / "folder.wav").mkdir()
     names = ["good.wav", *bad, "missing.wav", "folder.wav", "whole.flac"]
     listing = tmp_path / "wav.scp"
@@ -191,7 +194,7 @@ def test_bad_files_do_not_stop_the_others(tmp_path, options):
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == ["good", "whole."]
     for name in [*bad, "missing.wav", "folder.wav"]:
         error_file_line(done, name)
-    assert "files 8, failures 6," in done.stderr
+    assert "files 9, failures 7," in done.stderr
 
 
 def test_truncated_wav_is_decoded_as_far_as_it_goes(tmp_path):
@@ -247,6 +250,23 @@ def test_bad_models(tmp_path):
     for name in "empty.pt", "garbage.pt", "cut.pt", "missing.pt", "":
         path = tmp_path / name
         assert str(path) in error_line(run("decode_wav", f"--model={path}", wav), FAILURE)
+
+
+def test_output_never_replaces_an_input(tmp_path):
+    write_audio(tmp_path / "a.wav")
+    content = (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "list").write_text(f"a {tmp_path / 'a.wav'}\n")
+    (tmp_path / "link").hardlink_to(tmp_path / "a.wav")
+    wav, listing = f"--wav={tmp_path / 'a.wav'}", f"--wav_scp={tmp_path / 'list'}"
+    for arguments, output in [(["decode_wav", MODEL, wav], "a.wav"),
+                              (["decode_wav", MODEL, listing], "link"),
+                              (["decode_wav", MODEL, listing], "list"),
+                              (["dump_encoder", MODEL, wav], "a.wav"),
+                              (["dump_features", wav], "../" + tmp_path.name + "/a.wav")]:
+        line = error_line(run(*arguments, f"--output={tmp_path / output}"), USAGE)
+        assert "which is also read" in line
+    assert (tmp_path / "a.wav").read_bytes() == content
+    assert len((tmp_path / "list").read_text().splitlines()) == 1
 
 
 def test_output_that_cannot_be_written(tmp_path):
