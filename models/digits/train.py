@@ -5,6 +5,7 @@
 Needs the stores of models.digits.synthesise and models.digits.recordings. Checkpoints, the log and
 the curve (curve.csv) are in DIR/runs/NAME; started again, it goes on from the last checkpoint.
 --minutes ends (and cools down) by the clock instead of by steps: for machines of unknown speed.
+Set OMP_WAIT_POLICY=passive where other programs run too: waiting threads then leave their cores.
 """
 
 import argparse
@@ -40,10 +41,10 @@ LEFT_CONTEXTS = (16, 32, 48, 64, 96, -1)
 LEFT_SHARES = (.08, .12, .12, .38, .10, .20)
 
 
-def learning_rate(step: int, progress: float) -> float:
-    """Linear warm-up, then half a cosine to 1 % at progress 1."""
+def learning_rate(peak: float, step: int, progress: float) -> float:
+    """Linear warm-up to `peak`, then half a cosine to 1 % of it at progress 1."""
     warm = min(1.0, (step + 1) / WARMUP_STEPS)
-    return PEAK_RATE * warm * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0))))
+    return peak * warm * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * min(progress, 1.0))))
 
 
 def chunking(step: int) -> Tuple[int, int]:
@@ -91,10 +92,10 @@ class Trainer:
         self.step, self.seconds = saved["step"], saved["seconds"]
         torch.set_rng_state(saved["random"])
 
-    def train_step(self, batch: Batch, progress: float) -> float:
-        """One update; returns the loss."""
+    def train_step(self, batch: Batch, rate: float) -> float:
+        """One update at a learning rate; returns the loss."""
         for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate(self.step, progress)
+            group["lr"] = rate
         loss = loss_of(self.model.train(), batch, *chunking(self.step))
         self.optimizer.zero_grad()
         loss.backward()
@@ -116,6 +117,9 @@ def run(args: argparse.Namespace) -> None:
     checkpoint = folder / "checkpoint.pt"
     if checkpoint.exists():
         trainer.restore(checkpoint)
+    elif args.init:
+        trainer.restore(args.init)
+        trainer.step, trainer.seconds = 0, 0.0
     validation = Validation(args.fsdd, args.work_dir / "eval")
     curve_path = folder / "curve.csv"
     # A restart draws fresh pools: the pool reached is not stored, only that it is another one.
@@ -128,7 +132,8 @@ def run(args: argparse.Namespace) -> None:
         batch = next(batches)
         progress = (trainer.step / args.steps if args.steps
                     else trainer.seconds / (60.0 * args.minutes))
-        losses.append(trainer.train_step(batch, progress))
+        rate = learning_rate(args.peak_rate, trainer.step, progress)
+        losses.append(trainer.train_step(batch, rate))
         audio_frames += int(batch.lengths.sum())
         trainer.seconds = before + time.time() - started
         done = progress >= 1.0
@@ -158,6 +163,8 @@ def main() -> None:
     parser.add_argument("--fsdd", type=Path, required=True)
     parser.add_argument("--work_dir", type=Path, required=True)
     parser.add_argument("--run", default="base", help="name of the folder of this training")
+    parser.add_argument("--init", type=Path, help="checkpoint of another run to start from")
+    parser.add_argument("--peak_rate", type=float, default=PEAK_RATE)
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--steps", type=int)
     length.add_argument("--minutes", type=float)
