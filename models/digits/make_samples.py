@@ -22,9 +22,9 @@ SEED = 5
 # File name, sample rate, engine, voice, rate, pitch, text.
 PLAN: List[Tuple[str, int, str, str, float, float, str]] = [
     ("rms_phone_number.flac", 16000, "flite", "rms", 1.0, 0, "five five five zero one four two"),
-    ("ked_year.flac", 16000, "festival", "ked_diphone", 1.1, 0, "one nine eight four"),
-    ("alicia_countdown.flac", 16000, "espeak", "en-us+Alicia", 175, 50,
-     "four three two one zero"),
+    ("ked_year.flac", 16000, "festival", "ked_diphone", 1.1, 0, "two zero two six"),
+    ("alicia_countdown.flac", 16000, "espeak", "en-us+Alicia", 150, 50,
+     "three, two, one, zero"),
     ("diogo_one_word.flac", 16000, "espeak", "en-gb-x-gbclan+Diogo", 120, 50, "seven"),
     ("rms_telephone.wav", 8000, "flite", "rms", 0.95, 0, "eight six three"),
     ("f4_stereo.flac", 22050, "espeak", "en-gb+f4", 150, 45, "two nine six"),
