@@ -13,30 +13,21 @@
 
 #include "encoder/encoder.h"
 #include "tests/support/random_encoder.h"
+#include "tests/support/relative_error.h"
+#include "tests/support/tolerances.h"
 
 namespace runnel {
 namespace {
 
+using testing::FormulaTolerance;
+using testing::kBatchTolerance;
 using testing::RandomEncoder;
 using testing::RandomFeatures;
+using testing::RelativeError;
 using testing::SmallConfig;
 
 constexpr int64_t kFull = -1;
 constexpr uint64_t kSeed = 20240117;
-
-// Relative to values near 1, the layer norm's output: float64 leaves room for the different order
-// of sums in products of different shape, float32 is the bound the project promises.
-double ChunkedTolerance(at::ScalarType dtype) { return dtype == at::kDouble ? 1e-10 : 1e-5; }
-
-// Rows of one product may be rounded differently with more rows beside them.
-constexpr double kBatchTolerance = 1e-6;
-
-double MaxError(const at::Tensor& actual, const at::Tensor& expected) {
-  EXPECT_EQ(actual.sizes(), expected.sizes());
-  if (expected.numel() == 0) return 0;
-  const double scale = std::max(1.0, expected.abs().max().item<double>());
-  return (actual - expected).abs().max().item<double>() / scale;
-}
 
 // One stream that is fed a chunk at a time, and what came out.
 struct Playback {
@@ -109,8 +100,9 @@ TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
                                           << ", left_context " << left_context);
         const at::Tensor full = encoder.ForwardUnderMask(features, chunk_size, left_context);
         EXPECT_EQ(full.size(0), ((num_frames - 1) / 2 - 1) / 2);
-        const double error = MaxError(RunAlone(encoder, features, chunk_size, left_context), full);
-        EXPECT_LE(error, ChunkedTolerance(GetParam()));
+        const double error =
+            RelativeError(RunAlone(encoder, features, chunk_size, left_context), full);
+        EXPECT_LE(error, FormulaTolerance(GetParam()));
         worst = std::max(worst, error);
       }
     }
@@ -123,9 +115,9 @@ TEST_P(EncoderEquivalenceTest, MaskMatters) {
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   const at::Tensor features = RandomFeatures(encoder.config(), 301, kSeed + 1);
   const at::Tensor base = encoder.ForwardUnderMask(features, 4, 8);
-  EXPECT_GT(MaxError(encoder.ForwardUnderMask(features, 8, 8), base), 1e-2);
-  EXPECT_GT(MaxError(encoder.ForwardUnderMask(features, 4, 9), base), 1e-3);
-  EXPECT_GT(MaxError(encoder.ForwardUnderMask(features, kFull, -1), base), 1e-2);
+  EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, 8, 8), base), 1e-2);
+  EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, 4, 9), base), 1e-3);
+  EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, kFull, -1), base), 1e-2);
 }
 
 TEST_P(EncoderEquivalenceTest, TooShortGivesNoFrames) {
@@ -150,8 +142,8 @@ TEST_P(EncoderEquivalenceTest, ChunkInPiecesTooShortForAFrameWaits) {
     EXPECT_EQ(encoder.Step({{&state, data + i * features.size(1), 1}}).rows.size(0), 0);
   }
   const EncoderOutput output = encoder.Step({{&state, data + 6 * features.size(1), 5}});
-  EXPECT_LE(MaxError(output.rows, encoder.ForwardUnderMask(features, kFull, -1)),
-            ChunkedTolerance(GetParam()));
+  EXPECT_LE(RelativeError(output.rows, encoder.ForwardUnderMask(features, kFull, -1)),
+            FormulaTolerance(GetParam()));
 }
 
 TEST_P(EncoderEquivalenceTest, WholeUtteranceLongerThanAnyInternalBlock) {
@@ -160,12 +152,12 @@ TEST_P(EncoderEquivalenceTest, WholeUtteranceLongerThanAnyInternalBlock) {
   const at::Tensor features = RandomFeatures(encoder.config(), 4 * 600 + 5, kSeed + 2);
   const at::Tensor whole = RunAlone(encoder, features, kFull, -1);
   // One chunk of exactly the utterance's length takes the same path with an explicit mask.
-  EXPECT_LE(MaxError(encoder.ForwardUnderMask(features, whole.size(0), 0), whole),
-            ChunkedTolerance(GetParam()));
+  EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, whole.size(0), 0), whole),
+            FormulaTolerance(GetParam()));
   // Chunks longer than a block, with keys of earlier chunks before their own.
-  EXPECT_LE(
-      MaxError(RunAlone(encoder, features, 300, -1), encoder.ForwardUnderMask(features, 300, -1)),
-      ChunkedTolerance(GetParam()));
+  EXPECT_LE(RelativeError(RunAlone(encoder, features, 300, -1),
+                          encoder.ForwardUnderMask(features, 300, -1)),
+            FormulaTolerance(GetParam()));
 }
 
 TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
@@ -198,7 +190,7 @@ TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
       StepTogether(encoder, waiting);
     }
     for (size_t i = 0; i < runs.size(); ++i) {
-      const double error = MaxError(runs[i].Output(), alone[i]);
+      const double error = RelativeError(runs[i].Output(), alone[i]);
       EXPECT_LE(error, kBatchTolerance) << "stream " << i;
       worst = std::max(worst, error);
       bit_equal = bit_equal && at::equal(runs[i].Output(), alone[i]);
@@ -299,7 +291,7 @@ TEST_P(EncoderEquivalenceTest, StreamPastFrame100000IsTheSameAsItsTail) {
   int64_t late_position = 4 * kStart;
   std::vector<at::Tensor> late_kept;
   run_until(&late, &late_position, total - kStart, &late_kept);
-  EXPECT_LE(MaxError(at::cat(kept, 0), at::cat(late_kept, 0)), ChunkedTolerance(GetParam()));
+  EXPECT_LE(RelativeError(at::cat(kept, 0), at::cat(late_kept, 0)), FormulaTolerance(GetParam()));
 }
 
 }  // namespace
