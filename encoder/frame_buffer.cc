@@ -25,7 +25,8 @@ FrameBuffer& FrameBuffer::operator=(const FrameBuffer& other) {
 void FrameBuffer::Append(const at::Tensor& rows) {
   const c10::InferenceMode guard;
   // A narrower row would be repeated silently to fill the width.
-  TORCH_INTERNAL_ASSERT(rows.dim() == 2 && rows.size(1) == memory_.size(1));
+  TORCH_INTERNAL_ASSERT(rows.dim() == 2 && rows.size(1) == memory_.size(1),
+                        "rows of another width");
   const int64_t added = rows.size(0);
   if (end_ + added > memory_.size(0)) {
     const int64_t needed = size() + added;

@@ -11,8 +11,9 @@ void CheckOutputIsNoInput(const std::string& output, const std::vector<std::stri
   if (!std::filesystem::is_regular_file(output, ignored)) return;
   for (const std::string& input : inputs) {
     if (std::filesystem::equivalent(output, input, ignored)) {
-      throw std::invalid_argument("--output is " + output + ", which is also read (" + input +
-                                  "), expected another file");
+      std::string message = "--output is ";
+      message.append(output).append(", which is also read (").append(input);
+      throw std::invalid_argument(message + "), expected another file");
     }
   }
 }

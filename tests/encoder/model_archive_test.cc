@@ -99,8 +99,7 @@ TEST(ModelArchiveTest, NotAnArchive) {
 TEST(ModelArchiveTest, PlainZip) {
   // Python: zipfile.ZipFile("z.zip", "w") without any file; with writestr("a.txt", "hello").
   const std::string end_of_empty = std::string("PK\x05\x06", 4) + std::string(18, '\0');
-  EXPECT_TRUE(
-      Contains(ReadErrorOfBytes(end_of_empty), "is damaged or not a TorchScript archive"));
+  EXPECT_TRUE(Contains(ReadErrorOfBytes(end_of_empty), "is damaged or not a TorchScript archive"));
   const std::string fields("\x14\0\0\0\0\0\0\0\x21\0\x86\xa6\x10\x36\x05\0\0\0\x05\0\0\0\x05\0",
                            24);
   const std::string local =
@@ -108,8 +107,8 @@ TEST(ModelArchiveTest, PlainZip) {
   const std::string central = std::string("PK\x01\x02\x14\x03", 6) + fields +
                               std::string(10, '\0') + std::string("\x80\x01\0\0\0\0", 6) + "a.txt";
   const std::string end = std::string("PK\x05\x06\0\0\0\0\x01\0\x01\0\x33\0\0\0\x28\0\0\0\0\0", 22);
-  EXPECT_TRUE(Contains(ReadErrorOfBytes(local + central + end),
-                       "is damaged or not a TorchScript archive"));
+  EXPECT_TRUE(
+      Contains(ReadErrorOfBytes(local + central + end), "is damaged or not a TorchScript archive"));
 }
 
 TEST(ModelArchiveTest, ForeignTorchScriptArchive) {
@@ -177,10 +176,10 @@ TEST_P(DamagedArchiveTest, OneWrongByteInAFileIsFound) {
                          ": CRC error"))
         << name;
   }
-  EXPECT_TRUE(Contains(error_with_wrong_byte_in(original_.config_json),
-                       "extra/runnel.json: CRC error"));
-  EXPECT_TRUE(Contains(error_with_wrong_byte_in(original_.units_text),
-                       "extra/units.txt: CRC error"));
+  EXPECT_TRUE(
+      Contains(error_with_wrong_byte_in(original_.config_json), "extra/runnel.json: CRC error"));
+  EXPECT_TRUE(
+      Contains(error_with_wrong_byte_in(original_.units_text), "extra/units.txt: CRC error"));
 }
 
 TEST_P(DamagedArchiveTest, FlippedBytesThrowOrDoNotMatter) {
