@@ -123,7 +123,10 @@ class Composer:
 
     def _join(self, rng: np.random.Generator,
               pieces: List[Tuple[np.ndarray, Tuple[str, ...]]]) -> Tuple[np.ndarray, List[str]]:
-        """Pauses between the pieces, before and after; mostly no word faster than CTC can spell."""
+        """Pauses between the pieces, before and after; mostly no word faster than CTC can spell.
+
+        A fifth of the utterances begin with the first word and end with the last, as cut ones do.
+        """
         style = rng.random()
         low, high = (-0.03, 0.0) if style < 0.12 else (0.0, 0.15) if style < 0.42 \
             else (0.03, 0.5) if style < 0.88 else (0.2, 0.9)
@@ -133,8 +136,11 @@ class Composer:
             needed = int(sum(word_seconds(word) for word in words) * STORE_RATE) - len(audio)
             if fair and gaps[index] < needed:
                 gaps[index] = needed
-        lead = 0 if rng.random() < 0.15 else int(rng.uniform(0.0, 0.6) * STORE_RATE)
-        if rng.random() < 0.7:
+        cut = rng.random() < 0.2
+        lead = 0 if cut or rng.random() < 0.1 else int(rng.uniform(0.0, 0.6) * STORE_RATE)
+        if cut:
+            gaps[-1] = 0
+        elif rng.random() < 0.8:
             gaps[-1] = max(gaps[-1], int(rng.uniform(0.0, 0.6) * STORE_RATE))
         total = lead + sum(len(audio) + max(gap, 0) for (audio, _), gap in zip(pieces, gaps))
         speech = np.zeros(total, np.float32)

@@ -29,9 +29,9 @@ from models.reference.archive import export_archive
 from models.reference.conformer import ConformerCtc
 
 SEED = 11
-FRAMES_PER_BATCH = 6000
-PEAK_RATE = 2e-3
-WARMUP_STEPS = 300
+FRAMES_PER_BATCH = 3000
+PEAK_RATE = 1.6e-3
+WARMUP_STEPS = 500
 WEIGHT_DECAY = 0.01
 CLIP_NORM = 2.0
 AVERAGE_DECAY = 0.999
@@ -169,7 +169,7 @@ def main() -> None:
     length.add_argument("--steps", type=int)
     length.add_argument("--minutes", type=float)
     parser.add_argument("--validate_every", type=int, default=300, help="steps")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     run(args)
