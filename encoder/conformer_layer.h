@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 
 #include "encoder/convolution.h"
@@ -17,8 +18,8 @@
 namespace runnel {
 
 // Gulati et al. 2020, section 2: half-step feed-forward, attention, convolution, half-step
-// feed-forward, norm. Immutable after construction; Forward may run in several threads at once on
-// different states.
+// feed-forward, norm. Without convolution and the first feed-forward module it is a Transformer's.
+// Immutable after construction; Forward may run in several threads at once on different states.
 class ConformerLayer {
  public:
   // Takes every tensor under `name`.
@@ -31,15 +32,27 @@ class ConformerLayer {
   LayerState InitialState() const;
 
  private:
-  LayerNorm norm_ff_macaron_;
-  FeedForward feed_forward_macaron_;
+  // x + scale * branch(norm(x)), or norm(x + scale * branch(x)).
+  template <typename Branch>
+  at::Tensor AddBranch(const at::Tensor& x, const LayerNorm& norm, double scale,
+                       const Branch& branch) const;
+
+  // A module and the norm before (or after) it.
+  template <typename Module>
+  struct Normed {
+    LayerNorm norm;
+    Module module;
+  };
+
+  bool norm_first_;
+  double feed_forward_scale_;
+  std::optional<Normed<FeedForward>> feed_forward_macaron_;
   LayerNorm norm_mha_;
   RelativeAttention self_attn_;
-  LayerNorm norm_conv_;
-  CausalConvolution conv_module_;
+  std::optional<Normed<Convolution>> conv_module_;
   LayerNorm norm_ff_;
   FeedForward feed_forward_;
-  LayerNorm norm_final_;
+  std::optional<LayerNorm> norm_final_;  // where there is a convolution
 };
 
 }  // namespace runnel

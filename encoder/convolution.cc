@@ -1,54 +1,90 @@
 #include "encoder/convolution.h"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/glu.h>
-#include <ATen/ops/silu.h>
 #include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "encoder/activation.h"
 
 namespace runnel {
 
-CausalConvolution::CausalConvolution(Weights* weights, const std::string& name,
-                                     const EncoderConfig& config)
-    : pointwise_conv1_(Linear::Pointwise(weights, name + ".pointwise_conv1", config.model_dim,
-                                         int64_t{2} * config.model_dim)),
-      depthwise_weight_(weights
-                            ->Take(name + ".depthwise_conv.weight",
-                                   {config.model_dim, 1, config.conv_kernel_size})
+Convolution::Convolution(Weights* weights, const std::string& name, int64_t dim,
+                         const ConvolutionConfig& config)
+    : left_frames_(config.left_frames()),
+      right_frames_(config.right_frames()),
+      pointwise_conv1_(Linear::Pointwise(weights, name + ".pointwise_conv1", dim, 2 * dim,
+                                         Linear::BiasIf(config.bias))),
+      depthwise_weight_(weights->Take(name + ".depthwise_conv.weight", {dim, 1, config.kernel_size})
                             .squeeze(1)
                             .t()
                             .contiguous()),
-      depthwise_bias_(weights->Take(name + ".depthwise_conv.bias", {config.model_dim})),
-      norm_(weights, name + ".norm", config.model_dim, config.layer_norm_eps),
-      pointwise_conv2_(Linear::Pointwise(weights, name + ".pointwise_conv2", config.model_dim,
-                                         config.model_dim)) {}
+      depthwise_bias_(config.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
+                                  : at::zeros({dim}, weights->dtype())),
+      activation_(config.activation),
+      pointwise_conv2_(Linear::Pointwise(weights, name + ".pointwise_conv2", dim, dim,
+                                         Linear::BiasIf(config.bias))) {
+  const at::Tensor silence = at::zeros({1, dim}, weights->dtype());
+  initial_frame_ = config.gated_padding ? at::glu(pointwise_conv1_.Forward(silence), 1) : silence;
+  if (config.norm == ConvolutionNorm::kBatchNorm) {
+    FoldBatchNorm(weights, name + ".norm", config.norm_epsilon);
+  } else {
+    norm_.emplace(weights, name + ".norm", dim, config.norm_epsilon);
+  }
+}
 
-FrameBuffer CausalConvolution::InitialCache() const {
+void Convolution::FoldBatchNorm(Weights* weights, const std::string& name, double epsilon) {
+  const std::vector<int64_t> shape = {depthwise_bias_.size(0)};
+  const auto take = [&](const char* field) {
+    return weights->Take(name + field, shape).to(at::kDouble);
+  };
+  const at::Tensor mean = take(".running_mean");
+  const at::Tensor scale = take(".weight") / (take(".running_var") + epsilon).sqrt();
+  const at::Tensor bias = (depthwise_bias_ - mean) * scale + take(".bias");
+  depthwise_weight_ = (depthwise_weight_ * scale).to(weights->dtype());
+  depthwise_bias_ = bias.to(weights->dtype());
+}
+
+FrameBuffer Convolution::InitialCache() const {
   FrameBuffer cache(depthwise_weight_.size(1), depthwise_weight_.scalar_type());
-  cache.Append(at::zeros({depthwise_weight_.size(0) - 1, depthwise_weight_.size(1)},
-                         depthwise_weight_.options()));
+  cache.Append(initial_frame_.expand({left_frames_, -1}));
   return cache;
 }
 
-at::Tensor CausalConvolution::Forward(const at::Tensor& x, const LayerBatch& batch) const {
+at::Tensor Convolution::Forward(const at::Tensor& x, const LayerBatch& batch) const {
   const at::Tensor gated = at::glu(pointwise_conv1_.Forward(x), 1);
   at::Tensor filtered = at::empty_like(gated);
   for (const LayerSegment& segment : batch) {
     FrameBuffer& cache = segment.state->cnn_cache;
     cache.Append(gated.narrow(0, segment.first_row, segment.num_rows));
-    filtered.narrow(0, segment.first_row, segment.num_rows).copy_(Depthwise(cache.Rows()));
-    cache.KeepLast(depthwise_weight_.size(0) - 1);
+    const at::Tensor frames = cache.Rows();
+    const int64_t chunk_size =
+        segment.mask && right_frames_ > 0 ? segment.mask->chunk_size : segment.num_rows;
+    for (int64_t first = 0; first < segment.num_rows; first += chunk_size) {
+      const int64_t rows = std::min(chunk_size, segment.num_rows - first);
+      filtered.narrow(0, segment.first_row + first, rows)
+          .copy_(Depthwise(frames.narrow(0, first, left_frames_ + rows)));
+    }
+    cache.KeepLast(left_frames_);
   }
-  return pointwise_conv2_.Forward(at::silu(norm_.Forward(filtered)));
+  if (norm_) filtered = norm_->Forward(filtered);
+  return pointwise_conv2_.Forward(Activate(activation_, filtered));
 }
 
-at::Tensor CausalConvolution::Depthwise(const at::Tensor& gated) const {
-  const int64_t kernel_size = depthwise_weight_.size(0);
-  const int64_t frames = gated.size(0) - (kernel_size - 1);
+at::Tensor Convolution::Depthwise(const at::Tensor& gated) const {
+  const int64_t frames = gated.size(0) - left_frames_;
   // One multiply-add per tap over all frames: every frame is summed in the same order, whatever the
-  // length of the chunk.
+  // length of the chunk. Taps beyond the chunk's end meet zeros, which are left out.
   at::Tensor sum = depthwise_bias_.expand({frames, -1}).clone();
-  for (int64_t tap = 0; tap < kernel_size; ++tap) {
-    sum.addcmul_(gated.narrow(0, tap, frames), depthwise_weight_.select(0, tap));
+  for (int64_t tap = 0; tap < depthwise_weight_.size(0); ++tap) {
+    const int64_t beyond = std::max<int64_t>(0, tap - left_frames_);
+    if (beyond >= frames) break;
+    sum.narrow(0, 0, frames - beyond)
+        .addcmul_(gated.narrow(0, tap, frames - beyond), depthwise_weight_.select(0, tap));
   }
   return sum;
 }

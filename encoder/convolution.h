@@ -1,10 +1,11 @@
-// The gated causal depthwise convolution of a Conformer layer, with its left context cached.
+// The gated depthwise convolution of a Conformer layer, with its left context cached.
 // Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
 #ifndef RUNNEL_ENCODER_CONVOLUTION_H_
 #define RUNNEL_ENCODER_CONVOLUTION_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <string>
 
 #include "encoder/dense.h"
@@ -14,28 +15,37 @@
 
 namespace runnel {
 
-// Pointwise convolution, gate (GLU), depthwise convolution over frames t-K+1 .. t, layer norm,
-// swish, pointwise convolution (Gulati et al. 2020, section 2.2, made causal). Frames before the
-// start of the stream count as zero after the gate.
-class CausalConvolution {
+// Pointwise convolution, gate (GLU), depthwise convolution, norm, activation, pointwise convolution
+// (Gulati et al. 2020, section 2.2). Which frames the depthwise convolution reads is
+// ConvolutionConfig::type; one that reads frames after its own has zeros after the chunk's end
+// (Dynamic Chunk Convolution, Li et al. 2023), which for a whole utterance is its end.
+class Convolution {
  public:
-  // Takes <name>.pointwise_conv1, .depthwise_conv, .norm and .pointwise_conv2.
-  CausalConvolution(Weights* weights, const std::string& name, const EncoderConfig& config);
+  // Takes <name>.pointwise_conv1, .depthwise_conv, .norm and .pointwise_conv2. A batch norm is
+  // folded into the depthwise convolution.
+  Convolution(Weights* weights, const std::string& name, int64_t dim,
+              const ConvolutionConfig& config);
 
-  // (total_rows, d) -> (total_rows, d). Each segment's cnn_cache moves on to its last K-1 frames.
+  // (total_rows, d) -> (total_rows, d). Each segment's cnn_cache moves on to its last frames.
   at::Tensor Forward(const at::Tensor& x, const LayerBatch& batch) const;
 
   // The cnn_cache of a stream that has heard nothing.
   FrameBuffer InitialCache() const;
 
  private:
-  // One segment: (K - 1 + n, d) gated frames -> (n, d).
+  void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon);
+
+  // One chunk: (left + n, d) gated frames -> (n, d).
   at::Tensor Depthwise(const at::Tensor& gated) const;
 
+  int64_t left_frames_;   // read before a frame
+  int64_t right_frames_;  // read after it, within the chunk
   Linear pointwise_conv1_;
+  at::Tensor initial_frame_;     // (d): what stands for a gated frame before the stream's start
   at::Tensor depthwise_weight_;  // (K, d), oldest frame first
   at::Tensor depthwise_bias_;    // (d)
-  LayerNorm norm_;
+  std::optional<LayerNorm> norm_;
+  Activation activation_;
   Linear pointwise_conv2_;
 };
 

@@ -2,9 +2,10 @@
 
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
-#include <ATen/ops/silu.h>
 
 #include <utility>
+
+#include "encoder/activation.h"
 
 namespace runnel {
 
@@ -18,9 +19,9 @@ Linear::Linear(at::Tensor weight, at::Tensor bias)
     : weight_(std::move(weight)), bias_(std::move(bias)) {}
 
 Linear Linear::Pointwise(Weights* weights, const std::string& name, int64_t input_dim,
-                         int64_t output_dim) {
+                         int64_t output_dim, Bias bias) {
   return Linear(weights->Take(name + ".weight", {output_dim, input_dim, 1}).squeeze(2),
-                weights->Take(name + ".bias", {output_dim}));
+                bias == Bias::kYes ? weights->Take(name + ".bias", {output_dim}) : at::Tensor());
 }
 
 at::Tensor Linear::Forward(const at::Tensor& x) const {
@@ -36,12 +37,14 @@ at::Tensor LayerNorm::Forward(const at::Tensor& x) const {
   return at::layer_norm(x, weight_.sizes(), weight_, bias_, eps_);
 }
 
-FeedForward::FeedForward(Weights* weights, const std::string& name, int64_t dim, int64_t hidden_dim)
-    : w_1_(weights, name + ".w_1", dim, hidden_dim),
-      w_2_(weights, name + ".w_2", hidden_dim, dim) {}
+FeedForward::FeedForward(Weights* weights, const std::string& name, int64_t dim,
+                         const FeedForwardConfig& config)
+    : w_1_(weights, name + ".w_1", dim, config.hidden_dim, Linear::BiasIf(config.bias)),
+      activation_(config.activation),
+      w_2_(weights, name + ".w_2", config.hidden_dim, dim, Linear::BiasIf(config.bias)) {}
 
 at::Tensor FeedForward::Forward(const at::Tensor& x) const {
-  return w_2_.Forward(at::silu(w_1_.Forward(x)));
+  return w_2_.Forward(Activate(activation_, w_1_.Forward(x)));
 }
 
 }  // namespace runnel

@@ -8,6 +8,7 @@
 
 #include <string>
 
+#include "encoder/encoder_config.h"
 #include "encoder/weights.h"
 
 namespace runnel {
@@ -16,6 +17,7 @@ namespace runnel {
 class Linear {
  public:
   enum class Bias { kNo, kYes };
+  static Bias BiasIf(bool present) { return present ? Bias::kYes : Bias::kNo; }
 
   // Takes <name>.weight (output_dim, input_dim) and, with a bias, <name>.bias (output_dim).
   Linear(Weights* weights, const std::string& name, int64_t input_dim, int64_t output_dim,
@@ -23,7 +25,7 @@ class Linear {
 
   // A convolution with a kernel of one tap, whose weight is (output_dim, input_dim, 1).
   static Linear Pointwise(Weights* weights, const std::string& name, int64_t input_dim,
-                          int64_t output_dim);
+                          int64_t output_dim, Bias bias);
 
   // (rows, input_dim) -> (rows, output_dim)
   at::Tensor Forward(const at::Tensor& x) const;
@@ -51,17 +53,19 @@ class LayerNorm {
   double eps_;
 };
 
-// Linear, swish, linear (Gulati et al. 2020, section 2.3).
+// Linear, activation, linear (Gulati et al. 2020, section 2.3).
 class FeedForward {
  public:
   // Takes <name>.w_1 and <name>.w_2.
-  FeedForward(Weights* weights, const std::string& name, int64_t dim, int64_t hidden_dim);
+  FeedForward(Weights* weights, const std::string& name, int64_t dim,
+              const FeedForwardConfig& config);
 
   // (rows, dim) -> (rows, dim)
   at::Tensor Forward(const at::Tensor& x) const;
 
  private:
   Linear w_1_;
+  Activation activation_;
   Linear w_2_;
 };
 

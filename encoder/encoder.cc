@@ -3,9 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <stdexcept>
@@ -32,11 +32,11 @@ int64_t EncoderState::num_bytes() const {
 
 Encoder::Encoder(const EncoderConfig& config, Weights* weights)
     : config_(config),
-      embed_(weights, "encoder.embed", config),
-      after_norm_(weights, "encoder.after_norm", config.model_dim, config.layer_norm_eps) {
-  if (config.global_cmvn) {
-    cmvn_mean_ = weights->Take("encoder.global_cmvn.mean", {config.input_dim});
-    cmvn_istd_ = weights->Take("encoder.global_cmvn.istd", {config.input_dim});
+      dtype_(weights->dtype()),
+      normalizer_(weights, config),
+      embed_(weights, "encoder.embed", config) {
+  if (config.after_norm) {
+    after_norm_.emplace(weights, "encoder.after_norm", config.model_dim, config.layer_norm_eps);
   }
   layers_.reserve(static_cast<size_t>(config.num_layers));
   for (int i = 0; i < config.num_layers; ++i) {
@@ -46,32 +46,68 @@ Encoder::Encoder(const EncoderConfig& config, Weights* weights)
 
 EncoderState Encoder::InitialState(int64_t left_context) const {
   CheckSize("left_context", left_context, 0);
-  EncoderState state{FrameBuffer(config_.input_dim, at::kFloat), {}, left_context, 0};
+  EncoderState state{FrameBuffer(config_.input_dim, dtype_), {}, {}, left_context};
   for (const ConformerLayer& layer : layers_) state.layers.push_back(layer.InitialState());
   return state;
 }
 
 int64_t Encoder::FramesForChunk(const EncoderState& state, int64_t chunk_size) const {
-  return (chunk_size - 1) * subsampling_rate() + right_context() + 1 - state.features.size();
+  return (state.offset + chunk_size - 1) * subsampling().rate() + subsampling().right_context() +
+         1 - state.num_frames;
 }
 
-int64_t Encoder::NumEncoderFrames(const EncoderState& state, int64_t num_frames) const {
-  return Conv2dSubsampling4::NumEncoderFrames(state.features.size() + num_frames);
+std::optional<EncoderChunk> Encoder::NextChunk(const EncoderState& state, int64_t chunk_size,
+                                               int64_t num_available, bool ended) const {
+  if (chunk_size != -1) {
+    const int64_t needed = FramesForChunk(state, chunk_size);
+    if (num_available >= needed) return EncoderChunk{needed, false};
+  }
+  if (!ended || state.ended) return std::nullopt;
+  const int64_t total = subsampling().NumEncoderFrames(state.num_frames + num_available);
+  if (total <= state.offset) return std::nullopt;
+  return EncoderChunk{num_available, true};
+}
+
+void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
+  std::set<const EncoderState*> distinct;
+  for (const EncoderSegment& segment : segments) {
+    if (!distinct.insert(segment.state).second) {
+      throw std::invalid_argument("two segments of a step share one state, expected one each");
+    }
+    if (segment.state->ended) {
+      throw std::invalid_argument("a segment follows its stream's last chunk");
+    }
+    const char* reason = config_.NeedsWholeUtterance();
+    if (reason != nullptr && !(segment.chunk.last && segment.state->num_frames == 0)) {
+      throw std::invalid_argument(
+          std::string("this model needs the whole utterance in one chunk: ") + reason);
+    }
+  }
+}
+
+void Encoder::AddFrames(EncoderState* state, const float* features, int64_t num_frames) const {
+  state->features.Append(normalizer_.Forward(features, num_frames, &state->statistics));
+  state->num_frames += num_frames;
 }
 
 at::Tensor Encoder::Subsample(const EncoderSegment& segment) const {
-  FrameBuffer& buffer = segment.state->features;
-  // from_blob takes a pointer to non-const; the rows are only read.
-  buffer.Append(at::from_blob(const_cast<float*>(segment.features),
-                              {segment.num_frames, config_.input_dim}, at::kFloat));
-  at::Tensor frames = buffer.Rows();
-  const int64_t num_rows = Conv2dSubsampling4::NumEncoderFrames(frames.size(0));
-  if (num_rows == 0) return at::empty({0, config_.model_dim}, dtype());
-  frames = frames.to(dtype());
-  if (cmvn_mean_.defined()) frames = (frames - cmvn_mean_) * cmvn_istd_;
-  at::Tensor rows = embed_.Forward(frames);
+  EncoderState* state = segment.state;
+  AddFrames(state, segment.features, segment.chunk.num_frames);
+  state->ended = segment.chunk.last;
+  const SubsamplingGeometry& geometry = subsampling();
+  const int64_t first_frame = state->num_frames - state->features.size();
+  // Without its end, a stream gives the encoder frames that read no frame to come.
+  const int64_t end =
+      state->ended
+          ? geometry.NumEncoderFrames(state->num_frames)
+          : (state->num_frames - 1 - geometry.right_context() + geometry.rate()) / geometry.rate();
+  if (end <= state->offset) return at::empty({0, config_.model_dim}, dtype_);
+  at::Tensor rows =
+      embed_.Forward(state->features.Rows(), first_frame, {state->offset, end},
+                     state->ended ? std::make_optional(state->num_frames) : std::nullopt);
   if (config_.scale_input) rows = rows * std::sqrt(static_cast<double>(config_.model_dim));
-  buffer.KeepLast(buffer.size() - num_rows * subsampling_rate());
+  const int64_t next_read = std::max<int64_t>(0, end * geometry.rate() - geometry.left_overlap());
+  state->features.KeepLast(std::max<int64_t>(0, state->num_frames - next_read));
   return rows;
 }
 
@@ -83,20 +119,17 @@ at::Tensor Encoder::ForwardLayers(at::Tensor x, const std::vector<EncoderState*>
     x = layers_[i].Forward(std::move(x), batch);
     if (observer) observer("layer " + std::to_string(i), x);
   }
-  x = after_norm_.Forward(x);
-  if (observer) observer("after_norm", x);
+  if (after_norm_) {
+    x = after_norm_->Forward(x);
+    if (observer) observer("after_norm", x);
+  }
   return x;
 }
 
 EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
                             const LayerObserver& observer) const {
   const c10::InferenceMode guard;
-  std::set<const EncoderState*> distinct;
-  for (const EncoderSegment& segment : segments) {
-    if (!distinct.insert(segment.state).second) {
-      throw std::invalid_argument("two segments of a step share one state, expected one each");
-    }
-  }
+  CheckSegments(segments);
   EncoderOutput output;
   std::vector<at::Tensor> parts;
   std::vector<EncoderState*> states;
@@ -113,7 +146,7 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
     total_rows += num_rows;
   }
   if (parts.empty()) {
-    output.rows = at::empty({0, config_.model_dim}, dtype());
+    output.rows = at::empty({0, config_.model_dim}, dtype_);
     return output;
   }
   at::Tensor x = parts.size() == 1 ? std::move(parts[0]) : at::cat(parts, 0);
@@ -122,14 +155,40 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
   return output;
 }
 
+EncoderState Encoder::StateAfter(const at::Tensor& features, int64_t chunk_size) const {
+  EncoderState state = InitialState(-1);
+  const at::Tensor frames = features.to(at::kFloat).contiguous();
+  const auto* next = frames.data_ptr<float>();
+  int64_t left = frames.size(0);
+  // Frames reach the normaliser as they do chunk by chunk.
+  for (int64_t chunk = 1; config_.normalization == Normalization::kRunning && chunk_size != -1;
+       ++chunk) {
+    const int64_t num_frames = FramesForChunk(state, chunk * chunk_size);
+    if (num_frames > left) break;
+    AddFrames(&state, next, num_frames);
+    next += num_frames * config_.input_dim;
+    left -= num_frames;
+  }
+  AddFrames(&state, next, left);
+  return state;
+}
+
+at::Tensor Encoder::Normalize(const at::Tensor& features, int64_t chunk_size) const {
+  const c10::InferenceMode guard;
+  return StateAfter(features, chunk_size).features.Rows();
+}
+
 at::Tensor Encoder::ForwardUnderMask(const at::Tensor& features, int64_t chunk_size,
                                      int64_t left_context, const LayerObserver& observer) const {
   const c10::InferenceMode guard;
   CheckSize("chunk_size", chunk_size, 1);
   CheckSize("left_context", left_context, 0);
-  EncoderState state = InitialState(-1);
-  const at::Tensor frames = features.to(at::kFloat).contiguous();
-  at::Tensor x = Subsample({&state, frames.data_ptr<float>(), frames.size(0)});
+  if (chunk_size != -1 && config_.NeedsWholeUtterance() != nullptr) {
+    throw std::invalid_argument("this model needs the whole utterance in one chunk: " +
+                                std::string(config_.NeedsWholeUtterance()));
+  }
+  EncoderState state = StateAfter(features, chunk_size);
+  at::Tensor x = Subsample({&state, nullptr, {0, true}});
   const int64_t num_rows = x.size(0);
   if (num_rows == 0) return x;
   const ChunkMask mask{chunk_size == -1 ? num_rows : chunk_size, left_context};

@@ -16,6 +16,7 @@
 #include "encoder/encoder_config.h"
 #include "encoder/frame_buffer.h"
 #include "encoder/layer_state.h"
+#include "encoder/normalization.h"
 #include "encoder/subsampling.h"
 #include "encoder/weights.h"
 
@@ -24,21 +25,32 @@ namespace runnel {
 // Everything the encoder remembers of one stream. A plain value: a copy continues on its own. Made
 // by Encoder::InitialState.
 struct EncoderState {
-  FrameBuffer features;  // feature frames that later encoder frames still read
+  FrameBuffer
+      features;  // the last feature frames, normalised, that later encoder frames still read
+  FeatureStatistics statistics;  // where the normalisation follows the stream
   std::vector<LayerState> layers;
   int64_t left_context = 0;  // M, encoder frames, -1: unlimited; may change between steps
+  int64_t num_frames = 0;    // feature frames taken so far
   int64_t offset = 0;        // encoder frames computed so far: the first of the next chunk
+  bool ended = false;        // the last chunk is computed
 
   // Bytes held by all buffers.
   int64_t num_bytes() const;
 };
 
-// One stream's part of a step. `features` holds `num_frames` new feature frames, row-major
-// (num_frames, input_dim), which with those the state kept become one chunk, whatever its length.
+// The new feature frames with which a stream's next chunk is complete.
+struct EncoderChunk {
+  int64_t num_frames;
+  bool last;  // the stream ends with them: what is left becomes one chunk
+};
+
+// One stream's part of a step. `features` holds the chunk's new feature frames, row-major
+// (chunk.num_frames, input_dim), which with those the state kept become one chunk, whatever its
+// length.
 struct EncoderSegment {
   EncoderState* state;
   const float* features;
-  int64_t num_frames;
+  EncoderChunk chunk;
 };
 
 // The encoder frames of a step, stacked in the order of its segments.
@@ -62,46 +74,60 @@ class Encoder {
   // std::invalid_argument below -1.
   EncoderState InitialState(int64_t left_context) const;
 
+  // The next chunk of a stream of which `num_available` more feature frames are there; nothing when
+  // it is not complete yet or nothing is left. `ended`: no frames follow those. chunk_size: encoder
+  // frames, -1: the whole utterance. The last chunk is as long as what is left, by the count of
+  // frames that the whole utterance gives: no frame is lost, none is invented.
+  std::optional<EncoderChunk> NextChunk(const EncoderState& state, int64_t chunk_size,
+                                        int64_t num_available, bool ended) const;
+
   // New feature frames that complete a chunk of `chunk_size` encoder frames (at least 1).
   int64_t FramesForChunk(const EncoderState& state, int64_t chunk_size) const;
 
-  // Encoder frames that the state and `num_frames` more feature frames give.
-  int64_t NumEncoderFrames(const EncoderState& state, int64_t num_frames) const;
-
   // Computes one chunk of each segment's stream and advances its state. A row of the result does
   // not depend on the other segments (beyond the rounding of a product with more rows). Throws
-  // std::invalid_argument when two segments share a state.
+  // std::invalid_argument when two segments share a state, when a stream goes on after its last
+  // chunk, or when the model needs the whole utterance and a segment is not one.
   EncoderOutput Step(const std::vector<EncoderSegment>& segments,
                      const LayerObserver& observer = nullptr) const;
 
   // The whole utterance in one pass under the chunk mask: what chunk-by-chunk must equal. features:
   // (T, input_dim); chunk_size -1: the whole utterance; left_context -1: unlimited. Returns
-  // (T', model_dim). Throws std::invalid_argument when
-  // chunk_size is 0 or either is below -1.
+  // (T', model_dim). Throws std::invalid_argument when chunk_size is 0, either is below -1, or the
+  // model needs the whole utterance in one chunk.
   at::Tensor ForwardUnderMask(const at::Tensor& features, int64_t chunk_size, int64_t left_context,
                               const LayerObserver& observer = nullptr) const;
 
+  // Feature frames (T, input_dim) as chunks of `chunk_size` see them, in dtype(): normalised.
+  at::Tensor Normalize(const at::Tensor& features, int64_t chunk_size) const;
+
   const EncoderConfig& config() const { return config_; }
-  at::ScalarType dtype() const { return after_norm_.dtype(); }
-  // Feature frames per encoder frame.
-  static constexpr int64_t subsampling_rate() { return Conv2dSubsampling4::kRate; }
-  // Feature frames that encoder frame t reads after frame t * subsampling_rate().
-  static constexpr int64_t right_context() { return Conv2dSubsampling4::kRightContext; }
+  at::ScalarType dtype() const { return dtype_; }
+  // Rate, overlap and right context in feature frames; encoder frames of a recording.
+  const SubsamplingGeometry& subsampling() const { return embed_.geometry(); }
 
  private:
+  void CheckSegments(const std::vector<EncoderSegment>& segments) const;
+
   // The state's frames and the new ones, subsampled (n, d); the state keeps what is read again.
   at::Tensor Subsample(const EncoderSegment& segment) const;
+
+  // A state that was given all these frames, in chunks of `chunk_size`, and computed nothing.
+  EncoderState StateAfter(const at::Tensor& features, int64_t chunk_size) const;
+
+  // Normalises new frames and adds them to the state's.
+  void AddFrames(EncoderState* state, const float* features, int64_t num_frames) const;
 
   // The layers and the last norm over stacked rows.
   at::Tensor ForwardLayers(at::Tensor x, const std::vector<EncoderState*>& states, LayerBatch batch,
                            const LayerObserver& observer) const;
 
   EncoderConfig config_;
-  at::Tensor cmvn_mean_;  // (input_dim), undefined without global CMVN
-  at::Tensor cmvn_istd_;
-  Conv2dSubsampling4 embed_;
+  at::ScalarType dtype_;
+  FeatureNormalizer normalizer_;
+  Subsampling embed_;
   std::vector<ConformerLayer> layers_;
-  LayerNorm after_norm_;
+  std::optional<LayerNorm> after_norm_;
 };
 
 }  // namespace runnel

@@ -1,5 +1,7 @@
 #include "encoder/encoder_config.h"
 
+#include <string>
+
 #include "encoder/json_section.h"
 
 namespace runnel {
@@ -8,18 +10,106 @@ namespace {
 // Far above any model, low enough that products of two sizes stay within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
 
+double ParseEpsilon(JsonSection* section, const std::string& field) {
+  const double epsilon = section->Number(field);
+  if (!(epsilon > 0 && epsilon < 1)) section->Fail(field, "a number between 0 and 1");
+  return epsilon;
+}
+
+Activation ParseActivation(JsonSection* section) {
+  return section->Choice<Activation>(
+      "activation",
+      {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
+}
+
+void ParseNormalization(JsonSection section, EncoderConfig* config) {
+  config->normalization =
+      section.Choice<Normalization>("type", {{"none", Normalization::kNone},
+                                             {"global_cmvn", Normalization::kGlobalCmvn},
+                                             {"utterance", Normalization::kUtterance},
+                                             {"running", Normalization::kRunning}});
+  if (config->normalization == Normalization::kUtterance ||
+      config->normalization == Normalization::kRunning) {
+    config->normalization_epsilon = ParseEpsilon(&section, "epsilon");
+  }
+  section.CheckAllTaken();
+}
+
+SubsamplingConfig ParseSubsampling(JsonSection section) {
+  SubsamplingConfig config;
+  config.type =
+      section.Choice<SubsamplingType>("type", {{"conv2d4", SubsamplingType::kConv2d4},
+                                               {"conv2d6", SubsamplingType::kConv2d6},
+                                               {"conv2d8", SubsamplingType::kConv2d8},
+                                               {"linear", SubsamplingType::kLinear},
+                                               {"striding4", SubsamplingType::kStriding4},
+                                               {"dw_striding8", SubsamplingType::kDwStriding8}});
+  if (config.is_striding()) {
+    config.channels = static_cast<int>(section.Integer("channels", 1, kMaxSize));
+    config.causal = section.Bool("causal");
+  }
+  section.CheckAllTaken();
+  return config;
+}
+
+FeedForwardConfig ParseFeedForward(JsonSection section) {
+  FeedForwardConfig config;
+  config.macaron = section.Bool("macaron");
+  config.activation = ParseActivation(&section);
+  config.bias = section.Bool("bias");
+  section.CheckAllTaken();
+  return config;
+}
+
+ConvolutionConfig ParseConvolution(JsonSection section) {
+  ConvolutionConfig config;
+  config.type =
+      section.Choice<ConvolutionType>("type", {{"causal", ConvolutionType::kCausal},
+                                               {"symmetric", ConvolutionType::kSymmetric},
+                                               {"dynamic_chunk", ConvolutionType::kDynamicChunk}});
+  config.kernel_size = static_cast<int>(section.Integer("kernel_size", 1, 4096));
+  config.norm = section.Choice<ConvolutionNorm>(
+      "norm",
+      {{"layer_norm", ConvolutionNorm::kLayerNorm}, {"batch_norm", ConvolutionNorm::kBatchNorm}});
+  config.norm_epsilon = ParseEpsilon(&section, "norm_epsilon");
+  config.activation = ParseActivation(&section);
+  config.bias = section.Bool("bias");
+  config.gated_padding =
+      section.Choice<bool>("left_padding", {{"zero", false}, {"gated_zero", true}});
+  if (config.gated_padding && config.type != ConvolutionType::kCausal) {
+    section.Fail("left_padding", "\"zero\" where the type is not causal");
+  }
+  section.CheckAllTaken();
+  return config;
+}
+
 }  // namespace
+
+const char* EncoderConfig::NeedsWholeUtterance() const {
+  if (convolution && convolution->type == ConvolutionType::kSymmetric) {
+    return "its convolution reads frames after the chunk (convolution type symmetric; "
+           "dynamic_chunk, when chosen, closes it at the chunk's end)";
+  }
+  if (normalization == Normalization::kUtterance) {
+    return "its features are normalised over the whole utterance (normalization utterance; "
+           "running, when chosen, uses what was heard so far)";
+  }
+  return nullptr;
+}
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
   EncoderConfig config;
   section->Constant("type", "conformer");
-  config.input_dim = static_cast<int>(section->Integer("input_dim", 7, kMaxSize));
+  config.input_dim = static_cast<int>(section->Integer("input_dim", 1, kMaxSize));
   config.model_dim = static_cast<int>(section->Integer("model_dim", 2, kMaxSize));
   config.num_layers = static_cast<int>(section->Integer("num_layers", 1, 1024));
   config.num_heads = static_cast<int>(section->Integer("num_heads", 1, kMaxSize));
-  config.feed_forward_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
-  section->Constant("subsampling", "conv2d4");
-  config.global_cmvn = section->Bool("global_cmvn");
+  const auto hidden_dim = static_cast<int>(section->Integer("feed_forward_dim", 1, kMaxSize));
+  ParseNormalization(section->Section("normalization"), &config);
+  config.subsampling = ParseSubsampling(section->Section("subsampling"));
+  if (SubsamplingGeometry(config.subsampling).NumBins(config.input_dim) < 1) {
+    section->Fail("input_dim", "bins enough for the convolutions of the subsampling");
+  }
   config.scale_input = section->Bool("scale_input");
 
   JsonSection position = section->Section("position");
@@ -27,18 +117,15 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   if (position.Bool("linear_pos_bias")) position.Fail("linear_pos_bias", "false");
   position.CheckAllTaken();
 
-  JsonSection convolution = section->Section("convolution");
-  convolution.Constant("type", "causal");
-  config.conv_kernel_size = static_cast<int>(convolution.Integer("kernel_size", 1, 4096));
-  convolution.Constant("norm", "layer_norm");
-  convolution.Constant("left_padding", "zero");
-  convolution.CheckAllTaken();
-
-  section->Constant("activation", "swish");
-  config.layer_norm_eps = section->Number("layer_norm_eps");
-  if (!(config.layer_norm_eps > 0 && config.layer_norm_eps < 1)) {
-    section->Fail("layer_norm_eps", "a number between 0 and 1");
+  config.feed_forward = ParseFeedForward(section->Section("feed_forward"));
+  config.feed_forward.hidden_dim = hidden_dim;
+  config.convolution.reset();
+  if (!section->IsNull("convolution")) {
+    config.convolution = ParseConvolution(section->Section("convolution"));
   }
+  config.norm_first = section->Bool("norm_first");
+  config.after_norm = section->Bool("after_norm");
+  config.layer_norm_eps = ParseEpsilon(section, "layer_norm_eps");
   if (config.model_dim % config.num_heads != 0) {
     section->Fail("num_heads", "a divisor of model_dim " + std::to_string(config.model_dim));
   }

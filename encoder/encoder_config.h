@@ -3,24 +3,78 @@
 #ifndef RUNNEL_ENCODER_ENCODER_CONFIG_H_
 #define RUNNEL_ENCODER_ENCODER_CONFIG_H_
 
+#include <cstdint>
+#include <optional>
+
+#include "encoder/subsampling_geometry.h"
+
 namespace runnel {
 
 class JsonSection;
 
-// Plain sizes; what has only one value in this format version (activation, norms, kind of
-// convolution and of positions) is checked when parsed and has no field.
+// Of feed-forward and convolution modules; kGelu is the exact one, by the error function.
+enum class Activation { kSwish, kRelu, kGelu };
+
+// How feature frames are normalised before the subsampling.
+enum class Normalization {
+  kNone,
+  kGlobalCmvn,  // (x - mean) * istd, by the tensors encoder.global_cmvn.{mean,istd}
+  kUtterance,   // by mean and deviation of each bin over the whole utterance (NeMo's per_feature)
+  kRunning,     // by those of all that the stream has heard up to the chunk's last frame
+};
+
+enum class ConvolutionType {
+  kCausal,        // frame t reads t-K+1 .. t
+  kSymmetric,     // reads t-(K-1)/2 .. t+K/2, wherever they lie: the whole utterance is needed
+  kDynamicChunk,  // the same kernel, but frames after the chunk's end count as zero
+};
+
+enum class ConvolutionNorm { kLayerNorm, kBatchNorm };
+
+struct ConvolutionConfig {
+  ConvolutionType type = ConvolutionType::kCausal;
+  int kernel_size = 0;  // K, encoder frames
+  ConvolutionNorm norm = ConvolutionNorm::kLayerNorm;
+  double norm_epsilon = 1e-5;
+  Activation activation = Activation::kSwish;
+  bool bias = true;  // of the three convolutions alike
+  // Frames before the stream are zero before the first pointwise convolution (WeNet), which makes
+  // them the gate of its bias; otherwise zero after the gate.
+  bool gated_padding = false;
+
+  // Frames before t, and after t, that frame t reads.
+  int64_t left_frames() const {
+    return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
+  }
+  int64_t right_frames() const { return kernel_size - 1 - left_frames(); }
+};
+
+struct FeedForwardConfig {
+  int hidden_dim = 0;
+  bool macaron = true;  // two half-step modules per layer instead of one whole
+  Activation activation = Activation::kSwish;
+  bool bias = true;
+};
+
 struct EncoderConfig {
   int input_dim = 0;  // feature bins per frame
   int model_dim = 0;  // d
   int num_layers = 0;
   int num_heads = 0;  // divides model_dim
-  int feed_forward_dim = 0;
-  bool global_cmvn = true;   // features are normalised by encoder.global_cmvn.{mean,istd}
-  bool scale_input = true;   // subsampled input is multiplied by sqrt(model_dim)
-  int conv_kernel_size = 0;  // K, taps of the causal depthwise convolution, encoder frames
+  Normalization normalization = Normalization::kGlobalCmvn;
+  double normalization_epsilon = 1e-5;  // added to a deviation (kUtterance, kRunning)
+  SubsamplingConfig subsampling;
+  bool scale_input = true;  // subsampled input is multiplied by sqrt(model_dim)
+  FeedForwardConfig feed_forward;
+  std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
+  bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
+  bool after_norm = true;  // a norm after the last layer
   double layer_norm_eps = 1e-5;
 
   int head_dim() const { return model_dim / num_heads; }  // d_k
+
+  // What keeps this model from streaming, for messages; nullptr when it can stream.
+  const char* NeedsWholeUtterance() const;
 };
 
 // Throws std::runtime_error naming the field, its value and what was expected.

@@ -38,6 +38,16 @@ JsonSection JsonSection::Section(const std::string& field) {
   return JsonSection(Take(field), Path(field), source_);
 }
 
+std::vector<JsonSection> JsonSection::Sections(const std::string& field) {
+  const nlohmann::json& list = Take(field);
+  if (!list.is_array()) Fail(field, "a list of objects");
+  std::vector<JsonSection> sections;
+  for (size_t i = 0; i < list.size(); ++i) {
+    sections.emplace_back(list[i], Path(field) + "." + std::to_string(i), source_);
+  }
+  return sections;
+}
+
 std::string JsonSection::String(const std::string& field) {
   const nlohmann::json& value = Take(field);
   if (!value.is_string()) Fail(field, "a string");
@@ -77,6 +87,13 @@ std::optional<int64_t> JsonSection::OptionalInteger(const std::string& field, in
 
 void JsonSection::Constant(const std::string& field, const std::string& only) {
   if (String(field) != only) Fail(field, "\"" + only + "\"");
+}
+
+bool JsonSection::IsNull(const std::string& field) {
+  const auto found = object_->find(field);
+  if (found == object_->end() || !found->is_null()) return false;
+  taken_.insert(field);
+  return true;
 }
 
 void JsonSection::CheckAllTaken() const {

@@ -4,10 +4,12 @@
 #define RUNNEL_ENCODER_JSON_SECTION_H_
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace runnel {
 
@@ -19,6 +21,8 @@ class JsonSection {
   JsonSection(const nlohmann::json& object, std::string name, std::string source);
 
   JsonSection Section(const std::string& field);
+  // The objects of a list.
+  std::vector<JsonSection> Sections(const std::string& field);
   std::string String(const std::string& field);
   bool Bool(const std::string& field);
   double Number(const std::string& field);
@@ -28,6 +32,20 @@ class JsonSection {
   std::optional<int64_t> OptionalInteger(const std::string& field, int64_t min, int64_t max);
   // A string that must be `only`, the one value this version knows.
   void Constant(const std::string& field, const std::string& only);
+
+  // The value that one of the named strings stands for.
+  template <typename Value>
+  Value Choice(const std::string& field, const std::map<std::string, Value>& choices) {
+    const auto found = choices.find(String(field));
+    if (found != choices.end()) return found->second;
+    std::string expected;
+    for (const auto& choice : choices) {
+      expected += (expected.empty() ? "" : ", ") + ('"' + choice.first + '"');
+    }
+    Fail(field, choices.size() == 1 ? expected : "one of " + expected);
+  }
+  // True when the field is null; it is taken then.
+  bool IsNull(const std::string& field);
 
   // Fails when the object holds a field that was not taken.
   void CheckAllTaken() const;

@@ -15,7 +15,7 @@ namespace runnel {
 struct LayerState {
   FrameBuffer keys;       // rows of d: the last M encoder frames, fewer at the start
   FrameBuffer values;     // likewise
-  FrameBuffer cnn_cache;  // rows of d: the last K-1 gated frames, zeros at the start
+  FrameBuffer cnn_cache;  // rows of d: the gated frames that the next convolution reads again
 };
 
 // Which frames of one pass a query sees: chunkstart(i) - left_context <= j < chunkend(i).

@@ -1,11 +1,12 @@
 #include "encoder/subsampling.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/relu.h>
 
 #include <algorithm>
-#include <vector>
+#include <limits>
 
 namespace runnel {
 namespace {
@@ -14,37 +15,99 @@ namespace {
 // when a whole utterance comes as one chunk.
 constexpr int64_t kMaxEncoderFrames = 256;
 
-// Bins left by the two convolutions.
-int64_t SubsampledBins(int64_t input_dim) { return ((input_dim - 1) / 2 - 1) / 2; }
+constexpr int64_t kNoPadding = 0;
+constexpr int64_t kNoDilation = 1;
+
+int64_t NumChannels(const EncoderConfig& config) {
+  return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
+}
+
+int64_t OutputDim(const SubsamplingGeometry& geometry, const EncoderConfig& config) {
+  return geometry.NumBins(config.input_dim) * (geometry.stages().empty() ? 1 : NumChannels(config));
+}
 
 }  // namespace
 
-Conv2dSubsampling4::Conv2dSubsampling4(Weights* weights, const std::string& name,
-                                       const EncoderConfig& config)
-    : conv0_weight_(weights->Take(name + ".conv.0.weight", {config.model_dim, 1, 3, 3})),
-      conv0_bias_(weights->Take(name + ".conv.0.bias", {config.model_dim})),
-      conv2_weight_(
-          weights->Take(name + ".conv.2.weight", {config.model_dim, config.model_dim, 3, 3})),
-      conv2_bias_(weights->Take(name + ".conv.2.bias", {config.model_dim})),
-      out_(weights, name + ".out.0", config.model_dim * SubsampledBins(config.input_dim),
-           config.model_dim) {}
-
-int64_t Conv2dSubsampling4::NumEncoderFrames(int64_t num_frames) {
-  return num_frames <= kRightContext ? 0 : ((num_frames - 1) / 2 - 1) / 2;
+Subsampling::Subsampling(Weights* weights, const std::string& name, const EncoderConfig& config)
+    : geometry_(config.subsampling),
+      out_(weights, name + ".out.0", OutputDim(geometry_, config), config.model_dim) {
+  TakeConvolutions(weights, name, config);
+  if (geometry_.stages().empty()) {
+    norm_.emplace(weights, name + ".out.1", config.model_dim, config.layer_norm_eps);
+  }
 }
 
-at::Tensor Conv2dSubsampling4::Forward(const at::Tensor& features) const {
-  const int64_t num_encoder_frames = NumEncoderFrames(features.size(0));
+void Subsampling::TakeConvolutions(Weights* weights, const std::string& name,
+                                   const EncoderConfig& config) {
+  const bool depthwise = config.subsampling.type == SubsamplingType::kDwStriding8;
+  const int64_t channels = NumChannels(config);
+  int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
+  for (const SubsamplingStage& stage : geometry_.stages()) {
+    const bool first = index == 0;
+    const auto take = [&](int layer, const std::vector<int64_t>& shape, at::Tensor* weight,
+                          at::Tensor* bias) {
+      const std::string layer_name = name + ".conv." + std::to_string(layer);
+      *weight = weights->Take(layer_name + ".weight", shape);
+      *bias = weights->Take(layer_name + ".bias", {channels});
+    };
+    Convolution convolution;
+    convolution.groups = depthwise && !first ? channels : 1;
+    take(index, {channels, first || depthwise ? 1 : channels, stage.kernel_size, stage.kernel_size},
+         &convolution.weight, &convolution.bias);
+    index += 2;
+    if (depthwise && !first) {
+      take(index - 1, {channels, channels, 1, 1}, &convolution.pointwise_weight,
+           &convolution.pointwise_bias);
+      index += 1;
+    }
+    convolutions_.push_back(std::move(convolution));
+  }
+}
+
+at::Tensor Subsampling::Forward(const at::Tensor& features, int64_t first_frame, FrameRange wanted,
+                                std::optional<int64_t> num_frames) const {
   std::vector<at::Tensor> parts;
-  for (int64_t first = 0; first < num_encoder_frames; first += kMaxEncoderFrames) {
-    const int64_t frames = std::min(kMaxEncoderFrames, num_encoder_frames - first);
-    const int64_t num_features = (frames - 1) * kRate + kRightContext + 1;
-    at::Tensor image = features.narrow(0, first * kRate, num_features).unsqueeze(0).unsqueeze(0);
-    image = at::relu(at::conv2d(image, conv0_weight_, conv0_bias_, 2));
-    image = at::relu(at::conv2d(image, conv2_weight_, conv2_bias_, 2));  // (1, d, frames, bins)
-    parts.push_back(out_.Forward(image.squeeze(0).transpose(0, 1).flatten(1)));
+  for (int64_t begin = wanted.begin; begin < wanted.end; begin += kMaxEncoderFrames) {
+    const int64_t end = std::min(wanted.end, begin + kMaxEncoderFrames);
+    parts.push_back(ForwardBlock(features, first_frame, {begin, end}, num_frames));
   }
   return parts.size() == 1 ? parts[0] : at::cat(parts, 0);
+}
+
+at::Tensor Subsampling::ForwardBlock(const at::Tensor& features, int64_t first_frame,
+                                     FrameRange wanted, std::optional<int64_t> num_frames) const {
+  const std::vector<SubsamplingStage>& stages = geometry_.stages();
+  // Frames that go into each stage of this stream, as far as its length is known.
+  std::vector<int64_t> lengths = {num_frames.value_or(std::numeric_limits<int64_t>::max() / 2)};
+  for (const SubsamplingStage& stage : stages) lengths.push_back(stage.NumOutputs(lengths.back()));
+  // What each stage reads; what lies outside the stream is not computed but padded.
+  std::vector<FrameRange> inputs(stages.size());
+  FrameRange range = wanted;
+  for (size_t i = stages.size(); i-- > 0;) {
+    inputs[i] = stages[i].Inputs(range);
+    range = {std::max<int64_t>(inputs[i].begin, 0), std::min(inputs[i].end, lengths[i])};
+  }
+  at::Tensor image = features.narrow(0, range.begin - first_frame, range.end - range.begin);
+  if (stages.empty()) return norm_->Forward(out_.Forward(image));
+  image = image.unsqueeze(0).unsqueeze(0);
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const SubsamplingStage& stage = stages[i];
+    const int64_t before = std::max<int64_t>(0, -inputs[i].begin);
+    const int64_t after = std::max<int64_t>(0, inputs[i].end - lengths[i]);
+    if (stage.padding_before + stage.padding_after > 0) {
+      image =
+          at::constant_pad_nd(image, {stage.padding_before, stage.padding_after, before, after});
+    }
+    const Convolution& convolution = convolutions_[i];
+    image =
+        at::conv2d(image, convolution.weight, convolution.bias, at::IntArrayRef(stage.stride),
+                   at::IntArrayRef(kNoPadding), at::IntArrayRef(kNoDilation), convolution.groups);
+    if (convolution.pointwise_weight.defined()) {
+      image = at::conv2d(image, convolution.pointwise_weight, convolution.pointwise_bias);
+    }
+    image = at::relu(image);  // (1, channels, frames, bins)
+  }
+  return out_.Forward(image.squeeze(0).transpose(0, 1).flatten(1));
 }
 
 }  // namespace runnel

@@ -1,40 +1,58 @@
-// From feature frames to encoder frames: convolutions of stride 2, twice.
+// From feature frames to encoder frames: strided convolutions and a linear layer.
 // Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
 #ifndef RUNNEL_ENCODER_SUBSAMPLING_H_
 #define RUNNEL_ENCODER_SUBSAMPLING_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "encoder/dense.h"
 #include "encoder/encoder_config.h"
+#include "encoder/subsampling_geometry.h"
 #include "encoder/weights.h"
 
 namespace runnel {
 
-// conv2d4: two 3x3 convolutions of stride 2 without padding, each with ReLU, then a linear layer.
-// Encoder frame t reads feature frames 4t .. 4t+6.
-class Conv2dSubsampling4 {
+// Every stage is a convolution over (frame, bin) followed by ReLU; their result, channel by
+// channel, goes through a linear layer. Immutable.
+class Subsampling {
  public:
-  static constexpr int64_t kRate = 4;          // feature frames per encoder frame
-  static constexpr int64_t kRightContext = 6;  // feature frames read after the first
+  // Takes <name>.conv.* and <name>.out.*, named as in models/README.md.
+  Subsampling(Weights* weights, const std::string& name, const EncoderConfig& config);
 
-  // Takes <name>.conv.0, <name>.conv.2 and <name>.out.0.
-  Conv2dSubsampling4(Weights* weights, const std::string& name, const EncoderConfig& config);
+  const SubsamplingGeometry& geometry() const { return geometry_; }
 
-  // Encoder frames that `num_frames` feature frames give: ((T-1)//2-1)//2, 0 when T < 7.
-  static int64_t NumEncoderFrames(int64_t num_frames);
-
-  // (T, input_dim) with T >= 7 -> (NumEncoderFrames(T), d)
-  at::Tensor Forward(const at::Tensor& features) const;
+  // Encoder frames `wanted` -> (wanted.end - wanted.begin, d), at least one. features: (n,
+  // input_dim), the stream's feature frames from `first_frame` on, all that these encoder frames
+  // read. Zeros are padded before the stream's frame 0 and, when `num_frames` says where the stream
+  // ends, after its last, at every stage alike.
+  at::Tensor Forward(const at::Tensor& features, int64_t first_frame, FrameRange wanted,
+                     std::optional<int64_t> num_frames) const;
 
  private:
-  at::Tensor conv0_weight_;  // (d, 1, 3, 3)
-  at::Tensor conv0_bias_;
-  at::Tensor conv2_weight_;  // (d, d, 3, 3)
-  at::Tensor conv2_bias_;
+  // A convolution of a stage; the depthwise ones are followed by a pointwise one.
+  struct Convolution {
+    at::Tensor weight;  // (channels, channels / groups, k, k)
+    at::Tensor bias;
+    at::Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
+    at::Tensor pointwise_bias;
+    int64_t groups = 1;
+  };
+
+  void TakeConvolutions(Weights* weights, const std::string& name, const EncoderConfig& config);
+
+  // The same for a few encoder frames at a time.
+  at::Tensor ForwardBlock(const at::Tensor& features, int64_t first_frame, FrameRange wanted,
+                          std::optional<int64_t> num_frames) const;
+
+  SubsamplingGeometry geometry_;
+  std::vector<Convolution> convolutions_;  // one per stage
   Linear out_;
+  std::optional<LayerNorm> norm_;  // where there is no convolution
 };
 
 }  // namespace runnel

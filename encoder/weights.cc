@@ -47,6 +47,16 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
   return tensor.to(dtype_).contiguous();
 }
 
+std::map<std::string, at::Tensor> Weights::TakeAll(const std::string& prefix) {
+  std::map<std::string, at::Tensor> found;
+  for (const auto& [name, tensor] : tensors_) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    found.emplace(name, tensor);
+    taken_.insert(name);
+  }
+  return found;
+}
+
 void Weights::CheckAllTaken() const {
   std::string left_over;
   for (const auto& [name, tensor] : tensors_) {

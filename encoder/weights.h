@@ -23,6 +23,12 @@ class Weights {
   // Contiguous, detached from autograd, of `shape`, every value finite.
   at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape);
 
+  // Those whose names start with `prefix`, as they are in the file; they count as taken.
+  std::map<std::string, at::Tensor> TakeAll(const std::string& prefix);
+
+  // Type of the tensors that Take gives.
+  at::ScalarType dtype() const { return dtype_; }
+
   // Fails when a tensor was never taken: the file holds something this code would ignore.
   void CheckAllTaken() const;
 

@@ -2,7 +2,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "encoder/encoder.h"
@@ -13,12 +15,41 @@
 
 namespace runnel {
 
+namespace {
+
+constexpr char kAttentionDecoder[] = "attention_decoder.";
+
+// The configuration as the options change it.
+ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const std::string& path) {
+  EncoderConfig& encoder = config.encoder;
+  if (options.dynamic_chunk_convolution) {
+    if (!encoder.convolution || encoder.convolution->type != ConvolutionType::kSymmetric) {
+      throw std::invalid_argument(path +
+                                  ": dynamic chunk convolution was asked for, expected a "
+                                  "model whose convolution is symmetric");
+    }
+    encoder.convolution->type = ConvolutionType::kDynamicChunk;
+  }
+  if (options.running_normalization) {
+    if (encoder.normalization != Normalization::kUtterance) {
+      throw std::invalid_argument(path +
+                                  ": running normalisation was asked for, expected a model "
+                                  "whose features are normalised over the utterance");
+    }
+    encoder.normalization = Normalization::kRunning;
+  }
+  return config;
+}
+
+}  // namespace
+
 struct Model::Parts {
   ModelConfig config;
   TokenTable tokens;
   std::shared_ptr<const Fbank> fbank;
   Encoder encoder;
   CtcHead ctc_head;
+  std::map<std::string, at::Tensor> attention_decoder;  // as in the file, for rescoring
 };
 
 Model::Model(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -26,18 +57,21 @@ Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOptions& options) {
   ModelArchive archive = ReadModelArchive(path);
-  const ModelConfig config = ParseModelConfig(archive.config_json, path);
+  const ModelConfig config =
+      WithOptions(ParseModelConfig(archive.config_json, path), options, path);
   TokenTable tokens(archive.units_text, config.ctc.vocab_size, config.ctc.blank_id,
                     path + ": units.txt");
   const at::ScalarType dtype = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
   Weights weights(std::move(archive.tensors), dtype, path);
   Encoder encoder(config.encoder, &weights);
   CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size);
+  std::map<std::string, at::Tensor> attention_decoder = weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
   auto fbank = std::make_shared<const Fbank>(config.features.fbank);
   // Not make_shared: the constructor is private.
-  return std::shared_ptr<const Model>(new Model(std::make_unique<Parts>(Parts{
-      config, std::move(tokens), std::move(fbank), std::move(encoder), std::move(ctc_head)})));
+  return std::shared_ptr<const Model>(new Model(
+      std::make_unique<Parts>(Parts{config, std::move(tokens), std::move(fbank), std::move(encoder),
+                                    std::move(ctc_head), std::move(attention_decoder)})));
 }
 
 const ModelConfig& Model::config() const { return parts_->config; }
@@ -46,13 +80,15 @@ const Encoder& Model::encoder() const { return parts_->encoder; }
 const CtcHead& Model::ctc_head() const { return parts_->ctc_head; }
 std::shared_ptr<const Fbank> Model::fbank() const { return parts_->fbank; }
 
+bool Model::has_attention_decoder() const { return !parts_->attention_decoder.empty(); }
+
 int Model::sample_rate_hz() const {
   return static_cast<int>(parts_->config.features.fbank.sample_frequency);
 }
 
 double Model::encoder_frame_ms() const {
   return static_cast<double>(parts_->config.features.fbank.frame_shift_ms) *
-         Encoder::subsampling_rate();
+         static_cast<double>(parts_->encoder.subsampling().rate());
 }
 
 }  // namespace runnel

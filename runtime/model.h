@@ -22,13 +22,19 @@ enum class Precision { kFloat32, kFloat64 };
 
 struct ModelOptions {
   Precision precision = Precision::kFloat32;
+
+  // To stream a model that was trained on whole utterances only; both change its results, by how
+  // much is for its user to measure. Errors for a model that has no use for them.
+  bool dynamic_chunk_convolution = false;  // its symmetric convolution sees zeros after the chunk
+  bool running_normalization = false;      // its features are normalised by what was heard so far
 };
 
 // Const after loading: every method may be called from several threads at once.
 class Model {
  public:
   // Reads an archive (models/README.md). Throws std::runtime_error with one line that names the
-  // file, what was wrong and what was expected.
+  // file, what was wrong and what was expected, std::invalid_argument for options that this model
+  // has no use for.
   static std::shared_ptr<const Model> Load(const std::string& path,
                                            const ModelOptions& options = {});
   ~Model();
@@ -37,6 +43,9 @@ class Model {
 
   const ModelConfig& config() const;
   const TokenTable& tokens() const;
+
+  // True when the file also holds an attention decoder (models/README.md); nothing uses it yet.
+  bool has_attention_decoder() const;
 
   // Rate of the samples that streams accept, in Hz.
   int sample_rate_hz() const;

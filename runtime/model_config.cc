@@ -10,7 +10,7 @@ namespace runnel {
 namespace {
 
 constexpr char kFormat[] = "runnel-model";
-constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kFormatVersion = 2;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
 
@@ -66,7 +66,7 @@ CtcConfig ParseCtc(JsonSection section) {
   return config;
 }
 
-StreamingConfig ParseStreaming(JsonSection section, const std::string& source) {
+StreamingConfig ParseStreaming(JsonSection section) {
   StreamingConfig config;
   config.min_chunk_size = section.Integer("min_chunk_size", 1, kMaxChunkSize);
   config.max_chunk_size =
@@ -74,13 +74,14 @@ StreamingConfig ParseStreaming(JsonSection section, const std::string& source) {
   config.max_left_context = section.OptionalInteger("max_left_context", 0, kMaxChunkSize);
   config.chunk_size = section.Integer("chunk_size", -1, kMaxChunkSize);
   config.left_context = section.Integer("left_context", -1, kMaxChunkSize);
-  section.CheckAllTaken();
-  try {
-    CheckChunkSize(config, config.chunk_size);
-    CheckLeftContext(config, config.left_context);
-  } catch (const std::invalid_argument& error) {
-    throw std::runtime_error(source + ": streaming: " + error.what());
+  if (!section.IsNull("only")) {
+    for (JsonSection& setting : section.Sections("only")) {
+      config.only.push_back({setting.Integer("chunk_size", -1, kMaxChunkSize),
+                             setting.Integer("left_context", -1, kMaxChunkSize)});
+      setting.CheckAllTaken();
+    }
   }
+  section.CheckAllTaken();
   return config;
 }
 
@@ -119,6 +120,30 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
       (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
 }
 
+std::string StreamingSetting::Name() const {
+  return "C=" + (chunk_size == -1 ? "full" : std::to_string(chunk_size)) +
+         " M=" + (left_context == -1 ? "all" : std::to_string(left_context));
+}
+
+void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) {
+  CheckChunkSize(config.streaming, setting.chunk_size);
+  CheckLeftContext(config.streaming, setting.left_context);
+  const char* reason = config.encoder.NeedsWholeUtterance();
+  if (setting.chunk_size != -1 && reason != nullptr) {
+    throw std::invalid_argument("chunk_size is " + std::to_string(setting.chunk_size) +
+                                ", expected -1: this model needs the whole utterance, " + reason);
+  }
+  const std::vector<StreamingSetting>& only = config.streaming.only;
+  std::string names;
+  for (const StreamingSetting& one : only) {
+    if (one.chunk_size == setting.chunk_size && one.left_context == setting.left_context) return;
+    names.append(names.empty() ? "" : ", ").append(one.Name());
+  }
+  if (only.empty()) return;
+  throw std::invalid_argument("chunk_size and left_context are " + setting.Name() +
+                              ", expected one of those the model was trained for: " + names);
+}
+
 ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source) {
   const nlohmann::json json = ParseJson(json_text, source);
   JsonSection top(json, "", source);
@@ -134,12 +159,17 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   JsonSection encoder = top.Section("encoder");
   config.encoder = ParseEncoderConfig(&encoder);
   config.ctc = ParseCtc(top.Section("ctc"));
-  config.streaming = ParseStreaming(top.Section("streaming"), source);
+  config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();
   if (config.features.fbank.FeatureDim() != config.encoder.input_dim) {
     encoder.Fail("input_dim",
                  std::to_string(config.features.fbank.FeatureDim()) +
                      ", the size of a feature frame that the features section describes");
+  }
+  try {
+    CheckStreaming(config, {config.streaming.chunk_size, config.streaming.left_context});
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(source + ": streaming: " + error.what());
   }
   return config;
 }

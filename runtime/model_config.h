@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "encoder/encoder_config.h"
 #include "frontend/fbank_options.h"
@@ -23,6 +24,15 @@ struct CtcConfig {
   int blank_id = 0;
 };
 
+// Both in encoder frames; chunk_size -1: the whole utterance; left_context -1: unlimited.
+struct StreamingSetting {
+  int64_t chunk_size = -1;
+  int64_t left_context = -1;
+
+  // E.g. "C=4 M=13", "C=full M=all".
+  std::string Name() const;
+};
+
 // All in encoder frames; no value: no limit.
 struct StreamingConfig {
   int64_t chunk_size = 16;    // recommended; -1: the whole utterance
@@ -30,6 +40,8 @@ struct StreamingConfig {
   int64_t min_chunk_size = 1;
   std::optional<int64_t> max_chunk_size;
   std::optional<int64_t> max_left_context;
+  // The only (chunk_size, left_context) that the model was trained for; empty: no such list.
+  std::vector<StreamingSetting> only;
 };
 
 struct ModelConfig {
@@ -44,6 +56,9 @@ struct ModelConfig {
 // model.
 void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size);
 void CheckLeftContext(const StreamingConfig& limits, int64_t left_context);
+// Both, and that they are one of the settings that the model was trained for, and that a model
+// which needs the whole utterance gets it.
+void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting);
 
 // Parses runnel.json strictly: every field once, no unknown one, values in range, sections that
 // agree with each other. Throws std::runtime_error naming `source`, field, value and what was

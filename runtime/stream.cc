@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -20,8 +21,7 @@ StreamOptions ResolveOptions(const ModelConfig& config, StreamOptions options) {
   if (options.left_context == StreamOptions::kModelDefault) {
     options.left_context = config.streaming.left_context;
   }
-  CheckChunkSize(config.streaming, options.chunk_size);
-  CheckLeftContext(config.streaming, options.left_context);
+  CheckStreaming(config, {options.chunk_size, options.left_context});
   options.search.Validate();
   return options;
 }
@@ -49,17 +49,9 @@ struct Stream::State {
         encoder(other.encoder),
         search(other.search->Clone()) {}
 
-  // Feature frames of the next chunk, 0 when it is not ready. At the end of the audio the last
-  // chunk is as long as what is left; frames too few for one encoder frame stay unused, as offline.
-  int64_t NextChunkFrames() const {
-    const int64_t ready = features.NumFramesReady();
-    const bool whole = options.chunk_size == StreamOptions::kWholeUtterance;
-    if (!whole) {
-      const int64_t needed = model->encoder().FramesForChunk(encoder, options.chunk_size);
-      if (ready >= needed) return needed;
-    }
-    if (!features.finished()) return 0;
-    return model->encoder().NumEncoderFrames(encoder, ready) > 0 ? ready : 0;
+  std::optional<EncoderChunk> NextChunk() const {
+    return model->encoder().NextChunk(encoder, options.chunk_size, features.NumFramesReady(),
+                                      features.finished());
   }
 
   Hypothesis MakeHypothesis(const TokenSequence& sequence) const {
@@ -102,7 +94,7 @@ void Stream::AcceptSamples(const float* samples, size_t num_samples) {
 
 void Stream::Finish() { state_->features.Finish(); }
 
-bool Stream::ChunkReady() const { return state_->NextChunkFrames() > 0; }
+bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
 void Stream::Decode() {
   while (DecodeChunks({this}) > 0) {
@@ -152,10 +144,10 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
   std::vector<std::vector<float>> features(ready.size());
   std::vector<EncoderSegment> segments;
   for (size_t i = 0; i < ready.size(); ++i) {
-    const int64_t num_frames = ready[i]->NextChunkFrames();
-    features[i].resize(static_cast<size_t>(num_frames * ready[i]->features.dim()));
-    ready[i]->features.PopFrames(static_cast<size_t>(num_frames), features[i].data());
-    segments.push_back({&ready[i]->encoder, features[i].data(), num_frames});
+    const EncoderChunk chunk = *ready[i]->NextChunk();
+    features[i].resize(static_cast<size_t>(chunk.num_frames * ready[i]->features.dim()));
+    ready[i]->features.PopFrames(static_cast<size_t>(chunk.num_frames), features[i].data());
+    segments.push_back({&ready[i]->encoder, features[i].data(), chunk});
   }
 
   const EncoderOutput output = model.encoder().Step(segments);

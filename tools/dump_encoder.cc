@@ -86,19 +86,21 @@ void Append(const at::Tensor& rows, NpyWriter* writer) {
   }
 }
 
-// Feeds the encoder what it needs for one chunk after the other; the last one takes what is left.
+// Feeds the encoder what it needs for one chunk after the other.
 void DumpChunks(const Model& model, const StreamOptions& options, FeatureSource* source,
                 NpyWriter* writer) {
   const Encoder& encoder = model.encoder();
   EncoderState state = encoder.InitialState(options.left_context);
-  for (bool ended = false; !ended;) {
+  for (bool ended = false;;) {
     const int64_t wanted = options.chunk_size == StreamOptions::kWholeUtterance
                                ? std::numeric_limits<int64_t>::max()
                                : encoder.FramesForChunk(state, options.chunk_size);
-    const std::vector<float> frames = source->ReadVector(wanted);
+    const std::vector<float> frames = ended ? std::vector<float>() : source->ReadVector(wanted);
     const int64_t num_frames = static_cast<int64_t>(frames.size()) / source->dim();
     ended = num_frames < wanted;
-    const at::Tensor rows = encoder.Step({{&state, frames.data(), num_frames}}).rows;
+    const auto chunk = encoder.NextChunk(state, options.chunk_size, num_frames, ended);
+    if (!chunk) return;
+    const at::Tensor rows = encoder.Step({{&state, frames.data(), *chunk}}).rows;
     Append(FLAGS_log_probs ? model.ctc_head().LogProbs(rows) : rows, writer);
   }
 }

@@ -33,7 +33,7 @@ constexpr char kName[] = "encoder.encoders.0.conv_module";
 
 EncoderConfig Config(int kernel_size) {
   EncoderConfig config = testing::SmallConfig();
-  config.conv_kernel_size = kernel_size;
+  config.convolution->kernel_size = kernel_size;
   return config;
 }
 
@@ -50,11 +50,11 @@ class Reference {
       if (name.rfind(std::string(kName) + ".", 0) == 0) weights_[name] = tensor;
     }
     Weights weights(weights_, dtype, "random weights");
-    convolution_.emplace(&weights, kName, Config(kernel_size));
+    convolution_.emplace(&weights, kName, Config(1).model_dim, *Config(kernel_size).convolution);
     weights.CheckAllTaken();
   }
 
-  const CausalConvolution& convolution() const { return *convolution_; }
+  const Convolution& convolution() const { return *convolution_; }
 
   LayerState State() const {
     const FrameBuffer unused(1, at::kFloat);
@@ -88,8 +88,9 @@ class Reference {
         filtered.data_ptr<double>()[t * dim + n] = sum;
       }
     }
-    const at::Tensor normed = at::layer_norm(filtered, {dim}, Tensor("norm.weight"),
-                                             Tensor("norm.bias"), Config(1).layer_norm_eps);
+    const at::Tensor normed =
+        at::layer_norm(filtered, {dim}, Tensor("norm.weight"), Tensor("norm.bias"),
+                       Config(1).convolution->norm_epsilon);
     return at::linear(normed * at::sigmoid(normed), Tensor("pointwise_conv2.weight").squeeze(2),
                       Tensor("pointwise_conv2.bias"));
   }
@@ -101,7 +102,7 @@ class Reference {
 
   int64_t kernel_size_;
   std::map<std::string, at::Tensor> weights_;
-  std::optional<CausalConvolution> convolution_;
+  std::optional<Convolution> convolution_;
 };
 
 class ConvolutionTest : public ::testing::TestWithParam<at::ScalarType> {

@@ -28,11 +28,14 @@ using testing::WrongTypes;
 json ValidSection() {
   return json::parse(R"({
     "type": "conformer", "input_dim": 40, "model_dim": 96, "num_layers": 4, "num_heads": 4,
-    "feed_forward_dim": 384, "subsampling": "conv2d4", "global_cmvn": true, "scale_input": true,
+    "feed_forward_dim": 384, "normalization": {"type": "global_cmvn"},
+    "subsampling": {"type": "conv2d4"}, "scale_input": true,
     "position": {"scheme": "chunk_rpe", "linear_pos_bias": false},
+    "feed_forward": {"macaron": true, "activation": "swish", "bias": true},
     "convolution": {"type": "causal", "kernel_size": 15, "norm": "layer_norm",
+                    "norm_epsilon": 1e-5, "activation": "swish", "bias": true,
                     "left_padding": "zero"},
-    "activation": "swish", "layer_norm_eps": 1e-5})");
+    "norm_first": true, "after_norm": true, "layer_norm_eps": 1e-5})");
 }
 
 EncoderConfig Parse(const json& section) {
@@ -60,17 +63,40 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_EQ(config.num_layers, 4);
   EXPECT_EQ(config.num_heads, 4);
   EXPECT_EQ(config.head_dim(), 24);
-  EXPECT_EQ(config.feed_forward_dim, 384);
-  EXPECT_TRUE(config.global_cmvn);
+  EXPECT_EQ(config.feed_forward.hidden_dim, 384);
+  EXPECT_EQ(config.normalization, Normalization::kGlobalCmvn);
   EXPECT_TRUE(config.scale_input);
-  EXPECT_EQ(config.conv_kernel_size, 15);
+  EXPECT_EQ(config.convolution->kernel_size, 15);
   EXPECT_EQ(config.layer_norm_eps, 1e-5);
 
   json other = ValidSection();
-  other["global_cmvn"] = false;
+  other["normalization"] = {{"type", "running"}, {"epsilon", 1e-4}};
+  other["subsampling"] = {{"type", "dw_striding8"}, {"channels", 12}, {"causal", true}};
   other["scale_input"] = false;
-  EXPECT_FALSE(Parse(other).global_cmvn);
-  EXPECT_FALSE(Parse(other).scale_input);
+  other["feed_forward"] = {{"macaron", false}, {"activation", "gelu"}, {"bias", false}};
+  other["convolution"]["type"] = "dynamic_chunk";
+  other["convolution"]["norm"] = "batch_norm";
+  other["norm_first"] = false;
+  other["after_norm"] = false;
+  const EncoderConfig read = Parse(other);
+  EXPECT_EQ(read.normalization, Normalization::kRunning);
+  EXPECT_EQ(read.normalization_epsilon, 1e-4);
+  EXPECT_EQ(read.subsampling.type, SubsamplingType::kDwStriding8);
+  EXPECT_EQ(read.subsampling.channels, 12);
+  EXPECT_TRUE(read.subsampling.causal);
+  EXPECT_FALSE(read.scale_input);
+  EXPECT_FALSE(read.feed_forward.macaron);
+  EXPECT_EQ(read.feed_forward.activation, Activation::kGelu);
+  EXPECT_FALSE(read.feed_forward.bias);
+  EXPECT_EQ(read.convolution->type, ConvolutionType::kDynamicChunk);
+  EXPECT_EQ(read.convolution->norm, ConvolutionNorm::kBatchNorm);
+  EXPECT_FALSE(read.norm_first);
+  EXPECT_FALSE(read.after_norm);
+  EXPECT_EQ(read.NeedsWholeUtterance(), nullptr);
+
+  json transformer = ValidSection();
+  transformer["convolution"] = nullptr;
+  EXPECT_FALSE(Parse(transformer).convolution.has_value());
 }
 
 TEST(EncoderConfigTest, SmallestSizes) {
@@ -84,6 +110,15 @@ TEST(EncoderConfigTest, SmallestSizes) {
   EXPECT_NO_THROW(Parse(section));
 }
 
+TEST(EncoderConfigTest, SaysWhatKeepsAModelFromStreaming) {
+  json symmetric = ValidSection();
+  symmetric["convolution"]["type"] = "symmetric";
+  EXPECT_TRUE(Contains(Parse(symmetric).NeedsWholeUtterance(), "dynamic_chunk"));
+  json utterance = ValidSection();
+  utterance["normalization"] = {{"type", "utterance"}, {"epsilon", 1e-5}};
+  EXPECT_TRUE(Contains(Parse(utterance).NeedsWholeUtterance(), "running"));
+}
+
 TEST(EncoderConfigTest, EveryFieldIsRequired) {
   for (const auto& field : AllFields(ValidSection())) {
     const std::string message = ParseError(Without(ValidSection(), field));
@@ -92,7 +127,8 @@ TEST(EncoderConfigTest, EveryFieldIsRequired) {
 }
 
 TEST(EncoderConfigTest, UnknownFieldsAreRefused) {
-  for (const std::string section : {"", "/position", "/convolution"}) {
+  for (const std::string section :
+       {"", "/position", "/convolution", "/normalization", "/subsampling", "/feed_forward"}) {
     const json::json_pointer field(section + "/extra");
     EXPECT_TRUE(Contains(ParseError(With(ValidSection(), field, 1)),
                          "m.pt: encoder." + DottedPath(field) + " is a field this version"));
@@ -103,6 +139,7 @@ TEST(EncoderConfigTest, WrongTypesAreRefused) {
   const json valid = ValidSection();
   for (const auto& field : AllFields(valid)) {
     for (const json& value : WrongTypes(valid.at(field))) {
+      if (value.is_null() && DottedPath(field) == "convolution") continue;  // a Transformer
       const std::string message = ParseError(With(valid, field, value));
       EXPECT_TRUE(Contains(message, "m.pt: encoder." + DottedPath(field) + " is "));
       EXPECT_TRUE(Contains(message, ", expected "));
@@ -119,8 +156,8 @@ TEST(EncoderConfigTest, TheSectionMustBeAnObject) {
 
 TEST(EncoderConfigTest, OutOfRange) {
   constexpr uint64_t kBeyondInt64 = UINT64_MAX;
-  for (const json& value : {json(6), json(0), json(-1), json(1 << 21), json(kBeyondInt64)}) {
-    EXPECT_EQ(RefusalOf("/input_dim", value), "expected an integer from 7 to 1048576");
+  for (const json& value : {json(0), json(-1), json(1 << 21), json(kBeyondInt64)}) {
+    EXPECT_EQ(RefusalOf("/input_dim", value), "expected an integer from 1 to 1048576");
   }
   for (const json& value : {json(1), json(0), json(-96), json(1 << 21), json(kBeyondInt64)}) {
     EXPECT_EQ(RefusalOf("/model_dim", value), "expected an integer from 2 to 1048576");
@@ -157,17 +194,26 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
   EXPECT_EQ(RefusalOf("/type", "transformer"), "expected \"conformer\"");
-  EXPECT_EQ(RefusalOf("/subsampling", "conv2d8"), "expected \"conv2d4\"");
   EXPECT_EQ(RefusalOf("/position/scheme", "abs_pos"), "expected \"chunk_rpe\"");
   EXPECT_EQ(RefusalOf("/position/linear_pos_bias", true), "expected false");
-  EXPECT_EQ(RefusalOf("/convolution/type", "symmetric"), "expected \"causal\"");
-  EXPECT_EQ(RefusalOf("/convolution/norm", "batch_norm"), "expected \"layer_norm\"");
-  EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected \"zero\"");
-  EXPECT_EQ(RefusalOf("/activation", "ReLU"), "expected \"swish\"");
+  EXPECT_EQ(RefusalOf("/convolution/type", "anticausal"),
+            "expected one of \"causal\", \"dynamic_chunk\", \"symmetric\"");
+  EXPECT_EQ(RefusalOf("/convolution/norm", "rms_norm"),
+            "expected one of \"batch_norm\", \"layer_norm\"");
+  EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected one of \"gated_zero\", \"zero\"");
+  EXPECT_EQ(RefusalOf("/feed_forward/activation", "ReLU"),
+            "expected one of \"gelu\", \"relu\", \"swish\"");
+  EXPECT_TRUE(Contains(RefusalOf("/subsampling/type", "conv2d3"), "expected one of \"conv2d4\""));
+  EXPECT_EQ(RefusalOf("/input_dim", 6),
+            "expected bins enough for the convolutions of the subsampling");
+  json symmetric = ValidSection();
+  symmetric["convolution"]["type"] = "symmetric";
+  symmetric["convolution"]["left_padding"] = "gated_zero";
+  EXPECT_TRUE(Contains(ParseError(symmetric), "left_padding is \"gated_zero\", expected \"zero\""));
 }
 
 TEST(EncoderConfigTest, MessagesStayOnOneLine) {
-  RefusalOf("/activation", "two\nlines");
+  RefusalOf("/feed_forward/activation", "two\nlines");
   ParseError(With(ValidSection(), json::json_pointer("/two\nlines"), 1));
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -19,69 +20,20 @@
 namespace runnel {
 namespace {
 
+using testing::ChunkSizes;
 using testing::FormulaTolerance;
 using testing::kBatchTolerance;
+using testing::kFull;
+using testing::LeftContexts;
+using testing::Playback;
 using testing::RandomEncoder;
 using testing::RandomFeatures;
 using testing::RelativeError;
+using testing::RunAlone;
 using testing::SmallConfig;
+using testing::StepTogether;
 
-constexpr int64_t kFull = -1;
 constexpr uint64_t kSeed = 20240117;
-
-// One stream that is fed a chunk at a time, and what came out.
-struct Playback {
-  Playback(const Encoder& encoder, at::Tensor all_features, int64_t chunk, int64_t left_context)
-      : features(std::move(all_features)),
-        chunk_size(chunk),
-        state(encoder.InitialState(left_context)) {}
-
-  // The next chunk, the unfinished tail at the end; nothing left: no frames.
-  EncoderSegment NextSegment(const Encoder& encoder) {
-    const int64_t left = features.size(0) - position;
-    const int64_t frames =
-        chunk_size == kFull ? left : std::min(left, encoder.FramesForChunk(state, chunk_size));
-    const float* data = features.data_ptr<float>() + position * features.size(1);
-    position += frames;
-    return {&state, data, frames};
-  }
-
-  bool Done() const { return position == features.size(0); }
-  at::Tensor Output() const { return at::cat(outputs, 0); }
-
-  at::Tensor features;
-  int64_t chunk_size;
-  EncoderState state;
-  int64_t position = 0;
-  std::vector<at::Tensor> outputs;
-};
-
-// Advances all that are not done by one chunk, as one batch.
-void StepTogether(const Encoder& encoder, const std::vector<Playback*>& runs) {
-  std::vector<EncoderSegment> segments;
-  for (Playback* run : runs) segments.push_back(run->NextSegment(encoder));
-  const EncoderOutput output = encoder.Step(segments);
-  int64_t row = 0;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    runs[i]->outputs.push_back(output.rows.narrow(0, row, output.num_rows[i]).clone());
-    row += output.num_rows[i];
-  }
-  EXPECT_EQ(row, output.rows.size(0));
-}
-
-at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
-                    int64_t left_context) {
-  Playback run(encoder, features, chunk_size, left_context);
-  while (!run.Done()) StepTogether(encoder, {&run});
-  return run.Output();
-}
-
-std::vector<int64_t> ChunkSizes() { return {1, 2, 3, 4, 8, 16, kFull}; }
-
-std::vector<int64_t> LeftContexts(int64_t chunk_size) {
-  if (chunk_size == kFull) return {0, 1, 7, -1};
-  return {0, 1, chunk_size, 3 * chunk_size + 1, -1};
-}
 
 class EncoderEquivalenceTest : public ::testing::TestWithParam<at::ScalarType> {};
 
@@ -126,7 +78,8 @@ TEST_P(EncoderEquivalenceTest, TooShortGivesNoFrames) {
     const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed);
     EXPECT_EQ(encoder.ForwardUnderMask(features, 4, 8).size(0), 0);
     EncoderState state = encoder.InitialState(8);
-    const EncoderOutput output = encoder.Step({{&state, features.data_ptr<float>(), num_frames}});
+    const EncoderOutput output =
+        encoder.Step({{&state, features.data_ptr<float>(), {num_frames, true}}});
     EXPECT_EQ(output.rows.size(0), 0);
     EXPECT_EQ(state.offset, 0);
   }
@@ -139,9 +92,9 @@ TEST_P(EncoderEquivalenceTest, ChunkInPiecesTooShortForAFrameWaits) {
   EncoderState state = encoder.InitialState(8);
   const float* data = features.data_ptr<float>();
   for (int i = 0; i < 6; ++i) {
-    EXPECT_EQ(encoder.Step({{&state, data + i * features.size(1), 1}}).rows.size(0), 0);
+    EXPECT_EQ(encoder.Step({{&state, data + i * features.size(1), {1, false}}}).rows.size(0), 0);
   }
-  const EncoderOutput output = encoder.Step({{&state, data + 6 * features.size(1), 5}});
+  const EncoderOutput output = encoder.Step({{&state, data + 6 * features.size(1), {5, true}}});
   EXPECT_LE(RelativeError(output.rows, encoder.ForwardUnderMask(features, kFull, -1)),
             FormulaTolerance(GetParam()));
 }
@@ -225,8 +178,10 @@ TEST_P(EncoderEquivalenceTest, SharedStateIsRefused) {
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   const at::Tensor features = RandomFeatures(encoder.config(), 11, kSeed);
   EncoderState state = encoder.InitialState(8);
-  const EncoderSegment segment{&state, features.data_ptr<float>(), 11};
+  const EncoderSegment segment{&state, features.data_ptr<float>(), {11, true}};
   EXPECT_THROW(encoder.Step({segment, segment}), std::invalid_argument);
+  encoder.Step({segment});
+  EXPECT_THROW(encoder.Step({segment}), std::invalid_argument) << "the stream has ended";
   EXPECT_THROW(encoder.InitialState(-2), std::invalid_argument);
   EXPECT_THROW(encoder.ForwardUnderMask(features, 0, 4), std::invalid_argument);
 }
@@ -239,7 +194,9 @@ TEST_P(EncoderEquivalenceTest, StreamPastFrame100000IsTheSameAsItsTail) {
   constexpr int64_t kLeftContext = 20;
   // What one frame depends on reaches back this far at most, through all layers, in whole chunks.
   const int64_t memory =
-      (config.num_layers * (kLeftContext + kChunkSize + config.conv_kernel_size) / kChunkSize + 2) *
+      (config.num_layers * (kLeftContext + kChunkSize + config.convolution->kernel_size) /
+           kChunkSize +
+       2) *
       kChunkSize;
   constexpr int64_t kStart = 100000;  // a multiple of kChunkSize
   const int64_t total = kStart + memory + 5 * kChunkSize;
@@ -264,7 +221,7 @@ TEST_P(EncoderEquivalenceTest, StreamPastFrame100000IsTheSameAsItsTail) {
       const int64_t n = encoder.FramesForChunk(*state, kChunkSize);
       const at::Tensor chunk = features_from(*position, n);
       *position += n;
-      const EncoderOutput output = encoder.Step({{state, chunk.data_ptr<float>(), n}});
+      const EncoderOutput output = encoder.Step({{state, chunk.data_ptr<float>(), {n, false}}});
       kept->push_back(output.rows.clone());
       if (kept->size() > 5) kept->erase(kept->begin());
     }

@@ -38,8 +38,8 @@ EncoderConfig TinyConfig() {
   config.model_dim = 16;
   config.num_layers = 2;
   config.num_heads = 2;
-  config.feed_forward_dim = 24;
-  config.conv_kernel_size = 5;
+  config.feed_forward.hidden_dim = 24;
+  config.convolution->kernel_size = 5;
   return config;
 }
 
@@ -117,7 +117,8 @@ LayerBatch OneSegment(const at::Tensor& x, LayerState* state) {
 }
 
 TEST_P(EncoderGoldenTest, FeedForward) {
-  const FeedForward module(weights(), std::string(kLayer) + ".feed_forward", 16, 24);
+  const FeedForward module(weights(), std::string(kLayer) + ".feed_forward", 16,
+                           TinyConfig().feed_forward);
   ExpectGolden(module.Forward(Input("module_x")), "feed_forward");
 }
 
@@ -135,7 +136,8 @@ TEST_P(EncoderGoldenTest, Attention) {
 }
 
 TEST_P(EncoderGoldenTest, Convolution) {
-  const CausalConvolution module(weights(), std::string(kLayer) + ".conv_module", TinyConfig());
+  const Convolution module(weights(), std::string(kLayer) + ".conv_module", 16,
+                           *TinyConfig().convolution);
   const at::Tensor x = Input("module_x");
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
@@ -187,15 +189,11 @@ TEST_P(EncoderGoldenTest, ChunkByChunk) {
     EncoderState state = encoder.InitialState(setting.left_context);
     std::vector<at::Tensor> rows;
     int64_t position = 0;
-    while (position < features.size(0)) {
-      const int64_t left = features.size(0) - position;
-      const int64_t frames =
-          setting.chunk_size < 0
-              ? left
-              : std::min(left, encoder.FramesForChunk(state, setting.chunk_size));
+    while (const auto chunk =
+               encoder.NextChunk(state, setting.chunk_size, features.size(0) - position, true)) {
       const float* data = features.data_ptr<float>() + position * features.size(1);
-      rows.push_back(encoder.Step({{&state, data, frames}}).rows);
-      position += frames;
+      rows.push_back(encoder.Step({{&state, data, *chunk}}).rows);
+      position += chunk->num_frames;
     }
     ExpectGolden(at::cat(rows), prefix + setting.Name());
   }

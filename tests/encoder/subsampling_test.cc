@@ -41,11 +41,17 @@ std::map<std::string, at::Tensor> EmbedWeights(const EncoderConfig& config) {
   return weights;
 }
 
-Conv2dSubsampling4 MakeModule(const EncoderConfig& config, at::ScalarType dtype) {
+Subsampling MakeModule(const EncoderConfig& config, at::ScalarType dtype) {
   Weights weights(EmbedWeights(config), dtype, "random weights");
-  Conv2dSubsampling4 module(&weights, kName, config);
+  Subsampling module(&weights, kName, config);
   weights.CheckAllTaken();
   return module;
+}
+
+// A whole recording.
+at::Tensor Whole(const Subsampling& module, const at::Tensor& features) {
+  return module.Forward(features, 0, {0, module.geometry().NumEncoderFrames(features.size(0))},
+                        features.size(0));
 }
 
 // (channels, T, F) -> (outputs, (T-1)/2, (F-1)/2): 3x3, stride 2, no padding, ReLU. Float64.
@@ -89,16 +95,6 @@ at::Tensor ByFormula(const EncoderConfig& config, const at::Tensor& features) {
   return at::linear(rows, get("out.0.weight"), get("out.0.bias"));
 }
 
-TEST(SubsamplingFramesTest, FollowsTheFormula) {
-  for (int64_t frames = 0; frames < 7; ++frames) {
-    EXPECT_EQ(Conv2dSubsampling4::NumEncoderFrames(frames), 0) << frames;
-  }
-  for (int64_t frames = 7; frames < 2000; ++frames) {
-    EXPECT_EQ(Conv2dSubsampling4::NumEncoderFrames(frames), ((frames - 1) / 2 - 1) / 2);
-  }
-  EXPECT_EQ(Conv2dSubsampling4::NumEncoderFrames(int64_t{4} << 40), (int64_t{1} << 40) - 1);
-}
-
 class SubsamplingTest : public ::testing::TestWithParam<at::ScalarType> {
  private:
   const c10::InferenceMode guard_;  // as in Encoder::Step
@@ -110,12 +106,12 @@ INSTANTIATE_TEST_SUITE_P(Precisions, SubsamplingTest, ::testing::Values(at::kFlo
 TEST_P(SubsamplingTest, IsTheFormula) {
   for (const int input_dim : {7, 8, 9, 10, 19, 40}) {
     const EncoderConfig config = Config(input_dim);
-    const Conv2dSubsampling4 module = MakeModule(config, GetParam());
+    const Subsampling module = MakeModule(config, GetParam());
     for (const int64_t frames : {7, 8, 9, 10, 11, 30}) {
       SCOPED_TRACE(::testing::Message() << input_dim << " bins, " << frames << " frames");
       const at::Tensor features = RandomFeatures(config, frames, 1);
-      const at::Tensor rows = module.Forward(features.to(GetParam()));
-      EXPECT_EQ(rows.size(0), Conv2dSubsampling4::NumEncoderFrames(frames));
+      const at::Tensor rows = Whole(module, features.to(GetParam()));
+      EXPECT_EQ(rows.size(0), module.geometry().NumEncoderFrames(frames));
       EXPECT_LE(RelativeError(rows, ByFormula(config, features)), FormulaTolerance(GetParam()));
     }
   }
@@ -123,10 +119,10 @@ TEST_P(SubsamplingTest, IsTheFormula) {
 
 TEST_P(SubsamplingTest, LongerThanTheInternalBlock) {
   const EncoderConfig config = Config(19);
-  const Conv2dSubsampling4 module = MakeModule(config, GetParam());
+  const Subsampling module = MakeModule(config, GetParam());
   for (const int64_t encoder_frames : {256, 257, 700}) {
     const at::Tensor features = RandomFeatures(config, 4 * encoder_frames + 5, 2);
-    const at::Tensor whole = module.Forward(features.to(GetParam()));
+    const at::Tensor whole = Whole(module, features.to(GetParam()));
     ASSERT_EQ(whole.size(0), encoder_frames);
     EXPECT_LE(RelativeError(whole, ByFormula(config, features)), FormulaTolerance(GetParam()));
   }
@@ -134,17 +130,15 @@ TEST_P(SubsamplingTest, LongerThanTheInternalBlock) {
 
 TEST_P(SubsamplingTest, EncoderFrameReadsSevenFrames) {
   const EncoderConfig config = Config(19);
-  const Conv2dSubsampling4 module = MakeModule(config, GetParam());
+  const Subsampling module = MakeModule(config, GetParam());
   const at::Tensor features = RandomFeatures(config, 31, 3).to(GetParam());
-  const at::Tensor rows = module.Forward(features);
+  const at::Tensor rows = Whole(module, features);
   for (int64_t changed = 0; changed < features.size(0); ++changed) {
     at::Tensor other = features.clone();
     other.select(0, changed) += 1;
-    const at::Tensor other_rows = module.Forward(other);
+    const at::Tensor other_rows = Whole(module, other);
     for (int64_t t = 0; t < rows.size(0); ++t) {
-      const bool reads =
-          changed >= t * Conv2dSubsampling4::kRate &&
-          changed <= t * Conv2dSubsampling4::kRate + Conv2dSubsampling4::kRightContext;
+      const bool reads = changed >= t * 4 && changed <= t * 4 + 6;
       EXPECT_EQ(at::equal(rows[t], other_rows[t]), !reads)
           << "encoder frame " << t << ", feature frame " << changed;
     }

@@ -29,7 +29,7 @@ using testing::WrongTypes;
 
 json ValidConfig() {
   return json::parse(R"({
-    "format": "runnel-model", "format_version": 1, "name": "digits",
+    "format": "runnel-model", "format_version": 2, "name": "digits",
     "features": {
       "type": "fbank", "sample_frequency": 8000, "sample_scale": 2.5, "frame_length_ms": 20.0,
       "frame_shift_ms": 8.0, "num_mel_bins": 40, "low_freq": 30.0, "high_freq": 3800.0,
@@ -39,14 +39,17 @@ json ValidConfig() {
       "energy_floor": 0.1, "use_log_fbank": true, "use_power": false, "htk_compat": true},
     "encoder": {
       "type": "conformer", "input_dim": 41, "model_dim": 96, "num_layers": 4, "num_heads": 4,
-      "feed_forward_dim": 384, "subsampling": "conv2d4", "global_cmvn": true, "scale_input": true,
+      "feed_forward_dim": 384, "normalization": {"type": "global_cmvn"},
+      "subsampling": {"type": "conv2d4"}, "scale_input": true,
       "position": {"scheme": "chunk_rpe", "linear_pos_bias": false},
+      "feed_forward": {"macaron": true, "activation": "swish", "bias": true},
       "convolution": {"type": "causal", "kernel_size": 15, "norm": "layer_norm",
+                      "norm_epsilon": 1e-5, "activation": "swish", "bias": true,
                       "left_padding": "zero"},
-      "activation": "swish", "layer_norm_eps": 1e-5},
+      "norm_first": true, "after_norm": true, "layer_norm_eps": 1e-5},
     "ctc": {"vocab_size": 17, "blank_id": 3},
     "streaming": {"chunk_size": 16, "left_context": 64, "min_chunk_size": 2,
-                  "max_chunk_size": null, "max_left_context": null}})");
+                  "max_chunk_size": null, "max_left_context": null, "only": null}})");
 }
 
 std::string ErrorOfText(const std::string& text) {
@@ -91,7 +94,7 @@ TEST(ModelConfigTest, ReadsEveryField) {
   EXPECT_FALSE(fbank.use_power);
   EXPECT_TRUE(fbank.htk_compat);
   EXPECT_EQ(config.encoder.input_dim, 41);
-  EXPECT_EQ(config.encoder.conv_kernel_size, 15);
+  EXPECT_EQ(config.encoder.convolution->kernel_size, 15);
   EXPECT_EQ(config.ctc.vocab_size, 17);
   EXPECT_EQ(config.ctc.blank_id, 3);
   EXPECT_EQ(config.streaming.chunk_size, 16);
@@ -123,7 +126,7 @@ TEST(ModelConfigTest, UnknownFieldsAreRefused) {
   for (const auto& field : AllFields(ValidConfig())) {
     if (ValidConfig().at(field).is_object()) sections.push_back(field.to_string());
   }
-  EXPECT_EQ(sections.size(), 7U);
+  EXPECT_EQ(sections.size(), 10U);
   for (const std::string& section : sections) {
     const json::json_pointer field(section + "/extra");
     EXPECT_TRUE(Contains(ParseError(With(ValidConfig(), field, nullptr)),
@@ -135,6 +138,8 @@ TEST(ModelConfigTest, WrongTypesAreRefused) {
   const json valid = ValidConfig();
   for (const auto& field : AllFields(valid)) {
     for (const json& value : WrongTypes(valid.at(field))) {
+      if (value.is_null() && DottedPath(field) == "encoder.convolution") continue;  // may be null
+      if (value.is_array() && DottedPath(field) == "streaming.only") continue;  // its items may not
       const std::string message = ParseError(With(valid, field, value));
       EXPECT_TRUE(Contains(message, "m.pt: " + DottedPath(field) + " is "));
       EXPECT_TRUE(Contains(message, ", expected "));
@@ -144,8 +149,8 @@ TEST(ModelConfigTest, WrongTypesAreRefused) {
 
 TEST(ModelConfigTest, OtherFormats) {
   EXPECT_EQ(RefusalOf("/format", "onnx"), "m.pt: format is \"onnx\", expected \"runnel-model\"");
-  EXPECT_EQ(RefusalOf("/format_version", 2),
-            "m.pt: format_version is 2, expected 1, the only one this version of Runnel reads");
+  EXPECT_EQ(RefusalOf("/format_version", 1),
+            "m.pt: format_version is 1, expected 2, the only one this version of Runnel reads");
   for (const json& version : {json(0), json(-1), json(UINT64_MAX)}) {
     RefusalOf("/format_version", version);
   }
@@ -239,6 +244,38 @@ TEST(ModelConfigTest, RecommendedSizesMustKeepTheLimits) {
   EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is 64 encoder frames"));
   config["streaming"]["left_context"] = -1;
   EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is -1 encoder frames"));
+}
+
+TEST(ModelConfigTest, SettingsTheModelWasTrainedFor) {
+  json config = ValidConfig();
+  config["streaming"]["only"] = json::parse(
+      R"([{"chunk_size": 16, "left_context": 64}, {"chunk_size": 2, "left_context": 64}])");
+  const ModelConfig parsed = ParseModelConfig(config.dump(), "m.pt");
+  EXPECT_NO_THROW(CheckStreaming(parsed, {2, 64}));
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] {
+              CheckStreaming(parsed, {2, 32});
+            }),
+            "chunk_size and left_context are C=2 M=32, expected one of those the model was trained "
+            "for: C=16 M=64, C=2 M=64");
+  config["streaming"]["left_context"] = 32;
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size and left_context are C=16 M=32"));
+  config["streaming"]["only"][0]["extra"] = 1;
+  EXPECT_TRUE(Contains(ParseError(config), "streaming.only.0.extra is a field"));
+  config["streaming"]["only"] = {1};
+  EXPECT_TRUE(Contains(ParseError(config), "streaming.only.0 is number, expected an object"));
+}
+
+TEST(ModelConfigTest, ModelsThatNeedTheWholeUtterance) {
+  json config = ValidConfig();
+  config["encoder"]["convolution"]["type"] = "symmetric";
+  EXPECT_TRUE(Contains(ParseError(config), "chunk_size is 16, expected -1"));
+  config["streaming"]["chunk_size"] = -1;
+  const ModelConfig parsed = ParseModelConfig(config.dump(), "m.pt");
+  EXPECT_NO_THROW(CheckStreaming(parsed, {-1, -1}));
+  EXPECT_TRUE(Contains(ErrorMessage<std::invalid_argument>([&] {
+                         CheckStreaming(parsed, {16, 64});
+                       }),
+                       "dynamic_chunk"));
 }
 
 TEST(ModelConfigTest, LimitsOfStreams) {

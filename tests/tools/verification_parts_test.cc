@@ -23,7 +23,9 @@ using testing::ErrorMessage;
 
 std::set<std::string> GridNames(const StreamingConfig& limits) {
   std::set<std::string> names;
-  for (const StreamingSetting& setting : SettingGrid(limits)) {
+  ModelConfig config;
+  config.streaming = limits;
+  for (const StreamingSetting& setting : SettingGrid(config)) {
     EXPECT_TRUE(names.insert(setting.Name()).second) << setting.Name() << " comes twice";
   }
   return names;
@@ -49,6 +51,14 @@ TEST(SettingGridTest, KeepsToTheModelsLimits) {
   EXPECT_EQ(GridNames(limits),
             (std::set<std::string>{"C=4 M=0", "C=4 M=1", "C=4 M=4", "C=6 M=0", "C=6 M=1", "C=6 M=6",
                                    "C=6 M=9", "C=8 M=0", "C=8 M=1", "C=8 M=8"}));
+}
+
+TEST(SettingGridTest, OnlyWhatTheModelWasTrainedFor) {
+  StreamingConfig limits;
+  limits.chunk_size = 14;
+  limits.left_context = 70;
+  limits.only = {{14, 70}, {1, 70}};
+  EXPECT_EQ(GridNames(limits), (std::set<std::string>{"C=14 M=70", "C=1 M=70"}));
 }
 
 TEST(NoiseTest, IsSeededBoundedAndNotSilent) {

@@ -1,6 +1,8 @@
 #include "tools/verification/setting.h"
 
 #include <set>
+#include <stdexcept>
+#include <utility>
 
 namespace runnel {
 namespace {
@@ -8,17 +10,13 @@ namespace {
 constexpr int64_t kFull = -1;
 constexpr int64_t kUnlimited = -1;
 
-bool IsAllowed(const StreamingSetting& setting, const StreamingConfig& limits) {
-  const bool chunk_allowed =
-      setting.chunk_size == kFull
-          ? !limits.max_chunk_size.has_value()
-          : setting.chunk_size >= limits.min_chunk_size &&
-                setting.chunk_size <= limits.max_chunk_size.value_or(setting.chunk_size);
-  const bool context_allowed =
-      setting.left_context == kUnlimited
-          ? !limits.max_left_context.has_value()
-          : setting.left_context <= limits.max_left_context.value_or(setting.left_context);
-  return chunk_allowed && context_allowed;
+bool IsAllowed(const StreamingSetting& setting, const ModelConfig& config) {
+  try {
+    CheckStreaming(config, setting);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  return true;
 }
 
 // No frame is before the first chunk, so a whole utterance has few contexts to tell apart.
@@ -29,22 +27,22 @@ std::set<int64_t> LeftContexts(int64_t chunk_size) {
 
 }  // namespace
 
-std::string StreamingSetting::Name() const {
-  return "C=" + (chunk_size == kFull ? "full" : std::to_string(chunk_size)) +
-         " M=" + (left_context == kUnlimited ? "all" : std::to_string(left_context));
-}
-
-std::vector<StreamingSetting> SettingGrid(const StreamingConfig& config) {
-  std::set<int64_t> chunk_sizes = {kFull, 1, 2, 3, 4, 8, 16};
-  chunk_sizes.insert(config.chunk_size);
-  std::vector<StreamingSetting> settings;
-  for (const int64_t chunk_size : chunk_sizes) {
-    std::set<int64_t> left_contexts = LeftContexts(chunk_size);
-    if (chunk_size == config.chunk_size) left_contexts.insert(config.left_context);
-    for (const int64_t left_context : left_contexts) {
-      const StreamingSetting setting{chunk_size, left_context};
-      if (IsAllowed(setting, config)) settings.push_back(setting);
+std::vector<StreamingSetting> SettingGrid(const ModelConfig& config) {
+  std::set<std::pair<int64_t, int64_t>> candidates;
+  for (const int64_t chunk_size : {kFull, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4},
+                                   int64_t{8}, int64_t{16}, config.streaming.chunk_size}) {
+    for (const int64_t left_context : LeftContexts(chunk_size)) {
+      candidates.insert({chunk_size, left_context});
     }
+  }
+  candidates.insert({config.streaming.chunk_size, config.streaming.left_context});
+  for (const auto& [chunk_size, left_context] : config.streaming.only) {
+    candidates.insert({chunk_size, left_context});
+  }
+  std::vector<StreamingSetting> settings;
+  for (const auto& [chunk_size, left_context] : candidates) {
+    const StreamingSetting setting{chunk_size, left_context};
+    if (IsAllowed(setting, config)) settings.push_back(setting);
   }
   return settings;
 }

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 
 #include "frontend/feature_stream.h"
 
 namespace runnel {
 namespace {
 
-constexpr int64_t kFull = -1;
 constexpr size_t kLongestPacket = 4000;  // samples
 
 // A stream that is fed one chunk of known features at a time. A copy continues on its own.
@@ -22,22 +22,24 @@ class ChunkPlayer {
         chunk_size_(setting.chunk_size),
         state_(encoder.InitialState(setting.left_context)) {}
 
-  bool Done() const { return next_frame_ == features_.size(0); }
+  bool Done() const { return !NextChunk().has_value(); }
 
-  // The frames of the next chunk, at the end what is left.
+  // The next chunk, when not Done.
   EncoderSegment NextSegment() {
-    const int64_t left = features_.size(0) - next_frame_;
-    const int64_t num_frames =
-        chunk_size_ == kFull ? left : std::min(left, encoder_->FramesForChunk(state_, chunk_size_));
+    const EncoderChunk chunk = *NextChunk();
     const float* frames = features_.data_ptr<float>() + next_frame_ * features_.size(1);
-    next_frame_ += num_frames;
-    return {&state_, frames, num_frames};
+    next_frame_ += chunk.num_frames;
+    return {&state_, frames, chunk};
   }
 
   void Keep(const at::Tensor& rows) { outputs_.push_back(rows.clone()); }
   at::Tensor Output() const { return at::cat(outputs_, 0); }
 
  private:
+  std::optional<EncoderChunk> NextChunk() const {
+    return encoder_->NextChunk(state_, chunk_size_, features_.size(0) - next_frame_, true);
+  }
+
   const Encoder* encoder_;
   at::Tensor features_;
   int64_t chunk_size_;
@@ -91,7 +93,7 @@ std::vector<at::Tensor> RunCopied(const Encoder& encoder, const at::Tensor& feat
                                   const StreamingSetting& setting, std::mt19937_64* random) {
   ChunkPlayer original(encoder, features, setting);
   const int64_t frames_per_chunk =
-      std::max<int64_t>(1, setting.chunk_size) * Encoder::subsampling_rate();
+      std::max<int64_t>(1, setting.chunk_size) * encoder.subsampling().rate();
   const int64_t num_chunks = features.size(0) / frames_per_chunk;
   const auto copy_at = static_cast<int64_t>((*random)() % static_cast<uint64_t>(num_chunks + 1));
   for (int64_t chunk = 0; chunk < copy_at && !original.Done(); ++chunk) {
@@ -111,17 +113,12 @@ at::Tensor RunPackets(const Encoder& encoder, const std::shared_ptr<const Fbank>
   FeatureStream stream(fbank, sample_scale);
   EncoderState state = encoder.InitialState(setting.left_context);
   std::vector<at::Tensor> outputs;
-  const auto compute = [&](int64_t num_frames) {
-    std::vector<float> frames(static_cast<size_t>(num_frames * stream.dim()));
-    stream.PopFrames(static_cast<size_t>(num_frames), frames.data());
-    outputs.push_back(encoder.Step({{&state, frames.data(), num_frames}}).rows);
-  };
   const auto compute_ready_chunks = [&] {
-    if (setting.chunk_size == kFull) return;
-    for (;;) {
-      const int64_t num_frames = encoder.FramesForChunk(state, setting.chunk_size);
-      if (stream.NumFramesReady() < num_frames) return;
-      compute(num_frames);
+    while (const auto chunk = encoder.NextChunk(state, setting.chunk_size, stream.NumFramesReady(),
+                                                stream.finished())) {
+      std::vector<float> frames(static_cast<size_t>(chunk->num_frames * stream.dim()));
+      stream.PopFrames(static_cast<size_t>(chunk->num_frames), frames.data());
+      outputs.push_back(encoder.Step({{&state, frames.data(), *chunk}}).rows);
     }
   };
   for (size_t begin = 0; begin < samples.size();) {
@@ -132,7 +129,6 @@ at::Tensor RunPackets(const Encoder& encoder, const std::shared_ptr<const Fbank>
   }
   stream.Finish();
   compute_ready_chunks();
-  compute(stream.NumFramesReady());
   return at::cat(outputs, 0);
 }
 

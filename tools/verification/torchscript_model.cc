@@ -10,8 +10,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "encoder/encoder.h"
-
 namespace runnel {
 
 namespace {
@@ -29,7 +27,7 @@ struct TorchScriptModel::Module {
 
 TorchScriptModel::TorchScriptModel(const std::string& path, const EncoderConfig& config,
                                    at::ScalarType dtype)
-    : config_(config), dtype_(dtype) {
+    : subsampling_(config.subsampling), dtype_(dtype) {
   try {
     module_ = std::make_unique<Module>(Module{torch::jit::load(path, at::kCPU)});
   } catch (const c10::Error& error) {
@@ -56,27 +54,27 @@ at::Tensor TorchScriptModel::ForwardChunks(const at::Tensor& features,
   const c10::InferenceMode inference_mode;
   const UnoptimizedGraphs unoptimized;
   const at::Tensor frames = features.to(dtype_);
-  at::Tensor att_cache = at::zeros(
-      {config_.num_layers, config_.num_heads, 0, int64_t{2} * config_.head_dim()}, dtype_);
-  at::Tensor cnn_cache =
-      at::zeros({config_.num_layers, 1, config_.model_dim, config_.conv_kernel_size - 1}, dtype_);
+  const int64_t num_encoder_frames = subsampling_.NumEncoderFrames(frames.size(0));
+  const c10::IValue initial = module_->module.get_method("initial_caches")({});
+  at::Tensor att_cache = initial.toTupleRef().elements()[0].toTensor();
+  at::Tensor cnn_cache = initial.toTupleRef().elements()[1].toTensor();
   const auto forward_chunk = module_->module.get_method("forward_chunk");
-  constexpr int64_t kRate = Encoder::subsampling_rate();
-  constexpr int64_t kWindow = Encoder::right_context() + 1;  // frames of one encoder frame
   std::vector<at::Tensor> outputs;
-  int64_t offset = 0;
-  for (int64_t begin = 0; frames.size(0) - begin >= kWindow;) {
-    const int64_t left = frames.size(0) - begin;
-    const int64_t num_frames =
-        setting.chunk_size < 0 ? left : std::min(left, (setting.chunk_size - 1) * kRate + kWindow);
-    const c10::IValue result = forward_chunk({frames.narrow(0, begin, num_frames).unsqueeze(0),
-                                              offset, setting.left_context, att_cache, cnn_cache});
+  for (int64_t offset = 0; offset < num_encoder_frames;) {
+    const int64_t begin =
+        std::max<int64_t>(0, offset * subsampling_.rate() - subsampling_.left_overlap());
+    const int64_t complete =
+        (offset + setting.chunk_size - 1) * subsampling_.rate() + subsampling_.right_context() + 1;
+    const bool last = setting.chunk_size == -1 || complete > frames.size(0);
+    const int64_t end = last ? frames.size(0) : complete;
+    const c10::IValue result =
+        forward_chunk({frames.narrow(0, begin, end - begin).unsqueeze(0), offset, last,
+                       setting.left_context, att_cache, cnn_cache});
     const auto& elements = result.toTupleRef().elements();
     outputs.push_back(elements[0].toTensor()[0]);
     att_cache = elements[1].toTensor();
     cnn_cache = elements[2].toTensor();
     offset += outputs.back().size(0);
-    begin += outputs.back().size(0) * kRate;
   }
   return at::cat(outputs, 0);
 }

@@ -13,8 +13,9 @@
 
 namespace runnel {
 
-// Both methods may run in several threads at once. Features are (T, input_dim), results (T',
-// vocab_size) log probabilities.
+// Both methods may run in several threads at once. Features are (T, input_dim), normalised already
+// where the model follows the stream in that (Normalization::kUtterance, kRunning); results are
+// (T', vocab_size) log probabilities.
 class TorchScriptModel {
  public:
   // Throws std::runtime_error when LibTorch cannot load the archive. `dtype`: kFloat or kDouble.
@@ -32,7 +33,7 @@ class TorchScriptModel {
  private:
   struct Module;
   std::unique_ptr<Module> module_;
-  EncoderConfig config_;
+  SubsamplingGeometry subsampling_;
   at::ScalarType dtype_;
 };
 

@@ -51,11 +51,10 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
                            std::vector<float> samples, const VerificationOptions& options)
     : model_(std::move(model)),
       options_(options),
-      settings_(SettingGrid(model_->config().streaming)),
+      settings_(SettingGrid(model_->config())),
       samples_(std::move(samples)),
       features_(ComputeFeatures(*model_, samples_)),
-      num_encoder_frames_(model_->encoder().NumEncoderFrames(
-          model_->encoder().InitialState(StreamOptions::kUnlimited), features_.size(0))),
+      num_encoder_frames_(model_->encoder().subsampling().NumEncoderFrames(features_.size(0))),
       script_(model_path, model_->config().encoder, model_->encoder().dtype()),
       tries_packets_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
@@ -100,9 +99,9 @@ void Verification::CompareWithOthers(size_t index) {
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
   chunked_[index] = chunked;
   Record(kChunked, index, chunked, whole);
-  Record(kForward, index, ctc_head.LogProbs(whole), script_.Forward(features_, setting));
-  Record(kForwardChunk, index, ctc_head.LogProbs(chunked),
-         script_.ForwardChunks(features_, setting));
+  const at::Tensor frames = ScriptFeatures(setting);
+  Record(kForward, index, ctc_head.LogProbs(whole), script_.Forward(frames, setting));
+  Record(kForwardChunk, index, ctc_head.LogProbs(chunked), script_.ForwardChunks(frames, setting));
   if (!tries_packets_[index]) return;
   std::mt19937_64 random(options_.seed + index);
   Record(kPackets, index,
@@ -112,6 +111,13 @@ void Verification::CompareWithOthers(size_t index) {
   for (const at::Tensor& output : RunCopied(encoder, features_, setting, &random)) {
     Record(kCopied, index, output, chunked);
   }
+}
+
+at::Tensor Verification::ScriptFeatures(const StreamingSetting& setting) const {
+  const Normalization normalization = model_->encoder().config().normalization;
+  const bool outside =
+      normalization == Normalization::kUtterance || normalization == Normalization::kRunning;
+  return outside ? model_->encoder().Normalize(features_, setting.chunk_size) : features_;
 }
 
 void Verification::CompareLayers(size_t index) {

@@ -55,6 +55,8 @@ class Verification {
   // Both for settings_[index]; may run in several threads, for different settings.
   void CompareWithOthers(size_t index);
   void CompareLayers(size_t index);
+  // The features as the archive's TorchScript takes them.
+  at::Tensor ScriptFeatures(const StreamingSetting& setting) const;
   void Record(CheckIndex check, size_t index, const at::Tensor& actual, const at::Tensor& expected);
 
   const std::shared_ptr<const Model> model_;

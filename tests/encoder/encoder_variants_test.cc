@@ -1,0 +1,221 @@
+// Every kind of subsampling, convolution, normalisation and norm placement: chunk by chunk equals
+// the whole utterance under the chunk mask, batched or not, and the frame count is the offline one.
+#include <ATen/TensorOperators.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "encoder/encoder.h"
+#include "tests/support/error_message.h"
+#include "tests/support/playback.h"
+#include "tests/support/random_encoder.h"
+#include "tests/support/relative_error.h"
+#include "tests/support/tolerances.h"
+
+namespace runnel {
+namespace {
+
+using testing::ChunkSizes;
+using testing::Contains;
+using testing::ErrorMessage;
+using testing::FormulaTolerance;
+using testing::kBatchTolerance;
+using testing::kFull;
+using testing::LeftContexts;
+using testing::Playback;
+using testing::RandomEncoder;
+using testing::RandomFeatures;
+using testing::RelativeError;
+using testing::RunAlone;
+using testing::StepTogether;
+
+constexpr uint64_t kSeed = 20241121;
+
+struct Variant {
+  const char* name;
+  void (*change)(EncoderConfig*);
+};
+
+const std::vector<Variant>& Variants() {
+  static const std::vector<Variant> variants = {
+      {"conv2d6", [](EncoderConfig* c) { c->subsampling.type = SubsamplingType::kConv2d6; }},
+      {"conv2d8", [](EncoderConfig* c) { c->subsampling.type = SubsamplingType::kConv2d8; }},
+      {"linear", [](EncoderConfig* c) { c->subsampling.type = SubsamplingType::kLinear; }},
+      {"striding4",
+       [](EncoderConfig* c) {
+         c->subsampling = {SubsamplingType::kStriding4, 5, false};
+       }},
+      {"striding4_causal",
+       [](EncoderConfig* c) {
+         c->subsampling = {SubsamplingType::kStriding4, 5, true};
+       }},
+      {"dw_striding8",
+       [](EncoderConfig* c) {
+         c->subsampling = {SubsamplingType::kDwStriding8, 5, false};
+       }},
+      {"dw_striding8_causal",
+       [](EncoderConfig* c) {
+         c->subsampling = {SubsamplingType::kDwStriding8, 5, true};
+       }},
+      {"dynamic_chunk",
+       [](EncoderConfig* c) {
+         c->convolution->type = ConvolutionType::kDynamicChunk;
+         c->convolution->kernel_size = 7;
+         c->convolution->norm = ConvolutionNorm::kBatchNorm;
+       }},
+      {"dynamic_chunk_even",
+       [](EncoderConfig* c) {
+         c->convolution->type = ConvolutionType::kDynamicChunk;
+         c->convolution->kernel_size = 8;
+         c->convolution->bias = false;
+       }},
+      {"gated_padding", [](EncoderConfig* c) { c->convolution->gated_padding = true; }},
+      {"kernel_of_one", [](EncoderConfig* c) { c->convolution->kernel_size = 1; }},
+      {"causal_batch_norm",
+       [](EncoderConfig* c) { c->convolution->norm = ConvolutionNorm::kBatchNorm; }},
+      {"transformer_post_norm",
+       [](EncoderConfig* c) {
+         c->convolution.reset();
+         c->feed_forward.macaron = false;
+         c->feed_forward.activation = Activation::kRelu;
+         c->norm_first = false;
+         c->after_norm = false;
+       }},
+      {"conformer_post_norm", [](EncoderConfig* c) { c->norm_first = false; }},
+      {"gelu_without_biases",
+       [](EncoderConfig* c) {
+         c->feed_forward.activation = Activation::kGelu;
+         c->feed_forward.bias = false;
+         c->convolution->activation = Activation::kRelu;
+         c->convolution->bias = false;
+         c->scale_input = false;
+       }},
+      {"no_normalization", [](EncoderConfig* c) { c->normalization = Normalization::kNone; }},
+      {"running_normalization",
+       [](EncoderConfig* c) {
+         c->normalization = Normalization::kRunning;
+         c->subsampling = {SubsamplingType::kStriding4, 5, false};
+       }},
+  };
+  return variants;
+}
+
+class EncoderVariantsTest : public ::testing::TestWithParam<std::tuple<Variant, at::ScalarType>> {
+ protected:
+  static EncoderConfig Config() {
+    EncoderConfig config = testing::SmallConfig();
+    config.num_layers = 2;
+    std::get<0>(GetParam()).change(&config);
+    return config;
+  }
+  static double Tolerance() { return FormulaTolerance(std::get<1>(GetParam())); }
+  static Encoder MakeEncoder() { return RandomEncoder(Config(), std::get<1>(GetParam()), kSeed); }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, EncoderVariantsTest,
+                         ::testing::Combine(::testing::ValuesIn(Variants()),
+                                            ::testing::Values(at::kFloat, at::kDouble)),
+                         [](const auto& variant) {
+                           return std::string(std::get<0>(variant.param).name) + "_" +
+                                  c10::toString(std::get<1>(variant.param));
+                         });
+
+TEST_P(EncoderVariantsTest, ChunkedEqualsFullUnderMask) {
+  const Encoder encoder = MakeEncoder();
+  double worst = 0;
+  for (const int64_t num_frames : {1, 2, 6, 15, 16, 17, 18, 66, 143}) {
+    const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed + 1);
+    for (const int64_t chunk_size : ChunkSizes()) {
+      for (const int64_t left_context : LeftContexts(chunk_size)) {
+        SCOPED_TRACE(::testing::Message() << num_frames << " frames, chunk_size " << chunk_size
+                                          << ", left_context " << left_context);
+        const at::Tensor full = encoder.ForwardUnderMask(features, chunk_size, left_context);
+        ASSERT_EQ(full.size(0), encoder.subsampling().NumEncoderFrames(num_frames));
+        const at::Tensor chunked = RunAlone(encoder, features, chunk_size, left_context);
+        ASSERT_EQ(chunked.sizes(), full.sizes());
+        if (full.size(0) == 0) continue;
+        const double error = RelativeError(chunked, full);
+        ASSERT_LE(error, Tolerance());
+        worst = std::max(worst, error);
+      }
+    }
+  }
+  std::cout << "largest relative error " << worst << "\n";
+}
+
+TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
+  const Encoder encoder = MakeEncoder();
+  std::mt19937_64 random(kSeed);
+  std::vector<Playback> runs;
+  std::vector<at::Tensor> alone;
+  for (const int64_t chunk_size : ChunkSizes()) {
+    const at::Tensor features =
+        RandomFeatures(encoder.config(), static_cast<int64_t>(1 + random() % 200), random());
+    alone.push_back(RunAlone(encoder, features, chunk_size, 2 * chunk_size + 1));
+    runs.emplace_back(encoder, features, chunk_size, 2 * chunk_size + 1);
+  }
+  for (;;) {
+    std::vector<Playback*> waiting;
+    for (Playback& run : runs) {
+      if (!run.Done()) waiting.push_back(&run);
+      if (random() % 4 == 0) run = Playback(run);
+    }
+    if (waiting.empty()) break;
+    std::shuffle(waiting.begin(), waiting.end(), random);
+    waiting.resize(1 + random() % waiting.size());
+    StepTogether(encoder, waiting);
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    ASSERT_EQ(runs[i].Output().sizes(), alone[i].sizes());
+    if (alone[i].size(0) == 0) continue;
+    EXPECT_LE(RelativeError(runs[i].Output(), alone[i]), kBatchTolerance) << "seed " << kSeed;
+  }
+}
+
+TEST(WholeUtteranceModelTest, ChunksAreRefusedAndTheWholeUtteranceIsNot) {
+  for (const bool symmetric : {false, true}) {
+    EncoderConfig config = testing::SmallConfig();
+    if (symmetric) {
+      config.convolution->type = ConvolutionType::kSymmetric;
+    } else {
+      config.normalization = Normalization::kUtterance;
+    }
+    const Encoder encoder = RandomEncoder(config, at::kDouble, kSeed);
+    const at::Tensor features = RandomFeatures(config, 150, kSeed);
+    const std::string expected = symmetric ? "dynamic_chunk" : "running";
+    EXPECT_TRUE(
+        Contains(ErrorMessage<std::invalid_argument>([&] { RunAlone(encoder, features, 8, 16); }),
+                 expected));
+    EXPECT_TRUE(Contains(
+        ErrorMessage<std::invalid_argument>([&] { encoder.ForwardUnderMask(features, 8, 16); }),
+        expected));
+    EXPECT_LE(RelativeError(RunAlone(encoder, features, kFull, -1),
+                            encoder.ForwardUnderMask(features, kFull, -1)),
+              FormulaTolerance(at::kDouble));
+  }
+}
+
+TEST(WholeUtteranceModelTest, IsItsStreamingSubstituteWithOneChunk) {
+  EncoderConfig offline = testing::SmallConfig();
+  offline.convolution->type = ConvolutionType::kSymmetric;
+  offline.normalization = Normalization::kUtterance;
+  EncoderConfig streaming = offline;
+  streaming.convolution->type = ConvolutionType::kDynamicChunk;
+  streaming.normalization = Normalization::kRunning;
+  const at::Tensor features = RandomFeatures(offline, 150, kSeed);
+  const at::Tensor whole =
+      RunAlone(RandomEncoder(offline, at::kDouble, kSeed), features, kFull, -1);
+  const Encoder encoder = RandomEncoder(streaming, at::kDouble, kSeed);
+  EXPECT_LE(RelativeError(RunAlone(encoder, features, kFull, -1), whole),
+            FormulaTolerance(at::kDouble));
+  EXPECT_GT(RelativeError(RunAlone(encoder, features, 8, -1), whole), 1e-2);
+}
+
+}  // namespace
+}  // namespace runnel
