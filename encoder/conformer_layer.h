@@ -5,13 +5,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 
+#include "encoder/attention.h"
 #include "encoder/convolution.h"
 #include "encoder/dense.h"
 #include "encoder/encoder_config.h"
 #include "encoder/layer_state.h"
-#include "encoder/relative_attention.h"
 #include "encoder/weights.h"
 
 namespace runnel {
@@ -21,8 +22,9 @@ namespace runnel {
 // different states.
 class ConformerLayer {
  public:
-  // Takes every tensor under `name`.
-  ConformerLayer(Weights* weights, const std::string& name, const EncoderConfig& config);
+  // Takes every tensor under `name` but those of the position scheme.
+  ConformerLayer(Weights* weights, const std::string& name, const EncoderConfig& config,
+                 std::shared_ptr<const PositionScheme> position);
 
   // (total_rows, d) -> (total_rows, d); advances each segment's state.
   at::Tensor Forward(at::Tensor x, const LayerBatch& batch) const;
@@ -34,7 +36,7 @@ class ConformerLayer {
   LayerNorm norm_ff_macaron_;
   FeedForward feed_forward_macaron_;
   LayerNorm norm_mha_;
-  RelativeAttention self_attn_;
+  Attention self_attn_;
   LayerNorm norm_conv_;
   CausalConvolution conv_module_;
   LayerNorm norm_ff_;

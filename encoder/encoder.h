@@ -92,6 +92,9 @@ class Encoder {
   // The state's frames and the new ones, subsampled (n, d); the state keeps what is read again.
   at::Tensor Subsample(const EncoderSegment& segment) const;
 
+  // Rows that subsampling gave, the first of encoder frame `offset`, as layer 0 reads them.
+  at::Tensor LayerInput(at::Tensor rows, int64_t offset) const;
+
   // The layers and the last norm over stacked rows.
   at::Tensor ForwardLayers(at::Tensor x, const std::vector<EncoderState*>& states, LayerBatch batch,
                            const LayerObserver& observer) const;
@@ -100,6 +103,7 @@ class Encoder {
   at::Tensor cmvn_mean_;  // (input_dim), undefined without global CMVN
   at::Tensor cmvn_istd_;
   Conv2dSubsampling4 embed_;
+  PositionModules positions_;
   std::vector<ConformerLayer> layers_;
   LayerNorm after_norm_;
 };

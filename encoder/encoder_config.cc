@@ -8,6 +8,16 @@ namespace {
 // Far above any model, low enough that products of two sizes stay within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
 
+AttentionBias ParseAttentionBias(JsonSection* section) {
+  AttentionBias bias;
+  bias.query = section->Bool("query");
+  bias.key = section->Bool("key");
+  bias.value = section->Bool("value");
+  bias.out = section->Bool("out");
+  section->CheckAllTaken();
+  return bias;
+}
+
 }  // namespace
 
 EncoderConfig ParseEncoderConfig(JsonSection* section) {
@@ -23,9 +33,9 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   config.scale_input = section->Bool("scale_input");
 
   JsonSection position = section->Section("position");
-  position.Constant("scheme", "chunk_rpe");
-  if (position.Bool("linear_pos_bias")) position.Fail("linear_pos_bias", "false");
-  position.CheckAllTaken();
+  config.position = ParsePosition(&position);
+  JsonSection attention_bias = section->Section("attention_bias");
+  config.attention_bias = ParseAttentionBias(&attention_bias);
 
   JsonSection convolution = section->Section("convolution");
   convolution.Constant("type", "causal");
