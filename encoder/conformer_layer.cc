@@ -7,11 +7,12 @@
 namespace runnel {
 
 ConformerLayer::ConformerLayer(Weights* weights, const std::string& name,
-                               const EncoderConfig& config)
+                               const EncoderConfig& config,
+                               std::shared_ptr<const PositionScheme> position)
     : norm_first_(config.norm_first),
       feed_forward_scale_(config.feed_forward.macaron ? 0.5 : 1.0),
       norm_mha_(weights, name + ".norm_mha", config.model_dim, config.layer_norm_eps),
-      self_attn_(weights, name + ".self_attn", config),
+      self_attn_(weights, name + ".self_attn", config, std::move(position)),
       norm_ff_(weights, name + ".norm_ff", config.model_dim, config.layer_norm_eps),
       feed_forward_(weights, name + ".feed_forward", config.model_dim, config.feed_forward) {
   const auto norm = [&](const char* field) {
@@ -31,8 +32,8 @@ ConformerLayer::ConformerLayer(Weights* weights, const std::string& name,
 }
 
 LayerState ConformerLayer::InitialState() const {
-  FrameBuffer keys = self_attn_.InitialCache();
-  return {keys, keys, conv_module_ ? conv_module_->module.InitialCache() : std::move(keys)};
+  const FrameBuffer keys = self_attn_.InitialCache();
+  return {keys, keys, conv_module_ ? conv_module_->module.InitialCache() : keys, keys};
 }
 
 template <typename Branch>

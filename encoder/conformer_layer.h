@@ -5,14 +5,15 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "encoder/attention.h"
 #include "encoder/convolution.h"
 #include "encoder/dense.h"
 #include "encoder/encoder_config.h"
 #include "encoder/layer_state.h"
-#include "encoder/relative_attention.h"
 #include "encoder/weights.h"
 
 namespace runnel {
@@ -22,8 +23,9 @@ namespace runnel {
 // Immutable after construction; Forward may run in several threads at once on different states.
 class ConformerLayer {
  public:
-  // Takes every tensor under `name`.
-  ConformerLayer(Weights* weights, const std::string& name, const EncoderConfig& config);
+  // Takes every tensor under `name` but those of the position scheme.
+  ConformerLayer(Weights* weights, const std::string& name, const EncoderConfig& config,
+                 std::shared_ptr<const PositionScheme> position);
 
   // (total_rows, d) -> (total_rows, d); advances each segment's state.
   at::Tensor Forward(at::Tensor x, const LayerBatch& batch) const;
@@ -48,7 +50,7 @@ class ConformerLayer {
   double feed_forward_scale_;
   std::optional<Normed<FeedForward>> feed_forward_macaron_;
   LayerNorm norm_mha_;
-  RelativeAttention self_attn_;
+  Attention self_attn_;
   std::optional<Normed<Convolution>> conv_module_;
   LayerNorm norm_ff_;
   FeedForward feed_forward_;

@@ -30,6 +30,8 @@ class Linear {
   // (rows, input_dim) -> (rows, output_dim)
   at::Tensor Forward(const at::Tensor& x) const;
 
+  at::ScalarType dtype() const { return weight_.scalar_type(); }
+
  private:
   Linear(at::Tensor weight, at::Tensor bias);
 

@@ -25,7 +25,8 @@ void CheckSize(const std::string& name, int64_t value, int64_t min) {
 int64_t EncoderState::num_bytes() const {
   int64_t bytes = features.num_bytes();
   for (const LayerState& layer : layers) {
-    bytes += layer.keys.num_bytes() + layer.values.num_bytes() + layer.cnn_cache.num_bytes();
+    bytes += layer.keys.num_bytes() + layer.values.num_bytes() + layer.cnn_cache.num_bytes() +
+             layer.key_positions.num_bytes();
   }
   return bytes;
 }
@@ -38,9 +39,15 @@ Encoder::Encoder(const EncoderConfig& config, Weights* weights)
   if (config.after_norm) {
     after_norm_.emplace(weights, "encoder.after_norm", config.model_dim, config.layer_norm_eps);
   }
-  layers_.reserve(static_cast<size_t>(config.num_layers));
+  std::vector<std::string> layer_names, attention_names;
   for (int i = 0; i < config.num_layers; ++i) {
-    layers_.emplace_back(weights, "encoder.encoders." + std::to_string(i), config);
+    layer_names.push_back("encoder.encoders." + std::to_string(i));
+    attention_names.push_back(layer_names.back() + ".self_attn");
+  }
+  positions_ = config.position.build(weights, attention_names, config.attention_sizes());
+  layers_.reserve(layer_names.size());
+  for (size_t i = 0; i < layer_names.size(); ++i) {
+    layers_.emplace_back(weights, layer_names[i], config, positions_.layers[i]);
   }
 }
 
@@ -105,9 +112,15 @@ at::Tensor Encoder::Subsample(const EncoderSegment& segment) const {
   at::Tensor rows =
       embed_.Forward(state->features.Rows(), first_frame, {state->offset, end},
                      state->ended ? std::make_optional(state->num_frames) : std::nullopt);
-  if (config_.scale_input) rows = rows * std::sqrt(static_cast<double>(config_.model_dim));
+  rows = LayerInput(std::move(rows), state->offset);
   const int64_t next_read = std::max<int64_t>(0, end * geometry.rate() - geometry.left_overlap());
   state->features.KeepLast(std::max<int64_t>(0, state->num_frames - next_read));
+  return rows;
+}
+
+at::Tensor Encoder::LayerInput(at::Tensor rows, int64_t offset) const {
+  if (config_.scale_input) rows = rows * std::sqrt(static_cast<double>(config_.model_dim));
+  if (positions_.input) rows = rows + positions_.input(offset, rows.size(0)).to(dtype());
   return rows;
 }
 
@@ -140,7 +153,8 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
     const int64_t num_rows = rows.size(0);
     output.num_rows.push_back(num_rows);
     if (num_rows == 0) continue;
-    batch.push_back({total_rows, num_rows, nullptr, segment.state->left_context, std::nullopt});
+    batch.push_back({total_rows, num_rows, segment.state->offset, nullptr,
+                     segment.state->left_context, std::nullopt});
     states.push_back(segment.state);
     parts.push_back(std::move(rows));
     total_rows += num_rows;
@@ -192,7 +206,7 @@ at::Tensor Encoder::ForwardUnderMask(const at::Tensor& features, int64_t chunk_s
   const int64_t num_rows = x.size(0);
   if (num_rows == 0) return x;
   const ChunkMask mask{chunk_size == -1 ? num_rows : chunk_size, left_context};
-  return ForwardLayers(std::move(x), {&state}, {{0, num_rows, nullptr, -1, mask}}, observer);
+  return ForwardLayers(std::move(x), {&state}, {{0, num_rows, 0, nullptr, -1, mask}}, observer);
 }
 
 }  // namespace runnel

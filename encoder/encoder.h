@@ -117,6 +117,8 @@ class Encoder {
 
   // Normalises new frames and adds them to the state's.
   void AddFrames(EncoderState* state, const float* features, int64_t num_frames) const;
+  // Rows that subsampling gave, the first of encoder frame `offset`, as layer 0 reads them.
+  at::Tensor LayerInput(at::Tensor rows, int64_t offset) const;
 
   // The layers and the last norm over stacked rows.
   at::Tensor ForwardLayers(at::Tensor x, const std::vector<EncoderState*>& states, LayerBatch batch,
@@ -126,6 +128,7 @@ class Encoder {
   at::ScalarType dtype_;
   FeatureNormalizer normalizer_;
   Subsampling embed_;
+  PositionModules positions_;
   std::vector<ConformerLayer> layers_;
   std::optional<LayerNorm> after_norm_;
 };

@@ -83,9 +83,22 @@ ConvolutionConfig ParseConvolution(JsonSection section) {
   return config;
 }
 
+AttentionBias ParseAttentionBias(JsonSection* section) {
+  AttentionBias bias;
+  bias.query = section->Bool("query");
+  bias.key = section->Bool("key");
+  bias.value = section->Bool("value");
+  bias.out = section->Bool("out");
+  section->CheckAllTaken();
+  return bias;
+}
+
 }  // namespace
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
+  if (position.needs_whole_utterance) {
+    return "its position scheme counts from the end of the utterance";
+  }
   if (convolution && convolution->type == ConvolutionType::kSymmetric) {
     return "its convolution reads frames after the chunk (convolution type symmetric; "
            "dynamic_chunk, when chosen, closes it at the chunk's end)";
@@ -113,9 +126,9 @@ EncoderConfig ParseEncoderConfig(JsonSection* section) {
   config.scale_input = section->Bool("scale_input");
 
   JsonSection position = section->Section("position");
-  position.Constant("scheme", "chunk_rpe");
-  if (position.Bool("linear_pos_bias")) position.Fail("linear_pos_bias", "false");
-  position.CheckAllTaken();
+  config.position = ParsePosition(&position);
+  JsonSection attention_bias = section->Section("attention_bias");
+  config.attention_bias = ParseAttentionBias(&attention_bias);
 
   config.feed_forward = ParseFeedForward(section->Section("feed_forward"));
   config.feed_forward.hidden_dim = hidden_dim;

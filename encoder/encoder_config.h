@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "encoder/position/position_config.h"
 #include "encoder/subsampling_geometry.h"
 
 namespace runnel {
@@ -56,6 +57,14 @@ struct FeedForwardConfig {
   bool bias = true;
 };
 
+// Which of attention's linear layers have a bias.
+struct AttentionBias {
+  bool query = true;
+  bool key = true;
+  bool value = true;
+  bool out = true;
+};
+
 struct EncoderConfig {
   int input_dim = 0;  // feature bins per frame
   int model_dim = 0;  // d
@@ -65,6 +74,8 @@ struct EncoderConfig {
   double normalization_epsilon = 1e-5;  // added to a deviation (kUtterance, kRunning)
   SubsamplingConfig subsampling;
   bool scale_input = true;  // subsampled input is multiplied by sqrt(model_dim)
+  PositionConfig position;
+  AttentionBias attention_bias;
   FeedForwardConfig feed_forward;
   std::optional<ConvolutionConfig> convolution = ConvolutionConfig();  // none: a Transformer
   bool norm_first = true;  // x + f(norm(x)); otherwise norm(x + f(x))
@@ -72,6 +83,7 @@ struct EncoderConfig {
   double layer_norm_eps = 1e-5;
 
   int head_dim() const { return model_dim / num_heads; }  // d_k
+  AttentionSizes attention_sizes() const { return {model_dim, num_heads}; }
 
   // What keeps this model from streaming, for messages; nullptr when it can stream.
   const char* NeedsWholeUtterance() const;

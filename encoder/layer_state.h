@@ -16,6 +16,9 @@ struct LayerState {
   FrameBuffer keys;       // rows of d: the last M encoder frames, fewer at the start
   FrameBuffer values;     // likewise
   FrameBuffer cnn_cache;  // rows of d: the gated frames that the next convolution reads again
+  // Rows of d that the position scheme keeps beside the keys, for the same frames and perhaps a few
+  // after them; empty for most schemes.
+  FrameBuffer key_positions;
 };
 
 // Which frames of one pass a query sees: chunkstart(i) - left_context <= j < chunkend(i).
@@ -28,6 +31,7 @@ struct ChunkMask {
 struct LayerSegment {
   int64_t first_row;
   int64_t num_rows;               // at least 1
+  int64_t offset;                 // encoder frame of the first row, from the stream's start
   LayerState* state;              // advanced by the layer
   int64_t left_context;           // frames of keys and values to keep, -1: all
   std::optional<ChunkMask> mask;  // only when a whole utterance is computed under a chunk mask

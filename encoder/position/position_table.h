@@ -1,15 +1,23 @@
 // The projected sinusoids of relative attention, W_pos PE(r) for every distance r that is asked
-// for. Flow: packets -> frontend -> encoder (this) -> runtime -> tools. One per layer, inside
-// attention.
-#ifndef RUNNEL_ENCODER_POSITION_TABLE_H_
-#define RUNNEL_ENCODER_POSITION_TABLE_H_
+// for. Flow: packets -> frontend -> encoder (this) -> runtime -> tools. One per layer.
+#ifndef RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
+#define RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <mutex>
 
+#include "encoder/dense.h"
+#include "encoder/position/sinusoids.h"
+
 namespace runnel {
+
+// What stands in the row of distance r, in the words of the model file.
+enum class TableOrder {
+  kDescending,  // PE(r), r = query frame - key frame (Transformer-XL, ESPnet, NeMo)
+  kAscending    // PE(-r) (icefall)
+};
 
 // Distances are query frame minus key frame (Dai et al. 2019, section 3.3). The table of a chunk of
 // C frames with M frames of left context is a slice of this one, and so is that of a shorter left
@@ -21,8 +29,8 @@ namespace runnel {
 // Rows may be called from several threads at once.
 class PositionTable {
  public:
-  // linear_pos: (d, d), the weight of linear_pos; model_dim is d, even.
-  explicit PositionTable(at::Tensor linear_pos);
+  // linear_pos: d to d; model_dim is d, even.
+  PositionTable(Linear linear_pos, int64_t model_dim, TableOrder order);
 
   // (first - last + 1, d): rows of the distances first, first - 1, ..., last. The tensor is shared
   // and must not be written to.
@@ -45,7 +53,9 @@ class PositionTable {
   Blocks Remembered() const;
   void Remember(const Blocks& blocks) const;
 
-  at::Tensor linear_pos_;
+  Linear linear_pos_;
+  Sinusoids sinusoids_;
+  TableOrder order_;
   // What is remembered: a memo, no state that results depend on. Nothing is computed under its
   // lock. Behind a pointer because a mutex cannot be moved with its layer.
   struct Memo {
@@ -57,4 +67,4 @@ class PositionTable {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_ENCODER_POSITION_TABLE_H_
+#endif  // RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_

@@ -1,16 +1,8 @@
-#include "encoder/position_table.h"
+#include "encoder/position/position_table.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/cos.h>
-#include <ATen/ops/exp.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/sin.h>
-#include <ATen/ops/stack.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -25,25 +17,20 @@ constexpr int64_t kMaxRememberedBlocks = int64_t{2} * 32768 / kBlockSize;
 
 int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// (kBlockSize, d), highest distance first; in float64 whatever the precision of the model.
-at::Tensor Sinusoids(int64_t lowest, int64_t model_dim) {
-  const auto options = at::TensorOptions(at::kDouble);
-  const at::Tensor distances =
-      at::arange(lowest + kBlockSize - 1, lowest - 1, -1, options).unsqueeze(1);
-  const at::Tensor frequencies = at::exp(at::arange(0, model_dim, 2, options) *
-                                         (-std::log(10000.0) / static_cast<double>(model_dim)));
-  const at::Tensor angles = distances * frequencies.unsqueeze(0);
-  return at::stack({at::sin(angles), at::cos(angles)}, 2).flatten(1);
-}
-
 }  // namespace
 
-PositionTable::PositionTable(at::Tensor linear_pos)
-    : linear_pos_(std::move(linear_pos)), memo_(std::make_unique<Memo>()) {}
+PositionTable::PositionTable(Linear linear_pos, int64_t model_dim, TableOrder order)
+    : linear_pos_(std::move(linear_pos)),
+      sinusoids_(model_dim),
+      order_(order),
+      memo_(std::make_unique<Memo>()) {}
 
 at::Tensor PositionTable::ComputeBlock(int64_t block) const {
-  const at::Tensor sinusoids = Sinusoids(block * kBlockSize, linear_pos_.size(1));
-  return at::linear(sinusoids.to(linear_pos_.scalar_type()), linear_pos_);
+  const int64_t last = block * kBlockSize;
+  const int64_t first = last + kBlockSize - 1;
+  const at::Tensor sinusoids = order_ == TableOrder::kDescending ? sinusoids_.Rows(first, last)
+                                                                 : sinusoids_.Rows(-first, -last);
+  return linear_pos_.Forward(sinusoids.to(linear_pos_.dtype()));
 }
 
 at::Tensor PositionTable::Rows(int64_t first, int64_t last) const {
