@@ -29,7 +29,9 @@ json ValidSection() {
   return json::parse(R"({
     "type": "conformer", "input_dim": 40, "model_dim": 96, "num_layers": 4, "num_heads": 4,
     "feed_forward_dim": 384, "subsampling": "conv2d4", "global_cmvn": true, "scale_input": true,
-    "position": {"scheme": "chunk_rpe", "linear_pos_bias": false},
+    "position": {"scheme": "chunk_rpe", "linear_pos_bias": false, "query_scaling": "after_bias",
+                 "table_order": "descending"},
+    "attention_bias": {"query": true, "key": false, "value": true, "out": true},
     "convolution": {"type": "causal", "kernel_size": 15, "norm": "layer_norm",
                     "left_padding": "zero"},
     "activation": "swish", "layer_norm_eps": 1e-5})");
@@ -63,14 +65,24 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_EQ(config.feed_forward_dim, 384);
   EXPECT_TRUE(config.global_cmvn);
   EXPECT_TRUE(config.scale_input);
+  EXPECT_EQ(config.position.scheme, "chunk_rpe");
+  EXPECT_TRUE(config.attention_bias.query);
+  EXPECT_FALSE(config.attention_bias.key);
+  EXPECT_TRUE(config.attention_bias.value);
+  EXPECT_TRUE(config.attention_bias.out);
   EXPECT_EQ(config.conv_kernel_size, 15);
   EXPECT_EQ(config.layer_norm_eps, 1e-5);
 
   json other = ValidSection();
   other["global_cmvn"] = false;
   other["scale_input"] = false;
+  other["attention_bias"] = {{"query", false}, {"key", true}, {"value", false}, {"out", false}};
   EXPECT_FALSE(Parse(other).global_cmvn);
   EXPECT_FALSE(Parse(other).scale_input);
+  EXPECT_FALSE(Parse(other).attention_bias.query);
+  EXPECT_TRUE(Parse(other).attention_bias.key);
+  EXPECT_FALSE(Parse(other).attention_bias.value);
+  EXPECT_FALSE(Parse(other).attention_bias.out);
 }
 
 TEST(EncoderConfigTest, SmallestSizes) {
@@ -92,7 +104,7 @@ TEST(EncoderConfigTest, EveryFieldIsRequired) {
 }
 
 TEST(EncoderConfigTest, UnknownFieldsAreRefused) {
-  for (const std::string section : {"", "/position", "/convolution"}) {
+  for (const std::string section : {"", "/position", "/attention_bias", "/convolution"}) {
     const json::json_pointer field(section + "/extra");
     EXPECT_TRUE(Contains(ParseError(With(ValidSection(), field, 1)),
                          "m.pt: encoder." + DottedPath(field) + " is a field this version"));
@@ -158,8 +170,6 @@ TEST(EncoderConfigTest, SizesMustFitEachOther) {
 TEST(EncoderConfigTest, OnlyTheKnownArchitecture) {
   EXPECT_EQ(RefusalOf("/type", "transformer"), "expected \"conformer\"");
   EXPECT_EQ(RefusalOf("/subsampling", "conv2d8"), "expected \"conv2d4\"");
-  EXPECT_EQ(RefusalOf("/position/scheme", "abs_pos"), "expected \"chunk_rpe\"");
-  EXPECT_EQ(RefusalOf("/position/linear_pos_bias", true), "expected false");
   EXPECT_EQ(RefusalOf("/convolution/type", "symmetric"), "expected \"causal\"");
   EXPECT_EQ(RefusalOf("/convolution/norm", "batch_norm"), "expected \"layer_norm\"");
   EXPECT_EQ(RefusalOf("/convolution/left_padding", ""), "expected \"zero\"");
