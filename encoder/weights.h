@@ -21,7 +21,8 @@ class Weights {
   Weights(std::map<std::string, at::Tensor> tensors, at::ScalarType dtype, std::string source);
 
   // Contiguous, detached from autograd, of `shape`, every value finite.
-  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape);
+  // Virtual for tests, whose weights are made up when asked for.
+  virtual at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape);
 
   // Those whose names start with `prefix`, as they are in the file; they count as taken.
   std::map<std::string, at::Tensor> TakeAll(const std::string& prefix);

@@ -58,7 +58,7 @@ class Reference {
 
   LayerState State() const {
     const FrameBuffer unused(1, at::kFloat);
-    return {unused, unused, convolution_->InitialCache()};
+    return {unused, unused, convolution_->InitialCache(), unused};
   }
 
   // (T, d) before the gate to (T, d) after it.
@@ -128,8 +128,8 @@ TEST_P(ConvolutionTest, IsTheFormulaInPiecesOfAnyLength) {
       std::vector<at::Tensor> outputs;
       for (int64_t first = 0; first < x.size(0); first += piece) {
         const int64_t rows = std::min(piece, x.size(0) - first);
-        outputs.push_back(reference.convolution().Forward(x.narrow(0, first, rows).to(dtype()),
-                                                          {{0, rows, &state, -1, std::nullopt}}));
+        outputs.push_back(reference.convolution().Forward(
+            x.narrow(0, first, rows).to(dtype()), {{0, rows, first, &state, -1, std::nullopt}}));
         EXPECT_EQ(state.cnn_cache.size(), kernel_size - 1);
       }
       EXPECT_LE(RelativeError(at::cat(outputs), expected), tolerance());
@@ -143,13 +143,13 @@ TEST_P(ConvolutionTest, CacheIsTheLastGatedFrames) {
   LayerState state = reference.State();
   EXPECT_TRUE(at::equal(state.cnn_cache.Rows(), at::zeros({5, x.size(1)}, dtype())));
   reference.convolution().Forward(x.narrow(0, 0, 2).to(dtype()),
-                                  {{0, 2, &state, -1, std::nullopt}});
+                                  {{0, 2, 0, &state, -1, std::nullopt}});
   const at::Tensor gated = reference.Gated(x);
   EXPECT_LE(RelativeError(state.cnn_cache.Rows(),
                           at::cat({at::zeros({3, x.size(1)}, at::kDouble), gated.narrow(0, 0, 2)})),
             tolerance());
   reference.convolution().Forward(x.narrow(0, 2, 7).to(dtype()),
-                                  {{0, 7, &state, -1, std::nullopt}});
+                                  {{0, 7, 2, &state, -1, std::nullopt}});
   EXPECT_LE(RelativeError(state.cnn_cache.Rows(), gated.narrow(0, 4, 5)), tolerance());
 }
 
@@ -162,7 +162,7 @@ TEST_P(ConvolutionTest, SegmentsOfABatchDoNotMix) {
   int64_t row = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     inputs.push_back(RandomRows(lengths[i], 10 + i));
-    batch.push_back({row, lengths[i], &states[i], -1, std::nullopt});
+    batch.push_back({row, lengths[i], 0, &states[i], -1, std::nullopt});
     row += lengths[i];
   }
   const at::Tensor y = reference.convolution().Forward(at::cat(inputs).to(dtype()), batch);

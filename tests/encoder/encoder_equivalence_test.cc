@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <random>
 #include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "encoder/encoder.h"
@@ -35,14 +38,77 @@ using testing::StepTogether;
 
 constexpr uint64_t kSeed = 20240117;
 
-class EncoderEquivalenceTest : public ::testing::TestWithParam<at::ScalarType> {};
+// A scheme and its `encoder.position`.
+struct Position {
+  const char* name;
+  const char* json;
+};
 
-INSTANTIATE_TEST_SUITE_P(Precisions, EncoderEquivalenceTest,
-                         ::testing::Values(at::kFloat, at::kDouble),
+constexpr Position kPositions[] = {
+    {"none", R"({"scheme": "none"})"},
+    {"absolute", R"({"scheme": "absolute"})"},
+    {"chunk_rpe", testing::kChunkRpe},
+    {"chunk_rpe_icefall", R"({"scheme": "chunk_rpe", "linear_pos_bias": false,
+                              "query_scaling": "before_bias", "table_order": "ascending"})"},
+    {"bounded_rpe", R"({"scheme": "bounded_rpe", "radius": 4, "linear_pos_bias": true,
+                        "query_scaling": "after_bias", "table_order": "descending"})"},
+    {"relative_key_value", R"({"scheme": "relative_key_value", "max_distance": 5, "values": true,
+                               "shared": false})"},
+    {"relative_key_shared", R"({"scheme": "relative_key_value", "max_distance": 40,
+                                "values": false, "shared": true})"},
+    {"unshifted", R"({"scheme": "unshifted", "linear_pos_bias": true,
+                      "query_scaling": "after_bias"})"},
+    {"legacy_rel_pos", R"({"scheme": "legacy_rel_pos", "linear_pos_bias": false,
+                           "query_scaling": "after_bias", "table_length": 100})"}};
+
+std::vector<Position> PositionsForChunks() {
+  std::vector<Position> positions;
+  for (const Position& position : kPositions) {
+    if (!testing::PositionFromJson(position.json).needs_whole_utterance) {
+      positions.push_back(position);
+    }
+  }
+  return positions;
+}
+
+class EncoderEquivalenceTest
+    : public ::testing::TestWithParam<std::tuple<at::ScalarType, Position>> {
+ protected:
+  static at::ScalarType dtype() { return std::get<0>(GetParam()); }
+  static EncoderConfig Config() { return SmallConfig(std::get<1>(GetParam()).json); }
+  static Encoder MakeEncoder() { return RandomEncoder(Config(), dtype(), kSeed); }
+
+  // Frames are told apart by their number, so that nothing is the same elsewhere in a stream.
+  static bool IsAbsolute() {
+    const std::string scheme = Config().position.scheme;
+    return scheme == "absolute" || scheme == "unshifted";
+  }
+};
+
+std::string TestName(const ::testing::TestParamInfo<std::tuple<at::ScalarType, Position>>& info) {
+  return std::string(c10::toString(std::get<0>(info.param))) + "_" + std::get<1>(info.param).name;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllPositions, EncoderEquivalenceTest,
+                         ::testing::Combine(::testing::Values(at::kFloat, at::kDouble),
+                                            ::testing::ValuesIn(PositionsForChunks())),
+                         TestName);
+
+class WholeUtteranceTest : public EncoderEquivalenceTest {};
+
+INSTANTIATE_TEST_SUITE_P(AllPositions, WholeUtteranceTest,
+                         ::testing::Combine(::testing::Values(at::kFloat, at::kDouble),
+                                            ::testing::ValuesIn(kPositions)),
+                         TestName);
+
+// Those that depend on nothing in attention.
+class EncoderStateTest : public ::testing::TestWithParam<at::ScalarType> {};
+
+INSTANTIATE_TEST_SUITE_P(Precisions, EncoderStateTest, ::testing::Values(at::kFloat, at::kDouble),
                          [](const auto& precision) { return c10::toString(precision.param); });
 
 TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
-  const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
+  const Encoder encoder = MakeEncoder();
   double worst = 0;
   for (const int64_t num_frames : {7, 8, 10, 11, 66, 67, 68, 143, 301}) {
     const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed + 1);
@@ -54,7 +120,7 @@ TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
         EXPECT_EQ(full.size(0), ((num_frames - 1) / 2 - 1) / 2);
         const double error =
             RelativeError(RunAlone(encoder, features, chunk_size, left_context), full);
-        EXPECT_LE(error, FormulaTolerance(GetParam()));
+        EXPECT_LE(error, FormulaTolerance(dtype()));
         worst = std::max(worst, error);
       }
     }
@@ -64,7 +130,7 @@ TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
 
 TEST_P(EncoderEquivalenceTest, MaskMatters) {
   // The reference itself must depend on both sizes, or equality with it would say nothing.
-  const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
+  const Encoder encoder = MakeEncoder();
   const at::Tensor features = RandomFeatures(encoder.config(), 301, kSeed + 1);
   const at::Tensor base = encoder.ForwardUnderMask(features, 4, 8);
   EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, 8, 8), base), 1e-2);
@@ -72,7 +138,7 @@ TEST_P(EncoderEquivalenceTest, MaskMatters) {
   EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, kFull, -1), base), 1e-2);
 }
 
-TEST_P(EncoderEquivalenceTest, TooShortGivesNoFrames) {
+TEST_P(EncoderStateTest, TooShortGivesNoFrames) {
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   for (int64_t num_frames = 0; num_frames < 7; ++num_frames) {
     const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed);
@@ -85,7 +151,7 @@ TEST_P(EncoderEquivalenceTest, TooShortGivesNoFrames) {
   }
 }
 
-TEST_P(EncoderEquivalenceTest, ChunkInPiecesTooShortForAFrameWaits) {
+TEST_P(EncoderStateTest, ChunkInPiecesTooShortForAFrameWaits) {
   // Frames that give no encoder frame yet are kept, not lost.
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   const at::Tensor features = RandomFeatures(encoder.config(), 11, kSeed);
@@ -99,22 +165,59 @@ TEST_P(EncoderEquivalenceTest, ChunkInPiecesTooShortForAFrameWaits) {
             FormulaTolerance(GetParam()));
 }
 
-TEST_P(EncoderEquivalenceTest, WholeUtteranceLongerThanAnyInternalBlock) {
-  // More frames than attention and subsampling handle at a time.
-  const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
+TEST_P(WholeUtteranceTest, OneChunkIsTheWholeUtterance) {
+  // Up to more frames than attention and subsampling handle at a time.
+  const Encoder encoder = MakeEncoder();
+  for (const int64_t num_frames : {7, 66, 4 * 600 + 5}) {
+    const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed + 2);
+    const at::Tensor whole = RunAlone(encoder, features, kFull, -1);
+    EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, kFull, -1), whole),
+              FormulaTolerance(dtype()));
+    // One chunk of exactly the utterance's length takes the same path with an explicit mask.
+    EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, whole.size(0), 0), whole),
+              FormulaTolerance(dtype()));
+  }
+}
+
+TEST_P(WholeUtteranceTest, UtterancesInABatchDoNotMix) {
+  const Encoder encoder = MakeEncoder();
+  std::vector<Playback> runs;
+  std::vector<Playback*> together;
+  for (const int64_t num_frames : {30, 7, 301}) {
+    runs.emplace_back(encoder, RandomFeatures(encoder.config(), num_frames, kSeed + 6), kFull, -1);
+  }
+  for (Playback& run : runs) together.push_back(&run);
+  StepTogether(encoder, together);
+  for (const Playback& run : runs) {
+    EXPECT_LE(RelativeError(run.Output(), RunAlone(encoder, run.features, kFull, -1)),
+              kBatchTolerance);
+  }
+}
+
+TEST_P(WholeUtteranceTest, PositionsMatter) {
+  // The scheme itself must be felt, or equality would say nothing of it.
+  const at::Tensor features = RandomFeatures(Config(), 301, kSeed + 1);
+  const Encoder without = RandomEncoder(SmallConfig(kPositions[0].json), dtype(), kSeed);
+  const double difference = RelativeError(MakeEncoder().ForwardUnderMask(features, kFull, -1),
+                                          without.ForwardUnderMask(features, kFull, -1));
+  if (Config().position.scheme == "none") {
+    EXPECT_EQ(difference, 0);
+  } else {
+    EXPECT_GT(difference, 1e-3);
+  }
+}
+
+TEST_P(EncoderEquivalenceTest, ChunksLongerThanAnyInternalBlock) {
+  // With keys of earlier chunks before their own.
+  const Encoder encoder = MakeEncoder();
   const at::Tensor features = RandomFeatures(encoder.config(), 4 * 600 + 5, kSeed + 2);
-  const at::Tensor whole = RunAlone(encoder, features, kFull, -1);
-  // One chunk of exactly the utterance's length takes the same path with an explicit mask.
-  EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, whole.size(0), 0), whole),
-            FormulaTolerance(GetParam()));
-  // Chunks longer than a block, with keys of earlier chunks before their own.
   EXPECT_LE(RelativeError(RunAlone(encoder, features, 300, -1),
                           encoder.ForwardUnderMask(features, 300, -1)),
-            FormulaTolerance(GetParam()));
+            FormulaTolerance(dtype()));
 }
 
 TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
-  const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
+  const Encoder encoder = MakeEncoder();
   std::mt19937_64 random(kSeed);
   double worst = 0;
   bool bit_equal = true;
@@ -153,7 +256,7 @@ TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
 }
 
 TEST_P(EncoderEquivalenceTest, CopyContinuesOnItsOwn) {
-  const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
+  const Encoder encoder = MakeEncoder();
   const at::Tensor features = RandomFeatures(encoder.config(), 301, kSeed + 3);
   for (const int64_t chunk_size : {1, 3, 16}) {
     for (const int64_t left_context : {int64_t{0}, 3 * chunk_size + 1, int64_t{-1}}) {
@@ -174,7 +277,39 @@ TEST_P(EncoderEquivalenceTest, CopyContinuesOnItsOwn) {
   }
 }
 
-TEST_P(EncoderEquivalenceTest, SharedStateIsRefused) {
+TEST_P(EncoderEquivalenceTest, FarFromTheStartNothingIsLost) {
+  constexpr int64_t kFar = 10000007;
+  const Encoder encoder = MakeEncoder();
+  const Encoder exact = RandomEncoder(Config(), at::kDouble, kSeed);
+  for (const int64_t chunk_size : {int64_t{1}, int64_t{5}, kFull}) {
+    SCOPED_TRACE(chunk_size);
+    const at::Tensor features = RandomFeatures(encoder.config(), 301, kSeed + 7);
+    const auto run_from = [&](const Encoder& any, int64_t offset) {
+      Playback run(any, features, chunk_size, 7);
+      run.state.offset = offset;
+      while (!run.Done()) StepTogether(any, {&run});
+      EXPECT_EQ(run.state.offset, offset + run.Output().size(0));
+      return run.Output();
+    };
+    const at::Tensor far = run_from(encoder, kFar);
+    EXPECT_LE(RelativeError(far, run_from(exact, kFar)), FormulaTolerance(dtype()));
+    EXPECT_EQ(at::equal(far, run_from(encoder, 0)), !IsAbsolute());
+  }
+}
+
+TEST_P(EncoderEquivalenceTest, MemoryIsFlat) {
+  const Encoder encoder = MakeEncoder();
+  const at::Tensor features = RandomFeatures(encoder.config(), 4 * 400, kSeed + 8);
+  Playback run(encoder, features, 3, 10);
+  int64_t bytes_early = 0;
+  while (!run.Done()) {
+    StepTogether(encoder, {&run});
+    if (run.state.offset <= 120) bytes_early = run.state.num_bytes();
+  }
+  EXPECT_EQ(run.state.num_bytes(), bytes_early);
+}
+
+TEST_P(EncoderStateTest, SharedStateIsRefused) {
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   const at::Tensor features = RandomFeatures(encoder.config(), 11, kSeed);
   EncoderState state = encoder.InitialState(8);
@@ -186,7 +321,7 @@ TEST_P(EncoderEquivalenceTest, SharedStateIsRefused) {
   EXPECT_THROW(encoder.ForwardUnderMask(features, 0, 4), std::invalid_argument);
 }
 
-TEST_P(EncoderEquivalenceTest, StreamPastFrame100000IsTheSameAsItsTail) {
+TEST_P(EncoderStateTest, StreamPastFrame100000IsTheSameAsItsTail) {
   EncoderConfig config = SmallConfig();
   config.num_layers = 2;
   const Encoder encoder = RandomEncoder(config, GetParam(), kSeed);

@@ -7,20 +7,22 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "encoder/attention.h"
 #include "encoder/conformer_layer.h"
 #include "encoder/convolution.h"
 #include "encoder/dense.h"
 #include "encoder/encoder.h"
 #include "encoder/model_archive.h"
-#include "encoder/relative_attention.h"
 #include "runtime/ctc_head.h"
 #include "tests/support/archive_files.h"
+#include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
 
@@ -40,6 +42,7 @@ EncoderConfig TinyConfig() {
   config.num_heads = 2;
   config.feed_forward.hidden_dim = 24;
   config.convolution->kernel_size = 5;
+  config.position = testing::PositionFromJson(testing::kChunkRpe);
   return config;
 }
 
@@ -80,6 +83,14 @@ class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
 
   Weights* weights() { return &weights_; }
 
+  // Of the first layer alone.
+  std::shared_ptr<const PositionScheme> Position() {
+    return TinyConfig()
+        .position
+        .build(weights(), {std::string(kLayer) + ".self_attn"}, TinyConfig().attention_sizes())
+        .layers[0];
+  }
+
   // (H, rows, 2 d_k), as recorded, to rows of keys (part 0) or values (part 1): (rows, d).
   static at::Tensor Part(const at::Tensor& keys_values, int64_t part) {
     const int64_t head_dim = keys_values.size(2) / 2;
@@ -90,7 +101,7 @@ class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
   LayerState State(bool cached) const {
     const int64_t dim = TinyConfig().model_dim;
     LayerState state{FrameBuffer(dim, GetParam()), FrameBuffer(dim, GetParam()),
-                     FrameBuffer(dim, GetParam())};
+                     FrameBuffer(dim, GetParam()), FrameBuffer(dim, GetParam())};
     const at::Tensor cnn_cache = Input("module_cnn_cache").t();
     state.cnn_cache.Append(cached ? cnn_cache : cnn_cache * 0);
     if (cached) {
@@ -113,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, EncoderGoldenTest, ::testing::Values(at::kF
 std::string Suffix(bool cached) { return cached ? "_cached" : ""; }
 
 LayerBatch OneSegment(const at::Tensor& x, LayerState* state) {
-  return {{0, x.size(0), state, -1, std::nullopt}};
+  return {{0, x.size(0), 0, state, -1, std::nullopt}};
 }
 
 TEST_P(EncoderGoldenTest, FeedForward) {
@@ -123,7 +134,7 @@ TEST_P(EncoderGoldenTest, FeedForward) {
 }
 
 TEST_P(EncoderGoldenTest, Attention) {
-  const RelativeAttention module(weights(), std::string(kLayer) + ".self_attn", TinyConfig());
+  const Attention module(weights(), std::string(kLayer) + ".self_attn", TinyConfig(), Position());
   const at::Tensor x = Input("module_x");
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
@@ -147,7 +158,7 @@ TEST_P(EncoderGoldenTest, Convolution) {
 }
 
 TEST_P(EncoderGoldenTest, Layer) {
-  const ConformerLayer module(weights(), kLayer, TinyConfig());
+  const ConformerLayer module(weights(), kLayer, TinyConfig(), Position());
   const at::Tensor x = Input("module_x");
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);

@@ -41,7 +41,9 @@ json ValidConfig() {
       "type": "conformer", "input_dim": 41, "model_dim": 96, "num_layers": 4, "num_heads": 4,
       "feed_forward_dim": 384, "normalization": {"type": "global_cmvn"},
       "subsampling": {"type": "conv2d4"}, "scale_input": true,
-      "position": {"scheme": "chunk_rpe", "linear_pos_bias": false},
+      "position": {"scheme": "chunk_rpe", "linear_pos_bias": false, "query_scaling": "after_bias",
+                   "table_order": "descending"},
+      "attention_bias": {"query": true, "key": true, "value": true, "out": true},
       "feed_forward": {"macaron": true, "activation": "swish", "bias": true},
       "convolution": {"type": "causal", "kernel_size": 15, "norm": "layer_norm",
                       "norm_epsilon": 1e-5, "activation": "swish", "bias": true,
@@ -126,7 +128,7 @@ TEST(ModelConfigTest, UnknownFieldsAreRefused) {
   for (const auto& field : AllFields(ValidConfig())) {
     if (ValidConfig().at(field).is_object()) sections.push_back(field.to_string());
   }
-  EXPECT_EQ(sections.size(), 10U);
+  EXPECT_EQ(sections.size(), 11U);
   for (const std::string& section : sections) {
     const json::json_pointer field(section + "/extra");
     EXPECT_TRUE(Contains(ParseError(With(ValidConfig(), field, nullptr)),

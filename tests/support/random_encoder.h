@@ -7,16 +7,42 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
+#include "encoder/weights.h"
 
 namespace runnel::testing {
 
-// Small, and awkward on purpose: no size is a multiple of a vector register.
-EncoderConfig SmallConfig();
+// The `encoder.position` of the models that this project trains.
+constexpr char kChunkRpe[] = R"({"scheme": "chunk_rpe", "linear_pos_bias": false,
+                                 "query_scaling": "after_bias", "table_order": "descending"})";
 
-// Every tensor such an encoder takes, float32, seeded, scaled so that activations stay near 1.
+// `encoder.position` as a model file states it.
+PositionConfig PositionFromJson(const std::string& json);
+
+// Small, and awkward on purpose: no size is a multiple of a vector register.
+EncoderConfig SmallConfig(const std::string& position = kChunkRpe);
+
+// Gives a random tensor, scaled so that activations stay near 1, for whatever it is asked for. It
+// depends on the seed, name and shape only.
+class RandomWeightSource : public Weights {
+ public:
+  RandomWeightSource(at::ScalarType dtype, uint64_t seed);
+
+  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
+
+  // What was asked for, float32.
+  const std::map<std::string, at::Tensor>& taken() const { return taken_; }
+
+ private:
+  at::ScalarType dtype_;
+  uint64_t seed_;
+  std::map<std::string, at::Tensor> taken_;
+};
+
+// Every tensor such an encoder takes, float32.
 std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed);
 
 Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed);

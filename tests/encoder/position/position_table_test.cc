@@ -1,17 +1,17 @@
 // Rows of the projected sinusoids: the formula, and the same bits whatever was asked before.
-#include "encoder/position_table.h"
+#include "encoder/position/position_table.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tests/support/pair_formula.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -24,36 +24,26 @@ using testing::RelativeError;
 
 constexpr int64_t kDim = 18;
 
-at::Tensor LinearPos(at::ScalarType dtype) {
-  return testing::RandomWeights(testing::SmallConfig(), 7)
-      .at("encoder.encoders.0.self_attn.linear_pos.weight")
-      .to(dtype);
+PositionTable Table(at::ScalarType dtype, TableOrder order = TableOrder::kDescending) {
+  testing::RandomWeightSource source(dtype, 7);
+  return PositionTable(Linear(&source, "linear_pos", kDim, kDim), kDim, order);
 }
 
-// W_pos PE(r), PE(r)[2m] = sin(r w_m), PE(r)[2m+1] = cos(r w_m), w_m = 10000^(-2m/d).
-at::Tensor ByFormula(int64_t first, int64_t last) {
-  const at::Tensor weight = LinearPos(at::kDouble);
-  const double* w = weight.data_ptr<double>();
-  at::Tensor rows = at::empty({first - last + 1, kDim}, at::kDouble);
-  double* out = rows.data_ptr<double>();
+// W_pos PE(r) + b, r = first down to last.
+at::Tensor ByFormula(int64_t first, int64_t last, int64_t sign = 1) {
+  testing::RandomWeightSource source(at::kDouble, 7);
+  const Linear linear_pos(&source, "linear_pos", kDim, kDim);
+  at::Tensor sinusoids = at::empty({first - last + 1, kDim}, at::kDouble);
+  double* out = sinusoids.data_ptr<double>();
   for (int64_t r = first; r >= last; --r) {
-    for (int64_t i = 0; i < kDim; ++i) {
-      double sum = 0;
-      for (int64_t m = 0; m < kDim / 2; ++m) {
-        const double angle =
-            static_cast<double>(r) *
-            std::pow(10000.0, -2.0 * static_cast<double>(m) / static_cast<double>(kDim));
-        sum += w[i * kDim + 2 * m] * std::sin(angle) + w[i * kDim + 2 * m + 1] * std::cos(angle);
-      }
-      *out++ = sum;
-    }
+    for (const double value : testing::SinusoidsByFormula(sign * r, kDim)) *out++ = value;
   }
-  return rows;
+  return linear_pos.Forward(sinusoids);
 }
 
 // What a table that was asked for nothing before gives.
 at::Tensor Fresh(at::ScalarType dtype, int64_t first, int64_t last) {
-  return PositionTable(LinearPos(dtype)).Rows(first, last).clone();
+  return Table(dtype).Rows(first, last).clone();
 }
 
 using Range = std::pair<int64_t, int64_t>;  // first, last
@@ -69,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, PositionTableTest, ::testing::Values(at::kF
                          [](const auto& precision) { return c10::toString(precision.param); });
 
 TEST_P(PositionTableTest, RowsAreTheFormula) {
-  const PositionTable table(LinearPos(GetParam()));
+  const PositionTable table = Table(GetParam());
   const std::vector<Range> ranges = {{0, 0},     {5, -5},   {63, 0},       {64, 64}, {-1, -1},
                                      {-64, -65}, {200, -3}, {-100, -300},  {127, 1}, {1000, 990},
                                      {-3, -70},  {300, 64}, {30000, 29990}};
@@ -81,12 +71,18 @@ TEST_P(PositionTableTest, RowsAreTheFormula) {
   }
 }
 
+TEST_P(PositionTableTest, AscendingRowsAreThoseOfKeyMinusQuery) {
+  const PositionTable table = Table(GetParam(), TableOrder::kAscending);
+  EXPECT_LE(RelativeError(table.Rows(200, -300), ByFormula(200, -300, -1)),
+            FormulaTolerance(GetParam()));
+}
+
 TEST_P(PositionTableTest, FarDistancesLoseNothing) {
-  // Sinusoids are computed in float64: far from zero they are as good as near it.
-  const PositionTable table(LinearPos(GetParam()));
-  for (const int64_t first : {100003, 10000003, -10000003}) {
+  // Angles are reduced before they are rounded: far from zero they are as good as near it.
+  const PositionTable table = Table(GetParam());
+  for (const int64_t first : {100003, 10000003, -10000003, 200000011}) {
     EXPECT_LE(RelativeError(table.Rows(first, first - 5), ByFormula(first, first - 5)),
-              FormulaTolerance(at::kFloat));
+              FormulaTolerance(GetParam()));
   }
 }
 
@@ -94,7 +90,7 @@ TEST_P(PositionTableTest, SameBitsWhateverWasAskedBefore) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    const PositionTable table(LinearPos(GetParam()));
+    const PositionTable table = Table(GetParam());
     for (int i = 0; i < 15; ++i) {
       const auto [first, last] = RandomRange(&random);
       EXPECT_TRUE(at::equal(table.Rows(first, last), Fresh(GetParam(), first, last)))
@@ -104,7 +100,7 @@ TEST_P(PositionTableTest, SameBitsWhateverWasAskedBefore) {
 }
 
 TEST_P(PositionTableTest, GrowingContextGivesTheSameBits) {
-  const PositionTable table(LinearPos(GetParam()));
+  const PositionTable table = Table(GetParam());
   const at::Tensor all = Fresh(GetParam(), 2000, -15);
   for (int64_t first = 15; first <= 2000; first += 16) {
     EXPECT_TRUE(at::equal(table.Rows(first, -15), all.narrow(0, 2000 - first, first + 16)));
@@ -112,7 +108,7 @@ TEST_P(PositionTableTest, GrowingContextGivesTheSameBits) {
 }
 
 TEST_P(PositionTableTest, RangesTooWideToRememberAreComputedAllTheSame) {
-  const PositionTable table(LinearPos(GetParam()));
+  const PositionTable table = Table(GetParam());
   const at::Tensor before = table.Rows(100, -20).clone();
   const at::Tensor wide = table.Rows(80000, -80000);
   EXPECT_EQ(wide.size(0), 160001);
@@ -123,7 +119,7 @@ TEST_P(PositionTableTest, RangesTooWideToRememberAreComputedAllTheSame) {
 }
 
 TEST_P(PositionTableTest, RowsStayValidWhenTheTableGrows) {
-  const PositionTable table(LinearPos(GetParam()));
+  const PositionTable table = Table(GetParam());
   const at::Tensor rows = table.Rows(10, -10);
   const at::Tensor copy = rows.clone();
   for (int64_t first = 20; first < 5000; first *= 2) table.Rows(first, -first);
@@ -131,7 +127,7 @@ TEST_P(PositionTableTest, RowsStayValidWhenTheTableGrows) {
 }
 
 TEST_P(PositionTableTest, SeveralThreads) {
-  const PositionTable table(LinearPos(GetParam()));
+  const PositionTable table = Table(GetParam());
   constexpr int kThreads = 4;
   std::vector<std::vector<std::pair<Range, at::Tensor>>> results(kThreads);
   std::vector<std::thread> threads;
