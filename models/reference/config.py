@@ -4,15 +4,16 @@ file (models/README.md)."""
 import dataclasses
 from typing import Any, Dict, Optional
 
+from models.reference import normalization, subsampling
 from models.reference.attention import AttentionBias
 from models.reference.convolution import ConvolutionConfig
 from models.reference.feed_forward import FeedForwardConfig
 from models.reference.fields import (check_at_least, check_fields, check_positive, check_type,
-                                     read_object, without_absent)
-from models.reference.normalization import STATISTICS_TYPES, NormalizationConfig
+                                     read_kind, read_object, without_absent)
+from models.reference.normalization import NormalizationConfig
 from models.reference.positions import (SCHEMES, make_options, options_from_json, options_to_json,
                                         scheme_name)
-from models.reference.subsampling import STRIDING_TYPES, SubsamplingConfig, geometry_of
+from models.reference.subsampling import SubsamplingConfig, geometry_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,30 +124,25 @@ _OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", 
                   "convolution")
 
 
-def _typed_object(value: Any, where: str, extra_types: Any, extra_fields: Dict[str, Any]) -> None:
-    """Checks an object with a field `type` that some types add fields to."""
-    kind = value.get("type") if isinstance(value, dict) else None
-    extra = extra_fields if isinstance(kind, str) and kind in extra_types else {}
-    check_fields(value, ["type", *extra], where)
-    check_type(kind, str, f"{where}.type")
-    for name, field_type in extra.items():
-        check_type(value[name], field_type, f"{where}.{name}")
-
-
 def _normalization(value: Any) -> NormalizationConfig:
     where = "encoder.normalization"
-    _typed_object(value, where, STATISTICS_TYPES, {"epsilon": float})
-    return _construct(NormalizationConfig, value, where)
+    kind = read_kind(value, "type", normalization.TYPES, where)
+    fields = {"epsilon": float} if kind in normalization.STATISTICS_TYPES else {}
+    return _construct(NormalizationConfig, value, fields, where)
 
 
 def _subsampling(value: Any) -> SubsamplingConfig:
     where = "encoder.subsampling"
-    _typed_object(value, where, STRIDING_TYPES, {"channels": int, "causal": bool})
-    return _construct(SubsamplingConfig, value, where)
+    kind = read_kind(value, "type", subsampling.TYPES, where)
+    fields = {"channels": int, "causal": bool} if kind in subsampling.STRIDING_TYPES else {}
+    return _construct(SubsamplingConfig, value, fields, where)
 
 
-def _construct(cls: Any, value: Dict[str, Any], where: str) -> Any:
-    """cls(**value), its error naming the object."""
+def _construct(cls: Any, value: Dict[str, Any], fields: Dict[str, Any], where: str) -> Any:
+    """cls(**value) of a value with `type` and these fields; an error names the object."""
+    check_fields(value, ["type", *fields], where)
+    for name, kind in fields.items():
+        check_type(value[name], kind, f"{where}.{name}")
     try:
         return cls(**value)
     except ValueError as error:

@@ -37,6 +37,17 @@ def check_fields(value: Any, names: Sequence[str], where: str) -> None:
         raise ValueError(f"{where}.{unknown[0]} is not a known field")
 
 
+def read_kind(value: Any, name: str, kinds: Sequence[str], where: str) -> str:
+    """The field `name` of an object, on which its other fields depend: one of `kinds`."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is {value!r}, expected an object")
+    if name not in value:
+        raise ValueError(f"{where}.{name} is missing")
+    check_type(value[name], str, f"{where}.{name}")
+    check_choice(f"{where}.{name}", value[name], kinds)
+    return value[name]
+
+
 def check_type(value: Any, kind: Any, where: str) -> None:
     """Raises ValueError unless a JSON value is of a type: int, float (finite; integers too), bool
     or str. A bool is no integer."""

@@ -27,8 +27,8 @@ class SubsamplingConfig:
 
     def __post_init__(self) -> None:
         check_choice("type", self.type, TYPES)
-        has_fields = self.channels is not None and self.causal is not None
-        if has_fields != (self.type in STRIDING_TYPES):
+        striding = self.type in STRIDING_TYPES
+        if (self.channels is not None) != striding or (self.causal is not None) != striding:
             raise ValueError(f"channels and causal belong to {' and '.join(STRIDING_TYPES)} and "
                              f"only to them, type is {self.type}")
         if self.channels is not None:
@@ -161,10 +161,11 @@ class Subsampling(nn.Module):
                 first = 0 if start == 0 else (start + self.before + stride - 1) // stride
                 skipped = stride * first - self.before - start  # below 0: zeros before the start
                 x = x[:, :, max(0, skipped):]
-                x = F.pad(x, [self.before, self.after, max(0, -skipped), self.after if last else 0])
-                if x.size(2) < kernel or self._all_padding(ends):
+                left, right = max(0, -skipped), self.after if last else 0
+                if x.size(2) == 0 or left + x.size(2) + right < kernel:
                     empty = features.new_zeros(features.size(0), 0, self.out[0].out_features)
                     return empty, torch.zeros_like(lengths)
+                x = F.pad(x, [self.before, self.after, left, right])
                 start = first
                 ends = self._stage_lengths(ends, kernel, stride)
             x = module(x)
@@ -176,10 +177,6 @@ class Subsampling(nn.Module):
         padded = lengths + (self.before + self.after)
         frames = torch.div(padded - kernel, stride, rounding_mode="floor") + 1
         return torch.clamp(frames, min=0) * (lengths > 0).to(frames.dtype)
-
-    def _all_padding(self, ends: Tensor) -> bool:
-        """Whether no item has a frame."""
-        return bool((ends <= 0).all())
 
 
 def _is_stage(module: nn.Module) -> bool:

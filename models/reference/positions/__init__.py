@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any, Dict
 
-from models.reference.fields import check_choice, read_object
+from models.reference.fields import check_choice, read_kind, read_object
 from models.reference.positions import (absolute, bounded_rpe, chunk_rpe, legacy_rel_pos, none,
                                         relative_key_value, unshifted)
 from models.reference.positions.scheme import Scheme
@@ -41,10 +41,6 @@ def options_to_json(options: Any) -> Dict[str, Any]:
 
 def options_from_json(value: Any, where: str) -> Any:
     """The options of a `position` object. Raises ValueError naming what is wrong."""
-    if not isinstance(value, dict):
-        raise ValueError(f"{where} is {value!r}, expected an object")
-    scheme = value.get("scheme")
-    if scheme not in SCHEMES:
-        raise ValueError(f"{where}.scheme is {scheme!r}, expected one of {', '.join(SCHEMES)}")
+    scheme = read_kind(value, "scheme", list(SCHEMES), where)
     rest = {name: field for name, field in value.items() if name != "scheme"}
     return read_object(SCHEMES[scheme].options, rest, where)
