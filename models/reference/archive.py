@@ -153,10 +153,20 @@ def _leave_out_source_positions(path: str) -> None:
 
 
 def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], List[str]]:
-    """The scripted module, the parsed runnel.json and the units of an archive."""
+    """The scripted module, the parsed runnel.json and the units of an archive.
+
+    Raises:
+        ValueError: `path` is an archive of another format or version.
+    """
     extra = {"runnel.json": "", "units.txt": ""}
     module = torch.jit.load(path, map_location="cpu", _extra_files=extra)
     texts = {name: text.decode("utf-8") if isinstance(text, bytes) else text
              for name, text in extra.items()}
+    if not texts["runnel.json"]:
+        raise ValueError(f"{path}: no runnel.json, expected a model archive")
+    config = json.loads(texts["runnel.json"])
+    for name, expected in (("format", FORMAT), ("format_version", FORMAT_VERSION)):
+        if config.get(name) != expected:
+            raise ValueError(f"{path}: {name} is {config.get(name)!r}, expected {expected!r}")
     units = [line.rsplit(" ", 1)[0] for line in texts["units.txt"].splitlines()]
-    return module, json.loads(texts["runnel.json"]), units
+    return module, config, units

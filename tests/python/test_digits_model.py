@@ -1,4 +1,4 @@
-"""The digit recipe's architectures: every position scheme trains and exports; the shipped archive."""
+"""The digit recipe: every position scheme trains and exports; the shipped archive is its own."""
 
 import os
 

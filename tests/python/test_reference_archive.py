@@ -122,6 +122,18 @@ def test_export_refuses_what_is_wrong(tmp_path):
     assert not path.exists()
 
 
+def test_read_refuses_other_formats(tmp_path):
+    path = str(tmp_path / "tiny.pt")
+    config = model_config("tiny", CONFIG, FEATURES, {})
+    for field, value in (("format_version", 1), ("format", "other")):
+        export_archive(make_model(CONFIG), {**config, field: value}, UNITS, path)
+        with pytest.raises(ValueError, match=f"tiny.pt: {field} is {value!r}, expected "):
+            read_archive(path)
+    torch.jit.save(torch.jit.script(make_model(CONFIG)), path)
+    with pytest.raises(ValueError, match="tiny.pt: no runnel.json, expected a model archive"):
+        read_archive(path)
+
+
 def test_settings_that_a_model_was_trained_for():
     section = model_config("tiny", CONFIG, FEATURES, {})["streaming"]
     assert section["only"] is None
