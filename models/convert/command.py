@@ -6,6 +6,7 @@ import sys
 from typing import List, Optional
 
 from models.convert import espnet, nemo, wenet
+from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.export import write_archive
 from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization)
@@ -28,6 +29,8 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--checkpoint", help="file of the weights inside an experiment folder")
     parser.add_argument("--layer_norm_eps", type=float,
                         help="epsilon of the layer norms, where the source does not tell")
+    parser.add_argument("--shaw_left", type=int, choices=(8, 64),
+                        help="how far back WeNet's shaw_rel_selfattn tells frames apart")
     parser.add_argument("--convolution", choices=("dynamic_chunk",),
                         help="let a symmetric convolution end with the chunk, so that it can stream")
     parser.add_argument("--normalization", choices=("running",),
@@ -41,8 +44,8 @@ def resolve(args: argparse.Namespace) -> Resolved:
         raise ConversionError(f"{args.source}: no such file or folder")
     name = args.name or args.source.resolve().stem
     importer = {"wenet": wenet, "nemo": nemo, "espnet": espnet}[args.family]
-    resolved: Resolved = importer.read_model(args.source, name, args.checkpoint,
-                                             args.layer_norm_eps)
+    resolved: Resolved = importer.read_model(
+        args.source, name, Choices(args.checkpoint, args.layer_norm_eps, args.shaw_left))
     if args.convolution:
         choose_dynamic_chunk(resolved)
     if args.normalization:

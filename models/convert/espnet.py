@@ -7,6 +7,7 @@ import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
 from models.convert import statistics, units
+from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import ESPNET_NOTE, espnet_stand_in
 from models.convert.folder import Folder
@@ -40,11 +41,9 @@ RULES: List[Rule] = [
     (r"decoder\.(.+)", r"attention_decoder.\1"),
 ]
 _SUBSAMPLING = {"conv2d": "conv2d4", "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
-_EPS = 1e-12  # of ESPnet's LayerNorm
 
 
-def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
-               layer_norm_eps: Optional[float]) -> Resolved:
+def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     """The model of an experiment folder.
 
     Raises:
@@ -57,15 +56,17 @@ def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
     notes: List[str] = []
     config = Settings(read_yaml(folder.read("config.yaml", "the experiment's options"),
                                 folder.where("config.yaml")), "config.yaml", assumed)
-    weights_name = checkpoint or _checkpoint(folder, notes)
+    weights_name = choices.checkpoint or _checkpoint(folder, notes)
     source = folder.where(weights_name)
     renamed = rename(read_weights(folder.read(weights_name, "the weights"), source), RULES, source)
     for part in ("preencoder", "postencoder"):
         config.require(part, None)
     config.require("model", "espnet")
-    if layer_norm_eps is None:
+    eps = choices.layer_norm_eps
+    if eps is None:
         assumed["encoder.layer_norm_eps"] = "ESPnet's LayerNorm has 1e-12"
-    encoder = _encoder(config, renamed, assumed, _EPS if layer_norm_eps is None else layer_norm_eps)
+        eps = 1e-12
+    encoder = _encoder(config, renamed, assumed, eps)
     encoder["normalization"] = _normalization(config, folder, renamed)
     features = _features(config, assumed, notes)
     encoder["input_dim"] = features["num_mel_bins"]

@@ -1,31 +1,14 @@
 """Writes a resolved model as an archive."""
 
-from typing import Dict
+import os
 
 import torch
-from torch import Tensor, nn
 
 from models.convert.errors import ConversionError
 from models.convert.resolved import Resolved
-from models.reference.archive import export_archive, model_config
+from models.reference.archive import CarriedTensors, export_archive, model_config
 from models.reference.config import ConformerConfig
 from models.reference.conformer import ConformerCtc
-
-
-class TensorTree(nn.Module):
-    """Tensors under dotted names, as buffers of nested modules without code."""
-
-    def __init__(self, tensors: Dict[str, Tensor]) -> None:
-        super().__init__()
-        branches: Dict[str, Dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            first, _, rest = name.partition(".")
-            if rest:
-                branches.setdefault(first, {})[rest] = tensor
-            else:
-                self.register_buffer(first, tensor.clone())
-        for name, inner in branches.items():
-            self.add_module(name, TensorTree(inner))
 
 
 def build_model(resolved: Resolved) -> ConformerCtc:
@@ -61,18 +44,21 @@ def build_model(resolved: Resolved) -> ConformerCtc:
 
 def write_archive(resolved: Resolved, path: str) -> None:
     """Builds the model and exports it, all of it or nothing."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ConversionError(f"{path}: there is no folder {folder}")
     model = build_model(resolved)
     decoder = resolved.decoder_tensors()
     if decoder:
-        model.add_module("attention_decoder", TensorTree(decoder))
+        model.attention_decoder = CarriedTensors(decoder)
     try:
         with torch.no_grad():
             export_archive(model, model_config(resolved.name, _config(resolved), resolved.features,
                                                resolved.streaming), resolved.units, path)
-    except OSError as error:
-        raise ConversionError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise ConversionError(f"{resolved.source}: {error}") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        if os.path.exists(f"{path}.part"):
+            os.remove(f"{path}.part")
+        raise ConversionError(f"{path}: {str(error)[:300]}") from None
 
 
 def _config(resolved: Resolved) -> ConformerConfig:

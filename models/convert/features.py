@@ -7,6 +7,7 @@ of Kaldi's are written and the difference is printed.
 
 from typing import Any, Dict
 
+from models.convert.errors import ConversionError
 from models.convert.settings import Settings
 from models.reference.archive import fbank_section
 
@@ -43,9 +44,7 @@ def nemo_stand_in(bins: int, rate: int, window_ms: float, shift_ms: float, norma
 
 def espnet_stand_in(frontend: Settings) -> Dict[str, Any]:
     """Kaldi's filterbank in place of ESPnet's default front end."""
-    rate = frontend.take("fs", 16000, "features.sample_frequency")
-    if isinstance(rate, str):
-        rate = int(float(rate.lower().replace("k", "")) * (1000 if "k" in rate.lower() else 1))
+    rate = _rate(frontend)
     fft = frontend.size("n_fft", 512, "features.frame_length_ms")
     window = frontend.take("win_length", None) or fft
     hop = frontend.size("hop_length", 128, "features.frame_shift_ms")
@@ -65,3 +64,13 @@ def espnet_stand_in(frontend: Settings) -> Dict[str, Any]:
     frontend.ignore("frontend_conf", "multichannel")  # of WPE and beamforming, off by default
     frontend.finish()
     return section
+
+
+def _rate(frontend: Settings) -> int:
+    """The sampling rate, which ESPnet lets people write as 16k."""
+    value = frontend.take("fs", None, "features.sample_frequency")
+    text = str(16000 if value is None else value).lower()
+    digits, factor = (text[:-1], 1000) if text.endswith("k") else (text, 1)
+    if not digits.isdecimal():
+        raise ConversionError(f"config.yaml.frontend_conf.fs is {value!r}, expected a number of Hz")
+    return int(digits) * factor

@@ -9,6 +9,7 @@ import re
 from typing import Any, Dict, List, Optional, Tuple
 
 from models.convert import nemo_shapes, units
+from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import NEMO_NOTE, nemo_stand_in
 from models.convert.folder import Folder
@@ -49,8 +50,7 @@ _TRANSDUCER_RULES: List[Rule] = [(r"(?:decoder\.prediction|joint)\..+", None)]
 _STYLES = {"regular": "regular", "chunked_limited": "chunked_limited"}
 
 
-def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
-               layer_norm_eps: Optional[float]) -> Resolved:
+def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     """The model of a .nemo file or of a folder with the same files or a bare state dict.
 
     Raises:
@@ -58,7 +58,7 @@ def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
     """
     folder = Folder(path)
     has_config = folder.has("model_config.yaml")
-    weights_name = checkpoint or ("model_weights.ckpt" if has_config or not folder.has("state_dict.pt")
+    weights_name = choices.checkpoint or ("model_weights.ckpt" if has_config or not folder.has("state_dict.pt")
                                   else "state_dict.pt")
     if path.is_file() and not has_config:
         raise ConversionError(f"{folder.where('model_config.yaml')}: no such file")
@@ -72,9 +72,10 @@ def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
     _flatten_head(renamed)
     _share_biases(weights, renamed)
     assumed: Dict[str, str] = {}
-    if layer_norm_eps is None:
+    eps = choices.layer_norm_eps
+    if eps is None:
         assumed["encoder.layer_norm_eps"] = "PyTorch's default, which NeMo uses"
-    eps = 1e-5 if layer_norm_eps is None else layer_norm_eps
+        eps = 1e-5
     if not has_config:
         return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed)
     config = _settings(folder, assumed)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from models.convert import statistics, units
+from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import wenet_fbank
 from models.convert.folder import Folder
@@ -46,11 +47,10 @@ RULES: List[Rule] = [
 ]
 _SUBSAMPLING = {name: {"type": kind} for name, kind in (
     ("conv2d", "conv2d4"), ("conv2d6", "conv2d6"), ("conv2d8", "conv2d8"), ("linear", "linear"))}
-_SHAW_LEFT, _SHAW_RIGHT = 64, 8  # frames, constants of shaw_rel_selfattn
+_SHAW_SIDES = (8, 64)  # frames that shaw_rel_selfattn tells apart on its two sides
 
 
-def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
-               layer_norm_eps: Optional[float]) -> Resolved:
+def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     """The model of an experiment folder.
 
     Raises:
@@ -62,7 +62,7 @@ def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
     assumed: Dict[str, str] = {}
     config = Settings(read_yaml(folder.read("train.yaml", "the experiment's options"),
                                 folder.where("train.yaml")), "train.yaml", assumed)
-    weights_name = checkpoint or "final.pt"
+    weights_name = choices.checkpoint or "final.pt"
     source = folder.where(weights_name)
     weights = read_weights(folder.read(weights_name, "the weights"), source)
     _check_sinusoids(weights, source)
@@ -70,9 +70,8 @@ def read_model(path: pathlib.Path, name: str, checkpoint: Optional[str],
     _refuse_other_models(config, source)
     notes: List[str] = []
     normalization = _cmvn(config, folder, renamed, notes)
-    encoder = _encoder(config, renamed, assumed, layer_norm_eps)
-    encoder["normalization"] = normalization
-    encoder["input_dim"] = config.size("input_dim")
+    encoder = _encoder(config, renamed, assumed, choices)
+    encoder.update(normalization=normalization, input_dim=config.size("input_dim"))
     tokens, blank_id = _units(config, folder, assumed)
     features = _features(config, assumed)
     return Resolved(name, encoder, features, _streaming(config, encoder, assumed), blank_id, tokens,
@@ -89,8 +88,8 @@ def _refuse_other_models(config: Settings, source: str) -> None:
     config.choice("ctc", "ctc", {"ctc": None})
 
 
-def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str],
-             layer_norm_eps: Optional[float]) -> Dict[str, Any]:
+def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choices: Choices
+             ) -> Dict[str, Any]:
     """The `encoder` section without normalization and input_dim; adapts the tensors to it."""
     kind = config.choice("encoder", "conformer", {"conformer": "conformer",
                                                   "transformer": "transformer"}, "encoder.type")
@@ -108,7 +107,7 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str],
     if not after_norm:
         for parameter in ("weight", "bias"):  # there, but not used
             renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
-    position, scale_input = _position(conf, conformer, renamed, assumed)
+    position, scale_input = _position(conf, conformer, renamed, choices)
     encoder = {
         "type": "conformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
@@ -127,7 +126,7 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str],
         "convolution": convolution,
         "norm_first": norm_first,
         "after_norm": after_norm,
-        "layer_norm_eps": _layer_norm_eps(conf, renamed, assumed, layer_norm_eps),
+        "layer_norm_eps": _layer_norm_eps(conf, renamed, assumed, choices.layer_norm_eps),
     }
     if encoder["subsampling"]["type"] == "linear" and conf.has("norm_eps") \
             and encoder["layer_norm_eps"] != 1e-5:
@@ -169,7 +168,7 @@ def _convolution(conf: Settings, renamed: Renamed, activation: str) -> Optional[
     }
 
 
-def _position(conf: Settings, conformer: bool, renamed: Renamed, assumed: Dict[str, str]
+def _position(conf: Settings, conformer: bool, renamed: Renamed, choices: Choices
               ) -> Tuple[Dict[str, Any], bool]:
     """The position scheme and whether the input is scaled.
 
@@ -183,7 +182,7 @@ def _position(conf: Settings, conformer: bool, renamed: Renamed, assumed: Dict[s
         name: name for name in ("", "selfattn", "rel_selfattn", "shaw_rel_selfattn")})
     scale_input = positions != "no_pos"
     if renamed.layer_has("self_attn.rel_k_embed.weight"):
-        scheme: Dict[str, Any] = _shaw(renamed)
+        scheme: Dict[str, Any] = _shaw(renamed, choices.shaw_left)
     elif renamed.layer_has("self_attn.pos_bias_u"):
         if positions == "no_pos":  # the positions are zeros, what remains is the bias u
             _fold_content_bias(renamed)
@@ -200,17 +199,25 @@ def _position(conf: Settings, conformer: bool, renamed: Renamed, assumed: Dict[s
     return scheme, scale_input
 
 
-def _shaw(renamed: Renamed) -> Dict[str, Any]:
-    """Learned key representations for -64 to 8 frames as a table of -64 to 64, its end repeated."""
+def _shaw(renamed: Renamed, left: Optional[int]) -> Dict[str, Any]:
+    """Learned key representations of -left to right frames, as a table of as many to both sides
+    whose end repeats. Which side is the long one changed after v3.1.0, and weights do not tell."""
+    if left is None:
+        raise ConversionError("shaw_rel_selfattn looks 8 frames back and 64 ahead in WeNet up to "
+                              "v3.1.0, 64 back and 8 ahead later, and the weights do not tell which: "
+                              "choose with --shaw_left=8 or --shaw_left=64")
+    right = sum(_SHAW_SIDES) - left
+    farthest = max(_SHAW_SIDES)
     for ours in [name for name in renamed.tensors if name.endswith("self_attn.rel_k_embed.weight")]:
         table = renamed.tensors.pop(ours)
-        if table.dim() != 2 or table.size(0) != _SHAW_LEFT + _SHAW_RIGHT + 1:
+        if table.dim() != 2 or table.size(0) != left + right + 1:
             raise ConversionError(f"{renamed.origin[ours]} has shape {tuple(table.shape)}, expected "
-                                  f"{_SHAW_LEFT + _SHAW_RIGHT + 1} rows")
+                                  f"{left + right + 1} rows")
         new = ours.replace("rel_k_embed.weight", "relative_keys")
-        renamed.tensors[new] = torch.cat([table, table[-1:].repeat(_SHAW_LEFT - _SHAW_RIGHT, 1)])
+        renamed.tensors[new] = torch.cat([table[:1].repeat(farthest - left, 1), table,
+                                          table[-1:].repeat(farthest - right, 1)])
         renamed.origin[new] = renamed.origin[ours]
-    return {"scheme": "relative_key_value", "max_distance": _SHAW_LEFT, "values": False,
+    return {"scheme": "relative_key_value", "max_distance": farthest, "values": False,
             "shared": False}
 
 
