@@ -32,7 +32,7 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--shaw_left", type=int, choices=(8, 64),
                         help="how far back WeNet's shaw_rel_selfattn tells frames apart")
     parser.add_argument("--convolution", choices=("dynamic_chunk",),
-                        help="let a symmetric convolution end with the chunk, so that it can stream")
+                        help="let a symmetric convolution end with the chunk, to stream")
     parser.add_argument("--normalization", choices=("running",),
                         help="normalise by the frames so far instead of the whole utterance")
     return parser.parse_args(arguments)

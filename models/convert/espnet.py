@@ -96,8 +96,8 @@ def _checkpoint(folder: Folder, notes: List[str]) -> str:
             return candidates[0]
     if not names:
         raise ConversionError(f"{folder.where('*.pth')}: no such file (the weights)")
-    raise ConversionError(f"{folder.where('*.pth')}: several files ({', '.join(names)}); choose with "
-                          "--checkpoint")
+    raise ConversionError(f"{folder.where('*.pth')}: several files ({', '.join(names)}); choose "
+                          "with --checkpoint")
 
 
 def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], eps: float
@@ -136,8 +136,8 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], eps: f
     }
     found = stack_size(renamed.tensors, "encoder.encoders.")
     if found != encoder["num_layers"]:
-        raise ConversionError(f"the weights have {found} encoder layers, config.yaml says num_blocks "
-                              f"{encoder['num_layers']}")
+        raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
+                              f"num_blocks {encoder['num_layers']}")
     conf.require("concat_after", False)
     conf.require("positionwise_layer_type", "linear")
     conf.require("zero_triu", False)

@@ -15,8 +15,8 @@ def build_model(resolved: Resolved) -> ConformerCtc:
     """The reference model of the architecture with the weights.
 
     Raises:
-        ConversionError: names the tensor that is missing, left over or of another shape, or the field
-            that no model can have.
+        ConversionError: names the tensor that is missing, left over or of another shape, or the
+            field that no model can have.
     """
     try:
         config = _config(resolved)

@@ -14,8 +14,8 @@ from models.reference.archive import fbank_section
 NEMO_NOTE = ("NeMo's own features are another computation (Slaney's mel scale, Hann window centred "
              "on the frame, log(x + 2^-24)); these options of Kaldi's filterbank stand in for them")
 ESPNET_NOTE = ("ESPnet's own features are another computation (Slaney's mel scale, Hann window as "
-               "long as the FFT, no pre-emphasis); these options of Kaldi's filterbank stand in for "
-               "them")
+               "long as the FFT, no pre-emphasis); these options of Kaldi's filterbank stand in "
+               "for them")
 
 
 def wenet_fbank(fbank: Settings, bins_option: str, rate: int) -> Dict[str, Any]:
@@ -34,8 +34,8 @@ def nemo_stand_in(bins: int, rate: int, window_ms: float, shift_ms: float, norma
     """Kaldi's filterbank in place of NeMo's.
 
     Args:
-        normalized: whether the model subtracts means, so that the scale of the samples, a constant in
-            the logarithm, does not matter; NeMo's samples are in [-1, 1].
+        normalized: whether the model subtracts means, so that the scale of the samples, a constant
+            in the logarithm, does not matter; NeMo's samples are in [-1, 1].
     """
     return fbank_section(sample_frequency=rate, num_mel_bins=bins, frame_length_ms=window_ms,
                          frame_shift_ms=shift_ms, snip_edges=False,

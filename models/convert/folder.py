@@ -39,8 +39,8 @@ class Folder:
             ConversionError: no such file, named with `what` it is.
         """
         if not self.has(name):
-            raise ConversionError(f"{self.where(name)}: no such file" + (f" ({what})" if what
-                                                                        else ""))
+            detail = f" ({what})" if what else ""
+            raise ConversionError(f"{self.where(name)}: no such file{detail}")
         if self._members is not None:
             return self._members[name]
         try:

@@ -58,8 +58,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     """
     folder = Folder(path)
     has_config = folder.has("model_config.yaml")
-    weights_name = choices.checkpoint or ("model_weights.ckpt" if has_config or not folder.has("state_dict.pt")
-                                  else "state_dict.pt")
+    bare = not has_config and folder.has("state_dict.pt")
+    weights_name = choices.checkpoint or ("state_dict.pt" if bare else "model_weights.ckpt")
     if path.is_file() and not has_config:
         raise ConversionError(f"{folder.where('model_config.yaml')}: no such file")
     source = folder.where(weights_name)
@@ -197,8 +197,8 @@ def _convolution(conf: Settings, bias: bool) -> Dict[str, Any]:
     elif context == "causal" or pair(context) == (kernel - 1, 0):
         kind = "causal"
     else:
-        raise ConversionError(f"model_config.yaml.encoder.conv_context_size is {context!r}, which is "
-                              f"not supported with a kernel of {kernel}; supported: causal, "
+        raise ConversionError(f"model_config.yaml.encoder.conv_context_size is {context!r}, which "
+                              f"is not supported with a kernel of {kernel}; supported: causal, "
                               f"[{half}, {half}]")
     norm = conf.choice("conv_norm_type", "batch_norm",
                        {"batch_norm": "batch_norm", "layer_norm": "layer_norm"},
@@ -239,8 +239,8 @@ def _check_limits(resolved: Resolved) -> None:
         if resolved.encoder["normalization"]["type"] == "utterance":
             raise ConversionError("model_config.yaml.preprocessor.normalize is 'per_feature' with "
                                   "limited att_context_size, which is not supported")
-        raise ConversionError("model_config.yaml.encoder.conv_context_size is symmetric with limited "
-                              "att_context_size, which is not supported")
+        raise ConversionError("model_config.yaml.encoder.conv_context_size is symmetric with "
+                              "limited att_context_size, which is not supported")
 
 
 def _normalization(preprocessor: Settings) -> Dict[str, Any]:
@@ -277,8 +277,8 @@ def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) ->
     decoder = config.section("aux_ctc").section("decoder") if hybrid else config.section("decoder")
     kind = str(tokenizer.take("type", "none")).lower()
     if kind == "agg":
-        raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), which "
-                              "is not supported")
+        raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), "
+                              "which is not supported")
     size = int(renamed.tensors["ctc.ctc_lo.weight"].size(0)) - 1
     vocabulary = decoder.take("vocabulary", None) or config.take("labels", None)
     tokens, source = _tokenizer_files(tokenizer, kind, folder, size)
@@ -290,8 +290,8 @@ def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) ->
         raise ConversionError(f"{folder.where('tokenizer.model')}: no such file (the tokens, which "
                               "model_config.yaml does not list either)")
     if len(tokens) != size:
-        raise ConversionError(f"{source}: has {len(tokens)} tokens, the CTC head has {size} and the "
-                              "blank")
+        raise ConversionError(f"{source}: has {len(tokens)} tokens, the CTC head has {size} and "
+                              "the blank")
     return units.to_units([*tokens, "<blank>"], source)
 
 

@@ -1,4 +1,4 @@
-"""A NeMo Conformer without its options: the architecture from the names and shapes of its weights."""
+"""A NeMo Conformer without its options: the architecture from its weights' names and shapes."""
 
 import re
 from typing import Any, Dict, List
@@ -42,7 +42,8 @@ def read_model(folder: Folder, name: str, renamed: Renamed, source: str, eps: fl
         assumed["ctc.blank_id"] = "the last, as NeMo has it"
     assumed["features"] = "stands in for NeMo's own, see the note"
     features = nemo_stand_in(encoder["input_dim"], 16000, 25.0, 10.0, True)
-    return Resolved(name, encoder, features, streaming(-1, -1), blanks[0] if blanks else outputs - 1,
+    blank_id = blanks[0] if blanks else outputs - 1
+    return Resolved(name, encoder, features, streaming(-1, -1), blank_id,
                     units.to_units(tokens, folder.where(found)), renamed, source, assumed,
                     [NEMO_NOTE])
 
@@ -51,6 +52,7 @@ def _encoder(renamed: Renamed, source: str, eps: float, assumed: Dict[str, str])
     layer = "encoder.encoders.0."
     model_dim = int(_tensor(renamed, f"{layer}norm_mha.weight", source).size(0))
     bias = _tensor(renamed, f"{layer}self_attn.pos_bias_u", source)
+    hidden = _tensor(renamed, f"{layer}feed_forward.w_1.weight", source)
     depthwise = _tensor(renamed, f"{layer}conv_module.depthwise_conv.weight", source)
     kernel = int(depthwise.size(-1))
     batch_norm = renamed.layer_has("conv_module.norm.running_mean")
@@ -69,7 +71,7 @@ def _encoder(renamed: Renamed, source: str, eps: float, assumed: Dict[str, str])
         "model_dim": model_dim,
         "num_layers": stack_size(renamed.tensors, "encoder.encoders."),
         "num_heads": int(bias.size(0)),
-        "feed_forward_dim": int(_tensor(renamed, f"{layer}feed_forward.w_1.weight", source).size(0)),
+        "feed_forward_dim": int(hidden.size(0)),
         "normalization": {"type": "utterance", "epsilon": 1e-5},
         "subsampling": subsampling,
         "scale_input": True,
@@ -98,8 +100,8 @@ def _subsampling(renamed: Renamed, source: str) -> Dict[str, Any]:
     kind = kinds.get("".join(stages))
     if kind is None:
         raise ConversionError(f"{source}: encoder.pre_encode has convolutions at "
-                              f"{', '.join(stages) or 'no place'}, expected 0, 2 (striding of 4) or "
-                              "0, 2, 3, 5, 6 (dw_striding of 8)")
+                              f"{', '.join(stages) or 'no place'}, expected 0, 2 (striding of 4) "
+                              "or 0, 2, 3, 5, 6 (dw_striding of 8)")
     channels = int(renamed.tensors["encoder.embed.conv.0.weight"].size(0))
     return {"type": kind, "channels": channels, "causal": False}
 
@@ -115,8 +117,8 @@ def _input_dim(renamed: Renamed, subsampling: Dict[str, Any], source: str) -> in
             halved = (halved - 1) // 2 + 1
         if halved == left and left * subsampling["channels"] == width:
             return bins
-    raise ConversionError(f"{source}: encoder.pre_encode.out.weight takes {width} values, which fits "
-                          "no usual number of feature bins")
+    raise ConversionError(f"{source}: encoder.pre_encode.out.weight takes {width} values, which "
+                          "fits no usual number of feature bins")
 
 
 def _tensor(renamed: Renamed, name: str, source: str) -> Any:

@@ -1,8 +1,8 @@
 """Reads the pieces of a SentencePiece model, which is a protocol buffer.
 
 Only what is needed of the wire format (protobuf.dev, "Encoding"): field 1 of the model is a piece,
-repeated; its field 1 is the text, 3 the type (1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused,
-6 byte).
+repeated; its field 1 is the text, 3 the type (1 normal, 2 unknown, 3 control, 4 user-defined,
+5 unused, 6 byte).
 """
 
 from typing import Iterator, List, Tuple, Union

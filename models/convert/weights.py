@@ -17,9 +17,9 @@ _NESTED = ("state_dict", "model_state_dict", "model", "model_avg")
 def read_weights(data: bytes, source: str) -> Dict[str, Tensor]:
     """The tensors of a checkpoint, in float32 where they are floating-point.
 
-    Reads what `torch.save` wrote, by PyTorch's weights-only reader: a pickle that names anything but
-    tensors and plain containers is refused before anything of it runs. PyTorch's oldest format, a
-    tar, is refused too, because its reader is not as careful.
+    Reads what `torch.save` wrote, by PyTorch's weights-only reader: a pickle that names anything
+    but tensors and plain containers is refused before anything of it runs. PyTorch's oldest format,
+    a tar, is refused too, because its reader is not as careful.
 
     Args:
         data: the file's bytes. source: its name, for messages.

@@ -1,8 +1,9 @@
 """WeNet experiment folders, versions 1 to 3 and after (github.com/wenet-e2e/wenet).
 
-What the versions do differently shows in the weights: v1's layers hold a `concat_linear` that is not
-used, and their layer norms an epsilon of 1e-12 instead of 1e-5; an attention with relative positions
-holds `pos_bias_u`. So train.yaml decides only what weights cannot tell.
+What the versions do differently shows in the weights. v1's layers hold a `concat_linear` that is
+not used, and their layer norms have an epsilon of 1e-12 instead of 1e-5. (From January to May 2022,
+between v1.0.1 and v2.0.0, there was concat_linear with 1e-5: --layer_norm_eps is for that.) An
+attention with relative positions holds `pos_bias_u`. train.yaml decides what weights cannot tell.
 """
 
 import pathlib
@@ -130,8 +131,8 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choice
     }
     if encoder["subsampling"]["type"] == "linear" and conf.has("norm_eps") \
             and encoder["layer_norm_eps"] != 1e-5:
-        raise ConversionError("train.yaml.encoder_conf.norm_eps is not 1e-5, with input_layer linear "
-                              "that is not supported: its own layer norm has 1e-5")
+        raise ConversionError("train.yaml.encoder_conf.norm_eps is not 1e-5, with input_layer "
+                              "linear that is not supported: its own layer norm has 1e-5")
     _check_layers(encoder["num_layers"], renamed)
     conf.require("concat_after", False)
     conf.require("positionwise_conv_kernel_size", 1)
@@ -204,15 +205,15 @@ def _shaw(renamed: Renamed, left: Optional[int]) -> Dict[str, Any]:
     whose end repeats. Which side is the long one changed after v3.1.0, and weights do not tell."""
     if left is None:
         raise ConversionError("shaw_rel_selfattn looks 8 frames back and 64 ahead in WeNet up to "
-                              "v3.1.0, 64 back and 8 ahead later, and the weights do not tell which: "
-                              "choose with --shaw_left=8 or --shaw_left=64")
+                              "v3.1.0, 64 back and 8 ahead later, and the weights do not tell "
+                              "which: choose with --shaw_left=8 or --shaw_left=64")
     right = sum(_SHAW_SIDES) - left
     farthest = max(_SHAW_SIDES)
     for ours in [name for name in renamed.tensors if name.endswith("self_attn.rel_k_embed.weight")]:
         table = renamed.tensors.pop(ours)
         if table.dim() != 2 or table.size(0) != left + right + 1:
-            raise ConversionError(f"{renamed.origin[ours]} has shape {tuple(table.shape)}, expected "
-                                  f"{left + right + 1} rows")
+            raise ConversionError(f"{renamed.origin[ours]} has shape {tuple(table.shape)}, "
+                                  f"expected {left + right + 1} rows")
         new = ours.replace("rel_k_embed.weight", "relative_keys")
         renamed.tensors[new] = torch.cat([table[:1].repeat(farthest - left, 1), table,
                                           table[-1:].repeat(farthest - right, 1)])
@@ -311,8 +312,8 @@ def _units(config: Settings, folder: Folder, assumed: Dict[str, str]) -> Tuple[L
                               f"{expected}")
     blank_id = config.section("ctc_conf").take("ctc_blank_id", 0)
     if not 0 <= blank_id < len(tokens):
-        raise ConversionError(f"train.yaml.ctc_conf.ctc_blank_id is {blank_id}, expected an id of 0 "
-                              f"to {len(tokens) - 1}")
+        raise ConversionError(f"train.yaml.ctc_conf.ctc_blank_id is {blank_id}, expected an id "
+                              f"of 0 to {len(tokens) - 1}")
     if tokens[blank_id] not in units.BLANK_NAMES:
         assumed["ctc.blank_id"] = f"its symbol is {tokens[blank_id]}"
     return units.to_units(tokens, source), blank_id

@@ -3,14 +3,14 @@
 
     /usr/bin/python3 tests/golden/make_nemo_goldens.py NEMO
 
-NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. Nothing of NeMo is
-needed to run the tests. Only its encoder is imported; what surrounds it there (configuration,
+NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. Nothing of NeMo
+is needed to run the tests. Only its encoder is imported; what surrounds it there (configuration,
 training, export) is replaced by empty classes.
 
 Writes tests/golden/nemo/CASE.npz: the encoder's options as a YAML string, its weights
-(`weight/NAME`, seeded random numbers of this script under NeMo's names), features (T, bins), and for
-every setting of att_context_size the encoder's output (T', d), of the whole utterance under the mask
-(`encoder_I`). Where NeMo can stream, its cached steps must have agreed with that.
+(`weight/NAME`, seeded random numbers of this script under NeMo's names), features (T, bins), and
+for every setting of att_context_size the encoder's output (T', d), of the whole utterance under the
+mask (`encoder_I`). Where NeMo can stream, its cached steps must have agreed with that.
 """
 
 import argparse

@@ -4,7 +4,8 @@
     /usr/bin/python3 tests/golden/make_wenet_goldens.py WENET
 
 WENET is a folder outside this project with one checkout of github.com/wenet-e2e/wenet per version,
-named by its tag: v1.0.1, v2.2.1, v3.1.0; main is commit 0154699. Nothing of WeNet is needed to run the tests.
+named by its tag: v1.0.1, v2.2.1, v3.1.0; main is commit 0154699. Nothing of WeNet is needed to run
+the tests.
 
 Writes tests/golden/wenet/CASE.npz: the experiment's train.yaml as a string, its weights
 (`weight/NAME`, seeded random numbers of this script under WeNet's names), features (T, bins), the
@@ -53,7 +54,7 @@ CASES: Dict[str, Tuple[str, str, str, Dict[str, Any], bool, int, int]] = {
         cnn_module_norm="batch_norm", activation_type="swish"), False, -1, -1),
     "v2_transformer_rel_pos_conv2d6": ("v2.2.1", "transformer", "bitransformer", encoder_conf(
         input_layer="conv2d6", pos_enc_layer_type="rel_pos"), True, 3, 1),
-    # After v3.1: no positions, but an attention whose bias u remains; biases left out; its own epsilons.
+    # After v3.1: no positions, but an attention whose bias u remains; no biases; its own epsilons.
     "main_conformer_no_pos_biases": ("main", "conformer", "transformer", encoder_conf(
         input_layer="conv2d6", pos_enc_layer_type="no_pos", causal=True, cnn_module_kernel=3,
         cnn_module_norm="layer_norm", key_bias=False, conv_bias=False, mlp_bias=False,
@@ -164,13 +165,14 @@ def make(wenet: pathlib.Path, name: str) -> None:
     if chunk_size > 0:
         streamed, _ = model.encoder.forward_chunk_by_chunk(features, chunk_size, num_left_chunks)
         torch.testing.assert_close(streamed, chunked, rtol=0, atol=1e-5)
-        assert (chunked - full).abs().max() > 1e-3  # a mask that changed nothing would prove nothing
+        assert (chunked - full).abs().max() > 1e-3  # else the mask would prove nothing
     recorded = {f"weight/{key}": value.numpy() for key, value in model.state_dict().items()
                 if not key.endswith(".pe")}
     recorded.update(
         train_yaml=np.array(text), features=features[0].numpy(), chunk_size=np.array(chunk_size),
         num_left_chunks=np.array(num_left_chunks), encoder_full=full[0].numpy(),
-        encoder_chunked=chunked[0].numpy(), ctc_log_probs_full=model.ctc.log_softmax(full)[0].numpy(),
+        encoder_chunked=chunked[0].numpy(),
+        ctc_log_probs_full=model.ctc.log_softmax(full)[0].numpy(),
         ctc_log_probs_chunked=model.ctc.log_softmax(chunked)[0].numpy())
     np.savez_compressed(FOLDER / f"{name}.npz", **recorded)
 

@@ -93,7 +93,8 @@ class Experiment:
                 "n_fft": 512, "hop_length": 160, "n_mels": BINS, "fs": "16k"},
             "normalize": "global_mvn",
             "normalize_conf": {"stats_file": "exp/asr_stats_raw/train/feats_stats.npz"}}
-        self.weights = make_weights(conformer, macaron and conformer, relative, KERNELS[input_layer])
+        self.weights = make_weights(conformer, macaron and conformer, relative,
+                                    KERNELS[input_layer])
         random = np.random.RandomState(6)
         self.mean = random.standard_normal(BINS)
         self.variance = 1 + random.random_sample(BINS)

@@ -91,7 +91,8 @@ def test_places_where_trainers_put_weights():
 
 @pytest.mark.parametrize("content, message", [
     (b"", "not a PyTorch checkpoint"), (b"text", "not a PyTorch checkpoint"),
-    (b"\x80\x02.", "cannot be read"), (saved([1, 2]), "no state dict"), (saved({}), "no state dict"),
+    (b"\x80\x02.", "cannot be read"), (saved([1, 2]), "no state dict"),
+    (saved({}), "no state dict"),
     (saved({"w": 3}), "'w' is of type int"), (saved({1: torch.ones(1)}), "1 is of type"),
     (saved({"w": torch.tensor([float("inf")])}), "not finite"),
     (saved({"w": torch.ones(2, dtype=torch.complex64)}), "complex"),

@@ -85,7 +85,8 @@ def test_recorded_cases(name, tmp_path, capsys):
 
 def test_epsilon_is_told_from_the_weights(tmp_path):
     epsilons = {}
-    for name in ("v1_transformer_abs_pos", "v2_conformer_symmetric", "main_conformer_no_pos_biases"):
+    for name in ("v1_transformer_abs_pos", "v2_conformer_symmetric",
+                 "main_conformer_no_pos_biases"):
         write_experiment(tmp_path, load_case(name))
         _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt")
         epsilons[name] = config["encoder"]["layer_norm_eps"]
