@@ -5,15 +5,36 @@ from typing import Any, Dict
 from models.digits.fbank import FEATURES, NUM_BINS
 from models.digits.units import UNITS
 from models.reference.archive import fbank_section, model_config
-from models.reference.config import ConformerConfig
+from models.reference.config import ConformerConfig, ConvolutionConfig
+from models.reference.positions import make_options
 
-# About 0.86 million parameters: 3.5 MB as float32, under the 4 MB that the archive may take.
-CONFIG = ConformerConfig(input_dim=NUM_BINS, model_dim=96, num_layers=4, num_heads=4,
-                         feed_forward_dim=256, conv_kernel_size=15, vocab_size=len(UNITS))
 DROPOUT = 0.1
 STREAMING = {"chunk_size": 16, "left_context": 64}
+# Position schemes that the recipe trains, with their options.
+POSITIONS: Dict[str, Dict[str, Any]] = {
+    "absolute": {},
+    "chunk_rpe": {},
+    "bounded_rpe": {"radius": 32},
+    "relative_key_value": {"max_distance": 32},
+    "unshifted": {},
+    "none": {},
+}
 
 
-def archive_config() -> Dict[str, Any]:
+def model_of(position: str = "chunk_rpe") -> ConformerConfig:
+    """The architecture with one of POSITIONS.
+
+    About 0.86 million parameters: 3.5 MB as float32, under the 4 MB that the archive may take.
+    """
+    return ConformerConfig(input_dim=NUM_BINS, model_dim=96, num_layers=4, num_heads=4,
+                           feed_forward_dim=256, convolution=ConvolutionConfig(kernel_size=15),
+                           vocab_size=len(UNITS),
+                           position=make_options(position, **POSITIONS[position]))
+
+
+CONFIG = model_of()
+
+
+def archive_config(config: ConformerConfig = CONFIG) -> Dict[str, Any]:
     """The content of runnel.json."""
-    return model_config("digits", CONFIG, fbank_section(**FEATURES), STREAMING)
+    return model_config("digits", config, fbank_section(**FEATURES), STREAMING)

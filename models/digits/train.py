@@ -1,6 +1,7 @@
 """Trains the digit model on the clip stores and exports it.
 
     python3 -m models.digits.train --fsdd=DIR --work_dir=DIR --steps=N [--run=NAME]
+        [--position=SCHEME]
 
 Needs the stores of models.digits.synthesise and models.digits.recordings. Checkpoints, the log and
 the curve (curve.csv) are in DIR/runs/NAME; started again, it goes on from the last checkpoint.
@@ -21,11 +22,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from models.digits.architecture import CONFIG, DROPOUT, archive_config
+from models.digits.architecture import (CONFIG, DROPOUT, POSITIONS, archive_config,
+                                        model_of)
 from models.digits.batches import Batch, feature_statistics, load_batches
 from models.digits.units import UNITS
 from models.digits.validation import Validation
 from models.reference.archive import export_archive
+from models.reference.config import ConformerConfig
 from models.reference.conformer import ConformerCtc
 
 SEED = 11
@@ -65,9 +68,9 @@ def loss_of(model: ConformerCtc, batch: Batch, chunk_size: int, left_context: in
 class Trainer:
     """Model, its running average, optimiser and counters: all that a checkpoint holds."""
 
-    def __init__(self, stores_dir: Path) -> None:
+    def __init__(self, config: ConformerConfig, stores_dir: Path) -> None:
         torch.manual_seed(SEED)
-        self.model = ConformerCtc(CONFIG, DROPOUT)
+        self.model = ConformerCtc(config, DROPOUT)
         mean, istd = feature_statistics(stores_dir, SEED)
         self.model.encoder.global_cmvn.mean.copy_(mean)
         self.model.encoder.global_cmvn.istd.copy_(istd)
@@ -113,7 +116,8 @@ def run(args: argparse.Namespace) -> None:
     folder = args.work_dir / "runs" / args.run
     folder.mkdir(parents=True, exist_ok=True)
     stores_dir = args.work_dir / "stores"
-    trainer = Trainer(stores_dir)
+    config = model_of(args.position)
+    trainer = Trainer(config, stores_dir)
     checkpoint = folder / "checkpoint.pt"
     if checkpoint.exists():
         trainer.restore(checkpoint)
@@ -153,7 +157,7 @@ def run(args: argparse.Namespace) -> None:
                                  f"{np.mean(losses[-args.validate_every:]):.4f}",
                                  *(f"{rate:.2f}" for rate in rates.values())])
             trainer.save(checkpoint)
-            export_archive(copy.deepcopy(trainer.average), archive_config(), list(UNITS),
+            export_archive(copy.deepcopy(trainer.average), archive_config(config), list(UNITS),
                            str(folder / "digits.pt"))
 
 
@@ -163,6 +167,8 @@ def main() -> None:
     parser.add_argument("--fsdd", type=Path, required=True)
     parser.add_argument("--work_dir", type=Path, required=True)
     parser.add_argument("--run", default="base", help="name of the folder of this training")
+    parser.add_argument("--position", choices=sorted(POSITIONS), default="chunk_rpe",
+                        help="position scheme of the model")
     parser.add_argument("--init", type=Path, help="checkpoint of another run to start from")
     parser.add_argument("--peak_rate", type=float, default=PEAK_RATE)
     length = parser.add_mutually_exclusive_group(required=True)

@@ -6,13 +6,16 @@ import zipfile
 from typing import Any, Dict, List, Tuple
 
 import torch
+from torch import Tensor, nn
 
 from models.reference.config import ConformerConfig
 from models.reference.conformer import ConformerCtc
+from models.reference.fields import check_fields, check_type
 
 FORMAT = "runnel-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 WORD_BOUNDARY = "\u2581"
+CARRIED_PREFIX = "attention_decoder."  # tensors that are carried along and not read
 
 
 def fbank_section(**changes: Any) -> Dict[str, Any]:
@@ -34,15 +37,64 @@ def fbank_section(**changes: Any) -> Dict[str, Any]:
 
 def model_config(name: str, config: ConformerConfig, features: Dict[str, Any],
                  streaming: Dict[str, Any]) -> Dict[str, Any]:
-    """The whole of runnel.json. `streaming` may leave fields out, which then mean no limit."""
-    limits = {"chunk_size": 16, "left_context": 64, "min_chunk_size": 1, "max_chunk_size": None,
-              "max_left_context": None}
-    unknown = sorted(set(streaming) - set(limits))
+    """The whole of runnel.json.
+
+    Args:
+        features: from `fbank_section`.
+        streaming: fields of that section; those left out have the values below (no limit).
+
+    Raises:
+        ValueError: a streaming field is unknown, or does not suit the model.
+    """
+    usual: Dict[str, Any] = {"chunk_size": 16, "left_context": 64, "min_chunk_size": 1,
+                             "max_chunk_size": None, "max_left_context": None, "only": None}
+    unknown = sorted(set(streaming) - set(usual))
     if unknown:
         raise ValueError(f"unknown streaming fields: {', '.join(unknown)}")
+    section = {**usual, **streaming}
+    _check_streaming(section, config)
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "name": name,
-            "features": features, "encoder": config.encoder_section(),
-            "ctc": config.ctc_section(), "streaming": {**limits, **streaming}}
+            "features": features, "encoder": config.to_json(), "ctc": config.ctc_to_json(),
+            "streaming": section}
+
+
+def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
+    """Raises ValueError unless the model can stream as its streaming section recommends."""
+    recommended = {name: section[name] for name in ("chunk_size", "left_context")}
+    only = section["only"]
+    if only is not None:
+        if not isinstance(only, list) or not only:
+            raise ValueError(f"streaming.only is {only!r}, expected null or a list of settings")
+        for i, setting in enumerate(only):
+            where = f"streaming.only[{i}]"
+            check_fields(setting, ["chunk_size", "left_context"], where)
+            for name, value in setting.items():
+                check_type(value, int, f"{where}.{name}")
+        if recommended not in only:
+            raise ValueError(f"streaming.only lists no {recommended}, which is recommended")
+    reason = config.needs_whole_utterance()
+    for setting in [recommended, *(only or [])]:
+        if reason and setting["chunk_size"] != -1:
+            raise ValueError(f"streaming chunk_size is {setting['chunk_size']}, expected -1: "
+                             f"{reason} needs the whole utterance")
+
+
+class CarriedTensors(nn.Module):
+    """Tensors that an archive carries along under their own names and nothing reads: assigned to
+    `model.attention_decoder`, the decoder of a converted model."""
+
+    def __init__(self, tensors: Dict[str, Tensor]) -> None:
+        """tensors: by dotted name, without the name of the attribute that this is assigned to."""
+        super().__init__()
+        inner: Dict[str, Dict[str, Tensor]] = {}
+        for name, tensor in tensors.items():
+            first, _, rest = name.partition(".")
+            if rest:
+                inner.setdefault(first, {})[rest] = tensor
+            else:
+                self.register_buffer(first, tensor)
+        for name, rest_tensors in inner.items():
+            self.add_module(name, CarriedTensors(rest_tensors))
 
 
 def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str],
@@ -53,13 +105,14 @@ def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str]
         model: in any mode; exported in evaluation mode, float32, on the CPU.
         config: from `model_config`. units: one symbol per CTC output, in order of id.
         path: the file to write.
+
+    Raises:
+        ValueError: the parts do not agree, or a weight is not finite.
     """
     vocab_size = config["ctc"]["vocab_size"]
     if len(units) != vocab_size:
         raise ValueError(f"{len(units)} units given, vocab_size is {vocab_size}")
-    for name, tensor in model.state_dict().items():
-        if not torch.isfinite(tensor).all():
-            raise ValueError(f"{name} holds a value that is not finite")
+    _check_tensors(model.state_dict(), ConformerConfig.from_json(config["encoder"], config["ctc"]))
     scripted = torch.jit.script(model.eval().float().cpu())
     extra = {"runnel.json": json.dumps(config, indent=1, ensure_ascii=False),
              "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
@@ -67,6 +120,21 @@ def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str]
     torch.jit.save(scripted, unfinished, _extra_files=extra)
     _leave_out_source_positions(unfinished)
     os.replace(unfinished, path)
+
+
+def _check_tensors(tensors: Dict[str, Tensor], config: ConformerConfig) -> None:
+    """Raises ValueError unless these are the tensors of such a model, and finite."""
+    expected = ConformerCtc(config).state_dict()
+    own = {name for name in tensors if not name.startswith(CARRIED_PREFIX)}
+    for name in sorted(own ^ set(expected)):
+        raise ValueError(f"{name} is {'missing' if name in expected else 'unknown'} in a model of "
+                         "this configuration")
+    for name, tensor in tensors.items():
+        if name in expected and tensor.shape != expected[name].shape:
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected "
+                             f"{tuple(expected[name].shape)}")
+        if not torch.isfinite(tensor).all():
+            raise ValueError(f"{name} holds a value that is not finite")
 
 
 def _leave_out_source_positions(path: str) -> None:
@@ -85,10 +153,20 @@ def _leave_out_source_positions(path: str) -> None:
 
 
 def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], List[str]]:
-    """The scripted module, the parsed runnel.json and the units of an archive."""
+    """The scripted module, the parsed runnel.json and the units of an archive.
+
+    Raises:
+        ValueError: `path` is an archive of another format or version.
+    """
     extra = {"runnel.json": "", "units.txt": ""}
     module = torch.jit.load(path, map_location="cpu", _extra_files=extra)
     texts = {name: text.decode("utf-8") if isinstance(text, bytes) else text
              for name, text in extra.items()}
+    if not texts["runnel.json"]:
+        raise ValueError(f"{path}: no runnel.json, expected a model archive")
+    config = json.loads(texts["runnel.json"])
+    for name, expected in (("format", FORMAT), ("format_version", FORMAT_VERSION)):
+        if config.get(name) != expected:
+            raise ValueError(f"{path}: {name} is {config.get(name)!r}, expected {expected!r}")
     units = [line.rsplit(" ", 1)[0] for line in texts["units.txt"].splitlines()]
-    return module, json.loads(texts["runnel.json"]), units
+    return module, config, units

@@ -1,8 +1,19 @@
-"""Architecture of the reference Conformer, field for field the `encoder` and `ctc` sections of a
-model file (models/README.md)."""
+"""Architecture of the reference model, field for field the `encoder` and `ctc` sections of a model
+file (models/README.md)."""
 
 import dataclasses
-from typing import Any, Dict
+from typing import Any, Dict, Optional
+
+from models.reference import normalization, subsampling
+from models.reference.attention import AttentionBias
+from models.reference.convolution import ConvolutionConfig
+from models.reference.feed_forward import FeedForwardConfig
+from models.reference.fields import (check_at_least, check_fields, check_positive, check_type,
+                                     read_kind, read_object, without_absent)
+from models.reference.normalization import NormalizationConfig
+from models.reference.positions import (SCHEMES, make_options, options_from_json, options_to_json,
+                                        scheme_name)
+from models.reference.subsampling import SubsamplingConfig, geometry_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,46 +25,125 @@ class ConformerConfig:
     num_layers: int
     num_heads: int  # must divide model_dim
     feed_forward_dim: int
-    conv_kernel_size: int  # K, taps of the causal depthwise convolution, encoder frames
+    convolution: Optional[ConvolutionConfig]  # None: a Transformer
     vocab_size: int  # CTC outputs, blank included
     blank_id: int = 0
+    normalization: NormalizationConfig = NormalizationConfig()
+    subsampling: SubsamplingConfig = SubsamplingConfig()
     scale_input: bool = True  # multiply the subsampled input by sqrt(model_dim)
+    position: Any = dataclasses.field(default_factory=lambda: make_options("chunk_rpe"))
+    attention_bias: AttentionBias = AttentionBias()
+    feed_forward: FeedForwardConfig = FeedForwardConfig()
+    norm_first: bool = True  # x + f(norm(x)); false: norm(x + f(x))
+    after_norm: bool = True  # a layer norm after the last layer
     layer_norm_eps: float = 1e-5
 
     def __post_init__(self) -> None:
+        for name in ("input_dim", "model_dim", "num_layers", "num_heads", "feed_forward_dim",
+                     "vocab_size"):
+            check_at_least(name, getattr(self, name), 1)
         if self.model_dim % self.num_heads != 0:
             raise ValueError(f"num_heads {self.num_heads} does not divide model_dim "
                              f"{self.model_dim}")
         if self.model_dim % 2 != 0:
             raise ValueError(f"model_dim is {self.model_dim}, sinusoids need an even number")
-        for name in ("input_dim", "model_dim", "num_layers", "num_heads", "feed_forward_dim",
-                     "conv_kernel_size", "vocab_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}, expected at least 1")
-        if self.input_dim < 7:
-            raise ValueError(f"input_dim is {self.input_dim}, conv2d4 needs at least 7 bins")
+        if geometry_of(self.subsampling).num_encoder_frames(self.input_dim) < 1:
+            raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
+                             f"{self.subsampling.type}")
         if not 0 <= self.blank_id < self.vocab_size:
             raise ValueError(f"blank_id {self.blank_id} is outside 0..{self.vocab_size - 1}")
+        check_positive("layer_norm_eps", self.layer_norm_eps)
+        scheme_name(self.position)
 
-    def encoder_section(self) -> Dict[str, Any]:
+    def needs_whole_utterance(self) -> str:
+        """What of this model cannot be computed chunk by chunk; empty if nothing."""
+        if SCHEMES[scheme_name(self.position)].whole_utterance:
+            return f"position scheme {scheme_name(self.position)}"
+        if self.convolution is not None and self.convolution.type == "symmetric":
+            return "convolution type symmetric"
+        if self.normalization.type == "utterance":
+            return "normalization type utterance"
+        return ""
+
+    def to_json(self) -> Dict[str, Any]:
         """The `encoder` section of runnel.json."""
+        convolution = self.convolution
         return {
             "type": "conformer",
-            "input_dim": self.input_dim,
-            "model_dim": self.model_dim,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "feed_forward_dim": self.feed_forward_dim,
-            "subsampling": "conv2d4",
-            "global_cmvn": True,
-            "scale_input": self.scale_input,
-            "position": {"scheme": "chunk_rpe", "linear_pos_bias": False},
-            "convolution": {"type": "causal", "kernel_size": self.conv_kernel_size,
-                            "norm": "layer_norm", "left_padding": "zero"},
-            "activation": "swish",
-            "layer_norm_eps": self.layer_norm_eps,
+            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
+            "normalization": without_absent(dataclasses.asdict(self.normalization)),
+            "subsampling": without_absent(dataclasses.asdict(self.subsampling)),
+            "position": options_to_json(self.position),
+            "attention_bias": dataclasses.asdict(self.attention_bias),
+            "feed_forward": dataclasses.asdict(self.feed_forward),
+            "convolution": None if convolution is None else dataclasses.asdict(convolution),
         }
 
-    def ctc_section(self) -> Dict[str, Any]:
+    def ctc_to_json(self) -> Dict[str, Any]:
         """The `ctc` section of runnel.json."""
         return {"vocab_size": self.vocab_size, "blank_id": self.blank_id}
+
+    @staticmethod
+    def from_json(encoder: Any, ctc: Any) -> "ConformerConfig":
+        """From the two sections.
+
+        Raises:
+            ValueError: one line naming the field, what was expected and what came.
+        """
+        check_fields(encoder, ["type", *_PLAIN_FIELDS, *_OBJECT_FIELDS], "encoder")
+        if encoder["type"] != "conformer":
+            raise ValueError(f"encoder.type is {encoder['type']!r}, expected 'conformer'")
+        for name, kind in _PLAIN_FIELDS.items():
+            check_type(encoder[name], kind, f"encoder.{name}")
+        check_fields(ctc, ["vocab_size", "blank_id"], "ctc")
+        for name, value in ctc.items():
+            check_type(value, int, f"ctc.{name}")
+        convolution = encoder["convolution"]
+        try:
+            return ConformerConfig(
+                **{name: encoder[name] for name in _PLAIN_FIELDS}, **ctc,
+                normalization=_normalization(encoder["normalization"]),
+                subsampling=_subsampling(encoder["subsampling"]),
+                position=options_from_json(encoder["position"], "encoder.position"),
+                attention_bias=read_object(AttentionBias, encoder["attention_bias"],
+                                           "encoder.attention_bias"),
+                feed_forward=read_object(FeedForwardConfig, encoder["feed_forward"],
+                                         "encoder.feed_forward"),
+                convolution=None if convolution is None else read_object(
+                    ConvolutionConfig, convolution, "encoder.convolution"))
+        except ValueError as error:
+            message = str(error)
+            raise ValueError(message if message.startswith("encoder.")
+                             else f"encoder: {message}") from None
+
+
+_PLAIN_FIELDS = {"input_dim": int, "model_dim": int, "num_layers": int, "num_heads": int,
+                 "feed_forward_dim": int, "scale_input": bool, "norm_first": bool,
+                 "after_norm": bool, "layer_norm_eps": float}
+_OBJECT_FIELDS = ("normalization", "subsampling", "position", "attention_bias", "feed_forward",
+                  "convolution")
+
+
+def _normalization(value: Any) -> NormalizationConfig:
+    where = "encoder.normalization"
+    kind = read_kind(value, "type", normalization.TYPES, where)
+    fields = {"epsilon": float} if kind in normalization.STATISTICS_TYPES else {}
+    return _construct(NormalizationConfig, value, fields, where)
+
+
+def _subsampling(value: Any) -> SubsamplingConfig:
+    where = "encoder.subsampling"
+    kind = read_kind(value, "type", subsampling.TYPES, where)
+    fields = {"channels": int, "causal": bool} if kind in subsampling.STRIDING_TYPES else {}
+    return _construct(SubsamplingConfig, value, fields, where)
+
+
+def _construct(cls: Any, value: Dict[str, Any], fields: Dict[str, Any], where: str) -> Any:
+    """cls(**value) of a value with `type` and these fields; an error names the object."""
+    check_fields(value, ["type", *fields], where)
+    for name, kind in fields.items():
+        check_type(value[name], kind, f"{where}.{name}")
+    try:
+        return cls(**value)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None

@@ -1,7 +1,7 @@
 """The streaming Conformer-CTC: whole utterance under a chunk mask, or chunk by chunk with caches.
 
 Both give the same numbers; that equality is what Runnel is about, and what
-tests/python/test_reference.py checks here and the C++ tests check there.
+tests/python/test_reference_streaming.py checks here and the C++ tests check there.
 """
 
 import math
@@ -10,10 +10,30 @@ from typing import List, Tuple
 import torch
 from torch import Tensor, nn
 
+from models.reference.attention import chunk_mask
 from models.reference.config import ConformerConfig
-from models.reference.modules import (CausalConvolution, Conv2dSubsampling4, FeedForward,
-                                      GlobalCmvn, RelativeAttention)
-from models.reference.positions import chunk_mask, distance_sinusoids
+from models.reference.convolution import Convolution
+from models.reference.feed_forward import FeedForward
+from models.reference.normalization import GlobalCmvn
+from models.reference.positions import SCHEMES, scheme_name
+from models.reference.positions.relative_key_value import shared_vectors
+from models.reference.subsampling import Subsampling
+
+
+class ResidualNorm(nn.LayerNorm):
+    """The layer norm of a residual block: before its module, or after the sum."""
+
+    def __init__(self, dim: int, eps: float, norm_first: bool) -> None:
+        super().__init__(dim, eps)
+        self.norm_first = norm_first
+
+    def before(self, x: Tensor) -> Tensor:
+        """Of the module's input."""
+        return self.forward(x) if self.norm_first else x
+
+    def after(self, x: Tensor) -> Tensor:
+        """Of the sum."""
+        return x if self.norm_first else self.forward(x)
 
 
 class ConformerLayer(nn.Module):
@@ -21,28 +41,55 @@ class ConformerLayer(nn.Module):
 
     def __init__(self, config: ConformerConfig, dropout: float) -> None:
         super().__init__()
-        dim, eps = config.model_dim, config.layer_norm_eps
-        self.norm_ff_macaron = nn.LayerNorm(dim, eps)
-        self.feed_forward_macaron = FeedForward(dim, config.feed_forward_dim, dropout)
-        self.norm_mha = nn.LayerNorm(dim, eps)
-        self.self_attn = RelativeAttention(dim, config.num_heads, dropout)
-        self.norm_conv = nn.LayerNorm(dim, eps)
-        self.conv_module = CausalConvolution(dim, config.conv_kernel_size, eps)
-        self.norm_ff = nn.LayerNorm(dim, eps)
-        self.feed_forward = FeedForward(dim, config.feed_forward_dim, dropout)
-        self.norm_final = nn.LayerNorm(dim, eps)
+        dim = config.model_dim
+
+        def norm() -> ResidualNorm:
+            return ResidualNorm(dim, config.layer_norm_eps, config.norm_first)
+
+        def feed_forward() -> FeedForward:
+            return FeedForward(dim, config.feed_forward_dim, config.feed_forward, dropout)
+
+        macaron, convolution = config.feed_forward.macaron, config.convolution
+        attention = SCHEMES[scheme_name(config.position)].attention
+        self.feed_forward_scale = 0.5 if macaron else 1.0
+        self.norm_ff_macaron = norm() if macaron else None
+        self.feed_forward_macaron = feed_forward() if macaron else None
+        self.norm_mha = norm()
+        self.self_attn = attention(dim, config.num_heads, config.position, config.attention_bias,
+                                   dropout)
+        self.norm_conv = norm() if convolution else None
+        self.conv_module = Convolution(dim, convolution) if convolution else None
+        self.norm_ff = norm()
+        self.feed_forward = feed_forward()
+        self.norm_final = nn.LayerNorm(dim, config.layer_norm_eps) if convolution else None
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, sinusoids: Tensor, visible: Tensor, att_cache: Tensor,
+    def initial_cnn_cache(self, batch: int) -> Tensor:
+        """(B, d, left frames of the convolution)."""
+        if self.conv_module is not None:
+            return self.conv_module.initial_cache(batch)
+        weight = self.norm_mha.weight
+        return torch.zeros(batch, weight.size(0), 0, dtype=weight.dtype, device=weight.device)
+
+    def forward(self, x: Tensor, tables: List[Tensor], visible: Tensor, present: Tensor,
+                chunk_size: int, att_cache: Tensor,
                 cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-        """Shapes as in RelativeAttention and CausalConvolution; returns x and the two caches."""
-        x = x + 0.5 * self.dropout(self.feed_forward_macaron(self.norm_ff_macaron(x)))
-        attended, att_cache = self.self_attn(self.norm_mha(x), sinusoids, visible, att_cache)
-        x = x + self.dropout(attended)
-        filtered, cnn_cache = self.conv_module(self.norm_conv(x), cnn_cache)
-        x = x + self.dropout(filtered)
-        x = x + 0.5 * self.dropout(self.feed_forward(self.norm_ff(x)))
-        return self.norm_final(x), att_cache, cnn_cache
+        """Arguments as in SelfAttention and Convolution; returns x and the two caches."""
+        scale = self.feed_forward_scale
+        if self.feed_forward_macaron is not None:
+            hidden = self.feed_forward_macaron(self.norm_ff_macaron.before(x))
+            x = self.norm_ff_macaron.after(x + scale * self.dropout(hidden))
+        attended, att_cache = self.self_attn(self.norm_mha.before(x), tables, visible, att_cache)
+        x = self.norm_mha.after(x + self.dropout(attended))
+        if self.conv_module is not None:
+            filtered, cnn_cache = self.conv_module(self.norm_conv.before(x), cnn_cache, present,
+                                                   chunk_size)
+            x = self.norm_conv.after(x + self.dropout(filtered))
+        hidden = self.feed_forward(self.norm_ff.before(x))
+        x = self.norm_ff.after(x + scale * self.dropout(hidden))
+        if self.norm_final is not None:
+            x = self.norm_final(x)
+        return x, att_cache, cnn_cache
 
 
 class ConformerEncoder(nn.Module):
@@ -52,20 +99,49 @@ class ConformerEncoder(nn.Module):
         super().__init__()
         self.model_dim = config.model_dim
         self.num_heads = config.num_heads
-        self.cnn_cache_frames = config.conv_kernel_size - 1
+        self.whole_utterance_for = config.needs_whole_utterance()
         self.input_scale = math.sqrt(config.model_dim) if config.scale_input else 1.0
-        self.global_cmvn = GlobalCmvn(config.input_dim)
-        self.embed = Conv2dSubsampling4(config.input_dim, config.model_dim)
+        cmvn = config.normalization.type == "global_cmvn"
+        self.global_cmvn = GlobalCmvn(config.input_dim) if cmvn else None
+        self.embed = Subsampling(config.subsampling, config.input_dim, config.model_dim,
+                                 config.layer_norm_eps)
+        self.positions = SCHEMES[scheme_name(config.position)].positions(config.model_dim,
+                                                                         config.position)
+        vectors = shared_vectors(config.position, config.model_dim // config.num_heads)
+        self.register_parameter("relative_keys", vectors.get("relative_keys"))
+        self.register_parameter("relative_values", vectors.get("relative_values"))
         self.encoders = nn.ModuleList(
             [ConformerLayer(config, dropout) for _ in range(config.num_layers)])
-        self.after_norm = nn.LayerNorm(config.model_dim, config.layer_norm_eps)
+        self.after_norm = (nn.LayerNorm(config.model_dim, config.layer_norm_eps)
+                           if config.after_norm else None)
         self.dropout = nn.Dropout(dropout)
 
-    def subsample(self, features: Tensor) -> Tensor:
-        """(B, T, input_dim) -> (B, T', d), T' = ((T-1)//2-1)//2; none when T < 7."""
-        if features.size(1) < 7:
-            return features.new_zeros(features.size(0), 0, self.model_dim)
-        return self.embed(self.global_cmvn(features)) * self.input_scale
+    def subsample(self, features: Tensor, lengths: Tensor, offset: int,
+                  last: bool) -> Tuple[Tensor, Tensor]:
+        """As Subsampling.forward, of features before global_cmvn; scaled."""
+        if self.global_cmvn is not None:
+            features = self.global_cmvn(features)
+        x, out_lengths = self.embed(features, lengths, offset, last)
+        return x * self.input_scale, out_lengths
+
+    def position_tables(self, num_queries: int, num_keys: int, offset: int,
+                        like: Tensor) -> List[Tensor]:
+        """As Positions.forward."""
+        shared: List[Tensor] = []
+        if self.relative_keys is not None:
+            shared.append(self.relative_keys)
+        if self.relative_values is not None:
+            shared.append(self.relative_values)
+        return self.positions(num_queries, num_keys, offset, shared, like)
+
+    def initial_caches(self) -> Tuple[Tensor, Tensor]:
+        """att_cache (L, H, 0, 2 d_k) and cnn_cache (L, 1, d, left frames) before a stream."""
+        cnn_caches: List[Tensor] = []
+        for layer in self.encoders:
+            cnn_caches.append(layer.initial_cnn_cache(1))
+        cnn_cache = torch.stack(cnn_caches, 0)
+        head_dim = self.model_dim // self.num_heads
+        return cnn_cache.new_zeros(len(cnn_caches), self.num_heads, 0, 2 * head_dim), cnn_cache
 
     def forward(self, features: Tensor, lengths: Tensor, chunk_size: int,
                 left_context: int) -> Tuple[Tensor, Tensor]:
@@ -79,49 +155,68 @@ class ConformerEncoder(nn.Module):
         Returns:
             (B, T', d) and the lengths in encoder frames (B).
         """
-        x = self.dropout(self.subsample(features))
-        halved = torch.div(lengths - 1, 2, rounding_mode="floor")
-        out_lengths = torch.clamp(torch.div(halved - 1, 2, rounding_mode="floor"), min=0)
+        if chunk_size != -1:
+            self.check_streams()
+        x, out_lengths = self.subsample(features, lengths, 0, True)
         batch, frames = x.size(0), x.size(1)
         if frames == 0:
             return x, out_lengths
+        x = self.dropout(self.positions.enter(x, 0))
         present = torch.arange(frames, device=x.device).unsqueeze(0) < out_lengths.unsqueeze(1)
         visible = chunk_mask(frames, chunk_size, left_context, x).unsqueeze(0)
         visible = (visible & present.unsqueeze(1)).unsqueeze(1)  # (B, 1, T', T')
-        sinusoids = distance_sinusoids(frames - 1, 1 - frames, self.model_dim, x)
+        tables = self.position_tables(frames, frames, 0, x)
         no_keys = x.new_zeros(batch, self.num_heads, 0, 2 * (self.model_dim // self.num_heads))
-        silence = x.new_zeros(batch, self.model_dim, self.cnn_cache_frames)
         for layer in self.encoders:
-            x, _, _ = layer(x, sinusoids, visible, no_keys, silence)
-        return self.after_norm(x), out_lengths
+            silence = layer.initial_cnn_cache(batch)
+            x, _, _ = layer(x, tables, visible, present, chunk_size, no_keys, silence)
+        return self.last_norm(x), out_lengths
 
-    def forward_chunk(self, features: Tensor, left_context: int, att_cache: Tensor,
-                      cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    def forward_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
+                      att_cache: Tensor, cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
         """One chunk of C encoder frames, C following from the number of feature frames.
 
         Args:
-            features: (1, 4 C + 3, input_dim), the last 3 frames of one chunk being the first of
-                the next. left_context: encoder frames to keep in att_cache, -1 for all.
-            att_cache: (L, H, M', 2 d_k), M' = 0 at the start.
-            cnn_cache: (L, 1, d, K - 1), zeros at the start.
+            features: (1, n, input_dim), from frame max(0, rate * offset - left_overlap) on, up to
+                the last that the chunk reads, or, if `last`, to the end of the stream.
+            offset: first encoder frame of the chunk. last: no feature frames follow.
+            left_context: encoder frames to keep in att_cache, -1 for all.
+            att_cache: (L, H, M', 2 d_k), cnn_cache: (L, 1, d, left frames), at the start those of
+                `initial_caches`.
 
         Returns:
-            (1, C, d) and the two caches for the next chunk.
+            (1, C, d), C possibly 0, and the two caches for the next chunk.
         """
-        x = self.subsample(features)
+        self.check_streams()
+        lengths = torch.full([1], features.size(1), dtype=torch.int64, device=features.device)
+        x, _ = self.subsample(features, lengths, offset, last)
         if x.size(1) == 0:
             return x, att_cache, cnn_cache
-        chunk, keys = x.size(1), att_cache.size(2) + x.size(1)
-        sinusoids = distance_sinusoids(keys - 1, 1 - chunk, self.model_dim, x)
-        visible = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=x.device)
+        x = self.positions.enter(x, offset)
+        keys = att_cache.size(2) + x.size(1)
+        tables = self.position_tables(x.size(1), keys, offset, x)
+        everything = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=x.device)
         first_kept = 0 if left_context < 0 else max(0, keys - left_context)
         att_caches: List[Tensor] = []
         cnn_caches: List[Tensor] = []
         for i, layer in enumerate(self.encoders):
-            x, att, cnn = layer(x, sinusoids, visible, att_cache[i:i + 1], cnn_cache[i])
+            x, att, cnn = layer(x, tables, everything, everything[0, 0], -1, att_cache[i:i + 1],
+                                cnn_cache[i])
             att_caches.append(att[:, :, first_kept:])
             cnn_caches.append(cnn)
-        return self.after_norm(x), torch.cat(att_caches, 0), torch.stack(cnn_caches, 0)
+        return self.last_norm(x), torch.cat(att_caches, 0), torch.stack(cnn_caches, 0)
+
+    def check_streams(self) -> None:
+        """Raises an error if this model takes whole utterances only."""
+        if self.whole_utterance_for != "":
+            raise ValueError(self.whole_utterance_for + " needs the whole utterance: chunk_size "
+                             "must be -1, and there is no chunk by chunk")
+
+    def last_norm(self, x: Tensor) -> Tensor:
+        """The norm after the last layer, if there is one."""
+        if self.after_norm is not None:
+            x = self.after_norm(x)
+        return x
 
 
 class CtcHead(nn.Module):
@@ -145,20 +240,22 @@ class ConformerCtc(nn.Module):
         self.ctc = CtcHead(config.model_dim, config.vocab_size)
 
     @torch.jit.export
+    def initial_caches(self) -> Tuple[Tensor, Tensor]:
+        """att_cache and cnn_cache before the first chunk."""
+        return self.encoder.initial_caches()
+
+    @torch.jit.export
     def encode(self, features: Tensor, lengths: Tensor, chunk_size: int,
                left_context: int) -> Tuple[Tensor, Tensor]:
         """Whole utterances to encoder frames (B, T', d) and their lengths (B)."""
         return self.encoder(features, lengths, chunk_size, left_context)
 
     @torch.jit.export
-    def encode_chunk(self, features: Tensor, offset: int, left_context: int, att_cache: Tensor,
-                     cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-        """One chunk to encoder frames (1, C, d) and the caches.
-
-        `offset`, the chunk's first encoder frame, belongs to the interface for schemes with
-        absolute positions; relative ones do not look at it.
-        """
-        return self.encoder.forward_chunk(features, left_context, att_cache, cnn_cache)
+    def encode_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
+                     att_cache: Tensor, cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        """One chunk to encoder frames (1, C, d) and the caches."""
+        return self.encoder.forward_chunk(features, offset, last, left_context, att_cache,
+                                          cnn_cache)
 
     def forward(self, features: Tensor, lengths: Tensor, chunk_size: int,
                 left_context: int) -> Tuple[Tensor, Tensor]:
@@ -167,9 +264,9 @@ class ConformerCtc(nn.Module):
         return self.ctc(x), lengths
 
     @torch.jit.export
-    def forward_chunk(self, features: Tensor, offset: int, left_context: int, att_cache: Tensor,
-                      cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    def forward_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
+                      att_cache: Tensor, cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
         """One chunk to CTC log probabilities (1, C, vocab_size) and the caches."""
-        x, att_cache, cnn_cache = self.encode_chunk(features, offset, left_context, att_cache,
-                                                    cnn_cache)
+        x, att_cache, cnn_cache = self.encode_chunk(features, offset, last, left_context,
+                                                    att_cache, cnn_cache)
         return self.ctc(x), att_cache, cnn_cache

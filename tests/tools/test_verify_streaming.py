@@ -78,22 +78,16 @@ class ShiftedCtc(ConformerCtc):
     """Chunk by chunk it says something else than for the whole utterance."""
 
     @torch.jit.export
-    def forward_chunk(self, features, offset: int, left_context: int, att_cache, cnn_cache):
-        x, att_cache, cnn_cache = self.encode_chunk(features, offset, left_context, att_cache,
-                                                    cnn_cache)
+    def forward_chunk(self, features, offset: int, last: bool, left_context: int, att_cache,
+                      cnn_cache):
+        x, att_cache, cnn_cache = self.encode_chunk(features, offset, last, left_context,
+                                                    att_cache, cnn_cache)
         return self.ctc(x + 0.01), att_cache, cnn_cache
 
 
 def test_archive_whose_code_disagrees(tmp_path):
     module, config, units = read_archive(str(TINY_MODEL))
-    encoder = config["encoder"]
-    wrong = ShiftedCtc(ConformerConfig(
-        input_dim=encoder["input_dim"], model_dim=encoder["model_dim"],
-        num_layers=encoder["num_layers"], num_heads=encoder["num_heads"],
-        feed_forward_dim=encoder["feed_forward_dim"],
-        conv_kernel_size=encoder["convolution"]["kernel_size"],
-        vocab_size=config["ctc"]["vocab_size"], blank_id=config["ctc"]["blank_id"],
-        scale_input=encoder["scale_input"]))
+    wrong = ShiftedCtc(ConformerConfig.from_json(config["encoder"], config["ctc"]))
     wrong.load_state_dict(module.state_dict())
     export_archive(wrong, config, units, str(tmp_path / "wrong.pt"))
     done = run("verify_streaming", f"--model={tmp_path / 'wrong.pt'}", "--seconds=1")

@@ -1,0 +1,66 @@
+"""Writes a resolved model as an archive."""
+
+import os
+
+import torch
+
+from models.convert.errors import ConversionError
+from models.convert.resolved import Resolved
+from models.reference.archive import CarriedTensors, export_archive, model_config
+from models.reference.config import ConformerConfig
+from models.reference.conformer import ConformerCtc
+
+
+def build_model(resolved: Resolved) -> ConformerCtc:
+    """The reference model of the architecture with the weights.
+
+    Raises:
+        ConversionError: names the tensor that is missing, left over or of another shape, or the
+            field that no model can have.
+    """
+    try:
+        config = _config(resolved)
+        model = ConformerCtc(config)
+    except ValueError as error:
+        raise ConversionError(f"{resolved.source}: {error}") from None
+    expected = model.state_dict()
+    tensors = resolved.model_tensors()
+    for name, tensor in expected.items():
+        if name not in tensors:
+            raise ConversionError(f"{resolved.source}: no parameter for {name}, expected one of "
+                                  f"shape {tuple(tensor.shape)}")
+    for name, tensor in tensors.items():
+        origin = resolved.weights.origin.get(name, name)
+        if name not in expected:
+            raise ConversionError(f"{resolved.source}: the parameter {origin} has no place in the "
+                                  "architecture that the options describe")
+        if tensor.shape != expected[name].shape:
+            raise ConversionError(f"{resolved.source}: {origin} has shape {tuple(tensor.shape)}, "
+                                  f"expected {tuple(expected[name].shape)}")
+    model.load_state_dict({name: tensor.to(expected[name].dtype)
+                           for name, tensor in tensors.items()}, strict=True)
+    return model.eval()
+
+
+def write_archive(resolved: Resolved, path: str) -> None:
+    """Builds the model and exports it, all of it or nothing."""
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise ConversionError(f"{path}: there is no folder {folder}")
+    model = build_model(resolved)
+    decoder = resolved.decoder_tensors()
+    if decoder:
+        model.attention_decoder = CarriedTensors(decoder)
+    try:
+        with torch.no_grad():
+            export_archive(model, model_config(resolved.name, _config(resolved), resolved.features,
+                                               resolved.streaming), resolved.units, path)
+    except (OSError, RuntimeError, ValueError) as error:
+        if os.path.exists(f"{path}.part"):
+            os.remove(f"{path}.part")
+        raise ConversionError(f"{path}: {str(error)[:300]}") from None
+
+
+def _config(resolved: Resolved) -> ConformerConfig:
+    return ConformerConfig.from_json(
+        resolved.encoder, {"vocab_size": len(resolved.units), "blank_id": resolved.blank_id})

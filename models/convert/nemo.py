@@ -1,0 +1,320 @@
+"""NVIDIA NeMo: Conformer-CTC and cache-aware FastConformer-CTC, also the CTC head of hybrid models.
+
+A .nemo file is a tar of model_config.yaml, model_weights.ckpt and the tokenizer's files. A folder
+with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from names and shapes.
+"""
+
+import pathlib
+import re
+from typing import Any, Dict, List, Optional, Tuple
+
+from models.convert import nemo_shapes, units
+from models.convert.choices import Choices
+from models.convert.errors import ConversionError
+from models.convert.features import NEMO_NOTE, nemo_stand_in
+from models.convert.folder import Folder
+from models.convert.renaming import Renamed, Rule, rename, stack_size
+from models.convert.resolved import Resolved, needs_whole_utterance, streaming
+from models.convert.sentencepiece import read_pieces
+from models.convert.settings import Settings, pair, read_yaml
+from models.convert.weights import read_weights
+
+_PARAMETER = r"(weight|bias)"
+_LAYER = r"encoder\.layers\.(\d+)\."
+_TO = r"encoder.encoders.\1."
+RULES: List[Rule] = [
+    (rf"encoder\.pre_encode\.(conv\.[02356])\.{_PARAMETER}", r"encoder.embed.\1.\2"),
+    (rf"encoder\.pre_encode\.out\.{_PARAMETER}", r"encoder.embed.out.0.\1"),
+    (rf"{_LAYER}norm_feed_forward1\.{_PARAMETER}", rf"{_TO}norm_ff_macaron.\2"),
+    (rf"{_LAYER}feed_forward1\.linear([12])\.{_PARAMETER}", rf"{_TO}feed_forward_macaron.w_\2.\3"),
+    (rf"{_LAYER}norm_self_att\.{_PARAMETER}", rf"{_TO}norm_mha.\2"),
+    (rf"{_LAYER}(self_attn\.linear_(?:q|k|v|out|pos))\.{_PARAMETER}", rf"{_TO}\2.\3"),
+    (rf"{_LAYER}(self_attn\.pos_bias_[uv])", rf"{_TO}\2"),
+    (rf"{_LAYER}norm_conv\.{_PARAMETER}", rf"{_TO}norm_conv.\2"),
+    (rf"{_LAYER}conv\.(pointwise_conv[12]|depthwise_conv)\.{_PARAMETER}",
+     rf"{_TO}conv_module.\2.\3"),
+    # The field is called batch_norm whatever norm it is.
+    (rf"{_LAYER}conv\.batch_norm\.(weight|bias|running_mean|running_var)",
+     rf"{_TO}conv_module.norm.\2"),
+    (rf"{_LAYER}conv\.batch_norm\.num_batches_tracked", None),
+    (rf"{_LAYER}norm_feed_forward2\.{_PARAMETER}", rf"{_TO}norm_ff.\2"),
+    (rf"{_LAYER}feed_forward2\.linear([12])\.{_PARAMETER}", rf"{_TO}feed_forward.w_\2.\3"),
+    (rf"{_LAYER}norm_out\.{_PARAMETER}", rf"{_TO}norm_final.\2"),
+    (r"encoder\.pos_bias_[uv]", None),  # shared by all layers, which hold them too
+    (r"encoder\.pos_enc\.pe", None),
+    (rf"(?:ctc_)?decoder\.decoder_layers\.0\.{_PARAMETER}", r"ctc.ctc_lo.\1"),
+    (r"preprocessor\.featurizer\..+", None),  # window and filters, see features.py
+    (r"(?:spec_augmentation|loss|wer|ctc_loss|ctc_wer)\..+", None),
+]
+_TRANSDUCER_RULES: List[Rule] = [(r"(?:decoder\.prediction|joint)\..+", None)]
+_STYLES = {"regular": "regular", "chunked_limited": "chunked_limited"}
+
+
+def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
+    """The model of a .nemo file or of a folder with the same files or a bare state dict.
+
+    Raises:
+        ConversionError: one line that names the file, option or parameter at fault.
+    """
+    folder = Folder(path)
+    has_config = folder.has("model_config.yaml")
+    bare = not has_config and folder.has("state_dict.pt")
+    weights_name = choices.checkpoint or ("state_dict.pt" if bare else "model_weights.ckpt")
+    if path.is_file() and not has_config:
+        raise ConversionError(f"{folder.where('model_config.yaml')}: no such file")
+    source = folder.where(weights_name)
+    weights = read_weights(folder.read(weights_name, "the weights"), source)
+    hybrid = any(key.startswith("ctc_decoder.") for key in weights)
+    if not hybrid and not any(key.startswith("decoder.decoder_layers.") for key in weights):
+        raise ConversionError(f"{source}: has no CTC head (decoder.decoder_layers.0 or "
+                              "ctc_decoder.decoder_layers.0)")
+    renamed = rename(weights, RULES + (_TRANSDUCER_RULES if hybrid else []), source)
+    _flatten_head(renamed)
+    _share_biases(weights, renamed)
+    assumed: Dict[str, str] = {}
+    eps = choices.layer_norm_eps
+    if eps is None:
+        assumed["encoder.layer_norm_eps"] = "PyTorch's default, which NeMo uses"
+        eps = 1e-5
+    if not has_config:
+        return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed)
+    config = _settings(folder, assumed)
+    preprocessor = config.section("preprocessor")
+    encoder, limits = _encoder(config.section("encoder"), renamed, assumed, eps)
+    encoder["normalization"] = _normalization(preprocessor)
+    tokens = _tokens(config, folder, hybrid, renamed)
+    resolved = Resolved(name, encoder, _features(config, preprocessor, encoder, assumed), limits,
+                        len(tokens) - 1, tokens, renamed, source, assumed, [NEMO_NOTE])
+    _check_limits(resolved)
+    return resolved
+
+
+def _flatten_head(renamed: Renamed) -> None:
+    """The head is a convolution of one tap; ours is a linear layer."""
+    weight = renamed.tensors.get("ctc.ctc_lo.weight")
+    if weight is not None and weight.dim() == 3 and weight.size(2) == 1:
+        renamed.tensors["ctc.ctc_lo.weight"] = weight.squeeze(2)
+
+
+def _share_biases(weights: Dict[str, Any], renamed: Renamed) -> None:
+    """With untie_biases false, all layers have the encoder's pos_bias_u and pos_bias_v."""
+    for letter in "uv":
+        shared = weights.get(f"encoder.pos_bias_{letter}")
+        if shared is None:
+            continue
+        for i in range(stack_size(renamed.tensors, "encoder.encoders.")):
+            renamed.tensors.setdefault(f"encoder.encoders.{i}.self_attn.pos_bias_{letter}", shared)
+
+
+def _settings(folder: Folder, assumed: Dict[str, str]) -> Settings:
+    values = read_yaml(folder.read("model_config.yaml"), folder.where("model_config.yaml"))
+    values = values["model"] if isinstance(values.get("model"), dict) else values
+    return Settings(_interpolated(values, values), "model_config.yaml", assumed)
+
+
+def _interpolated(value: Any, root: Dict[str, Any], depth: int = 0) -> Any:
+    """`value` with ${a.b} replaced by what it points to; what cannot be found stays as it is."""
+    if isinstance(value, dict):
+        return {key: _interpolated(inner, root, depth) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_interpolated(inner, root, depth) for inner in value]
+    match = re.fullmatch(r"\$\{(?:model\.)?([\w.]+)\}", value) if isinstance(value, str) else None
+    if match is None or depth > 8:
+        return value
+    found: Any = root
+    for part in match.group(1).split("."):
+        if not isinstance(found, dict) or part not in found:
+            return value
+        found = found[part]
+    return _interpolated(found, root, depth + 1)
+
+
+def _encoder(conf: Settings, renamed: Renamed, assumed: Dict[str, str], eps: float
+             ) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """The `encoder` section without normalization, and the streaming fields."""
+    target = str(conf.take("_target_", "ConformerEncoder"))
+    if not target.endswith("ConformerEncoder"):
+        raise ConversionError(f"model_config.yaml.encoder._target_ is {target}, which is not "
+                              "supported; supported: ConformerEncoder")
+    dim = conf.size("d_model")
+    heads = conf.size("n_heads", 4, "encoder.num_heads")
+    bias = conf.take("use_bias", True, "encoder.attention_bias")
+    attention = conf.choice("self_attention_model", "rel_pos",
+                            {"rel_pos": "chunk_rpe", "abs_pos": "absolute"},
+                            "encoder.position.scheme")
+    encoder = {
+        "type": "conformer",
+        "input_dim": conf.size("feat_in"),
+        "model_dim": dim,
+        "num_layers": conf.size("n_layers"),
+        "num_heads": heads,
+        "feed_forward_dim": dim * conf.size("ff_expansion_factor", 4, "encoder.feed_forward_dim"),
+        "subsampling": _subsampling(conf, dim),
+        "scale_input": conf.take("xscaling", True, "encoder.scale_input"),
+        "position": nemo_shapes.relative_position() if attention == "chunk_rpe"
+        else {"scheme": "absolute"},
+        "attention_bias": {part: bias for part in ("query", "key", "value", "out")},
+        "feed_forward": {"macaron": True, "activation": "swish", "bias": bias},
+        "convolution": _convolution(conf, bias),
+        "norm_first": True,
+        "after_norm": False,
+        "layer_norm_eps": eps,
+    }
+    conf.require("feat_out", -1, 0, dim)
+    conf.require("reduction", None)
+    conf.require("reduction_factor", 1)
+    conf.require("conv_dual_mode", False)
+    conf.require("global_tokens", 0)
+    conf.ignore("reduction_position", "untie_biases", "pos_emb_max_len", "att_context_probs",
+                "subsampling_conv_chunking_factor", "dropout", "dropout_pre_encoder", "dropout_emb",
+                "dropout_att", "stochastic_depth_drop_prob", "stochastic_depth_mode",
+                "stochastic_depth_start_layer", "global_tokens_spacing", "global_attn_separate",
+                "use_pytorch_sdpa", "use_pytorch_sdpa_backends", "sync_max_audio_length")
+    limits = _latencies(conf, assumed)
+    conf.finish()
+    return encoder, limits
+
+
+def _subsampling(conf: Settings, dim: int) -> Dict[str, Any]:
+    kind, factor = conf.choice("subsampling", "striding", {
+        "striding": ("striding4", 4), "dw_striding": ("dw_striding8", 8)},
+        "encoder.subsampling.type")
+    if conf.size("subsampling_factor", 4, "encoder.subsampling.type") != factor:
+        raise ConversionError(f"model_config.yaml.encoder.subsampling_factor is "
+                              f"{conf.take('subsampling_factor', 4)}, expected {factor} with "
+                              f"{conf.take('subsampling', 'striding')}")
+    channels = conf.take("subsampling_conv_channels", -1, "encoder.subsampling.channels")
+    return {"type": kind, "channels": dim if channels == -1 else channels,
+            "causal": conf.take("causal_downsampling", False, "encoder.subsampling.causal")}
+
+
+def _convolution(conf: Settings, bias: bool) -> Dict[str, Any]:
+    kernel = conf.size("conv_kernel_size", 31, "encoder.convolution.kernel_size")
+    context = conf.take("conv_context_size", None)
+    half = (kernel - 1) // 2
+    if context is None or pair(context) == (half, half):
+        kind = "symmetric"
+    elif context == "causal" or pair(context) == (kernel - 1, 0):
+        kind = "causal"
+    else:
+        raise ConversionError(f"model_config.yaml.encoder.conv_context_size is {context!r}, which "
+                              f"is not supported with a kernel of {kernel}; supported: causal, "
+                              f"[{half}, {half}]")
+    norm = conf.choice("conv_norm_type", "batch_norm",
+                       {"batch_norm": "batch_norm", "layer_norm": "layer_norm"},
+                       "encoder.convolution.norm")
+    return {"type": kind, "kernel_size": kernel, "norm": norm, "norm_epsilon": 1e-5,
+            "activation": "swish", "bias": bias, "left_padding": "zero"}
+
+
+def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
+    """att_context_size, [left, right] in encoder frames or a list of such, as chunks."""
+    style = conf.choice("att_context_style", "regular", _STYLES, "streaming")
+    value = conf.take("att_context_size", [-1, -1], "streaming")
+    sizes = [pair(item) for item in ([value] if pair(value) else value)]
+    settings: List[Dict[str, int]] = []
+    for size in sizes:
+        if size is None:
+            raise ConversionError(f"model_config.yaml.encoder.att_context_size is {value!r}, "
+                                  "expected [left, right] or a list of such")
+        left, right = size
+        # A right context of frames that move with the query is no chunk, but none at all is.
+        chunked = right >= 0 and (style == "chunked_limited" or right == 0)
+        if size == (-1, -1):
+            settings.append({"chunk_size": -1, "left_context": -1})
+        elif chunked and (left < 0 or left % (right + 1) == 0):
+            settings.append({"chunk_size": right + 1, "left_context": max(left, -1)})
+        else:
+            raise ConversionError(f"model_config.yaml.encoder.att_context_size {list(size)} with "
+                                  f"att_context_style {style} is not supported; supported: "
+                                  "[-1, -1], and chunked_limited with a left context that is a "
+                                  "multiple of right + 1")
+    only = None if settings == [{"chunk_size": -1, "left_context": -1}] else settings
+    return streaming(settings[0]["chunk_size"], settings[0]["left_context"], only)
+
+
+def _check_limits(resolved: Resolved) -> None:
+    """Chunked attention next to something that looks at the whole utterance cannot be expressed."""
+    if resolved.streaming["only"] and needs_whole_utterance(resolved.encoder):
+        if resolved.encoder["normalization"]["type"] == "utterance":
+            raise ConversionError("model_config.yaml.preprocessor.normalize is 'per_feature' with "
+                                  "limited att_context_size, which is not supported")
+        raise ConversionError("model_config.yaml.encoder.conv_context_size is symmetric with "
+                              "limited att_context_size, which is not supported")
+
+
+def _normalization(preprocessor: Settings) -> Dict[str, Any]:
+    value = preprocessor.take("normalize", "per_feature", "encoder.normalization.type")
+    if value == "per_feature":
+        return {"type": "utterance", "epsilon": 1e-5}
+    if value in ("NA", "", "None", "none"):
+        return {"type": "none"}
+    raise ConversionError(f"model_config.yaml.preprocessor.normalize is {value!r}, which is not "
+                          "supported; supported: per_feature, NA")
+
+
+def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],
+              assumed: Dict[str, str]) -> Dict[str, Any]:
+    rate = preprocessor.take("sample_rate", config.take("sample_rate", 16000))
+    if type(rate) is not int:
+        rate = 16000
+    preprocessor.require("frame_splicing", 1)
+    preprocessor.require("log", True)
+    preprocessor.require("mag_power", 2.0)
+    bins = preprocessor.take("features", encoder["input_dim"])
+    if bins != encoder["input_dim"]:
+        raise ConversionError(f"model_config.yaml.preprocessor.features is {bins}, the encoder's "
+                              f"feat_in is {encoder['input_dim']}")
+    assumed["features"] = "stands in for NeMo's own, see the note"
+    return nemo_stand_in(bins, rate, 1000.0 * preprocessor.take("window_size", 0.025),
+                         1000.0 * preprocessor.take("window_stride", 0.01),
+                         encoder["normalization"]["type"] != "none")
+
+
+def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) -> List[str]:
+    """The tokenizer's symbols and the blank, which NeMo has last."""
+    tokenizer = config.section("tokenizer")
+    decoder = config.section("aux_ctc").section("decoder") if hybrid else config.section("decoder")
+    kind = str(tokenizer.take("type", "none")).lower()
+    if kind == "agg":
+        raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), "
+                              "which is not supported")
+    size = int(renamed.tensors["ctc.ctc_lo.weight"].size(0)) - 1
+    vocabulary = decoder.take("vocabulary", None) or config.take("labels", None)
+    tokens, source = _tokenizer_files(tokenizer, kind, folder, size)
+    if not tokens:
+        tokens, source = list(vocabulary or []), "model_config.yaml: decoder.vocabulary"
+        if kind == "wpe":
+            tokens = units.from_word_pieces(tokens)
+    if not tokens:
+        raise ConversionError(f"{folder.where('tokenizer.model')}: no such file (the tokens, which "
+                              "model_config.yaml does not list either)")
+    if len(tokens) != size:
+        raise ConversionError(f"{source}: has {len(tokens)} tokens, the CTC head has {size} and "
+                              "the blank")
+    return units.to_units([*tokens, "<blank>"], source)
+
+
+def _tokenizer_files(tokenizer: Settings, kind: str, folder: Folder, size: int
+                     ) -> Tuple[List[str], str]:
+    """The tokens of the SentencePiece model, of its list of pieces, or of BERT's vocabulary."""
+    def file(option: str, suffix: str) -> Optional[str]:
+        configured = str(tokenizer.take(option, "")).replace("nemo:", "")
+        matching = [name for name in folder.names() if name.endswith(suffix)]
+        return folder.find(configured or None, *(matching if len(matching) == 1 else []))
+
+    if kind == "bpe":
+        model = file("model_path", "tokenizer.model")
+        if model is not None:
+            return read_pieces(folder.read(model), folder.where(model)), folder.where(model)
+        listed = file("spe_tokenizer_vocab", "tokenizer.vocab")
+        if listed is not None:
+            lines = units.read_lines(folder.read(listed), folder.where(listed))
+            return [line.split("\t")[0] for line in lines], folder.where(listed)
+    if kind == "wpe":
+        listed = file("vocab_path", "vocab.txt")
+        if listed is not None:
+            return (units.from_word_pieces(units.read_lines(folder.read(listed),
+                                                            folder.where(listed))),
+                    folder.where(listed))
+    return [], ""

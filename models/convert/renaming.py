@@ -1,0 +1,58 @@
+"""Tensor names of another project to ours, by a table of patterns."""
+
+import re
+from typing import Dict, List, Optional, Sequence, Tuple
+
+from torch import Tensor
+
+from models.convert.errors import ConversionError
+
+# (pattern of the whole name, our name with \1 for its groups or None to leave the tensor out)
+Rule = Tuple[str, Optional[str]]
+
+
+class Renamed:
+    """Tensors under our names, and where each came from."""
+
+    def __init__(self) -> None:
+        self.tensors: Dict[str, Tensor] = {}
+        self.origin: Dict[str, str] = {}  # ours -> theirs
+        self.left_out: List[str] = []  # theirs
+
+    def layer_has(self, suffix: str) -> bool:
+        """Whether the first encoder layer has the tensor."""
+        return f"encoder.encoders.0.{suffix}" in self.tensors
+
+
+def rename(weights: Dict[str, Tensor], rules: Sequence[Rule], source: str) -> Renamed:
+    """Applies the first rule that matches each name.
+
+    Raises:
+        ConversionError: a name that no rule knows, or two that become one.
+    """
+    compiled = [(re.compile(pattern), target) for pattern, target in rules]
+    renamed = Renamed()
+    for name, tensor in weights.items():
+        for pattern, target in compiled:
+            match = pattern.fullmatch(name)
+            if match:
+                break
+        else:
+            raise ConversionError(f"{source}: the parameter {name} of shape {tuple(tensor.shape)} "
+                                  "is not known")
+        if target is None:
+            renamed.left_out.append(name)
+            continue
+        ours = match.expand(target)
+        if ours in renamed.tensors:
+            raise ConversionError(f"{source}: {name} and {renamed.origin[ours]} both are {ours}")
+        renamed.tensors[ours] = tensor
+        renamed.origin[ours] = name
+    return renamed
+
+
+def stack_size(tensors: Dict[str, Tensor], prefix: str) -> int:
+    """How many layers, numbered from 0 without gaps, have names that start with `prefix`N."""
+    pattern = re.compile(re.escape(prefix) + r"(\d+)\.")
+    numbers = {int(match.group(1)) for match in map(pattern.match, tensors) if match}
+    return len(numbers)

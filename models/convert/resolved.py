@@ -1,0 +1,124 @@
+"""The outcome of an importer: an architecture as a model file states it, weights, assumptions."""
+
+import dataclasses
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from torch import Tensor
+
+from models.convert.errors import ConversionError
+from models.convert.renaming import Renamed
+
+DECODER_PREFIX = "attention_decoder."
+WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
+
+
+@dataclasses.dataclass
+class Resolved:
+    """Everything that an archive needs."""
+
+    name: str
+    encoder: Dict[str, Any]  # the `encoder` section (models/README.md)
+    features: Dict[str, Any]
+    streaming: Dict[str, Any]  # chunk_size, left_context, only
+    blank_id: int
+    units: List[str]
+    weights: Renamed
+    source: str  # the file of the weights, for messages
+    assumed: Dict[str, str]  # our field -> why its value is an assumption
+    notes: List[str] = dataclasses.field(default_factory=list)
+
+    def model_tensors(self) -> Dict[str, Tensor]:
+        """The tensors that the encoder and the CTC head take."""
+        return {name: tensor for name, tensor in self.weights.tensors.items()
+                if not name.startswith(DECODER_PREFIX)}
+
+    def decoder_tensors(self) -> Dict[str, Tensor]:
+        """The attention decoder's, without the prefix: carried along for rescoring."""
+        return {name[len(DECODER_PREFIX):]: tensor
+                for name, tensor in self.weights.tensors.items() if name.startswith(DECODER_PREFIX)}
+
+    def lines(self) -> Iterator[str]:
+        """The architecture field by field, one line each, assumptions marked."""
+        sections = {"encoder": self.encoder, "ctc": {"vocab_size": len(self.units),
+                                                     "blank_id": self.blank_id},
+                    "streaming": self.streaming, "features": self.features}
+        for path, value in _leaves(sections, ""):
+            reason = self._assumption(path)
+            yield f"{path}: {_shown(value)}" + (f"  (assumed: {reason})" if reason else "")
+        yield f"attention decoder: {len(self.decoder_tensors())} tensors kept, not run"
+        if self.weights.left_out:
+            yield f"left out: {_summary(self.weights.left_out)}"
+        for note in self.notes:
+            yield f"note: {note}"
+
+    def _assumption(self, path: str) -> Optional[str]:
+        """The reason given for the field, or for an object that it is in."""
+        while path:
+            if path in self.assumed:
+                return self.assumed[path]
+            path = path.rpartition(".")[0]
+        return None
+
+
+def streaming(chunk_size: int, left_context: int,
+              only: Optional[List[Dict[str, int]]] = None) -> Dict[str, Any]:
+    """The fields of the `streaming` section that an importer decides."""
+    return {"chunk_size": chunk_size, "left_context": left_context, "only": only}
+
+
+def choose_dynamic_chunk(resolved: Resolved) -> None:
+    """Makes a symmetric convolution end with the chunk, so that the model can stream."""
+    convolution = resolved.encoder["convolution"]
+    if convolution is None or convolution["type"] != "symmetric":
+        kind = "none" if convolution is None else convolution["type"]
+        raise ConversionError(f"--convolution=dynamic_chunk is for models with a symmetric "
+                              f"convolution, this one's is {kind}")
+    convolution["type"] = "dynamic_chunk"
+    resolved.assumed["encoder.convolution.type"] = "--convolution=dynamic_chunk"
+    _recommend_chunks(resolved)
+
+
+def choose_running_normalization(resolved: Resolved) -> None:
+    """Replaces statistics of the whole utterance by those of the frames so far."""
+    kind = resolved.encoder["normalization"]["type"]
+    if kind != "utterance":
+        raise ConversionError(f"--normalization=running is for models that normalise over the "
+                              f"utterance, this one's normalization is {kind}")
+    resolved.encoder["normalization"]["type"] = "running"
+    resolved.assumed["encoder.normalization.type"] = "--normalization=running"
+    _recommend_chunks(resolved)
+
+
+def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
+    """Whether the architecture cannot be computed chunk by chunk."""
+    convolution = encoder["convolution"]
+    return ((convolution is not None and convolution["type"] == "symmetric")
+            or encoder["normalization"]["type"] == "utterance"
+            or encoder["position"]["scheme"] == "legacy_rel_pos")
+
+
+def _recommend_chunks(resolved: Resolved) -> None:
+    """Chunks for a model that was trained on whole utterances, now that it can stream."""
+    section = resolved.streaming
+    if section["chunk_size"] == -1 and not needs_whole_utterance(resolved.encoder):
+        section.update(chunk_size=32, left_context=128, only=None)
+        resolved.assumed["streaming"] = "the model was trained on whole utterances"
+
+
+def _leaves(value: Any, path: str) -> Iterator[Tuple[str, Any]]:
+    if isinstance(value, dict) and value and "chunk_size" not in path:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}" if path else name)
+    else:
+        yield path, value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return str(value)
+
+
+def _summary(names: List[str]) -> str:
+    shown = ", ".join(names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"

@@ -1,0 +1,114 @@
+"""Options of another project's configuration: each read once, unknown ones refused."""
+
+from typing import Any, Dict, Optional, Tuple
+
+import yaml
+
+from models.convert.errors import ConversionError
+
+_REQUIRED = object()
+
+
+def read_yaml(data: bytes, source: str) -> Dict[str, Any]:
+    """A YAML mapping; its tags create no Python objects."""
+    try:
+        content = yaml.safe_load(data.decode("utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConversionError(f"{source}: is not plain YAML ({error})") from None
+    if not isinstance(content, dict):
+        raise ConversionError(f"{source}: expected a mapping of options")
+    return content
+
+
+class Settings:
+    """One section of a configuration.
+
+    Args:
+        values: the section; None counts as empty. where: its name, for messages.
+        assumed: collects, per field of ours, why its value is an assumption.
+    """
+
+    def __init__(self, values: Any, where: str, assumed: Dict[str, str]) -> None:
+        if values is not None and not isinstance(values, dict):
+            raise ConversionError(f"{where} is {values!r}, expected a section of options")
+        self._values: Dict[str, Any] = dict(values or {})
+        self._where = where
+        self._assumed = assumed
+        self._read: set = set()
+
+    def has(self, name: str) -> bool:
+        """Whether the option is there and not null."""
+        return self._values.get(name) is not None
+
+    def take(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> Any:
+        """The option's value; null counts as absent.
+
+        Args:
+            name: the option. default: the family's own default; without one the option is required.
+            field: the field of ours that it decides, marked as assumed when the default is used.
+        """
+        self._read.add(name)
+        value = self._values.get(name)
+        if value is not None:
+            expected = type(default)
+            if expected is float and type(value) is int:
+                value = float(value)
+            if expected is float and isinstance(value, str):  # YAML reads 1e-5 as a string
+                try:
+                    value = float(value)
+                except ValueError:
+                    pass
+            if expected in (bool, int, float, str) and type(value) is not expected:
+                raise ConversionError(f"{self._where}.{name} is {value!r}, expected a value like "
+                                      f"{default!r}")
+            return value
+        if default is _REQUIRED:
+            raise ConversionError(f"{self._where}.{name} is missing")
+        if field is not None:
+            self._assumed[field] = f"{self._where} does not set {name}"
+        return default
+
+    def size(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> int:
+        """A positive integer."""
+        value = self.take(name, default, field)
+        if type(value) is not int or value < 1:
+            raise ConversionError(f"{self._where}.{name} is {value!r}, expected a positive integer")
+        return value
+
+    def choice(self, name: str, default: Any, choices: Dict[str, Any],
+               field: Optional[str] = None) -> Any:
+        """What `choices` says about the option's value; other values are refused."""
+        value = self.take(name, default, field)
+        if not isinstance(value, str) or value not in choices:
+            raise ConversionError(f"{self._where}.{name} is {value!r}, which is not supported; "
+                                  f"supported: {', '.join(choices)}")
+        return choices[value]
+
+    def require(self, name: str, *accepted: Any) -> None:
+        """Refuses the option unless it is absent or has one of the values."""
+        value = self.take(name, accepted[0] if accepted[0] is None else None)
+        if value is not None and value not in accepted:
+            raise ConversionError(f"{self._where}.{name} is {value!r}, which is not supported")
+
+    def section(self, name: str) -> "Settings":
+        """A section inside this one; empty when absent."""
+        return Settings(self.take(name, None), f"{self._where}.{name}", self._assumed)
+
+    def ignore(self, *names: str) -> None:
+        """Options that do not change what a trained model computes."""
+        self._read.update(names)
+
+    def finish(self) -> None:
+        """Refuses what was neither read nor ignored."""
+        unknown = sorted(str(name) for name in set(self._values) - self._read
+                         if self._values[name] is not None)
+        if unknown:
+            raise ConversionError(f"{self._where}.{unknown[0]} is {self._values[unknown[0]]!r}, "
+                                  "which is not a known option")
+
+
+def pair(value: Any) -> Optional[Tuple[int, int]]:
+    """(a, b) of a list of two integers, else None."""
+    if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
+        return value[0], value[1]
+    return None

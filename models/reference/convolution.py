@@ -1,0 +1,128 @@
+"""The gated depthwise convolution module (Gulati et al. 2020, section 2.2) with its cache."""
+
+import dataclasses
+from typing import Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.reference.feed_forward import ACTIVATIONS, activate
+from models.reference.fields import check_at_least, check_choice, check_positive
+
+TYPES = ("causal", "symmetric", "dynamic_chunk")
+NORMS = ("layer_norm", "batch_norm")
+LEFT_PADDINGS = ("zero", "gated_zero")
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvolutionConfig:
+    """The `convolution` object of a model file.
+
+    causal: frame t reads t - K + 1 .. t. symmetric: t - (K-1)//2 .. t + K - 1 - (K-1)//2, zeros
+    outside the utterance, which must come whole. dynamic_chunk (SpeechBrain): as symmetric, but
+    frames after the chunk's end count as zero.
+    """
+
+    kernel_size: int  # K, encoder frames
+    type: str = "causal"
+    norm: str = "layer_norm"
+    norm_epsilon: float = 1e-5
+    activation: str = "swish"
+    bias: bool = True  # of all three convolutions
+    # Frames before the stream: zero after the gate, or (gated_zero, WeNet) before pointwise_conv1.
+    left_padding: str = "zero"
+
+    def __post_init__(self) -> None:
+        check_choice("type", self.type, TYPES)
+        check_at_least("kernel_size", self.kernel_size, 1)
+        check_choice("norm", self.norm, NORMS)
+        check_positive("norm_epsilon", self.norm_epsilon)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_choice("left_padding", self.left_padding, LEFT_PADDINGS)
+        if self.left_padding == "gated_zero" and self.type != "causal":
+            raise ValueError(f"left_padding is gated_zero, which needs type causal, type is "
+                             f"{self.type}")
+
+    @property
+    def left_frames(self) -> int:
+        """Frames before t that frame t reads, and those in its cache."""
+        return self.kernel_size - 1 if self.type == "causal" else (self.kernel_size - 1) // 2
+
+
+class BatchNorm(nn.Module):
+    """Batch normalisation over the last dimension; its running statistics in evaluation mode."""
+
+    def __init__(self, dim: int, eps: float) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.bias = nn.Parameter(torch.zeros(dim))
+        self.register_buffer("running_mean", torch.zeros(dim))
+        self.register_buffer("running_var", torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, T, d) -> (B, T, d)."""
+        return F.batch_norm(x.transpose(1, 2), self.running_mean, self.running_var, self.weight,
+                            self.bias, self.training, 0.1, self.eps).transpose(1, 2)
+
+
+class Convolution(nn.Module):
+    """Pointwise to twice the width, gate, depthwise, norm, activation, pointwise."""
+
+    def __init__(self, model_dim: int, config: ConvolutionConfig) -> None:
+        super().__init__()
+        kernel, bias = config.kernel_size, config.bias
+        self.kernel_size = kernel
+        self.left_frames = config.left_frames
+        self.right_frames = kernel - 1 - config.left_frames
+        self.activation = config.activation
+        self.gated_zero = config.left_padding == "gated_zero"
+        self.pointwise_conv1 = nn.Conv1d(model_dim, 2 * model_dim, 1, bias=bias)
+        self.depthwise_conv = nn.Conv1d(model_dim, model_dim, kernel, groups=model_dim, bias=bias)
+        norm = nn.LayerNorm if config.norm == "layer_norm" else BatchNorm
+        self.norm = norm(model_dim, config.norm_epsilon)
+        self.pointwise_conv2 = nn.Conv1d(model_dim, model_dim, 1, bias=bias)
+
+    def initial_cache(self, batch: int) -> Tensor:
+        """(B, d, left frames): the gated frames before a stream."""
+        weight = self.pointwise_conv2.weight
+        silence = torch.zeros(1, weight.size(0), 1, dtype=weight.dtype, device=weight.device)
+        if self.gated_zero:
+            silence = F.glu(self.pointwise_conv1(silence), dim=1)
+        return silence.expand(batch, -1, self.left_frames)
+
+    def forward(self, x: Tensor, cnn_cache: Tensor, present: Tensor,
+                chunk_size: int) -> Tuple[Tensor, Tensor]:
+        """Filters T new frames.
+
+        Args:
+            x: (B, T, d). cnn_cache: (B, d, left frames), gated frames before x.
+            present: bool, broadcastable to (B, T); false for the padding of a batch.
+            chunk_size: of dynamic_chunk: x is made of chunks of this size, -1: of one.
+
+        Returns:
+            (B, T, d) and the next cnn_cache, same shape.
+        """
+        gated = F.glu(self.pointwise_conv1(x.transpose(1, 2)), dim=1)
+        if self.right_frames > 0:
+            gated = gated.masked_fill(torch.logical_not(present).unsqueeze(1), 0.0)
+        padded = torch.cat([cnn_cache, gated], 2)
+        filtered = self._depthwise(F.pad(padded, [0, self.right_frames]), chunk_size)
+        y = activate(self.norm(filtered.transpose(1, 2)), self.activation)
+        y = self.pointwise_conv2(y.transpose(1, 2)).transpose(1, 2)
+        return y, padded[:, :, padded.size(2) - cnn_cache.size(2):]
+
+    def _depthwise(self, padded: Tensor, chunk_size: int) -> Tensor:
+        """(B, d, left frames + T + right frames) -> (B, d, T)."""
+        num_frames = padded.size(2) - (self.kernel_size - 1)
+        if self.right_frames == 0 or chunk_size <= 0 or chunk_size >= num_frames:
+            return self.depthwise_conv(padded)
+        frames = torch.arange(num_frames, device=padded.device)
+        chunk_ends = (torch.div(frames, chunk_size, rounding_mode="floor") + 1) * chunk_size
+        taps = torch.arange(self.kernel_size, device=padded.device) - self.left_frames
+        in_chunk = frames.unsqueeze(1) + taps.unsqueeze(0) < chunk_ends.unsqueeze(1)  # (T, K)
+        windows = padded.unfold(2, self.kernel_size, 1) * in_chunk  # (B, d, T, K)
+        y = (windows * self.depthwise_conv.weight).sum(3)
+        bias = self.depthwise_conv.bias
+        return y if bias is None else y + bias.unsqueeze(1)

@@ -1,0 +1,83 @@
+"""Strict reading of JSON objects into dataclasses: no field missing, none unknown, right types."""
+
+import dataclasses
+import math
+import typing
+from typing import Any, Dict, Sequence, Type, TypeVar
+
+T = TypeVar("T")
+
+
+def read_object(cls: Type[T], value: Any, where: str) -> T:
+    """An instance of the dataclass `cls` from a JSON object with exactly its fields.
+
+    Raises:
+        ValueError: names the field (as `where`.field), what was expected and what came.
+    """
+    hints = typing.get_type_hints(cls)
+    kinds = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+    check_fields(value, list(kinds), where)
+    for name, kind in kinds.items():
+        check_type(value[name], kind, f"{where}.{name}")
+    try:
+        return cls(**value)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def check_fields(value: Any, names: Sequence[str], where: str) -> None:
+    """Raises ValueError unless `value` is an object with exactly these fields."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is {value!r}, expected an object")
+    missing = [name for name in names if name not in value]
+    if missing:
+        raise ValueError(f"{where}.{missing[0]} is missing")
+    unknown = sorted(set(value) - set(names))
+    if unknown:
+        raise ValueError(f"{where}.{unknown[0]} is not a known field")
+
+
+def read_kind(value: Any, name: str, kinds: Sequence[str], where: str) -> str:
+    """The field `name` of an object, on which its other fields depend: one of `kinds`."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is {value!r}, expected an object")
+    if name not in value:
+        raise ValueError(f"{where}.{name} is missing")
+    check_type(value[name], str, f"{where}.{name}")
+    check_choice(f"{where}.{name}", value[name], kinds)
+    return value[name]
+
+
+def check_type(value: Any, kind: Any, where: str) -> None:
+    """Raises ValueError unless a JSON value is of a type: int, float (finite; integers too), bool
+    or str. A bool is no integer."""
+    if kind is float:
+        good = type(value) in (int, float) and math.isfinite(value)
+    else:
+        good = type(value) is kind
+    if not good:
+        names = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
+        raise ValueError(f"{where} is {value!r}, expected {names[kind]}")
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """Raises ValueError unless `value` is one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}, expected one of {', '.join(choices)}")
+
+
+def check_at_least(name: str, value: int, least: int) -> None:
+    """Raises ValueError if `value` is below `least`."""
+    if value < least:
+        raise ValueError(f"{name} is {value}, expected at least {least}")
+
+
+def check_positive(name: str, value: float) -> None:
+    """Raises ValueError unless `value` is above 0."""
+    if not value > 0:
+        raise ValueError(f"{name} is {value}, expected more than 0")
+
+
+def without_absent(values: Dict[str, Any]) -> Dict[str, Any]:
+    """`values` without the fields that are None: those that a type does not have."""
+    return {name: value for name, value in values.items() if value is not None}

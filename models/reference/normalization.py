@@ -1,0 +1,112 @@
+"""Normalisation of feature frames, and the specification of its streaming statistics.
+
+`global_cmvn` is part of the encoder. Under `utterance` and `running` the caller normalises: every
+method of the model takes frames that `normalize_utterance` or `normalize_running` returned.
+"""
+
+import dataclasses
+from typing import Optional
+
+import torch
+from torch import Tensor, nn
+
+from models.reference.fields import check_choice, check_positive
+from models.reference.subsampling import Geometry
+
+TYPES = ("none", "global_cmvn", "utterance", "running")
+STATISTICS_TYPES = ("utterance", "running")  # those with an epsilon
+
+
+@dataclasses.dataclass(frozen=True)
+class NormalizationConfig:
+    """The `normalization` object of a model file; epsilon for STATISTICS_TYPES only."""
+
+    type: str = "global_cmvn"
+    epsilon: Optional[float] = None  # added to the standard deviation
+
+    def __post_init__(self) -> None:
+        check_choice("type", self.type, TYPES)
+        if (self.epsilon is not None) != (self.type in STATISTICS_TYPES):
+            raise ValueError(f"epsilon belongs to {' and '.join(STATISTICS_TYPES)} and only to "
+                             f"them, type is {self.type}")
+        if self.epsilon is not None:
+            check_positive("epsilon", self.epsilon)
+
+
+class GlobalCmvn(nn.Module):
+    """(x - mean) * istd per feature bin, both (input_dim), fixed before training."""
+
+    def __init__(self, input_dim: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(input_dim))
+        self.register_buffer("istd", torch.ones(input_dim))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(B, T, input_dim) -> the same shape."""
+        return (features - self.mean) * self.istd
+
+
+class Statistics:
+    """Mean and standard deviation per bin of the frames seen so far, in float64.
+
+    Batches of frames are merged pairwise (Chan, Golub and LeVeque 1979): no sum of squares that
+    loses digits over a long stream.
+    """
+
+    def __init__(self, num_bins: int) -> None:
+        self.count = 0
+        self.mean = torch.zeros(num_bins, dtype=torch.float64)
+        self.squares = torch.zeros(num_bins, dtype=torch.float64)  # of deviations from the mean
+
+    def add(self, frames: Tensor) -> None:
+        """Merges frames (n, num_bins); nothing if n is 0."""
+        added = frames.size(0)
+        if added == 0:
+            return
+        frames = frames.double()
+        mean = frames.mean(0)
+        total = self.count + added
+        difference = mean - self.mean
+        self.squares = (self.squares + ((frames - mean) ** 2).sum(0)
+                        + difference ** 2 * (self.count * added / total))
+        self.mean = self.mean + difference * (added / total)
+        self.count = total
+
+    def std(self) -> Tensor:
+        """(num_bins), with N - 1 in the denominator; 0 of a single frame."""
+        return torch.sqrt(self.squares / max(self.count - 1, 1))
+
+    def normalize(self, frames: Tensor, epsilon: float) -> Tensor:
+        """(n, num_bins) -> (x - mean) / (std + epsilon), computed in float64, rounded once."""
+        return ((frames.double() - self.mean) / (self.std() + epsilon)).to(frames.dtype)
+
+
+def normalize_utterance(features: Tensor, epsilon: float) -> Tensor:
+    """(T, input_dim) by the statistics of all T frames (NeMo's per_feature)."""
+    statistics = Statistics(features.size(1))
+    statistics.add(features)
+    return statistics.normalize(features, epsilon)
+
+
+def normalize_running(features: Tensor, epsilon: float, chunk_size: int,
+                      geometry: Geometry) -> Tensor:
+    """(T, input_dim) as a stream with this chunk size normalises them.
+
+    A chunk takes in the frames up to the last one that its chunk_size encoder frames read (without
+    padding), or to the stream's end. They are normalised once, then, by the statistics of all
+    frames so far, and keep those values where the next chunk reads them again.
+
+    Args:
+        chunk_size: encoder frames; -1, the whole utterance, gives normalize_utterance.
+        geometry: of the model's subsampling.
+    """
+    statistics = Statistics(features.size(1))
+    normalized, start, offset = [features[:0]], 0, 0
+    while start < features.size(0):
+        end = features.size(0)
+        if chunk_size > 0:
+            end = min(end, geometry.feature_range(offset, chunk_size)[1])
+        statistics.add(features[start:end])
+        normalized.append(statistics.normalize(features[start:end], epsilon))
+        start, offset = end, offset + chunk_size
+    return torch.cat(normalized, 0)

@@ -1,0 +1,184 @@
+"""Feature frames to encoder frames: stages of strided 3x3 or 5x5 convolutions, or a linear layer.
+
+Every kind is computed chunk by chunk exactly as over the whole stream: the first chunk pads its
+left, the last one its right, and those in between read real frames.
+"""
+
+import dataclasses
+from typing import List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from models.reference.fields import check_at_least, check_choice
+
+TYPES = ("conv2d4", "conv2d6", "conv2d8", "linear", "striding4", "dw_striding8")
+STRIDING_TYPES = ("striding4", "dw_striding8")  # NeMo's: padded, with `channels` and `causal`
+
+
+@dataclasses.dataclass(frozen=True)
+class SubsamplingConfig:
+    """The `subsampling` object of a model file; the last two fields for STRIDING_TYPES only."""
+
+    type: str = "conv2d4"
+    channels: Optional[int] = None  # of the convolutions; the others have model_dim
+    causal: Optional[bool] = None  # zeros before each stage: 2 or 1; after each: 1
+
+    def __post_init__(self) -> None:
+        check_choice("type", self.type, TYPES)
+        striding = self.type in STRIDING_TYPES
+        if (self.channels is not None) != striding or (self.causal is not None) != striding:
+            raise ValueError(f"channels and causal belong to {' and '.join(STRIDING_TYPES)} and "
+                             f"only to them, type is {self.type}")
+        if self.channels is not None:
+            check_at_least("channels", self.channels, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Geometry:
+    """Which frames a subsampling reads. Stages are the same on time and on feature bins."""
+
+    kernels: Tuple[int, ...]
+    strides: Tuple[int, ...]
+    before: int  # zeros before the input of every stage
+    after: int
+
+    @property
+    def rate(self) -> int:
+        """Feature frames per encoder frame."""
+        return self.frames_read()[0]
+
+    @property
+    def right_context(self) -> int:
+        """Encoder frame t reads feature frames up to rate * t + right_context."""
+        return self.frames_read()[2]
+
+    @property
+    def left_overlap(self) -> int:
+        """Encoder frame t reads feature frames from rate * t - left_overlap on."""
+        return self.frames_read()[1]
+
+    def frames_read(self) -> Tuple[int, int, int]:
+        """rate, left_overlap and right_context."""
+        rate, left, right = 1, 0, 0
+        for kernel, stride in zip(self.kernels, self.strides):
+            left += rate * self.before
+            right += rate * (kernel - 1 - self.before)
+            rate *= stride
+        return rate, left, right
+
+    def num_encoder_frames(self, num_frames: int) -> int:
+        """Encoder frames of a whole stream of feature frames (or bins left of so many)."""
+        for kernel, stride in zip(self.kernels, self.strides):
+            padded = num_frames + self.before + self.after
+            fits = num_frames > 0 and padded >= kernel
+            num_frames = (padded - kernel) // stride + 1 if fits else 0
+        return num_frames
+
+    def feature_range(self, offset: int, num_encoder_frames: int) -> Tuple[int, int]:
+        """First and one past the last feature frame of a chunk, if the stream goes on so far."""
+        return (max(0, self.rate * offset - self.left_overlap),
+                self.rate * (offset + num_encoder_frames - 1) + self.right_context + 1)
+
+
+def geometry_of(config: SubsamplingConfig) -> Geometry:
+    """The geometry of a subsampling."""
+    kernels, strides = {
+        "conv2d4": ((3, 3), (2, 2)), "conv2d6": ((3, 5), (2, 3)),
+        "conv2d8": ((3, 3, 3), (2, 2, 2)), "linear": ((), ()),
+        "striding4": ((3, 3), (2, 2)), "dw_striding8": ((3, 3, 3), (2, 2, 2)),
+    }[config.type]
+    before, after = (2 if config.causal else 1, 1) if config.type in STRIDING_TYPES else (0, 0)
+    return Geometry(kernels, strides, before, after)
+
+
+def _convolutions(config: SubsamplingConfig, geometry: Geometry,
+                  model_dim: int) -> List[nn.Module]:
+    """The modules of `conv`; only the strided convolutions read more than one frame."""
+    channels = config.channels or model_dim
+    modules: List[nn.Module] = []
+    for i, (kernel, stride) in enumerate(zip(geometry.kernels, geometry.strides)):
+        if i == 0:
+            modules.append(nn.Conv2d(1, channels, kernel, stride))
+        elif config.type == "dw_striding8":
+            modules.append(nn.Conv2d(channels, channels, kernel, stride, groups=channels))
+            modules.append(nn.Conv2d(channels, channels, 1))
+        else:
+            modules.append(nn.Conv2d(channels, channels, kernel, stride))
+        modules.append(nn.ReLU())
+    return modules
+
+
+class Subsampling(nn.Module):
+    """Any of TYPES. Frames are (B, T, input_dim), encoder frames (B, T', model_dim)."""
+
+    kernels: List[int]
+    strides: List[int]
+
+    def __init__(self, config: SubsamplingConfig, input_dim: int, model_dim: int,
+                 layer_norm_eps: float) -> None:
+        super().__init__()
+        geometry = geometry_of(config)
+        self.rate = geometry.rate
+        self.left_overlap = geometry.left_overlap
+        self.before, self.after = geometry.before, geometry.after
+        modules = _convolutions(config, geometry, model_dim)
+        self.conv = nn.Sequential(*modules)
+        # Per module of `conv`; 0 where it reads one frame at a time.
+        self.kernels = [m.kernel_size[0] if _is_stage(m) else 0 for m in modules]
+        self.strides = [m.stride[0] if _is_stage(m) else 0 for m in modules]
+        bins = geometry.num_encoder_frames(input_dim)
+        channels = (config.channels or model_dim) if modules else 1
+        out: List[nn.Module] = [nn.Linear(channels * bins, model_dim)]
+        if config.type == "linear":
+            out.append(nn.LayerNorm(model_dim, layer_norm_eps))
+        self.out = nn.Sequential(*out)
+
+    def forward(self, features: Tensor, lengths: Tensor, offset: int,
+                last: bool) -> Tuple[Tensor, Tensor]:
+        """A chunk of a stream, or all of it (offset 0, last).
+
+        Args:
+            features: (B, n, input_dim), from frame max(0, rate * offset - left_overlap) on.
+            lengths: (B) int64, frames that are no padding of the batch; they matter when `last`.
+            offset: the first encoder frame wanted. last: no frames follow.
+
+        Returns:
+            (B, C, model_dim), every encoder frame from `offset` on whose frames are all there, or
+            lie past the end if `last`; and, if `last`, how many of them each item has (B).
+        """
+        start = max(0, self.rate * offset - self.left_overlap)  # in frames of the stage at hand
+        ends = lengths + start  # one past the last frame of each item
+        x = features.unsqueeze(1)  # (B, channels, T, bins)
+        for i, module in enumerate(self.conv):
+            kernel, stride = self.kernels[i], self.strides[i]
+            if kernel > 0:
+                if self.after > 0:  # the padding of a batch must be as good as zeros
+                    frames = start + torch.arange(x.size(2), device=x.device)
+                    outside = frames.unsqueeze(0) >= ends.unsqueeze(1)
+                    x = x.masked_fill(outside.unsqueeze(1).unsqueeze(3), 0.0)
+                first = 0 if start == 0 else (start + self.before + stride - 1) // stride
+                skipped = stride * first - self.before - start  # below 0: zeros before the start
+                x = x[:, :, max(0, skipped):]
+                left, right = max(0, -skipped), self.after if last else 0
+                if x.size(2) == 0 or left + x.size(2) + right < kernel:
+                    empty = features.new_zeros(features.size(0), 0, self.out[0].out_features)
+                    return empty, torch.zeros_like(lengths)
+                x = F.pad(x, [self.before, self.after, left, right])
+                start = first
+                ends = self._stage_lengths(ends, kernel, stride)
+            x = module(x)
+        y = self.out(x.transpose(1, 2).flatten(2))[:, offset - start:]
+        return y, torch.clamp(ends - offset, min=0)
+
+    def _stage_lengths(self, lengths: Tensor, kernel: int, stride: int) -> Tensor:
+        """Geometry.num_encoder_frames of one stage, for each item."""
+        padded = lengths + (self.before + self.after)
+        frames = torch.div(padded - kernel, stride, rounding_mode="floor") + 1
+        return torch.clamp(frames, min=0) * (lengths > 0).to(frames.dtype)
+
+
+def _is_stage(module: nn.Module) -> bool:
+    """Whether a module of `conv` is the strided convolution of a stage."""
+    return isinstance(module, nn.Conv2d) and module.kernel_size[0] > 1

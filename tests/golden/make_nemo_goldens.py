@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+"""Records what NeMo's own Conformer encoder computes with tiny random models.
+
+    /usr/bin/python3 tests/golden/make_nemo_goldens.py NEMO
+
+NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. Nothing of NeMo
+is needed to run the tests. Only its encoder is imported; what surrounds it there (configuration,
+training, export) is replaced by empty classes.
+
+Writes tests/golden/nemo/CASE.npz: the encoder's options as a YAML string, its weights
+(`weight/NAME`, seeded random numbers of this script under NeMo's names), features (T, bins), and
+for every setting of att_context_size the encoder's output (T', d), of the whole utterance under the
+mask (`encoder_I`). Where NeMo can stream, its cached steps must have agreed with that.
+"""
+
+import argparse
+import pathlib
+import sys
+import types
+from typing import Any, Dict
+from unittest import mock
+
+import numpy as np
+import torch
+import yaml
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "nemo"
+NUM_FRAMES, TOLERANCE = 263, 1e-5
+BASE = {"feat_in": 40, "n_layers": 2, "d_model": 16, "n_heads": 2, "ff_expansion_factor": 2,
+        "dropout": 0.1, "dropout_pre_encoder": 0.1, "dropout_emb": 0.0, "dropout_att": 0.1}
+CASES: Dict[str, Dict[str, Any]] = {
+    "conformer_offline": {**BASE, "subsampling": "striding", "subsampling_factor": 4,
+                          "conv_kernel_size": 7, "conv_norm_type": "batch_norm"},
+    "conformer_abs_pos_tied_no_bias": {
+        **BASE, "subsampling": "striding", "subsampling_factor": 4, "use_bias": False,
+        "self_attention_model": "abs_pos", "conv_kernel_size": 5, "xscaling": False},
+    "conformer_tied": {**BASE, "subsampling": "striding", "subsampling_factor": 4,
+                       "untie_biases": False, "conv_kernel_size": 5, "xscaling": False},
+    "fastconformer_offline": {
+        **BASE, "subsampling": "dw_striding", "subsampling_factor": 8,
+        "subsampling_conv_channels": 8, "conv_kernel_size": 9, "xscaling": False},
+    "fastconformer_streaming": {
+        **BASE, "subsampling": "dw_striding", "subsampling_factor": 8,
+        "subsampling_conv_channels": 8, "causal_downsampling": True, "conv_kernel_size": 9,
+        "conv_norm_type": "layer_norm", "conv_context_size": "causal",
+        "att_context_style": "chunked_limited",
+        "att_context_size": [[14, 6], [12, 3], [6, 1], [5, 0], [-1, 2]]},
+    "conformer_streaming_striding": {
+        **BASE, "subsampling": "striding", "subsampling_factor": 4, "causal_downsampling": True,
+        "conv_kernel_size": 5, "conv_norm_type": "layer_norm", "conv_context_size": "causal",
+        "att_context_style": "chunked_limited", "att_context_size": [[8, 3]]},
+}
+
+
+class Plain:
+    """A base class without anything in it."""
+
+    def is_adapter_available(self) -> bool:
+        return False
+
+    def is_access_enabled(self, *_: Any) -> bool:
+        return False
+
+
+def stub_surroundings() -> None:
+    """Replaces what NeMo's encoder imports and does not compute with."""
+    def module(name: str, **members: Any) -> None:
+        stub = types.ModuleType(name)
+        stub.__path__ = []  # type: ignore[attr-defined]
+        stub.__dict__.update(members)
+        sys.modules[name] = stub
+
+    anything = mock.MagicMock()
+    identity = mock.MagicMock(return_value=lambda function: function)
+    neural_module = type("NeuralModule", (Plain, torch.nn.Module), {})
+    module("omegaconf", DictConfig=dict, ListConfig=list, open_dict=anything)
+    module("nemo.utils", logging=anything, avoid_float16_autocast_context=_no_context)
+    module("nemo.core.classes.common", typecheck=identity)
+    module("nemo.core.classes.exportable", Exportable=type("Exportable", (), {}))
+    module("nemo.core.classes.mixins", AccessMixin=type("AccessMixin", (Plain,), {}),
+           adapter_mixins=mock.MagicMock(AdapterModuleMixin=type("AdapterModuleMixin", (), {})))
+    module("nemo.core.classes.module", NeuralModule=neural_module)
+    module("nemo.core.neural_types", **{name: anything for name in (
+        "AcousticEncodedRepresentation", "BoolType", "ChannelType", "LengthsType", "NeuralType",
+        "SpectrogramType")})
+    module("nemo.collections.asr.models.configs",
+           CacheAwareStreamingConfig=types.SimpleNamespace)
+    module("nemo.collections.asr.parts.utils.adapter_utils")
+    module("nemo.collections.asr.parts.submodules.adapters.attention_adapter_mixin",
+           AttentionAdapterModuleMixin=type("AttentionAdapterModuleMixin", (Plain,), {}))
+    module("nemo.collections.asr.parts.submodules.batchnorm", FusedBatchNorm1d=None)
+    module("nemo.collections.common.parts.utils", activation_registry={})
+    if not hasattr(torch.nn, "attention"):  # newer PyTorch; used by use_pytorch_sdpa only
+        module("torch.nn.attention")
+        torch.nn.attention = sys.modules["torch.nn.attention"]
+
+
+def _no_context() -> Any:
+    return torch.autograd.profiler.record_function("float32")
+
+
+def set_weights(encoder: torch.nn.Module, random: np.random.RandomState) -> Dict[str, Any]:
+    """Seeded values of ours; no parameter keeps a special value. Returns the weights by name."""
+    weights: Dict[str, Any] = {}
+    for name, tensor in encoder.state_dict().items():
+        if not name.endswith(("num_batches_tracked", ".pe")):
+            values = torch.from_numpy(random.standard_normal(tuple(tensor.shape))).float()
+            if name.endswith("running_var"):
+                values = 0.5 + values.abs()
+            elif tensor.dim() == 1:
+                is_norm = ("norm" in name) and name.endswith("weight")
+                values = 0.3 * values + (1.0 if is_norm else 0.0)
+            elif "pos_bias" not in name:
+                values = values * tensor[0].numel() ** -0.5
+            tensor.copy_(values)
+    for name, tensor in encoder.state_dict().items():  # shared parameters have their last values
+        weights[f"weight/encoder.{name}"] = tensor.numpy().copy()
+    return weights
+
+
+def streamed(encoder: Any, features: torch.Tensor) -> torch.Tensor:
+    """The output of NeMo's cache-aware steps, until the frames left fill no whole step."""
+    settings = encoder.streaming_cfg
+    caches = encoder.get_initial_cache_state(batch_size=1)
+    at, outputs = 0, []
+    while True:
+        first = at == 0
+        size = settings.chunk_size[0 if first else 1]
+        if at + size > features.size(2):
+            return torch.cat(outputs, 2)
+        begin = at if first else at - settings.pre_encode_cache_size[1]
+        chunk = features[:, :, begin:at + size]
+        result = encoder.cache_aware_stream_step(
+            chunk, torch.tensor([chunk.size(2)]), *caches, keep_all_outputs=True,
+            drop_extra_pre_encoded=0 if first else settings.drop_extra_pre_encoded)
+        outputs.append(result[0])
+        caches = result[2:]
+        at += settings.shift_size[0 if first else 1]
+
+
+def make(name: str) -> None:
+    """Builds one case and writes its file."""
+    from nemo.collections.asr.modules.conformer_encoder import ConformerEncoder
+    options = CASES[name]
+    random = np.random.RandomState(list(CASES).index(name) + 1)
+    encoder = ConformerEncoder(**options).eval()
+    recorded = set_weights(encoder, random)
+    features = torch.from_numpy(random.standard_normal((1, options["feat_in"], NUM_FRAMES))).float()
+    sizes = options.get("att_context_size", [[-1, -1]])
+    for i, size in enumerate(sizes):
+        encoder.set_default_att_context_size(list(size))
+        encoder.setup_streaming_params()
+        output, _ = encoder(features, torch.tensor([NUM_FRAMES]))
+        recorded[f"encoder_{i}"] = output[0].t().numpy()
+        # With right 0 NeMo's second step would have to pad the features that it keeps.
+        if size[0] >= 0 and size[1] > 0 and options.get("causal_downsampling"):
+            steps = streamed(encoder, features)
+            torch.testing.assert_close(steps, output[:, :, :steps.size(2)], rtol=0, atol=TOLERANCE)
+    recorded.update(options=np.array(yaml.safe_dump(options)), features=features[0].t().numpy())
+    np.savez_compressed(FOLDER / f"{name}.npz", **recorded)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("nemo", type=pathlib.Path, help="the checkout")
+    args = parser.parse_args()
+    sys.path.insert(0, str(args.nemo))
+    stub_surroundings()
+    FOLDER.mkdir(exist_ok=True)
+    with torch.no_grad():
+        for name in CASES:
+            make(name)
+
+
+if __name__ == "__main__":
+    main()

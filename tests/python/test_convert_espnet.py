@@ -1,0 +1,223 @@
+"""ESPnet experiments become archives. Their weights here are random, under ESPnet's names."""
+
+import pathlib
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from convert_support import convert, encode, normal, refusal
+from torch import Tensor
+
+DIM, HEADS, FF, LAYERS, BINS, KERNEL = 16, 2, 24, 2, 40, 7
+TOKENS = ["<blank>", "<unk>", "<space>", *"abcde", "<sos/eos>"]
+
+
+def linear(weights: Dict[str, Tensor], name: str, random: np.random.RandomState, outputs: int,
+           inputs: int, bias: bool = True) -> None:
+    weights[f"{name}.weight"] = normal(random, outputs, inputs)
+    if bias:
+        weights[f"{name}.bias"] = normal(random, outputs)
+
+
+def norm(weights: Dict[str, Tensor], name: str, random: np.random.RandomState) -> None:
+    weights[f"{name}.weight"] = 1 + normal(random, DIM)
+    weights[f"{name}.bias"] = normal(random, DIM)
+
+
+def make_weights(conformer: bool, macaron: bool, relative: bool, kernels: Any) -> Dict[str, Tensor]:
+    """The state dict of an ESPnet model. kernels: (size, stride) of each subsampling stage."""
+    random = np.random.RandomState(5)
+    weights: Dict[str, Tensor] = {"frontend.logmel.melmat": torch.zeros(257, BINS)}
+    left, inputs = BINS, 1
+    for i, (size, stride) in enumerate(kernels):
+        weights[f"encoder.embed.conv.{2 * i}.weight"] = normal(random, DIM, inputs, size, size)
+        weights[f"encoder.embed.conv.{2 * i}.bias"] = normal(random, DIM)
+        left, inputs = (left - size) // stride + 1, DIM
+    linear(weights, "encoder.embed.out.0", random, DIM, DIM * left)
+    for i in range(LAYERS):
+        layer = f"encoder.encoders.{i}."
+        for part in ("q", "k", "v", "out"):
+            linear(weights, f"{layer}self_attn.linear_{part}", random, DIM, DIM)
+        if relative:
+            linear(weights, f"{layer}self_attn.linear_pos", random, DIM, DIM, bias=False)
+            for part in "uv":
+                weights[f"{layer}self_attn.pos_bias_{part}"] = normal(random, HEADS, DIM // HEADS)
+        for part in ["feed_forward"] + (["feed_forward_macaron"] if macaron else []):
+            linear(weights, f"{layer}{part}.w_1", random, FF, DIM)
+            linear(weights, f"{layer}{part}.w_2", random, DIM, FF)
+        names = ["norm1", "norm2"]
+        if conformer:
+            names = ["norm_ff", "norm_mha", "norm_conv", "norm_final"]
+            names += ["norm_ff_macaron"] if macaron else []
+            for part, outputs, width in (("pointwise_conv1", 2 * DIM, DIM),
+                                         ("pointwise_conv2", DIM, DIM)):
+                weights[f"{layer}conv_module.{part}.weight"] = normal(random, outputs, width, 1)
+                weights[f"{layer}conv_module.{part}.bias"] = normal(random, outputs)
+            weights[f"{layer}conv_module.depthwise_conv.weight"] = normal(random, DIM, 1, KERNEL)
+            weights[f"{layer}conv_module.depthwise_conv.bias"] = normal(random, DIM)
+            norm(weights, f"{layer}conv_module.norm", random)
+            weights[f"{layer}conv_module.norm.running_mean"] = normal(random, DIM)
+            weights[f"{layer}conv_module.norm.running_var"] = 0.5 + normal(random, DIM).abs()
+            weights[f"{layer}conv_module.norm.num_batches_tracked"] = torch.tensor(9)
+        for name in names:
+            norm(weights, layer + name, random)
+    norm(weights, "encoder.after_norm", random)
+    linear(weights, "ctc.ctc_lo", random, len(TOKENS), DIM)
+    linear(weights, "decoder.output_layer", random, len(TOKENS), DIM)
+    return weights
+
+
+KERNELS = {"conv2d": [(3, 2)] * 2, "conv2d6": [(3, 2), (5, 3)], "conv2d8": [(3, 2)] * 3}
+
+
+class Experiment:
+    """An experiment folder, to be changed and written."""
+
+    def __init__(self, folder: pathlib.Path, conformer: bool = True, macaron: bool = True,
+                 relative: bool = True, input_layer: str = "conv2d", **changes: Any) -> None:
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        conf: Dict[str, Any] = {"output_size": DIM, "attention_heads": HEADS, "linear_units": FF,
+                                "num_blocks": LAYERS, "dropout_rate": 0.1}
+        conf["input_layer"] = input_layer
+        if conformer:
+            conf.update(macaron_style=macaron, cnn_module_kernel=KERNEL, use_cnn_module=True,
+                        rel_pos_type="latest")
+        conf.update(changes)
+        self.config: Dict[str, Any] = {
+            "encoder": "conformer" if conformer else "transformer", "encoder_conf": conf,
+            "decoder": "transformer", "token_type": "char", "token_list": list(TOKENS),
+            "input_size": None, "frontend": "default", "frontend_conf": {
+                "n_fft": 512, "hop_length": 160, "n_mels": BINS, "fs": "16k"},
+            "normalize": "global_mvn",
+            "normalize_conf": {"stats_file": "exp/asr_stats_raw/train/feats_stats.npz"}}
+        self.weights = make_weights(conformer, macaron and conformer, relative,
+                                    KERNELS[input_layer])
+        random = np.random.RandomState(6)
+        self.mean = random.standard_normal(BINS)
+        self.variance = 1 + random.random_sample(BINS)
+
+    def write(self, checkpoint: str = "valid.acc.ave.pth") -> pathlib.Path:
+        torch.save(self.weights, self.folder / checkpoint)
+        (self.folder / "config.yaml").write_text(yaml.safe_dump(self.config))
+        count = 250
+        np.savez(self.folder / "feats_stats.npz", count=count, sum=self.mean * count,
+                 sum_square=(self.variance + self.mean ** 2) * count)
+        return self.folder
+
+
+@pytest.mark.parametrize("input_layer", KERNELS)
+@pytest.mark.parametrize("conformer, macaron", [(True, True), (True, False), (False, False)])
+def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
+    made = Experiment(tmp_path / "exp", conformer, macaron, conformer, input_layer)
+    module, config, units = convert("espnet", made.write(), tmp_path / "m.pt")
+    encoder = config["encoder"]
+    assert encoder["subsampling"]["type"] == {"conv2d": "conv2d4"}.get(input_layer, input_layer)
+    assert encoder["position"]["scheme"] == ("chunk_rpe" if conformer else "absolute")
+    assert encoder["feed_forward"] == {"macaron": macaron, "bias": True,
+                                       "activation": "swish" if conformer else "relu"}
+    assert encoder["layer_norm_eps"] == 1e-12 and config["streaming"]["chunk_size"] == -1
+    assert units == ["<blank>", "<unk>", "\u2581", *"abcde", "<sos/eos>"]
+    assert config["features"]["frame_shift_ms"] == 10.0
+    state = module.state_dict()
+    assert torch.equal(state["attention_decoder.output_layer.bias"],
+                       made.weights["decoder.output_layer.bias"])
+    torch.testing.assert_close(state["encoder.global_cmvn.istd"],
+                               torch.from_numpy(made.variance ** -0.5).float())
+    features = np.random.RandomState(7).standard_normal((120, BINS))
+    encoded, log_probs = encode(module, features)
+    assert encoded.size(1) == DIM and torch.isfinite(log_probs).all()
+    out = capsys.readouterr().out
+    assert "note: ESPnet's own features" in out and "(assumed: " in out
+
+
+def test_kinds_of_positions(tmp_path):
+    def scheme(relative: bool = True, **changes: Any) -> Any:
+        made = Experiment(tmp_path / "exp", relative=relative, **changes)
+        if changes.get("rel_pos_type") == "default":
+            del made.config["encoder_conf"]["rel_pos_type"]
+        return convert("espnet", made.write(), tmp_path / "m.pt")[1]["encoder"]["position"]
+
+    assert scheme() == {"scheme": "chunk_rpe", "linear_pos_bias": False,
+                        "query_scaling": "after_bias", "table_order": "descending"}
+    legacy = {"scheme": "legacy_rel_pos", "linear_pos_bias": False, "query_scaling": "after_bias",
+              "table_length": 5000}
+    assert scheme(rel_pos_type="legacy") == legacy
+    assert scheme(rel_pos_type="default") == legacy  # ESPnet's default
+    assert scheme(pos_enc_layer_type="legacy_rel_pos", rel_pos_type="latest",
+                  selfattention_layer_type="legacy_rel_selfattn", max_pos_emb_len=700) == {
+        **legacy, "table_length": 700}
+    assert scheme(False, pos_enc_layer_type="abs_pos", selfattention_layer_type="selfattn") == {
+        "scheme": "absolute"}
+
+
+def test_statistics_among_the_weights_come_first(tmp_path):
+    made = Experiment(tmp_path / "exp")
+    made.weights["normalize.mean"] = torch.full((BINS,), 3.0)
+    made.weights["normalize.std"] = torch.full((BINS,), 4.0)
+    module, _, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert torch.equal(module.state_dict()["encoder.global_cmvn.istd"], torch.full((BINS,), 0.25))
+    made.config["normalize_conf"]["norm_vars"] = False
+    module, _, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert torch.equal(module.state_dict()["encoder.global_cmvn.istd"], torch.ones(BINS))
+    assert torch.equal(module.state_dict()["encoder.global_cmvn.mean"], torch.full((BINS,), 3.0))
+
+
+def test_features_made_by_kaldi(tmp_path):
+    made = Experiment(tmp_path / "exp")
+    made.config.update(input_size=BINS, frontend=None)
+    _, config, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert config["features"]["window_type"] == "povey"
+    assert config["encoder"]["input_dim"] == BINS
+
+
+def test_post_norm_has_no_norm_at_the_end(tmp_path):
+    made = Experiment(tmp_path / "exp", normalize_before=False)
+    del made.weights["encoder.after_norm.weight"], made.weights["encoder.after_norm.bias"]
+    _, config, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert not config["encoder"]["norm_first"] and not config["encoder"]["after_norm"]
+
+
+def test_several_checkpoints(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.write("1epoch.pth")
+    made.write("2epoch.pth")
+    assert "--checkpoint" in refusal(capsys, "espnet", made.folder, tmp_path / "m.pt")
+    convert("espnet", made.folder, tmp_path / "m.pt", "--checkpoint=1epoch.pth")
+    made.write("valid.acc.ave.pth")
+    convert("espnet", made.folder, tmp_path / "m.pt")
+
+
+@pytest.mark.parametrize("section, name, value", [
+    ("encoder_conf", "input_layer", "linear"), ("encoder_conf", "input_layer", "conv2d2"),
+    ("encoder_conf", "pos_enc_layer_type", "scaled_abs_pos"),
+    ("encoder_conf", "positionwise_layer_type", "conv1d"), ("encoder_conf", "concat_after", True),
+    ("encoder_conf", "activation_type", "hardtanh"), ("encoder_conf", "zero_triu", True),
+    ("encoder_conf", "selfattention_layer_type", "lf_selfattn"),
+    ("encoder_conf", "new_option", 3), (None, "encoder", "contextual_block_conformer"),
+    (None, "normalize", "utterance_mvn"), (None, "frontend", "s3prl"),
+    (None, "preencoder", "linear"), ("frontend_conf", "window", "hamming"),
+    (None, "model", "st"),
+])
+def test_unsupported_options(section, name, value, tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    (made.config[section] if section else made.config)[name] = value
+    line = refusal(capsys, "espnet", made.write(), tmp_path / "m.pt")
+    assert name in line and str(value) in line
+
+
+def test_missing_or_wrong_files(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    for name in ("config.yaml", "valid.acc.ave.pth", "feats_stats.npz"):
+        (made.write() / name).unlink()
+        line = refusal(capsys, "espnet", made.folder, tmp_path / "m.pt")
+        assert "no such file" in line and name.split(".")[-1] in line
+    made.write()
+    np.savez(made.folder / "feats_stats.npz", count=np.array([made], dtype=object))
+    assert "feats_stats.npz" in refusal(capsys, "espnet", made.folder, tmp_path / "m.pt")
+    made.weights["encoder.conditioning_layer.weight"] = torch.zeros(2, 2)
+    assert "encoder.conditioning_layer.weight" in refusal(capsys, "espnet", made.write(),
+                                                          tmp_path / "m.pt")
+    assert "folder" in refusal(capsys, "espnet", made.folder / "config.yaml", tmp_path / "m.pt")

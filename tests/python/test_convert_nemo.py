@@ -1,0 +1,234 @@
+"""NeMo models become archives that compute what NeMo computes."""
+
+import io
+import pathlib
+import struct
+import tarfile
+from typing import Any, Dict, List, Optional
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+import torchaudio
+import yaml
+from convert_support import ROOT, TOLERANCE, convert, encode, need_shared, normal, refusal
+
+CASES = sorted(path.stem for path in (ROOT / "tests/golden/nemo").glob("*.npz"))
+PIECES = ["<unk>", "\u2581t", "he", "\u2581", "c", "a", "t"]
+VOCAB = len(PIECES) + 1
+
+
+def load_case(name: str) -> Dict[str, np.ndarray]:
+    """Arrays of a recorded case."""
+    with np.load(ROOT / "tests/golden/nemo" / f"{name}.npz") as arrays:
+        return dict(arrays)
+
+
+def sentencepiece_model(pieces: List[str], kinds: Optional[Dict[int, int]] = None) -> bytes:
+    """The protocol buffer of a SentencePiece model, with fields that a reader must skip."""
+    def field(number: int, content: bytes) -> bytes:
+        return bytes([number << 3 | 2, len(content)]) + content
+
+    data = b""
+    for i, piece in enumerate(pieces):
+        kind = (kinds or {}).get(i, 1)
+        inner = field(1, piece.encode()) + bytes([2 << 3 | 5]) + struct.pack("<f", -1.5 * i)
+        data += field(1, inner + (bytes([3 << 3, kind]) if kind != 1 else b""))
+    return data + field(2, b"\x08\x01") + bytes([9 << 3, 0xac, 0x02])
+
+
+class NemoFile:
+    """The parts of a .nemo file, to be changed and packed."""
+
+    def __init__(self, case: str, hybrid: bool = False) -> None:
+        arrays = load_case(case)
+        random = np.random.RandomState(0)
+        encoder = yaml.safe_load(str(arrays["options"]))
+        self.weights = {name[len("weight/"):]: torch.from_numpy(value)
+                        for name, value in arrays.items() if name.startswith("weight/")}
+        head = "ctc_decoder" if hybrid else "decoder"
+        self.weights.update({
+            f"{head}.decoder_layers.0.weight": normal(random, VOCAB, encoder["d_model"], 1),
+            f"{head}.decoder_layers.0.bias": normal(random, VOCAB),
+            "preprocessor.featurizer.window": torch.hann_window(400),
+            "preprocessor.featurizer.fb": torch.zeros(1, 40, 257)})
+        self.config: Dict[str, Any] = {
+            "sample_rate": 16000,
+            "preprocessor": {"sample_rate": "${sample_rate}", "normalize": "per_feature",
+                             "window_size": 0.025, "window_stride": 0.01, "window": "hann",
+                             "features": 40, "n_fft": 512},
+            "encoder": {"_target_": "nemo.collections.asr.modules.ConformerEncoder", **encoder,
+                        "feat_in": "${model.preprocessor.features}"},
+            "decoder": {"num_classes": VOCAB - 1, "vocabulary": []},
+            "tokenizer": {"type": "bpe", "dir": "tokenizers",
+                          "model_path": "nemo:0a1b_tokenizer.model"}}
+        if hybrid:
+            self.config["aux_ctc"] = {"decoder": self.config.pop("decoder")}
+            self.weights["decoder.prediction.embed.weight"] = normal(random, 8, 4)
+            self.weights["joint.enc.weight"] = normal(random, 8, 16)
+        if "att_context_size" in encoder:
+            self.config["preprocessor"]["normalize"] = "NA"
+        self.files: Dict[str, bytes] = {"0a1b_tokenizer.model": sentencepiece_model(PIECES)}
+
+    def write(self, path: pathlib.Path, without: str = "", mode: str = "w") -> pathlib.Path:
+        """Packs everything but the file `without`."""
+        weights = io.BytesIO()
+        torch.save(self.weights, weights)
+        files = {"model_config.yaml": yaml.safe_dump(self.config).encode(),
+                 "model_weights.ckpt": weights.getvalue(), **self.files}
+        with tarfile.open(path, mode) as tar:
+            for name, data in files.items():
+                info = tarfile.TarInfo(f"./{name}")
+                info.size = len(data)
+                if name != without:
+                    tar.addfile(info, io.BytesIO(data))
+        return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_recorded_cases(name, tmp_path):
+    """Every latency computes NeMo's values, and the archive allows these latencies only."""
+    arrays = load_case(name)
+    nemo = NemoFile(name)
+    nemo.config["preprocessor"]["normalize"] = "NA"  # the recorded features enter the encoder
+    module, config, units = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    sizes = nemo.config["encoder"].get("att_context_size", [[-1, -1]])
+    for i, (left, right) in enumerate(sizes):
+        chunk_size = -1 if right < 0 else right + 1
+        encoded, _ = encode(module, arrays["features"], chunk_size, left)
+        torch.testing.assert_close(encoded, torch.from_numpy(arrays[f"encoder_{i}"]), rtol=0,
+                                   atol=TOLERANCE)
+    settings = [{"chunk_size": right + 1 if right >= 0 else -1, "left_context": left}
+                for left, right in sizes]
+    assert config["streaming"]["only"] == (None if sizes == [[-1, -1]] else settings)
+    assert config["streaming"]["chunk_size"] == settings[0]["chunk_size"]
+    assert units == [*PIECES, "<blank>"] and config["ctc"]["blank_id"] == len(PIECES)
+
+
+def test_hybrid_models_have_another_head(tmp_path, capsys):
+    nemo = NemoFile("fastconformer_streaming", hybrid=True)
+    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo", mode="w:gz"),
+                                tmp_path / "m.pt")
+    assert torch.equal(module.state_dict()["ctc.ctc_lo.weight"],
+                       nemo.weights["ctc_decoder.decoder_layers.0.weight"].squeeze(2))
+    assert config["features"]["sample_scale"] == 1.0
+    out = capsys.readouterr().out
+    assert "joint.enc.weight" in out and "note: NeMo's own features" in out
+
+
+def test_where_tokens_come_from(tmp_path):
+    nemo = NemoFile("conformer_offline")
+
+    def units_of() -> List[str]:
+        return convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[2][:-1]
+
+    nemo.files = {"9f_tokenizer.vocab": "".join(f"{p}\t-{i}\n"
+                                                for i, p in enumerate(PIECES)).encode()}
+    assert units_of() == PIECES
+    nemo.files = {"9f_vocab.txt": b"[UNK]\nthe\n##re\na\n##b\n##c\n##d\n"}
+    nemo.config["tokenizer"]["type"] = "wpe"
+    assert units_of() == ["[UNK]", "\u2581the", "re", "\u2581a", "b", "c", "d"]
+    nemo.files = {}
+    del nemo.config["tokenizer"]
+    nemo.config["decoder"]["vocabulary"] = [" ", *"abcde", "'"]
+    assert units_of() == ["\u2581", *"abcde", "'"]
+
+
+def test_epsilon_and_running_normalization(tmp_path):
+    path = NemoFile("conformer_offline").write(tmp_path / "m.nemo")
+    _, config, _ = convert("nemo", path, tmp_path / "m.pt")
+    assert config["encoder"]["normalization"] == {"type": "utterance", "epsilon": 1e-5}
+    assert config["streaming"]["chunk_size"] == -1
+    _, config, _ = convert("nemo", path, tmp_path / "m.pt", "--convolution=dynamic_chunk",
+                           "--normalization=running")
+    assert config["encoder"]["normalization"]["type"] == "running"
+    assert config["streaming"]["chunk_size"] > 0
+
+
+@pytest.mark.parametrize("section, name, value", [
+    ("encoder", "subsampling", "vggnet"), ("encoder", "subsampling_factor", 8),
+    ("encoder", "self_attention_model", "rel_pos_local_attn"),
+    ("encoder", "conv_norm_type", "group_norm4"), ("encoder", "conv_context_size", [4, 2]),
+    ("encoder", "feat_out", 32), ("encoder", "reduction", "pooling"),
+    ("encoder", "att_context_size", [64, 64]), ("encoder", "new_option", 1),
+    ("encoder", "_target_", "nemo.SqueezeformerEncoder"),
+    ("preprocessor", "normalize", "all_features"), ("preprocessor", "frame_splicing", 3),
+    ("tokenizer", "type", "agg"),
+])
+def test_unsupported_options(section, name, value, tmp_path, capsys):
+    nemo = NemoFile("conformer_offline")
+    nemo.config[section][name] = value
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert name in line and str(value) in line
+
+
+def test_limits_that_cannot_be_expressed(tmp_path, capsys):
+    nemo = NemoFile("fastconformer_streaming")
+    for section, name, value in (("preprocessor", "normalize", "per_feature"),
+                                 ("encoder", "conv_context_size", None),
+                                 ("encoder", "att_context_size", [13, 6])):
+        changed = NemoFile("fastconformer_streaming")
+        changed.config[section][name] = value
+        line = refusal(capsys, "nemo", changed.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+        assert name in line
+    with_none = nemo.write(tmp_path / "m.nemo", without="model_weights.ckpt")
+    assert "model_weights.ckpt" in refusal(capsys, "nemo", with_none, tmp_path / "m.pt")
+
+
+def test_files_that_are_missing_or_wrong(tmp_path, capsys):
+    output = tmp_path / "m.pt"
+    nemo = NemoFile("conformer_offline")
+    path = nemo.write(tmp_path / "m.nemo", without="model_config.yaml")
+    assert "model_config.yaml" in refusal(capsys, "nemo", path, output)
+    nemo.write(path, without="0a1b_tokenizer.model")
+    assert "tokenizer.model" in refusal(capsys, "nemo", path, output)
+    nemo.files["0a1b_tokenizer.model"] = b"\x0a\x7fno model"
+    assert "SentencePiece" in refusal(capsys, "nemo", nemo.write(path), output)
+    nemo.files["0a1b_tokenizer.model"] = sentencepiece_model(PIECES[:-1])
+    assert "6 tokens" in refusal(capsys, "nemo", nemo.write(path), output)
+    nemo.files["0a1b_tokenizer.model"] = sentencepiece_model(PIECES, {4: 6})
+    assert "byte" in refusal(capsys, "nemo", nemo.write(path), output)
+    path.write_bytes(b"no tar")
+    assert "tar" in refusal(capsys, "nemo", path, output)
+
+
+def test_transducers_have_no_head(tmp_path, capsys):
+    nemo = NemoFile("conformer_offline")
+    nemo.weights = {name: tensor for name, tensor in nemo.weights.items()
+                    if not name.startswith("decoder.")}
+    assert "CTC head" in refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+
+
+def transcribe(module: Any, units: List[str], path: pathlib.Path) -> str:
+    """Greedy text of a recording by the archive's code, with torchaudio's features."""
+    samples, rate = soundfile.read(path, dtype="float32")
+    wave = torchaudio.functional.resample(torch.from_numpy(samples), rate, 16000).unsqueeze(0)
+    features = torchaudio.compliance.kaldi.fbank(wave * 32768, num_mel_bins=80, snip_edges=False)
+    features = (features - features.mean(0)) / (features.std(0) + 1e-5)
+    _, log_probs = encode(module, features.numpy())
+    text, last = "", len(units) - 1
+    for best in log_probs.argmax(1).tolist():
+        if best != last and best != len(units) - 1:
+            text += units[best]
+        last = best
+    return text.replace("\u2581", " ").strip()
+
+
+def test_real_weights_transcribe_speech(tmp_path):
+    """A folder without options: the architecture follows from names and shapes."""
+    folder, speech = need_shared("nemo_conformer_ctc_small"), need_shared("speech_en")
+    module, config, units = convert("nemo", folder, tmp_path / "m.pt")
+    assert (config["encoder"]["num_layers"], config["encoder"]["input_dim"]) == (16, 80)
+    assert config["ctc"] == {"vocab_size": 1025, "blank_id": 1024} and units[1024] == "<blk>"
+    rows = [line.split("\t") for line in (speech / "manifest.tsv").read_text().splitlines()]
+    header, rows = rows[0], rows[1:]
+    utterances = [dict(zip(header, row)) for row in rows]
+    chosen = [u for u in utterances if u["set"] == "librispeech"][:3]
+    assert len(chosen) == 3
+    for utterance in chosen:
+        wav = next((speech / "wav").glob(f"{utterance['id']}.*"))
+        expected = "".join(c for c in utterance["text"].lower() if c.isalpha() or c in " '")
+        words, found = expected.split(), transcribe(module, units, wav).split()
+        different = sum(a != b for a, b in zip(words, found)) + abs(len(words) - len(found))
+        assert different <= 2, (expected, found)

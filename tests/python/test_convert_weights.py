@@ -1,0 +1,122 @@
+"""Checkpoints are read as weights only: nothing in them runs, and what is no weights is refused."""
+
+import io
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+import tarfile
+import zipfile
+from typing import Any
+
+import pytest
+import torch
+from convert_support import ROOT, main
+from models.convert.errors import ConversionError
+from models.convert.weights import read_weights
+
+
+class Malicious:
+    """Creates a file when it is unpickled by anyone who runs what a pickle names."""
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.path),)
+
+
+def saved(content: Any, **options: Any) -> bytes:
+    """What torch.save writes."""
+    stream = io.BytesIO()
+    torch.save(content, stream, **options)
+    return stream.getvalue()
+
+
+def legacy_tar(payload: bytes) -> bytes:
+    """PyTorch's oldest format, with a pickle in every place that its reader opens."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as tar:
+        for name in ("storages", "tensors", "pickle", "sys_info"):
+            info = tarfile.TarInfo(name)
+            info.size = len(payload)
+            tar.addfile(info, io.BytesIO(payload))
+    return stream.getvalue()
+
+
+def test_nothing_that_a_pickle_names_is_run(tmp_path, capsys):
+    trap = tmp_path / "created"
+    payload = pickle.dumps(Malicious(trap), protocol=2)
+    with zipfile.ZipFile(tmp_path / "hand_made.pt", "w") as archive:
+        archive.writestr("archive/data.pkl", payload)
+        archive.writestr("archive/version", "3\n")
+    contents = [
+        saved({"weight": Malicious(trap)}), saved(Malicious(trap)),
+        saved({"state_dict": {}, "hook": Malicious(trap)}),
+        saved({"weight": Malicious(trap)}, _use_new_zipfile_serialization=False),
+        payload, pickle.dumps({"weight": Malicious(trap)}, protocol=4), legacy_tar(payload),
+        (tmp_path / "hand_made.pt").read_bytes()]
+    for content in contents:
+        with pytest.raises(ConversionError) as raised:
+            read_weights(content, "final.pt")
+        assert "final.pt" in str(raised.value) and "\n" not in str(raised.value)
+        assert not trap.exists()
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    (folder / "train.yaml").write_text("encoder: conformer\n")
+    (folder / "final.pt").write_bytes(contents[0])
+    assert main(["wenet", str(folder), f"--output={tmp_path / 'm.pt'}"]) == 1
+    assert "final.pt" in capsys.readouterr().err and not trap.exists()
+    pickle.loads(payload)  # the trap works
+    assert trap.exists()
+
+
+def test_yaml_creates_no_objects(tmp_path, capsys):
+    (tmp_path / "train.yaml").write_text(f"a: !!python/object/apply:os.mkdir ['{tmp_path}/made']\n")
+    assert main(["wenet", str(tmp_path), f"--output={tmp_path / 'm.pt'}"]) == 1
+    assert "train.yaml" in capsys.readouterr().err and not (tmp_path / "made").exists()
+
+
+def test_places_where_trainers_put_weights():
+    weight = torch.arange(3.0)
+    for content in ({"w": weight}, {"module.w": weight}, {"state_dict": {"w": weight}, "epoch": 1},
+                    {"model": {"w": weight}}, {"model_avg": {"module.w": weight}},
+                    {"w": weight.half()}, {"w": weight.double()},
+                    {"w": torch.nn.Parameter(weight)}):
+        for new in (True, False):
+            read = read_weights(saved(content, _use_new_zipfile_serialization=new), "f")
+            assert list(read) == ["w"] and torch.equal(read["w"], weight)
+
+
+@pytest.mark.parametrize("content, message", [
+    (b"", "not a PyTorch checkpoint"), (b"text", "not a PyTorch checkpoint"),
+    (b"\x80\x02.", "cannot be read"), (saved([1, 2]), "no state dict"),
+    (saved({}), "no state dict"),
+    (saved({"w": 3}), "'w' is of type int"), (saved({1: torch.ones(1)}), "1 is of type"),
+    (saved({"w": torch.tensor([float("inf")])}), "not finite"),
+    (saved({"w": torch.ones(2, dtype=torch.complex64)}), "complex"),
+    (saved({"w": torch.ones(4)})[:-20], "f: "),
+])
+def test_what_is_no_weights(content, message):
+    with pytest.raises(ConversionError, match=message):
+        read_weights(content, "f")
+
+
+def test_exports_are_told_from_checkpoints(tmp_path):
+    torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "final.zip"))
+    with pytest.raises(ConversionError, match="TorchScript export"):
+        read_weights((tmp_path / "final.zip").read_bytes(), "final.zip")
+
+
+def test_the_command_as_written_in_the_readme(tmp_path):
+    """From the top of the repository; a wrong flag is 2, a wrong source 1 and one line."""
+    def run(*arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, "models/convert.py", *arguments], cwd=ROOT,
+                              capture_output=True, text=True)
+
+    failed = run("wenet", "nothing", f"--output={tmp_path}/m.pt")
+    assert failed.returncode == 1 and failed.stdout == ""
+    assert failed.stderr == "convert.py: nothing: no such file or folder\n"
+    assert run("kaldi", "x", "--output=y").returncode == 2
+    assert run("--help").returncode == 0

@@ -1,0 +1,215 @@
+"""WeNet experiments become archives that compute what WeNet computes."""
+
+import json
+import pathlib
+from typing import Any, Dict
+
+import numpy as np
+import pytest
+import torch
+import yaml
+from convert_support import ROOT, assert_equal_values, convert, main, need_shared, refusal
+
+CASES = sorted(path.stem for path in (ROOT / "tests/golden/wenet").glob("*.npz"))
+
+
+def load_case(name: str) -> Dict[str, np.ndarray]:
+    """Arrays of a recorded case."""
+    with np.load(ROOT / "tests/golden/wenet" / f"{name}.npz") as arrays:
+        return dict(arrays)
+
+
+def write_experiment(folder: pathlib.Path, case: Dict[str, np.ndarray]) -> Dict[str, Any]:
+    """An experiment folder of a recorded case; returns its train.yaml."""
+    config = yaml.safe_load(str(case["train_yaml"]))
+    weights = {name[len("weight/"):]: torch.from_numpy(value) for name, value in case.items()
+               if name.startswith("weight/")}
+    torch.save(weights, folder / "final.pt")
+    save_config(folder, config)
+    symbols = ["<blank>", "<unk>", *"abcdefgh", "\u2581", "<sos/eos>"]
+    (folder / "units.txt").write_text("".join(f"{s} {i}\n" for i, s in enumerate(symbols)),
+                                      encoding="utf-8")
+    return config
+
+
+def save_config(folder: pathlib.Path, config: Dict[str, Any]) -> None:
+    (folder / "train.yaml").write_text(yaml.safe_dump(config))
+
+
+def edit_weights(folder: pathlib.Path, change: Any) -> None:
+    """Applies `change` to the state dict of an experiment."""
+    weights = torch.load(folder / "final.pt")
+    change(weights)
+    torch.save(weights, folder / "final.pt")
+
+
+@pytest.fixture
+def experiment(tmp_path: pathlib.Path) -> pathlib.Path:
+    """A small experiment that converts."""
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    write_experiment(folder, load_case("v3_conformer_rel_pos"))
+    return folder
+
+
+@pytest.mark.parametrize("name", ["conformer_layernorm_k8", "conformer_batchnorm_k15_conv2d6"])
+def test_shared_experiments(name, tmp_path):
+    folder = need_shared(f"wenet_golden/{name}")
+    module, config, units = convert("wenet", folder, tmp_path / "model.pt")
+    with np.load(folder / "expected.npz") as expected:
+        assert_equal_values(module, dict(expected))
+    assert config["name"] == name
+    assert units[0] == "<blank>" and len(units) == 30
+
+
+def test_there_are_recorded_cases_of_every_version():
+    assert {name.split("_")[0] for name in CASES} == {"v1", "v2", "v3", "main"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_recorded_cases(name, tmp_path, capsys):
+    case = load_case(name)
+    write_experiment(tmp_path, case)
+    choices = ["--shaw_left=8"] if "shaw" in name else []  # v3.1.0, see the test below
+    module, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt", *choices)
+    assert_equal_values(module, case)
+    out = capsys.readouterr().out
+    assert f"encoder.layer_norm_eps: {config['encoder']['layer_norm_eps']}" in out
+    decoder = [key for key in case if key.startswith("weight/decoder.")]
+    carried = module.state_dict()
+    assert decoder
+    for key in decoder:
+        ours = "attention_decoder." + key[len("weight/decoder."):]
+        assert torch.equal(carried[ours], torch.from_numpy(case[key]))
+
+
+def test_epsilon_is_told_from_the_weights(tmp_path):
+    epsilons = {}
+    for name in ("v1_transformer_abs_pos", "v2_conformer_symmetric",
+                 "main_conformer_no_pos_biases"):
+        write_experiment(tmp_path, load_case(name))
+        _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt")
+        epsilons[name] = config["encoder"]["layer_norm_eps"]
+    assert list(epsilons.values()) == [1e-12, 1e-5, 1e-3]
+    _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt", "--layer_norm_eps=0.01")
+    assert config["encoder"]["layer_norm_eps"] == 0.01
+
+
+def test_ambiguous_sides_of_shaw_attention_are_not_guessed(tmp_path, capsys):
+    write_experiment(tmp_path, load_case("v3_conformer_shaw"))
+    assert "--shaw_left" in refusal(capsys, "wenet", tmp_path, tmp_path / "model.pt")
+
+
+def test_symmetric_convolution_streams_on_request_only(tmp_path):
+    write_experiment(tmp_path, load_case("v2_conformer_symmetric"))
+    _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt")
+    assert config["streaming"]["chunk_size"] == -1
+    _, config, _ = convert("wenet", tmp_path, tmp_path / "model.pt", "--convolution=dynamic_chunk")
+    assert config["encoder"]["convolution"]["type"] == "dynamic_chunk"
+    assert config["streaming"]["chunk_size"] == 32
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_statistics_from_their_file_when_the_weights_have_none(is_json, experiment, tmp_path):
+    mean = np.arange(40.0)
+    variance = 4.0 + np.arange(40)
+    count = 100
+    sums, squares = mean * count, (variance + mean ** 2) * count
+    if is_json:
+        text = json.dumps({"mean_stat": sums.tolist(), "var_stat": squares.tolist(),
+                           "frame_num": count})
+    else:
+        text = (" [\n" + " ".join(map(str, sums)) + f" {count}\n" + " ".join(map(str, squares))
+                + " 0 ]\n")
+    (experiment / "global_cmvn").write_text(text)
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["cmvn_conf"] = {"cmvn_file": "data/train/global_cmvn", "is_json_cmvn": is_json}
+    save_config(experiment, config)
+    edit_weights(experiment, lambda weights: [weights.pop(f"encoder.global_cmvn.{part}")
+                                              for part in ("mean", "istd")])
+    module, _, _ = convert("wenet", experiment, tmp_path / "model.pt")
+    state = module.state_dict()
+    torch.testing.assert_close(state["encoder.global_cmvn.mean"], torch.from_numpy(mean).float())
+    torch.testing.assert_close(state["encoder.global_cmvn.istd"],
+                               torch.from_numpy(variance ** -0.5).float())
+
+
+def test_checkpoints_of_trainers(experiment, tmp_path):
+    weights = torch.load(experiment / "final.pt")
+    torch.save({"epoch": 3, "state_dict": {f"module.{k}": v for k, v in weights.items()}},
+               experiment / "epoch_3.pt")
+    (experiment / "final.pt").unlink()
+    module, _, _ = convert("wenet", experiment, tmp_path / "model.pt", "--checkpoint=epoch_3.pt")
+    assert torch.equal(module.state_dict()["ctc.ctc_lo.bias"], weights["ctc.ctc_lo.bias"])
+
+
+@pytest.mark.parametrize("section, name, value", [
+    ("encoder_conf", "selfattention_layer_type", "rope_abs_selfattn"),
+    ("encoder_conf", "pos_enc_layer_type", "abs_pos_whisper"),
+    ("encoder_conf", "pos_enc_layer_type", "abs_pos"),
+    ("encoder_conf", "input_layer", "conv1d2"),
+    ("encoder_conf", "activation_type", "hardtanh"),
+    ("encoder_conf", "layer_norm_type", "rms_norm"),
+    ("encoder_conf", "mlp_type", "moe"),
+    ("encoder_conf", "n_kv_head", 1),
+    ("encoder_conf", "a_new_option", 7),
+    ("encoder_conf", "output_size", "big"),
+    (None, "encoder", "squeezeformer"),
+    (None, "model", "transducer"),
+    (None, "tokenizer", "whisper"),
+    ("ctc_conf", "ctc_blank_id", 12),
+    ("dataset_conf", "feats_type", "mfcc"),
+])
+def test_unsupported_options(section, name, value, experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    (config.setdefault(section, {}) if section else config)[name] = value
+    save_config(experiment, config)
+    line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
+    assert name in line and str(value) in line
+
+
+@pytest.mark.parametrize("name", ["final.pt", "train.yaml", "units.txt"])
+def test_missing_files(name, experiment, tmp_path, capsys):
+    (experiment / name).unlink()
+    line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
+    assert name in line and "no such file" in line
+
+
+def test_wrong_weights(experiment, tmp_path, capsys):
+    output = tmp_path / "model.pt"
+    original = (experiment / "final.pt").read_bytes()
+
+    def line_after(change: Any) -> str:
+        (experiment / "final.pt").write_bytes(original)
+        edit_weights(experiment, change)
+        return refusal(capsys, "wenet", experiment, output)
+
+    q = "encoder.encoders.1.self_attn.linear_q.weight"
+    assert "encoder.new.weight" in line_after(lambda w: w.update({"encoder.new.weight": w[q]}))
+    assert q in line_after(lambda w: w.pop(q))
+    line = line_after(lambda w: w.update({q: w[q][:, :8]}))
+    assert q in line and "(16, 8)" in line and "(16, 16)" in line
+    line = line_after(lambda w: w[q].fill_(float("nan")))
+    assert q in line and "not finite" in line
+    line = line_after(lambda w: w.update({"encoder.embed.pos_enc.pe": torch.zeros(1, 50, 16)}))
+    assert "encoder.embed.pos_enc.pe" in line
+    assert "num_blocks" in line_after(
+        lambda w: [w.pop(k) for k in list(w) if ".encoders.1." in k])
+
+
+def test_wrong_units(experiment, tmp_path, capsys):
+    for text, message in (("<blank> 0\na 1\n", "output_dim"), ("<blank> 0\na 2\n", "id 1"),
+                          ("<blank> 0\nab\n", "line 2"), ("<blank> 0\na 0\n", "twice")):
+        (experiment / "units.txt").write_text(text)
+        assert message in refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
+
+
+def test_output_folder_that_is_not_there(experiment, tmp_path, capsys):
+    assert main(["wenet", str(experiment), f"--output={tmp_path}/nowhere/model.pt"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_not_an_experiment(tmp_path, capsys):
+    assert "no such file" in refusal(capsys, "wenet", tmp_path / "nothing", tmp_path / "model.pt")
+    (tmp_path / "final.zip").write_bytes(b"")
+    assert "folder" in refusal(capsys, "wenet", tmp_path / "final.zip", tmp_path / "model.pt")
