@@ -126,8 +126,8 @@ class Speller {
     if (expected.empty()) throw std::runtime_error("'" + word + "' is no word but a word boundary");
     const std::string text = tokens_.Text(spelling);
     if (text == expected) return;
-    throw std::runtime_error("expected units that spell '" + expected + "', got units that spell '" +
-                             text + "'");
+    throw std::runtime_error("expected units that spell '" + expected +
+                             "', got units that spell '" + text + "'");
   }
 
   const TokenTable& tokens_;

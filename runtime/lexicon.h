@@ -34,10 +34,10 @@ class Lexicon {
   // A word may have several lines. The units must give the word as text: what comes out are units,
   // so nothing but the listed words can. U+2581 within WORD stands for a space ("turn▁on"). With
   // word boundaries, either every spelling begins with one or every spelling ends with one, so that
-  // words cannot run together. Empty lines and lines that begin with # are ignored; lines may end in
-  // CRLF, and the text may begin with a byte order mark.
-  // Throws std::runtime_error "source:line: what is wrong", or naming `source` when no word is
-  // listed or the text is larger than kMaxTextSize.
+  // words cannot run together. Empty lines and lines that begin with # are ignored; lines may end
+  // in CRLF, and the text may begin with a byte order mark. Throws std::runtime_error "source:line:
+  // what is wrong", or naming `source` when no word is listed or the text is larger than
+  // kMaxTextSize.
   Lexicon(const std::string& text, const TokenTable& tokens, const std::string& source);
 
   // Reads `path` as above. Throws std::runtime_error also when it cannot be read.

@@ -333,8 +333,8 @@ void CtcPrefixBeamSearch::UpdateBestPath() {
   state_.prefixes.Release(old_end);
 }
 
-// All living nodes lead to prefixes in the beam, so what all of these begin with ends where the tree
-// parts first. What follows is only ever cut off further down, so that place never moves up.
+// All living nodes lead to prefixes in the beam, so what all of these begin with ends where the
+// tree parts first. What follows is only ever cut off further down, so that place never moves up.
 void CtcPrefixBeamSearch::UpdateNumStable() {
   size_t& num_stable = state_.num_stable;
   int32_t node = num_stable == 0 ? kRoot : state_.best_nodes[num_stable - 1];

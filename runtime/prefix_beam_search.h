@@ -29,21 +29,21 @@ namespace runnel {
 // probability over these frames.
 //
 // With a lexicon, a prefix is extended only by tokens that may follow it there: by all of them, or
-// where they are more than token_beam by the most probable. A blank and the prefix's last token once
-// more are always possible. The most probable complete prefix is kept even when beam_size others are
-// more probable, so the beam is never without one: at the end there is always a result that was
-// never pruned.
+// where they are more than token_beam by the most probable. A blank and the prefix's last token
+// once more are always possible. The most probable complete prefix of a frame is kept even when
+// beam_size others are more probable, so that the beam is never without one and there always is a
+// result at the end.
 //
-// Cost of a frame: O(vocab_size + beam_size * token_beam), whatever the length of the prefixes; with
-// a lexicon O(beam_size * tokens that may follow a prefix).
-// Memory: the tokens of the kept prefixes, stored once where they are common; usually little more
-// than those of the best. But two nearly equal readings of one moment, once both kept, stay so for
-// as long as nothing later tells them apart, and what follows is stored for each.
+// Cost of a frame: O(vocab_size + beam_size * token_beam), whatever the length of the prefixes;
+// with a lexicon O(beam_size * tokens that may follow a prefix). Memory: the tokens of the kept
+// prefixes, stored once where they are common; usually little more than those of the best. But two
+// nearly equal readings of one moment, once both kept, stay so for as long as nothing later tells
+// them apart, and what follows is stored for each.
 class CtcPrefixBeamSearch : public CtcSearch {
  public:
-  // Of the options, all but the method count. Throws std::invalid_argument when one is out of range,
-  // when blank_id is not an id below vocab_size, or when the lexicon is of a model with another
-  // vocab_size or blank_id.
+  // Of the options, all but the method count. Throws std::invalid_argument when one is out of
+  // range, when blank_id is not an id below vocab_size, or when the lexicon is of a model with
+  // another vocab_size or blank_id.
   CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id);
 
   // Throws std::invalid_argument as CheckLogProbs does, and with a lexicon when the blank, the one
@@ -163,7 +163,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   int vocab_size_;
   int32_t blank_id_;
   size_t beam_size_;
-  size_t token_beam_;  // at most vocab_size
+  size_t token_beam_;                       // at most vocab_size
   std::shared_ptr<const Lexicon> lexicon_;  // or null
   State state_;
   Scratch scratch_;

@@ -62,9 +62,11 @@ struct Stream::State {
 
   // To be called after everything that may make the stream final or advance the search.
   void UpdateResults() {
-    if (IsFinal()) search->Finish();
+    const bool is_final = IsFinal();
+    if (is_final) search->Finish();
     const std::vector<int32_t>& ids = search->BestIds();
-    for (; num_stable_ids < search->NumStableIds(); ++num_stable_ids) {
+    const size_t num_stable = is_final ? ids.size() : search->NumStableIds();
+    for (; num_stable_ids < num_stable; ++num_stable_ids) {
       model->tokens().AppendText(ids[num_stable_ids], &stable_end, &stable_text);
     }
   }
@@ -99,7 +101,7 @@ struct Stream::State {
   FeatureStream features;
   EncoderState encoder;
   std::unique_ptr<CtcSearch> search;
-  // Text of the search's first num_stable_ids ids, which are stable.
+  // Text of the search's first num_stable_ids ids, which no audio to come changes.
   std::string stable_text;
   TextEnd stable_end;
   size_t num_stable_ids = 0;

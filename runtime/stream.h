@@ -62,13 +62,13 @@ class Stream {
   std::string Text() const;
 
   // How many bytes at the beginning of Text() are *stable*: no audio to come changes them, Reset
-  // aside. Never falls. Greedy search: all of them. Beam search: what all hypotheses in the beam
-  // begin with; how far this lies behind the best text has no bound, since two nearly equal readings
-  // of one moment may stay in the beam for long. O(1).
+  // aside. Never falls. All of them with greedy search, and when IsFinal. With beam search what all
+  // hypotheses in the beam begin with; how far this lies behind the best text has no bound, since
+  // two nearly equal readings of one moment may stay in the beam for long. O(1).
   size_t StableTextSize() const;
 
-  // Text() from byte `position` on, in time proportional to its length and that of the text which is
-  // not stable. To read a long stream piece by piece:
+  // Text() from byte `position` on, in time proportional to its length and that of the text which
+  // is not stable. To read a long stream piece by piece:
   //   std::string now = stream.TextSince(seen);  // follows what was kept before
   //   kept += now.substr(0, stream.StableTextSize() - seen);  // the rest may still change
   //   seen = stream.StableTextSize();

@@ -42,8 +42,8 @@ class TokenTable {
   // std::invalid_argument when an id is not one of the table's.
   std::string Text(const std::vector<int32_t>& ids) const;
 
-  // Appends to `text` what one more token adds to a Text that ends as `end` says, and updates `end`.
-  // Throws std::invalid_argument as Text does.
+  // Appends to `text` what one more token adds to a Text that ends as `end` says, and updates
+  // `end`. Throws std::invalid_argument as Text does.
   void AppendText(int32_t id, TextEnd* end, std::string* text) const;
 
   // The words of timed tokens. A token without text, such as a boundary alone, counts for no word.

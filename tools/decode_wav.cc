@@ -36,9 +36,10 @@ DEFINE_int64(left_context, runnel::StreamOptions::kModelDefault,
 DEFINE_string(search, "greedy",
               "greedy, or beam: CTC prefix beam search (the default with --word_list).");
 DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
-DEFINE_string(word_list, "",
-              "Recognise nothing but these words: a file with one word per line, or 'WORD unit unit "
-              "...' where the model's units are not single characters. Uses --search=beam.");
+DEFINE_string(
+    word_list, "",
+    "Recognise nothing but these words: a file with one word per line, or 'WORD unit unit "
+    "...' where the model's units are not single characters. Uses --search=beam.");
 DEFINE_int32(nbest, 1, "Hypotheses written per recording; more than 1 needs --search=beam.");
 DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
