@@ -46,6 +46,20 @@ class CountedTree {
     return child;
   }
 
+  // The child of `parent` when it has exactly one, else kNone.
+  int32_t OnlyChild(int32_t parent) const {
+    const int32_t child = At(parent).first_child;
+    return child == kNone || At(child).next_sibling != kNone ? kNone : child;
+  }
+
+  // Calls visit(value) for every child of `parent`.
+  template <typename Visitor>
+  void ForEachChild(int32_t parent, Visitor visit) const {
+    for (int32_t child = At(parent).first_child; child != kNone; child = At(child).next_sibling) {
+      visit(value(child));
+    }
+  }
+
   void Acquire(int32_t node) { ++At(node).num_references; }
 
   // Gives one reference back, and the nodes that nobody refers to any more.

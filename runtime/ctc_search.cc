@@ -21,6 +21,10 @@ void SearchOptions::Validate() const {
     throw std::invalid_argument("search.token_beam must be at least 1, got " +
                                 std::to_string(token_beam));
   }
+  if (lexicon != nullptr && method != SearchMethod::kPrefixBeam) {
+    throw std::invalid_argument(
+        "search.lexicon needs search.method kPrefixBeam, got kGreedy, which knows no words");
+  }
 }
 
 std::unique_ptr<CtcSearch> MakeCtcSearch(const SearchOptions& options, int vocab_size,

@@ -3,12 +3,15 @@
 #ifndef RUNNEL_RUNTIME_CTC_SEARCH_H_
 #define RUNNEL_RUNTIME_CTC_SEARCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace runnel {
+
+class Lexicon;
 
 // A token of a hypothesis, in encoder frames since the start of the stream.
 struct TokenSpan {
@@ -33,12 +36,18 @@ struct SearchOptions {
   SearchMethod method = SearchMethod::kGreedy;
   int beam_size = 8;    // prefixes kept per frame (kPrefixBeam); 1 to kMaxBeamSize
   int token_beam = 20;  // most probable tokens looked at per frame (kPrefixBeam); at least 1
+  // Only sequences of these words (kPrefixBeam); null: any tokens. The token_beam most probable are
+  // then those that may follow each prefix, however improbable beside others.
+  std::shared_ptr<const Lexicon> lexicon;
 
-  // Throws std::invalid_argument naming field, value and range.
+  // Throws std::invalid_argument naming field, value and range, or the fields that do not go
+  // together.
   void Validate() const;
 };
 
 // Feeding the same frames in any split gives the same result. Not thread-safe; copy with Clone.
+//
+// With a lexicon every sequence is one that words begin with; until Finish it may end within one.
 class CtcSearch {
  public:
   virtual ~CtcSearch() = default;
@@ -48,6 +57,11 @@ class CtcSearch {
   // infinity or every token of a frame has probability zero.
   virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
 
+  // Declares that the audio ends here. With a lexicon, what is left are the sequences that end with
+  // a word, or that are empty; without, nothing changes. Frames that come after all go on from what
+  // is left.
+  virtual void Finish() = 0;
+
   // Best first; at most `n`, at least one (the empty sequence before any token). Throws
   // std::invalid_argument when n < 1.
   virtual std::vector<TokenSequence> NBest(int n) const = 0;
@@ -55,11 +69,16 @@ class CtcSearch {
   // Ids of the best sequence so far; cheap, for partial results. Valid until the next call.
   virtual const std::vector<int32_t>& BestIds() const = 0;
 
+  // How many of the first BestIds are *stable*: all sequences begin with them, and always will
+  // until Reset. Never falls. O(1).
+  virtual size_t NumStableIds() const = 0;
+
   virtual std::unique_ptr<CtcSearch> Clone() const = 0;
   virtual void Reset() = 0;
 };
 
-// vocab_size and blank_id as in the model's `ctc` section. Throws std::invalid_argument.
+// vocab_size and blank_id as in the model's `ctc` section. Throws std::invalid_argument, also when
+// the lexicon is of a model with others.
 std::unique_ptr<CtcSearch> MakeCtcSearch(const SearchOptions& options, int vocab_size,
                                          int blank_id);
 

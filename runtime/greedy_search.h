@@ -4,6 +4,7 @@
 #ifndef RUNNEL_RUNTIME_GREEDY_SEARCH_H_
 #define RUNNEL_RUNTIME_GREEDY_SEARCH_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -22,8 +23,10 @@ class CtcGreedySearch : public CtcSearch {
 
   // Throws std::invalid_argument as CheckLogProbs does; nothing has changed then.
   void Advance(const float* log_probs, int64_t num_frames) override;
+  void Finish() override {}
   std::vector<TokenSequence> NBest(int n) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
+  size_t NumStableIds() const override { return state_.ids.size(); }
   std::unique_ptr<CtcSearch> Clone() const override;
   void Reset() override;
 

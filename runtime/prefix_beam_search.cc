@@ -18,10 +18,19 @@ double LogAdd(double a, double b) {
   return high + std::log1p(std::exp(std::min(a, b) - high));
 }
 
+// Orders tokens; of equally probable ones the lower id comes first.
+struct MoreProbable {
+  const float* log_probs;
+  bool operator()(int32_t a, int32_t b) const {
+    return log_probs[a] > log_probs[b] || (log_probs[a] == log_probs[b] && a < b);
+  }
+};
+
 }  // namespace
 
-CtcPrefixBeamSearch::State::State() : beam(1) {
+CtcPrefixBeamSearch::State::State(const Lexicon* lexicon) : beam(1) {
   Prefix& empty = beam.front();
+  if (lexicon != nullptr) empty.places = Lexicon::Start();
   empty.blank = empty.total = empty.best_blank.score = 0;
   prefixes.value(kRoot).rank = 0;
   prefixes.Acquire(kRoot);   // by the beam
@@ -31,38 +40,65 @@ CtcPrefixBeamSearch::State::State() : beam(1) {
 }
 
 CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id)
-    : vocab_size_(vocab_size), blank_id_(blank_id) {
+    : vocab_size_(vocab_size),
+      blank_id_(blank_id),
+      lexicon_(options.lexicon),
+      state_(options.lexicon.get()) {
   options.Validate();
   CheckVocabulary(vocab_size, blank_id);
+  if (lexicon_ != nullptr &&
+      (lexicon_->vocab_size() != vocab_size || lexicon_->blank_id() != blank_id)) {
+    throw std::invalid_argument(
+        "search.lexicon is of a model with " + std::to_string(lexicon_->vocab_size()) +
+        " units, blank " + std::to_string(lexicon_->blank_id()) + ", expected " +
+        std::to_string(vocab_size) + " units, blank " + std::to_string(blank_id));
+  }
   beam_size_ = static_cast<size_t>(options.beam_size);
   token_beam_ = static_cast<size_t>(std::min(options.token_beam, vocab_size));
-  scratch_.rank_of_token.assign(static_cast<size_t>(vocab_size), kNone);
+  scratch_.is_picked.assign(static_cast<size_t>(vocab_size), 0);
+  scratch_.is_merged.assign(static_cast<size_t>(vocab_size), 0);
 }
 
 void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
   CheckLogProbs(log_probs, num_frames, vocab_size_);
+  for (int64_t t = 0; lexicon_ != nullptr && t < num_frames; ++t) {
+    if (!std::isinf(log_probs[t * vocab_size_ + blank_id_])) continue;
+    throw std::invalid_argument("log_probs: the blank has probability zero in frame " +
+                                std::to_string(t) + ", which a search with a lexicon cannot pass");
+  }
   for (int64_t t = 0; t < num_frames; ++t) AdvanceFrame(log_probs + t * vocab_size_);
   UpdateBestPath();
+  UpdateNumStable();
+}
+
+void CtcPrefixBeamSearch::Finish() {
+  if (lexicon_ == nullptr) return;
+  std::vector<Prefix>& beam = state_.beam;
+  const auto begin = std::stable_partition(beam.begin(), beam.end(), [](const Prefix& prefix) {
+    return Lexicon::IsComplete(prefix.places);
+  });
+  std::for_each(begin, beam.end(), [this](const Prefix& prefix) { ReleasePrefix(prefix); });
+  beam.erase(begin, beam.end());
+  RankBeam();
+  UpdateBestPath();
+  UpdateNumStable();
 }
 
 void CtcPrefixBeamSearch::AdvanceFrame(const float* log_probs) {
-  PickTokens(log_probs);
+  if (lexicon_ == nullptr) PickTokens(log_probs);
   scratch_.candidates.clear();
   AddUnextended(log_probs);
   AddExtended(log_probs);
   KeepBestCandidates();
   ReplaceBeam(log_probs);
-  for (const int32_t token : scratch_.tokens) {
-    scratch_.rank_of_token[static_cast<size_t>(token)] = kNone;
+  if (lexicon_ == nullptr) {
+    for (const int32_t token : scratch_.tokens) scratch_.is_picked[static_cast<size_t>(token)] = 0;
   }
   ++state_.num_frames;
 }
 
 void CtcPrefixBeamSearch::PickTokens(const float* log_probs) {
-  // Of equally probable tokens the lower id is the better one.
-  const auto better = [log_probs](int32_t a, int32_t b) {
-    return log_probs[a] > log_probs[b] || (log_probs[a] == log_probs[b] && a < b);
-  };
+  const MoreProbable better{log_probs};
   std::vector<int32_t>& tokens = scratch_.tokens;
   tokens.clear();
   for (int32_t id = 0; id < vocab_size_; ++id) {
@@ -75,33 +111,38 @@ void CtcPrefixBeamSearch::PickTokens(const float* log_probs) {
     tokens.push_back(id);
     std::push_heap(tokens.begin(), tokens.end(), better);
   }
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    scratch_.rank_of_token[static_cast<size_t>(tokens[i])] = static_cast<int32_t>(i);
-  }
+  for (const int32_t token : tokens) scratch_.is_picked[static_cast<size_t>(token)] = 1;
+}
+
+// Those that the lexicon allows after `prefix`.
+void CtcPrefixBeamSearch::PickTokensAfter(const Prefix& prefix, const float* log_probs) {
+  std::vector<int32_t>& tokens = scratch_.tokens;
+  lexicon_->TokensAfter(prefix.places, &tokens);
+  if (tokens.size() <= token_beam_) return;
+  std::nth_element(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(token_beam_),
+                   tokens.end(), MoreProbable{log_probs});
+  tokens.resize(token_beam_);
 }
 
 // What a prefix may become without a token more: itself, after a blank or its last token again. A
 // shorter prefix that becomes this one by a new token is merged here, so that it is found once.
 void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
-  const std::vector<int32_t>& rank_of_token = scratch_.rank_of_token;
-  scratch_.is_merged.assign(state_.beam.size() * scratch_.tokens.size(), 0);
+  const auto is_looked_at = [this](int32_t token) {
+    return lexicon_ != nullptr || scratch_.is_picked[static_cast<size_t>(token)] != 0;
+  };
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
     Candidate candidate;
     candidate.source = i;
-    if (rank_of_token[static_cast<size_t>(blank_id_)] != kNone) {
-      candidate.blank = prefix.total + log_probs[blank_id_];
-    }
+    if (is_looked_at(blank_id_)) candidate.blank = prefix.total + log_probs[blank_id_];
     const int32_t token = prefix.last_token;
-    const int32_t token_rank = token == kNone ? kNone : rank_of_token[static_cast<size_t>(token)];
-    if (token_rank != kNone) {
+    if (token != kNone && is_looked_at(token)) {
       candidate.non_blank = prefix.non_blank + log_probs[token];
       candidate.non_blank_score = prefix.best_non_blank.score + log_probs[token];
       const int32_t parent = state_.prefixes.parent(prefix.node);
       const int32_t parent_rank = state_.prefixes.value(parent).rank;
       if (parent_rank != kNone) {
-        const auto row = static_cast<size_t>(parent_rank);
-        const Prefix& shorter = state_.beam[row];
+        const Prefix& shorter = state_.beam[static_cast<size_t>(parent_rank)];
         candidate.non_blank =
             LogAdd(candidate.non_blank, TotalBefore(shorter, token) + log_probs[token]);
         const double score = BestBefore(shorter, token).score + log_probs[token];
@@ -109,7 +150,6 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
           candidate.non_blank_score = score;
           candidate.non_blank_source = parent_rank;
         }
-        scratch_.is_merged[row * scratch_.tokens.size() + static_cast<size_t>(token_rank)] = 1;
       }
     }
     candidate.total = LogAdd(candidate.blank, candidate.non_blank);
@@ -118,11 +158,12 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
 }
 
 void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
-  const char* is_merged = scratch_.is_merged.data();
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
+    if (lexicon_ != nullptr) PickTokensAfter(prefix, log_probs);
+    MarkLongerPrefixes(prefix, true);
     for (const int32_t token : scratch_.tokens) {
-      if (*is_merged++ || token == blank_id_) continue;
+      if (scratch_.is_merged[static_cast<size_t>(token)] != 0 || token == blank_id_) continue;
       Candidate candidate;
       candidate.source = i;
       candidate.token = token;
@@ -132,7 +173,15 @@ void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
       candidate.non_blank_source = static_cast<int32_t>(i);
       if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
     }
+    MarkLongerPrefixes(prefix, false);
   }
+}
+
+// Sets is_merged for each token by which `prefix` becomes another one in the beam.
+void CtcPrefixBeamSearch::MarkLongerPrefixes(const Prefix& prefix, bool is_merged) {
+  state_.prefixes.ForEachChild(prefix.node, [this, is_merged](const PrefixNode& child) {
+    if (child.rank != kNone) scratch_.is_merged[static_cast<size_t>(child.token)] = is_merged;
+  });
 }
 
 void CtcPrefixBeamSearch::KeepBestCandidates() {
@@ -145,12 +194,25 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
   };
   std::vector<Candidate>& candidates = scratch_.candidates;
   const size_t num_kept = std::min(beam_size_, candidates.size());
-  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(num_kept);
+  auto end = candidates.begin() + static_cast<std::ptrdiff_t>(num_kept);
   if (end != candidates.end()) {
     std::nth_element(candidates.begin(), end, candidates.end(), better);
+    const auto is_complete = [this](const Candidate& candidate) { return IsComplete(candidate); };
+    if (lexicon_ != nullptr && std::none_of(candidates.begin(), end, is_complete)) {
+      // There is one among the others, for there was one in the beam and it may stay as it is.
+      const auto rest = std::partition(end, candidates.end(), is_complete);
+      std::iter_swap(end, std::min_element(end, rest, better));
+      ++end;
+    }
     candidates.erase(end, candidates.end());
   }
   std::sort(candidates.begin(), candidates.end(), better);
+}
+
+bool CtcPrefixBeamSearch::IsComplete(const Candidate& candidate) const {
+  const Lexicon::Places& places = state_.beam[candidate.source].places;
+  return candidate.token == kNone ? Lexicon::IsComplete(places)
+                                  : lexicon_->CompletesWord(places, candidate.token);
 }
 
 void CtcPrefixBeamSearch::ReplaceBeam(const float* log_probs) {
@@ -161,16 +223,22 @@ void CtcPrefixBeamSearch::ReplaceBeam(const float* log_probs) {
     next_beam.push_back(MakePrefix(candidate, log_probs));
   }
   // Only now, so that nothing is thrown away that the next beam needs.
-  for (const Prefix& prefix : state_.beam) {
-    state_.prefixes.value(prefix.node).rank = kNone;
-    state_.prefixes.Release(prefix.node);
-    state_.emissions.Release(prefix.best_blank.stem);
-    state_.emissions.Release(prefix.best_non_blank.stem);
-  }
+  for (const Prefix& prefix : state_.beam) ReleasePrefix(prefix);
   for (const int32_t stem : scratch_.extended_stems) {
     if (stem != kNone) state_.emissions.Release(stem);
   }
   state_.beam.swap(next_beam);
+  RankBeam();
+}
+
+void CtcPrefixBeamSearch::ReleasePrefix(const Prefix& prefix) {
+  state_.prefixes.value(prefix.node).rank = kNone;
+  state_.prefixes.Release(prefix.node);
+  state_.emissions.Release(prefix.best_blank.stem);
+  state_.emissions.Release(prefix.best_non_blank.stem);
+}
+
+void CtcPrefixBeamSearch::RankBeam() {
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     state_.prefixes.value(state_.beam[i].node).rank = static_cast<int32_t>(i);
   }
@@ -184,6 +252,7 @@ CtcPrefixBeamSearch::Prefix CtcPrefixBeamSearch::MakePrefix(const Candidate& can
   if (is_extended) {
     prefix.node = FindOrAddNode(prefix.node, candidate.token);
     prefix.last_token = candidate.token;
+    if (lexicon_ != nullptr) prefix.places = lexicon_->Next(prefix.places, candidate.token);
   } else {
     state_.prefixes.Acquire(prefix.node);
   }
@@ -264,6 +333,18 @@ void CtcPrefixBeamSearch::UpdateBestPath() {
   state_.prefixes.Release(old_end);
 }
 
+// All living nodes lead to prefixes in the beam, so what all of these begin with ends where the
+// tree parts first. What follows is only ever cut off further down, so that place never moves up.
+void CtcPrefixBeamSearch::UpdateNumStable() {
+  size_t& num_stable = state_.num_stable;
+  int32_t node = num_stable == 0 ? kRoot : state_.best_nodes[num_stable - 1];
+  while (state_.prefixes.value(node).rank == kNone) {
+    node = state_.prefixes.OnlyChild(node);
+    if (node == kNone) return;
+    ++num_stable;
+  }
+}
+
 std::vector<TokenSequence> CtcPrefixBeamSearch::NBest(int n) const {
   if (n < 1) {
     throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
@@ -299,7 +380,7 @@ std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
   return std::make_unique<CtcPrefixBeamSearch>(*this);
 }
 
-void CtcPrefixBeamSearch::Reset() { state_ = State(); }
+void CtcPrefixBeamSearch::Reset() { state_ = State(lexicon_.get()); }
 
 size_t CtcPrefixBeamSearch::num_stored_nodes() const {
   return state_.prefixes.num_slots() + state_.emissions.num_slots();

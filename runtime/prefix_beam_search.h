@@ -15,6 +15,7 @@
 
 #include "runtime/counted_tree.h"
 #include "runtime/ctc_search.h"
+#include "runtime/lexicon.h"
 
 namespace runnel {
 
@@ -27,20 +28,31 @@ namespace runnel {
 // A token's frames are those of the prefix's most probable alignment, its confidence the highest
 // probability over these frames.
 //
-// Cost of a frame: O(vocab_size + beam_size * token_beam), whatever the length of the prefixes.
-// Memory: the tokens of the kept prefixes, stored once where they are common; usually little more
-// than those of the best. But two nearly equal readings of one moment, once both kept, stay so for
-// as long as nothing later tells them apart, and what follows is stored for each.
+// With a lexicon, a prefix is extended only by tokens that may follow it there: by all of them, or
+// where they are more than token_beam by the most probable. A blank and the prefix's last token
+// once more are always possible. The most probable complete prefix of a frame is kept even when
+// beam_size others are more probable, so that the beam is never without one and there always is a
+// result at the end.
+//
+// Cost of a frame: O(vocab_size + beam_size * token_beam), whatever the length of the prefixes;
+// with a lexicon O(beam_size * tokens that may follow a prefix). Memory: the tokens of the kept
+// prefixes, stored once where they are common; usually little more than those of the best. But two
+// nearly equal readings of one moment, once both kept, stay so for as long as nothing later tells
+// them apart, and what follows is stored for each.
 class CtcPrefixBeamSearch : public CtcSearch {
  public:
-  // options.beam_size and options.token_beam count, not options.method. Throws
-  // std::invalid_argument when they are out of range, or blank_id is not an id below vocab_size.
+  // Of the options, all but the method count. Throws std::invalid_argument when one is out of
+  // range, when blank_id is not an id below vocab_size, or when the lexicon is of a model with
+  // another vocab_size or blank_id.
   CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id);
 
-  // Throws std::invalid_argument as CheckLogProbs does; nothing has changed then.
+  // Throws std::invalid_argument as CheckLogProbs does, and with a lexicon when the blank, the one
+  // token that may follow anything, has probability zero; nothing has changed then.
   void Advance(const float* log_probs, int64_t num_frames) override;
+  void Finish() override;
   std::vector<TokenSequence> NBest(int n) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
+  size_t NumStableIds() const override { return state_.num_stable; }
   std::unique_ptr<CtcSearch> Clone() const override;
   void Reset() override;
 
@@ -75,6 +87,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   struct Prefix {
     int32_t node = kRoot;
     int32_t last_token = kNone;
+    Lexicon::Places places;  // empty without a lexicon
     // Log probabilities of the alignments whose last frame is a blank, is the last token, is
     // either.
     double blank = kImpossible;
@@ -86,7 +99,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
 
   // Everything that the search remembers; copied as it is.
   struct State {
-    State();
+    explicit State(const Lexicon* lexicon);
     int64_t num_frames = 0;
     std::vector<Prefix> beam;  // best first; holds references to its nodes and stems
     CountedTree<PrefixNode> prefixes;
@@ -94,6 +107,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
     // Path from the root to the best prefix (root not included); holds a reference to its end.
     std::vector<int32_t> best_ids;
     std::vector<int32_t> best_nodes;
+    size_t num_stable = 0;  // of best_ids
   };
 
   // A prefix that may be in the next beam: beam[source] as it is, or with one token more.
@@ -110,11 +124,11 @@ class CtcPrefixBeamSearch : public CtcSearch {
   };
 
   // Buffers of AdvanceFrame, kept to avoid allocating; no meaning between frames, except that
-  // rank_of_token is all kNone.
+  // is_picked and is_merged are all 0.
   struct Scratch {
-    std::vector<int32_t> tokens;         // the most probable ones of the frame
-    std::vector<int32_t> rank_of_token;  // index in `tokens`, or kNone
-    std::vector<char> is_merged;  // (beam, tokens): the extension is itself a prefix in the beam
+    std::vector<int32_t> tokens;  // the most probable ones of the frame, or after one prefix
+    std::vector<char> is_picked;  // by token id: whether it is in `tokens`; not with a lexicon
+    std::vector<char> is_merged;  // by token id: the extension is itself a prefix in the beam
     std::vector<Candidate> candidates;
     std::vector<Prefix> next_beam;
     std::vector<int32_t> extended_stems;  // (beam, 2): StemAfter's results
@@ -123,15 +137,21 @@ class CtcPrefixBeamSearch : public CtcSearch {
   // The steps of a frame.
   void AdvanceFrame(const float* log_probs);
   void PickTokens(const float* log_probs);
+  void PickTokensAfter(const Prefix& prefix, const float* log_probs);
   void AddUnextended(const float* log_probs);
   void AddExtended(const float* log_probs);
+  void MarkLongerPrefixes(const Prefix& prefix, bool is_merged);
   void KeepBestCandidates();
   void ReplaceBeam(const float* log_probs);
 
   Prefix MakePrefix(const Candidate& candidate, const float* log_probs);
   int32_t FindOrAddNode(int32_t parent, int32_t token);
   int32_t StemAfter(size_t rank, const Alignment& alignment);
+  void ReleasePrefix(const Prefix& prefix);
+  void RankBeam();
+  bool IsComplete(const Candidate& candidate) const;
   void UpdateBestPath();
+  void UpdateNumStable();
   TokenSequence Sequence(const Prefix& prefix) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);
@@ -143,7 +163,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
   int vocab_size_;
   int32_t blank_id_;
   size_t beam_size_;
-  size_t token_beam_;  // at most vocab_size
+  size_t token_beam_;                       // at most vocab_size
+  std::shared_ptr<const Lexicon> lexicon_;  // or null
   State state_;
   Scratch scratch_;
 };

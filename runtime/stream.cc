@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "encoder/encoder.h"
@@ -47,11 +48,36 @@ struct Stream::State {
         options(other.options),
         features(other.features),
         encoder(other.encoder),
-        search(other.search->Clone()) {}
+        search(other.search->Clone()),
+        stable_text(other.stable_text),
+        stable_end(other.stable_end),
+        num_stable_ids(other.num_stable_ids) {}
 
   std::optional<EncoderChunk> NextChunk() const {
     return model->encoder().NextChunk(encoder, options.chunk_size, features.NumFramesReady(),
                                       features.finished());
+  }
+
+  bool IsFinal() const { return features.finished() && NextChunkFrames() == 0; }
+
+  // To be called after everything that may make the stream final or advance the search.
+  void UpdateResults() {
+    const bool is_final = IsFinal();
+    if (is_final) search->Finish();
+    const std::vector<int32_t>& ids = search->BestIds();
+    const size_t num_stable = is_final ? ids.size() : search->NumStableIds();
+    for (; num_stable_ids < num_stable; ++num_stable_ids) {
+      model->tokens().AppendText(ids[num_stable_ids], &stable_end, &stable_text);
+    }
+  }
+
+  void Reset() {
+    features.Reset();
+    encoder = model->encoder().InitialState(options.left_context);
+    search->Reset();
+    stable_text.clear();
+    stable_end = TextEnd();
+    num_stable_ids = 0;
   }
 
   Hypothesis MakeHypothesis(const TokenSequence& sequence) const {
@@ -75,6 +101,10 @@ struct Stream::State {
   FeatureStream features;
   EncoderState encoder;
   std::unique_ptr<CtcSearch> search;
+  // Text of the search's first num_stable_ids ids, which no audio to come changes.
+  std::string stable_text;
+  TextEnd stable_end;
+  size_t num_stable_ids = 0;
 };
 
 Stream::Stream(std::shared_ptr<const Model> model, const StreamOptions& options)
@@ -92,7 +122,10 @@ void Stream::AcceptSamples(const float* samples, size_t num_samples) {
   state_->features.AcceptSamples(samples, num_samples);
 }
 
-void Stream::Finish() { state_->features.Finish(); }
+void Stream::Finish() {
+  state_->features.Finish();
+  state_->UpdateResults();
+}
 
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
@@ -101,9 +134,26 @@ void Stream::Decode() {
   }
 }
 
-bool Stream::IsFinal() const { return state_->features.finished() && !ChunkReady(); }
+bool Stream::IsFinal() const { return state_->IsFinal(); }
 
 std::string Stream::Text() const { return state_->model->tokens().Text(state_->search->BestIds()); }
+
+size_t Stream::StableTextSize() const { return state_->stable_text.size(); }
+
+std::string Stream::TextSince(size_t position) const {
+  if (position > StableTextSize()) {
+    throw std::invalid_argument("TextSince: position is " + std::to_string(position) +
+                                ", expected at most StableTextSize(), " +
+                                std::to_string(StableTextSize()));
+  }
+  std::string text = state_->stable_text.substr(position);
+  const std::vector<int32_t>& ids = state_->search->BestIds();
+  TextEnd end = state_->stable_end;
+  for (size_t i = state_->num_stable_ids; i < ids.size(); ++i) {
+    state_->model->tokens().AppendText(ids[i], &end, &text);
+  }
+  return text;
+}
 
 std::vector<Hypothesis> Stream::NBest(int n) const {
   std::vector<Hypothesis> hypotheses;
@@ -115,11 +165,7 @@ std::vector<Hypothesis> Stream::NBest(int n) const {
 
 Hypothesis Stream::Best() const { return NBest(1).front(); }
 
-void Stream::Reset() {
-  state_->features.Reset();
-  state_->encoder = state_->model->encoder().InitialState(state_->options.left_context);
-  state_->search->Reset();
-}
+void Stream::Reset() { state_->Reset(); }
 
 const Model& Stream::model() const { return *state_->model; }
 const StreamOptions& Stream::options() const { return state_->options; }
@@ -160,6 +206,7 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
       throw std::runtime_error("model " + model.config().name +
                                " gives no probabilities for this audio: " + error.what());
     }
+    ready[i]->UpdateResults();
     rows += output.num_rows[i] * log_probs.size(1);
   }
   return ready.size();

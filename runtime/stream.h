@@ -58,10 +58,25 @@ class Stream {
   // True after Finish when every frame is decoded: results are final.
   bool IsFinal() const;
 
-  // Best text so far; cheap enough to read after every packet.
+  // Best text so far, whole: its cost grows with the stream. For streams without end, TextSince.
   std::string Text() const;
 
-  // The `n` best hypotheses so far, best first, with token times and confidences.
+  // How many bytes at the beginning of Text() are *stable*: no audio to come changes them, Reset
+  // aside. Never falls. All of them with greedy search, and when IsFinal. With beam search what all
+  // hypotheses in the beam begin with; how far this lies behind the best text has no bound, since
+  // two nearly equal readings of one moment may stay in the beam for long. O(1).
+  size_t StableTextSize() const;
+
+  // Text() from byte `position` on, in time proportional to its length and that of the text which
+  // is not stable. To read a long stream piece by piece:
+  //   std::string now = stream.TextSince(seen);  // follows what was kept before
+  //   kept += now.substr(0, stream.StableTextSize() - seen);  // the rest may still change
+  //   seen = stream.StableTextSize();
+  // Throws std::invalid_argument when position is beyond StableTextSize().
+  std::string TextSince(size_t position) const;
+
+  // The `n` best hypotheses so far, best first, with token times and confidences. With
+  // search.lexicon they may end within a word until IsFinal.
   std::vector<Hypothesis> NBest(int n) const;
   Hypothesis Best() const;
 

@@ -86,7 +86,8 @@ std::string BoundariesAsSpaces(const std::string& symbol) {
 }  // namespace
 
 TokenTable::TokenTable(const std::string& units_text, int vocab_size, int blank_id,
-                       const std::string& source) {
+                       const std::string& source)
+    : blank_id_(blank_id) {
   CheckVocabulary(vocab_size, blank_id);
   const std::vector<std::string_view> lines = SplitLines(units_text);
   if (lines.size() != static_cast<size_t>(vocab_size)) {
@@ -121,19 +122,21 @@ size_t TokenTable::Index(int32_t id) const {
 
 std::string TokenTable::Text(const std::vector<int32_t>& ids) const {
   std::string text;
-  bool at_boundary = false;
-  for (const int32_t id : ids) {
-    for (const char c : texts_[Index(id)]) {
-      if (c == ' ') {
-        at_boundary = true;
-        continue;
-      }
-      if (at_boundary && !text.empty()) text += ' ';
-      at_boundary = false;
-      text += c;
-    }
-  }
+  TextEnd end;
+  for (const int32_t id : ids) AppendText(id, &end, &text);
   return text;
+}
+
+void TokenTable::AppendText(int32_t id, TextEnd* end, std::string* text) const {
+  for (const char c : texts_[Index(id)]) {
+    if (c == ' ') {
+      end->at_boundary = true;
+      continue;
+    }
+    if (end->at_boundary && !end->is_empty) *text += ' ';
+    *end = {/*is_empty=*/false, /*at_boundary=*/false};
+    *text += c;
+  }
 }
 
 std::vector<Word> TokenTable::Words(const std::vector<Token>& tokens) const {

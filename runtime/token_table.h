@@ -12,6 +12,12 @@
 
 namespace runnel {
 
+// How a text ends that is joined token by token; the empty text at first.
+struct TextEnd {
+  bool is_empty = true;
+  bool at_boundary = false;  // a space is due before the next symbol
+};
+
 // Immutable after construction; every method may be called from several threads.
 //
 // U+2581 in a symbol, alone or with others (SentencePiece puts it in front), is a word boundary.
@@ -27,6 +33,7 @@ class TokenTable {
              const std::string& source);
 
   int size() const { return static_cast<int>(symbols_.size()); }
+  int32_t blank_id() const { return blank_id_; }
 
   // As in the file. Throws std::invalid_argument when `id` is not one of the table's.
   const std::string& symbol(int32_t id) const { return symbols_[Index(id)]; }
@@ -34,6 +41,10 @@ class TokenTable {
   // Joined symbols, word boundaries as single spaces, none at the ends; blanks are left out. Throws
   // std::invalid_argument when an id is not one of the table's.
   std::string Text(const std::vector<int32_t>& ids) const;
+
+  // Appends to `text` what one more token adds to a Text that ends as `end` says, and updates
+  // `end`. Throws std::invalid_argument as Text does.
+  void AppendText(int32_t id, TextEnd* end, std::string* text) const;
 
   // The words of timed tokens. A token without text, such as a boundary alone, counts for no word.
   // With word boundaries, the words joined by spaces are Text; without, joined by nothing.
@@ -44,6 +55,7 @@ class TokenTable {
 
   std::vector<std::string> symbols_;
   std::vector<std::string> texts_;  // symbols with a space for U+2581; the blank's is empty
+  int32_t blank_id_;
   bool has_boundaries_ = false;
 };
 

@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "runtime/lexicon.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
+#include "tools/command_line.h"
 #include "tools/decimal.h"
 #include "tools/decode_listener.h"
 #include "tools/decoder_pool.h"
@@ -31,8 +33,13 @@ DEFINE_int64(
     "Larger is more accurate and later.");
 DEFINE_int64(left_context, runnel::StreamOptions::kModelDefault,
              "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
-DEFINE_string(search, "greedy", "greedy, or beam: CTC prefix beam search.");
+DEFINE_string(search, "greedy",
+              "greedy, or beam: CTC prefix beam search (the default with --word_list).");
 DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
+DEFINE_string(
+    word_list, "",
+    "Recognise nothing but these words: a file with one word per line, or 'WORD unit unit "
+    "...' where the model's units are not single characters. Uses --search=beam.");
 DEFINE_int32(nbest, 1, "Hypotheses written per recording; more than 1 needs --search=beam.");
 DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
@@ -62,6 +69,7 @@ Examples:
   decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
   arecord -q -f S16_LE -r 16000 | decode_wav --model=models/digits/digits.pt --wav=- --partial
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --search=beam --nbest=5 --format=json
+  decode_wav --model=models/digits/digits.pt --wav=a.wav --word_list=models/digits/words.txt
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
 )";
@@ -83,20 +91,29 @@ void CheckFlags() {
   CheckAtLeast("num_threads", FLAGS_num_threads, 1);
 }
 
-SearchOptions SearchOptionsFromFlags() {
-  SearchOptions options;
-  if (FLAGS_search == "beam") {
-    options.method = SearchMethod::kPrefixBeam;
-  } else if (FLAGS_search != "greedy") {
+// --word_list alone is enough to say that beam search is wanted.
+SearchMethod SearchMethodFromFlags() {
+  if (FLAGS_search == "beam") return SearchMethod::kPrefixBeam;
+  if (FLAGS_search != "greedy") {
     throw std::invalid_argument("--search is '" + FLAGS_search + "', expected greedy or beam");
   }
+  if (FLAGS_word_list.empty()) return SearchMethod::kGreedy;
+  if (IsFlagGiven("search")) {
+    throw std::invalid_argument("--word_list needs --search=beam, got --search=greedy");
+  }
+  return SearchMethod::kPrefixBeam;
+}
+
+SearchOptions SearchOptionsFromFlags() {
+  SearchOptions options;
+  options.method = SearchMethodFromFlags();
   options.beam_size = FLAGS_beam_size;
   options.Validate();
   const int most = options.method == SearchMethod::kPrefixBeam ? options.beam_size : 1;
   if (FLAGS_nbest > most) {
     throw std::invalid_argument(
         "--nbest is " + std::to_string(FLAGS_nbest) + ", expected at most " + std::to_string(most) +
-        " with --search=" + FLAGS_search + (most == 1 ? "" : " and this --beam_size"));
+        (most == 1 ? " with --search=greedy" : " with --search=beam and this --beam_size"));
   }
   return options;
 }
@@ -176,12 +193,15 @@ int Run(Console* console) {
   const std::vector<Recording> recordings =
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
 
-  std::vector<std::string> inputs = {FLAGS_model, FLAGS_wav_scp};
+  std::vector<std::string> inputs = {FLAGS_model, FLAGS_wav_scp, FLAGS_word_list};
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
   CheckOutputIsNoInput(FLAGS_output, inputs);
 
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);
+  if (!FLAGS_word_list.empty()) {
+    options.stream.search.lexicon = Lexicon::Read(FLAGS_word_list, model->tokens());
+  }
   // Made once here, so that options which this model cannot serve are an error before anything
   // else.
   console->Info(Describe(Stream(model, options.stream).options(), *model));

@@ -114,6 +114,14 @@ TEST(CtcGreedySearchTest, CloneAndResetAreIndependent) {
   ExpectSame(search.NBest(1), clone->NBest(1));
 }
 
+TEST(CtcGreedySearchTest, AllIdsAreStable) {
+  std::mt19937 random(4);
+  const std::vector<float> values = RandomLogProbs(&random, 300, 4, 2);
+  CtcGreedySearch search(4, 0);
+  ExpectStableIdsStay(values, 4, &search);
+  EXPECT_EQ(search.NumStableIds(), search.BestIds().size());
+}
+
 TEST(CtcGreedySearchTest, CountsFramesOfALongStream) {
   std::vector<float> block = Frames({{0, .9F}, {0, .9F}, {1, .8F}, {0, .9F}}, 2);
   CtcGreedySearch search(2, 0);

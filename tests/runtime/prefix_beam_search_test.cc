@@ -213,6 +213,17 @@ TEST(CtcPrefixBeamSearchTest, BestIdsAreTheBestSequenceAfterEveryFrame) {
   }
 }
 
+TEST(CtcPrefixBeamSearchTest, StableIdsAreWhatAllSequencesBeginWithForEver) {
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const std::vector<float> values =
+        RandomLogProbs(&random, 400, 5, seed % 2 == 0 ? 1.5F : 5, 0, 1);
+    CtcPrefixBeamSearch search(Beam(1 + static_cast<int>(seed % 9), 5), 5, 0);
+    ExpectStableIdsStay(values, 5, &search);
+  }
+}
+
 TEST(CtcPrefixBeamSearchTest, AgreesWithTheBestPathWhereTheModelIsSure) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

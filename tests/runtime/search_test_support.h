@@ -88,6 +88,32 @@ inline void ExpectOrderedSpans(const TokenSequence& sequence, int64_t num_frames
   }
 }
 
+// Gives `values` to `search` frame by frame, then its end: whatever was stable once stays, and all
+// sequences begin with just that. The beam must be narrower than 1000.
+inline void ExpectStableIdsStay(const std::vector<float>& values, int vocab_size,
+                                CtcSearch* search) {
+  const int64_t num_frames = static_cast<int64_t>(values.size()) / vocab_size;
+  std::vector<int32_t> stable;
+  for (int64_t t = 0; t <= num_frames; ++t) {
+    if (t < num_frames) {
+      search->Advance(values.data() + t * vocab_size, 1);
+    } else {
+      search->Finish();
+    }
+    std::vector<int32_t> common = search->BestIds();
+    for (const TokenSequence& sequence : search->NBest(1000)) {
+      const std::vector<int32_t> ids = Ids(sequence);
+      common.erase(std::mismatch(common.begin(), common.end(), ids.begin(), ids.end()).first,
+                   common.end());
+    }
+    ASSERT_EQ(search->NumStableIds(), common.size()) << "frame " << t;
+    ASSERT_GE(common.size(), stable.size()) << "frame " << t;
+    ASSERT_TRUE(std::equal(stable.begin(), stable.end(), common.begin())) << "frame " << t;
+    stable = common;
+  }
+  EXPECT_GT(stable.size(), 0U);
+}
+
 // Calls visit(path, log probability) for each of the vocab_size^num_frames alignments.
 template <typename Visitor>
 void ForEachAlignment(const std::vector<float>& values, int vocab_size, Visitor visit) {

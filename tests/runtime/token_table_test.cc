@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -54,6 +55,23 @@ TEST(TokenTableTest, ToleratesCrLfAndEmptyLinesAtTheEnd) {
   const TokenTable table("<blank> 0\r\na 1\r\n\r\n\n", 2, 0, "units.txt");
   EXPECT_EQ(table.symbol(1), "a");
   EXPECT_EQ(table.Text({1, 1}), "aa");
+}
+
+TEST(TokenTableTest, TextGrowsTokenByToken) {
+  const TokenTable table = Pieces();
+  const std::vector<int32_t> ids = {3, 1, 2, 3, 0, 3, 5, 6, 4, 3};
+  for (size_t start = 0; start <= ids.size(); ++start) {
+    // From any place on, whatever is joined before.
+    std::string text;
+    std::string before;
+    TextEnd end;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      table.AppendText(ids[i], &end, i < start ? &before : &text);
+    }
+    EXPECT_EQ(before + text, table.Text(ids));
+    EXPECT_EQ(before, table.Text({ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(start)}));
+  }
+  EXPECT_EQ(table.blank_id(), 0);
 }
 
 TEST(TokenTableTest, JoinsLettersAtBoundaries) {

@@ -29,6 +29,39 @@ def test_right_digits():
                        *options) == expected
 
 
+def test_word_list():
+    model, listing = f"--model={DIGITS / 'digits.pt'}", f"--wav_scp={SAMPLE_LIST}"
+    words = f"--word_list={DIGITS / 'words.txt'}"
+    expected = (SAMPLES / "text").read_text(encoding="utf-8")
+    for options in [], ["--search=beam"], ["--batch_streams=3", "--num_threads=2"]:
+        assert succeed("decode_wav", model, listing, words, *options) == expected
+
+
+@pytest.mark.parametrize("options", [[], ["--batch_streams=4", "--chunk_size=1"]])
+def test_nothing_but_the_listed_words_comes_out(tmp_path, options):
+    words = tmp_path / "words.txt"
+    words.write_text("# two digits and a word that the model never saw\n\none\ntwo\r\nten\n")
+    lines = succeed("decode_wav", f"--model={DIGITS / 'digits.pt'}", f"--wav_scp={SAMPLE_LIST}",
+                    f"--word_list={words}", "--nbest=5", *options).splitlines()
+    assert len(lines) > 6
+    found = {word for line in lines for word in line.split()[1:]}
+    assert found and found <= {"one", "two", "ten"}
+
+
+@pytest.mark.parametrize("content, message", [
+    ("one\nTwo\n", "words.txt:2: 'Two' needs the unit 'T', which the model does not have"),
+    ("one \u2581o n e\n", "words.txt:1: 'one' needs the unit '\u2581o', which the model"),
+    ("# none\n", "words.txt: lists no words"),
+    (None, "words.txt: cannot open: No such file or directory"),
+])
+def test_bad_word_lists(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "words.txt").write_text(content, encoding="utf-8")
+    done = run("decode_wav", f"--model={DIGITS / 'digits.pt'}", f"--wav_scp={SAMPLE_LIST}",
+               f"--word_list={tmp_path / 'words.txt'}")
+    assert message in error_line(done, FAILURE)
+
+
 def test_formats_agree():
     text = succeed("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}")
     lines = [line.split(" ", 1) for line in text.splitlines()]

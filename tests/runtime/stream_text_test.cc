@@ -1,0 +1,221 @@
+// Text of streams that is read piece by piece, and streams that know only a list of words.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/audio_source.h"
+#include "runtime/lexicon.h"
+#include "runtime/model.h"
+#include "runtime/stream.h"
+#include "tests/support/error_message.h"
+#include "tests/support/random_audio.h"
+
+namespace runnel {
+namespace {
+
+using testing::ErrorMessage;
+using testing::NoiseOfChangingLevel;
+
+constexpr char kDigitsFolder[] = RUNNEL_SOURCE_DIR "/models/digits/";
+
+const std::shared_ptr<const Model>& Tiny() {
+  static const auto model = Model::Load(RUNNEL_SOURCE_DIR "/tests/golden/encoder/tiny.pt");
+  return model;
+}
+
+const std::shared_ptr<const Model>& Digits() {
+  static const auto model = Model::Load(std::string(kDigitsFolder) + "digits.pt");
+  return model;
+}
+
+const std::set<std::string> kTinyWords = {"a", "ad", "bad", "cab", "dada", "é"};
+
+std::shared_ptr<const Lexicon> TinyLexicon() {
+  std::string text;
+  for (const std::string& word : kTinyWords) text += word + "\n";
+  return std::make_shared<const Lexicon>(text, Tiny()->tokens(), "words");
+}
+
+StreamOptions Options(int64_t chunk_size, SearchMethod method,
+                      std::shared_ptr<const Lexicon> lexicon = nullptr) {
+  StreamOptions options;
+  options.chunk_size = chunk_size;
+  options.search.method = method;
+  options.search.lexicon = std::move(lexicon);
+  return options;
+}
+
+std::vector<StreamOptions> Searches(int64_t chunk_size,
+                                    const std::shared_ptr<const Lexicon>& lexicon) {
+  return {Options(chunk_size, SearchMethod::kGreedy),
+          Options(chunk_size, SearchMethod::kPrefixBeam),
+          Options(chunk_size, SearchMethod::kPrefixBeam, lexicon)};
+}
+
+// A caller that reads what is new and keeps what is stable, and checks it against the whole text.
+class Reader {
+ public:
+  void Read(const Stream& stream, std::mt19937* random) {
+    const std::string text = stream.Text();
+    const size_t stable = stream.StableTextSize();
+    ASSERT_GE(stable, kept_.size());
+    ASSERT_LE(stable, text.size());
+    ASSERT_EQ(kept_ + stream.TextSince(kept_.size()), text);
+    const size_t position = (*random)() % (stable + 1);
+    ASSERT_EQ(stream.TextSince(position), text.substr(position));
+    kept_ += stream.TextSince(kept_.size()).substr(0, stable - kept_.size());
+    if (!stream.IsFinal()) {
+      for (const Hypothesis& hypothesis : stream.NBest(100)) {
+        ASSERT_EQ(hypothesis.text.substr(0, stable), kept_);
+      }
+    }
+    ErrorMessage<std::invalid_argument>([&] { stream.TextSince(stable + 1); });
+  }
+  const std::string& kept() const { return kept_; }
+
+ private:
+  std::string kept_;
+};
+
+void CheckReading(const std::shared_ptr<const Model>& model, const std::vector<float>& samples,
+                  const StreamOptions& options, std::mt19937* random, std::string* kept) {
+  Stream stream(model, options);
+  Reader reader;
+  reader.Read(stream, random);
+  for (size_t at = 0; at < samples.size();) {
+    const size_t count = std::min(samples.size() - at, size_t{1} + (*random)() % 4000);
+    stream.AcceptSamples(samples.data() + at, count);
+    at += count;
+    stream.Decode();
+    if ((*random)() % 8 == 0) stream = Stream(stream);  // a copy reads on where this one was
+    reader.Read(stream, random);
+  }
+  *kept = reader.kept();
+  if (options.search.method == SearchMethod::kGreedy) {
+    EXPECT_EQ(*kept, stream.Text());
+  }
+  stream.Finish();
+  reader.Read(stream, random);
+  stream.Decode();
+  reader.Read(stream, random);
+  EXPECT_EQ(reader.kept(), stream.Text());
+  stream.Reset();
+  EXPECT_EQ(stream.StableTextSize(), 0U);
+  EXPECT_EQ(stream.TextSince(0), "");
+}
+
+TEST(StreamTextTest, WhatIsStableNeverChangesOnNoise) {
+  size_t total = 0;
+  for (unsigned seed = 1; seed <= 8; ++seed) {
+    for (const StreamOptions& options : Searches(1 + seed % 4, TinyLexicon())) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      std::mt19937 random(seed);
+      std::string kept;
+      CheckReading(Tiny(), NoiseOfChangingLevel(60000, seed), options, &random, &kept);
+      total += kept.size();
+    }
+  }
+  EXPECT_GT(total, 200U);
+}
+
+std::vector<float> ReadAudio(const std::string& path) {
+  AudioSource audio(path, 16000);
+  std::vector<float> samples;
+  std::vector<float> block(4000);
+  while (const size_t count = audio.Read(block.data(), block.size())) {
+    samples.insert(samples.end(), block.begin(),
+                   block.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+  return samples;
+}
+
+// The recordings that ship with the digit model: (text, samples).
+std::vector<std::pair<std::string, std::vector<float>>> Samples() {
+  std::vector<std::pair<std::string, std::vector<float>>> found;
+  std::ifstream list(std::string(kDigitsFolder) + "samples/wav.scp");
+  std::ifstream texts(std::string(kDigitsFolder) + "samples/text");
+  std::string id;
+  std::string path;
+  std::string text;
+  while (list >> id >> path && std::getline(texts, text)) {
+    found.emplace_back(text.substr(id.size() + 1),
+                       ReadAudio(std::string(RUNNEL_SOURCE_DIR) + "/" + path));
+  }
+  return found;
+}
+
+TEST(StreamTextTest, WhatIsStableNeverChangesOnSpeech) {
+  const auto lexicon = Lexicon::Read(std::string(kDigitsFolder) + "words.txt", Digits()->tokens());
+  const auto samples = Samples();
+  ASSERT_GE(samples.size(), 6U);
+  std::mt19937 random(3);
+  for (const auto& [text, audio] : samples) {
+    for (const StreamOptions& options : Searches(4, lexicon)) {
+      SCOPED_TRACE(text);
+      std::string kept;
+      CheckReading(Digits(), audio, options, &random, &kept);
+      EXPECT_EQ(kept, text.substr(0, kept.size()));
+      // With a word list, all but the last letters are settled.
+      EXPECT_TRUE(options.search.lexicon == nullptr || kept.size() + 6 >= text.size()) << kept;
+    }
+  }
+}
+
+TEST(StreamTextTest, OnlyListedWordsComeOut) {
+  const auto lexicon = TinyLexicon();
+  std::set<std::string> seen;
+  bool was_incomplete = false;
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::vector<float> samples = NoiseOfChangingLevel(20000 + 1000 * seed, seed);
+    const int64_t chunk_size = seed % 2 == 0 ? 1 : 1 + static_cast<int64_t>(seed);
+    Stream stream(Tiny(), Options(chunk_size, SearchMethod::kPrefixBeam, lexicon));
+    stream.AcceptSamples(samples.data(), samples.size());
+    stream.Decode();
+    for (const Word& word : stream.Best().words) {
+      if (kTinyWords.count(word.text) == 0) was_incomplete = true;
+    }
+    // With chunks of one frame nothing is left to decode: Finish alone makes the results final.
+    stream.Finish();
+    EXPECT_TRUE(chunk_size > 1 || stream.IsFinal());
+    stream.Decode();
+    ASSERT_TRUE(stream.IsFinal());
+    for (const Hypothesis& hypothesis : stream.NBest(8)) {
+      for (const Word& word : hypothesis.words) {
+        EXPECT_EQ(kTinyWords.count(word.text), 1U) << word.text;
+        seen.insert(word.text);
+      }
+    }
+  }
+  EXPECT_TRUE(was_incomplete);
+  EXPECT_GE(seen.size(), 3U);
+}
+
+TEST(StreamTextTest, NoAudioIsNoWord) {
+  Stream stream(Tiny(), Options(4, SearchMethod::kPrefixBeam, TinyLexicon()));
+  stream.Finish();
+  ASSERT_TRUE(stream.IsFinal());
+  ASSERT_EQ(stream.NBest(3).size(), 1U);
+  EXPECT_EQ(stream.Text(), "");
+}
+
+TEST(StreamTextTest, TheWordListMustBeOfThisModelAndItsSearchBeam) {
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>(
+                [] { Stream(Tiny(), Options(4, SearchMethod::kGreedy, TinyLexicon())); }),
+            "search.lexicon needs search.method kPrefixBeam, got kGreedy, which knows no words");
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>(
+                [] { Stream(Digits(), Options(4, SearchMethod::kPrefixBeam, TinyLexicon())); }),
+            "search.lexicon is of a model with 7 units, blank 0, expected 17 units, blank 0");
+}
+
+}  // namespace
+}  // namespace runnel
