@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "encoder/json_text.h"
+
 namespace runnel {
 
 JsonSection::JsonSection(const nlohmann::json& object, std::string name, std::string source)
@@ -14,11 +16,7 @@ JsonSection::JsonSection(const nlohmann::json& object, std::string name, std::st
   }
 }
 
-std::string JsonSection::Path(const std::string& field) const {
-  const std::string quoted = nlohmann::json(field).dump();  // a key may hold a line break
-  const std::string text = quoted.substr(1, quoted.size() - 2);
-  return name_.empty() ? text : name_ + "." + text;
-}
+std::string JsonSection::Path(const std::string& field) const { return JsonPath(name_, field); }
 
 const nlohmann::json& JsonSection::Take(const std::string& field) {
   const auto found = object_->find(field);
@@ -30,7 +28,7 @@ const nlohmann::json& JsonSection::Take(const std::string& field) {
 }
 
 void JsonSection::Fail(const std::string& field, const std::string& expected) const {
-  throw std::runtime_error(source_ + ": " + Path(field) + " is " + object_->at(field).dump() +
+  throw std::runtime_error(source_ + ": " + Path(field) + " is " + ShownJson(object_->at(field)) +
                            ", expected " + expected);
 }
 

@@ -2,11 +2,14 @@
 
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
 
+#include "encoder/first_line.h"
 #include "encoder/zip_check.h"
 
 namespace runnel {
@@ -15,21 +18,26 @@ namespace {
 constexpr char kConfigFile[] = "runnel.json";
 constexpr char kUnitsFile[] = "units.txt";
 
-// LibTorch's messages carry a stack trace; its first line says what happened.
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 // Says in our words what LibTorch would say in its own about files that are not archives at all.
 void CheckLooksLikeArchive(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (error && error != std::errc::no_such_file_or_directory &&
+      error != std::errc::not_a_directory) {
+    throw std::runtime_error(path + ": cannot open: " + error.message());
+  }
   if (!std::filesystem::exists(status)) {
     throw std::runtime_error(path + ": no such file, expected a model archive");
   }
   if (std::filesystem::is_directory(status)) {
     throw std::runtime_error(path + ": is a directory, expected a model archive");
   }
+  if (!std::filesystem::is_regular_file(status)) {
+    throw std::runtime_error(
+        path + ": is a pipe or a device, expected a model archive in a file, which is read twice");
+  }
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path + ": cannot be opened for reading");
+  if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));
   char magic[4] = {};
   file.read(magic, sizeof(magic));
   if (file.gcount() == 0) {

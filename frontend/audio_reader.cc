@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/audio_format.h"
 #include "frontend/file_descriptor.h"
 #include "frontend/wav_stream.h"
 
@@ -35,7 +36,9 @@ struct SndfileCloser {
 class AudioReader::Impl {
  public:
   Impl(const std::string& path, const AudioReaderOptions& options)
-      : name_(path == "-" ? "standard input" : path), channel_(options.channel) {
+      : name_(path == "-" ? "standard input" : path),
+        channel_(options.channel),
+        max_spool_bytes_(options.max_spool_bytes) {
     if (channel_ < -1) {
       throw std::invalid_argument("AudioReaderOptions.channel is " + std::to_string(channel_) +
                                   ", expected -1 (mean of all) or a channel from 0");
@@ -103,7 +106,8 @@ class AudioReader::Impl {
       }
     }
     if (is_pipe) {
-      descriptor_ = SpoolToTemporaryFile(header.bytes, input.get());
+      if (!MayBeAudio(header.bytes)) FailAsNoAudio("Format not recognised");
+      descriptor_ = SpoolToTemporaryFile(header.bytes, input.get(), max_spool_bytes_);
     } else {
       ::lseek(input.get(), begin, SEEK_SET);
       descriptor_ = std::move(input);
@@ -115,8 +119,7 @@ class AudioReader::Impl {
     file_.reset(file);
     if (wav_stream_ != nullptr) wav_stream_->RethrowReadError();
     if (file == nullptr) {
-      Fail("cannot be read as audio (" + Reason(sf_strerror(nullptr)) +
-           "), expected WAV, FLAC or another format of libsndfile");
+      FailAsNoAudio(Reason(sf_strerror(nullptr)));
     }
     // libsndfile's way of saying that it does not know.
     if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
@@ -180,12 +183,18 @@ class AudioReader::Impl {
     return reason;
   }
 
+  [[noreturn]] void FailAsNoAudio(const std::string& reason) const {
+    Fail("cannot be read as audio (" + reason +
+         "), expected WAV, FLAC or another format of libsndfile");
+  }
+
   [[noreturn]] void Fail(const std::string& what) const {
     throw std::runtime_error(name_ + ": " + what);
   }
 
   std::string name_;
   int channel_;
+  std::uint64_t max_spool_bytes_;
   SF_INFO info_ = {};
   bool length_known_ = true;
   std::int64_t samples_read_ = 0;

@@ -17,6 +17,10 @@ namespace runnel {
 struct AudioReaderOptions {
   // The channel to read, counted from 0; -1: the mean of all channels.
   int channel = -1;
+
+  // Of input that cannot be searched and is not WAV: the bytes that are copied to a temporary file
+  // at most. More is an error, so that an input without an end does not fill the disk.
+  std::uint64_t max_spool_bytes = std::uint64_t{4} << 30;
 };
 
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
@@ -25,7 +29,8 @@ struct AudioReaderOptions {
 // in memory.
 //
 // Input that cannot be searched (a pipe, a terminal) works for every format: WAV is decoded as it
-// arrives, anything else is first copied to a temporary file without a name.
+// arrives; anything else whose first bytes can be audio is first copied to a temporary file without
+// a name, as far as AudioReaderOptions.max_spool_bytes.
 //
 // Damaged input: a WAV file that ends before its header says is read as far as it goes, because
 // recorders leave such files behind; where the header leaves the length open (0 or all bits set)

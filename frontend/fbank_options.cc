@@ -13,6 +13,13 @@ namespace {
 
 // A window of 2^20 samples is a minute at 16 kHz: anything longer is a mistaken unit.
 constexpr double kMaxFrameSamples = 1 << 20;
+// What AudioReader reads.
+constexpr float kMinFrequencyHz = 1e3F;
+constexpr float kMaxFrequencyHz = 1e7F;
+// Full scale of 16-bit samples is 32768: anything louder than this is no dither.
+constexpr float kMaxDither = 1e6F;
+constexpr int kMinMelBins = 3;
+constexpr int kMaxMelBins = 4096;
 
 template <typename Value>
 [[noreturn]] void Fail(const char* field, const Value& value, const std::string& expected) {
@@ -50,12 +57,10 @@ void CheckDuration(const char* field, float milliseconds, float sample_frequency
 }  // namespace
 
 void FbankOptions::Validate() const {
-  if (!(sample_frequency > 0.0F) || std::isinf(sample_frequency)) {
-    Fail("sample_frequency", sample_frequency, "a finite value > 0 (Hz)");
-  }
+  CheckRange("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
   CheckDuration("frame_length_ms", frame_length_ms, sample_frequency, 2);
   CheckDuration("frame_shift_ms", frame_shift_ms, sample_frequency, 1);
-  CheckNotNegative("dither", dither);
+  CheckRange("dither", dither, 0.0F, kMaxDither);
   CheckRange("preemph_coeff", preemph_coeff, 0.0F, 1.0F);
   CheckRange("blackman_coeff", blackman_coeff, 0.0F, 1.0F);
   CheckNotNegative("energy_floor", energy_floor);
@@ -68,7 +73,10 @@ void FbankOptions::Validate() const {
              << FrameLengthSamples() << ")";
     Fail("frame_length_ms", frame_length_ms, expected.str());
   }
-  if (num_mel_bins < 3) Fail("num_mel_bins", num_mel_bins, "at least 3");
+  if (num_mel_bins < kMinMelBins || num_mel_bins > kMaxMelBins) {
+    Fail("num_mel_bins", num_mel_bins,
+         std::to_string(kMinMelBins) + " to " + std::to_string(kMaxMelBins));
+  }
 
   const float nyquist = 0.5F * sample_frequency;
   std::ostringstream below_nyquist;

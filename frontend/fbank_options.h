@@ -17,13 +17,16 @@ namespace runnel {
 struct FbankOptions {
   // ---- Framing ----
 
-  // Sampling rate of the samples, Hz. Audio at another rate is resampled first (audio_source.h).
+  // Sampling rate of the samples, Hz, 1000 to 10 million. Audio at another rate is resampled first
+  // (audio_source.h).
   float sample_frequency = 16000.0F;
 
-  // Length of a frame's window, milliseconds; in samples it is rounded down, and is at least 2.
+  // Length of a frame's window, milliseconds; in samples it is rounded down, at least 2 and
+  // at most 2^20.
   float frame_length_ms = 25.0F;
 
-  // Distance between the starts of two frames, milliseconds; in samples rounded down, at least 1.
+  // Distance between the starts of two frames, milliseconds; in samples rounded down, at least 1
+  // and at most 2^20.
   float frame_shift_ms = 10.0F;
 
   // true: only frames that lie wholly inside the audio; the first starts at sample 0.
@@ -33,9 +36,9 @@ struct FbankOptions {
 
   // ---- Window ----
 
-  // Gaussian noise added to each window, in the unit of the scaled samples; 0 = none. Kaldi's
-  // default is 1. Set it only to imitate such a model's training; the noise of a frame depends on
-  // nothing but `dither_seed` and the frame's index, so results stay reproducible.
+  // Gaussian noise added to each window, in the unit of the scaled samples; 0 = none, at most 1e6.
+  // Kaldi's default is 1. Set it only to imitate such a model's training; the noise of a frame
+  // depends on nothing but `dither_seed` and the frame's index, so results stay reproducible.
   float dither = 0.0F;
 
   // Seed of the dither. Any value.
@@ -59,7 +62,7 @@ struct FbankOptions {
 
   // ---- Mel filters ----
 
-  // Number of triangular filters; at least 3. Each must see at least one FFT point, so high counts
+  // Number of triangular filters, 3 to 4096. Each must see at least one FFT point, so high counts
   // need a long enough FFT.
   int num_mel_bins = 23;
 

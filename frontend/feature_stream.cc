@@ -64,7 +64,7 @@ void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
     std::ostringstream message;
     message << "FeatureStream: sample " << samples_accepted_ + static_cast<std::int64_t>(bad)
             << " is " << samples[bad] << ", expected a magnitude of at most "
-            << limit / sample_scale_;
+            << limit / sample_scale_ << " with a sample_scale of " << sample_scale_;
     throw std::invalid_argument(message.str());
   }
   const std::size_t old_size = buffer_.size();

@@ -64,7 +64,7 @@ std::size_t ReadFully(int fd, char* buffer, std::size_t size) {
   return done;
 }
 
-FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd) {
+FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint64_t max_bytes) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (error) folder = "/tmp";
@@ -73,10 +73,20 @@ FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd) {
   if (file.get() < 0) ThrowErrno("cannot create the temporary file " + name);
   ::unlink(name.c_str());
 
-  WriteFully(file.get(), start.data(), start.size());
+  std::uint64_t room = max_bytes;
+  const auto write = [&](const char* bytes, std::size_t size) {
+    if (size > room) {
+      throw std::system_error(EFBIG, std::generic_category(),
+                              "goes on after " + std::to_string(max_bytes) +
+                                  " bytes, the most of this format that is read from a pipe");
+    }
+    WriteFully(file.get(), bytes, size);
+    room -= size;
+  };
+  write(start.data(), start.size());
   std::vector<char> block(1 << 16);
   while (const std::size_t count = ReadFully(fd, block.data(), block.size())) {
-    WriteFully(file.get(), block.data(), count);
+    write(block.data(), count);
   }
   if (::lseek(file.get(), 0, SEEK_SET) != 0) ThrowErrno("cannot rewind a temporary file");
   return file;

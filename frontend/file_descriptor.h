@@ -4,6 +4,7 @@
 #define RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace runnel {
@@ -34,8 +35,9 @@ FileDescriptor OpenForReading(const std::string& path);
 std::size_t ReadFully(int fd, char* buffer, std::size_t size);
 
 // A temporary file that holds `start`, then everything still unread from `fd`, and stands at its
-// beginning. It has no name any more, so nothing is left behind, however the process ends.
-FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd);
+// beginning. It has no name any more, so nothing is left behind, however the process ends. More
+// than `max_bytes` altogether are an error (EFBIG).
+FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint64_t max_bytes);
 
 }  // namespace runnel
 

@@ -21,6 +21,7 @@ MelFilters::MelFilters(const FbankOptions& options) {
   const float mel_step = (Mel(options.HighFreqHz()) - mel_low) / static_cast<float>(num_bins + 1);
 
   filters_.reserve(static_cast<std::size_t>(num_bins));
+  int start = 0;  // no point before it lies in this filter or a later one
   for (int bin = 0; bin < num_bins; ++bin) {
     const float left = mel_low + static_cast<float>(bin) * mel_step;
     const float centre = mel_low + static_cast<float>(bin + 1) * mel_step;
@@ -28,9 +29,12 @@ MelFilters::MelFilters(const FbankOptions& options) {
 
     const std::size_t first_weight = weights_.size();
     std::size_t first_point = 0;
-    for (int point = 0; point < num_points; ++point) {
+    for (int point = start; point < num_points; ++point) {
       const float mel = Mel(hz_per_point * static_cast<float>(point));
-      if (mel <= left) continue;
+      if (mel <= left) {
+        start = point + 1;
+        continue;
+      }
       if (mel >= right) break;
       if (weights_.size() == first_weight) first_point = static_cast<std::size_t>(point);
       weights_.push_back(mel <= centre ? (mel - left) / (centre - left)

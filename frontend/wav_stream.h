@@ -19,7 +19,7 @@ namespace runnel {
 
 // What stands before the samples of a WAV file.
 struct WavHeader {
-  std::string bytes;   // everything that was read from the input
+  std::string bytes;   // everything that was read from the input, 12 bytes unless it has fewer
   std::string format;  // body of the "fmt " chunk
   std::uint32_t riff_size = 0;
   std::uint32_t data_size = 0;  // as the header has it; see WavDataSize

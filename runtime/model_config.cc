@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "encoder/json_section.h"
+#include "encoder/json_text.h"
 
 namespace runnel {
 namespace {
@@ -85,14 +86,6 @@ StreamingConfig ParseStreaming(JsonSection section) {
   return config;
 }
 
-nlohmann::json ParseJson(const std::string& text, const std::string& source) {
-  try {
-    return nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(source + ": runnel.json is not valid JSON (" + error.what() + ")");
-  }
-}
-
 }  // namespace
 
 void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size) {
@@ -145,7 +138,7 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
 }
 
 ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source) {
-  const nlohmann::json json = ParseJson(json_text, source);
+  const nlohmann::json json = ParseJsonText(json_text, source);
   JsonSection top(json, "", source);
   top.Constant("format", kFormat);
   const int64_t version = top.Integer("format_version", 1, std::numeric_limits<int32_t>::max());

@@ -115,6 +115,29 @@ bool IsFlagGiven(const std::string& name) {
   return !gflags::GetCommandLineFlagInfoOrDie(name.c_str()).is_default;
 }
 
+void RequireFlag(const std::string& name, const std::string& expected) {
+  if (!gflags::GetCommandLineFlagInfoOrDie(name.c_str()).current_value.empty()) return;
+  throw std::invalid_argument("--" + name + " is missing, expected " + expected);
+}
+
+void RequireEither(const std::string& first, const std::string& second) {
+  const auto is_set = [](const std::string& name) {
+    const auto flag = gflags::GetCommandLineFlagInfoOrDie(name.c_str());
+    return flag.current_value != flag.default_value;
+  };
+  const bool both = is_set(first);
+  if (both != is_set(second)) return;
+  throw std::invalid_argument("--" + first + " and --" + second + " are both " +
+                              (both ? "given" : "missing") + ", expected either --" + first +
+                              " or --" + second);
+}
+
+void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t max) {
+  if (value >= min && value <= max) return;
+  throw std::invalid_argument("--" + name + " is " + std::to_string(value) + ", expected " +
+                              std::to_string(min) + " to " + std::to_string(max));
+}
+
 std::string HelpText(const ToolInfo& tool) {
   std::string text = tool.usage + "\nFlags:\n";
   for (const gflags::CommandLineFlagInfo& flag : FlagsOf(tool)) {

@@ -6,6 +6,7 @@
 #ifndef RUNNEL_TOOLS_COMMAND_LINE_H_
 #define RUNNEL_TOOLS_COMMAND_LINE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,25 @@ CommandLineAction ParseCommandLine(const ToolInfo& tool, const std::vector<std::
 
 // True when the command line set the flag, even to its default.
 bool IsFlagGiven(const std::string& name);
+
+// What --model takes, in every tool.
+constexpr char kModelFile[] = "a model file (models/README.md)";
+
+// Throws std::invalid_argument, naming what was expected, when the text flag `name` is empty.
+void RequireFlag(const std::string& name, const std::string& expected);
+
+// Throws std::invalid_argument unless one of two flags, and only one, differs from its default.
+void RequireEither(const std::string& first, const std::string& second);
+
+// Throws std::invalid_argument unless the integer flag `name`, which is `value`, lies in [min,
+// max].
+void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t max);
+
+// Threads that any tool starts at most: far more than a machine has cores.
+constexpr int kMaxThreads = 1024;
+
+// The largest --channel: libsndfile reads 1024 channels.
+constexpr int kMaxChannel = 1023;
 
 // Usage, then every flag of the tool with its type, meaning and default.
 std::string HelpText(const ToolInfo& tool);

@@ -1,6 +1,8 @@
 // decode_wav: recordings in, text out, decoded chunk by chunk as a live stream would be.
 #include <gflags/gflags.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -45,7 +47,7 @@ DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
               "object per line, with scores, tokens and words; ctm: 'id 1 start duration word "
               "confidence' per word, in seconds.");
-DEFINE_string(output, "", "File for the results; empty: standard output.");
+DEFINE_string(output, "", "File for the results; empty or -: standard output.");
 DEFINE_bool(partial, false,
             "Show on standard error what is recognised so far, whenever it changes.");
 DEFINE_int32(batch_streams, 1, "Recordings that each thread decodes side by side.");
@@ -74,21 +76,16 @@ Examples:
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
 )";
 
-void CheckAtLeast(const char* flag, int value, int minimum) {
-  if (value >= minimum) return;
-  throw std::invalid_argument(std::string("--") + flag + " is " + std::to_string(value) +
-                              ", expected at least " + std::to_string(minimum));
-}
+// More files open at the same time, and more streams in memory, than a process gets.
+constexpr int kMaxBatchStreams = 65536;
 
 void CheckFlags() {
-  if (FLAGS_model.empty()) throw std::invalid_argument("--model is missing");
-  if (FLAGS_wav.empty() == FLAGS_wav_scp.empty()) {
-    throw std::invalid_argument("expected either --wav or --wav_scp");
-  }
-  CheckAtLeast("channel", FLAGS_channel, -1);
-  CheckAtLeast("nbest", FLAGS_nbest, 1);
-  CheckAtLeast("batch_streams", FLAGS_batch_streams, 1);
-  CheckAtLeast("num_threads", FLAGS_num_threads, 1);
+  RequireFlag("model", kModelFile);
+  RequireEither("wav", "wav_scp");
+  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
+  RequireRange("nbest", FLAGS_nbest, 1, std::numeric_limits<int32_t>::max());
+  RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
+  RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
 }
 
 // --word_list alone is enough to say that beam search is wanted.
@@ -196,6 +193,7 @@ int Run(Console* console) {
   std::vector<std::string> inputs = {FLAGS_model, FLAGS_wav_scp, FLAGS_word_list};
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
   CheckOutputIsNoInput(FLAGS_output, inputs);
+  CheckOutputCanBeWritten(FLAGS_output);
 
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);

@@ -13,6 +13,7 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
+#include "tools/command_line.h"
 #include "tools/feature_source.h"
 #include "tools/npy.h"
 #include "tools/output_check.h"
@@ -61,12 +62,15 @@ Precision PrecisionFromFlag() {
 }
 
 void CheckFlags() {
-  if (FLAGS_model.empty()) throw std::invalid_argument("--model is missing");
-  if (FLAGS_output.empty()) throw std::invalid_argument("--output is missing");
-  if (FLAGS_wav.empty() == FLAGS_features.empty()) {
-    throw std::invalid_argument("expected either --wav or --features");
+  RequireFlag("model", kModelFile);
+  RequireFlag("output", kNpyFile);
+  RequireEither("wav", "features");
+  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
+  if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
+    throw std::invalid_argument("--channel cannot be given with --features, which have none");
   }
   CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_wav, FLAGS_features});
+  CheckOutputCanBeRewritten(FLAGS_output);
 }
 
 std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {

@@ -98,9 +98,11 @@ FbankOptions FbankOptionsFromFlags() {
 }
 
 void CheckFlags() {
-  if (FLAGS_wav.empty()) throw std::invalid_argument("--wav is missing");
-  if (FLAGS_output.empty()) throw std::invalid_argument("--output is missing");
+  RequireFlag("wav", "an audio file, or - for standard input");
+  RequireFlag("output", kNpyFile);
+  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
   CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_wav});
+  CheckOutputCanBeRewritten(FLAGS_output);
   if (FLAGS_model.empty()) return;
   for (const char* flag : kFeatureFlags) {
     if (IsFlagGiven(flag)) {

@@ -1,6 +1,7 @@
 #include "tools/feature_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <utility>
@@ -30,7 +31,8 @@ std::vector<float> FeatureSource::ReadVector(int64_t max_frames) {
 AudioFeatureSource::AudioFeatureSource(const std::string& path, int channel,
                                        const std::shared_ptr<const Fbank>& fbank,
                                        float sample_scale)
-    : audio_(path, static_cast<double>(fbank->options().sample_frequency),
+    : path_(path),
+      audio_(path, static_cast<double>(fbank->options().sample_frequency),
              AudioReaderOptions{channel}),
       features_(fbank, sample_scale),
       block_(static_cast<size_t>(fbank->frame_length())) {}
@@ -42,18 +44,35 @@ int64_t AudioFeatureSource::Read(float* frames, int64_t max_frames) {
     num_frames += static_cast<int64_t>(features_.PopFrames(wanted, frames + num_frames * dim()));
     if (num_frames == max_frames || features_.finished()) break;
     const size_t num_samples = audio_.Read(block_.data(), block_.size());
-    features_.AcceptSamples(block_.data(), num_samples);
+    try {
+      features_.AcceptSamples(block_.data(), num_samples);
+    } catch (const std::invalid_argument& error) {  // bad data, since the calls are right
+      throw std::runtime_error(path_ + ": " + error.what());
+    }
     if (num_samples < block_.size()) features_.Finish();
   }
   return num_frames;
 }
 
-NpyFeatureSource::NpyFeatureSource(const std::string& path, int64_t dim) : reader_(path) {
+NpyFeatureSource::NpyFeatureSource(const std::string& path, int64_t dim)
+    : path_(path), reader_(path) {
   if (reader_.num_columns() != dim) {
     throw std::runtime_error(path + ": " + std::to_string(reader_.num_columns()) +
                              " columns, expected " + std::to_string(dim) +
                              ", the feature dimension of the model");
   }
+}
+
+int64_t NpyFeatureSource::Read(float* frames, int64_t max_frames) {
+  const int64_t num_frames = reader_.Read(frames, max_frames);
+  for (int64_t i = 0; i < num_frames * dim(); ++i) {
+    if (std::isfinite(frames[i])) continue;
+    throw std::runtime_error(path_ + ": row " + std::to_string(frames_read_ + i / dim()) +
+                             ", column " + std::to_string(i % dim()) + " (from 0) is " +
+                             std::to_string(frames[i]) + ", expected finite float32 numbers");
+  }
+  frames_read_ += num_frames;
+  return num_frames;
 }
 
 }  // namespace runnel

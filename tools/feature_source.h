@@ -33,7 +33,7 @@ class FeatureSource {
 // An audio file ("-": standard input) through fbank. channel: from 0; -1: the mean of all.
 class AudioFeatureSource : public FeatureSource {
  public:
-  // Throws as AudioSource and FeatureStream do.
+  // Throws as AudioSource and FeatureStream do; Read, too, but names the file.
   AudioFeatureSource(const std::string& path, int channel,
                      const std::shared_ptr<const Fbank>& fbank, float sample_scale);
 
@@ -41,6 +41,7 @@ class AudioFeatureSource : public FeatureSource {
   int64_t dim() const override { return features_.dim(); }
 
  private:
+  const std::string path_;
   AudioSource audio_;
   FeatureStream features_;
   std::vector<float> block_;  // samples just read
@@ -52,13 +53,14 @@ class NpyFeatureSource : public FeatureSource {
   // Throws std::runtime_error as NpyReader does, and when the file has not `dim` columns.
   NpyFeatureSource(const std::string& path, int64_t dim);
 
-  int64_t Read(float* frames, int64_t max_frames) override {
-    return reader_.Read(frames, max_frames);
-  }
+  // Throws std::runtime_error also when a value is not finite, naming row and column, from 0.
+  int64_t Read(float* frames, int64_t max_frames) override;
   int64_t dim() const override { return reader_.num_columns(); }
 
  private:
+  const std::string path_;
   NpyReader reader_;
+  int64_t frames_read_ = 0;
 };
 
 }  // namespace runnel

@@ -88,9 +88,11 @@ void NpyWriter::Close() {
 
 NpyReader::NpyReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
   if (!file_) throw std::runtime_error(path_ + ": cannot open: " + std::strerror(errno));
+  std::error_code ignored;  // of a file that is open
+  if (std::filesystem::is_directory(path_, ignored)) Fail("is a directory, expected a file");
   char prefix[kMagicSize + 2];
   if (!file_.read(prefix, sizeof(prefix)) || std::memcmp(prefix, kMagic, kMagicSize) != 0) {
-    Fail("not a NumPy .npy file");
+    Fail("is not a NumPy .npy file");
   }
   const int version = static_cast<unsigned char>(prefix[kMagicSize]);
   if (version < 1 || version > 3) {

@@ -10,6 +10,9 @@
 
 namespace runnel {
 
+// What --output takes in the tools that write a matrix.
+constexpr char kNpyFile[] = "a NumPy file to write (*.npy)";
+
 enum class NpyType { kFloat32, kFloat64 };
 
 // Writes a matrix row by row; how many rows there are is only known at the end, so that no dump is

@@ -8,8 +8,8 @@
 namespace runnel {
 
 OrderedOutput::OrderedOutput(const std::string& path)
-    : name_(path.empty() ? "standard output" : path),
-      file_(path.empty() ? stdout : std::fopen(path.c_str(), "w")) {
+    : name_(path.empty() || path == "-" ? "standard output" : path),
+      file_(path.empty() || path == "-" ? stdout : std::fopen(path.c_str(), "w")) {
   if (file_ == nullptr)
     throw std::runtime_error(name_ + ": cannot create: " + std::strerror(errno));
 }

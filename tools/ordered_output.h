@@ -14,8 +14,8 @@ namespace runnel {
 // Put may be called from several threads.
 class OrderedOutput {
  public:
-  // `path` is created or overwritten; "" is standard output. Throws std::runtime_error when it
-  // cannot be opened.
+  // `path` is created or overwritten; "" and "-" are standard output. Throws std::runtime_error
+  // when it cannot be opened.
   explicit OrderedOutput(const std::string& path);
   ~OrderedOutput();
   OrderedOutput(const OrderedOutput&) = delete;

@@ -1,10 +1,23 @@
 #include "tools/output_check.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
 
 namespace runnel {
+namespace {
+
+[[noreturn]] void FailToCreate(const std::string& output, int error) {
+  throw std::runtime_error(output + ": cannot create: " + std::strerror(error));
+}
+
+}  // namespace
 
 void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs) {
   std::error_code ignored;  // a file that cannot be examined is not there
@@ -16,6 +29,43 @@ void CheckOutputIsNoInput(const std::string& output, const std::vector<std::stri
       throw std::invalid_argument(message + "), expected another file");
     }
   }
+}
+
+void CheckOutputCanBeWritten(const std::string& output) {
+  if (output.empty() || output == "-") return;
+  struct stat status = {};
+  if (::stat(output.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) FailToCreate(output, EISDIR);
+    if (::faccessat(AT_FDCWD, output.c_str(), W_OK, AT_EACCESS) != 0) FailToCreate(output, errno);
+    return;
+  }
+  if (errno != ENOENT) FailToCreate(output, errno);
+  if (output.back() == '/') FailToCreate(output, EISDIR);
+  // Not there yet: what counts is the folder.
+  const std::filesystem::path parent = std::filesystem::path(output).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    FailToCreate(output, errno);
+  }
+}
+
+void CheckOutputCanBeRewritten(const std::string& output) {
+  CheckOutputCanBeWritten(output);
+  struct stat status = {};
+  bool can_be_searched = output != "-";
+  if (can_be_searched && ::stat(output.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    // Of what is no file, only devices are opened: a pipe might wait for its other end.
+    const int device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)
+                           ? ::open(output.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+                           : -1;
+    can_be_searched = device >= 0 && ::lseek(device, 0, SEEK_CUR) >= 0;
+    if (device >= 0) ::close(device);
+  }
+  if (can_be_searched) return;
+  throw std::runtime_error(
+      output +
+      ": is a pipe or a terminal, expected a file: the number of rows, which is known last, is "
+      "written at its beginning");
 }
 
 }  // namespace runnel

@@ -11,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/utf8.h"
+
 namespace runnel {
 namespace {
 
@@ -19,18 +21,25 @@ constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 constexpr std::streamsize kMaxLineSize = 1
                                          << 16;  // a file that is no list may never have a line end
 
-// Ids end at white space in Kaldi's tables.
-std::string WithoutWhiteSpace(std::string id) {
-  for (char& c : id) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte <= ' ' || byte == 0x7F) c = '_';
+bool IsControl(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < ' ' || byte == 0x7F;
+}
+
+// Ids are text, in which nothing moves a terminal's cursor, and end at white space in Kaldi's
+// tables; file names may hold any bytes.
+std::string AsId(std::string name) {
+  const bool is_text = IsUtf8(name);
+  for (char& c : name) {
+    const bool is_ascii = static_cast<unsigned char>(c) < 0x80;
+    if (c == ' ' || IsControl(c) || (!is_ascii && !is_text)) c = '_';
   }
-  return id;
+  return name;
 }
 
 std::string Stem(const std::string& path) {
   if (path == "-") return "stdin";
-  return WithoutWhiteSpace(std::filesystem::path(path).stem().string());
+  return AsId(std::filesystem::path(path).stem().string());
 }
 
 std::string Trim(const std::string& text) {
@@ -47,6 +56,9 @@ Recording ParseLine(const std::string& line, const std::string& place) {
     throw std::runtime_error(place + "'" + text + "' has no path, expected 'id path'");
   }
   Recording recording{text.substr(0, id_end), Trim(text.substr(id_end))};
+  if (!IsUtf8(recording.id) || std::any_of(recording.id.begin(), recording.id.end(), IsControl)) {
+    throw std::runtime_error(place + "the id is not UTF-8 text without control characters");
+  }
   if (recording.path.back() == '|') {
     throw std::runtime_error(place + "'" + recording.path +
                              "' is a command; only files are supported, run it beforehand");
@@ -71,7 +83,7 @@ std::vector<Recording> RecordingsFromPaths(const std::string& paths) {
   for (const Recording& recording : recordings) ++uses[recording.id];
   std::set<std::string> ids;
   for (Recording& recording : recordings) {
-    if (uses[recording.id] > 1) recording.id = WithoutWhiteSpace(recording.path);
+    if (uses[recording.id] > 1) recording.id = AsId(recording.path);
     if (!ids.insert(recording.id).second) {
       throw std::invalid_argument("--wav lists " + recording.path +
                                   " twice, or another file that would have its id");

@@ -2,6 +2,9 @@
 
 #include <exception>
 #include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -13,10 +16,10 @@ void RunInThreads(int num_threads, const std::function<void()>& work,
                   const std::function<void()>& stop) {
   std::mutex mutex;
   std::exception_ptr first_failure;
-  const auto record_failure = [&] {
+  const auto record_failure = [&](const std::exception_ptr& failure) {
     stop();
     const std::lock_guard<std::mutex> lock(mutex);
-    if (!first_failure) first_failure = std::current_exception();
+    if (!first_failure) first_failure = failure;
   };
   std::vector<std::thread> threads;
   try {
@@ -26,12 +29,14 @@ void RunInThreads(int num_threads, const std::function<void()>& work,
           SetThreadsPerOperation(1);
           work();
         } catch (...) {
-          record_failure();
+          record_failure(std::current_exception());
         }
       });
     }
-  } catch (...) {
-    record_failure();
+  } catch (const std::system_error& error) {
+    record_failure(std::make_exception_ptr(
+        std::runtime_error("cannot start thread " + std::to_string(threads.size() + 1) + " of " +
+                           std::to_string(num_threads) + ": " + error.code().message())));
   }
   for (std::thread& thread : threads) thread.join();
   if (first_failure) std::rethrow_exception(first_failure);

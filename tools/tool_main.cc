@@ -1,23 +1,36 @@
 #include "tools/tool_main.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "encoder/first_line.h"
+
 namespace runnel {
 namespace {
-
-// LibTorch's exceptions go on with a stack trace.
-std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int PrintHelp(const std::string& text) {
   std::fputs(text.c_str(), stdout);
   return kExitSuccess;
+}
+
+// A standard stream that the caller closed would be the next file that is opened: messages would
+// end in results. In its place comes one that refuses what the stream is for.
+void OccupyStandardStreams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+    if (::open("/dev/null", mode) != stream) std::abort();  // nobody could be told
+  }
 }
 
 // What was printed may still wait in the buffer, or may have been lost already.
@@ -43,6 +56,7 @@ int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
 }  // namespace
 
 int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console)) {
+  OccupyStandardStreams();
   std::signal(SIGPIPE, SIG_IGN);
   Console console(tool.name);
   try {

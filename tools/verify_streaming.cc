@@ -11,6 +11,7 @@
 #include "frontend/audio_source.h"
 #include "runtime/model.h"
 #include "runtime/threads.h"
+#include "tools/command_line.h"
 #include "tools/tool_main.h"
 #include "tools/verification/comparison.h"
 #include "tools/verification/noise.h"
@@ -56,17 +57,16 @@ Examples:
 constexpr size_t kSamplesPerRead = 16000;
 
 void CheckFlags() {
-  if (FLAGS_model.empty()) throw std::invalid_argument("--model is missing");
-  if (FLAGS_wav.empty() == (FLAGS_seconds == 0)) {
-    throw std::invalid_argument("expected either --wav or --seconds");
-  }
+  RequireFlag("model", kModelFile);
+  RequireEither("wav", "seconds");
   if (FLAGS_wav.empty() && !(FLAGS_seconds > 0 && FLAGS_seconds <= 3600)) {
     throw std::invalid_argument("--seconds is " + std::to_string(FLAGS_seconds) +
                                 ", expected more than 0 and at most 3600");
   }
-  if (FLAGS_num_threads < 0) {
-    throw std::invalid_argument("--num_threads is " + std::to_string(FLAGS_num_threads) +
-                                ", expected at least 0");
+  RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
+  RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
+  if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
+    throw std::invalid_argument("--channel cannot be given with --seconds: noise has one");
   }
   if (!(FLAGS_tolerance >= 0)) {
     throw std::invalid_argument("--tolerance is " + std::to_string(FLAGS_tolerance) +

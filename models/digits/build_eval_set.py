@@ -3,10 +3,12 @@
     python3 -m models.digits.build_eval_set --fsdd=DIR --work_dir=DIR
 
 writes DIR/eval/{left_out_speaker,unseen_voices}/{*.wav,wav.scp,text}. The left-out speaker's files
-are 8 kHz like his recordings, the synthetic ones have their synthesiser's rate; all PCM16.
+are 8 kHz like his recordings, the synthetic ones have their synthesiser's rate; all PCM16. Beside
+them, list.sha256 says which list they were rendered from.
 """
 
 import argparse
+import hashlib
 from pathlib import Path
 from typing import List, Tuple
 
@@ -20,11 +22,20 @@ from models.digits.synthesisers import Request, render
 
 LEFT_OUT_LIST = "left_out_speaker"
 UNSEEN_LIST = "unseen_voices"
+HASH_FILE = "list.sha256"  # in a rendered set: of the list's bytes
+
+
+def list_path(name: str) -> Path:
+    return EVAL_DIR / f"{name}.tsv"
+
+
+def list_hash(name: str) -> str:
+    return hashlib.sha256(list_path(name).read_bytes()).hexdigest()
 
 
 def read_list(name: str) -> List[List[str]]:
     """Rows of a committed list, split into fields."""
-    text = (EVAL_DIR / f"{name}.tsv").read_text(encoding="utf-8")
+    text = list_path(name).read_text(encoding="utf-8")
     return [line.split("\t") for line in text.splitlines()]
 
 
@@ -62,6 +73,10 @@ def write_set(name: str, fsdd: Path, folder: Path) -> None:
     """Writes one evaluation set under `folder`/`name`."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
+    (target / HASH_FILE).unlink(missing_ok=True)  # until everything is there
+    for old in target.glob("*.wav"):
+        old.unlink()
+    used_hash = list_hash(name)
     scp, text = [], []
     for key, words, samples, rate in render_list(name, fsdd):
         path = target / f"{key}.wav"
@@ -70,6 +85,16 @@ def write_set(name: str, fsdd: Path, folder: Path) -> None:
         text.append(f"{key} {words}\n")
     (target / "wav.scp").write_text("".join(scp))
     (target / "text").write_text("".join(text))
+    (target / HASH_FILE).write_text(used_hash + "\n")
+
+
+def ensure_set(name: str, fsdd: Path, folder: Path) -> bool:
+    """Renders a set unless it is there, whole, from today's list. True when it was rendered."""
+    hash_file = folder / name / HASH_FILE
+    if hash_file.exists() and hash_file.read_text().strip() == list_hash(name):
+        return False
+    write_set(name, fsdd, folder)
+    return True
 
 
 def main() -> None:

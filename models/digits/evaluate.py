@@ -3,8 +3,8 @@
     python3 -m models.digits.evaluate --fsdd=DIR --work_dir=DIR [--decode_wav=build/bin/decode_wav]
         [--search=beam] [--word_list=models/digits/words.txt]
 
-Renders the sets when they are not there yet, prints one line per set and setting, and leaves the
-hypotheses beside the references in DIR/eval.
+Renders the sets when they are not there yet or their list has changed, prints one line per set and
+setting, and leaves the hypotheses beside the references in DIR/eval.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, write_set
+from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, ensure_set
 from models.digits.score import read_text, score_texts
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +51,7 @@ def main() -> int:
     folder = (args.work_dir / "eval").resolve()
     try:
         for name in (LEFT_OUT_LIST, UNSEEN_LIST):
-            if not (folder / name / "text").exists():
-                write_set(name, args.fsdd, folder)
+            ensure_set(name, args.fsdd, folder)
             reference = read_text(folder / name / "text")
             for chunk_size, left_context in SETTINGS:
                 hypotheses = decode(args, folder / name, chunk_size, left_context)

@@ -9,7 +9,7 @@ import soundfile
 import torch
 from scipy.signal import resample_poly
 
-from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, write_set
+from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, ensure_set
 from models.digits.fbank import SAMPLE_RATE, Fbank
 from models.digits.score import Errors, align, read_text
 from models.digits.units import collapse, decode_ids
@@ -62,11 +62,11 @@ class Validation:
     """Both evaluation lists in memory; call it with a model in evaluation mode."""
 
     def __init__(self, fsdd: Path, folder: Path) -> None:
-        """Uses the sets under `folder`, which are rendered first when they are not there."""
+        """Uses the sets under `folder`, which are rendered first when they are not there or their
+        list has changed."""
         self.sets = {}
         for name in (LEFT_OUT_LIST, UNSEEN_LIST):
-            if not (folder / name / "text").exists():
-                write_set(name, fsdd, folder.resolve())
+            ensure_set(name, fsdd, folder.resolve())
             self.sets[name] = load_samples(folder / name)
 
     def __call__(self, model: ConformerCtc) -> Dict[str, float]:

@@ -287,6 +287,7 @@ TEST_P(EncoderEquivalenceTest, FarFromTheStartNothingIsLost) {
     const auto run_from = [&](const Encoder& any, int64_t offset) {
       Playback run(any, features, chunk_size, 7);
       run.state.offset = offset;
+      run.state.num_frames = offset * any.subsampling().rate();
       while (!run.Done()) StepTogether(any, {&run});
       EXPECT_EQ(run.state.offset, offset + run.Output().size(0));
       return run.Output();

@@ -5,6 +5,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <iostream>
@@ -81,6 +82,17 @@ TEST(ModelArchiveTest, Directory) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder.File("d.pt"));
   EXPECT_EQ(ReadError(folder.File("d.pt")), "is a directory, expected a model archive");
+}
+
+TEST(ModelArchiveTest, NoFile) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::mkfifo(folder.File("pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder.File("pipe"), std::string("/dev/null")}) {
+    EXPECT_EQ(ReadError(path),
+              "is a pipe or a device, expected a model archive in a file, which is read twice");
+  }
+  const std::string long_name = folder.File(std::string(300, 'x'));
+  EXPECT_EQ(ReadError(long_name), "cannot open: File name too long");
 }
 
 TEST(ModelArchiveTest, NotAnArchive) {

@@ -17,8 +17,11 @@
 
 #include "frontend/audio_reader.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/temporary_folder.h"
 
 namespace runnel {
+
 inline std::vector<float> Noise(std::size_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-0.9F, 0.9F);
@@ -97,25 +100,25 @@ class Pipe {
   std::thread writer_;
 };
 
-class AudioReaderTest : public testing::Test {
+class AudioReaderTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { ::signal(SIGPIPE, SIG_IGN); }
 
   // Writes `samples` with libsndfile and returns the path.
   std::string Write(const std::vector<float>& samples, int channels = 1, int rate_hz = 16000,
                     int format = SF_FORMAT_WAV | SF_FORMAT_PCM_16) {
-    const std::string path = folder_.Path("audio");
-    WriteAudio(path, samples, channels, rate_hz, format);
+    const std::string path = folder_.File("audio");
+    testing::WriteAudio(path, samples, channels, rate_hz, format);
     return path;
   }
 
   std::string WriteRaw(const std::string& bytes) {
-    const std::string path = folder_.Path("raw");
-    WriteBytes(path, bytes);
+    const std::string path = folder_.File("raw");
+    testing::WriteBytes(path, bytes);
     return path;
   }
 
-  TemporaryFolder folder_;
+  testing::TemporaryFolder folder_;
 };
 
 }  // namespace runnel

@@ -21,8 +21,11 @@
 namespace runnel {
 namespace {
 
-using testing::TestParamInfo;
-using testing::Values;
+using testing::Chunk;
+using testing::LittleEndianBytes;
+using testing::ReadBytes;
+using ::testing::TestParamInfo;
+using ::testing::Values;
 
 // ---- Formats ----
 
@@ -34,7 +37,7 @@ struct Format {
 
 void PrintTo(const Format& format, std::ostream* out) { *out << format.name; }
 
-class AudioFormatTest : public AudioReaderTest, public testing::WithParamInterface<Format> {};
+class AudioFormatTest : public AudioReaderTest, public ::testing::WithParamInterface<Format> {};
 
 TEST_P(AudioFormatTest, AnyRateAndChannelCount) {
   for (const int rate_hz : {8000, 11025, 16000, 22050, 44100, 48000, 96000}) {
@@ -154,8 +157,8 @@ TEST_F(AudioReaderTest, NoSamplesAreNoError) {
 // ---- Other damage ----
 
 TEST_F(AudioReaderTest, NotAudio) {
-  ExpectComplaint(folder_.Path("missing.wav"), "cannot open: No such file or directory");
-  ExpectComplaint(folder_.Path(""), "is a directory, expected an audio file");
+  ExpectComplaint(folder_.File("missing.wav"), "cannot open: No such file or directory");
+  ExpectComplaint(folder_.File(""), "is a directory, expected an audio file");
   ExpectComplaint(WriteRaw(""), "is empty, expected audio");
   ExpectComplaint(WriteRaw("some text\n"), "cannot be read as audio");
   ExpectComplaint(WriteRaw(std::string(100000, '\0')), "cannot be read as audio");
@@ -165,6 +168,66 @@ TEST_F(AudioReaderTest, NotAudio) {
   ExpectComplaint(WriteRaw(garbage), "expected WAV, FLAC or another format of libsndfile");
   ExpectComplaint(Pipe("").path(), "is empty");
   ExpectComplaint(Pipe(garbage).path(), "cannot be read as audio");
+}
+
+TEST_F(AudioReaderTest, InputWithoutAnEndThatIsNoAudioIsNotReadOn) {
+  ExpectComplaint("/dev/zero", "cannot be read as audio (Format not recognised)");
+  std::string text;
+  while (text.size() < 300000) text += "This is no audio, and there is much of it.\n";
+  const Pipe pipe(text);
+  ExpectComplaint(pipe.path(), "cannot be read as audio (Format not recognised)");
+  std::string next(20, ' ');
+  ASSERT_EQ(::read(pipe.fd(), next.data(), next.size()), 20);
+  EXPECT_EQ(next, text.substr(12, 20));
+}
+
+TEST_F(AudioReaderTest, WhatIsCopiedFromAPipeIsBounded) {
+  const std::vector<float> samples = Noise(100000);
+  const std::string bytes = ReadBytes(Write(samples, 1, 16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
+  AudioReaderOptions options;
+  options.max_spool_bytes = bytes.size();
+  EXPECT_EQ(ReadFile(Pipe(bytes).path(), options).size(), samples.size());
+  options.max_spool_bytes = bytes.size() - 1;
+  ExpectComplaint(Pipe(bytes).path(),
+                  "goes on after " + std::to_string(bytes.size() - 1) + " bytes", options);
+  options.max_spool_bytes = 0;
+  ExpectComplaint(Pipe(bytes).path(), "goes on after 0 bytes", options);
+  // Files and WAV need no copy.
+  EXPECT_EQ(ReadFile(WriteRaw(bytes), options).size(), samples.size());
+  EXPECT_EQ(ReadFile(Pipe(ReadBytes(Write(samples))).path(), options).size(), samples.size());
+}
+
+// What libsndfile recognises in a file must not be refused from a pipe for its first bytes.
+TEST_F(AudioReaderTest, EveryFormatOfAFileComesThroughAPipe) {
+  int num_types = 0;
+  sf_command(nullptr, SFC_GET_FORMAT_MAJOR_COUNT, &num_types, sizeof(num_types));
+  int num_tried = 0;
+  for (int type = 0; type < num_types; ++type) {
+    SF_FORMAT_INFO format = {};
+    format.format = type;
+    sf_command(nullptr, SFC_GET_FORMAT_MAJOR, &format, sizeof(format));
+    if (format.format == SF_FORMAT_RAW || format.format == SF_FORMAT_SD2) continue;  // no header
+    SCOPED_TRACE(format.name);
+    SF_INFO info = {};
+    info.channels = 1;
+    info.samplerate = 16000;
+    for (const int samples : {SF_FORMAT_PCM_16, SF_FORMAT_VORBIS, SF_FORMAT_ALAW}) {
+      info.format = format.format | samples;
+      if (sf_format_check(&info) != 0) break;
+    }
+    if (sf_format_check(&info) == 0) continue;
+    const std::string path = Write(Noise(30000), 1, 16000, info.format);
+    const std::vector<float> expected = ReadFile(path);
+    EXPECT_GE(expected.size(), 30000U);
+    EXPECT_EQ(ReadFile(Pipe(ReadBytes(path)).path()), expected);
+    ++num_tried;
+  }
+  EXPECT_GE(num_tried, 15);
+  // Tags, as some programs put them before FLAC.
+  const std::string flac =
+      ReadBytes(Write(Noise(3000), 1, 16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
+  const std::string tags = std::string("ID3\4\0\0\0\0\x10\0", 10) + std::string(2048, '\0');
+  EXPECT_EQ(ReadFile(Pipe(tags + flac).path()).size(), 3000U);
 }
 
 TEST_F(AudioReaderTest, SamplesThatAreNotNumbers) {

@@ -12,9 +12,13 @@
 #include "frontend/audio_reader.h"
 #include "frontend/resampler.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/temporary_folder.h"
 
 namespace runnel {
 namespace {
+
+using testing::TemporaryFolder;
+using testing::WriteAudio;
 
 std::vector<float> Noise(std::size_t count) {
   std::mt19937 random(1);
@@ -38,7 +42,7 @@ std::vector<float> ReadAll(AudioSource* source, std::size_t packet) {
 
 TEST(AudioSourceTest, IsReaderAndResampler) {
   const TemporaryFolder folder;
-  const std::string path = folder.Path("audio.wav");
+  const std::string path = folder.File("audio.wav");
   for (const int rate_hz : {8000, 16000, 22050, 44100, 48000}) {
     const std::size_t count = static_cast<std::size_t>(rate_hz) * 3 / 2 + 1;
     WriteAudio(path, Noise(2 * count), 2, rate_hz, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
@@ -66,13 +70,13 @@ TEST(AudioSourceTest, IsReaderAndResampler) {
 
 TEST(AudioSourceTest, ChannelAndErrorsAreTheReaders) {
   const TemporaryFolder folder;
-  const std::string path = folder.Path("audio.wav");
+  const std::string path = folder.File("audio.wav");
   WriteAudio(path, {0.5F, -0.25F, 0.5F, -0.25F}, 2, 16000, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
   AudioReaderOptions options;
   options.channel = 1;
   AudioSource source(path, 16000, options);
   EXPECT_EQ(ReadAll(&source, 10), (std::vector<float>{-0.25F, -0.25F}));
-  EXPECT_THROW(AudioSource(folder.Path("missing.wav"), 16000), std::runtime_error);
+  EXPECT_THROW(AudioSource(folder.File("missing.wav"), 16000), std::runtime_error);
   EXPECT_THROW(AudioSource(path, 0), std::invalid_argument);
 }
 

@@ -76,6 +76,9 @@ TEST(FbankOptionsTest, MessageNamesFieldValueAndRange) {
       {"frame_shift_ms", "0.06", [](FbankOptions* o) { o->frame_shift_ms = 0.06F; }},
       {"frame_shift_ms", "inf", [=](FbankOptions* o) { o->frame_shift_ms = infinity; }},
       {"dither", "-1", [](FbankOptions* o) { o->dither = -1.0F; }},
+      {"sample_frequency", "999", [](FbankOptions* o) { o->sample_frequency = 999.0F; }},
+      {"sample_frequency", "1e+38", [](FbankOptions* o) { o->sample_frequency = 1e38F; }},
+      {"dither", "1e+38", [](FbankOptions* o) { o->dither = 1e38F; }},
       {"dither", "inf", [=](FbankOptions* o) { o->dither = infinity; }},
       {"preemph_coeff", "1.5", [](FbankOptions* o) { o->preemph_coeff = 1.5F; }},
       {"preemph_coeff", "-0.1", [](FbankOptions* o) { o->preemph_coeff = -0.1F; }},
@@ -87,6 +90,12 @@ TEST(FbankOptionsTest, MessageNamesFieldValueAndRange) {
       {"window_type", "\"\"", [](FbankOptions* o) { o->window_type = ""; }},
       {"num_mel_bins", "2", [](FbankOptions* o) { o->num_mel_bins = 2; }},
       {"num_mel_bins", "-80", [](FbankOptions* o) { o->num_mel_bins = -80; }},
+      {"num_mel_bins", "4097",
+       [](FbankOptions* o) {
+         o->frame_length_ms = 60000.0F;
+         o->num_mel_bins = 4097;
+       }},
+      {"num_mel_bins", "2000000000", [](FbankOptions* o) { o->num_mel_bins = 2000000000; }},
       {"num_mel_bins", "200", [](FbankOptions* o) { o->num_mel_bins = 200; }},
       {"low_freq", "-1", [](FbankOptions* o) { o->low_freq = -1.0F; }},
       {"low_freq", "8000", [](FbankOptions* o) { o->low_freq = 8000.0F; }},

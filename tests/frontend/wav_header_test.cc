@@ -17,6 +17,9 @@
 namespace runnel {
 namespace {
 
+using testing::Chunk;
+using testing::LittleEndianBytes;
+
 // A WAV file of 16-bit samples at 8 kHz, part by part.
 struct Wav {
   std::string before;  // chunks before "fmt "

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.digits import make_eval_lists, voices
-from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, read_list, request_of
+from models.digits import build_eval_set, make_eval_lists, voices
+from models.digits.build_eval_set import (LEFT_OUT_LIST, UNSEEN_LIST, ensure_set, read_list,
+                                          request_of)
 from models.digits.effects import resample_word
 from models.digits.recordings import (LEFT_OUT_SPEAKER, TRAINING_SPEAKERS, recordings_of,
                                       speaker_of)
@@ -76,6 +77,29 @@ def test_left_out_list_holds_one_speaker_only_and_its_words_fit():
         for word, recording in zip(words.split(), recordings.split()):
             assert speaker_of(recording) == LEFT_OUT_SPEAKER
             assert WORDS[int(recording.split("_")[0])] == word
+
+
+def test_set_is_rendered_again_when_its_list_changes(tmp_path, monkeypatch):
+    lists, sets = tmp_path / "lists", tmp_path / "eval"
+    lists.mkdir()
+    recordings = tmp_path / "fsdd" / "recordings"
+    monkeypatch.setattr(build_eval_set, "EVAL_DIR", lists)
+    monkeypatch.setattr(build_eval_set, "read_recording", lambda fsdd, key: tone(0.1))
+    path = lists / f"{LEFT_OUT_LIST}.tsv"
+
+    def ensure() -> bool:
+        return ensure_set(LEFT_OUT_LIST, recordings, sets)
+
+    path.write_text("a\tone\t1_x_0\t0.1 0.1\nb\ttwo\t2_x_0\t0.1 0.1\n")
+    assert ensure() and not ensure()
+    path.write_text("b\tsix\t6_x_0\t0.1 0.1\n")
+    assert ensure() and not ensure()
+    target = sets / LEFT_OUT_LIST
+    assert (target / "text").read_text() == "b six\n"
+    assert [wav.name for wav in target.glob("*.wav")] == ["b.wav"]
+    # A set of which nobody says what it was rendered from, as after an interruption.
+    (target / "list.sha256").unlink()
+    assert ensure() and not ensure()
 
 
 def test_left_out_speaker_is_not_trained_on():

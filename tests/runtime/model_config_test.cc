@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -116,6 +117,46 @@ TEST(ModelConfigTest, ReadsLimits) {
   EXPECT_EQ(config.streaming.max_left_context, 0);
 }
 
+// Other readers take the last of two values; a model must mean the same to all.
+TEST(ModelConfigTest, NoFieldMayBeGivenTwice) {
+  const std::string text = ValidConfig().dump();
+  const auto with = [&](const std::string& field, const std::string& more) {
+    std::string twice = text;
+    const size_t at = twice.find("\"" + field + "\"");
+    EXPECT_NE(at, std::string::npos);
+    return twice.insert(at, more);
+  };
+  for (const auto& [field, path] :
+       std::vector<std::pair<std::string, std::string>>{{"format_version", "format_version"},
+                                                        {"scheme", "encoder.position.scheme"},
+                                                        {"vocab_size", "ctc.vocab_size"},
+                                                        {"features", "features"}}) {
+    EXPECT_EQ(ErrorOfText(with(field, "\"" + field + "\": {}, ")),
+              "m.pt: " + path + " is given twice, expected once");
+  }
+  // Equal values are no excuse, nor is another spelling.
+  EXPECT_EQ(ErrorOfText(with("blank_id", "\"blank_\\u0069d\": 3, ")),
+            "m.pt: ctc.blank_id is given twice, expected once");
+  // The same key in different objects is fine, also in objects of a list.
+  EXPECT_EQ(ErrorOfText(R"([{"a": 1}, {"a": {"a": 2}}])"),
+            "m.pt: the configuration is array, expected an object");
+  EXPECT_EQ(ErrorOfText(R"({"x": [{"a": 1, "a": 2}]})"), "m.pt: x.a is given twice, expected once");
+}
+
+TEST(ModelConfigTest, HugeValuesMakeNoHugeMessage) {
+  json config = ValidConfig();
+  config["format_version"] = std::string(1 << 20, 'x');
+  EXPECT_LT(ParseError(config).size(), 400U);
+  config["format_version"] = json::array();
+  for (int i = 0; i < 100; ++i) config["format_version"].push_back("\u00e9\u00e9\u00e9");
+  EXPECT_LT(ParseError(config).size(), 400U);
+  EXPECT_LT(ErrorOfText("{\"" + std::string(1 << 20, 'k') + "\": 1}").size(), 400U);
+  EXPECT_LT(ErrorOfText("{\"" + std::string(1 << 20, 'k')).size(), 400U);
+  const std::string deep(1 << 20, '[');
+  EXPECT_EQ(ErrorOfText("{\"format\": " + deep),
+            "m.pt: runnel.json is nested deeper than 32 levels");
+}
+
 TEST(ModelConfigTest, EveryFieldIsRequired) {
   for (const auto& field : AllFields(ValidConfig())) {
     const std::string message = ParseError(Without(ValidConfig(), field));
@@ -173,7 +214,7 @@ TEST(ModelConfigTest, NotJson) {
     EXPECT_TRUE(Contains(ErrorOfText(text), "m.pt: the configuration is ")) << text;
     EXPECT_TRUE(Contains(ErrorOfText(text), ", expected an object")) << text;
   }
-  EXPECT_TRUE(Contains(ErrorOfText(std::string(100000, '[')), "is not valid JSON"));
+  EXPECT_TRUE(Contains(ErrorOfText(std::string(100000, '[')), "is nested deeper than"));
 }
 
 TEST(ModelConfigTest, FeaturesOutOfRange) {

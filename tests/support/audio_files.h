@@ -4,35 +4,13 @@
 
 #include <gtest/gtest.h>
 #include <sndfile.h>
-#include <stdlib.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
-namespace runnel {
-
-// A folder that is deleted with everything in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "runnel-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "cannot create " << name;
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  std::string Path(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+namespace runnel::testing {
 
 // Writes interleaved samples in [-1, 1]; `format` is libsndfile's, e.g. SF_FORMAT_WAV |
 // SF_FORMAT_PCM_16.
@@ -49,17 +27,6 @@ inline void WriteAudio(const std::string& path, const std::vector<float>& sample
   EXPECT_EQ(sf_close(file), 0);
 }
 
-inline std::string ReadBytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-inline void WriteBytes(const std::string& path, const std::string& bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  EXPECT_TRUE(file.flush().good()) << path;
-}
-
 // `value` as `size` bytes, lowest first.
 inline std::string LittleEndianBytes(std::uint64_t value, std::size_t size) {
   std::string bytes;
@@ -72,6 +39,6 @@ inline std::string Chunk(const std::string& id, const std::string& body) {
   return id + LittleEndianBytes(body.size(), 4) + body + std::string(body.size() % 2, '\0');
 }
 
-}  // namespace runnel
+}  // namespace runnel::testing
 
 #endif  // RUNNEL_TESTS_SUPPORT_AUDIO_FILES_H_

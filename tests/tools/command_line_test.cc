@@ -56,6 +56,27 @@ TEST_F(CommandLineTest, KnowsWhichFlagsWereGiven) {
   EXPECT_TRUE(IsFlagGiven("test_count"));
 }
 
+TEST_F(CommandLineTest, RequiredFlags) {
+  const auto text = [] { RequireFlag("test_name", "a name or two"); };
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>(text),
+            "--test_name is missing, expected a name or two");
+  Parse({"--test_name="});
+  ErrorMessage<std::invalid_argument>(text);
+  const auto either = [] { RequireEither("test_name", "test_share"); };
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>(either),
+            "--test_name and --test_share are both missing, expected either --test_name or "
+            "--test_share");
+  Parse({"--test_name=x"});
+  EXPECT_NO_THROW(text());
+  EXPECT_NO_THROW(either());
+  Parse({"--test_share=0.25"});
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>(either),
+            "--test_name and --test_share are both given, expected either --test_name or "
+            "--test_share");
+  Parse({"--test_name="});
+  EXPECT_NO_THROW(either());
+}
+
 TEST_F(CommandLineTest, HelpAndVersionWin) {
   EXPECT_EQ(Parse({"--no_such_flag", "--help"}), CommandLineAction::kHelp);
   EXPECT_EQ(Parse({"--version"}), CommandLineAction::kVersion);

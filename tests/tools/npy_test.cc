@@ -105,8 +105,10 @@ TEST_F(NpyTest, NamesWhatIsWrong) {
   const std::string data = Bytes<float>({1, 2, 3, 4});
   EXPECT_TRUE(
       Contains(ErrorMessage<std::runtime_error>([&] { NpyReader reader(path_); }), "cannot open"));
-  EXPECT_TRUE(Contains(ReadError(""), "not a NumPy .npy file"));
+  EXPECT_TRUE(Contains(ReadError(""), "is not a NumPy .npy file"));
   EXPECT_TRUE(Contains(ReadError("RIFF and so on"), "not a NumPy .npy file"));
+  EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { NpyReader reader(folder_.File("")); }),
+            folder_.File("") + ": is a directory, expected a file");
   EXPECT_TRUE(Contains(ReadError(NpyBytes(9, Dictionary("<f4", "2, 2"), data)), "version 9"));
   EXPECT_TRUE(Contains(ReadError(NpyBytes(1, Dictionary("<i2", "2, 2"), data)), "'<i2'"));
   EXPECT_TRUE(Contains(ReadError(NpyBytes(1, Dictionary(">f4", "2, 2"), data)), "'>f4'"));

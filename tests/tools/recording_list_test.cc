@@ -29,6 +29,8 @@ TEST(RecordingsFromPathsTest, IdIsTheNameWithoutFolderAndExtension) {
   EXPECT_EQ(Ids("a.wav"), (std::vector<std::string>{"a"}));
   EXPECT_EQ(Ids("x/y/b.2.flac,../c,-"), (std::vector<std::string>{"b.2", "c", "stdin"}));
   EXPECT_EQ(Ids("my talk\t1.wav"), (std::vector<std::string>{"my_talk_1"}));
+  EXPECT_EQ(Ids("caf\u00e9\x1b[31m.wav"), (std::vector<std::string>{"caf\u00e9_[31m"}));
+  EXPECT_EQ(Ids("caf\xe9.wav"), (std::vector<std::string>{"caf_"}));  // Latin-1
   const std::vector<Recording> recordings = RecordingsFromPaths("x/my talk.wav,-");
   EXPECT_EQ(recordings[0].path, "x/my talk.wav");
   EXPECT_EQ(recordings[1].path, "-");
@@ -95,6 +97,11 @@ TEST_F(ReadRecordingListTest, NamesFileAndLine) {
   EXPECT_EQ(ReadError("a -\nb -\n"), path_ + ":2: standard input is listed twice");
   EXPECT_TRUE(Contains(ReadError("a a.wav\nb " + std::string(100000, 'x')), ":2: longer than"));
   EXPECT_EQ(ReadError(std::string("a a.wav\nb b\0.wav\n", 16)), path_ + ":2: is not text");
+  for (const std::string id : {"caf\xe9", "a\x1b[31m", "\x7f"}) {
+    EXPECT_EQ(ReadError("a a.wav\n" + id + " b.wav\n"),
+              path_ + ":2: the id is not UTF-8 text without control characters");
+  }
+  EXPECT_EQ(Read("caf\u00e9 caf\xe9.wav\n")[0].path, "caf\xe9.wav");  // a path is any bytes
   EXPECT_EQ(ReadError(""), path_ + ": lists no recordings");
 }
 

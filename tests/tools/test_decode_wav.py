@@ -15,7 +15,7 @@ import pytest
 import soundfile
 
 from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, TINY_MODEL, USAGE, command,
-                         error_line, run, succeed, write_audio, write_list)
+                         error_file_line, error_line, run, succeed, write_audio)
 
 MODEL = f"--model={TINY_MODEL}"
 BEAM = ("--search=beam", "--beam_size=4")
@@ -107,17 +107,6 @@ def test_nbest():
     assert scores == sorted(scores, reverse=True)
 
 
-@pytest.mark.parametrize("search", [["--search=greedy"], BEAM])
-def test_order_and_results_do_not_depend_on_batches_and_threads(tmp_path, search):
-    listing, ids = write_list(tmp_path, 17)
-    alone = succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search)
-    assert [line.split(" ")[0] for line in alone.splitlines()] == ids
-    for options in (["--batch_streams=5"], ["--num_threads=3"],
-                    ["--batch_streams=5", "--num_threads=2"],
-                    ["--batch_streams=64", "--num_threads=9"]):
-        assert succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search, *options) == alone
-
-
 def test_chunk_size_and_context_matter():
     wav = f"--wav={SAMPLES / 'rms_phone_number.flac'}"
     texts = {options: succeed("decode_wav", MODEL, wav, "--format=json", *options)
@@ -198,38 +187,6 @@ def test_channels(tmp_path):
                                             f"--wav={tmp_path / 'stereo.wav'}"), "stereo.wav")
 
 
-def error_file_line(done, name):
-    """The one line about the file `name` of a run that failed because of it."""
-    assert done.returncode == FAILURE
-    lines = [line for line in done.stderr.splitlines() if name in line]
-    assert len(lines) == 1 and lines[0].startswith("decode_wav: "), done.stderr
-    return lines[0]
-
-
-@pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=2"]])
-def test_bad_files_do_not_stop_the_others(tmp_path, options):
-    write_audio(tmp_path / "good.wav")
-    write_audio(tmp_path / "whole.flac", seconds=5.0)
-    flac = (tmp_path / "whole.flac").read_bytes()
-    bad = {"empty.wav": b"", "garbage.wav": bytes(range(256)) * 40,
-           "cut.flac": flac[:len(flac) // 2],
-           "header.wav": (tmp_path / "good.wav").read_bytes()[:20]}
-    for name, content in bad.items():
-        (tmp_path / name).write_bytes(content)
-    soundfile.write(tmp_path / "loud.wav", np.full(20000, 1e20, np.float32), 16000,
-                    subtype="FLOAT")
-    bad["loud.wav"] = b""
-    (tmp_path / "folder.wav").mkdir()
-    names = ["good.wav", *bad, "missing.wav", "folder.wav", "whole.flac"]
-    listing = tmp_path / "wav.scp"
-    listing.write_text("".join(f"{name[:-4]} {tmp_path / name}\n" for name in names))
-    done = run("decode_wav", MODEL, f"--wav_scp={listing}", *options)
-    assert [line.split(" ")[0] for line in done.stdout.splitlines()] == ["good", "whole."]
-    for name in [*bad, "missing.wav", "folder.wav"]:
-        error_file_line(done, name)
-    assert "files 9, failures 7," in done.stderr
-
-
 def test_truncated_wav_is_decoded_as_far_as_it_goes(tmp_path):
     write_audio(tmp_path / "whole.wav", seconds=4.0)
     content = (tmp_path / "whole.wav").read_bytes()
@@ -304,7 +261,11 @@ def test_output_never_replaces_an_input(tmp_path):
 
 def test_output_that_cannot_be_written(tmp_path):
     arguments = ["decode_wav", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}"]
+    assert succeed(*arguments, "--output=-") == succeed(*arguments)
     missing = tmp_path / "missing" / "text"
+    no_model = ["decode_wav", "--model=m.pt", "--wav=a.wav"]  # the output is looked at first
+    assert (f"{missing}: cannot create: No such file or directory"
+            in error_line(run(*no_model, f"--output={missing}"), FAILURE))
     assert (f"{missing}: cannot create: No such file or directory"
             in error_line(run(*arguments, f"--output={missing}"), FAILURE))
     assert ("/dev/full: cannot write: No space left on device"
@@ -314,15 +275,38 @@ def test_output_that_cannot_be_written(tmp_path):
                 in error_line(run(*arguments, stdout=full), FAILURE))
 
 
-@pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=3"]])
-def test_closed_output_pipe(options):
-    reader, writer = os.pipe()
-    os.close(reader)
-    try:
-        done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", *options, stdout=writer)
-    finally:
-        os.close(writer)
-    assert "standard output: cannot write: Broken pipe" in error_line(done, FAILURE)
+def test_closed_standard_streams(tmp_path):
+    write_audio(tmp_path / "a.wav")
+    output = tmp_path / "text"
+    words = command("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}")
+    expected = succeed("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}")
+
+    def shell(redirections: str, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(["/bin/sh", "-c", f'"$@" {redirections}', "sh", *words, *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              text=True, encoding="utf-8")
+
+    # Whatever is closed, no message lands in the results.
+    for redirections in "2>&-", ">&- 2>&-", "<&- >&- 2>&-":
+        done = shell(redirections, f"--output={output}")
+        assert done.returncode == 0 and done.stdout == done.stderr == ""
+        assert output.read_text(encoding="utf-8") == expected
+        output.unlink()
+    done = shell(">&-")
+    assert done.returncode == FAILURE
+    assert done.stderr.endswith("standard output: cannot write: Bad file descriptor\n")
+    done = subprocess.run(["/bin/sh", "-c", '"$@" <&-', "sh",
+                           *command("decode_wav", MODEL, "--wav=-")],
+                          stderr=subprocess.PIPE, check=False, text=True)
+    assert done.returncode == FAILURE
+    assert "standard input: cannot read: Bad file descriptor" in done.stderr
+
+
+def test_standard_input_without_an_end():
+    with open("/dev/zero", "rb") as endless:
+        line = error_file_line(run("decode_wav", MODEL, "--wav=-", stdin=endless),
+                               "standard input")
+    assert "cannot be read as audio (Format not recognised)" in line
 
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="freed memory is kept by the sanitizer")

@@ -110,11 +110,18 @@ def test_bad_features(tmp_path, features):
     assert "C order" in message()
     np.save(path, features.astype(np.int16))
     assert "'<i2'" in message()
+    for bad, said in ((np.nan, "nan"), (np.inf, "inf"), (-1e300, "-inf")):
+        for dtype in (np.float32, np.float64):
+            values = features.astype(dtype)
+            with np.errstate(over="ignore"):
+                values[300, 7] = bad
+            np.save(path, values)
+            assert f"{path}: row 300, column 7 (from 0) is {said}, expected" in message()
     np.save(path, features)
     path.write_bytes(path.read_bytes()[:-1])
     assert f"{path}: ends before row" in message()
     path.write_bytes(b"RIFF")
-    assert f"{path}: not a NumPy .npy file" in message()
+    assert f"{path}: is not a NumPy .npy file" in message()
 
 
 @pytest.mark.parametrize("tool", ["dump_features", "dump_encoder"])
@@ -125,6 +132,27 @@ def test_output_that_cannot_be_written(tmp_path, tool):
     assert ("/dev/full: cannot write: No space left on device"
             in error_line(run(tool, MODEL, f"--wav={WAV}", "--output=/dev/full"), FAILURE))
     assert os.path.exists("/dev/full")
+    assert (f"{tmp_path}: cannot create: Is a directory"
+            in error_line(run(tool, MODEL, f"--wav={WAV}", f"--output={tmp_path}"), FAILURE))
+    for output in "/dev/stdout", "-":  # a pipe
+        line = error_line(run(tool, MODEL, f"--wav={WAV}", f"--output={output}"), FAILURE)
+        assert f"{output}: is a pipe or a terminal, expected a file" in line
+    assert not (ROOT / "-").exists()
+
+
+def test_output_is_looked_at_before_anything_is_computed(tmp_path):
+    # Neither the model nor the audio is there.
+    line = error_line(run("dump_encoder", "--model=m.pt", "--wav=a.wav",
+                          f"--output={tmp_path / 'missing' / 'x.npy'}"), FAILURE)
+    assert "cannot create: No such file or directory" in line
+
+
+@pytest.mark.parametrize("tool", ["dump_features", "dump_encoder"])
+def test_output_redirected_to_a_file(tmp_path, tool):
+    with open(tmp_path / "x.npy", "w", encoding="utf-8") as file:
+        succeed(tool, MODEL, f"--wav={WAV}", "--output=/dev/stdout", stdout=file)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"),
+                                  dump(tool, tmp_path / "y.npy", MODEL, f"--wav={WAV}"))
 
 
 def test_bad_audio(tmp_path):

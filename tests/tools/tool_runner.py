@@ -50,6 +50,14 @@ def error_line(done: subprocess.CompletedProcess, code: int) -> str:
     return lines[-1]
 
 
+def error_file_line(done: subprocess.CompletedProcess, name: str) -> str:
+    """The one line of decode_wav about the file `name`, because of which it failed."""
+    assert done.returncode == FAILURE
+    lines = [line for line in done.stderr.splitlines() if name in line]
+    assert len(lines) == 1 and lines[0].startswith("decode_wav: "), done.stderr
+    return lines[0]
+
+
 def write_audio(path: pathlib.Path, seconds: float = 2.0, seed: int = 1, rate: int = 16000,
                 channels: int = 1) -> np.ndarray:
     """Writes seeded noise of changing level as 16-bit audio; returns it, (samples, channels)."""

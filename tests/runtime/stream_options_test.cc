@@ -1,0 +1,113 @@
+// A stream's options, the model's limits on them, and a model that fails while it runs.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full_like.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encoder/model_archive.h"
+#include "runtime/model.h"
+#include "runtime/stream.h"
+#include "tests/support/archive_files.h"
+#include "tests/support/error_message.h"
+#include "tests/support/random_audio.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_streams.h"
+
+namespace runnel {
+namespace {
+
+using testing::Contains;
+using testing::ErrorMessage;
+using testing::kUnlimited;
+using testing::kWhole;
+using testing::NoiseOfChangingLevel;
+using testing::Options;
+using testing::Tiny;
+
+TEST(StreamOptionsTest, DefaultsAreTheModels) {
+  const Stream stream(Tiny());
+  EXPECT_EQ(stream.options().chunk_size, 4);
+  EXPECT_EQ(stream.options().left_context, 8);
+  EXPECT_EQ(&stream.model(), Tiny().get());
+}
+
+TEST(StreamOptionsTest, OptionsOutOfRange) {
+  const auto error = [](const StreamOptions& options) {
+    return ErrorMessage<std::invalid_argument>([&] { Stream(Tiny(), options); });
+  };
+  for (const int64_t size :
+       {int64_t{0}, int64_t{-3}, int64_t{1} << 40, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_EQ(error(Options(size, 4)),
+              "chunk_size is " + std::to_string(size) +
+                  " encoder frames, expected 1 to 16777216 or -1 (the whole utterance)");
+  }
+  for (const int64_t size : {int64_t{-3}, int64_t{1} << 40, std::numeric_limits<int64_t>::min()}) {
+    EXPECT_EQ(error(Options(4, size)),
+              "left_context is " + std::to_string(size) +
+                  " encoder frames, expected 0 to 16777216 or -1 (unlimited)");
+  }
+  StreamOptions options = Options(4, 4, SearchMethod::kPrefixBeam);
+  options.search.beam_size = 0;
+  EXPECT_TRUE(Contains(error(options), "beam_size"));
+  options.search.beam_size = 1;
+  options.search.token_beam = 0;
+  EXPECT_TRUE(Contains(error(options), "token_beam"));
+  ErrorMessage<std::invalid_argument>([] { Stream(nullptr); });
+}
+
+TEST(StreamOptionsTest, TheModelsLimitsHold) {
+  const testing::TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  std::string config = archive.config_json;
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"\"min_chunk_size\": 1", "\"min_chunk_size\": 2"},
+           {"\"max_chunk_size\": null", "\"max_chunk_size\": 8"},
+           {"\"max_left_context\": null", "\"max_left_context\": 10"}}) {
+    ASSERT_NE(config.find(from), std::string::npos);
+    config.replace(config.find(from), from.size(), to);
+  }
+  testing::WriteArchive(folder.File("m.pt"), archive.tensors,
+                        {{"runnel.json", config}, {"units.txt", archive.units_text}});
+  const std::shared_ptr<const Model> model = Model::Load(folder.File("m.pt"));
+  EXPECT_NO_THROW(Stream(model, Options(2, 0)));
+  EXPECT_NO_THROW(Stream(model, Options(8, 10)));
+  EXPECT_NO_THROW(Stream{model});
+  for (const int64_t size : {int64_t{1}, int64_t{9}, kWhole}) {
+    EXPECT_TRUE(
+        Contains(ErrorMessage<std::invalid_argument>([&] { Stream(model, Options(size, 4)); }),
+                 "expected 2 to 8, the limits of this model"));
+  }
+  for (const int64_t size : {int64_t{11}, kUnlimited}) {
+    EXPECT_TRUE(
+        Contains(ErrorMessage<std::invalid_argument>([&] { Stream(model, Options(4, size)); }),
+                 "expected 0 to 10, the limit of this model"));
+  }
+}
+
+// Finite weights can overflow all the same: a fault of the model, not of the caller.
+TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
+  const testing::TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : archive.tensors) {
+    tensors[name] = name == "ctc.ctc_lo.weight" ? at::full_like(tensor, 3e38) : tensor;
+  }
+  testing::WriteArchive(folder.File("m.pt"), tensors,
+                        {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
+  Stream stream(Model::Load(folder.File("m.pt")), Options(4, 8));
+  const std::vector<float> samples = NoiseOfChangingLevel(20000, 16);
+  stream.AcceptSamples(samples.data(), samples.size());
+  EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] { stream.Decode(); }),
+                       "gives no probabilities"));
+}
+
+}  // namespace
+}  // namespace runnel

@@ -1,0 +1,97 @@
+#include "tests/support/tiny_streams.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/support/archive_files.h"
+
+namespace runnel::testing {
+
+const std::shared_ptr<const Model>& Tiny() {
+  static const std::shared_ptr<const Model> model = Model::Load(TinyModelPath());
+  return model;
+}
+
+std::string Describe(const StreamOptions& options) {
+  return "C " + std::to_string(options.chunk_size) + ", M " + std::to_string(options.left_context) +
+         (options.search.method == SearchMethod::kGreedy ? ", greedy" : ", beam");
+}
+
+StreamOptions Options(int64_t chunk_size, int64_t left_context, SearchMethod method) {
+  StreamOptions options;
+  options.chunk_size = chunk_size;
+  options.left_context = left_context;
+  options.search.method = method;
+  return options;
+}
+
+std::vector<StreamOptions> OptionGrid() {
+  std::vector<StreamOptions> grid;
+  for (const int64_t chunk :
+       {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, int64_t{8}, int64_t{16}, kWhole}) {
+    for (const int64_t left :
+         {int64_t{0}, int64_t{1}, std::abs(chunk), 3 * std::abs(chunk) + 1, kUnlimited}) {
+      grid.push_back(Options(
+          chunk, left, grid.size() % 2 == 0 ? SearchMethod::kGreedy : SearchMethod::kPrefixBeam));
+    }
+  }
+  return grid;
+}
+
+void ExpectSame(const Results& actual, const Results& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t n = 0; n < expected.size(); ++n) {
+    EXPECT_EQ(actual[n].text, expected[n].text);
+    EXPECT_LE(std::abs(actual[n].score - expected[n].score), tolerance);
+    ASSERT_EQ(actual[n].tokens.size(), expected[n].tokens.size());
+    for (size_t i = 0; i < expected[n].tokens.size(); ++i) {
+      const Token& token = actual[n].tokens[i];
+      EXPECT_EQ(token.id, expected[n].tokens[i].id);
+      EXPECT_EQ(token.start_ms, expected[n].tokens[i].start_ms);
+      EXPECT_EQ(token.end_ms, expected[n].tokens[i].end_ms);
+      EXPECT_LE(std::abs(token.confidence - expected[n].tokens[i].confidence), tolerance);
+    }
+    ASSERT_EQ(actual[n].words.size(), expected[n].words.size());
+    for (size_t i = 0; i < expected[n].words.size(); ++i) {
+      const Word& word = actual[n].words[i];
+      EXPECT_EQ(word.text, expected[n].words[i].text);
+      EXPECT_EQ(word.start_ms, expected[n].words[i].start_ms);
+      EXPECT_EQ(word.end_ms, expected[n].words[i].end_ms);
+      EXPECT_LE(std::abs(word.confidence - expected[n].words[i].confidence), tolerance);
+    }
+  }
+}
+
+Results Final(const Stream& stream) {
+  EXPECT_TRUE(stream.IsFinal());
+  EXPECT_FALSE(stream.ChunkReady());
+  Results results = stream.NBest(5);
+  EXPECT_EQ(stream.Text(), results.front().text);
+  EXPECT_EQ(stream.Best().text, results.front().text);
+  return results;
+}
+
+Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options) {
+  Stream stream(Tiny(), options);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  stream.Decode();
+  return Final(stream);
+}
+
+void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,
+          std::mt19937_64* random) {
+  for (size_t at = 0; at < samples.size();) {
+    const size_t count = std::min(samples.size() - at, size_t{1} + (*random)() % max_packet);
+    stream->AcceptSamples(samples.data() + at, count);
+    at += count;
+    stream->Decode();
+    EXPECT_FALSE(stream->IsFinal());
+  }
+  stream->Finish();
+  stream->Decode();
+}
+
+}  // namespace runnel::testing

@@ -1,0 +1,51 @@
+// Streams of the tiny model, for the tests of Stream: options, results at the end, comparisons.
+#ifndef RUNNEL_TESTS_SUPPORT_TINY_STREAMS_H_
+#define RUNNEL_TESTS_SUPPORT_TINY_STREAMS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/model.h"
+#include "runtime/result.h"
+#include "runtime/stream.h"
+
+namespace runnel::testing {
+
+constexpr int64_t kWhole = StreamOptions::kWholeUtterance;
+constexpr int64_t kUnlimited = StreamOptions::kUnlimited;
+
+// The n-best list of a stream.
+using Results = std::vector<Hypothesis>;
+
+// The golden model, loaded once per process.
+const std::shared_ptr<const Model>& Tiny();
+
+StreamOptions Options(int64_t chunk_size, int64_t left_context,
+                      SearchMethod method = SearchMethod::kGreedy);
+
+// For SCOPED_TRACE.
+std::string Describe(const StreamOptions& options);
+
+// Every chunk size with every left context; the searches take turns.
+std::vector<StreamOptions> OptionGrid();
+
+// Scores and confidences may differ by `tolerance`; everything else must be the same.
+void ExpectSame(const Results& actual, const Results& expected, double tolerance = 0);
+
+// The results at the end; also checks what must hold of any stream then.
+Results Final(const Stream& stream);
+
+// The results of a stream of the tiny model that gets all samples, (n), in one packet.
+Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& options);
+
+// Packets of 1 to `max_packet` samples, decoding after each, to the end of the audio.
+void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,
+          std::mt19937_64* random);
+
+}  // namespace runnel::testing
+
+#endif  // RUNNEL_TESTS_SUPPORT_TINY_STREAMS_H_

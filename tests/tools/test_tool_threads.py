@@ -1,0 +1,65 @@
+"""Several threads: the same results, the same failures, and nothing that a sanitizer would find."""
+
+import os
+
+import numpy as np
+import pytest
+import soundfile
+
+from tool_runner import (FAILURE, SAMPLE_LIST, TINY_MODEL, error_file_line, error_line, run,
+                         succeed, write_audio, write_list)
+
+MODEL = f"--model={TINY_MODEL}"
+BEAM = ("--search=beam", "--beam_size=4")
+
+
+@pytest.mark.parametrize("search", [["--search=greedy"], BEAM])
+def test_order_and_results_do_not_depend_on_batches_and_threads(tmp_path, search):
+    listing, ids = write_list(tmp_path, 17)
+    alone = succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search)
+    assert [line.split(" ")[0] for line in alone.splitlines()] == ids
+    for options in (["--batch_streams=5"], ["--num_threads=3"],
+                    ["--batch_streams=5", "--num_threads=2"],
+                    ["--batch_streams=64", "--num_threads=9"]):
+        assert succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search, *options) == alone
+
+
+@pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=2"]])
+def test_bad_files_do_not_stop_the_others(tmp_path, options):
+    write_audio(tmp_path / "good.wav")
+    write_audio(tmp_path / "whole.flac", seconds=5.0)
+    flac = (tmp_path / "whole.flac").read_bytes()
+    bad = {"empty.wav": b"", "garbage.wav": bytes(range(256)) * 40,
+           "cut.flac": flac[:len(flac) // 2],
+           "header.wav": (tmp_path / "good.wav").read_bytes()[:20]}
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    soundfile.write(tmp_path / "loud.wav", np.full(20000, 1e20, np.float32), 16000,
+                    subtype="FLOAT")
+    bad["loud.wav"] = b""
+    (tmp_path / "folder.wav").mkdir()
+    names = ["good.wav", *bad, "missing.wav", "folder.wav", "whole.flac"]
+    listing = tmp_path / "wav.scp"
+    listing.write_text("".join(f"{name[:-4]} {tmp_path / name}\n" for name in names))
+    done = run("decode_wav", MODEL, f"--wav_scp={listing}", *options)
+    assert [line.split(" ")[0] for line in done.stdout.splitlines()] == ["good", "whole."]
+    for name in [*bad, "missing.wav", "folder.wav"]:
+        error_file_line(done, name)
+    assert "files 9, failures 7," in done.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=3"]])
+def test_closed_output_pipe(options):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", *options, stdout=writer)
+    finally:
+        os.close(writer)
+    assert "standard output: cannot write: Broken pipe" in error_line(done, FAILURE)
+
+
+def test_verification_does_not_depend_on_threads():
+    alone, together = (succeed("verify_streaming", MODEL, "--seconds=1", "--precision=float64",
+                               f"--num_threads={threads}") for threads in (1, 4))
+    assert alone == together and alone.endswith("passed\n")
