@@ -6,10 +6,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 
 #include "encoder/first_line.h"
+#include "encoder/stripped_archive.h"
+#include "encoder/wenet_export.h"
 #include "encoder/zip_check.h"
 
 namespace runnel {
@@ -49,10 +52,49 @@ void CheckLooksLikeArchive(const std::string& path) {
   }
 }
 
+// Whether the file holds a WeNet export; false for what is damaged, which is said elsewhere.
+bool IsForeign(const std::string& path) {
+  try {
+    return IsWenetExport(ZipEntryNames(path));
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file || text.str().empty()) {
+    throw std::runtime_error(path + ": cannot be read or is empty, expected units.txt");
+  }
+  return text.str();
+}
+
+ModelArchive ReadForeign(const std::string& path, const std::string& units_file) {
+  if (units_file.empty()) {
+    throw std::runtime_error(path +
+                             ": is a WeNet export, which holds no units, expected the "
+                             "units.txt beside it too (--units)");
+  }
+  const std::string units_text = ReadText(units_file);
+  try {
+    CheckZip(path);
+    return ReadWenetExport(path, units_text);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(path + ": " + FirstLine(error.what()));
+  }
+}
+
 }  // namespace
 
-ModelArchive ReadModelArchive(const std::string& path) {
+ModelArchive ReadModelArchive(const std::string& path, const std::string& units_file) {
   CheckLooksLikeArchive(path);
+  if (IsForeign(path)) return ReadForeign(path, units_file);
+  if (!units_file.empty()) {
+    throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
+                             ")");
+  }
   ModelArchive archive;
   archive.path = path;
   torch::jit::ExtraFilesMap extra{{kConfigFile, ""}, {kUnitsFile, ""}};

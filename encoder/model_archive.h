@@ -18,8 +18,10 @@ struct ModelArchive {
   std::map<std::string, at::Tensor> tensors;  // parameters and buffers by qualified name
 };
 
-// Throws std::runtime_error, one line: the file, what was wrong with it, what was expected.
-ModelArchive ReadModelArchive(const std::string& path);
+// An archive of Runnel's own, or WeNet's TorchScript export (final.zip), which holds no units:
+// `units_file` names its units.txt, and must be empty for the former. Throws std::runtime_error,
+// one line: the file, what was wrong with it, what was expected.
+ModelArchive ReadModelArchive(const std::string& path, const std::string& units_file = "");
 
 }  // namespace runnel
 

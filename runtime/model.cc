@@ -56,7 +56,7 @@ Model::Model(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOptions& options) {
-  ModelArchive archive = ReadModelArchive(path);
+  ModelArchive archive = ReadModelArchive(path, options.units_file);
   const ModelConfig config =
       WithOptions(ParseModelConfig(archive.config_json, path), options, path);
   TokenTable tokens(archive.units_text, config.ctc.vocab_size, config.ctc.blank_id,

@@ -23,6 +23,10 @@ enum class Precision { kFloat32, kFloat64 };
 struct ModelOptions {
   Precision precision = Precision::kFloat32;
 
+  // units.txt of a file that holds none: WeNet's TorchScript export (final.zip), which loads as it
+  // is.
+  std::string units_file;
+
   // To stream a model that was trained on whole utterances only; both change its results, by how
   // much is for its user to measure. Errors for a model that has no use for them.
   bool dynamic_chunk_convolution = false;  // its symmetric convolution sees zeros after the chunk
@@ -32,9 +36,9 @@ struct ModelOptions {
 // Const after loading: every method may be called from several threads at once.
 class Model {
  public:
-  // Reads an archive (models/README.md). Throws std::runtime_error with one line that names the
-  // file, what was wrong and what was expected, std::invalid_argument for options that this model
-  // has no use for.
+  // Reads an archive (models/README.md) or WeNet's export. Throws std::runtime_error with one line
+  // that names the file, what was wrong and what was expected, std::invalid_argument for options
+  // that this model has no use for.
   static std::shared_ptr<const Model> Load(const std::string& path,
                                            const ModelOptions& options = {});
   ~Model();

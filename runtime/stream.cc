@@ -58,7 +58,7 @@ struct Stream::State {
                                       features.finished());
   }
 
-  bool IsFinal() const { return features.finished() && NextChunkFrames() == 0; }
+  bool IsFinal() const { return features.finished() && !NextChunk().has_value(); }
 
   // To be called after everything that may make the stream final or advance the search.
   void UpdateResults() {

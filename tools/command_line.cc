@@ -16,7 +16,8 @@ std::vector<gflags::CommandLineFlagInfo> FlagsOf(const ToolInfo& tool) {
   gflags::GetAllFlags(&flags);
   flags.erase(std::remove_if(flags.begin(), flags.end(),
                              [&](const gflags::CommandLineFlagInfo& flag) {
-                               return flag.filename != tool.source_file;
+                               return std::count(tool.source_files.begin(), tool.source_files.end(),
+                                                 flag.filename) == 0;
                              }),
               flags.end());
   return flags;

@@ -14,9 +14,9 @@ namespace runnel {
 
 // What a tool says about itself.
 struct ToolInfo {
-  std::string name;         // as typed, e.g. "decode_wav"
-  std::string usage;        // what it does, how it is called, examples; ends with a newline
-  std::string source_file;  // __FILE__ of the file that defines its flags
+  std::string name;   // as typed, e.g. "decode_wav"
+  std::string usage;  // what it does, how it is called, examples; ends with a newline
+  std::vector<std::string> source_files;  // __FILE__ of those that define its flags
 };
 
 enum class CommandLineAction { kRun, kHelp, kVersion };

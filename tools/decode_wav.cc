@@ -16,6 +16,7 @@
 #include "tools/decimal.h"
 #include "tools/decode_listener.h"
 #include "tools/decoder_pool.h"
+#include "tools/model_flags.h"
 #include "tools/ordered_output.h"
 #include "tools/output_check.h"
 #include "tools/output_format.h"
@@ -23,7 +24,6 @@
 #include "tools/recording_list.h"
 #include "tools/tool_main.h"
 
-DEFINE_string(model, "", "Model file (models/README.md).");
 DEFINE_string(wav, "", "Audio files, separated by commas; - is standard input.");
 DEFINE_string(
     wav_scp, "",
@@ -190,13 +190,13 @@ int Run(Console* console) {
   const std::vector<Recording> recordings =
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
 
-  std::vector<std::string> inputs = {FLAGS_model, FLAGS_wav_scp, FLAGS_word_list};
+  std::vector<std::string> inputs = {ModelFile(), FLAGS_wav_scp, FLAGS_word_list};
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
   CheckOutputIsNoInput(FLAGS_output, inputs);
   CheckOutputCanBeWritten(FLAGS_output);
 
   SetThreadsPerOperation(1);
-  const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);
+  const std::shared_ptr<const Model> model = LoadModel();
   if (!FLAGS_word_list.empty()) {
     options.stream.search.lexicon = Lexicon::Read(FLAGS_word_list, model->tokens());
   }
@@ -222,5 +222,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"decode_wav", runnel::kUsage, __FILE__}, runnel::Run);
+  return runnel::ToolMain(argc, argv,
+                          {"decode_wav", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                          runnel::Run);
 }

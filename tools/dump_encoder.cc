@@ -15,11 +15,11 @@
 #include "runtime/threads.h"
 #include "tools/command_line.h"
 #include "tools/feature_source.h"
+#include "tools/model_flags.h"
 #include "tools/npy.h"
 #include "tools/output_check.h"
 #include "tools/tool_main.h"
 
-DEFINE_string(model, "", "Model file (models/README.md).");
 DEFINE_string(wav, "", "Audio file; - is standard input.");
 DEFINE_string(features, "", "NumPy file with features, float32 or float64, (frames, dim).");
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
@@ -69,7 +69,7 @@ void CheckFlags() {
   if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
     throw std::invalid_argument("--channel cannot be given with --features, which have none");
   }
-  CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_wav, FLAGS_features});
+  CheckOutputIsNoInput(FLAGS_output, {ModelFile(), FLAGS_wav, FLAGS_features});
   CheckOutputCanBeRewritten(FLAGS_output);
 }
 
@@ -111,18 +111,16 @@ void DumpChunks(const Model& model, const StreamOptions& options, FeatureSource*
 
 int Run(Console* console) {
   CheckFlags();
-  ModelOptions model_options;
-  model_options.precision = PrecisionFromFlag();
+  const Precision precision = PrecisionFromFlag();
   SetThreadsPerOperation(1);
-  const std::shared_ptr<const Model> model = Model::Load(FLAGS_model, model_options);
+  const std::shared_ptr<const Model> model = LoadModel(precision);
   // Checks the sizes and resolves the model's defaults.
   const StreamOptions options =
       Stream(model, {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()}).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->config();
-  NpyWriter writer(
-      FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
-      model_options.precision == Precision::kFloat64 ? NpyType::kFloat64 : NpyType::kFloat32);
+  NpyWriter writer(FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
+                   precision == Precision::kFloat64 ? NpyType::kFloat64 : NpyType::kFloat32);
   DumpChunks(*model, options, source.get(), &writer);
   writer.Close();
   console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " encoder frames");
@@ -133,5 +131,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"dump_encoder", runnel::kUsage, __FILE__}, runnel::Run);
+  return runnel::ToolMain(argc, argv,
+                          {"dump_encoder", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                          runnel::Run);
 }

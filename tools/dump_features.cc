@@ -140,5 +140,5 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"dump_features", runnel::kUsage, __FILE__}, runnel::Run);
+  return runnel::ToolMain(argc, argv, {"dump_features", runnel::kUsage, {__FILE__}}, runnel::Run);
 }

@@ -12,12 +12,12 @@
 #include "runtime/model.h"
 #include "runtime/threads.h"
 #include "tools/command_line.h"
+#include "tools/model_flags.h"
 #include "tools/tool_main.h"
 #include "tools/verification/comparison.h"
 #include "tools/verification/noise.h"
 #include "tools/verification/verification.h"
 
-DEFINE_string(model, "", "Model file (models/README.md).");
 DEFINE_string(wav, "", "Audio file; - is standard input.");
 DEFINE_double(seconds, 0, "Seconds of speech-shaped noise, instead of --wav.");
 DEFINE_uint64(seed, 1, "Seed of the noise, the packet sizes and the batches.");
@@ -102,6 +102,7 @@ VerificationOptions OptionsFromFlags(Precision precision) {
   if (FLAGS_tolerance > 0) options.tolerance = FLAGS_tolerance;
   options.seed = FLAGS_seed;
   options.layer_by_layer = FLAGS_verbose;
+  options.compare_torchscript = IsAsInFile();
   options.num_threads = FLAGS_num_threads > 0
                             ? FLAGS_num_threads
                             : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -111,9 +112,7 @@ VerificationOptions OptionsFromFlags(Precision precision) {
 // Prints the table of one precision. Returns the first failure, "" if there is none.
 std::string Verify(Precision precision, const std::vector<float>& samples, Console* console) {
   const std::string name = precision == Precision::kFloat64 ? "float64" : "float32";
-  ModelOptions model_options;
-  model_options.precision = precision;
-  Verification verification(Model::Load(FLAGS_model, model_options), FLAGS_model, samples,
+  Verification verification(LoadModel(precision), ModelFile(), samples,
                             OptionsFromFlags(precision));
   const size_t num_settings = verification.settings().size();
   size_t num_done = 0;
@@ -145,7 +144,12 @@ int Run(Console* console) {
   CheckFlags();
   const std::vector<Precision> precisions = PrecisionsFromFlag();
   SetThreadsPerOperation(1);
-  const std::vector<float> samples = Samples(Model::Load(FLAGS_model)->sample_rate_hz());
+  const std::vector<float> samples = Samples(LoadModel()->sample_rate_hz());
+  if (!IsAsInFile()) {
+    std::printf(
+        "not compared with the file's TorchScript, which is WeNet's or computes without "
+        "the substitutes asked for\n");
+  }
   std::string failure;
   for (const Precision precision : precisions) {
     const std::string found = Verify(precision, samples, console);
@@ -160,5 +164,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"verify_streaming", runnel::kUsage, __FILE__}, runnel::Run);
+  return runnel::ToolMain(
+      argc, argv, {"verify_streaming", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+      runnel::Run);
 }

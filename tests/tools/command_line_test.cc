@@ -31,7 +31,7 @@ class CommandLineTest : public ::testing::Test {
     return ErrorMessage<std::invalid_argument>([&] { Parse(arguments); });
   }
 
-  const ToolInfo tool_{"test_tool", "test_tool tests.\n", __FILE__};
+  const ToolInfo tool_{"test_tool", "test_tool tests.\n", {__FILE__}};
   const gflags::FlagSaver saver_;
 };
 

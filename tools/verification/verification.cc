@@ -55,7 +55,6 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
       samples_(std::move(samples)),
       features_(ComputeFeatures(*model_, samples_)),
       num_encoder_frames_(model_->encoder().subsampling().NumEncoderFrames(features_.size(0))),
-      script_(model_path, model_->config().encoder, model_->encoder().dtype()),
       tries_packets_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
       checks_{
@@ -65,6 +64,11 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
           {"in a batch of all settings = alone", options.tolerance},
           {"whole under chunk mask = TorchScript forward", options.tolerance},
           {"chunk by chunk = TorchScript forward_chunk", options.tolerance}} {
+  if (options.compare_torchscript) {
+    script_.emplace(model_path, model_->config().encoder, model_->encoder().dtype());
+  } else {
+    checks_.erase(checks_.begin() + kForward, checks_.end());
+  }
   if (num_encoder_frames_ == 0) {
     throw std::runtime_error("the audio is too short for one encoder frame: " +
                              std::to_string(features_.size(0)) + " feature frames");
@@ -99,9 +103,12 @@ void Verification::CompareWithOthers(size_t index) {
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
   chunked_[index] = chunked;
   Record(kChunked, index, chunked, whole);
-  const at::Tensor frames = ScriptFeatures(setting);
-  Record(kForward, index, ctc_head.LogProbs(whole), script_.Forward(frames, setting));
-  Record(kForwardChunk, index, ctc_head.LogProbs(chunked), script_.ForwardChunks(frames, setting));
+  if (script_) {
+    const at::Tensor frames = ScriptFeatures(setting);
+    Record(kForward, index, ctc_head.LogProbs(whole), script_->Forward(frames, setting));
+    Record(kForwardChunk, index, ctc_head.LogProbs(chunked),
+           script_->ForwardChunks(frames, setting));
+  }
   if (!tries_packets_[index]) return;
   std::mt19937_64 random(options_.seed + index);
   Record(kPackets, index,

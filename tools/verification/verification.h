@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct VerificationOptions {
   double tolerance = 1e-4;  // relative, between different computations of the same frames
   uint64_t seed = 1;        // of packet sizes, batches and the places of copies
   bool layer_by_layer = false;
+  bool compare_torchscript = true;  // the file's TorchScript is Runnel's own and computes the same
   int num_threads = 1;
 };
 
@@ -65,7 +67,7 @@ class Verification {
   const std::vector<float> samples_;
   const at::Tensor features_;  // (T, input_dim) float32
   const int64_t num_encoder_frames_;
-  TorchScriptModel script_;
+  std::optional<TorchScriptModel> script_;
   std::vector<bool> tries_packets_;  // per setting: also packets and copies
   std::vector<at::Tensor> chunked_;  // per setting: what chunk by chunk gave
 

@@ -57,8 +57,9 @@ at::Tensor LayerInput(const std::string& position, at::ScalarType dtype, int64_t
   const at::Tensor features = testing::RandomFeatures(encoder.config(), 67, 6);
   EncoderState state = encoder.InitialState(4);
   state.offset = offset;
+  state.num_frames = offset * encoder.subsampling().rate();
   at::Tensor input;
-  encoder.Step({{&state, features.data_ptr<float>(), features.size(0)}},
+  encoder.Step({{&state, features.data_ptr<float>(), {features.size(0), true}}},
                [&](const std::string& name, const at::Tensor& rows) {
                  if (name == "subsampling") input = rows.clone();
                });

@@ -1,0 +1,126 @@
+#include "encoder/stripped_archive.h"
+
+#include <zip.h>
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+
+namespace runnel {
+namespace {
+
+struct ZipCloser {
+  void operator()(zip_t* archive) const { zip_discard(archive); }
+  void operator()(zip_file_t* file) const { zip_fclose(file); }
+  void operator()(zip_source_t* source) const { zip_source_free(source); }
+};
+using ZipPointer = std::unique_ptr<zip_t, ZipCloser>;
+using SourcePointer = std::unique_ptr<zip_source_t, ZipCloser>;
+
+ZipPointer Open(const std::string& path) {
+  int code = 0;
+  ZipPointer archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
+  if (archive == nullptr) throw std::runtime_error("cannot be read as a zip archive");
+  return archive;
+}
+
+std::string ReadEntry(zip_t* archive, zip_uint64_t index) {
+  zip_stat_t stat;
+  if (zip_stat_index(archive, index, 0, &stat) != 0) {
+    throw std::runtime_error(zip_strerror(archive));
+  }
+  std::string data(stat.size, '\0');
+  const std::unique_ptr<zip_file_t, ZipCloser> file(zip_fopen_index(archive, index, 0));
+  if (file == nullptr ||
+      zip_fread(file.get(), data.data(), data.size()) != static_cast<zip_int64_t>(data.size())) {
+    throw std::runtime_error(std::string("entry ") + stat.name + " cannot be read");
+  }
+  return data;
+}
+
+bool EndsWith(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// What a zip_source_t in memory holds after the archive on it was written.
+std::string Bytes(zip_source_t* source) {
+  zip_stat_t stat;
+  if (zip_source_open(source) != 0 || zip_source_stat(source, &stat) != 0) {
+    throw std::runtime_error("cannot be rewritten in memory");
+  }
+  std::string bytes(stat.size, '\0');
+  const zip_int64_t read = zip_source_read(source, bytes.data(), bytes.size());
+  zip_source_close(source);
+  if (read != static_cast<zip_int64_t>(bytes.size())) {
+    throw std::runtime_error("cannot be rewritten in memory");
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<std::string> ZipEntryNames(const std::string& path) {
+  const ZipPointer archive = Open(path);
+  std::vector<std::string> names;
+  const zip_int64_t num_entries = zip_get_num_entries(archive.get(), 0);
+  for (zip_int64_t i = 0; i < num_entries; ++i) {
+    const char* name = zip_get_name(archive.get(), static_cast<zip_uint64_t>(i), 0);
+    if (name != nullptr) names.emplace_back(name);
+  }
+  return names;
+}
+
+std::string WithoutMethods(const std::string& code) {
+  std::istringstream lines(code);
+  std::string kept;
+  size_t method_indent = std::string::npos;  // of the definition that is being left out
+  for (std::string line; std::getline(lines, line);) {
+    const size_t indent = line.find_first_not_of(' ');
+    if (method_indent != std::string::npos) {
+      if (indent == std::string::npos || indent > method_indent) continue;
+      method_indent = std::string::npos;
+    }
+    if (indent != std::string::npos && line.compare(indent, 4, "def ") == 0) {
+      method_indent = indent;
+      continue;
+    }
+    kept.append(line).append("\n");
+  }
+  return kept;
+}
+
+std::string StrippedArchive(const std::string& path) {
+  const ZipPointer original = Open(path);
+  std::list<std::string> contents;  // libzip reads them when the archive is closed
+  zip_error_t error;
+  zip_error_init(&error);
+  const SourcePointer memory(zip_source_buffer_create(nullptr, 0, 0, &error));
+  ZipPointer stripped(zip_open_from_source(memory.get(), ZIP_TRUNCATE, &error));
+  if (stripped == nullptr) throw std::runtime_error("cannot be rewritten in memory");
+  zip_source_keep(memory.get());  // zip_close gives up one reference
+  const zip_int64_t num_entries = zip_get_num_entries(original.get(), 0);
+  for (zip_int64_t i = 0; i < num_entries; ++i) {
+    const auto index = static_cast<zip_uint64_t>(i);
+    const std::string name = zip_get_name(original.get(), index, 0);
+    if (EndsWith(name, ".debug_pkl")) continue;  // places in the code that is no longer there
+    std::string data = ReadEntry(original.get(), index);
+    if (EndsWith(name, ".py")) data = WithoutMethods(data);
+    contents.push_back(std::move(data));
+    zip_source_t* source =
+        zip_source_buffer(stripped.get(), contents.back().data(), contents.back().size(), 0);
+    const zip_int64_t added =
+        source == nullptr ? -1 : zip_file_add(stripped.get(), name.c_str(), source, 0);
+    // LibTorch reads stored entries only.
+    if (added < 0 || zip_set_file_compression(stripped.get(), static_cast<zip_uint64_t>(added),
+                                              ZIP_CM_STORE, 0) != 0) {
+      throw std::runtime_error("cannot be rewritten in memory");
+    }
+  }
+  if (zip_close(stripped.get()) != 0) throw std::runtime_error("cannot be rewritten in memory");
+  stripped.release();
+  return Bytes(memory.get());
+}
+
+}  // namespace runnel

@@ -1,0 +1,101 @@
+"""Word error rates of decode_wav on recordings with a manifest, by set and over all of them.
+
+    python3 -m models.evaluate --model=M.pt --manifest=DIR/manifest.tsv [--chunk_sizes=-1,16,32]
+        [--left_contexts=-1,64] [decode_wav's flags ...]
+
+The manifest has the columns id, set and text; the recordings are DIR/wav/ID.* beside it. Texts are
+compared in lower case without punctuation. A chunk size of -1 is decoded once, with unlimited left
+context. Flags that this program does not know go to decode_wav
+(--dynamic_chunk_convolution --running_normalization stream a model that was trained offline).
+"""
+
+import argparse
+import csv
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List, Tuple
+
+from models.digits.score import Errors, align
+
+ROOT = Path(__file__).parents[1]
+
+
+def words_of(text: str) -> List[str]:
+    """Lower-case words without punctuation; apostrophes inside words stay."""
+    text = text.lower().replace("\u2019", "'")
+    return re.sub(r"[^a-z' ]+", " ", text.replace("-", " ")).split()
+
+
+def read_manifest(path: Path) -> List[Tuple[str, str, List[str], Path]]:
+    """(id, set, words, recording) of every row. Raises ValueError."""
+    rows = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            found = sorted((path.parent / "wav").glob(f"{row['id']}.*"))
+            if len(found) != 1:
+                raise ValueError(f"{path}: {row['id']} has {len(found)} recordings, expected one")
+            rows.append((row["id"], row["set"], words_of(row["text"]), found[0]))
+    return rows
+
+
+def decode(args: argparse.Namespace, flags: List[str], scp: Path, chunk_size: int,
+           left_context: int) -> Dict[str, List[str]]:
+    """id -> recognised words. Raises RuntimeError with decode_wav's message."""
+    command = [str(args.decode_wav), f"--model={args.model}", f"--wav_scp={scp}",
+               f"--chunk_size={chunk_size}", f"--left_context={left_context}", *flags]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    texts = {}
+    for line in done.stdout.splitlines():
+        key, _, text = line.partition(" ")
+        texts[key] = words_of(text)
+    return texts
+
+
+def score(rows: List[Tuple[str, str, List[str], Path]], found: Dict[str, List[str]]) -> str:
+    """Rates of each set, then of all."""
+    sets: Dict[str, Errors] = {}
+    everything = Errors()
+    for key, name, words, _ in rows:
+        errors = align(words, found[key])
+        sets.setdefault(name, Errors()).add(errors)
+        everything.add(errors)
+    parts = [f"{name} {errors.total()}/{errors.words}" for name, errors in sorted(sets.items())]
+    return (f"{', '.join(parts)}; all {everything.total()}/{everything.words} = "
+            f"{everything.rate():.2f} %")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("--decode_wav", type=Path, default=ROOT / "build" / "bin" / "decode_wav")
+    parser.add_argument("--chunk_sizes", default="-1", help="encoder frames, separated by commas")
+    parser.add_argument("--left_contexts", default="-1", help="encoder frames, separated by commas")
+    args, flags = parser.parse_known_args()
+    try:
+        rows = read_manifest(args.manifest)
+        with tempfile.TemporaryDirectory() as folder:
+            scp = Path(folder) / "wav.scp"
+            scp.write_text("".join(f"{row[0]} {row[3].resolve()}\n" for row in rows))
+            for chunk_size in map(int, args.chunk_sizes.split(",")):
+                for left_context in map(int, args.left_contexts.split(",")):
+                    if chunk_size == -1:
+                        left_context = -1
+                    found = decode(args, flags, scp, chunk_size, left_context)
+                    print(f"C={chunk_size:<3} M={left_context:<3} {score(rows, found)}", flush=True)
+                    if chunk_size == -1:
+                        break
+    except (RuntimeError, ValueError, OSError, KeyError) as error:
+        print(f"evaluate: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

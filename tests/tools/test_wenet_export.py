@@ -1,0 +1,122 @@
+"""WeNet's TorchScript export, loaded as it is: the numbers that WeNet computed, and errors."""
+
+import pathlib
+import zipfile
+from typing import Dict, List
+
+import numpy as np
+import pytest
+import torch
+import yaml
+
+from tool_runner import FAILURE, ROOT, TINY_MODEL, error_line, run, succeed
+from wenet_like import asr_model
+
+# Of the recorded cases, those that an export can tell: it holds no number of feature bins, and not
+# which side of shaw_rel_selfattn is the long one.
+CASES = ["main_conformer_no_pos_biases", "v1_conformer_linear_no_macaron", "v1_transformer_abs_pos",
+         "v2_conformer_conv2d8_post_norm", "v2_transformer_rel_pos_conv2d6", "v3_conformer_rel_pos"]
+TOLERANCE = 2e-5  # float32 in another order, against WeNet's own float32
+
+
+def write_export(folder: pathlib.Path, case: Dict[str, np.ndarray]) -> List[str]:
+    """Writes final.zip and units.txt; returns the flags that load them."""
+    state = {name[len("weight/"):]: torch.from_numpy(value) for name, value in case.items()
+             if name.startswith("weight/")}
+    asr_model.build(state, yaml.safe_load(str(case["train_yaml"]))).save(
+        str(folder / "final.zip"))
+    symbols = ["<blank>", "<unk>", *"abcdefgh", "\u2581", "<sos/eos>"]
+    (folder / "units.txt").write_text("".join(f"{s} {i}\n" for i, s in enumerate(symbols)),
+                                      encoding="utf-8")
+    return [f"--model={folder / 'final.zip'}", f"--units={folder / 'units.txt'}"]
+
+
+def load_case(name: str) -> Dict[str, np.ndarray]:
+    with np.load(ROOT / "tests/golden/wenet" / f"{name}.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_export_computes_what_wenet_computes(name, tmp_path):
+    case = load_case(name)
+    flags = write_export(tmp_path, case)
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+    chunk, chunks = int(case["chunk_size"]), int(case["num_left_chunks"])
+    settings = {"full": (-1, -1)}
+    if "encoder_chunked" in case:
+        settings["chunked"] = (chunk, -1 if chunks < 0 else chunk * chunks)
+    for kind, (chunk_size, left_context) in settings.items():
+        for what, option in (("encoder", []), ("ctc_log_probs", ["--log_probs"])):
+            if f"{what}_{kind}" not in case:
+                continue
+            succeed("dump_encoder", *flags, f"--features={tmp_path / 'x.npy'}",
+                    f"--chunk_size={chunk_size}", f"--left_context={left_context}", *option,
+                    f"--output={tmp_path / 'y.npy'}")
+            found = np.load(tmp_path / "y.npy")
+            expected = case[f"{what}_{kind}"].reshape(found.shape)
+            scale = max(1.0, np.abs(expected).max())
+            assert np.abs(found - expected).max() <= TOLERANCE * scale, f"{what}_{kind}"
+
+
+@pytest.fixture(name="export")
+def fixture_export(tmp_path) -> List[str]:
+    return write_export(tmp_path, load_case("v3_conformer_rel_pos"))
+
+
+def refusal(*flags: str) -> str:
+    done = run("dump_encoder", *flags, "--wav=none.wav", "--output=y.npy")
+    return error_line(done, FAILURE)
+
+
+def test_what_an_export_does_not_tell_is_refused(tmp_path):
+    assert "not of 80 bins" in refusal(*write_export(tmp_path, load_case("v2_conformer_symmetric")))
+    assert "models/convert.py" in refusal(*write_export(tmp_path, load_case("v3_conformer_shaw")))
+
+
+def test_units_must_be_given(export):
+    assert "expected the units.txt beside it too (--units)" in refusal(export[0])
+
+
+def test_units_of_an_archive_that_has_its_own(export):
+    assert "holds its own units" in refusal(f"--model={TINY_MODEL}", export[1])
+
+
+def test_units_that_do_not_fit(export, tmp_path):
+    (tmp_path / "units.txt").write_text("<blank> 0\na 1\n")
+    assert "units.txt" in refusal(*export)
+
+
+def test_quantised_and_other_modules_are_refused(export, tmp_path):
+    state = {name[len("weight/"):]: torch.from_numpy(value)
+             for name, value in load_case("v3_conformer_rel_pos").items()
+             if name.startswith("weight/") and "ctc" not in name}
+    config = yaml.safe_load(str(load_case("v3_conformer_rel_pos")["train_yaml"]))
+    asr_model.build(state, config).save(str(tmp_path / "final.zip"))
+    assert "without ctc.ctc_lo.weight" in refusal(*export)
+
+
+def test_code_is_not_run_or_even_compiled(export, tmp_path):
+    """An operator that this LibTorch does not know stands in an export of a newer PyTorch."""
+    path = tmp_path / "final.zip"
+    with zipfile.ZipFile(path) as archive:
+        files = {info.filename: archive.read(info) for info in archive.infolist()}
+    code = next(name for name in files if name.endswith("asr_model.py"))
+    files[code] = files[code].replace(b"return xs", b"return torch.of_the_future(xs)")
+    assert b"of_the_future" in files[code]
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    done = run("dump_encoder", *export, "--wav=none.wav", "--output=y.npy")
+    assert "none.wav" in error_line(done, FAILURE)
+
+
+def test_a_damaged_export(export, tmp_path):
+    data = (tmp_path / "final.zip").read_bytes()
+    (tmp_path / "final.zip").write_bytes(data[:len(data) // 2])
+    assert "final.zip" in refusal(*export)
+
+
+def test_verify_streaming(export):
+    printed = succeed("verify_streaming", *export, "--seconds=2", "--precision=float64")
+    assert "not compared with the file's TorchScript" in printed
+    assert "forward_chunk" not in printed

@@ -1,0 +1,170 @@
+"""Scripted modules with the classes, attributes and names of WeNet's export, from which Runnel
+reads the architecture. They hold weights and compute nothing.
+
+The names are those of WeNet (github.com/wenet-e2e/wenet, wenet/transformer/); the file is named
+like WeNet's because TorchScript records a class under its file's name.
+"""
+
+import math
+from typing import Any, Dict
+
+import torch
+from torch import Tensor, nn
+
+
+class _Empty(nn.Module):
+    """A module whose children and parameters are added one by one."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class ASRModel(_Empty):
+    @torch.jit.export
+    def forward_encoder_chunk(self, xs: Tensor) -> Tensor:
+        return xs
+
+
+class ConformerEncoder(_Empty):
+    normalize_before: bool
+    use_dynamic_chunk: bool
+    static_chunk_size: int
+    use_dynamic_left_chunk: bool
+
+
+class TransformerEncoder(ConformerEncoder):
+    pass
+
+
+class Conv2dSubsampling4(_Empty):
+    pass
+
+
+class Conv2dSubsampling6(_Empty):
+    pass
+
+
+class Conv2dSubsampling8(_Empty):
+    pass
+
+
+class LinearNoSubsampling(_Empty):
+    pass
+
+
+class RelPositionalEncoding(_Empty):
+    xscale: float
+
+
+class PositionalEncoding(_Empty):
+    xscale: float
+
+
+class NoPositionalEncoding(_Empty):
+    pass
+
+
+class RelPositionMultiHeadedAttention(_Empty):
+    h: int
+
+
+class MultiHeadedAttention(_Empty):
+    h: int
+
+
+class PositionwiseFeedForward(_Empty):
+    pass
+
+
+class ConvolutionModule(_Empty):
+    lorder: int
+
+
+class ConformerEncoderLayer(_Empty):
+    pass
+
+
+class TransformerEncoderLayer(_Empty):
+    pass
+
+
+SUBSAMPLING = {"conv2d": Conv2dSubsampling4, "conv2d6": Conv2dSubsampling6,
+               "conv2d8": Conv2dSubsampling8, "linear": LinearNoSubsampling}
+ACTIVATIONS = {"swish": nn.SiLU, "relu": nn.ReLU, "gelu": nn.GELU}
+
+
+def _fill(parent: nn.Module, state: Dict[str, Tensor]) -> None:
+    """Adds children and parameters so that the state dict of `parent` is `state`."""
+    for name, value in state.items():
+        place = parent
+        *path, leaf = name.split(".")
+        for step in path:
+            if not hasattr(place, step):
+                place.add_module(step, _Empty())
+            place = getattr(place, step)
+        if isinstance(place, (nn.LayerNorm, nn.BatchNorm1d)):
+            getattr(place, leaf).data = value
+        elif leaf in ("running_mean", "running_var", "num_batches_tracked", "mean", "istd", "pe"):
+            place.register_buffer(leaf, value)
+        else:
+            place.register_parameter(leaf, nn.Parameter(value))
+
+
+def build(state: Dict[str, Tensor], config: Dict[str, Any]) -> torch.jit.ScriptModule:
+    """The export of an experiment. config: its train.yaml. state: its final.pt."""
+    conf = config["encoder_conf"]
+    conformer = config.get("encoder", "conformer") == "conformer"
+    dim, eps = conf["output_size"], 1e-12 if any("concat_linear" in n for n in state) else 1e-5
+    model = ASRModel()
+    encoder = (ConformerEncoder if conformer else TransformerEncoder)()
+    model.add_module("encoder", encoder)
+    encoder.normalize_before = conf.get("normalize_before", True)
+    encoder.use_dynamic_chunk = conf.get("use_dynamic_chunk", False)
+    encoder.static_chunk_size = conf.get("static_chunk_size", 0)
+    encoder.use_dynamic_left_chunk = conf.get("use_dynamic_left_chunk", False)
+    embed = SUBSAMPLING[conf.get("input_layer", "conv2d")]()
+    encoder.add_module("embed", embed)
+    positions = conf.get("pos_enc_layer_type", "rel_pos" if conformer else "abs_pos")
+    encoding = {"rel_pos": RelPositionalEncoding, "abs_pos": PositionalEncoding,
+                "no_pos": NoPositionalEncoding}[positions]()
+    encoding.xscale = math.sqrt(dim)
+    embed.add_module("pos_enc", encoding)
+    if conf.get("input_layer") == "linear":
+        embed.add_module("out", nn.Module())
+        embed.out.add_module("1", nn.LayerNorm(dim, eps=1e-5))
+    layers = _Empty()
+    encoder.add_module("encoders", layers)
+    for index in range(conf["num_blocks"]):
+        layers.add_module(str(index), _layer(state, conf, conformer, index, eps))
+    _fill(model, state)
+    return torch.jit.script(model.eval())
+
+
+def _layer(state: Dict[str, Tensor], conf: Dict[str, Any], conformer: bool, index: int,
+           eps: float) -> nn.Module:
+    prefix = f"encoder.encoders.{index}."
+    names = [name[len(prefix):] for name in state if name.startswith(prefix)]
+    dim = conf["output_size"]
+    layer = (ConformerEncoderLayer if conformer else TransformerEncoderLayer)()
+    for name in names:
+        child = name.split(".")[0]
+        if child.startswith("norm") and not hasattr(layer, child):
+            layer.add_module(child, nn.LayerNorm(dim, eps=eps))
+    relative = "self_attn.pos_bias_u" in names
+    layer.add_module("self_attn", RelPositionMultiHeadedAttention() if relative
+                     else MultiHeadedAttention())
+    layer.self_attn.h = conf["attention_heads"]
+    activation = ACTIVATIONS[conf.get("activation_type", "swish" if conformer else "relu")]
+    for child in ("feed_forward", "feed_forward_macaron"):
+        if f"{child}.w_1.weight" in names:
+            module = PositionwiseFeedForward()
+            module.add_module("activation", activation())
+            layer.add_module(child, module)
+    if "conv_module.depthwise_conv.weight" in names:
+        module = ConvolutionModule()
+        module.lorder = conf["cnn_module_kernel"] - 1 if conf.get("causal", False) else 0
+        module.add_module("activation", activation())
+        batch_norm = "conv_module.norm.running_mean" in names
+        module.add_module("norm", nn.BatchNorm1d(dim) if batch_norm else nn.LayerNorm(dim))
+        layer.add_module("conv_module", module)
+    return layer

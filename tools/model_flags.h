@@ -1,0 +1,29 @@
+// The flags of the tools that run a model, and the model they name.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_MODEL_FLAGS_H_
+#define RUNNEL_TOOLS_MODEL_FLAGS_H_
+
+#include <memory>
+#include <string>
+
+#include "runtime/model.h"
+
+namespace runnel {
+
+// For ToolInfo::source_files: where --model, --units, --dynamic_chunk_convolution and
+// --running_normalization are defined.
+extern const char* const kModelFlagsSource;
+
+// Loads the model that the flags name. Throws std::invalid_argument when --model is missing, and as
+// Model::Load does.
+std::shared_ptr<const Model> LoadModel(Precision precision = Precision::kFloat32);
+
+// Whether the flags leave the model as its file's own TorchScript computes it.
+bool IsAsInFile();
+
+// --model.
+const std::string& ModelFile();
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_MODEL_FLAGS_H_
