@@ -2,6 +2,7 @@
 
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 #include "encoder/first_line.h"
 #include "encoder/stripped_archive.h"
@@ -20,6 +22,14 @@ namespace {
 
 constexpr char kConfigFile[] = "runnel.json";
 constexpr char kUnitsFile[] = "units.txt";
+
+bool IsRunnelArchive(const std::vector<std::string>& entry_names) {
+  return std::any_of(entry_names.begin(), entry_names.end(), [](const std::string& name) {
+    const std::string end = std::string("/extra/") + kConfigFile;
+    return name.size() >= end.size() &&
+           name.compare(name.size() - end.size(), end.size(), end) == 0;
+  });
+}
 
 // Says in our words what LibTorch would say in its own about files that are not archives at all.
 void CheckLooksLikeArchive(const std::string& path) {
@@ -52,10 +62,12 @@ void CheckLooksLikeArchive(const std::string& path) {
   }
 }
 
-// Whether the file holds a WeNet export; false for what is damaged, which is said elsewhere.
-bool IsForeign(const std::string& path) {
+// Whether to read the file as a WeNet export; false for what is damaged, which is said elsewhere.
+// Whoever names units means a file without, whatever its entries are called.
+bool IsForeign(const std::string& path, const std::string& units_file) {
   try {
-    return IsWenetExport(ZipEntryNames(path));
+    const std::vector<std::string> entries = ZipEntryNames(path);
+    return !IsRunnelArchive(entries) && (!units_file.empty() || IsWenetExport(entries));
   } catch (const std::runtime_error&) {
     return false;
   }
@@ -90,7 +102,7 @@ ModelArchive ReadForeign(const std::string& path, const std::string& units_file)
 
 ModelArchive ReadModelArchive(const std::string& path, const std::string& units_file) {
   CheckLooksLikeArchive(path);
-  if (IsForeign(path)) return ReadForeign(path, units_file);
+  if (IsForeign(path, units_file)) return ReadForeign(path, units_file);
   if (!units_file.empty()) {
     throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
                              ")");

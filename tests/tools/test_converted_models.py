@@ -1,0 +1,97 @@
+"""Models of other projects, converted, in the tools: their own values and their known word errors."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tool_runner import BIN, ROOT, USAGE, error_line, run, succeed
+
+SHARED = pathlib.Path(os.environ.get("RUNNEL_SHARED_DATA_DIR", ROOT.parent / "shared" / "data"))
+TOLERANCE = 2e-5  # float32 in another order, against WeNet's own float32
+# Word errors of an independent float32 implementation, whole utterances (the data's README).
+KNOWN_ERRORS = {"librispeech": (1, 107), "ljspeech": (7, 279), "commonvoice100": (74, 463),
+                "jfk": (2, 22)}
+ALLOWED_DIFFERENCE = 3  # word errors per set
+
+
+def need_shared(name: str) -> pathlib.Path:
+    """A folder of the shared data; skips without it, fails without it in CI."""
+    if not (SHARED / name).exists():
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"{SHARED / name} is absent in CI")
+        pytest.skip(f"{SHARED / name} is absent")
+    return SHARED / name
+
+
+def convert(family: str, source: pathlib.Path, output: pathlib.Path) -> str:
+    subprocess.run([sys.executable, "models/convert.py", family, str(source),
+                    f"--output={output}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return f"--model={output}"
+
+
+@pytest.mark.parametrize("name", ["conformer_layernorm_k8", "conformer_batchnorm_k15_conv2d6"])
+def test_wenet_experiment(name, tmp_path):
+    folder = need_shared(f"wenet_golden/{name}")
+    model = convert("wenet", folder, tmp_path / "model.pt")
+    with np.load(folder / "expected.npz") as arrays:
+        case = dict(arrays)
+    np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
+    chunk, chunks = int(case["chunk_size"]), int(case["num_left_chunks"])
+    for kind, chunk_size, left_context in (("full", -1, -1),
+                                           ("chunked", chunk, -1 if chunks < 0 else chunk * chunks)):
+        for what, option in (("encoder", []), ("ctc_log_probs", ["--log_probs"])):
+            succeed("dump_encoder", model, f"--features={tmp_path / 'x.npy'}", *option,
+                    f"--chunk_size={chunk_size}", f"--left_context={left_context}",
+                    f"--output={tmp_path / 'y.npy'}")
+            found = np.load(tmp_path / "y.npy")
+            assert np.abs(found - case[f"{what}_{kind}"].reshape(found.shape)).max() <= TOLERANCE
+    assert "passed" in succeed("verify_streaming", model, "--seconds=2", "--precision=float64")
+
+
+@pytest.fixture(name="nemo", scope="module")
+def fixture_nemo(tmp_path_factory) -> str:
+    folder = need_shared("nemo_conformer_ctc_small")
+    return convert("nemo", folder, tmp_path_factory.mktemp("nemo") / "model.pt")
+
+
+def evaluate(model: str, *arguments: str) -> str:
+    manifest = need_shared("speech_en") / "manifest.tsv"
+    return subprocess.run(
+        [sys.executable, "-m", "models.evaluate", model, f"--manifest={manifest}",
+         f"--decode_wav={BIN / 'decode_wav'}", *arguments],
+        cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def test_nemo_word_errors_are_the_known_ones(nemo):
+    printed = evaluate(nemo)
+    for name, (errors, words) in KNOWN_ERRORS.items():
+        found = re.search(rf"{name} (\d+)/(\d+)", printed)
+        assert found and int(found.group(2)) == words, printed
+        assert abs(int(found.group(1)) - errors) <= ALLOWED_DIFFERENCE, printed
+
+
+def test_an_offline_model_streams_only_when_asked(nemo):
+    wav = f"--wav={need_shared('speech_en') / 'wav' / 'jfk.wav'}"
+    said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64"), USAGE)
+    assert "chunk_size is 16, expected -1: this model needs the whole utterance" in said
+    said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64",
+                          "--dynamic_chunk_convolution"), USAGE)
+    assert "running, when chosen" in said
+    substitutes = ["--dynamic_chunk_convolution", "--running_normalization"]
+    succeed("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64", *substitutes)
+    assert "passed" in succeed("verify_streaming", nemo, "--seconds=2", "--precision=float64",
+                               *substitutes)
+
+
+def test_substitutes_for_a_model_that_needs_none(tmp_path):
+    model = "--model=models/digits/digits.pt"
+    for flag, expected in (("--dynamic_chunk_convolution", "convolution is symmetric"),
+                           ("--running_normalization", "normalised over the utterance")):
+        said = error_line(run("dump_encoder", model, flag, "--wav=none.wav",
+                              f"--output={tmp_path / 'y.npy'}"), USAGE)
+        assert expected in said
