@@ -1,4 +1,4 @@
-"""Models of other projects, converted, in the tools: their own values and their known word errors."""
+"""Models of other projects, converted, in the tools: their own values, their known word errors."""
 
 import os
 import pathlib
@@ -42,8 +42,8 @@ def test_wenet_experiment(name, tmp_path):
         case = dict(arrays)
     np.save(tmp_path / "x.npy", case["features"].astype(np.float32))
     chunk, chunks = int(case["chunk_size"]), int(case["num_left_chunks"])
-    for kind, chunk_size, left_context in (("full", -1, -1),
-                                           ("chunked", chunk, -1 if chunks < 0 else chunk * chunks)):
+    left = -1 if chunks < 0 else chunk * chunks
+    for kind, chunk_size, left_context in (("full", -1, -1), ("chunked", chunk, left)):
         for what, option in (("encoder", []), ("ctc_log_probs", ["--log_probs"])):
             succeed("dump_encoder", model, f"--features={tmp_path / 'x.npy'}", *option,
                     f"--chunk_size={chunk_size}", f"--left_context={left_context}",
@@ -76,7 +76,7 @@ def test_nemo_word_errors_are_the_known_ones(nemo):
 
 
 def test_an_offline_model_streams_only_when_asked(nemo):
-    wav = f"--wav={need_shared('speech_en') / 'wav' / 'jfk.wav'}"
+    wav = f"--wav={need_shared('speech_en') / 'wav' / 'jfk-jfk.wav'}"
     said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64"), USAGE)
     assert "chunk_size is 16, expected -1: this model needs the whole utterance" in said
     said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64",
