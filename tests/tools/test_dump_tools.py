@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
 from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, succeed, write_audio)
@@ -157,8 +158,11 @@ def test_output_redirected_to_a_file(tmp_path, tool):
 
 def test_bad_audio(tmp_path):
     (tmp_path / "a.wav").write_bytes(b"no audio")
+    # Finite, but no power of these samples would be.
+    soundfile.write(tmp_path / "loud.wav", np.full(20000, 1e20), 16000, subtype="FLOAT")
     output = tmp_path / "x.npy"
     for tool in "dump_features", "dump_encoder":
-        line = error_line(run(tool, MODEL, f"--wav={tmp_path / 'a.wav'}", f"--output={output}"),
-                          FAILURE)
-        assert "a.wav" in line and not output.exists()
+        for name in "a.wav", "loud.wav":
+            line = error_line(run(tool, MODEL, f"--wav={tmp_path / name}", f"--output={output}"),
+                              FAILURE)
+            assert name in line and not output.exists()
