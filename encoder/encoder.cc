@@ -197,7 +197,9 @@ at::Tensor Encoder::ForwardUnderMask(const at::Tensor& features, int64_t chunk_s
   const c10::InferenceMode guard;
   CheckSize("chunk_size", chunk_size, 1);
   CheckSize("left_context", left_context, 0);
-  if (chunk_size != -1 && config_.NeedsWholeUtterance() != nullptr) {
+  const bool whole =
+      chunk_size == -1 || chunk_size >= subsampling().NumEncoderFrames(features.size(0));
+  if (!whole && config_.NeedsWholeUtterance() != nullptr) {
     throw std::invalid_argument("this model needs the whole utterance in one chunk: " +
                                 std::string(config_.NeedsWholeUtterance()));
   }

@@ -96,7 +96,7 @@ json ReadConvolution(const Module& module) {
           {"norm", ClassName(norm) == "BatchNorm1d" ? "batch_norm" : "layer_norm"},
           {"norm_epsilon", Epsilon(norm)},
           {"activation", ActivationName(Child(module, "activation"))},
-          {"bias", depthwise.attr("bias").isTensor()},
+          {"bias", depthwise.hasattr("bias") && depthwise.attr("bias").isTensor()},
           // A causal convolution is padded before its gate, a symmetric one after it.
           {"left_padding", causal ? "gated_zero" : "zero"}};
 }
@@ -109,10 +109,12 @@ json ReadPosition(const std::string& attention, const std::string& encoding) {
   if (attention == "MultiHeadedAttention" && encoding == "PositionalEncoding") {
     return {{"scheme", "absolute"}};
   }
-  if ((attention == "MultiHeadedAttention" || attention == "RelPositionMultiHeadedAttention") &&
-      encoding == "NoPositionalEncoding") {
-    return {{"scheme", "none"}};
-  }
+  // RelPositionalEncoding hands the positions to the attention, which may not look at them.
+  const bool ignored = attention == "MultiHeadedAttention" && encoding == "RelPositionalEncoding";
+  const bool none =
+      (attention == "MultiHeadedAttention" || attention == "RelPositionMultiHeadedAttention") &&
+      encoding == "NoPositionalEncoding";
+  if (ignored || none) return {{"scheme", "none"}};
   Refuse("with " + attention + " and " + encoding +
          ", which is not supported here; models/convert.py may know it");
 }

@@ -139,8 +139,8 @@ TEST(EncoderConfigTest, EveryFieldIsRequired) {
 }
 
 TEST(EncoderConfigTest, UnknownFieldsAreRefused) {
-  for (const std::string section :
-       {"", "/position", "/attention_bias", "/convolution", "/normalization", "/subsampling", "/feed_forward"}) {
+  for (const std::string section : {"", "/position", "/attention_bias", "/convolution",
+                                    "/normalization", "/subsampling", "/feed_forward"}) {
     const json::json_pointer field(section + "/extra");
     EXPECT_TRUE(Contains(ParseError(With(ValidSection(), field, 1)),
                          "m.pt: encoder." + DottedPath(field) + " is a field this version"));

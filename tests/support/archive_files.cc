@@ -38,9 +38,9 @@ torch::jit::Module ToModule(const Folder& folder,
 
 }  // namespace
 
-std::map<std::string, at::Tensor> TinyGoldens() {
+std::map<std::string, at::Tensor> Goldens(const std::string& file) {
   const torch::jit::Module module =
-      torch::jit::load(RUNNEL_SOURCE_DIR "/tests/golden/encoder/tiny_goldens.pt");
+      torch::jit::load(RUNNEL_SOURCE_DIR "/tests/golden/encoder/" + file);
   std::map<std::string, at::Tensor> values;
   for (const auto& named : module.named_buffers()) values[named.name] = named.value;
   return values;

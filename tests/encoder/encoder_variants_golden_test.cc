@@ -1,0 +1,98 @@
+// Ten architectures, in which every option of the encoder occurs, against values of the reference
+// in PyTorch (tests/golden/encoder/README.md).
+#include <ATen/core/Tensor.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "encoder/encoder.h"
+#include "encoder/model_archive.h"
+#include "encoder/weights.h"
+#include "runtime/model_config.h"
+#include "tests/support/archive_files.h"
+#include "tests/support/playback.h"
+#include "tests/support/relative_error.h"
+#include "tests/support/tolerances.h"
+
+namespace runnel {
+namespace {
+
+using testing::FormulaTolerance;
+using testing::RelativeError;
+
+const std::string kFolder = RUNNEL_SOURCE_DIR "/tests/golden/encoder/variants/";
+
+std::vector<std::string> Names() {
+  std::set<std::string> names;
+  for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
+    const std::string stem = file.path().stem().string();
+    if (stem.find("_goldens") == std::string::npos) names.insert(stem);
+  }
+  return {names.begin(), names.end()};
+}
+
+// "c4_mm1" -> 4, -1.
+StreamingSetting SettingOf(const std::string& text) {
+  static const std::regex pattern("c(m?)(\\d+)_m(m?)(\\d+)");
+  std::smatch match;
+  if (!std::regex_match(text, match, pattern)) throw std::runtime_error("a setting: " + text);
+  const auto number = [&](size_t sign) {
+    return (match[sign].length() > 0 ? -1 : 1) * std::stoll(match[sign + 1]);
+  };
+  return {number(1), number(3)};
+}
+
+class EncoderVariantsGoldenTest
+    : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {};
+
+INSTANTIATE_TEST_SUITE_P(All, EncoderVariantsGoldenTest,
+                         ::testing::Combine(::testing::ValuesIn(Names()),
+                                            ::testing::Values(at::kFloat, at::kDouble)),
+                         [](const auto& variant) {
+                           return std::get<0>(variant.param) + "_" +
+                                  c10::toString(std::get<1>(variant.param));
+                         });
+
+TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
+  const auto& [name, dtype] = GetParam();
+  ModelArchive archive = ReadModelArchive(kFolder + name + ".pt");
+  const ModelConfig config = ParseModelConfig(archive.config_json, name);
+  Weights weights(std::move(archive.tensors), dtype, name);
+  const Encoder encoder(config.encoder, &weights);
+  const auto goldens = testing::Goldens("variants/" + name + "_goldens.pt");
+  const at::Tensor features = goldens.at("features").to(at::kFloat).contiguous();
+  int compared = 0;
+  for (const auto& [golden, expected] : goldens) {
+    const size_t underscore = golden.find('_');
+    if (underscore == std::string::npos) continue;
+    SCOPED_TRACE(golden);
+    const StreamingSetting setting = SettingOf(golden.substr(underscore + 1));
+    ++compared;
+    if (golden.substr(0, underscore) == "normalized") {
+      EXPECT_LE(RelativeError(encoder.Normalize(features, setting.chunk_size), expected),
+                FormulaTolerance(dtype));
+      continue;
+    }
+    ASSERT_EQ(golden.substr(0, underscore), "encode");
+    EXPECT_LE(
+        RelativeError(encoder.ForwardUnderMask(features, setting.chunk_size, setting.left_context),
+                      expected),
+        FormulaTolerance(dtype));
+    EXPECT_LE(RelativeError(
+                  testing::RunAlone(encoder, features, setting.chunk_size, setting.left_context),
+                  expected),
+              FormulaTolerance(dtype));
+  }
+  EXPECT_GE(compared, 1);
+}
+
+TEST(EncoderVariantsGoldenFilesTest, AllTenAreThere) { EXPECT_EQ(Names().size(), 10U); }
+
+}  // namespace
+}  // namespace runnel
