@@ -187,7 +187,8 @@ class ConformerEncoder(nn.Module):
         Returns:
             (1, C, d), C possibly 0, and the two caches for the next chunk.
         """
-        self.check_streams()
+        if offset != 0 or not last:
+            self.check_streams()
         lengths = torch.full([1], features.size(1), dtype=torch.int64, device=features.device)
         x, _ = self.subsample(features, lengths, offset, last)
         if x.size(1) == 0:
@@ -210,7 +211,7 @@ class ConformerEncoder(nn.Module):
         """Raises an error if this model takes whole utterances only."""
         if self.whole_utterance_for != "":
             raise ValueError(self.whole_utterance_for + " needs the whole utterance: chunk_size "
-                             "must be -1, and there is no chunk by chunk")
+                             "must be -1, and the only chunk the last")
 
     def last_norm(self, x: Tensor) -> Tensor:
         """The norm after the last layer, if there is one."""

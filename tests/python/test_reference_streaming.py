@@ -50,7 +50,9 @@ def test_models_of_whole_utterances_say_so(name):
     """In the scripted module too, which is what others run."""
     model = make_model(WHOLE_ONLY[name])
     features = torch.randn(40, 20, dtype=torch.float64)
-    assert run_whole(model, features, -1, -1).size(0) > 0
+    whole = run_whole(model, features, -1, -1)
+    one_chunk = run_chunked(model, WHOLE_ONLY[name], features, FULL, -1)
+    torch.testing.assert_close(one_chunk, whole, rtol=0, atol=1e-10)
     scripted = torch.jit.script(model)
     with pytest.raises(ValueError, match="needs the whole utterance"):
         run_whole(model, features, 4, -1)
