@@ -72,6 +72,10 @@ class MultiHeadedAttention(_Empty):
     h: int
 
 
+class ShawRelPositionMultiHeadedAttention(_Empty):
+    h: int
+
+
 class PositionwiseFeedForward(_Empty):
     pass
 
@@ -114,7 +118,8 @@ def build(state: Dict[str, Tensor], config: Dict[str, Any]) -> torch.jit.ScriptM
     """The export of an experiment. config: its train.yaml. state: its final.pt."""
     conf = config["encoder_conf"]
     conformer = config.get("encoder", "conformer") == "conformer"
-    dim, eps = conf["output_size"], 1e-12 if any("concat_linear" in n for n in state) else 1e-5
+    is_v1 = any("concat_linear" in name for name in state)
+    dim, eps = conf["output_size"], conf.get("norm_eps", 1e-12 if is_v1 else 1e-5)
     model = ASRModel()
     encoder = (ConformerEncoder if conformer else TransformerEncoder)()
     model.add_module("encoder", encoder)
@@ -151,7 +156,9 @@ def _layer(state: Dict[str, Tensor], conf: Dict[str, Any], conformer: bool, inde
         if child.startswith("norm") and not hasattr(layer, child):
             layer.add_module(child, nn.LayerNorm(dim, eps=eps))
     relative = "self_attn.pos_bias_u" in names
-    layer.add_module("self_attn", RelPositionMultiHeadedAttention() if relative
+    shaw = "self_attn.rel_k_embed.weight" in names
+    layer.add_module("self_attn", ShawRelPositionMultiHeadedAttention() if shaw
+                     else RelPositionMultiHeadedAttention() if relative
                      else MultiHeadedAttention())
     layer.self_attn.h = conf["attention_heads"]
     activation = ACTIVATIONS[conf.get("activation_type", "swish" if conformer else "relu")]
@@ -165,6 +172,8 @@ def _layer(state: Dict[str, Tensor], conf: Dict[str, Any], conformer: bool, inde
         module.lorder = conf["cnn_module_kernel"] - 1 if conf.get("causal", False) else 0
         module.add_module("activation", activation())
         batch_norm = "conv_module.norm.running_mean" in names
-        module.add_module("norm", nn.BatchNorm1d(dim) if batch_norm else nn.LayerNorm(dim))
+        norm_eps = conf.get("conv_norm_eps", 1e-5)
+        module.add_module("norm", nn.BatchNorm1d(dim, eps=norm_eps) if batch_norm
+                          else nn.LayerNorm(dim, eps=norm_eps))
         layer.add_module("conv_module", module)
     return layer
