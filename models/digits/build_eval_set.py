@@ -2,9 +2,9 @@
 
     python3 -m models.digits.build_eval_set --fsdd=DIR --work_dir=DIR
 
-writes DIR/eval/{left_out_speaker,unseen_voices}/{*.wav,wav.scp,text}. The left-out speaker's files
-are 8 kHz like his recordings, the synthetic ones have their synthesiser's rate; all PCM16. Beside
-them, list.sha256 says which list they were rendered from.
+writes DIR/eval/LIST/{*.wav,wav.scp,text} for every list of make_eval_lists. The left-out speaker's
+files are 8 kHz like his recordings, the synthetic ones have their synthesiser's rate; all PCM16.
+Beside them, list.sha256 says which list they were rendered from.
 """
 
 import argparse
@@ -22,6 +22,8 @@ from models.digits.synthesisers import Request, render
 
 LEFT_OUT_LIST = "left_out_speaker"
 UNSEEN_LIST = "unseen_voices"
+# Drawn in the same way, but not looked at while the recipe was made.
+FRESH_LISTS = ("fresh_left_out_speaker", "fresh_unseen_voices")
 HASH_FILE = "list.sha256"  # in a rendered set: of the list's bytes
 
 
@@ -60,7 +62,7 @@ def render_list(name: str, fsdd: Path) -> List[Tuple[str, str, np.ndarray, int]]
     """(id, text, samples, sample rate) of every row of a list."""
     rendered = []
     for row in read_list(name):
-        if name == LEFT_OUT_LIST:
+        if name.endswith(LEFT_OUT_LIST):
             pauses = [float(pause) for pause in row[3].split()]
             samples, rate = join_recordings(fsdd, row[2].split(), pauses), STORE_RATE
         else:
@@ -103,7 +105,7 @@ def main() -> None:
     parser.add_argument("--fsdd", type=Path, required=True)
     parser.add_argument("--work_dir", type=Path, required=True)
     args = parser.parse_args()
-    for name in (LEFT_OUT_LIST, UNSEEN_LIST):
+    for name in (LEFT_OUT_LIST, UNSEEN_LIST, *FRESH_LISTS):
         write_set(name, args.fsdd, (args.work_dir / "eval").resolve())
 
 

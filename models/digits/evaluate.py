@@ -1,4 +1,4 @@
-"""Measures the model with the C++ runtime: decode_wav in streaming mode on both evaluation sets.
+"""Measures the model with the C++ runtime: decode_wav in streaming mode on all evaluation sets.
 
     python3 -m models.digits.evaluate --fsdd=DIR --work_dir=DIR [--decode_wav=build/bin/decode_wav]
         [--search=beam] [--word_list=models/digits/words.txt]
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, ensure_set
+from models.digits.build_eval_set import FRESH_LISTS, LEFT_OUT_LIST, UNSEEN_LIST, ensure_set
 from models.digits.score import read_text, score_texts
 
 ROOT = Path(__file__).parents[2]
@@ -50,13 +50,13 @@ def main() -> int:
     args = parser.parse_args()
     folder = (args.work_dir / "eval").resolve()
     try:
-        for name in (LEFT_OUT_LIST, UNSEEN_LIST):
+        for name in (LEFT_OUT_LIST, UNSEEN_LIST, *FRESH_LISTS):
             ensure_set(name, args.fsdd, folder)
             reference = read_text(folder / name / "text")
             for chunk_size, left_context in SETTINGS:
                 hypotheses = decode(args, folder / name, chunk_size, left_context)
                 errors = score_texts(reference, read_text(hypotheses))
-                print(f"{name:<17} C={chunk_size:<3} M={left_context:<3} {errors}", flush=True)
+                print(f"{name:<22} C={chunk_size:<3} M={left_context:<3} {errors}", flush=True)
     except (RuntimeError, ValueError, OSError) as error:
         print(f"evaluate: {error}", file=sys.stderr)
         return 1

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from models.digits import build_eval_set, make_eval_lists, voices
-from models.digits.build_eval_set import (LEFT_OUT_LIST, UNSEEN_LIST, ensure_set, read_list,
-                                          request_of)
+from models.digits.build_eval_set import (FRESH_LISTS, LEFT_OUT_LIST, UNSEEN_LIST, ensure_set,
+                                          read_list, request_of)
 from models.digits.effects import resample_word
 from models.digits.recordings import (LEFT_OUT_SPEAKER, TRAINING_SPEAKERS, recordings_of,
                                       speaker_of)
@@ -61,14 +61,18 @@ def test_encoder_frames(frames, expected):
 
 
 def test_committed_lists_of_unseen_voices_are_reproduced():
-    lines = ["\t".join(row) for row in read_list(UNSEEN_LIST)]
-    assert lines == make_eval_lists.unseen_lines()
+    for name, seed in ((UNSEEN_LIST, make_eval_lists.SEED),
+                       (FRESH_LISTS[1], make_eval_lists.FRESH_SEED)):
+        lines = ["\t".join(row) for row in read_list(name)]
+        assert lines == make_eval_lists.unseen_lines(seed)
 
 
 def test_committed_list_of_the_left_out_speaker_is_reproduced():
     need_fsdd()
-    lines = ["\t".join(row) for row in read_list(LEFT_OUT_LIST)]
-    assert lines == make_eval_lists.left_out_lines(FSDD)
+    for name, seed in ((LEFT_OUT_LIST, make_eval_lists.SEED),
+                       (FRESH_LISTS[0], make_eval_lists.FRESH_SEED)):
+        lines = ["\t".join(row) for row in read_list(name)]
+        assert lines == make_eval_lists.left_out_lines(FSDD, seed)
 
 
 def test_left_out_list_holds_one_speaker_only_and_its_words_fit():
