@@ -181,11 +181,10 @@ TEST_F(ModelTest, ConfigurationOfAnotherModel) {
                          EditConfig(archive, "\"num_heads\": 2", "\"num_heads\": 4");
                        }),
                        "pos_bias_u has shape (2, 8), expected (4, 4)"));
-  EXPECT_EQ(ErrorAfter([](ModelArchive* archive) {
-              EditConfig(archive, "\"global_cmvn\"", "\"none\"");
-            }),
-            "tensors that the configuration does not call for: encoder.global_cmvn.istd, "
-            "encoder.global_cmvn.mean");
+  EXPECT_EQ(
+      ErrorAfter([](ModelArchive* archive) { EditConfig(archive, "\"global_cmvn\"", "\"none\""); }),
+      "tensors that the configuration does not call for: encoder.global_cmvn.istd, "
+      "encoder.global_cmvn.mean");
 }
 
 TEST_F(ModelTest, WrongConfiguration) {
