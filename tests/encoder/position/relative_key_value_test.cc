@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "tests/support/pair_formula.h"
 
@@ -14,18 +15,22 @@ using testing::Pair;
 
 class KeyValueFormula final : public testing::PairFormula {
  public:
-  KeyValueFormula(const ModuleWeights& weights, int64_t max_distance, std::string prefix)
-      : weights_(weights), max_distance_(max_distance), prefix_(std::move(prefix)) {}
+  KeyValueFormula(const ModuleWeights& weights, int64_t max_distance, const std::string& prefix)
+      : weights_(weights),
+        max_distance_(max_distance),
+        keys_(weights.At(prefix + "relative_keys")) {
+    const std::string name = prefix + "relative_values";
+    if (weights.Has(name)) values_ = &weights.At(name);
+  }
 
   double Score(const Pair& pair) const override {
-    const double* a = Row(weights_.At(prefix_ + "relative_keys"), pair);
+    const double* a = Row(keys_, pair);
     return weights_.Product(pair.q, weights_.scale(), nullptr, pair.k) +
            weights_.Product(pair.q, weights_.scale(), nullptr, a);
   }
 
   double ValueTerm(const Pair& pair, int64_t n) const override {
-    const std::string name = prefix_ + "relative_values";
-    return weights_.Has(name) ? Row(weights_.At(name), pair)[n] : 0;
+    return values_ == nullptr ? 0 : Row(*values_, pair)[n];
   }
 
  private:
@@ -38,7 +43,8 @@ class KeyValueFormula final : public testing::PairFormula {
 
   const ModuleWeights& weights_;
   int64_t max_distance_;
-  std::string prefix_;
+  const std::vector<double>& keys_;
+  const std::vector<double>* values_ = nullptr;
 };
 
 TEST(RelativeKeyValueTest, IsTheFormula) {
