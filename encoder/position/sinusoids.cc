@@ -33,7 +33,7 @@ at::Tensor Sinusoids::Rows(int64_t first, int64_t last) const {
       // Whole turns are dropped in extended precision: an angle of millions rounded to float64
       // would be off by 1e-9.
       const long double turns = position * frequency;
-      *angle++ = static_cast<double>((turns - std::nearbyint(turns)) * kTwoPi);
+      *angle++ = static_cast<double>((turns - std::rint(turns)) * kTwoPi);
     }
   }
   return at::stack({at::sin(angles), at::cos(angles)}, 2).flatten(1);
