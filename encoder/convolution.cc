@@ -4,9 +4,11 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/glu.h>
+#include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 #include "encoder/activation.h"
@@ -45,6 +47,10 @@ void Convolution::FoldBatchNorm(Weights* weights, const std::string& name, doubl
   const at::Tensor mean = take(".running_mean");
   const at::Tensor scale = take(".weight") / (take(".running_var") + epsilon).sqrt();
   const at::Tensor bias = (depthwise_bias_ - mean) * scale + take(".bias");
+  if (!at::isfinite(scale).all().item<bool>()) {
+    throw std::runtime_error("tensor " + name +
+                             ".running_var holds a negative value, expected a variance");
+  }
   depthwise_weight_ = (depthwise_weight_ * scale).to(weights->dtype());
   depthwise_bias_ = bias.to(weights->dtype());
 }

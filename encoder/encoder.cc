@@ -23,7 +23,9 @@ void CheckSize(const std::string& name, int64_t value, int64_t min) {
 }  // namespace
 
 int64_t EncoderState::num_bytes() const {
-  int64_t bytes = features.num_bytes();
+  int64_t bytes =
+      features.num_bytes() +
+      static_cast<int64_t>((statistics.mean.size() + statistics.squares.size()) * sizeof(double));
   for (const LayerState& layer : layers) {
     bytes += layer.keys.num_bytes() + layer.values.num_bytes() + layer.cnn_cache.num_bytes() +
              layer.key_positions.num_bytes();

@@ -69,7 +69,7 @@ bool IsForeign(const std::string& path, const std::string& units_file) {
     const std::vector<std::string> entries = ZipEntryNames(path);
     return !IsRunnelArchive(entries) && (!units_file.empty() || IsWenetExport(entries));
   } catch (const std::runtime_error&) {
-    return false;
+    return !units_file.empty();
   }
 }
 

@@ -31,6 +31,10 @@ std::string ReadEntry(zip_t* archive, zip_uint64_t index) {
   if (zip_stat_index(archive, index, 0, &stat) != 0) {
     throw std::runtime_error(zip_strerror(archive));
   }
+  // PyTorch compresses nothing; a small file must not ask for any amount of memory.
+  if (stat.comp_method != ZIP_CM_STORE) {
+    throw std::runtime_error("holds compressed entries, expected none as PyTorch writes them");
+  }
   std::string data(stat.size, '\0');
   const std::unique_ptr<zip_file_t, ZipCloser> file(zip_fopen_index(archive, index, 0));
   if (file == nullptr ||
@@ -94,17 +98,18 @@ std::string WithoutMethods(const std::string& code) {
 std::string StrippedArchive(const std::string& path) {
   const ZipPointer original = Open(path);
   std::list<std::string> contents;  // libzip reads them when the archive is closed
-  zip_error_t error;
-  zip_error_init(&error);
-  const SourcePointer memory(zip_source_buffer_create(nullptr, 0, 0, &error));
-  ZipPointer stripped(zip_open_from_source(memory.get(), ZIP_TRUNCATE, &error));
+  const SourcePointer memory(zip_source_buffer_create(nullptr, 0, 0, nullptr));
+  if (memory == nullptr) throw std::runtime_error("cannot be rewritten in memory");
+  ZipPointer stripped(zip_open_from_source(memory.get(), ZIP_TRUNCATE, nullptr));
   if (stripped == nullptr) throw std::runtime_error("cannot be rewritten in memory");
   zip_source_keep(memory.get());  // zip_close gives up one reference
   const zip_int64_t num_entries = zip_get_num_entries(original.get(), 0);
   for (zip_int64_t i = 0; i < num_entries; ++i) {
     const auto index = static_cast<zip_uint64_t>(i);
-    const std::string name = zip_get_name(original.get(), index, 0);
-    if (EndsWith(name, ".debug_pkl")) continue;  // places in the code that is no longer there
+    const char* raw_name = zip_get_name(original.get(), index, 0);
+    const std::string name = raw_name == nullptr ? "" : raw_name;
+    // Places in the code that is no longer there, and files that only people read.
+    if (EndsWith(name, ".debug_pkl") || name.find("/extra/") != std::string::npos) continue;
     std::string data = ReadEntry(original.get(), index);
     if (EndsWith(name, ".py")) data = WithoutMethods(data);
     contents.push_back(std::move(data));
@@ -119,7 +124,7 @@ std::string StrippedArchive(const std::string& path) {
     }
   }
   if (zip_close(stripped.get()) != 0) throw std::runtime_error("cannot be rewritten in memory");
-  stripped.release();
+  static_cast<void>(stripped.release());  // zip_close has freed it
   return Bytes(memory.get());
 }
 

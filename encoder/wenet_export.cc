@@ -3,9 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
@@ -20,6 +20,7 @@ using nlohmann::json;
 using torch::jit::Module;
 
 constexpr int kUsualBins = 80;
+constexpr char kLayers[] = "encoder.encoders.";
 
 [[noreturn]] void Refuse(const std::string& what) {
   throw std::runtime_error("is a WeNet export " + what);
@@ -51,6 +52,7 @@ double Epsilon(const Module& norm) {
   if (ClassName(norm) != "LayerNorm" && ClassName(norm) != "BatchNorm1d") {
     Refuse("with a norm of class " + ClassName(norm) + ", expected LayerNorm or BatchNorm1d");
   }
+  if (!norm.hasattr("eps")) Refuse("whose " + ClassName(norm) + " does not tell its epsilon");
   return norm.attr("eps").toDouble();
 }
 
@@ -62,29 +64,57 @@ std::string ActivationName(const Module& activation) {
   Refuse("with the activation " + name + ", expected SiLU, Swish, ReLU or GELU");
 }
 
-// Names and tensors of the export under ours; those that its model does not use are left out.
-std::map<std::string, at::Tensor> RenamedTensors(const Module& module) {
-  static const std::vector<std::pair<std::regex, std::string>> rules = {
-      {std::regex(R"(encoder\.embed\.pos_enc\.pe)"), ""},
-      {std::regex(R"(encoder\.embed\.linear\.(.+))"), "encoder.embed.out.0.$1"},
-      {std::regex(R"((encoder\.encoders\.\d+\.)norm1\.(.+))"), "$1norm_mha.$2"},
-      {std::regex(R"((encoder\.encoders\.\d+\.)norm2\.(.+))"), "$1norm_ff.$2"},
-      {std::regex(R"(encoder\.encoders\.\d+\.concat_linear\..+)"), ""},
-      {std::regex(R"(.+\.num_batches_tracked)"), ""},
-      {std::regex(R"(decoder\.(.+))"), "attention_decoder.$1"}};
-  std::map<std::string, at::Tensor> tensors;
+bool StartsWith(const std::string& text, const std::string& start) {
+  return text.compare(0, start.size(), start) == 0;
+}
+
+bool EndsWith(const std::string& text, const std::string& end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// Our name of a tensor, empty for those that the model does not use.
+std::string OurName(const std::string& name) {
+  if (EndsWith(name, ".num_batches_tracked") || name == "encoder.embed.pos_enc.pe") return "";
+  const auto moved = [&](const std::string& from, const std::string& to) {
+    return to + name.substr(from.size());
+  };
+  if (StartsWith(name, "decoder.")) return moved("decoder.", "attention_decoder.");
+  if (StartsWith(name, "encoder.embed.linear.")) {
+    return moved("encoder.embed.linear.", "encoder.embed.out.0.");
+  }
+  if (!StartsWith(name, kLayers)) return name;
+  const size_t dot = name.find('.', std::string(kLayers).size());
+  if (dot == std::string::npos) return name;
+  const std::string layer = name.substr(0, dot + 1);
+  const std::string inner = name.substr(dot + 1);
+  if (StartsWith(inner, "concat_linear.")) return "";  // v1; used with concat_after only
+  if (StartsWith(inner, "norm1.")) return layer + "norm_mha." + inner.substr(6);
+  if (StartsWith(inner, "norm2.")) return layer + "norm_ff." + inner.substr(6);
+  return name;
+}
+
+using Tensors = std::map<std::string, at::Tensor>;
+
+Tensors RenamedTensors(const Module& module) {
+  Tensors tensors;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    std::string ours = name;
-    for (const auto& [pattern, replacement] : rules) {
-      if (!std::regex_match(name, pattern)) continue;
-      ours = std::regex_replace(name, pattern, replacement);
-      break;
-    }
+    const std::string ours = OurName(name);
     if (!ours.empty()) tensors[ours] = tensor;
   };
   for (const auto& named : module.named_parameters()) add(named.name, named.value);
   for (const auto& named : module.named_buffers()) add(named.name, named.value);
   return tensors;
+}
+
+// A dimension of a tensor that decides a size of the model.
+int64_t Size(const Tensors& tensors, const std::string& name, int64_t num_dims, int64_t dim) {
+  const auto found = tensors.find(name);
+  if (found == tensors.end()) Refuse("without " + name + ", which every WeNet export has");
+  if (found->second.dim() != num_dims) {
+    Refuse("whose " + name + " has " + std::to_string(found->second.dim()) +
+           " dimensions, expected " + std::to_string(num_dims));
+  }
+  return found->second.size(dim);
 }
 
 json ReadConvolution(const Module& module) {
@@ -120,16 +150,14 @@ json ReadPosition(const std::string& attention, const std::string& encoding) {
 }
 
 // Relative attention without positions: (q + u) k is q' k with u added to the query's bias.
-void FoldContentBias(std::map<std::string, at::Tensor>* tensors) {
-  std::vector<std::string> names;
-  for (const auto& named : *tensors) names.push_back(named.first);
-  static const std::regex pattern(R"((encoder\.encoders\.\d+\.self_attn\.)pos_bias_u)");
-  for (const std::string& name : names) {
-    std::smatch match;
-    if (!std::regex_match(name, match, pattern)) continue;
-    const std::string attention = match[1];
-    at::Tensor& bias = tensors->at(attention + "linear_q.bias");
-    bias = bias + tensors->at(name).flatten();
+void FoldContentBias(int64_t num_layers, Tensors* tensors) {
+  for (int64_t i = 0; i < num_layers; ++i) {
+    const std::string attention = kLayers + std::to_string(i) + ".self_attn.";
+    Size(*tensors, attention + "pos_bias_u", 2, 0);
+    const at::Tensor content = tensors->at(attention + "pos_bias_u").flatten();
+    const auto bias = tensors->find(attention + "linear_q.bias");
+    (*tensors)[attention + "linear_q.bias"] =
+        bias == tensors->end() ? content : bias->second + content;
     for (const char* unused : {"pos_bias_u", "pos_bias_v", "linear_pos.weight"}) {
       tensors->erase(attention + unused);
     }
@@ -146,11 +174,11 @@ const char* SubsamplingName(const Module& embed) {
 }
 
 // The size of a feature frame: told by the statistics, else 80 where the subsampling can take it.
-int64_t InputDim(const std::map<std::string, at::Tensor>& tensors, const std::string& subsampling,
-                 int64_t model_dim) {
-  const auto mean = tensors.find("encoder.global_cmvn.mean");
-  if (mean != tensors.end()) return mean->second.size(0);
-  const int64_t inputs = tensors.at("encoder.embed.out.0.weight").size(1);
+int64_t InputDim(const Tensors& tensors, const std::string& subsampling, int64_t model_dim) {
+  if (tensors.count("encoder.global_cmvn.mean") > 0) {
+    return Size(tensors, "encoder.global_cmvn.mean", 1, 0);
+  }
+  const int64_t inputs = Size(tensors, "encoder.embed.out.0.weight", 2, 1);
   if (subsampling == "linear") return inputs;
   const SubsamplingType type = subsampling == "conv2d4"   ? SubsamplingType::kConv2d4
                                : subsampling == "conv2d6" ? SubsamplingType::kConv2d6
@@ -161,7 +189,30 @@ int64_t InputDim(const std::map<std::string, at::Tensor>& tensors, const std::st
   return kUsualBins;
 }
 
-json ReadEncoder(const Module& encoder, std::map<std::string, at::Tensor>* tensors) {
+// What must be the same in every layer: the configuration states it once.
+json LayerTraits(const Module& layer) {
+  const bool conformer = HasModule(layer, "norm_mha");
+  const Module feed_forward = Child(layer, "feed_forward");
+  if (ClassName(feed_forward) != "PositionwiseFeedForward") {
+    Refuse("with " + ClassName(feed_forward) + ", expected PositionwiseFeedForward");
+  }
+  return {
+      {"attention", ClassName(Child(layer, "self_attn"))},
+      {"macaron", traits["macaron"]},
+      {"activation", traits["activation"]},
+      {"layer_norm_eps", Epsilon(Child(layer, conformer ? "norm_mha" : "norm1"))},
+      {"convolution", HasModule(layer, "conv_module") ? ReadConvolution(Child(layer, "conv_module"))
+                                                      : json(nullptr)}};
+}
+
+// Layer norms outside the layers have the layers' epsilon in the configuration too.
+void CheckEpsilon(const Module& parent, const std::string& name, double expected) {
+  if (HasModule(parent, name) && Epsilon(Child(parent, name)) != expected) {
+    Refuse("whose layer norm " + name + " has another epsilon than its layers");
+  }
+}
+
+json ReadEncoder(const Module& encoder, Tensors* tensors) {
   const std::string kind = ClassName(encoder);
   if (kind != "ConformerEncoder" && kind != "TransformerEncoder") {
     Refuse("of class " + kind + ", expected ConformerEncoder or TransformerEncoder");
@@ -172,14 +223,16 @@ json ReadEncoder(const Module& encoder, std::map<std::string, at::Tensor>* tenso
   if (num_layers == 0) Refuse("without encoder layers");
   const Module layer = Child(layers, "0");
   const Module attention = Child(layer, "self_attn");
-  const Module feed_forward = Child(layer, "feed_forward");
+  const json traits = LayerTraits(layer);
+  for (int64_t i = 1; i < num_layers; ++i) {
+    if (LayerTraits(Child(layers, std::to_string(i))) != traits) {
+      Refuse("whose layer " + std::to_string(i) + " differs from layer 0, not supported");
+    }
+  }
   const Module embed = Child(encoder, "embed");
   const Module encoding = Child(embed, "pos_enc");
   if (Child(attention, "linear_q").hasattr("_packed_params")) {
     Refuse("with int8 weights (final_quant.zip), expected the float one (final.zip)");
-  }
-  if (ClassName(feed_forward) != "PositionwiseFeedForward") {
-    Refuse("with " + ClassName(feed_forward) + ", expected PositionwiseFeedForward");
   }
   if (BoolAttribute(layer, "concat_after", false)) Refuse("with concat_after, not supported");
   const int64_t num_heads = IntAttribute(attention, "h", 0);
@@ -189,49 +242,53 @@ json ReadEncoder(const Module& encoder, std::map<std::string, at::Tensor>* tenso
   const auto has = [&](const std::string& name) {
     return tensors->count("encoder.encoders.0." + name) > 0;
   };
-  const int64_t model_dim = tensors->at("ctc.ctc_lo.weight").size(1);
+  const int64_t model_dim = Size(*tensors, "ctc.ctc_lo.weight", 2, 1);
   const std::string subsampling = SubsamplingName(embed);
   const json position = ReadPosition(ClassName(attention), ClassName(encoding));
-  if (position["scheme"] == "none" && has("self_attn.pos_bias_u")) FoldContentBias(tensors);
+  if (position["scheme"] == "none" && has("self_attn.pos_bias_u")) {
+    FoldContentBias(num_layers, tensors);
+  }
   const bool scaled = ClassName(encoding) != "NoPositionalEncoding";
+  if (scaled && !encoding.hasattr("xscale")) Refuse("whose positions do not tell their scale");
   if (scaled && std::abs(encoding.attr("xscale").toDouble() -
                          std::sqrt(static_cast<double>(model_dim))) > 1e-6) {
     Refuse("that scales its input by another factor than sqrt(model_dim)");
   }
   const bool norm_first = BoolAttribute(encoder, "normalize_before", true);
   const bool after_norm = norm_first && BoolAttribute(encoder, "final_norm", true);
-  if (!after_norm) {
+  const double epsilon = traits["layer_norm_eps"].get<double>();
+  if (HasModule(embed, "out")) CheckEpsilon(Child(embed, "out"), "1", epsilon);
+  if (after_norm) {
+    CheckEpsilon(encoder, "after_norm", epsilon);
+  } else {
     for (const char* unused : {"encoder.after_norm.weight", "encoder.after_norm.bias"}) {
       tensors->erase(unused);
     }
   }
-  return {
-      {"type", "conformer"},
-      {"input_dim", InputDim(*tensors, subsampling, model_dim)},
-      {"model_dim", model_dim},
-      {"num_layers", num_layers},
-      {"num_heads", num_heads},
-      {"feed_forward_dim", tensors->at("encoder.encoders.0.feed_forward.w_1.weight").size(0)},
-      {"normalization",
-       {{"type", tensors->count("encoder.global_cmvn.mean") > 0 ? "global_cmvn" : "none"}}},
-      {"subsampling", {{"type", subsampling}}},
-      {"scale_input", scaled},
-      {"position", position},
-      {"attention_bias",
-       {{"query", has("self_attn.linear_q.bias")},
-        {"key", has("self_attn.linear_k.bias")},
-        {"value", has("self_attn.linear_v.bias")},
-        {"out", has("self_attn.linear_out.bias")}}},
-      {"feed_forward",
-       {{"macaron", HasModule(layer, "feed_forward_macaron")},
-        {"activation", ActivationName(Child(feed_forward, "activation"))},
-        {"bias", has("feed_forward.w_1.bias")}}},
-      {"convolution", HasModule(layer, "conv_module") ? ReadConvolution(Child(layer, "conv_module"))
-                                                      : json(nullptr)},
-      {"norm_first", norm_first},
-      {"after_norm", after_norm},
-      {"layer_norm_eps",
-       Epsilon(Child(layer, HasModule(layer, "norm_mha") ? "norm_mha" : "norm1"))}};
+  return {{"type", "conformer"},
+          {"input_dim", InputDim(*tensors, subsampling, model_dim)},
+          {"model_dim", model_dim},
+          {"num_layers", num_layers},
+          {"num_heads", num_heads},
+          {"feed_forward_dim", Size(*tensors, "encoder.encoders.0.feed_forward.w_1.weight", 2, 0)},
+          {"normalization",
+           {{"type", tensors->count("encoder.global_cmvn.mean") > 0 ? "global_cmvn" : "none"}}},
+          {"subsampling", {{"type", subsampling}}},
+          {"scale_input", scaled},
+          {"position", position},
+          {"attention_bias",
+           {{"query", has("self_attn.linear_q.bias")},
+            {"key", has("self_attn.linear_k.bias")},
+            {"value", has("self_attn.linear_v.bias")},
+            {"out", has("self_attn.linear_out.bias")}}},
+          {"feed_forward",
+           {{"macaron", traits["macaron"]},
+            {"activation", traits["activation"]},
+            {"bias", has("feed_forward.w_1.bias")}}},
+          {"convolution", traits["convolution"]},
+          {"norm_first", norm_first},
+          {"after_norm", after_norm},
+          {"layer_norm_eps", traits["layer_norm_eps"]}};
 }
 
 // Chunks of 16 where the model was trained with chunks of any size, as WeNet's runtime does.
@@ -252,6 +309,25 @@ json ReadStreaming(const Module& encoder, const json& encoder_section) {
           {"only", nullptr}};
 }
 
+// The id of <blank> in units.txt; 0, WeNet's default, when it is called otherwise.
+int64_t BlankId(const std::string& units_text) {
+  std::istringstream lines(units_text);
+  for (std::string symbol, id; lines >> symbol >> id;) {
+    const bool is_number =
+        !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
+    if ((symbol == "<blank>" || symbol == "<blk>") && is_number) return std::stoll(id);
+  }
+  return 0;
+}
+
+// Units that call the word boundary <space> call it by Runnel's name.
+std::string WithWordBoundary(std::string units_text) {
+  const std::string space = "<space>";
+  const size_t at = StartsWith(units_text, space) ? 0 : units_text.find("\n" + space + " ");
+  if (at == std::string::npos) return units_text;
+  return units_text.replace(at == 0 ? 0 : at + 1, space.size(), "\xe2\x96\x81");
+}
+
 json WenetFeatures(const json& encoder_section) {
   return {{"type", "fbank"},         {"sample_frequency", 16000},
           {"sample_scale", 32768.0}, {"frame_length_ms", 25.0},
@@ -269,18 +345,17 @@ json WenetFeatures(const json& encoder_section) {
 }  // namespace
 
 bool IsWenetExport(const std::vector<std::string>& entry_names) {
-  static const std::regex pattern(R"([^/]+/code/.*asr_model\.py)");
-  for (const std::string& name : entry_names) {
-    if (std::regex_match(name, pattern)) return true;
-  }
-  return false;
+  return std::any_of(entry_names.begin(), entry_names.end(), [](const std::string& name) {
+    return name.find("/code/") != std::string::npos && EndsWith(name, "asr_model.py");
+  });
 }
 
 ModelArchive ReadWenetExport(const std::string& path, const std::string& units_text) {
   std::istringstream stripped(StrippedArchive(path));
   const Module module = torch::jit::load(stripped, c10::Device(c10::kCPU));
   if (ClassName(module) != "ASRModel") {
-    Refuse("of class " + ClassName(module) + ", expected ASRModel (joint CTC and attention)");
+    throw std::runtime_error("holds a module of class " + ClassName(module) +
+                             ", expected WeNet's ASRModel (joint CTC and attention)");
   }
   ModelArchive archive;
   archive.path = path;
@@ -290,17 +365,17 @@ ModelArchive ReadWenetExport(const std::string& path, const std::string& units_t
     Refuse("without ctc.ctc_lo.weight: it has no CTC head, or int8 weights (final_quant.zip)");
   }
   const json encoder_section = ReadEncoder(encoder, &archive.tensors);
-  archive.config_json =
-      json{{"format", "runnel-model"},
-           {"format_version", 2},
-           {"name", "wenet"},
-           {"features", WenetFeatures(encoder_section)},
-           {"encoder", encoder_section},
-           {"ctc",
-            {{"vocab_size", archive.tensors.at("ctc.ctc_lo.weight").size(0)}, {"blank_id", 0}}},
-           {"streaming", ReadStreaming(encoder, encoder_section)}}
-          .dump();
-  archive.units_text = std::regex_replace(units_text, std::regex("<space>"), "\xe2\x96\x81");
+  archive.config_json = json{{"format", "runnel-model"},
+                             {"format_version", 2},
+                             {"name", "wenet"},
+                             {"features", WenetFeatures(encoder_section)},
+                             {"encoder", encoder_section},
+                             {"ctc",
+                              {{"vocab_size", Size(archive.tensors, "ctc.ctc_lo.weight", 2, 0)},
+                               {"blank_id", BlankId(units_text)}}},
+                             {"streaming", ReadStreaming(encoder, encoder_section)}}
+                            .dump();
+  archive.units_text = WithWordBoundary(units_text);
   return archive;
 }
 

@@ -190,7 +190,8 @@ int Run(Console* console) {
   const std::vector<Recording> recordings =
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
 
-  std::vector<std::string> inputs = {ModelFile(), FLAGS_wav_scp, FLAGS_word_list};
+  std::vector<std::string> inputs = ModelInputFiles();
+  inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
   CheckOutputIsNoInput(FLAGS_output, inputs);
   CheckOutputCanBeWritten(FLAGS_output);

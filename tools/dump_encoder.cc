@@ -69,7 +69,9 @@ void CheckFlags() {
   if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
     throw std::invalid_argument("--channel cannot be given with --features, which have none");
   }
-  CheckOutputIsNoInput(FLAGS_output, {ModelFile(), FLAGS_wav, FLAGS_features});
+  std::vector<std::string> inputs = ModelInputFiles();
+  inputs.insert(inputs.end(), {FLAGS_wav, FLAGS_features});
+  CheckOutputIsNoInput(FLAGS_output, inputs);
   CheckOutputCanBeRewritten(FLAGS_output);
 }
 

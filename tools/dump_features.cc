@@ -20,6 +20,7 @@ DEFINE_string(wav, "", "Audio file; - is standard input.");
 DEFINE_string(output, "", "NumPy file to write: float32, (frames, dim).");
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_string(model, "", "Model file whose feature options are used, instead of the flags below.");
+DEFINE_string(units, "", "units.txt of a model file that holds none (WeNet's final.zip).");
 DEFINE_double(sample_scale, 32768, "Factor from samples in [-1, 1] to the range of the features.");
 
 // Kaldi's names and defaults, except dither.
@@ -101,7 +102,7 @@ void CheckFlags() {
   RequireFlag("wav", "an audio file, or - for standard input");
   RequireFlag("output", kNpyFile);
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
-  CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_wav});
+  CheckOutputIsNoInput(FLAGS_output, {FLAGS_model, FLAGS_units, FLAGS_wav});
   CheckOutputCanBeRewritten(FLAGS_output);
   if (FLAGS_model.empty()) return;
   for (const char* flag : kFeatureFlags) {
@@ -119,7 +120,9 @@ int Run(Console* console) {
   if (FLAGS_model.empty()) {
     fbank = std::make_shared<const Fbank>(FbankOptionsFromFlags());
   } else {
-    const std::shared_ptr<const Model> model = Model::Load(FLAGS_model);
+    ModelOptions options;
+    options.units_file = FLAGS_units;
+    const std::shared_ptr<const Model> model = Model::Load(FLAGS_model, options);
     fbank = model->fbank();
     sample_scale = model->config().features.sample_scale;
   }

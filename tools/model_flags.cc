@@ -33,4 +33,6 @@ bool IsAsInFile() {
 
 const std::string& ModelFile() { return FLAGS_model; }
 
+std::vector<std::string> ModelInputFiles() { return {FLAGS_model, FLAGS_units}; }
+
 }  // namespace runnel

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/model.h"
 
@@ -23,6 +24,9 @@ bool IsAsInFile();
 
 // --model.
 const std::string& ModelFile();
+
+// The files that the flags name, for CheckOutputIsNoInput.
+std::vector<std::string> ModelInputFiles();
 
 }  // namespace runnel
 
