@@ -198,8 +198,8 @@ json LayerTraits(const Module& layer) {
   }
   return {
       {"attention", ClassName(Child(layer, "self_attn"))},
-      {"macaron", traits["macaron"]},
-      {"activation", traits["activation"]},
+      {"macaron", HasModule(layer, "feed_forward_macaron")},
+      {"activation", ActivationName(Child(feed_forward, "activation"))},
       {"layer_norm_eps", Epsilon(Child(layer, conformer ? "norm_mha" : "norm1"))},
       {"convolution", HasModule(layer, "conv_module") ? ReadConvolution(Child(layer, "conv_module"))
                                                       : json(nullptr)}};
