@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Dict, List, Tuple
+from typing import Dict, List, Optional, Tuple
 
 from models.digits.score import Errors, align
 
@@ -34,6 +34,9 @@ def read_manifest(path: Path) -> List[Tuple[str, str, List[str], Path]]:
     rows = []
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE):
+            missing = [name for name in ("id", "set", "text") if row.get(name) is None]
+            if missing:
+                raise ValueError(f"{path}: a row has no {missing[0]}")
             found = sorted((path.parent / "wav").glob(f"{row['id']}.*"))
             if len(found) != 1:
                 raise ValueError(f"{path}: {row['id']} has {len(found)} recordings, expected one")
@@ -46,9 +49,11 @@ def decode(args: argparse.Namespace, flags: List[str], scp: Path, chunk_size: in
     """id -> recognised words. Raises RuntimeError with decode_wav's message."""
     command = [str(args.decode_wav), f"--model={args.model}", f"--wav_scp={scp}",
                f"--chunk_size={chunk_size}", f"--left_context={left_context}", *flags]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        lines = done.stderr.strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else
+                           f"{args.decode_wav} ended with status {done.returncode}, no message")
     texts = {}
     for line in done.stdout.splitlines():
         key, _, text = line.partition(" ")
@@ -57,10 +62,12 @@ def decode(args: argparse.Namespace, flags: List[str], scp: Path, chunk_size: in
 
 
 def score(rows: List[Tuple[str, str, List[str], Path]], found: Dict[str, List[str]]) -> str:
-    """Rates of each set, then of all."""
+    """Rates of each set, then of all. Raises ValueError for a recording that was not decoded."""
     sets: Dict[str, Errors] = {}
     everything = Errors()
     for key, name, words, _ in rows:
+        if key not in found:
+            raise ValueError(f"decode_wav printed no text for {key}")
         errors = align(words, found[key])
         sets.setdefault(name, Errors()).add(errors)
         everything.add(errors)
@@ -69,20 +76,24 @@ def score(rows: List[Tuple[str, str, List[str], Path]], found: Dict[str, List[st
             f"{everything.rate():.2f} %")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
+def main(arguments: Optional[List[str]] = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--manifest", type=Path, required=True)
     parser.add_argument("--decode_wav", type=Path, default=ROOT / "build" / "bin" / "decode_wav")
     parser.add_argument("--chunk_sizes", default="-1", help="encoder frames, separated by commas")
     parser.add_argument("--left_contexts", default="-1", help="encoder frames, separated by commas")
-    args, flags = parser.parse_known_args()
+    args, flags = parser.parse_known_args(arguments)
+    for name in ("chunk_size", "left_context"):
+        if any(flag.split("=")[0] in (f"-{name}", f"--{name}") for flag in flags):
+            parser.error(f"--{name} is set by --{name}s")
     try:
         rows = read_manifest(args.manifest)
         with tempfile.TemporaryDirectory() as folder:
             scp = Path(folder) / "wav.scp"
-            scp.write_text("".join(f"{row[0]} {row[3].resolve()}\n" for row in rows))
+            scp.write_text("".join(f"{row[0]} {row[3].resolve()}\n" for row in rows),
+                           encoding="utf-8")
             for chunk_size in map(int, args.chunk_sizes.split(",")):
                 for left_context in map(int, args.left_contexts.split(",")):
                     if chunk_size == -1:
@@ -91,7 +102,7 @@ def main() -> int:
                     print(f"C={chunk_size:<3} M={left_context:<3} {score(rows, found)}", flush=True)
                     if chunk_size == -1:
                         break
-    except (RuntimeError, ValueError, OSError, KeyError) as error:
+    except (RuntimeError, ValueError, OSError) as error:
         print(f"evaluate: {error}", file=sys.stderr)
         return 1
     return 0

@@ -29,17 +29,18 @@ def wenet_fbank(fbank: Settings, bins_option: str, rate: int) -> Dict[str, Any]:
     return section
 
 
-def nemo_stand_in(bins: int, rate: int, window_ms: float, shift_ms: float, normalized: bool
-                  ) -> Dict[str, Any]:
+def nemo_stand_in(bins: int, rate: int, window_ms: float, shift_ms: float, normalized: bool,
+                  **changes: float) -> Dict[str, Any]:
     """Kaldi's filterbank in place of NeMo's.
 
     Args:
         normalized: whether the model subtracts means, so that the scale of the samples, a constant
             in the logarithm, does not matter; NeMo's samples are in [-1, 1].
+        changes: fields of the section that the model's configuration sets.
     """
     return fbank_section(sample_frequency=rate, num_mel_bins=bins, frame_length_ms=window_ms,
                          frame_shift_ms=shift_ms, snip_edges=False,
-                         sample_scale=32768.0 if normalized else 1.0)
+                         sample_scale=32768.0 if normalized else 1.0, **changes)
 
 
 def espnet_stand_in(frontend: Settings) -> Dict[str, Any]:

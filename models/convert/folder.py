@@ -1,7 +1,9 @@
 """Files of an experiment: a folder, or the members of a .nemo tar, read into memory."""
 
+import lzma
 import pathlib
 import tarfile
+import zlib
 from typing import Dict, List, Optional
 
 from models.convert.errors import ConversionError
@@ -68,6 +70,6 @@ def _read_tar(path: pathlib.Path) -> Dict[str, bytes]:
                 if content is not None:
                     name = member.name[2:] if member.name.startswith("./") else member.name
                     members[name] = content.read()
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise ConversionError(f"{path}: is not a tar archive ({error})") from None
     return members

@@ -40,6 +40,10 @@ class Settings:
         """Whether the option is there and not null."""
         return self._values.get(name) is not None
 
+    def is_null(self, name: str) -> bool:
+        """Whether the option is there and null, where that is not the same as absent."""
+        return name in self._values and self._values[name] is None
+
     def take(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> Any:
         """The option's value; null counts as absent.
 

@@ -28,7 +28,10 @@ def read_weights(data: bytes, source: str) -> Dict[str, Tensor]:
         ConversionError: not a checkpoint, or no weights in it.
     """
     if zipfile.is_zipfile(io.BytesIO(data)):
-        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+        try:
+            names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+        except Exception as error:  # an end record alone makes is_zipfile say yes
+            raise _damaged(source, error) from None
         if any("/code/" in name for name in names):
             raise ConversionError(f"{source}: is a TorchScript export, expected a checkpoint of "
                                   "weights (a state dict)")
@@ -41,9 +44,14 @@ def read_weights(data: bytes, source: str) -> Dict[str, Tensor]:
         raise ConversionError(f"{source}: is not plain weights and was not opened ({reason}); save "
                               "the model's state_dict() alone") from None
     except Exception as error:  # a damaged file can fail in many ways
-        raise ConversionError(f"{source}: cannot be read as a PyTorch checkpoint "
-                              f"({type(error).__name__}: {str(error)[:200]})") from None
+        raise _damaged(source, error) from None
     return _tensors(content, source)
+
+
+def _damaged(source: str, error: Exception) -> ConversionError:
+    reason = " ".join(str(error).split())[:200]
+    return ConversionError(f"{source}: cannot be read as a PyTorch checkpoint "
+                           f"({type(error).__name__}: {reason})")
 
 
 def _tensors(content: Any, source: str) -> Dict[str, Tensor]:

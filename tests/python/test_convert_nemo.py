@@ -146,14 +146,49 @@ def test_epsilon_and_running_normalization(tmp_path):
     assert config["streaming"]["chunk_size"] > 0
 
 
+@pytest.mark.parametrize("options, expected", [
+    ({}, (20.0, 0.0, 0.97)),
+    ({"lowfreq": 0, "highfreq": None, "preemph": None}, (0.0, 0.0, 0.0)),
+    ({"lowfreq": 60, "highfreq": 7600.0, "preemph": 0.9}, (60.0, 7600.0, 0.9)),
+    ({"dither": 1e-5, "pad_to": 0, "pad_value": 0.0, "log_zero_guard_type": "add", "log": True,
+      "log_zero_guard_value": "5e-8", "mag_power": 2.0, "nb_augmentation_prob": 0.5,
+      "_target_": "nemo.collections.asr.modules.AudioToMelSpectrogramPreprocessor"},
+     (20.0, 0.0, 0.97)),
+])
+def test_options_of_the_features(options, expected, tmp_path):
+    nemo = NemoFile("conformer_offline")
+    nemo.config["preprocessor"].update(options)
+    features = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1]["features"]
+    assert (features["low_freq"], features["high_freq"], features["preemph_coeff"]) == expected
+
+
+@pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
+def test_damaged_compression(mode, tmp_path, capsys):
+    path = NemoFile("conformer_offline").write(tmp_path / "m.nemo", mode=mode)
+    data = path.read_bytes()
+    middle = len(data) // 2
+    noise = np.random.RandomState(0).bytes(4096)
+    for damaged in (data[:middle], data[:middle] + noise + data[middle + len(noise):]):
+        path.write_bytes(damaged)
+        assert "m.nemo: is not a tar" in refusal(capsys, "nemo", path, tmp_path / "m.pt")
+
+
 @pytest.mark.parametrize("section, name, value", [
     ("encoder", "subsampling", "vggnet"), ("encoder", "subsampling_factor", 8),
     ("encoder", "self_attention_model", "rel_pos_local_attn"),
     ("encoder", "conv_norm_type", "group_norm4"), ("encoder", "conv_context_size", [4, 2]),
     ("encoder", "feat_out", 32), ("encoder", "reduction", "pooling"),
-    ("encoder", "att_context_size", [64, 64]), ("encoder", "new_option", 1),
+    ("encoder", "att_context_size", [64, 64]), ("encoder", "att_context_size", []),
+    ("encoder", "att_context_size", 5), ("encoder", "att_context_size", [[64, 0], 5]),
+    ("encoder", "new_option", 1),
     ("encoder", "_target_", "nemo.SqueezeformerEncoder"),
     ("preprocessor", "normalize", "all_features"), ("preprocessor", "frame_splicing", 3),
+    ("preprocessor", "new_option", 1), ("preprocessor", "window", "hamming"),
+    ("preprocessor", "n_window_size", 320), ("preprocessor", "sample_rate", 16000.5),
+    ("preprocessor", "sample_rate", "16k"), ("preprocessor", "sample_rate", -1),
+    ("preprocessor", "lowfreq", 9000), ("preprocessor", "highfreq", 8001),
+    ("preprocessor", "preemph", 1.5),
+    ("preprocessor", "_target_", "nemo.AudioToMFCCPreprocessor"),
     ("tokenizer", "type", "agg"),
 ])
 def test_unsupported_options(section, name, value, tmp_path, capsys):

@@ -97,10 +97,12 @@ def test_places_where_trainers_put_weights():
     (saved({"w": torch.tensor([float("inf")])}), "not finite"),
     (saved({"w": torch.ones(2, dtype=torch.complex64)}), "complex"),
     (saved({"w": torch.ones(4)})[:-20], "f: "),
+    (saved({"w": torch.ones(4)}).replace(b"PK\x01\x02", b"PKxx"), "cannot be read"),
 ])
 def test_what_is_no_weights(content, message):
-    with pytest.raises(ConversionError, match=message):
+    with pytest.raises(ConversionError, match=message) as raised:
         read_weights(content, "f")
+    assert "\n" not in str(raised.value)
 
 
 def test_exports_are_told_from_checkpoints(tmp_path):
