@@ -8,7 +8,6 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 #include "encoder/activation.h"
@@ -48,8 +47,7 @@ void Convolution::FoldBatchNorm(Weights* weights, const std::string& name, doubl
   const at::Tensor scale = take(".weight") / (take(".running_var") + epsilon).sqrt();
   const at::Tensor bias = (depthwise_bias_ - mean) * scale + take(".bias");
   if (!at::isfinite(scale).all().item<bool>()) {
-    throw std::runtime_error("tensor " + name +
-                             ".running_var holds a negative value, expected a variance");
+    weights->Fail(name + ".running_var", "holds a negative value, expected a variance");
   }
   depthwise_weight_ = (depthwise_weight_ * scale).to(weights->dtype());
   depthwise_bias_ = bias.to(weights->dtype());

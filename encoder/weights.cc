@@ -57,6 +57,10 @@ std::map<std::string, at::Tensor> Weights::TakeAll(const std::string& prefix) {
   return found;
 }
 
+void Weights::Fail(const std::string& name, const std::string& problem) const {
+  throw std::runtime_error(source_ + ": tensor " + name + " " + problem);
+}
+
 void Weights::CheckAllTaken() const {
   std::string left_over;
   for (const auto& [name, tensor] : tensors_) {

@@ -27,6 +27,9 @@ class Weights {
   // Those whose names start with `prefix`, as they are in the file; they count as taken.
   std::map<std::string, at::Tensor> TakeAll(const std::string& prefix);
 
+  // Throws for a tensor that has the right shape but not the right values.
+  [[noreturn]] void Fail(const std::string& name, const std::string& problem) const;
+
   // Type of the tensors that Take gives.
   at::ScalarType dtype() const { return dtype_; }
 

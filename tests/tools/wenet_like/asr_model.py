@@ -136,7 +136,9 @@ def build(state: Dict[str, Tensor], config: Dict[str, Any]) -> torch.jit.ScriptM
     embed.add_module("pos_enc", encoding)
     if conf.get("input_layer") == "linear":
         embed.add_module("out", nn.Module())
-        embed.out.add_module("1", nn.LayerNorm(dim, eps=1e-5))
+        embed.out.add_module("1", nn.LayerNorm(dim, eps=1e-12 if is_v1 else 1e-5))
+    if "encoder.after_norm.weight" in state:
+        encoder.add_module("after_norm", nn.LayerNorm(dim, eps=eps))
     layers = _Empty()
     encoder.add_module("encoders", layers)
     for index in range(conf["num_blocks"]):
