@@ -12,6 +12,7 @@
 #include <system_error>
 #include <vector>
 
+#include "encoder/affixes.h"
 #include "encoder/first_line.h"
 #include "encoder/stripped_archive.h"
 #include "encoder/wenet_export.h"
@@ -25,9 +26,7 @@ constexpr char kUnitsFile[] = "units.txt";
 
 bool IsRunnelArchive(const std::vector<std::string>& entry_names) {
   return std::any_of(entry_names.begin(), entry_names.end(), [](const std::string& name) {
-    const std::string end = std::string("/extra/") + kConfigFile;
-    return name.size() >= end.size() &&
-           name.compare(name.size() - end.size(), end.size(), end) == 0;
+    return EndsWith(name, std::string("/extra/") + kConfigFile);
   });
 }
 

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "encoder/affixes.h"
+
 namespace runnel {
 namespace {
 
@@ -47,10 +49,6 @@ std::string ReadEntry(zip_t* archive, zip_uint64_t index) {
     throw std::runtime_error(std::string("entry ") + stat.name + " cannot be read");
   }
   return data;
-}
-
-bool EndsWith(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 // What a zip_source_t in memory holds after the archive on it was written.

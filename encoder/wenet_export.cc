@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "encoder/affixes.h"
 #include "encoder/stripped_archive.h"
 #include "encoder/subsampling_geometry.h"
 
@@ -62,14 +63,6 @@ std::string ActivationName(const Module& activation) {
   if (name == "ReLU") return "relu";
   if (name == "GELU") return "gelu";
   Refuse("with the activation " + name + ", expected SiLU, Swish, ReLU or GELU");
-}
-
-bool StartsWith(const std::string& text, const std::string& start) {
-  return text.compare(0, start.size(), start) == 0;
-}
-
-bool EndsWith(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 // Our name of a tensor, empty for those that the model does not use.
