@@ -48,7 +48,7 @@ class ChunkRpe final : public PositionScheme {
     at::Tensor scores = at::matmul(query_.ForContent(q), chunk.keys.transpose(1, 2));
     scores.add_(DistanceScores(query_.ForPosition(q), chunk.table,
                                DistancesOf(chunk).ClampedTo(bound_), DistancesOf(chunk, block)));
-    return query_.Scaled(std::move(scores));
+    return query_.Scaled(scores);
   }
 
  private:

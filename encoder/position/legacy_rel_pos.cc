@@ -57,7 +57,7 @@ class LegacyRelPos final : public PositionScheme {
     scores.add_(padded.as_strided({num_heads_, block.count, num_frames},
                                   {rows * (num_frames + 1), num_frames, 1},
                                   padded.storage_offset() + num_frames - block.first));
-    return query_.Scaled(std::move(scores));
+    return query_.Scaled(scores);
   }
 
  private:

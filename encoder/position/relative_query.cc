@@ -42,7 +42,7 @@ at::Tensor RelativeQuery::Biased(const at::Tensor& q, const at::Tensor& bias) co
   return scale_after_bias_ ? q + bias : q * scale_ + bias;
 }
 
-at::Tensor RelativeQuery::Scaled(at::Tensor scores) const {
+at::Tensor RelativeQuery::Scaled(const at::Tensor& scores) const {
   return scale_after_bias_ ? scores.mul_(scale_) : scores;
 }
 

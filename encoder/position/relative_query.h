@@ -40,7 +40,7 @@ class RelativeQuery {
   at::Tensor ForPosition(const at::Tensor& q) const;
 
   // What becomes of the sum of both products; may be computed in place.
-  at::Tensor Scaled(at::Tensor scores) const;
+  at::Tensor Scaled(const at::Tensor& scores) const;
 
  private:
   at::Tensor Biased(const at::Tensor& q, const at::Tensor& bias) const;

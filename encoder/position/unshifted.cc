@@ -42,7 +42,7 @@ class Unshifted final : public PositionScheme {
     const at::Tensor q = chunk.queries.narrow(1, block.first, block.count);
     at::Tensor scores = at::matmul(query_.ForContent(q), chunk.keys.transpose(1, 2));
     scores.add_(at::matmul(query_.ForPosition(q), chunk.key_positions.transpose(1, 2)));
-    return query_.Scaled(std::move(scores));
+    return query_.Scaled(scores);
   }
 
  private:
