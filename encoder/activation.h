@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "encoder/encoder_config.h"
+#include "encoder/activation_type.h"
 
 namespace runnel {
 

@@ -4,11 +4,9 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/glu.h>
-#include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "encoder/activation.h"
 
@@ -20,41 +18,19 @@ Convolution::Convolution(Weights* weights, const std::string& name, int64_t dim,
       right_frames_(config.right_frames()),
       pointwise_conv1_(Linear::Pointwise(weights, name + ".pointwise_conv1", dim, 2 * dim,
                                          Linear::BiasIf(config.bias))),
-      depthwise_weight_(weights->Take(name + ".depthwise_conv.weight", {dim, 1, config.kernel_size})
-                            .squeeze(1)
-                            .t()
-                            .contiguous()),
-      depthwise_bias_(config.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
-                                  : at::zeros({dim}, weights->dtype())),
+      depthwise_(TakeDepthwiseFilter(weights, name, dim, config)),
       activation_(config.activation),
       pointwise_conv2_(Linear::Pointwise(weights, name + ".pointwise_conv2", dim, dim,
                                          Linear::BiasIf(config.bias))) {
   const at::Tensor silence = at::zeros({1, dim}, weights->dtype());
   initial_frame_ = config.gated_padding ? at::glu(pointwise_conv1_.Forward(silence), 1) : silence;
-  if (config.norm == ConvolutionNorm::kBatchNorm) {
-    FoldBatchNorm(weights, name + ".norm", config.norm_epsilon);
-  } else {
+  if (config.norm == ConvolutionNorm::kLayerNorm) {
     norm_.emplace(weights, name + ".norm", dim, config.norm_epsilon);
   }
 }
 
-void Convolution::FoldBatchNorm(Weights* weights, const std::string& name, double epsilon) {
-  const std::vector<int64_t> shape = {depthwise_bias_.size(0)};
-  const auto take = [&](const char* field) {
-    return weights->Take(name + field, shape).to(at::kDouble);
-  };
-  const at::Tensor mean = take(".running_mean");
-  const at::Tensor scale = take(".weight") / (take(".running_var") + epsilon).sqrt();
-  const at::Tensor bias = (depthwise_bias_ - mean) * scale + take(".bias");
-  if (!at::isfinite(scale).all().item<bool>()) {
-    weights->Fail(name + ".running_var", "holds a negative value, expected a variance");
-  }
-  depthwise_weight_ = (depthwise_weight_ * scale).to(weights->dtype());
-  depthwise_bias_ = bias.to(weights->dtype());
-}
-
 FrameBuffer Convolution::InitialCache() const {
-  FrameBuffer cache(depthwise_weight_.size(1), depthwise_weight_.scalar_type());
+  FrameBuffer cache(depthwise_.weight.size(1), depthwise_.weight.scalar_type());
   cache.Append(initial_frame_.expand({left_frames_, -1}));
   return cache;
 }
@@ -83,12 +59,12 @@ at::Tensor Convolution::Depthwise(const at::Tensor& gated) const {
   const int64_t frames = gated.size(0) - left_frames_;
   // One multiply-add per tap over all frames: every frame is summed in the same order, whatever the
   // length of the chunk. Taps beyond the chunk's end meet zeros, which are left out.
-  at::Tensor sum = depthwise_bias_.expand({frames, -1}).clone();
-  for (int64_t tap = 0; tap < depthwise_weight_.size(0); ++tap) {
+  at::Tensor sum = depthwise_.bias.expand({frames, -1}).clone();
+  for (int64_t tap = 0; tap < depthwise_.weight.size(0); ++tap) {
     const int64_t beyond = std::max<int64_t>(0, tap - left_frames_);
     if (beyond >= frames) break;
     sum.narrow(0, 0, frames - beyond)
-        .addcmul_(gated.narrow(0, tap, frames - beyond), depthwise_weight_.select(0, tap));
+        .addcmul_(gated.narrow(0, tap, frames - beyond), depthwise_.weight.select(0, tap));
   }
   return sum;
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "encoder/dense.h"
+#include "encoder/depthwise_filter.h"
 #include "encoder/encoder_config.h"
 #include "encoder/layer_state.h"
 #include "encoder/weights.h"
@@ -33,17 +34,14 @@ class Convolution {
   FrameBuffer InitialCache() const;
 
  private:
-  void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon);
-
   // One chunk: (left + n, d) gated frames -> (n, d).
   at::Tensor Depthwise(const at::Tensor& gated) const;
 
   int64_t left_frames_;   // read before a frame
   int64_t right_frames_;  // read after it, within the chunk
   Linear pointwise_conv1_;
-  at::Tensor initial_frame_;     // (d): what stands for a gated frame before the stream's start
-  at::Tensor depthwise_weight_;  // (K, d), oldest frame first
-  at::Tensor depthwise_bias_;    // (d)
+  at::Tensor initial_frame_;  // (d): what stands for a gated frame before the stream's start
+  DepthwiseFilter depthwise_;
   std::optional<LayerNorm> norm_;
   Activation activation_;
   Linear pointwise_conv2_;

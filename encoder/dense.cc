@@ -1,5 +1,6 @@
 #include "encoder/dense.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 
@@ -41,10 +42,12 @@ FeedForward::FeedForward(Weights* weights, const std::string& name, int64_t dim,
                          const FeedForwardConfig& config)
     : w_1_(weights, name + ".w_1", dim, config.hidden_dim, Linear::BiasIf(config.bias)),
       activation_(config.activation),
-      w_2_(weights, name + ".w_2", config.hidden_dim, dim, Linear::BiasIf(config.bias)) {}
+      w_2_(weights, name + ".w_2", config.hidden_dim, dim, Linear::BiasIf(config.bias)),
+      scale_(config.residual_scale()) {}
 
 at::Tensor FeedForward::Forward(const at::Tensor& x) const {
-  return w_2_.Forward(Activate(activation_, w_1_.Forward(x)));
+  const at::Tensor y = w_2_.Forward(Activate(activation_, w_1_.Forward(x)));
+  return scale_ == 1.0 ? y : scale_ * y;
 }
 
 }  // namespace runnel

@@ -55,7 +55,7 @@ class LayerNorm {
   double eps_;
 };
 
-// Linear, activation, linear (Gulati et al. 2020, section 2.3).
+// Linear, activation, linear (Gulati et al. 2020, section 2.3), times the 1/2 of a macaron layer.
 class FeedForward {
  public:
   // Takes <name>.w_1 and <name>.w_2.
@@ -69,6 +69,7 @@ class FeedForward {
   Linear w_1_;
   Activation activation_;
   Linear w_2_;
+  double scale_;
 };
 
 }  // namespace runnel

@@ -1,12 +1,10 @@
 #include "encoder/encoder.h"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -26,38 +24,26 @@ int64_t EncoderState::num_bytes() const {
   int64_t bytes =
       features.num_bytes() +
       static_cast<int64_t>((statistics.mean.size() + statistics.squares.size()) * sizeof(double));
-  for (const LayerState& layer : layers) {
-    bytes += layer.keys.num_bytes() + layer.values.num_bytes() + layer.cnn_cache.num_bytes() +
-             layer.key_positions.num_bytes();
-  }
+  std::visit(
+      [&bytes](const auto& states) {
+        for (const auto& layer : states) bytes += layer.num_bytes();
+      },
+      layers);
   return bytes;
 }
 
-Encoder::Encoder(const EncoderConfig& config, Weights* weights)
+Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderOptions& options)
     : config_(config),
       dtype_(weights->dtype()),
       normalizer_(weights, config),
-      embed_(weights, "encoder.embed", config) {
-  if (config.after_norm) {
-    after_norm_.emplace(weights, "encoder.after_norm", config.model_dim, config.layer_norm_eps);
-  }
-  std::vector<std::string> layer_names, attention_names;
-  for (int i = 0; i < config.num_layers; ++i) {
-    layer_names.push_back("encoder.encoders." + std::to_string(i));
-    attention_names.push_back(layer_names.back() + ".self_attn");
-  }
-  positions_ = config.position.build(weights, attention_names, config.attention_sizes());
-  layers_.reserve(layer_names.size());
-  for (size_t i = 0; i < layer_names.size(); ++i) {
-    layers_.emplace_back(weights, layer_names[i], config, positions_.layers[i]);
-  }
-}
+      geometry_(config.subsampling),
+      core_(options.backend == EncoderOptions::Backend::kFast
+                ? MakeFastCore(config, weights, options.fast)
+                : MakeLibTorchCore(config, weights)) {}
 
 EncoderState Encoder::InitialState(int64_t left_context) const {
   CheckSize("left_context", left_context, 0);
-  EncoderState state{FrameBuffer(config_.input_dim, dtype_), {}, {}, left_context};
-  for (const ConformerLayer& layer : layers_) state.layers.push_back(layer.InitialState());
-  return state;
+  return {FrameBuffer(config_.input_dim, dtype_), {}, core_->InitialLayers(), left_context};
 }
 
 int64_t Encoder::FramesForChunk(const EncoderState& state, int64_t chunk_size) const {
@@ -99,46 +85,30 @@ void Encoder::AddFrames(EncoderState* state, const float* features, int64_t num_
   state->num_frames += num_frames;
 }
 
-at::Tensor Encoder::Subsample(const EncoderSegment& segment) const {
+std::optional<CoreSegment> Encoder::Prepare(const EncoderSegment& segment) const {
   EncoderState* state = segment.state;
   AddFrames(state, segment.features, segment.chunk.num_frames);
   state->ended = segment.chunk.last;
-  const SubsamplingGeometry& geometry = subsampling();
-  const int64_t first_frame = state->num_frames - state->features.size();
   // Without its end, a stream gives the encoder frames that read no frame to come.
   const int64_t end =
       state->ended
-          ? geometry.NumEncoderFrames(state->num_frames)
-          : (state->num_frames - 1 - geometry.right_context() + geometry.rate()) / geometry.rate();
-  if (end <= state->offset) return at::empty({0, config_.model_dim}, dtype_);
-  at::Tensor rows =
-      embed_.Forward(state->features.Rows(), first_frame, {state->offset, end},
-                     state->ended ? std::make_optional(state->num_frames) : std::nullopt);
-  rows = LayerInput(std::move(rows), state->offset);
-  const int64_t next_read = std::max<int64_t>(0, end * geometry.rate() - geometry.left_overlap());
+          ? geometry_.NumEncoderFrames(state->num_frames)
+          : (state->num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
+                geometry_.rate();
+  if (end <= state->offset) return std::nullopt;
+  return CoreSegment{state->features.Rows(),
+                     state->num_frames - state->features.size(),
+                     {state->offset, end},
+                     state->ended ? std::make_optional(state->num_frames) : std::nullopt,
+                     state->left_context,
+                     std::nullopt,
+                     &state->layers};
+}
+
+void Encoder::DropFrames(EncoderState* state) const {
+  const int64_t next_read =
+      std::max<int64_t>(0, state->offset * geometry_.rate() - geometry_.left_overlap());
   state->features.KeepLast(std::max<int64_t>(0, state->num_frames - next_read));
-  return rows;
-}
-
-at::Tensor Encoder::LayerInput(at::Tensor rows, int64_t offset) const {
-  if (config_.scale_input) rows = rows * std::sqrt(static_cast<double>(config_.model_dim));
-  if (positions_.input) rows = rows + positions_.input(offset, rows.size(0)).to(dtype());
-  return rows;
-}
-
-at::Tensor Encoder::ForwardLayers(at::Tensor x, const std::vector<EncoderState*>& states,
-                                  LayerBatch batch, const LayerObserver& observer) const {
-  if (observer) observer("subsampling", x);
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    for (size_t s = 0; s < batch.size(); ++s) batch[s].state = &states[s]->layers[i];
-    x = layers_[i].Forward(std::move(x), batch);
-    if (observer) observer("layer " + std::to_string(i), x);
-  }
-  if (after_norm_) {
-    x = after_norm_->Forward(x);
-    if (observer) observer("after_norm", x);
-  }
-  return x;
 }
 
 EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
@@ -146,28 +116,24 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
   const c10::InferenceMode guard;
   CheckSegments(segments);
   EncoderOutput output;
-  std::vector<at::Tensor> parts;
+  std::vector<CoreSegment> ready;
   std::vector<EncoderState*> states;
-  LayerBatch batch;
-  int64_t total_rows = 0;
   for (const EncoderSegment& segment : segments) {
-    at::Tensor rows = Subsample(segment);
-    const int64_t num_rows = rows.size(0);
-    output.num_rows.push_back(num_rows);
-    if (num_rows == 0) continue;
-    batch.push_back({total_rows, num_rows, segment.state->offset, nullptr,
-                     segment.state->left_context, std::nullopt});
+    std::optional<CoreSegment> prepared = Prepare(segment);
+    output.num_rows.push_back(prepared ? prepared->num_rows() : 0);
+    if (!prepared) continue;
+    ready.push_back(*std::move(prepared));
     states.push_back(segment.state);
-    parts.push_back(std::move(rows));
-    total_rows += num_rows;
   }
-  if (parts.empty()) {
+  if (ready.empty()) {
     output.rows = at::empty({0, config_.model_dim}, dtype_);
     return output;
   }
-  at::Tensor x = parts.size() == 1 ? std::move(parts[0]) : at::cat(parts, 0);
-  output.rows = ForwardLayers(std::move(x), states, batch, observer);
-  for (size_t s = 0; s < states.size(); ++s) states[s]->offset += batch[s].num_rows;
+  output.rows = core_->Forward(ready, observer);
+  for (size_t s = 0; s < states.size(); ++s) {
+    states[s]->offset = ready[s].wanted.end;
+    DropFrames(states[s]);
+  }
   return output;
 }
 
@@ -206,11 +172,11 @@ at::Tensor Encoder::ForwardUnderMask(const at::Tensor& features, int64_t chunk_s
                                 std::string(config_.NeedsWholeUtterance()));
   }
   EncoderState state = StateAfter(features, chunk_size);
-  at::Tensor x = Subsample({&state, nullptr, {0, true}});
-  const int64_t num_rows = x.size(0);
-  if (num_rows == 0) return x;
-  const ChunkMask mask{chunk_size == -1 ? num_rows : chunk_size, left_context};
-  return ForwardLayers(std::move(x), {&state}, {{0, num_rows, 0, nullptr, -1, mask}}, observer);
+  std::optional<CoreSegment> segment = Prepare({&state, nullptr, {0, true}});
+  if (!segment) return at::empty({0, config_.model_dim}, dtype_);
+  segment->left_context = -1;
+  segment->mask = ChunkMask{chunk_size == -1 ? segment->num_rows() : chunk_size, left_context};
+  return core_->Forward({*segment}, observer);
 }
 
 }  // namespace runnel

@@ -6,18 +6,16 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "encoder/conformer_layer.h"
-#include "encoder/dense.h"
 #include "encoder/encoder_config.h"
+#include "encoder/encoder_core.h"
+#include "encoder/fast/fast_options.h"
 #include "encoder/frame_buffer.h"
-#include "encoder/layer_state.h"
 #include "encoder/normalization.h"
-#include "encoder/subsampling.h"
+#include "encoder/subsampling_geometry.h"
 #include "encoder/weights.h"
 
 namespace runnel {
@@ -28,7 +26,7 @@ struct EncoderState {
   FrameBuffer
       features;  // the last feature frames, normalised, that later encoder frames still read
   FeatureStatistics statistics;  // where the normalisation follows the stream
-  std::vector<LayerState> layers;
+  LayerStates layers;
   int64_t left_context = 0;  // M, encoder frames, -1: unlimited; may change between steps
   int64_t num_frames = 0;    // feature frames taken so far
   int64_t offset = 0;        // encoder frames computed so far: the first of the next chunk
@@ -59,16 +57,22 @@ struct EncoderOutput {
   std::vector<int64_t> num_rows;  // per segment; 0 where the frames gave no encoder frame yet
 };
 
-// Called with "subsampling", "layer 0", ..., "after_norm" and the rows at that point, for comparing
-// two ways of computing the same frames layer by layer.
-using LayerObserver = std::function<void(const std::string& name, const at::Tensor& rows)>;
+// How an encoder computes.
+struct EncoderOptions {
+  enum class Backend {
+    kLibTorch,  // on LibTorch's operations, in the weights' type: the reference
+    kFast       // on the kernels; weights of float32
+  };
+  Backend backend = Backend::kLibTorch;
+  FastOptions fast;  // of kFast
+};
 
 // Const after construction: Step may run in several threads at once on different states.
 class Encoder {
  public:
   // Takes every tensor whose name starts with "encoder."; throws std::runtime_error as Weights
-  // does.
-  Encoder(const EncoderConfig& config, Weights* weights);
+  // does, and for kFast where this build has no kernels.
+  Encoder(const EncoderConfig& config, Weights* weights, const EncoderOptions& options = {});
 
   // A stream that has heard nothing. left_context: M in encoder frames, -1: unlimited. Throws
   // std::invalid_argument below -1.
@@ -85,7 +89,8 @@ class Encoder {
   int64_t FramesForChunk(const EncoderState& state, int64_t chunk_size) const;
 
   // Computes one chunk of each segment's stream and advances its state. A row of the result does
-  // not depend on the other segments (beyond the rounding of a product with more rows). Throws
+  // not depend on the other segments: with kFast to the bit, otherwise but for the rounding of a
+  // product with more rows. Throws
   // std::invalid_argument when two segments share a state, when a stream goes on after its last
   // chunk, or when the model needs the whole utterance and a segment is not one.
   EncoderOutput Step(const std::vector<EncoderSegment>& segments,
@@ -104,33 +109,27 @@ class Encoder {
   const EncoderConfig& config() const { return config_; }
   at::ScalarType dtype() const { return dtype_; }
   // Rate, overlap and right context in feature frames; encoder frames of a recording.
-  const SubsamplingGeometry& subsampling() const { return embed_.geometry(); }
+  const SubsamplingGeometry& subsampling() const { return geometry_; }
 
  private:
   void CheckSegments(const std::vector<EncoderSegment>& segments) const;
 
-  // The state's frames and the new ones, subsampled (n, d); the state keeps what is read again.
-  at::Tensor Subsample(const EncoderSegment& segment) const;
+  // Adds a segment's frames to its state: the encoder frames that they complete, if any.
+  std::optional<CoreSegment> Prepare(const EncoderSegment& segment) const;
 
   // A state that was given all these frames, in chunks of `chunk_size`, and computed nothing.
   EncoderState StateAfter(const at::Tensor& features, int64_t chunk_size) const;
 
   // Normalises new frames and adds them to the state's.
   void AddFrames(EncoderState* state, const float* features, int64_t num_frames) const;
-  // Rows that subsampling gave, the first of encoder frame `offset`, as layer 0 reads them.
-  at::Tensor LayerInput(at::Tensor rows, int64_t offset) const;
-
-  // The layers and the last norm over stacked rows.
-  at::Tensor ForwardLayers(at::Tensor x, const std::vector<EncoderState*>& states, LayerBatch batch,
-                           const LayerObserver& observer) const;
+  // Drops the frames of a state that no later encoder frame reads.
+  void DropFrames(EncoderState* state) const;
 
   EncoderConfig config_;
   at::ScalarType dtype_;
   FeatureNormalizer normalizer_;
-  Subsampling embed_;
-  PositionModules positions_;
-  std::vector<ConformerLayer> layers_;
-  std::optional<LayerNorm> after_norm_;
+  SubsamplingGeometry geometry_;
+  std::unique_ptr<const EncoderCore> core_;
 };
 
 }  // namespace runnel

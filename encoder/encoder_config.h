@@ -6,15 +6,13 @@
 #include <cstdint>
 #include <optional>
 
+#include "encoder/activation_type.h"
 #include "encoder/position/position_config.h"
 #include "encoder/subsampling_geometry.h"
 
 namespace runnel {
 
 class JsonSection;
-
-// Of feed-forward and convolution modules; kGelu is the exact one, by the error function.
-enum class Activation { kSwish, kRelu, kGelu };
 
 // How feature frames are normalised before the subsampling.
 enum class Normalization {
@@ -55,6 +53,9 @@ struct FeedForwardConfig {
   bool macaron = true;  // two half-step modules per layer instead of one whole
   Activation activation = Activation::kSwish;
   bool bias = true;
+
+  // Of a module's output, before it is added to its input.
+  double residual_scale() const { return macaron ? 0.5 : 1.0; }
 };
 
 // Which of attention's linear layers have a bias.

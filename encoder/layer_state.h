@@ -19,6 +19,12 @@ struct LayerState {
   // Rows of d that the position scheme keeps beside the keys, for the same frames and perhaps a few
   // after them; empty for most schemes.
   FrameBuffer key_positions;
+
+  // Bytes held by all buffers.
+  int64_t num_bytes() const {
+    return keys.num_bytes() + values.num_bytes() + cnn_cache.num_bytes() +
+           key_positions.num_bytes();
+  }
 };
 
 // Which frames of one pass a query sees: chunkstart(i) - left_context <= j < chunkend(i).
@@ -27,16 +33,19 @@ struct ChunkMask {
   int64_t left_context;  // encoder frames, -1: all
 };
 
-// One stream's rows in the stacked (total_rows, dim) matrix of a step.
-struct LayerSegment {
+// One stream's rows in the stacked (total_rows, dim) matrix of a step. State: what a layer remembers
+// of the stream, in one way of computing it.
+template <class State>
+struct Segment {
   int64_t first_row;
   int64_t num_rows;               // at least 1
   int64_t offset;                 // encoder frame of the first row, from the stream's start
-  LayerState* state;              // advanced by the layer
+  State* state;                   // advanced by the layer
   int64_t left_context;           // frames of keys and values to keep, -1: all
   std::optional<ChunkMask> mask;  // only when a whole utterance is computed under a chunk mask
 };
 
+using LayerSegment = Segment<LayerState>;
 using LayerBatch = std::vector<LayerSegment>;
 
 }  // namespace runnel

@@ -6,7 +6,6 @@
 #include <ATen/ops/relu.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace runnel {
 namespace {
@@ -22,27 +21,17 @@ int64_t NumChannels(const EncoderConfig& config) {
   return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
 }
 
-int64_t OutputDim(const SubsamplingGeometry& geometry, const EncoderConfig& config) {
-  return geometry.NumBins(config.input_dim) * (geometry.stages().empty() ? 1 : NumChannels(config));
-}
-
 }  // namespace
 
-Subsampling::Subsampling(Weights* weights, const std::string& name, const EncoderConfig& config)
-    : geometry_(config.subsampling),
-      out_(weights, name + ".out.0", OutputDim(geometry_, config), config.model_dim) {
-  TakeConvolutions(weights, name, config);
-  if (geometry_.stages().empty()) {
-    norm_.emplace(weights, name + ".out.1", config.model_dim, config.layer_norm_eps);
-  }
-}
-
-void Subsampling::TakeConvolutions(Weights* weights, const std::string& name,
-                                   const EncoderConfig& config) {
+std::vector<SubsamplingConvolution> TakeSubsamplingConvolutions(Weights* weights,
+                                                                const std::string& name,
+                                                                const EncoderConfig& config) {
   const bool depthwise = config.subsampling.type == SubsamplingType::kDwStriding8;
   const int64_t channels = NumChannels(config);
+  std::vector<SubsamplingConvolution> convolutions;
   int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
-  for (const SubsamplingStage& stage : geometry_.stages()) {
+  const SubsamplingGeometry geometry(config.subsampling);
+  for (const SubsamplingStage& stage : geometry.stages()) {
     const bool first = index == 0;
     const auto take = [&](int layer, const std::vector<int64_t>& shape, at::Tensor* weight,
                           at::Tensor* bias) {
@@ -50,7 +39,7 @@ void Subsampling::TakeConvolutions(Weights* weights, const std::string& name,
       *weight = weights->Take(layer_name + ".weight", shape);
       *bias = weights->Take(layer_name + ".bias", {channels});
     };
-    Convolution convolution;
+    SubsamplingConvolution convolution;
     convolution.groups = depthwise && !first ? channels : 1;
     take(index, {channels, first || depthwise ? 1 : channels, stage.kernel_size, stage.kernel_size},
          &convolution.weight, &convolution.bias);
@@ -60,7 +49,22 @@ void Subsampling::TakeConvolutions(Weights* weights, const std::string& name,
            &convolution.pointwise_bias);
       index += 1;
     }
-    convolutions_.push_back(std::move(convolution));
+    convolutions.push_back(std::move(convolution));
+  }
+  return convolutions;
+}
+
+int64_t SubsampledDim(const EncoderConfig& config) {
+  const SubsamplingGeometry geometry(config.subsampling);
+  return geometry.NumBins(config.input_dim) * (geometry.stages().empty() ? 1 : NumChannels(config));
+}
+
+Subsampling::Subsampling(Weights* weights, const std::string& name, const EncoderConfig& config)
+    : geometry_(config.subsampling),
+      convolutions_(TakeSubsamplingConvolutions(weights, name, config)),
+      out_(weights, name + ".out.0", SubsampledDim(config), config.model_dim) {
+  if (geometry_.stages().empty()) {
+    norm_.emplace(weights, name + ".out.1", config.model_dim, config.layer_norm_eps);
   }
 }
 
@@ -77,28 +81,21 @@ at::Tensor Subsampling::Forward(const at::Tensor& features, int64_t first_frame,
 at::Tensor Subsampling::ForwardBlock(const at::Tensor& features, int64_t first_frame,
                                      FrameRange wanted, std::optional<int64_t> num_frames) const {
   const std::vector<SubsamplingStage>& stages = geometry_.stages();
-  // Frames that go into each stage of this stream, as far as its length is known.
-  std::vector<int64_t> lengths = {num_frames.value_or(std::numeric_limits<int64_t>::max() / 2)};
-  for (const SubsamplingStage& stage : stages) lengths.push_back(stage.NumOutputs(lengths.back()));
-  // What each stage reads; what lies outside the stream is not computed but padded.
-  std::vector<FrameRange> inputs(stages.size());
-  FrameRange range = wanted;
-  for (size_t i = stages.size(); i-- > 0;) {
-    inputs[i] = stages[i].Inputs(range);
-    range = {std::max<int64_t>(inputs[i].begin, 0), std::min(inputs[i].end, lengths[i])};
-  }
+  const std::vector<StageRange> ranges = geometry_.RangesFor(wanted, num_frames);
+  const FrameRange range = geometry_.FramesFor(wanted, num_frames);
   at::Tensor image = features.narrow(0, range.begin - first_frame, range.end - range.begin);
   if (stages.empty()) return norm_->Forward(out_.Forward(image));
   image = image.unsqueeze(0).unsqueeze(0);
   for (size_t i = 0; i < stages.size(); ++i) {
     const SubsamplingStage& stage = stages[i];
-    const int64_t before = std::max<int64_t>(0, -inputs[i].begin);
-    const int64_t after = std::max<int64_t>(0, inputs[i].end - lengths[i]);
+    // What lies outside the stream is not computed but padded.
+    const int64_t before = std::max<int64_t>(0, -ranges[i].inputs.begin);
+    const int64_t after = std::max<int64_t>(0, ranges[i].inputs.end - ranges[i].num_inputs);
     if (stage.padding_before + stage.padding_after > 0) {
       image =
           at::constant_pad_nd(image, {stage.padding_before, stage.padding_after, before, after});
     }
-    const Convolution& convolution = convolutions_[i];
+    const SubsamplingConvolution& convolution = convolutions_[i];
     image =
         at::conv2d(image, convolution.weight, convolution.bias, at::IntArrayRef(stage.stride),
                    at::IntArrayRef(kNoPadding), at::IntArrayRef(kNoDilation), convolution.groups);

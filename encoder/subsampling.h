@@ -17,6 +17,23 @@
 
 namespace runnel {
 
+// A convolution of a stage; the depthwise ones are followed by a pointwise one.
+struct SubsamplingConvolution {
+  at::Tensor weight;  // (channels, channels / groups, k, k)
+  at::Tensor bias;
+  at::Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
+  at::Tensor pointwise_bias;
+  int64_t groups = 1;
+};
+
+// Takes <name>.conv.*: one per stage, first to last.
+std::vector<SubsamplingConvolution> TakeSubsamplingConvolutions(Weights* weights,
+                                                                const std::string& name,
+                                                                const EncoderConfig& config);
+
+// Width of the rows that <name>.out.0 reads: bins after the last stage times channels.
+int64_t SubsampledDim(const EncoderConfig& config);
+
 // Every stage is a convolution over (frame, bin) followed by ReLU; their result, channel by
 // channel, goes through a linear layer. Immutable.
 class Subsampling {
@@ -34,23 +51,12 @@ class Subsampling {
                      std::optional<int64_t> num_frames) const;
 
  private:
-  // A convolution of a stage; the depthwise ones are followed by a pointwise one.
-  struct Convolution {
-    at::Tensor weight;  // (channels, channels / groups, k, k)
-    at::Tensor bias;
-    at::Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
-    at::Tensor pointwise_bias;
-    int64_t groups = 1;
-  };
-
-  void TakeConvolutions(Weights* weights, const std::string& name, const EncoderConfig& config);
-
   // The same for a few encoder frames at a time.
   at::Tensor ForwardBlock(const at::Tensor& features, int64_t first_frame, FrameRange wanted,
                           std::optional<int64_t> num_frames) const;
 
   SubsamplingGeometry geometry_;
-  std::vector<Convolution> convolutions_;  // one per stage
+  std::vector<SubsamplingConvolution> convolutions_;  // one per stage
   Linear out_;
   std::optional<LayerNorm> norm_;  // where there is no convolution
 };

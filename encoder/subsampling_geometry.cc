@@ -1,5 +1,8 @@
 #include "encoder/subsampling_geometry.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace runnel {
 namespace {
 
@@ -54,6 +57,31 @@ int64_t SubsamplingGeometry::NumEncoderFrames(int64_t num_frames) const {
 int64_t SubsamplingGeometry::NumBins(int64_t input_dim) const {
   for (const SubsamplingStage& stage : stages_) input_dim = stage.NumOutputs(input_dim);
   return input_dim;
+}
+
+std::vector<StageRange> SubsamplingGeometry::RangesFor(FrameRange wanted,
+                                                       std::optional<int64_t> num_frames) const {
+  std::vector<StageRange> ranges(stages_.size());
+  int64_t length = num_frames.value_or(std::numeric_limits<int64_t>::max() / 2);
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    ranges[i].num_inputs = length;
+    length = stages_[i].NumOutputs(length);
+  }
+  FrameRange range = wanted;
+  for (size_t i = stages_.size(); i-- > 0;) {
+    ranges[i].outputs = range;
+    ranges[i].inputs = stages_[i].Inputs(range);
+    range = {std::max<int64_t>(ranges[i].inputs.begin, 0),
+             std::min(ranges[i].inputs.end, ranges[i].num_inputs)};
+  }
+  return ranges;
+}
+
+FrameRange SubsamplingGeometry::FramesFor(FrameRange wanted,
+                                          std::optional<int64_t> num_frames) const {
+  if (stages_.empty()) return wanted;
+  const StageRange first = RangesFor(wanted, num_frames).front();
+  return {std::max<int64_t>(first.inputs.begin, 0), std::min(first.inputs.end, first.num_inputs)};
 }
 
 }  // namespace runnel

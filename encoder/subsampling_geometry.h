@@ -4,6 +4,7 @@
 #define RUNNEL_ENCODER_SUBSAMPLING_GEOMETRY_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace runnel {
@@ -46,6 +47,13 @@ struct SubsamplingStage {
   FrameRange Inputs(FrameRange outputs) const;
 };
 
+// What a stage computes when some encoder frames are wanted of a stream.
+struct StageRange {
+  FrameRange inputs;     // that it reads, padding included
+  int64_t num_inputs;    // that the stream has, as far as its length is known: more are padding
+  FrameRange outputs;    // that it computes, none of them padding
+};
+
 class SubsamplingGeometry {
  public:
   explicit SubsamplingGeometry(const SubsamplingConfig& config);
@@ -61,6 +69,11 @@ class SubsamplingGeometry {
 
   // Encoder frames of a recording of `num_frames` feature frames.
   int64_t NumEncoderFrames(int64_t num_frames) const;
+
+  // Per stage, first to last. num_frames: feature frames of the stream, where it has ended.
+  std::vector<StageRange> RangesFor(FrameRange wanted, std::optional<int64_t> num_frames) const;
+  // The feature frames that are read.
+  FrameRange FramesFor(FrameRange wanted, std::optional<int64_t> num_frames) const;
 
   // What `input_dim` bins become.
   int64_t NumBins(int64_t input_dim) const;

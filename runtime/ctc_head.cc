@@ -1,16 +1,54 @@
 #include "runtime/ctc_head.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
-namespace runnel {
+#include "encoder/fast/fast_weights.h"
+#include "encoder/kernels/row_kernels.h"
+#include "encoder/kernels/scratch.h"
 
-CtcHead::CtcHead(Weights* weights, int64_t model_dim, int64_t vocab_size)
-    : ctc_lo_(weights, "ctc.ctc_lo", model_dim, vocab_size) {}
+namespace runnel {
+namespace {
+
+constexpr char kName[] = "ctc.ctc_lo";
+
+at::Tensor FastLogProbs(const kernels::PackedLinear& layer, const FastOptions& options,
+                        const at::Tensor& encoder_rows) {
+  const int64_t rows = encoder_rows.size(0);
+  const auto [input_dim, output_dim] = layer.shape();
+  kernels::Scratch scratch;
+  const kernels::ProductInput input =
+      kernels::ProductInput::Take(&scratch, options.precision, rows, input_dim);
+  kernels::StoreRows(encoder_rows.data_ptr<float>(), rows, input);
+  at::Tensor log_probs = at::empty({rows, output_dim}, at::kFloat);
+  auto* values = log_probs.data_ptr<float>();
+  layer.Forward(input, rows, values);
+  kernels::LogSoftmax(rows, output_dim, values);
+  return log_probs;
+}
+
+}  // namespace
+
+CtcHead::CtcHead(Weights* weights, int64_t model_dim, int64_t vocab_size,
+                 const EncoderOptions& options)
+    : options_(options.fast) {
+  if (options.backend == EncoderOptions::Backend::kLibTorch) {
+    ctc_lo_.emplace<Linear>(weights, kName, model_dim, vocab_size);
+  } else {
+    ctc_lo_.emplace<kernels::PackedLinear>(
+        Pack(weights->Take(std::string(kName) + ".weight", {vocab_size, model_dim}),
+             weights->Take(std::string(kName) + ".bias", {vocab_size}), options.fast,
+             kernels::ProductResult::kStore));
+  }
+}
 
 at::Tensor CtcHead::LogProbs(const at::Tensor& encoder_rows) const {
   const c10::InferenceMode guard;
-  return at::log_softmax(ctc_lo_.Forward(encoder_rows), -1);
+  if (const auto* layer = std::get_if<kernels::PackedLinear>(&ctc_lo_)) {
+    return FastLogProbs(*layer, options_, encoder_rows);
+  }
+  return at::log_softmax(std::get<Linear>(ctc_lo_).Forward(encoder_rows), -1);
 }
 
 }  // namespace runnel

@@ -41,6 +41,33 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
   return config;
 }
 
+// Throws std::invalid_argument for options that exclude each other.
+EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
+  const bool float64 = options.precision == Precision::kFloat64;
+  const bool fast = options.backend == Backend::kDefault ? !float64
+                                                         : options.backend == Backend::kFast;
+  if (fast && float64) {
+    throw std::invalid_argument("float64 is computed by the LibTorch backend only");
+  }
+  EncoderOptions encoder;
+  if (!fast) {
+    if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
+      throw std::invalid_argument(
+          "the LibTorch backend computes float32 and float64, with caches alike; bfloat16 and int8 "
+          "need the fast backend");
+    }
+    return encoder;
+  }
+  encoder.backend = EncoderOptions::Backend::kFast;
+  encoder.fast.bfloat16_cache = options.bfloat16_cache;
+  if (options.precision == Precision::kBfloat16) {
+    encoder.fast.precision = kernels::ProductPrecision::kBfloat16;
+  } else if (options.precision == Precision::kInt8) {
+    encoder.fast.precision = kernels::ProductPrecision::kInt8;
+  }
+  return encoder;
+}
+
 }  // namespace
 
 struct Model::Parts {
@@ -63,8 +90,9 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
                     path + ": units.txt");
   const at::ScalarType dtype = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
   Weights weights(std::move(archive.tensors), dtype, path);
-  Encoder encoder(config.encoder, &weights);
-  CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size);
+  const EncoderOptions encoder_options = EncoderOptionsOf(options);
+  Encoder encoder(config.encoder, &weights, encoder_options);
+  CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size, encoder_options);
   std::map<std::string, at::Tensor> attention_decoder = weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
   auto fbank = std::make_shared<const Fbank>(config.features.fbank);

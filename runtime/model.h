@@ -17,11 +17,25 @@ class CtcHead;
 class Encoder;
 class Fbank;
 
-// kFloat64 is the reference precision of the equivalence tests.
-enum class Precision { kFloat32, kFloat64 };
+// In which numbers the large products multiply; sums and everything else are float32, but for
+// kFloat64, the reference of the equivalence tests, in which all is float64. All load from the same
+// file. kBfloat16 and kInt8 change results a little: docs/benchmarks.md says by how much.
+enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64 };
+
+// What computes: the kernels of this project, or LibTorch's operations, the reference (kFloat32 and
+// kFloat64 only).
+enum class Backend {
+  kDefault,  // kFast but for kFloat64
+  kFast,
+  kLibTorch
+};
 
 struct ModelOptions {
   Precision precision = Precision::kFloat32;
+  Backend backend = Backend::kDefault;
+
+  // Streams keep the keys and values of their left context as bfloat16: half the memory. kFast only.
+  bool bfloat16_cache = false;
 
   // units.txt of a file that holds none: WeNet's TorchScript export (final.zip), which loads as it
   // is.

@@ -11,7 +11,7 @@ namespace {
 PositionModules BuildAbsolute(Weights* /*weights*/, const std::vector<std::string>& attention_names,
                               const AttentionSizes& sizes) {
   PositionModules modules;
-  modules.layers.resize(attention_names.size(), std::make_shared<const PositionScheme>());
+  modules.layers.resize(attention_names.size(), std::make_shared<const ContentOnly>(sizes));
   modules.input = [sinusoids = Sinusoids(sizes.model_dim)](int64_t first_frame,
                                                            int64_t num_frames) {
     return sinusoids.Rows(first_frame, first_frame + num_frames - 1);

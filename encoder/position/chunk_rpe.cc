@@ -51,6 +51,15 @@ class ChunkRpe final : public PositionScheme {
     return query_.Scaled(scores);
   }
 
+  std::optional<ScoreTerms> score_terms() const override {
+    ScoreTerms terms = query_.terms();
+    terms.distance_rows = [this](int64_t first, int64_t last) {
+      return positions_.Rows(first, last);
+    };
+    terms.max_distance = bound_.first;
+    return terms;
+  }
+
  private:
   int64_t num_heads_;
   Distances bound_;

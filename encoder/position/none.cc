@@ -7,8 +7,8 @@ namespace runnel {
 
 PositionConfig ParseNoPosition(JsonSection* /*section*/) {
   PositionConfig config;
-  config.build = ForEachLayer([](Weights*, const std::string&, const AttentionSizes&) {
-    return std::make_shared<const PositionScheme>();
+  config.build = ForEachLayer([](Weights*, const std::string&, const AttentionSizes& sizes) {
+    return std::make_shared<const ContentOnly>(sizes);
   });
   return config;
 }

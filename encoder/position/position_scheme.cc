@@ -69,6 +69,14 @@ at::Tensor PositionScheme::Context(const at::Tensor& weights, const at::Tensor& 
   return at::matmul(weights, values);
 }
 
+std::optional<ScoreTerms> PositionScheme::score_terms() const { return std::nullopt; }
+
+std::optional<ScoreTerms> ContentOnly::score_terms() const {
+  ScoreTerms terms;
+  terms.score_scale = 1.0 / std::sqrt(static_cast<double>(sizes_.head_dim()));
+  return terms;
+}
+
 void PositionScheme::AppendKeyPositions(int64_t /*first*/, int64_t /*end*/,
                                         FrameBuffer* /*buffer*/) const {}
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,20 @@ struct QueryBlock {
   int64_t count;
 };
 
+// The scores of a scheme as sums of products of queries with rows, for kernels that compute them
+// without forming tensors: ((s q_i + u) . k_j + (s q_i + v) . p_ij) t.
+struct ScoreTerms {
+  at::Tensor content_bias;   // u (H, d_k), undefined: none
+  at::Tensor position_bias;  // v likewise
+  double query_scale = 1.0;  // s
+  double score_scale = 1.0;  // t
+  // Where p_ij depends on the distance of query and key: (first - last + 1, d) for the distances
+  // first, first - 1, ..., last, all within -max_distance .. max_distance; beyond them it is that
+  // of the nearest. Empty: p_ij is what AppendKeyPositions kept for key j, and 0 if that is nothing.
+  std::function<at::Tensor(int64_t first, int64_t last)> distance_rows;
+  int64_t max_distance = 0;
+};
+
 // One layer's scheme. What is not overridden is attention without positions. Const: called from
 // several threads at once.
 class PositionScheme {
@@ -54,6 +69,9 @@ class PositionScheme {
   // (H, block.count, d_k).
   virtual at::Tensor Context(const at::Tensor& weights, const at::Tensor& values,
                              const AttentionChunk& chunk, const QueryBlock& block) const;
+
+  // The terms of Scores, where it is such a sum and Context is not overridden; nothing otherwise.
+  virtual std::optional<ScoreTerms> score_terms() const;
 
   // Called before a chunk that ends before frame `end`: appends what the scheme keeps beside the
   // keys, one row of d per frame, from `first` (the frame after the buffer's last) to at least
@@ -75,6 +93,16 @@ PositionConfig::Builder ForEachLayer(
     std::function<std::shared_ptr<const PositionScheme>(
         Weights* weights, const std::string& attention_name, const AttentionSizes& sizes)>
         layer);
+
+// Attention without positions of its own.
+class ContentOnly final : public PositionScheme {
+ public:
+  explicit ContentOnly(const AttentionSizes& sizes) : sizes_(sizes) {}
+  std::optional<ScoreTerms> score_terms() const override;
+
+ private:
+  AttentionSizes sizes_;
+};
 
 // (rows, d) -> (H, rows, d_k), sharing memory.
 at::Tensor SplitHeads(const at::Tensor& rows, int64_t num_heads);

@@ -38,6 +38,14 @@ at::Tensor RelativeQuery::ForContent(const at::Tensor& q) const { return Biased(
 
 at::Tensor RelativeQuery::ForPosition(const at::Tensor& q) const { return Biased(q, pos_bias_v_); }
 
+ScoreTerms RelativeQuery::terms() const {
+  ScoreTerms terms;
+  terms.content_bias = pos_bias_u_.squeeze(1);
+  terms.position_bias = pos_bias_v_.squeeze(1);
+  (scale_after_bias_ ? terms.score_scale : terms.query_scale) = scale_;
+  return terms;
+}
+
 at::Tensor RelativeQuery::Biased(const at::Tensor& q, const at::Tensor& bias) const {
   return scale_after_bias_ ? q + bias : q * scale_ + bias;
 }

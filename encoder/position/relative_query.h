@@ -9,6 +9,7 @@
 
 #include "encoder/dense.h"
 #include "encoder/position/position_config.h"
+#include "encoder/position/position_scheme.h"
 #include "encoder/weights.h"
 
 namespace runnel {
@@ -38,6 +39,9 @@ class RelativeQuery {
   // (H, rows, d_k) -> the same: what is multiplied with keys, and what with positions.
   at::Tensor ForContent(const at::Tensor& q) const;
   at::Tensor ForPosition(const at::Tensor& q) const;
+
+  // u, v and the scaling, without rows.
+  ScoreTerms terms() const;
 
   // What becomes of the sum of both products; may be computed in place.
   at::Tensor Scaled(const at::Tensor& scores) const;

@@ -45,6 +45,8 @@ class Unshifted final : public PositionScheme {
     return query_.Scaled(scores);
   }
 
+  std::optional<ScoreTerms> score_terms() const override { return query_.terms(); }
+
  private:
   RelativeQuery query_;
   Linear linear_pos_;

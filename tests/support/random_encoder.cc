@@ -65,9 +65,10 @@ std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uin
   return source.taken();
 }
 
-Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed) {
+Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed,
+                      const EncoderOptions& options) {
   Weights weights(RandomWeights(config, seed), dtype, "random weights");
-  Encoder encoder(config, &weights);
+  Encoder encoder(config, &weights, options);
   weights.CheckAllTaken();
   return encoder;
 }

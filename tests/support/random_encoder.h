@@ -45,7 +45,8 @@ class RandomWeightSource : public Weights {
 // Every tensor such an encoder takes, float32.
 std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed);
 
-Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed);
+Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed,
+                      const EncoderOptions& options = {});
 
 // (num_frames, input_dim) float32, standard normal.
 at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed);

@@ -1,0 +1,77 @@
+#include "encoder/fast/row_ring.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "encoder/kernels/row_kernels.h"
+
+namespace runnel {
+
+int64_t RowRing::capacity() const {
+  const size_t values = storage_ == Storage::kFloat32 ? floats_.size() : bfloat16_.size();
+  return static_cast<int64_t>(values) / width_;
+}
+
+int64_t RowRing::num_bytes() const {
+  return static_cast<int64_t>(floats_.capacity() * sizeof(float) +
+                              bfloat16_.capacity() * sizeof(uint16_t));
+}
+
+void RowRing::Reserve(int64_t new_capacity) {
+  const auto move_to = [&](auto* values) {
+    std::remove_reference_t<decltype(*values)> fresh(static_cast<size_t>(new_capacity * width_));
+    const int64_t kept = std::min(size_, new_capacity);
+    for (int64_t i = 0; i < kept; ++i) {
+      const auto* from = values->data() + SlotOf(size_ - kept + i) * width_;
+      std::copy(from, from + width_, fresh.data() + i * width_);
+    }
+    *values = std::move(fresh);
+    size_ = kept;
+    first_ = 0;
+  };
+  if (storage_ == Storage::kFloat32) {
+    move_to(&floats_);
+  } else {
+    move_to(&bfloat16_);
+  }
+}
+
+void RowRing::Store(const float* row, int64_t slot) {
+  if (storage_ == Storage::kFloat32) {
+    std::copy(row, row + width_, floats_.data() + slot * width_);
+  } else {
+    kernels::RoundToBfloat16(row, width_, bfloat16_.data() + slot * width_);
+  }
+}
+
+void RowRing::Append(const float* rows, int64_t stride, int64_t count, int64_t limit) {
+  if (limit < 0) {
+    if (size_ + count > capacity()) Reserve(2 * (size_ + count));
+  } else if (limit != capacity()) {
+    Reserve(limit);
+  }
+  const int64_t skipped = limit < 0 ? 0 : std::max<int64_t>(0, count - limit);
+  for (int64_t i = skipped; i < count; ++i) {
+    if (size_ == capacity()) {
+      first_ = (first_ + 1) % capacity();
+      --size_;
+    }
+    Store(rows + i * stride, SlotOf(size_));
+    ++size_;
+  }
+}
+
+void RowRing::Collect(kernels::Scratch* scratch, const float** pointers) const {
+  if (storage_ == Storage::kFloat32) {
+    for (int64_t i = 0; i < size_; ++i) pointers[i] = floats_.data() + SlotOf(i) * width_;
+    return;
+  }
+  auto* wide = scratch->Take<float>(size_ * width_);
+  for (int64_t i = 0; i < size_; ++i) {
+    kernels::WidenBfloat16(bfloat16_.data() + SlotOf(i) * width_, width_, wide + i * width_);
+    pointers[i] = wide + i * width_;
+  }
+}
+
+}  // namespace runnel

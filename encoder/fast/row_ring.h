@@ -1,0 +1,50 @@
+// The last rows of a stream that a layer reads again, in place: nothing moves.
+// Flow: packets -> frontend -> encoder (this) -> runtime -> tools. Knows nothing of LibTorch.
+#ifndef RUNNEL_ENCODER_FAST_ROW_RING_H_
+#define RUNNEL_ENCODER_FAST_ROW_RING_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "encoder/kernels/scratch.h"
+
+namespace runnel {
+
+// Up to a limit of rows, oldest first; a new row takes the place of the oldest. A value. Memory is
+// that of the limit, from the first row on; without limit it doubles when it is full.
+class RowRing {
+ public:
+  enum class Storage { kFloat32, kBfloat16 };
+
+  RowRing(int64_t width, Storage storage) : width_(width), storage_(storage) {}
+
+  int64_t size() const { return size_; }
+
+  // Keeps the last `limit` of the rows so far and `count` new ones: row i at rows + i * stride.
+  // limit -1: all.
+  void Append(const float* rows, int64_t stride, int64_t count, int64_t limit);
+
+  // Pointers to the rows, oldest first: size() of them. Rows stored as bfloat16 are widened into
+  // `scratch`. Valid until the next Append.
+  void Collect(kernels::Scratch* scratch, const float** pointers) const;
+
+  // Bytes allocated.
+  int64_t num_bytes() const;
+
+ private:
+  int64_t capacity() const;
+  int64_t SlotOf(int64_t index) const { return (first_ + index) % capacity(); }
+  void Reserve(int64_t capacity);
+  void Store(const float* row, int64_t slot);
+
+  int64_t width_;
+  Storage storage_;
+  std::vector<float> floats_;       // (capacity, width), one of the two
+  std::vector<uint16_t> bfloat16_;  // likewise, by their bits
+  int64_t first_ = 0;               // slot of the oldest row
+  int64_t size_ = 0;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_FAST_ROW_RING_H_

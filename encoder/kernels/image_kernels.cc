@@ -1,0 +1,148 @@
+#include "encoder/kernels/image_kernels.h"
+
+#include <algorithm>
+#include <cstring>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "encoder/kernels/image_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// The next ones are compiled once per instruction set.
+#include "encoder/kernels/row_kernels-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace runnel::kernels {
+namespace HWY_NAMESPACE {
+
+// Where an output reads: the input's frame and bin of the kernel's first corner.
+struct Corner {
+  int64_t frame;  // within the image
+  int64_t bin;
+};
+HWY_INLINE Corner CornerOf(const Image& x, const ImageKernel& kernel, int64_t frame, int64_t bin) {
+  return {frame * kernel.stride - kernel.padding - x.first_frame,
+          bin * kernel.stride - kernel.padding};
+}
+
+// The kernel's taps whose input is there: [begin, end) along one axis.
+struct Taps {
+  int64_t begin;
+  int64_t end;
+};
+HWY_INLINE Taps TapsWithin(int64_t corner, int64_t kernel_size, int64_t input_size) {
+  const int64_t begin = corner < 0 ? -corner : 0;
+  return {begin, std::max(begin, std::min(kernel_size, input_size - corner))};
+}
+
+void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+                const float* weights, const float* bias, int64_t channels, float* y) {
+  const Relu relu;
+  for (int64_t t = 0; t < outputs.num_frames; ++t) {
+    for (int64_t f = 0; f < outputs.bins; ++f) {
+      const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
+      const Taps frames = TapsWithin(corner.frame, kernel.size, x.num_frames);
+      const Taps bins = TapsWithin(corner.bin, kernel.size, x.bins);
+      float* out = y + (t * outputs.bins + f) * channels;
+      ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
+        FloatVector sum = part.Load(bias + c);
+        for (int64_t i = frames.begin; i < frames.end; ++i) {
+          const float* row = x.values + (corner.frame + i) * x.bins + corner.bin;
+          for (int64_t j = bins.begin; j < bins.end; ++j) {
+            sum = hn::MulAdd(hn::Set(FloatTag(), row[j]),
+                             part.Load(weights + (i * kernel.size + j) * channels + c), sum);
+          }
+        }
+        part.Store(relu(sum), out + c);
+      });
+    }
+  }
+}
+
+void Depthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+               const float* weights, const float* bias, const ProductInput& y) {
+  const int64_t channels = x.channels;
+  Scratch scratch;
+  auto* temporary = scratch.Take<float>(channels);
+  for (int64_t t = 0; t < outputs.num_frames; ++t) {
+    for (int64_t f = 0; f < outputs.bins; ++f) {
+      const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
+      const Taps frames = TapsWithin(corner.frame, kernel.size, x.num_frames);
+      const Taps bins = TapsWithin(corner.bin, kernel.size, x.bins);
+      const int64_t index = t * outputs.bins + f;
+      float* row = RowToCompute(y, index, temporary);
+      ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
+        FloatVector sum = part.Load(bias + c);
+        for (int64_t i = frames.begin; i < frames.end; ++i) {
+          const float* inputs = x.values + ((corner.frame + i) * x.bins + corner.bin) * channels;
+          for (int64_t j = bins.begin; j < bins.end; ++j) {
+            sum = hn::MulAdd(part.Load(inputs + j * channels + c),
+                             part.Load(weights + (i * kernel.size + j) * channels + c), sum);
+          }
+        }
+        part.Store(sum, row + c);
+      });
+      StoreRow(row, y, index);
+    }
+  }
+}
+
+// Copies one frame's part of a patch, (size, channels), zeros where bins are missing.
+HWY_INLINE void CopyPatchRow(const Image& x, int64_t frame, const Corner& corner, const Taps& bins,
+                             int64_t kernel_size, float* to) {
+  const int64_t channels = x.channels;
+  const auto bytes = [](int64_t count) { return static_cast<size_t>(count) * sizeof(float); };
+  std::memset(to, 0, bytes(bins.begin * channels));
+  std::memcpy(to + bins.begin * channels,
+              x.values + (frame * x.bins + corner.bin + bins.begin) * channels,
+              bytes((bins.end - bins.begin) * channels));
+  std::memset(to + bins.end * channels, 0, bytes((kernel_size - bins.end) * channels));
+}
+
+void Patches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+             const ProductInput& y) {
+  const int64_t row_size = kernel.size * x.channels;
+  Scratch scratch;
+  auto* temporary = scratch.Take<float>(y.dim);
+  for (int64_t t = 0; t < outputs.num_frames; ++t) {
+    for (int64_t f = 0; f < outputs.bins; ++f) {
+      const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
+      const Taps frames = TapsWithin(corner.frame, kernel.size, x.num_frames);
+      const Taps bins = TapsWithin(corner.bin, kernel.size, x.bins);
+      const int64_t index = t * outputs.bins + f;
+      float* row = RowToCompute(y, index, temporary);
+      for (int64_t i = 0; i < kernel.size; ++i) {
+        const bool there = i >= frames.begin && i < frames.end;
+        CopyPatchRow(x, corner.frame + i, corner, there ? bins : Taps{kernel.size, kernel.size},
+                     kernel.size, row + i * row_size);
+      }
+      StoreRow(row, y, index);
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace runnel::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace runnel::kernels {
+
+HWY_EXPORT(OneChannel);
+HWY_EXPORT(Depthwise);
+HWY_EXPORT(Patches);
+
+void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+                        const float* weights, const float* bias, int64_t channels, float* y) {
+  HWY_DYNAMIC_DISPATCH(OneChannel)(x, kernel, outputs, weights, bias, channels, y);
+}
+void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+                       const float* weights, const float* bias, const ProductInput& y) {
+  HWY_DYNAMIC_DISPATCH(Depthwise)(x, kernel, outputs, weights, bias, y);
+}
+void GatherPatches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
+                   const ProductInput& y) {
+  HWY_DYNAMIC_DISPATCH(Patches)(x, kernel, outputs, y);
+}
+
+}  // namespace runnel::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,321 @@
+#include "encoder/kernels/packed_linear.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "encoder/kernels/instruction_set.h"
+#include "encoder/kernels/row_kernels.h"
+
+namespace runnel::kernels {
+namespace {
+
+using DataType = dnnl::memory::data_type;
+
+// Products exist for 1 to 16 rows and for multiples of 16; others are done in two parts.
+constexpr int64_t kRowStep = 16;
+constexpr int64_t kMaxRows = 256;
+constexpr int64_t kNumRowCounts = kRowStep + kMaxRows / kRowStep - 1;
+// A block's int32 sums stay in the second-level cache until they are dequantised.
+constexpr int64_t kMaxSumBytes = 256 << 10;
+
+size_t IndexOf(int64_t rows) {
+  return static_cast<size_t>(rows <= kRowStep ? rows - 1 : kRowStep + rows / kRowStep - 2);
+}
+
+// Rows of the next product when `rows` are left and at most `max_rows` (a multiple of kRowStep) may
+// be taken.
+int64_t NextRows(int64_t rows, int64_t max_rows) {
+  if (rows <= kRowStep) return rows;
+  return std::min(max_rows, rows / kRowStep * kRowStep);
+}
+
+const dnnl::engine& Engine() {
+  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  return engine;
+}
+
+const dnnl::stream& ThreadStream() {
+  thread_local const dnnl::stream stream(Engine());
+  return stream;
+}
+
+// Products that are made while it lives run in one thread.
+class OneThread {
+ public:
+  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+DataType TypeOf(ProductPrecision precision) {
+  switch (precision) {
+    case ProductPrecision::kFloat32:
+      return DataType::f32;
+    case ProductPrecision::kBfloat16:
+      return DataType::bf16;
+    case ProductPrecision::kInt8:
+      return DataType::u8;
+  }
+  throw std::logic_error("a product precision without a type");
+}
+
+dnnl::memory::desc RowMajor(int64_t rows, int64_t columns, DataType type) {
+  return {{rows, columns}, type, dnnl::memory::format_tag::ab};
+}
+
+dnnl::algorithm AlgorithmOf(Activation activation) {
+  switch (activation) {
+    case Activation::kSwish:
+      return dnnl::algorithm::eltwise_swish;
+    case Activation::kRelu:
+      return dnnl::algorithm::eltwise_relu;
+    case Activation::kGelu:
+      return dnnl::algorithm::eltwise_gelu_erf;
+  }
+  throw std::logic_error("an activation without an algorithm");
+}
+
+// One product for one number of rows.
+struct Product {
+  explicit Product(dnnl::matmul::primitive_desc primitive_description)
+      : description(std::move(primitive_description)),
+        primitive(description),
+        src(description.src_desc()),
+        dst(description.dst_desc()),
+        scratch(description.scratchpad_desc()) {}
+
+  dnnl::matmul::primitive_desc description;
+  dnnl::matmul primitive;
+  dnnl::memory::desc src, dst, scratch;
+};
+
+}  // namespace
+
+struct PackedLinear::Parts {
+  LinearShape shape;
+  ProductPrecision precision;
+  ProductResult result;
+  std::optional<Activation> activation;
+  DataType src_type, weight_type, dst_type;
+  dnnl::memory weights;
+  dnnl::memory bias;  // float products only
+  // int8 only.
+  std::vector<float> scales;
+  std::vector<int32_t> column_sums;
+  std::vector<float> bias_values;
+
+  mutable std::mutex mutex;  // of `products`
+  mutable std::vector<std::unique_ptr<Product>> products;
+  mutable std::array<std::atomic<const Product*>, kNumRowCounts> by_rows{};
+
+  bool is_int8() const { return precision == ProductPrecision::kInt8; }
+
+  dnnl::matmul::primitive_desc Describe(int64_t rows, const dnnl::memory::desc& packed) const {
+    const dnnl::memory::desc src = RowMajor(rows, shape.input_dim, src_type);
+    const dnnl::memory::desc dst = RowMajor(rows, shape.output_dim, dst_type);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (is_int8()) return {dnnl::matmul::desc(src, packed, dst), attributes, Engine()};
+    dnnl::post_ops after;
+    if (activation) after.append_eltwise(1.0f, AlgorithmOf(*activation), AlphaOf(*activation), 0);
+    if (result == ProductResult::kAdd) after.append_sum(1.0f);
+    attributes.set_post_ops(after);
+    return {dnnl::matmul::desc(src, packed, RowMajor(1, shape.output_dim, DataType::f32), dst),
+            attributes, Engine()};
+  }
+
+  static float AlphaOf(Activation kind) { return kind == Activation::kSwish ? 1.0f : 0.0f; }
+
+  const Product& ForRows(int64_t rows) const {
+    std::atomic<const Product*>& slot = by_rows[IndexOf(rows)];
+    const Product* product = slot.load(std::memory_order_acquire);
+    if (product != nullptr) return *product;
+    const std::lock_guard<std::mutex> lock(mutex);
+    product = slot.load(std::memory_order_relaxed);
+    if (product == nullptr) {
+      const OneThread guard;
+      products.push_back(std::make_unique<Product>(Describe(rows, weights.get_desc())));
+      product = products.back().get();
+      slot.store(product, std::memory_order_release);
+    }
+    return *product;
+  }
+
+  // y: (rows, output_dim) of dst_type.
+  void Run(const void* x, int64_t rows, void* y) const {
+    const Product& product = ForRows(rows);
+    Scratch scratch;
+    const dnnl::engine& engine = Engine();
+    const auto bytes = static_cast<int64_t>(product.scratch.get_size());
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, dnnl::memory(product.src, engine, const_cast<void*>(x))},
+        {DNNL_ARG_WEIGHTS, weights},
+        {DNNL_ARG_DST, dnnl::memory(product.dst, engine, y)},
+        {DNNL_ARG_SCRATCHPAD,
+         dnnl::memory(product.scratch, engine, scratch.Take<std::byte>(bytes))}};
+    if (!is_int8()) arguments.emplace(DNNL_ARG_BIAS, bias);
+    product.primitive.execute(ThreadStream(), arguments);
+  }
+
+  // Packs a plain (output_dim, input_dim) matrix.
+  void Pack(const void* values, DataType type) {
+    const OneThread guard;
+    const dnnl::memory::desc plain({shape.input_dim, shape.output_dim}, type,
+                                   dnnl::memory::format_tag::ba);
+    const dnnl::memory::desc any({shape.input_dim, shape.output_dim}, weight_type,
+                                 dnnl::memory::format_tag::any);
+    weights = dnnl::memory(Describe(kRowStep, any).weights_desc(), Engine());
+    dnnl::memory source(plain, Engine(), const_cast<void*>(values));
+    dnnl::stream stream(Engine());
+    dnnl::reorder(source, weights).execute(stream, source, weights);
+    stream.wait();
+  }
+
+  void PackInt8(const float* weight);
+  void PackRoundedToBfloat16(const float* weight);
+};
+
+void PackedLinear::Parts::PackInt8(const float* weight) {
+  // Without VNNI, pairs of products are summed in 16 bits, which saturate: 255 * 63 * 2 fits.
+  const float limit = UsedInstructionSet().exact_int8_products ? 127.0f : 63.0f;
+  std::vector<int8_t> quantized(static_cast<size_t>(shape.input_dim * shape.output_dim));
+  for (int64_t n = 0; n < shape.output_dim; ++n) {
+    const float* row = weight + n * shape.input_dim;
+    float largest = 0.0f;
+    for (int64_t k = 0; k < shape.input_dim; ++k) largest = std::max(largest, std::abs(row[k]));
+    const float scale = largest > 0.0f ? largest / limit : 1.0f;
+    int32_t sum = 0;
+    for (int64_t k = 0; k < shape.input_dim; ++k) {
+      const auto value = static_cast<int8_t>(std::nearbyint(row[k] / scale));
+      quantized[static_cast<size_t>(n * shape.input_dim + k)] = value;
+      sum += value;
+    }
+    scales.push_back(scale);
+    column_sums.push_back(sum);
+  }
+  Pack(quantized.data(), DataType::s8);
+}
+
+// Where the CPU has no products of bfloat16: the same numbers, multiplied as float32.
+void PackedLinear::Parts::PackRoundedToBfloat16(const float* weight) {
+  const int64_t count = shape.input_dim * shape.output_dim;
+  std::vector<uint16_t> rounded(static_cast<size_t>(count));
+  std::vector<float> widened(static_cast<size_t>(count));
+  RoundToBfloat16(weight, count, rounded.data());
+  WidenBfloat16(rounded.data(), count, widened.data());
+  Pack(widened.data(), DataType::f32);
+}
+
+PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape shape,
+                           ProductPrecision precision, ProductResult result,
+                           std::optional<Activation> activation)
+    : parts_(std::make_unique<Parts>()) {
+  Parts& parts = *parts_;
+  parts.shape = shape;
+  parts.precision = precision;
+  parts.result = result;
+  parts.activation = activation;
+  const bool widened = precision == ProductPrecision::kBfloat16 &&
+                       !UsedInstructionSet().bfloat16_products;
+  parts.src_type = widened ? DataType::f32 : TypeOf(precision);
+  parts.weight_type = parts.is_int8() ? DataType::s8 : parts.src_type;
+  parts.dst_type = parts.is_int8()                    ? DataType::s32
+                   : result == ProductResult::kInput ? parts.src_type
+                                                      : DataType::f32;
+  parts.bias_values.assign(static_cast<size_t>(shape.output_dim), 0.0f);
+  if (bias != nullptr) parts.bias_values.assign(bias, bias + shape.output_dim);
+  try {
+    if (parts.is_int8()) {
+      parts.PackInt8(weight);
+    } else if (widened) {
+      parts.PackRoundedToBfloat16(weight);
+    } else {
+      parts.Pack(weight, DataType::f32);
+    }
+  } catch (const dnnl::error& error) {
+    throw std::runtime_error("oneDNN has no product of " + std::to_string(shape.input_dim) +
+                             " by " + std::to_string(shape.output_dim) + " here: " + error.what());
+  }
+  if (!parts.is_int8()) {
+    parts.bias = dnnl::memory(RowMajor(1, shape.output_dim, DataType::f32), Engine(),
+                              parts.bias_values.data());
+  }
+}
+
+PackedLinear::~PackedLinear() = default;
+PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
+PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
+
+const LinearShape& PackedLinear::shape() const { return parts_->shape; }
+
+size_t PackedLinear::weight_bytes() const { return parts_->weights.get_desc().get_size(); }
+
+void PackedLinear::Forward(const ProductInput& x, int64_t rows, float* y) const {
+  Multiply(x, rows, y, nullptr);
+}
+
+void PackedLinear::Forward(const ProductInput& x, int64_t rows, const ProductInput& y) const {
+  Multiply(x, rows, nullptr, &y);
+}
+
+void PackedLinear::Multiply(const ProductInput& x, int64_t rows, float* y,
+                            const ProductInput* y_input) const {
+  const Parts& parts = *parts_;
+  const int64_t output_dim = parts.shape.output_dim;
+  const bool widened = parts.src_type != TypeOf(parts.precision);
+  int64_t max_rows = kMaxRows;
+  if (parts.is_int8()) {
+    const auto sum_bytes = output_dim * static_cast<int64_t>(sizeof(int32_t));
+    max_rows = std::clamp(kMaxSumBytes / sum_bytes / kRowStep * kRowStep, kRowStep, kMaxRows);
+  }
+  for (int64_t first = 0; first < rows;) {
+    const int64_t count = NextRows(rows - first, max_rows);
+    const ProductInput input = x.From(first);
+    Scratch scratch;
+    if (parts.is_int8()) {
+      auto* sums = scratch.Take<int32_t>(count * output_dim);
+      parts.Run(input.values, count, sums);
+      const Int8Outputs outputs{parts.scales.data(), parts.column_sums.data(),
+                                parts.bias_values.data(), parts.activation};
+      if (y_input != nullptr) {
+        Dequantize(sums, count, output_dim, input, outputs, y_input->From(first));
+      } else {
+        Dequantize(sums, count, output_dim, input, outputs, parts.result == ProductResult::kAdd,
+                   y + first * output_dim);
+      }
+    } else if (widened) {
+      auto* wide = scratch.Take<float>(count * parts.shape.input_dim);
+      WidenBfloat16(input.bfloat16_row(0), count * parts.shape.input_dim, wide);
+      if (y_input == nullptr) {
+        parts.Run(wide, count, y + first * output_dim);
+      } else {
+        auto* result = scratch.Take<float>(count * output_dim);
+        parts.Run(wide, count, result);
+        StoreRows(result, count, y_input->From(first));
+      }
+    } else {
+      parts.Run(input.values, count,
+                y_input == nullptr ? static_cast<void*>(y + first * output_dim)
+                                   : y_input->From(first).values);
+    }
+    first += count;
+  }
+}
+
+}  // namespace runnel::kernels

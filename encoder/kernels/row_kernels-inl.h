@@ -1,0 +1,281 @@
+// What the vectorised operations share: loops over the values of a row, activations, and storing a
+// row in the form that the next product reads. Included once per instruction set (Highway).
+
+#include "hwy/contrib/math/math-inl.h"
+#include "hwy/highway.h"
+
+#if defined(RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
+#undef RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
+#else
+#define RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
+#endif
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+#include "encoder/activation_type.h"
+#include "encoder/kernels/product_input.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace runnel::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using IntTag = hn::ScalableTag<int32_t>;
+using FloatVector = hn::Vec<FloatTag>;
+using FloatMask = hn::Mask<FloatTag>;
+
+// Access to a whole vector of a row, or to the rest at its end.
+struct WholeVector {
+  HWY_INLINE FloatVector Load(const float* from) const { return hn::LoadU(FloatTag(), from); }
+  HWY_INLINE FloatVector LoadInt(const int32_t* from) const {
+    return hn::ConvertTo(FloatTag(), hn::LoadU(IntTag(), from));
+  }
+  HWY_INLINE void Store(FloatVector v, float* to) const { hn::StoreU(v, FloatTag(), to); }
+  // `v`, where lanes exist; elsewhere `other`.
+  HWY_INLINE FloatVector OrElse(FloatVector v, FloatVector) const { return v; }
+  HWY_INLINE int64_t count() const { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
+};
+
+struct RestOfRow {
+  int64_t num_left;
+  HWY_INLINE FloatMask mask() const {
+    return hn::FirstN(FloatTag(), static_cast<size_t>(num_left));
+  }
+  HWY_INLINE FloatVector Load(const float* from) const {
+    return hn::MaskedLoad(mask(), FloatTag(), from);
+  }
+  HWY_INLINE FloatVector LoadInt(const int32_t* from) const {
+    const hn::Mask<IntTag> ints = hn::FirstN(IntTag(), static_cast<size_t>(num_left));
+    return hn::ConvertTo(FloatTag(), hn::MaskedLoad(ints, IntTag(), from));
+  }
+  HWY_INLINE void Store(FloatVector v, float* to) const {
+    hn::BlendedStore(v, mask(), FloatTag(), to);
+  }
+  HWY_INLINE FloatVector OrElse(FloatVector v, FloatVector other) const {
+    return hn::IfThenElse(mask(), v, other);
+  }
+  HWY_INLINE int64_t count() const { return num_left; }
+};
+
+// Calls body(offset, WholeVector or RestOfRow) for a row of `count` values.
+template <class Body>
+HWY_INLINE void ForEachVector(int64_t count, const Body& body) {
+  const auto lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) body(i, WholeVector());
+  if (i < count) body(i, RestOfRow{count - i});
+}
+
+HWY_INLINE FloatVector Sigmoid(FloatVector x) {
+  const FloatTag d;
+  const FloatVector one = hn::Set(d, 1.0f);
+  // exp of anything below -87 is a denormal number or zero: the result is the same without.
+  return hn::Div(one, hn::Add(one, hn::Exp(d, hn::Neg(hn::Max(x, hn::Set(d, -87.0f))))));
+}
+
+// Abramowitz and Stegun 1964, 7.1.26: within 1.5e-7.
+HWY_INLINE FloatVector Erf(FloatVector x) {
+  const FloatTag d;
+  const FloatVector one = hn::Set(d, 1.0f);
+  const FloatVector size = hn::Abs(x);
+  const FloatVector t = hn::Div(one, hn::MulAdd(hn::Set(d, 0.3275911f), size, one));
+  FloatVector sum = hn::Set(d, 1.061405429f);
+  sum = hn::MulAdd(sum, t, hn::Set(d, -1.453152027f));
+  sum = hn::MulAdd(sum, t, hn::Set(d, 1.421413741f));
+  sum = hn::MulAdd(sum, t, hn::Set(d, -0.284496736f));
+  sum = hn::MulAdd(sum, t, hn::Set(d, 0.254829592f));
+  const FloatVector tail = hn::Exp(d, hn::Neg(hn::Mul(size, size)));
+  return hn::CopySign(hn::NegMulAdd(hn::Mul(sum, t), tail, one), x);
+}
+
+struct NoActivation {
+  HWY_INLINE FloatVector operator()(FloatVector x) const { return x; }
+};
+struct Swish {
+  HWY_INLINE FloatVector operator()(FloatVector x) const { return hn::Mul(x, Sigmoid(x)); }
+};
+struct Relu {
+  HWY_INLINE FloatVector operator()(FloatVector x) const {
+    return hn::Max(x, hn::Zero(FloatTag()));
+  }
+};
+struct Gelu {
+  HWY_INLINE FloatVector operator()(FloatVector x) const {
+    const FloatTag d;
+    const FloatVector half = hn::Mul(x, hn::Set(d, 0.5f));
+    return hn::MulAdd(half, Erf(hn::Mul(x, hn::Set(d, 0.70710678f))), half);
+  }
+};
+
+// Calls body(function) with the function object of an activation.
+template <class Body>
+HWY_INLINE void WithActivation(const std::optional<Activation>& activation, const Body& body) {
+  if (!activation.has_value()) return body(NoActivation());
+  switch (*activation) {
+    case Activation::kSwish:
+      return body(Swish());
+    case Activation::kRelu:
+      return body(Relu());
+    case Activation::kGelu:
+      return body(Gelu());
+  }
+}
+
+HWY_INLINE float SumOf(FloatVector v) {
+  const FloatTag d;
+  return hn::GetLane(hn::SumOfLanes(d, v));
+}
+HWY_INLINE float MaxOf(FloatVector v) {
+  const FloatTag d;
+  return hn::GetLane(hn::MaxOfLanes(d, v));
+}
+HWY_INLINE float MinOf(FloatVector v) {
+  const FloatTag d;
+  return hn::GetLane(hn::MinOfLanes(d, v));
+}
+
+// row: `count` values, aligned memory not needed. Rounds to the nearest, ties to even.
+HWY_INLINE void ToBfloat16(const float* row, int64_t count, uint16_t* to) {
+  const hn::RebindToUnsigned<FloatTag> bits_tag;
+  const hn::Rebind<uint16_t, FloatTag> half_tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  const auto round = [&](FloatVector v) HWY_ATTR {
+    const auto bits = hn::BitCast(bits_tag, v);
+    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(bits_tag, 1u));
+    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(bits_tag, 0x7FFFu)));
+    return hn::DemoteTo(half_tag, hn::BitCast(IntTag(), hn::ShiftRight<16>(rounded)));
+  };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(round(hn::LoadU(FloatTag(), row + i)), half_tag, to + i);
+  }
+  if (i < count) {
+    HWY_ALIGN uint16_t rest[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(round(RestOfRow{count - i}.Load(row + i)), half_tag, rest);
+    for (int64_t k = 0; i + k < count; ++k) to[i + k] = rest[k];
+  }
+}
+
+HWY_INLINE void FromBfloat16(const uint16_t* row, int64_t count, float* to) {
+  const hn::Rebind<uint16_t, FloatTag> half_tag;
+  const hn::RebindToUnsigned<FloatTag> bits_tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    const auto bits = hn::PromoteTo(bits_tag, hn::LoadU(half_tag, row + i));
+    hn::StoreU(hn::BitCast(FloatTag(), hn::ShiftLeft<16>(bits)), FloatTag(), to + i);
+  }
+  for (; i < count; ++i) {
+    const uint32_t bits = static_cast<uint32_t>(row[i]) << 16;
+    std::memcpy(&to[i], &bits, sizeof(bits));
+  }
+}
+
+// How a row whose values lie in [low, high] becomes uint8; zero is one of the values that are
+// represented exactly.
+struct RowRange {
+  float scale;
+  int32_t zero_point;
+};
+HWY_INLINE RowRange RangeFor(float low, float high) {
+  low = low < 0.0f ? low : 0.0f;
+  high = high > 0.0f ? high : 0.0f;
+  const float scale = (high - low) / 255.0f;
+  // All zeros; a range that is not finite leaves numbers that are none, which the search reports.
+  if (!(scale > 0.0f)) return {high == low ? 1.0f : scale, 0};
+  return {scale, static_cast<int32_t>(std::nearbyintf(-low / scale))};
+}
+
+HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t* to) {
+  const FloatTag d;
+  const hn::Rebind<uint8_t, FloatTag> byte_tag;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const FloatVector inverse = hn::Set(d, 1.0f / range.scale);
+  const auto zero_point = hn::Set(IntTag(), range.zero_point);
+  const auto round = [&](FloatVector v) HWY_ATTR {
+    const auto number = hn::Add(hn::NearestInt(hn::Mul(v, inverse)), zero_point);
+    return hn::DemoteTo(byte_tag, number);  // saturates
+  };
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(round(hn::LoadU(d, row + i)), byte_tag, to + i);
+  }
+  if (i < count) {
+    HWY_ALIGN uint8_t rest[HWY_MAX_BYTES / sizeof(float)];
+    hn::Store(round(RestOfRow{count - i}.Load(row + i)), byte_tag, rest);
+    for (int64_t k = 0; i + k < count; ++k) to[i + k] = rest[k];
+  }
+}
+
+// The smallest and the largest of a row.
+HWY_INLINE void ExtremesOf(const float* row, int64_t count, float* low, float* high) {
+  const FloatTag d;
+  FloatVector lows = hn::Zero(d), highs = hn::Zero(d);
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+    const FloatVector v = part.Load(row + i);  // zeros where there is nothing: zero is in the range
+    lows = hn::Min(lows, v);
+    highs = hn::Max(highs, v);
+  });
+  *low = MinOf(lows);
+  *high = MaxOf(highs);
+}
+
+// Stores a float row as row `index` of `to`. For kFloat32 the row may be that row already.
+HWY_INLINE void StoreRow(const float* row, const ProductInput& to, int64_t index) {
+  switch (to.precision) {
+    case ProductPrecision::kFloat32:
+      if (row != to.float_row(index)) {
+        std::memcpy(to.float_row(index), row, static_cast<size_t>(to.dim) * sizeof(float));
+      }
+      break;
+    case ProductPrecision::kBfloat16:
+      ToBfloat16(row, to.dim, to.bfloat16_row(index));
+      break;
+    case ProductPrecision::kInt8: {
+      float low, high;
+      ExtremesOf(row, to.dim, &low, &high);
+      const RowRange range = RangeFor(low, high);
+      to.scales[index] = range.scale;
+      to.zero_points[index] = range.zero_point;
+      ToUint8(row, to.dim, range, to.uint8_row(index));
+      break;
+    }
+  }
+}
+
+// Where to compute row `index` of `to` in float32 before StoreRow: in place when it stays so.
+HWY_INLINE float* RowToCompute(const ProductInput& to, int64_t index, float* temporary) {
+  return to.precision == ProductPrecision::kFloat32 ? to.float_row(index) : temporary;
+}
+
+// y = (x - mean) / deviation * weight + bias over `count` values; y may be x.
+HWY_INLINE void NormalizeRow(const float* x, int64_t count, const float* weight, const float* bias,
+                             float epsilon, float* y) {
+  const FloatTag d;
+  FloatVector sums = hn::Zero(d);
+  ForEachVector(count, [&](int64_t i, auto part)
+                           HWY_ATTR { sums = hn::Add(sums, part.Load(x + i)); });
+  const FloatVector mean = hn::Set(d, SumOf(sums) / static_cast<float>(count));
+  FloatVector squares = hn::Zero(d);
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+    const FloatVector centred = part.OrElse(hn::Sub(part.Load(x + i), mean), hn::Zero(d));
+    squares = hn::MulAdd(centred, centred, squares);
+  });
+  const float variance = SumOf(squares) / static_cast<float>(count);
+  const FloatVector scale = hn::Set(d, 1.0f / std::sqrt(variance + epsilon));
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+    const FloatVector normal = hn::Mul(hn::Sub(part.Load(x + i), mean), scale);
+    part.Store(hn::MulAdd(normal, part.Load(weight + i), part.Load(bias + i)), y + i);
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace runnel::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_

@@ -1,0 +1,191 @@
+#include "encoder/kernels/row_kernels.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "encoder/kernels/row_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// The next ones are compiled once per instruction set.
+#include "encoder/kernels/row_kernels-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace runnel::kernels {
+namespace HWY_NAMESPACE {
+
+void LayerNormFloat(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    NormalizeRow(x + r * dim, dim, norm.weight, norm.bias, norm.epsilon, y + r * dim);
+  }
+}
+
+void LayerNormInput(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
+                    const ProductInput& y) {
+  Scratch scratch;
+  auto* temporary = scratch.Take<float>(dim);
+  for (int64_t r = 0; r < rows; ++r) {
+    float* row = RowToCompute(y, r, temporary);
+    NormalizeRow(x + r * dim, dim, norm.weight, norm.bias, norm.epsilon, row);
+    StoreRow(row, y, r);
+  }
+}
+
+void StoreFloatRows(const float* x, int64_t rows, const ProductInput& y) {
+  for (int64_t r = 0; r < rows; ++r) StoreRow(x + r * y.dim, y, r);
+}
+
+void GluRows(const float* x, int64_t rows, int64_t dim, float* y) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* value = x + r * 2 * dim;
+    const float* gate = value + dim;
+    float* out = y + r * dim;
+    ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+      part.Store(hn::Mul(part.Load(value + i), Sigmoid(part.Load(gate + i))), out + i);
+    });
+  }
+}
+
+void ScaleValues(float scale, int64_t count, float* x) {
+  const FloatVector factor = hn::Set(FloatTag(), scale);
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+    part.Store(hn::Mul(part.Load(x + i), factor), x + i);
+  });
+}
+
+void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
+  const FloatTag d;
+  const FloatVector lowest = hn::Set(d, std::numeric_limits<float>::lowest());
+  for (int64_t r = 0; r < rows; ++r) {
+    float* row = x + r * dim;
+    FloatVector highs = lowest;
+    ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+      highs = hn::Max(highs, part.OrElse(part.Load(row + i), lowest));
+    });
+    const FloatVector high = hn::Set(d, MaxOf(highs));
+    FloatVector sums = hn::Zero(d);
+    ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+      const FloatVector e = hn::Exp(d, hn::Sub(part.Load(row + i), high));
+      sums = hn::Add(sums, part.OrElse(e, hn::Zero(d)));
+    });
+    const FloatVector norm = hn::Set(d, hn::GetLane(high) + std::log(SumOf(sums)));
+    ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+      part.Store(hn::Sub(part.Load(row + i), norm), row + i);
+    });
+  }
+}
+
+// (sum - zero_point * column_sum) * scale * column_scale + bias for one row, then the activation.
+template <class Function>
+HWY_INLINE void DequantizeRow(const int32_t* sums, int64_t dim, RowRange range,
+                              const Int8Outputs& outputs, const Function& activation,
+                              const float* added, float* y) {
+  const FloatTag d;
+  const IntTag ints;
+  const FloatVector scale = hn::Set(d, range.scale);
+  const auto finish = [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
+    const FloatVector column = hn::Mul(scale, part.Load(outputs.scales + i));
+    number = activation(hn::MulAdd(number, column, part.Load(outputs.bias + i)));
+    part.Store(added == nullptr ? number : hn::Add(part.Load(added + i), number), y + i);
+  };
+  // The difference is exact in int32: both terms are below 2^31 for rows of up to 65,536 values.
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const auto zero_point = hn::Set(ints, range.zero_point);
+  int64_t i = 0;
+  for (; i + lanes <= dim; i += lanes) {
+    const auto offset = hn::Mul(zero_point, hn::LoadU(ints, outputs.column_sums + i));
+    const auto exact = hn::Sub(hn::LoadU(ints, sums + i), offset);
+    finish(i, WholeVector(), hn::ConvertTo(d, exact));
+  }
+  if (i < dim) {
+    const RestOfRow part{dim - i};
+    const auto mask = hn::FirstN(ints, static_cast<size_t>(dim - i));
+    const auto offset = hn::Mul(zero_point, hn::MaskedLoad(mask, ints, outputs.column_sums + i));
+    const auto exact = hn::Sub(hn::MaskedLoad(mask, ints, sums + i), offset);
+    finish(i, part, hn::ConvertTo(d, exact));
+  }
+}
+
+void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+                     const Int8Outputs& outputs, bool add, float* y) {
+  WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = y + r * dim;
+      DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
+                    add ? row : nullptr, row);
+    }
+  });
+}
+
+void DequantizeInput(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+                     const Int8Outputs& outputs, const ProductInput& y) {
+  Scratch scratch;
+  auto* temporary = scratch.Take<float>(dim);
+  WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = RowToCompute(y, r, temporary);
+      DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
+                    nullptr, row);
+      StoreRow(row, y, r);
+    }
+  });
+}
+
+void RoundBfloat16(const float* x, int64_t count, uint16_t* y) { ToBfloat16(x, count, y); }
+void UnpackBfloat16(const uint16_t* x, int64_t count, float* y) { FromBfloat16(x, count, y); }
+
+}  // namespace HWY_NAMESPACE
+}  // namespace runnel::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace runnel::kernels {
+
+HWY_EXPORT(LayerNormFloat);
+HWY_EXPORT(LayerNormInput);
+HWY_EXPORT(StoreFloatRows);
+HWY_EXPORT(GluRows);
+HWY_EXPORT(ScaleValues);
+HWY_EXPORT(LogSoftmaxRows);
+HWY_EXPORT(DequantizeFloat);
+HWY_EXPORT(DequantizeInput);
+HWY_EXPORT(RoundBfloat16);
+HWY_EXPORT(UnpackBfloat16);
+
+void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y) {
+  HWY_DYNAMIC_DISPATCH(LayerNormFloat)(x, rows, dim, norm, y);
+}
+void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
+               const ProductInput& y) {
+  HWY_DYNAMIC_DISPATCH(LayerNormInput)(x, rows, dim, norm, y);
+}
+void StoreRows(const float* x, int64_t rows, const ProductInput& y) {
+  HWY_DYNAMIC_DISPATCH(StoreFloatRows)(x, rows, y);
+}
+void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
+  HWY_DYNAMIC_DISPATCH(GluRows)(x, rows, dim, y);
+}
+void Scale(float scale, int64_t count, float* x) {
+  HWY_DYNAMIC_DISPATCH(ScaleValues)(scale, count, x);
+}
+void LogSoftmax(int64_t rows, int64_t dim, float* x) {
+  HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(rows, dim, x);
+}
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+                const Int8Outputs& outputs, bool add, float* y) {
+  HWY_DYNAMIC_DISPATCH(DequantizeFloat)(sums, rows, dim, x, outputs, add, y);
+}
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+                const Int8Outputs& outputs, const ProductInput& y) {
+  HWY_DYNAMIC_DISPATCH(DequantizeInput)(sums, rows, dim, x, outputs, y);
+}
+void RoundToBfloat16(const float* x, int64_t count, uint16_t* y) {
+  HWY_DYNAMIC_DISPATCH(RoundBfloat16)(x, count, y);
+}
+void WidenBfloat16(const uint16_t* x, int64_t count, float* y) {
+  HWY_DYNAMIC_DISPATCH(UnpackBfloat16)(x, count, y);
+}
+
+}  // namespace runnel::kernels
+#endif  // HWY_ONCE

@@ -1,0 +1,60 @@
+// The small operations of the encoder on the rows of a step, vectorised for what the CPU has.
+// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
+#ifndef RUNNEL_ENCODER_KERNELS_ROW_KERNELS_H_
+#define RUNNEL_ENCODER_KERNELS_ROW_KERNELS_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "encoder/activation_type.h"
+#include "encoder/kernels/product_input.h"
+
+namespace runnel::kernels {
+
+// Every function handles each row by itself: its bits depend on nothing else in the batch. Matrices
+// are row-major and contiguous. All may be called from several threads at once.
+
+// y = (x - mean) / sqrt(variance + epsilon) * weight + bias, over each row. Ba et al. 2016.
+struct NormWeights {
+  const float* weight;  // (dim)
+  const float* bias;    // (dim)
+  float epsilon;
+};
+void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y);
+void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
+               const ProductInput& y);
+
+// Copies, rounds or quantises: (rows, y.dim).
+void StoreRows(const float* x, int64_t rows, const ProductInput& y);
+
+// (rows, 2 dim) -> (rows, dim): the first half times the sigmoid of the second (Dauphin et al.
+// 2017).
+void Glu(const float* x, int64_t rows, int64_t dim, float* y);
+
+// x = x * scale, over `count` values.
+void Scale(float scale, int64_t count, float* x);
+
+// x = log(softmax(x)) over each row, in place.
+void LogSoftmax(int64_t rows, int64_t dim, float* x);
+
+// What turns the exact sums of an int8 product into numbers.
+struct Int8Outputs {
+  const float* scales;         // (dim) of the weights of each output
+  const int32_t* column_sums;  // (dim) sum of the weights of each output
+  const float* bias;           // (dim)
+  std::optional<Activation> activation;
+};
+// sums: (rows, dim) of uint8 rows with x's scales and zero points. y: (rows, dim), overwritten or
+// added to.
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+                const Int8Outputs& outputs, bool add, float* y);
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+                const Int8Outputs& outputs, const ProductInput& y);
+
+// bfloat16 <-> float32, `count` values.
+void RoundToBfloat16(const float* x, int64_t count, uint16_t* y);
+void WidenBfloat16(const uint16_t* x, int64_t count, float* y);
+
+}  // namespace runnel::kernels
+
+#endif  // RUNNEL_ENCODER_KERNELS_ROW_KERNELS_H_

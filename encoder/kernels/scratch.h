@@ -1,0 +1,44 @@
+// Memory that a step needs only while it runs, one arena per thread.
+// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
+#ifndef RUNNEL_ENCODER_KERNELS_SCRATCH_H_
+#define RUNNEL_ENCODER_KERNELS_SCRATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace runnel::kernels {
+
+// Pieces taken from the calling thread's arena, given back together when the object ends; objects
+// of a thread end in the reverse order of their making, as local variables do. The arena grows to
+// what the largest step needed and is then allocated no more; it is freed when its thread ends.
+class Scratch {
+ public:
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // `count` values, not initialised, aligned to a cache line.
+  template <typename T>
+  T* Take(int64_t count) {
+    return static_cast<T*>(TakeBytes(static_cast<size_t>(count) * sizeof(T)));
+  }
+
+  // Bytes that the calling thread's arena holds.
+  static size_t ThreadBytes();
+
+ private:
+  class Arena;
+  static Arena& OfThread();
+  void* TakeBytes(size_t size);
+
+  Arena& arena_;
+  size_t block_;   // where the arena stood
+  size_t offset_;  // within that block
+};
+
+}  // namespace runnel::kernels
+
+#endif  // RUNNEL_ENCODER_KERNELS_SCRATCH_H_
