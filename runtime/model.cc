@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "encoder/encoder.h"
+#include "encoder/kernels/instruction_set.h"
 #include "encoder/model_archive.h"
 #include "encoder/weights.h"
 #include "frontend/fbank.h"
@@ -71,6 +72,7 @@ EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
 }  // namespace
 
 struct Model::Parts {
+  EncoderOptions encoder_options;
   ModelConfig config;
   TokenTable tokens;
   std::shared_ptr<const Fbank> fbank;
@@ -98,7 +100,7 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   auto fbank = std::make_shared<const Fbank>(config.features.fbank);
   // Not make_shared: the constructor is private.
   return std::shared_ptr<const Model>(new Model(
-      std::make_unique<Parts>(Parts{config, std::move(tokens), std::move(fbank), std::move(encoder),
+      std::make_unique<Parts>(Parts{encoder_options, config, std::move(tokens), std::move(fbank), std::move(encoder),
                                     std::move(ctc_head), std::move(attention_decoder)})));
 }
 
@@ -107,6 +109,23 @@ const TokenTable& Model::tokens() const { return parts_->tokens; }
 const Encoder& Model::encoder() const { return parts_->encoder; }
 const CtcHead& Model::ctc_head() const { return parts_->ctc_head; }
 std::shared_ptr<const Fbank> Model::fbank() const { return parts_->fbank; }
+
+bool Model::is_exact() const {
+  return parts_->encoder_options.backend == EncoderOptions::Backend::kFast;
+}
+
+std::string Model::ComputeDescription() const {
+  if (!is_exact()) {
+    return std::string(parts_->encoder.dtype() == at::kDouble ? "float64" : "float32") +
+           " by LibTorch";
+  }
+  const FastOptions& fast = parts_->encoder_options.fast;
+  const char* precision = fast.precision == kernels::ProductPrecision::kFloat32    ? "float32"
+                          : fast.precision == kernels::ProductPrecision::kBfloat16 ? "bfloat16"
+                                                                                   : "int8";
+  return std::string(precision) + " products, " + (fast.bfloat16_cache ? "bfloat16" : "float32") +
+         " caches, " + kernels::UsedInstructionSet().description;
+}
 
 bool Model::has_attention_decoder() const { return !parts_->attention_decoder.empty(); }
 

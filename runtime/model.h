@@ -70,6 +70,12 @@ class Model {
   // Duration of one encoder frame in milliseconds of audio.
   double encoder_frame_ms() const;
 
+  // True where the results of a stream are the same to the bit however it is cut into packets,
+  // chunked or batched: the fast backend.
+  bool is_exact() const;
+  // What computes and on which instruction set, for a log.
+  std::string ComputeDescription() const;
+
   // The parts, for those who run them by hand (tools/dump_encoder, tools/verify_streaming).
   const Encoder& encoder() const;
   const CtcHead& ctc_head() const;

@@ -198,6 +198,7 @@ int Run(Console* console) {
 
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
+  console->Info(model->ComputeDescription());
   if (!FLAGS_word_list.empty()) {
     options.stream.search.lexicon = Lexicon::Read(FLAGS_word_list, model->tokens());
   }

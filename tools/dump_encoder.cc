@@ -33,7 +33,6 @@ DEFINE_string(
     "NumPy file to write: (encoder frames, model_dim), or with --log_probs (encoder frames, "
     "vocab_size).");
 DEFINE_bool(log_probs, false, "Write the CTC log probabilities instead of the encoder's output.");
-DEFINE_string(precision, "float32", "float32, or float64 to compute and write double precision.");
 
 namespace runnel {
 namespace {
@@ -53,13 +52,6 @@ Examples:
       --output=y.npy
   python3 -c 'import numpy; print(numpy.load("y.npy").shape)'
 )";
-
-Precision PrecisionFromFlag() {
-  if (FLAGS_precision == "float32") return Precision::kFloat32;
-  if (FLAGS_precision == "float64") return Precision::kFloat64;
-  throw std::invalid_argument("--precision is '" + FLAGS_precision +
-                              "', expected float32 or float64");
-}
 
 void CheckFlags() {
   RequireFlag("model", kModelFile);
@@ -113,16 +105,15 @@ void DumpChunks(const Model& model, const StreamOptions& options, FeatureSource*
 
 int Run(Console* console) {
   CheckFlags();
-  const Precision precision = PrecisionFromFlag();
   SetThreadsPerOperation(1);
-  const std::shared_ptr<const Model> model = LoadModel(precision);
+  const std::shared_ptr<const Model> model = LoadModel();
   // Checks the sizes and resolves the model's defaults.
   const StreamOptions options =
       Stream(model, {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()}).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->config();
   NpyWriter writer(FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
-                   precision == Precision::kFloat64 ? NpyType::kFloat64 : NpyType::kFloat32);
+                   model->encoder().dtype() == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32);
   DumpChunks(*model, options, source.get(), &writer);
   writer.Close();
   console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " encoder frames");

@@ -2,6 +2,10 @@
 
 #include <gflags/gflags.h>
 
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
 #include "tools/command_line.h"
 
 DEFINE_string(model, "", "Model file (models/README.md), or WeNet's final.zip with --units.");
@@ -13,14 +17,70 @@ DEFINE_bool(running_normalization, false,
             "Stream a model that normalises features over the utterance: by what was heard so far "
             "instead. Changes its results.");
 
+DEFINE_string(precision, "",
+              "In which numbers large products multiply: float32, bfloat16, int8; or float64, the "
+              "reference. Empty: float32; verify_streaming: float32 and float64.");
+DEFINE_string(backend, "",
+              "fast (Runnel's kernels) or libtorch (the reference). Empty: fast, but libtorch for "
+              "float64.");
+DEFINE_string(cache_precision, "float32",
+              "In which numbers streams keep keys and values: float32, or bfloat16 for half the "
+              "memory (fast backend only).");
+
 namespace runnel {
+namespace {
+
+// The value that a flag names; the flag's own name is for the message.
+template <typename Value>
+Value Named(const char* flag, const std::string& given,
+            const std::vector<std::pair<const char*, Value>>& values) {
+  std::string expected;
+  for (const auto& [name, value] : values) {
+    if (given == name) return value;
+    if (*name != '\0') expected += (expected.empty() ? "" : ", ") + std::string(name);
+  }
+  throw std::invalid_argument(std::string("--") + flag + " is '" + given + "', expected one of " +
+                              expected);
+}
+
+const std::vector<std::pair<const char*, Precision>>& Precisions() {
+  static const std::vector<std::pair<const char*, Precision>> precisions = {
+      {"float32", Precision::kFloat32},
+      {"bfloat16", Precision::kBfloat16},
+      {"int8", Precision::kInt8},
+      {"float64", Precision::kFloat64}};
+  return precisions;
+}
+
+}  // namespace
 
 const char* const kModelFlagsSource = __FILE__;
+
+std::optional<Precision> PrecisionFromFlag() {
+  if (FLAGS_precision.empty()) return std::nullopt;
+  return Named("precision", FLAGS_precision, Precisions());
+}
+
+std::string NameOf(Precision precision) {
+  for (const auto& [name, value] : Precisions()) {
+    if (value == precision) return name;
+  }
+  throw std::logic_error("a precision without a name");
+}
+
+std::shared_ptr<const Model> LoadModel() {
+  return LoadModel(PrecisionFromFlag().value_or(Precision::kFloat32));
+}
 
 std::shared_ptr<const Model> LoadModel(Precision precision) {
   RequireFlag("model", kModelFile);
   ModelOptions options;
   options.precision = precision;
+  options.backend = Named<Backend>(
+      "backend", FLAGS_backend,
+      {{"", Backend::kDefault}, {"fast", Backend::kFast}, {"libtorch", Backend::kLibTorch}});
+  options.bfloat16_cache =
+      Named<bool>("cache_precision", FLAGS_cache_precision, {{"float32", false}, {"bfloat16", true}});
   options.units_file = FLAGS_units;
   options.dynamic_chunk_convolution = FLAGS_dynamic_chunk_convolution;
   options.running_normalization = FLAGS_running_normalization;

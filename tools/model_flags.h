@@ -4,6 +4,7 @@
 #define RUNNEL_TOOLS_MODEL_FLAGS_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,13 +12,18 @@
 
 namespace runnel {
 
-// For ToolInfo::source_files: where --model, --units, --dynamic_chunk_convolution and
-// --running_normalization are defined.
+// For ToolInfo::source_files: where --model, --units, --precision, --backend, --cache_precision,
+// --dynamic_chunk_convolution and --running_normalization are defined.
 extern const char* const kModelFlagsSource;
 
 // Loads the model that the flags name. Throws std::invalid_argument when --model is missing, and as
-// Model::Load does.
-std::shared_ptr<const Model> LoadModel(Precision precision = Precision::kFloat32);
+// Model::Load does. In another precision than the flag's: for tools that compute in several.
+std::shared_ptr<const Model> LoadModel();
+std::shared_ptr<const Model> LoadModel(Precision precision);
+
+// --precision, if given, and its name.
+std::optional<Precision> PrecisionFromFlag();
+std::string NameOf(Precision precision);
 
 // Whether the flags leave the model as its file's own TorchScript computes it.
 bool IsAsInFile();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -22,12 +23,13 @@ DEFINE_string(wav, "", "Audio file; - is standard input.");
 DEFINE_double(seconds, 0, "Seconds of speech-shaped noise, instead of --wav.");
 DEFINE_uint64(seed, 1, "Seed of the noise, the packet sizes and the batches.");
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
-DEFINE_string(precision, "both", "float32, float64 or both.");
 DEFINE_double(
     tolerance, 0,
     "Largest relative error allowed between different computations of the same frames; 0: "
     "1e-10 in float64, which proves equality, 1e-4 in float32, where trained models amplify "
-    "rounding at frames between two units. Packets and copies get a tenth of it.");
+    "rounding at frames between two units, 0.25 in bfloat16 and 0.5 in int8, whose results differ "
+    "from TorchScript's by design. With the fast backend, chunks, packets, copies and batches must "
+    "agree to the bit whatever this is; otherwise packets and copies get a tenth of it.");
 DEFINE_bool(verbose, false, "Also print the errors layer by layer and of every setting.");
 DEFINE_int32(num_threads, 0, "Settings computed at the same time; 0: one per core.");
 
@@ -40,7 +42,7 @@ constexpr char kUsage[] =
   verify_streaming --model=M.pt (--wav=a.wav | --seconds=30) [flags]
 
 For chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, and left contexts M of 0, 1, C, 3C+1
-and all, and what the model recommends, in float32 and float64, it compares
+and all, and what the model recommends, in float32 and float64 (or --precision), it compares
   - chunk by chunk with the whole utterance under the chunk mask,
   - audio in packets of random size, a stream copied midway, and streams of all settings in one batch
     with each stream on its own,
@@ -75,11 +77,22 @@ void CheckFlags() {
 }
 
 std::vector<Precision> PrecisionsFromFlag() {
-  if (FLAGS_precision == "float32") return {Precision::kFloat32};
-  if (FLAGS_precision == "float64") return {Precision::kFloat64};
-  if (FLAGS_precision == "both") return {Precision::kFloat32, Precision::kFloat64};
-  throw std::invalid_argument("--precision is '" + FLAGS_precision +
-                              "', expected float32, float64 or both");
+  if (const std::optional<Precision> precision = PrecisionFromFlag()) return {*precision};
+  return {Precision::kFloat32, Precision::kFloat64};
+}
+
+double DefaultTolerance(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat64:
+      return 1e-10;
+    case Precision::kFloat32:
+      return 1e-4;
+    case Precision::kBfloat16:
+      return 0.25;
+    case Precision::kInt8:
+      return 0.5;
+  }
+  throw std::logic_error("a precision without a tolerance");
 }
 
 std::vector<float> Samples(int sample_rate_hz) {
@@ -98,8 +111,7 @@ std::vector<float> Samples(int sample_rate_hz) {
 
 VerificationOptions OptionsFromFlags(Precision precision) {
   VerificationOptions options;
-  options.tolerance = precision == Precision::kFloat64 ? 1e-10 : 1e-4;
-  if (FLAGS_tolerance > 0) options.tolerance = FLAGS_tolerance;
+  options.tolerance = FLAGS_tolerance > 0 ? FLAGS_tolerance : DefaultTolerance(precision);
   options.seed = FLAGS_seed;
   options.layer_by_layer = FLAGS_verbose;
   options.compare_torchscript = IsAsInFile();
@@ -111,7 +123,7 @@ VerificationOptions OptionsFromFlags(Precision precision) {
 
 // Prints the table of one precision. Returns the first failure, "" if there is none.
 std::string Verify(Precision precision, const std::vector<float>& samples, Console* console) {
-  const std::string name = precision == Precision::kFloat64 ? "float64" : "float32";
+  const std::string name = NameOf(precision);
   Verification verification(LoadModel(precision), ModelFile(), samples,
                             OptionsFromFlags(precision));
   const size_t num_settings = verification.settings().size();

@@ -9,7 +9,7 @@
 #define HWY_TARGET_INCLUDE "encoder/kernels/attention_kernel.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "hwy/contrib/math/math-inl.h"
+#include "encoder/kernels/exponential-inl.h"
 #include "hwy/highway.h"
 
 // The matrices of a block are stored with one vector per row, whose lanes are the block's queries:
@@ -71,17 +71,41 @@ HWY_INLINE void WeightValues(const float* weights, const float* const* values, i
   for (int k = 0; k < kColumns; ++k) hn::Store(hn::Mul(sums[k], scale), d, out + k * lanes);
 }
 
-// The queries of a block, biased, as columns: (head_dim, lanes). Lanes without a query are zero.
+// The queries of a block as columns, (head_dim, lanes), biased for the keys and for the positions.
+// Lanes without a query repeat the last one; nobody reads their results.
 HWY_INLINE void TransposeQueries(const float* queries, int64_t stride, int64_t count,
-                                 const AttentionHeads& heads, const float* bias, float* out) {
+                                 const AttentionHeads& heads, int64_t offset, float* for_keys,
+                                 float* for_positions) {
+  const Tag d;
+  const IntTag ints;
   const int64_t lanes = NumLanes();
+  const auto last = hn::Set(ints, static_cast<int32_t>(count - 1));
+  const auto places =
+      hn::Mul(hn::Min(hn::Iota(ints, 0), last), hn::Set(ints, static_cast<int32_t>(stride)));
+  const Vector scale = hn::Set(d, heads.query_scale);
+  const auto bias_at = [&](const float* bias, int64_t k) {
+    return hn::Set(d, bias == nullptr ? 0.0f : bias[offset + k]);
+  };
   for (int64_t k = 0; k < heads.head_dim; ++k) {
-    const float added = bias == nullptr ? 0.0f : bias[k];
-    float* column = out + k * lanes;
-    for (int64_t i = 0; i < count; ++i) {
-      column[i] = queries[i * stride + k] * heads.query_scale + added;
+    const Vector column = hn::Mul(hn::GatherIndex(d, queries + k, places), scale);
+    hn::Store(hn::Add(column, bias_at(heads.content_bias, k)), d, for_keys + k * lanes);
+    hn::Store(hn::Add(column, bias_at(heads.position_bias, k)), d, for_positions + k * lanes);
+  }
+}
+
+// The opposite for the results: rows of head_dim at `to`, `stride` apart.
+HWY_INLINE void TransposeContext(const float* context, int64_t head_dim, int64_t count,
+                                 int64_t stride, float* to) {
+  const Tag d;
+  const IntTag ints;
+  const int64_t lanes = NumLanes();
+  const auto places = hn::Mul(hn::Iota(ints, 0), hn::Set(ints, static_cast<int32_t>(lanes)));
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t k = 0;
+    for (; k + lanes <= head_dim; k += lanes) {
+      hn::StoreU(hn::GatherIndex(d, context + k * lanes + i, places), d, to + i * stride + k);
     }
-    for (int64_t i = count; i < lanes; ++i) column[i] = 0.0f;
+    for (; k < head_dim; ++k) to[i * stride + k] = context[k * lanes + i];
   }
 }
 
@@ -148,7 +172,7 @@ HWY_INLINE Vector Exponentiate(Vector highs, int64_t num_keys, float* scores) {
   const int64_t lanes = NumLanes();
   Vector sums = hn::Zero(d);
   for (int64_t key = 0; key < num_keys; ++key) {
-    const Vector e = hn::Exp(d, hn::Sub(hn::Load(d, scores + key * lanes), highs));
+    const Vector e = Exp(hn::Sub(hn::Load(d, scores + key * lanes), highs));
     hn::Store(e, d, scores + key * lanes);
     sums = hn::Add(sums, e);
   }
@@ -186,11 +210,9 @@ void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {
   const int64_t lanes = NumLanes();
   const int64_t head_dim = heads.head_dim;
   const int64_t width = heads.num_heads * head_dim;
-  const auto bias_of = [](const float* bias, int64_t offset) {
-    return bias == nullptr ? nullptr : bias + offset;
-  };
   Scratch scratch;
-  auto* columns = scratch.Take<float>(head_dim * lanes);
+  auto* for_keys = scratch.Take<float>(head_dim * lanes);
+  auto* for_positions = scratch.Take<float>(head_dim * lanes);
   auto* scores = scratch.Take<float>(rows.num_keys * lanes);
   auto* positions = scratch.Take<float>((rows.num_keys + lanes) * lanes);
   auto* context = scratch.Take<float>(head_dim * lanes);
@@ -198,17 +220,12 @@ void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {
     const int64_t count = std::min(lanes, rows.num_queries - first);
     for (int64_t offset = 0; offset < width; offset += head_dim) {
       const float* queries = rows.queries + first * rows.query_stride + offset;
-      TransposeQueries(queries, rows.query_stride, count, heads,
-                       bias_of(heads.content_bias, offset), columns);
+      TransposeQueries(queries, rows.query_stride, count, heads, offset, for_keys, for_positions);
       DotAllRows(
-          rows.num_keys, [&](int64_t key) { return rows.keys[key] + offset; }, columns, head_dim,
+          rows.num_keys, [&](int64_t key) { return rows.keys[key] + offset; }, for_keys, head_dim,
           scores);
-      if (heads.position_bias != heads.content_bias) {
-        TransposeQueries(queries, rows.query_stride, count, heads,
-                         bias_of(heads.position_bias, offset), columns);
-      }
       const Vector highs =
-          AddPositionScores(rows, heads, first, offset, columns, positions, scores);
+          AddPositionScores(rows, heads, first, offset, for_positions, positions, scores);
       const Vector sums = Exponentiate(highs, rows.num_keys, scores);
       const Vector scale = hn::Div(hn::Set(d, 1.0f), sums);
       int64_t k = 0;
@@ -218,12 +235,7 @@ void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {
       for (; k < head_dim; ++k) {
         WeightValues<1>(scores, rows.values, offset + k, rows.num_keys, scale, context + k * lanes);
       }
-      for (int64_t i = 0; i < count; ++i) {
-        float* out = rows.context + (first + i) * width + offset;
-        for (int64_t column = 0; column < head_dim; ++column) {
-          out[column] = context[column * lanes + i];
-        }
-      }
+      TransposeContext(context, head_dim, count, width, rows.context + first * width + offset);
     }
   }
 }

@@ -34,28 +34,38 @@ HWY_INLINE Taps TapsWithin(int64_t corner, int64_t kernel_size, int64_t input_si
   return {begin, std::max(begin, std::min(kernel_size, input_size - corner))};
 }
 
+// The taps of a 3 x 3 kernel, a vector of channels each, stay in registers while the outputs pass
+// by.
+constexpr int kFirstKernelSize = 3;
+
 void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                 const float* weights, const float* bias, int64_t channels, float* y) {
   const Relu relu;
-  for (int64_t t = 0; t < outputs.num_frames; ++t) {
-    for (int64_t f = 0; f < outputs.bins; ++f) {
-      const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
-      const Taps frames = TapsWithin(corner.frame, kernel.size, x.num_frames);
-      const Taps bins = TapsWithin(corner.bin, kernel.size, x.bins);
-      float* out = y + (t * outputs.bins + f) * channels;
-      ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
-        FloatVector sum = part.Load(bias + c);
-        for (int64_t i = frames.begin; i < frames.end; ++i) {
+  const FloatTag d;
+  ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
+    const FloatVector offset = part.Load(bias + c);
+    FloatVector taps[kFirstKernelSize * kFirstKernelSize];
+    for (int i = 0; i < kFirstKernelSize * kFirstKernelSize; ++i) {
+      taps[i] = part.Load(weights + i * channels + c);
+    }
+    for (int64_t t = 0; t < outputs.num_frames; ++t) {
+      for (int64_t f = 0; f < outputs.bins; ++f) {
+        const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
+        const Taps frames = TapsWithin(corner.frame, kFirstKernelSize, x.num_frames);
+        const Taps bins = TapsWithin(corner.bin, kFirstKernelSize, x.bins);
+        FloatVector sum = offset;
+        for (int i = 0; i < kFirstKernelSize; ++i) {
+          if (i < frames.begin || i >= frames.end) continue;
           const float* row = x.values + (corner.frame + i) * x.bins + corner.bin;
-          for (int64_t j = bins.begin; j < bins.end; ++j) {
-            sum = hn::MulAdd(hn::Set(FloatTag(), row[j]),
-                             part.Load(weights + (i * kernel.size + j) * channels + c), sum);
+          for (int j = 0; j < kFirstKernelSize; ++j) {
+            if (j < bins.begin || j >= bins.end) continue;
+            sum = hn::MulAdd(hn::Set(d, row[j]), taps[i * kFirstKernelSize + j], sum);
           }
         }
-        part.Store(relu(sum), out + c);
-      });
+        part.Store(relu(sum), y + (t * outputs.bins + f) * channels + c);
+      }
     }
-  }
+  });
 }
 
 void Depthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,

@@ -34,8 +34,8 @@ struct ImageOutputs {
   int64_t bins;
 };
 
-// A convolution of one input channel: y (num_frames, bins, channels) = relu(bias + ...). weights:
-// (size * size, channels), frames outermost.
+// A 3 x 3 convolution of one input channel: y (num_frames, bins, channels) = relu(bias + ...).
+// weights: (9, channels), frames outermost.
 void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                         const float* weights, const float* bias, int64_t channels, float* y);
 

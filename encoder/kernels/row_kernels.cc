@@ -66,7 +66,7 @@ void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
     const FloatVector high = hn::Set(d, MaxOf(highs));
     FloatVector sums = hn::Zero(d);
     ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
-      const FloatVector e = hn::Exp(d, hn::Sub(part.Load(row + i), high));
+      const FloatVector e = Exp(hn::Sub(part.Load(row + i), high));
       sums = hn::Add(sums, part.OrElse(e, hn::Zero(d)));
     });
     const FloatVector norm = hn::Set(d, hn::GetLane(high) + std::log(SumOf(sums)));

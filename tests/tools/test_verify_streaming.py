@@ -38,8 +38,10 @@ def test_noise_in_both_precisions():
     assert all(row[3] == "ok" for row in rows)
     float32, float64 = rows[:6], rows[6:]
     assert max(row[2] for row in float64) < 1e-10
-    # Something was computed, and in different ways.
-    assert 0 < float64[0][2] < float32[0][2]
+    # The kernels agree to the bit, and with TorchScript but for rounding; the reference was
+    # computed in different ways.
+    assert [row[2] for row in float32[:4]] == [0.0] * 4
+    assert 0 < float64[0][2] < float32[4][2]
     assert re.search(r"^float32: 32 settings, 7\d encoder frames$", output, re.MULTILINE)
 
 

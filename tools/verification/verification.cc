@@ -45,6 +45,17 @@ std::vector<bool> OnePerChunkSize(const std::vector<StreamingSetting>& settings,
   return chosen;
 }
 
+// In the order of Verification::CheckIndex.
+std::vector<Check> MakeChecks(double tolerance, bool is_exact) {
+  const double between = is_exact ? 0.0 : tolerance;
+  return {{"chunk by chunk = whole under chunk mask", between},
+          {"packets of random size = all samples at once", between * kSameComputation},
+          {"copied midway = not copied", between * kSameComputation},
+          {"in a batch of all settings = alone", between},
+          {"whole under chunk mask = TorchScript forward", tolerance},
+          {"chunk by chunk = TorchScript forward_chunk", tolerance}};
+}
+
 }  // namespace
 
 Verification::Verification(std::shared_ptr<const Model> model, const std::string& model_path,
@@ -57,13 +68,7 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
       num_encoder_frames_(model_->encoder().subsampling().NumEncoderFrames(features_.size(0))),
       tries_packets_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
-      checks_{
-          {"chunk by chunk = whole under chunk mask", options.tolerance},
-          {"packets of random size = all samples at once", options.tolerance * kSameComputation},
-          {"copied midway = not copied", options.tolerance * kSameComputation},
-          {"in a batch of all settings = alone", options.tolerance},
-          {"whole under chunk mask = TorchScript forward", options.tolerance},
-          {"chunk by chunk = TorchScript forward_chunk", options.tolerance}} {
+      checks_(MakeChecks(options.tolerance, model_->is_exact())) {
   if (options.compare_torchscript) {
     script_.emplace(model_path, model_->config().encoder, model_->encoder().dtype());
   } else {

@@ -1,0 +1,46 @@
+// exp for softmax and activations. Included once per instruction set (Highway).
+
+#include "hwy/highway.h"
+
+#if defined(RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
+#undef RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
+#else
+#define RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace runnel::kernels {
+namespace HWY_NAMESPACE {
+
+// e^x, within 3e-7 of it, relatively. x is clamped to -87 .. 88, where float32 has no more to say
+// than nearly zero and nearly infinity; what is not a number stays none.
+//
+// x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n e^r, the power by the exponent's bits, e^r by its
+// Taylor polynomial of degree 6.
+template <class V>
+HWY_INLINE V Exp(V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::DFromV<V> d;
+  const hn::RebindToSigned<decltype(d)> ints;
+  const auto finite = hn::Min(hn::Max(hn::Set(d, -87.0f), x), hn::Set(d, 88.0f));
+  const auto n = hn::NearestInt(hn::Mul(finite, hn::Set(d, 1.44269504f)));
+  const V whole = hn::ConvertTo(d, n);
+  // ln 2 in two parts, the first with few enough bits that the product is exact.
+  V r = hn::NegMulAdd(whole, hn::Set(d, 0.693359375f), finite);
+  r = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4f), r);
+  V sum = hn::Set(d, 1.0f / 720);
+  sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f / 120));
+  sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f / 24));
+  sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f / 6));
+  sum = hn::MulAdd(sum, r, hn::Set(d, 0.5f));
+  sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f));
+  sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f));
+  return hn::BitCast(d, hn::Add(hn::BitCast(ints, sum), hn::ShiftLeft<23>(n)));
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace runnel::kernels
+HWY_AFTER_NAMESPACE();
+
+#endif  // RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
