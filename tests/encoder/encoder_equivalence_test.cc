@@ -15,17 +15,17 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "tests/support/arithmetic.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
-#include "tests/support/tolerances.h"
 
 namespace runnel {
 namespace {
 
+using testing::Arithmetic;
 using testing::ChunkSizes;
-using testing::FormulaTolerance;
-using testing::kBatchTolerance;
+using testing::FullPrecision;
 using testing::kFull;
 using testing::LeftContexts;
 using testing::Playback;
@@ -72,11 +72,11 @@ std::vector<Position> PositionsForChunks() {
 }
 
 class EncoderEquivalenceTest
-    : public ::testing::TestWithParam<std::tuple<at::ScalarType, Position>> {
+    : public ::testing::TestWithParam<std::tuple<Arithmetic, Position>> {
  protected:
-  static at::ScalarType dtype() { return std::get<0>(GetParam()); }
+  static const Arithmetic& arithmetic() { return std::get<0>(GetParam()); }
   static EncoderConfig Config() { return SmallConfig(std::get<1>(GetParam()).json); }
-  static Encoder MakeEncoder() { return RandomEncoder(Config(), dtype(), kSeed); }
+  static Encoder MakeEncoder() { return RandomEncoder(Config(), arithmetic(), kSeed); }
 
   // Frames are told apart by their number, so that nothing is the same elsewhere in a stream.
   static bool IsAbsolute() {
@@ -85,27 +85,27 @@ class EncoderEquivalenceTest
   }
 };
 
-std::string TestName(const ::testing::TestParamInfo<std::tuple<at::ScalarType, Position>>& info) {
-  return std::string(c10::toString(std::get<0>(info.param))) + "_" + std::get<1>(info.param).name;
+std::string TestName(const ::testing::TestParamInfo<std::tuple<Arithmetic, Position>>& info) {
+  return std::get<0>(info.param).name + "_" + std::get<1>(info.param).name;
 }
 
 INSTANTIATE_TEST_SUITE_P(AllPositions, EncoderEquivalenceTest,
-                         ::testing::Combine(::testing::Values(at::kFloat, at::kDouble),
+                         ::testing::Combine(::testing::ValuesIn(FullPrecision()),
                                             ::testing::ValuesIn(PositionsForChunks())),
                          TestName);
 
 class WholeUtteranceTest : public EncoderEquivalenceTest {};
 
 INSTANTIATE_TEST_SUITE_P(AllPositions, WholeUtteranceTest,
-                         ::testing::Combine(::testing::Values(at::kFloat, at::kDouble),
+                         ::testing::Combine(::testing::ValuesIn(FullPrecision()),
                                             ::testing::ValuesIn(kPositions)),
                          TestName);
 
 // Those that depend on nothing in attention.
-class EncoderStateTest : public ::testing::TestWithParam<at::ScalarType> {};
+class EncoderStateTest : public ::testing::TestWithParam<Arithmetic> {};
 
-INSTANTIATE_TEST_SUITE_P(Precisions, EncoderStateTest, ::testing::Values(at::kFloat, at::kDouble),
-                         [](const auto& precision) { return c10::toString(precision.param); });
+INSTANTIATE_TEST_SUITE_P(Precisions, EncoderStateTest, ::testing::ValuesIn(FullPrecision()),
+                         [](const auto& precision) { return precision.param.name; });
 
 TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
   const Encoder encoder = MakeEncoder();
@@ -120,7 +120,7 @@ TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
         EXPECT_EQ(full.size(0), ((num_frames - 1) / 2 - 1) / 2);
         const double error =
             RelativeError(RunAlone(encoder, features, chunk_size, left_context), full);
-        EXPECT_LE(error, FormulaTolerance(dtype()));
+        EXPECT_LE(error, arithmetic().Chunked());
         worst = std::max(worst, error);
       }
     }
@@ -162,7 +162,7 @@ TEST_P(EncoderStateTest, ChunkInPiecesTooShortForAFrameWaits) {
   }
   const EncoderOutput output = encoder.Step({{&state, data + 6 * features.size(1), {5, true}}});
   EXPECT_LE(RelativeError(output.rows, encoder.ForwardUnderMask(features, kFull, -1)),
-            FormulaTolerance(GetParam()));
+            GetParam().Chunked());
 }
 
 TEST_P(WholeUtteranceTest, OneChunkIsTheWholeUtterance) {
@@ -172,10 +172,10 @@ TEST_P(WholeUtteranceTest, OneChunkIsTheWholeUtterance) {
     const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed + 2);
     const at::Tensor whole = RunAlone(encoder, features, kFull, -1);
     EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, kFull, -1), whole),
-              FormulaTolerance(dtype()));
+              arithmetic().Chunked());
     // One chunk of exactly the utterance's length takes the same path with an explicit mask.
     EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, whole.size(0), 0), whole),
-              FormulaTolerance(dtype()));
+              arithmetic().Chunked());
   }
 }
 
@@ -190,14 +190,26 @@ TEST_P(WholeUtteranceTest, UtterancesInABatchDoNotMix) {
   StepTogether(encoder, together);
   for (const Playback& run : runs) {
     EXPECT_LE(RelativeError(run.Output(), RunAlone(encoder, run.features, kFull, -1)),
-              kBatchTolerance);
+              arithmetic().Batched());
+  }
+}
+
+TEST_P(WholeUtteranceTest, IsTheReference) {
+  const at::Tensor features = RandomFeatures(Config(), 301, kSeed + 8);
+  const Encoder exact = RandomEncoder(Config(), at::kDouble, kSeed);
+  for (const int64_t chunk_size : Config().position.needs_whole_utterance
+                                      ? std::vector<int64_t>{kFull}
+                                      : std::vector<int64_t>{3, 16, 40, kFull}) {
+    EXPECT_LE(RelativeError(RunAlone(MakeEncoder(), features, chunk_size, 21),
+                            RunAlone(exact, features, chunk_size, 21)),
+              arithmetic().FromExact());
   }
 }
 
 TEST_P(WholeUtteranceTest, PositionsMatter) {
   // The scheme itself must be felt, or equality would say nothing of it.
   const at::Tensor features = RandomFeatures(Config(), 301, kSeed + 1);
-  const Encoder without = RandomEncoder(SmallConfig(kPositions[0].json), dtype(), kSeed);
+  const Encoder without = RandomEncoder(SmallConfig(kPositions[0].json), arithmetic(), kSeed);
   const double difference = RelativeError(MakeEncoder().ForwardUnderMask(features, kFull, -1),
                                           without.ForwardUnderMask(features, kFull, -1));
   if (Config().position.scheme == "none") {
@@ -213,7 +225,7 @@ TEST_P(EncoderEquivalenceTest, ChunksLongerThanAnyInternalBlock) {
   const at::Tensor features = RandomFeatures(encoder.config(), 4 * 600 + 5, kSeed + 2);
   EXPECT_LE(RelativeError(RunAlone(encoder, features, 300, -1),
                           encoder.ForwardUnderMask(features, 300, -1)),
-            FormulaTolerance(dtype()));
+            arithmetic().Chunked());
 }
 
 TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
@@ -247,7 +259,7 @@ TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
     }
     for (size_t i = 0; i < runs.size(); ++i) {
       const double error = RelativeError(runs[i].Output(), alone[i]);
-      EXPECT_LE(error, kBatchTolerance) << "stream " << i;
+      EXPECT_LE(error, arithmetic().Batched()) << "stream " << i;
       worst = std::max(worst, error);
       bit_equal = bit_equal && at::equal(runs[i].Output(), alone[i]);
     }
@@ -293,7 +305,7 @@ TEST_P(EncoderEquivalenceTest, FarFromTheStartNothingIsLost) {
       return run.Output();
     };
     const at::Tensor far = run_from(encoder, kFar);
-    EXPECT_LE(RelativeError(far, run_from(exact, kFar)), FormulaTolerance(dtype()));
+    EXPECT_LE(RelativeError(far, run_from(exact, kFar)), arithmetic().FromExact());
     EXPECT_EQ(at::equal(far, run_from(encoder, 0)), !IsAbsolute());
   }
 }
@@ -384,7 +396,7 @@ TEST_P(EncoderStateTest, StreamPastFrame100000IsTheSameAsItsTail) {
   int64_t late_position = 4 * kStart;
   std::vector<at::Tensor> late_kept;
   run_until(&late, &late_position, total - kStart, &late_kept);
-  EXPECT_LE(RelativeError(at::cat(kept, 0), at::cat(late_kept, 0)), FormulaTolerance(GetParam()));
+  EXPECT_LE(RelativeError(at::cat(kept, 0), at::cat(late_kept, 0)), GetParam().Chunked());
 }
 
 }  // namespace

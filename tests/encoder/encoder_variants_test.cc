@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "tests/support/arithmetic.h"
 #include "tests/support/error_message.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
@@ -21,11 +22,12 @@
 namespace runnel {
 namespace {
 
+using testing::Arithmetic;
 using testing::ChunkSizes;
 using testing::Contains;
 using testing::ErrorMessage;
 using testing::FormulaTolerance;
-using testing::kBatchTolerance;
+using testing::FullPrecision;
 using testing::kFull;
 using testing::LeftContexts;
 using testing::Playback;
@@ -106,7 +108,7 @@ const std::vector<Variant>& Variants() {
   return variants;
 }
 
-class EncoderVariantsTest : public ::testing::TestWithParam<std::tuple<Variant, at::ScalarType>> {
+class EncoderVariantsTest : public ::testing::TestWithParam<std::tuple<Variant, Arithmetic>> {
  protected:
   static EncoderConfig Config() {
     EncoderConfig config = testing::SmallConfig();
@@ -114,16 +116,16 @@ class EncoderVariantsTest : public ::testing::TestWithParam<std::tuple<Variant, 
     std::get<0>(GetParam()).change(&config);
     return config;
   }
-  static double Tolerance() { return FormulaTolerance(std::get<1>(GetParam())); }
+  static const Arithmetic& arithmetic() { return std::get<1>(GetParam()); }
   static Encoder MakeEncoder() { return RandomEncoder(Config(), std::get<1>(GetParam()), kSeed); }
 };
 
 INSTANTIATE_TEST_SUITE_P(All, EncoderVariantsTest,
                          ::testing::Combine(::testing::ValuesIn(Variants()),
-                                            ::testing::Values(at::kFloat, at::kDouble)),
+                                            ::testing::ValuesIn(FullPrecision())),
                          [](const auto& variant) {
                            return std::string(std::get<0>(variant.param).name) + "_" +
-                                  c10::toString(std::get<1>(variant.param));
+                                  std::get<1>(variant.param).name;
                          });
 
 TEST_P(EncoderVariantsTest, ChunkedEqualsFullUnderMask) {
@@ -141,12 +143,22 @@ TEST_P(EncoderVariantsTest, ChunkedEqualsFullUnderMask) {
         ASSERT_EQ(chunked.sizes(), full.sizes());
         if (full.size(0) == 0) continue;
         const double error = RelativeError(chunked, full);
-        ASSERT_LE(error, Tolerance());
+        ASSERT_LE(error, arithmetic().Chunked());
         worst = std::max(worst, error);
       }
     }
   }
   std::cout << "largest relative error " << worst << "\n";
+}
+
+TEST_P(EncoderVariantsTest, IsTheReference) {
+  const Encoder exact = RandomEncoder(Config(), at::kDouble, kSeed);
+  const at::Tensor features = RandomFeatures(Config(), 143, kSeed + 1);
+  for (const int64_t chunk_size : ChunkSizes()) {
+    const at::Tensor expected = RunAlone(exact, features, chunk_size, 9);
+    EXPECT_LE(RelativeError(RunAlone(MakeEncoder(), features, chunk_size, 9), expected),
+              arithmetic().FromExact());
+  }
 }
 
 TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
@@ -174,7 +186,7 @@ TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
   for (size_t i = 0; i < runs.size(); ++i) {
     ASSERT_EQ(runs[i].Output().sizes(), alone[i].sizes());
     if (alone[i].size(0) == 0) continue;
-    EXPECT_LE(RelativeError(runs[i].Output(), alone[i]), kBatchTolerance) << "seed " << kSeed;
+    EXPECT_LE(RelativeError(runs[i].Output(), alone[i]), arithmetic().Batched()) << "seed " << kSeed;
   }
 }
 

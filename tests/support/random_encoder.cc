@@ -73,6 +73,10 @@ Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_
   return encoder;
 }
 
+Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed) {
+  return RandomEncoder(config, arithmetic.dtype, seed, arithmetic.options);
+}
+
 at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed) {
   at::Generator generator = at::detail::createCPUGenerator(seed);
   return at::randn({num_frames, config.input_dim}, generator, at::TensorOptions(at::kFloat));

@@ -12,6 +12,7 @@
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
 #include "encoder/weights.h"
+#include "tests/support/arithmetic.h"
 
 namespace runnel::testing {
 
@@ -47,6 +48,7 @@ std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uin
 
 Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed,
                       const EncoderOptions& options = {});
+Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed);
 
 // (num_frames, input_dim) float32, standard normal.
 at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed);

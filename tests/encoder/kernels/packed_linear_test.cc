@@ -1,0 +1,153 @@
+// Products with packed weights: right, and a row's bits the same whatever rows are beside it.
+#include "encoder/kernels/packed_linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "encoder/kernels/row_kernels.h"
+
+namespace runnel::kernels {
+namespace {
+
+constexpr uint64_t kSeed = 7;
+
+std::vector<float> Random(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+double Apply(std::optional<Activation> activation, double x) {
+  if (!activation) return x;
+  switch (*activation) {
+    case Activation::kSwish:
+      return x / (1 + std::exp(-x));
+    case Activation::kRelu:
+      return x > 0 ? x : 0;
+    case Activation::kGelu:
+      return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
+  }
+  return 0;
+}
+
+struct Case {
+  ProductPrecision precision;
+  double tolerance;  // of values near sqrt(input_dim) at most
+};
+
+class PackedLinearTest : public ::testing::TestWithParam<Case> {
+ protected:
+  // x W^T + b in the result's own form; y: what it is added to.
+  static std::vector<float> Run(const PackedLinear& linear, const std::vector<float>& x,
+                                int64_t rows, ProductResult result, std::vector<float> y) {
+    Scratch scratch;
+    const ProductInput input = ProductInput::Take(&scratch, GetParam().precision, rows,
+                                                  linear.shape().input_dim);
+    StoreRows(x.data(), rows, input);
+    y.resize(static_cast<size_t>(rows * linear.shape().output_dim));
+    if (result != ProductResult::kInput) {
+      linear.Forward(input, rows, y.data());
+      return y;
+    }
+    const int64_t dim = linear.shape().output_dim;
+    const ProductInput output = ProductInput::Take(&scratch, GetParam().precision, rows, dim);
+    linear.Forward(input, rows, output);
+    for (int64_t r = 0; r < rows; ++r) {
+      float* row = y.data() + r * dim;
+      if (output.precision == ProductPrecision::kFloat32) {
+        std::memcpy(row, output.float_row(r), static_cast<size_t>(dim) * sizeof(float));
+      } else if (output.precision == ProductPrecision::kBfloat16) {
+        WidenBfloat16(output.bfloat16_row(r), dim, row);
+      } else {
+        for (int64_t n = 0; n < dim; ++n) {
+          row[n] = static_cast<float>(output.uint8_row(r)[n] - output.zero_points[r]) *
+                   output.scales[r];
+        }
+      }
+    }
+    return y;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest,
+                         ::testing::Values(Case{ProductPrecision::kFloat32, 1e-4},
+                                           Case{ProductPrecision::kBfloat16, 0.2},
+                                           Case{ProductPrecision::kInt8, 0.5}),
+                         [](const auto& one) {
+                           return "Precision" +
+                                  std::to_string(static_cast<int>(one.param.precision));
+                         });
+
+TEST_P(PackedLinearTest, IsTheFormula) {
+  const LinearShape shape{70, 33};
+  const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
+  const std::vector<float> bias = Random(shape.output_dim, kSeed + 1);
+  const std::vector<std::optional<Activation>> activations = {
+      std::nullopt, Activation::kSwish, Activation::kRelu, Activation::kGelu};
+  for (const ProductResult result :
+       {ProductResult::kStore, ProductResult::kAdd, ProductResult::kInput}) {
+    for (const std::optional<Activation>& activation : activations) {
+      if (result == ProductResult::kAdd && activation) continue;
+      for (const bool with_bias : {true, false}) {
+        const PackedLinear linear(weight.data(), with_bias ? bias.data() : nullptr, shape,
+                                  GetParam().precision, result, activation);
+        for (const int64_t rows : {1, 16, 21, 300}) {
+          const std::vector<float> x = Random(rows * shape.input_dim, kSeed + 2);
+          const std::vector<float> before = Random(rows * shape.output_dim, kSeed + 3);
+          const std::vector<float> y = Run(linear, x, rows, result, before);
+          double worst = 0;
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t n = 0; n < shape.output_dim; ++n) {
+              double sum = with_bias ? bias[static_cast<size_t>(n)] : 0;
+              for (int64_t k = 0; k < shape.input_dim; ++k) {
+                sum += static_cast<double>(x[static_cast<size_t>(r * shape.input_dim + k)]) *
+                       weight[static_cast<size_t>(n * shape.input_dim + k)];
+              }
+              const auto place = static_cast<size_t>(r * shape.output_dim + n);
+              const double expected = Apply(activation, sum) +
+                                      (result == ProductResult::kAdd ? before[place] : 0.0);
+              worst = std::max(worst, std::abs(expected - y[place]));
+            }
+          }
+          EXPECT_LE(worst, GetParam().tolerance) << rows << " rows";
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
+  // Sizes of real layers, and some that no vector divides.
+  for (const LinearShape shape : {LinearShape{256, 2048}, LinearShape{2048, 256},
+                                  LinearShape{96, 288}, LinearShape{513, 77}, LinearShape{18, 29}}) {
+    const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
+    const PackedLinear linear(weight.data(), nullptr, shape, GetParam().precision,
+                              ProductResult::kStore);
+    constexpr int64_t kRows = 300;
+    const std::vector<float> x = Random(kRows * shape.input_dim, kSeed + 2);
+    const std::vector<float> all = Run(linear, x, kRows, ProductResult::kStore, {});
+    for (const int64_t rows : {1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
+      for (const int64_t first : {int64_t{0}, int64_t{1}, int64_t{13}, kRows - rows}) {
+        const auto begin = static_cast<ptrdiff_t>(first * shape.input_dim);
+        const std::vector<float> some = Run(
+            linear, {x.begin() + begin, x.begin() + begin + rows * shape.input_dim}, rows,
+            ProductResult::kStore, {});
+        EXPECT_EQ(std::memcmp(some.data(), all.data() + first * shape.output_dim,
+                              some.size() * sizeof(float)),
+                  0)
+            << shape.input_dim << " to " << shape.output_dim << ", rows " << first << " to "
+            << first + rows;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel::kernels

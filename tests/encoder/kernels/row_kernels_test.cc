@@ -1,0 +1,194 @@
+// The operations on rows against their formulas, at every length of a row's rest.
+#include "encoder/kernels/row_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "encoder/kernels/depthwise_kernel.h"
+
+namespace runnel::kernels {
+namespace {
+
+std::vector<float> Random(int64_t count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> normal(0.3f, 2.0f);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = normal(random);
+  return values;
+}
+
+double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// What a row of the product's input stands for.
+std::vector<float> Decoded(const ProductInput& input, int64_t row) {
+  std::vector<float> values(static_cast<size_t>(input.dim));
+  switch (input.precision) {
+    case ProductPrecision::kFloat32:
+      std::copy(input.float_row(row), input.float_row(row) + input.dim, values.begin());
+      break;
+    case ProductPrecision::kBfloat16:
+      WidenBfloat16(input.bfloat16_row(row), input.dim, values.data());
+      break;
+    case ProductPrecision::kInt8:
+      for (int64_t i = 0; i < input.dim; ++i) {
+        values[static_cast<size_t>(i)] =
+            static_cast<float>(input.uint8_row(row)[i] - input.zero_points[row]) *
+            input.scales[row];
+      }
+  }
+  return values;
+}
+
+constexpr int64_t kDims[] = {1, 7, 15, 16, 17, 31, 33, 64, 77};
+
+TEST(RowKernelsTest, LayerNorm) {
+  for (const int64_t dim : kDims) {
+    const std::vector<float> x = Random(3 * dim, 1), weight = Random(dim, 2), bias = Random(dim, 3);
+    std::vector<float> y(x.size());
+    LayerNorm(x.data(), 3, dim, {weight.data(), bias.data(), 1e-5f}, y.data());
+    for (int64_t r = 0; r < 3; ++r) {
+      double mean = 0, variance = 0;
+      const float* row = x.data() + r * dim;
+      for (int64_t i = 0; i < dim; ++i) mean += row[i] / static_cast<double>(dim);
+      for (int64_t i = 0; i < dim; ++i) {
+        variance += (row[i] - mean) * (row[i] - mean) / static_cast<double>(dim);
+      }
+      for (int64_t i = 0; i < dim; ++i) {
+        const double expected =
+            (row[i] - mean) / std::sqrt(variance + 1e-5) * weight[static_cast<size_t>(i)] +
+            bias[static_cast<size_t>(i)];
+        EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], expected, 2e-5) << "dim " << dim;
+      }
+    }
+  }
+}
+
+TEST(RowKernelsTest, GluAndLogSoftmax) {
+  for (const int64_t dim : kDims) {
+    std::vector<float> x = Random(2 * 2 * dim, 4);
+    x[0] = 200.0f;  // beyond what exp can take
+    x[static_cast<size_t>(dim)] = -200.0f;
+    std::vector<float> y(static_cast<size_t>(2 * dim));
+    Glu(x.data(), 2, dim, y.data());
+    for (int64_t r = 0; r < 2; ++r) {
+      for (int64_t i = 0; i < dim; ++i) {
+        const double value = x[static_cast<size_t>(r * 2 * dim + i)];
+        const double gate = x[static_cast<size_t>(r * 2 * dim + dim + i)];
+        EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], value * Sigmoid(gate),
+                    1e-6 * (1 + std::abs(value)));
+      }
+    }
+    std::vector<float> probs = x;
+    LogSoftmax(2, 2 * dim, probs.data());
+    for (int64_t r = 0; r < 2; ++r) {
+      double sum = 0;
+      const float* row = x.data() + r * 2 * dim;
+      const double high = *std::max_element(row, row + 2 * dim);
+      for (int64_t i = 0; i < 2 * dim; ++i) sum += std::exp(row[i] - high);
+      for (int64_t i = 0; i < 2 * dim; ++i) {
+        const double expected = row[i] - high - std::log(sum);
+        EXPECT_NEAR(probs[static_cast<size_t>(r * 2 * dim + i)], expected,
+                    1e-6 * (1 + std::abs(expected)));
+      }
+    }
+  }
+}
+
+TEST(RowKernelsTest, StoreRowsKeepsHalfAStep) {
+  for (const int64_t dim : kDims) {
+    std::vector<float> x = Random(3 * dim, 5);
+    std::fill(x.begin(), x.begin() + dim, 0.0f);                                // all zeros
+    for (int64_t i = dim; i < 2 * dim; ++i) x[static_cast<size_t>(i)] *= -1e3f;  // large
+    for (const ProductPrecision precision :
+         {ProductPrecision::kFloat32, ProductPrecision::kBfloat16, ProductPrecision::kInt8}) {
+      Scratch scratch;
+      const ProductInput y = ProductInput::Take(&scratch, precision, 3, dim);
+      StoreRows(x.data(), 3, y);
+      for (int64_t r = 0; r < 3; ++r) {
+        const std::vector<float> decoded = Decoded(y, r);
+        for (int64_t i = 0; i < dim; ++i) {
+          const double value = x[static_cast<size_t>(r * dim + i)];
+          double step = 0;
+          if (precision == ProductPrecision::kBfloat16) step = std::abs(value) / 128;
+          // Zero itself is exact, so the range's ends may be half a step off.
+          if (precision == ProductPrecision::kInt8) step = y.scales[r] * 1.001;
+          EXPECT_NEAR(decoded[static_cast<size_t>(i)], value, step / 2 + 1e-12);
+          if (value == 0) {
+            EXPECT_EQ(decoded[static_cast<size_t>(i)], 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(RowKernelsTest, WhatIsNoNumberStaysNone) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
+                          std::numeric_limits<float>::infinity()}) {
+    std::vector<float> x = Random(40, 6);
+    x[17] = bad;
+    const std::vector<float> ones(40, 1.0f);
+    std::vector<float> y(40);
+    LayerNorm(x.data(), 1, 40, {ones.data(), ones.data(), 1e-5f}, y.data());
+    EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float v) { return !std::isfinite(v); }));
+    LogSoftmax(1, 40, x.data());
+    EXPECT_TRUE(std::any_of(x.begin(), x.end(), [](float v) { return std::isnan(v); }));
+  }
+}
+
+TEST(RowKernelsTest, Bfloat16RoundsToTheNearestEven) {
+  const auto float_of = [](uint32_t bits) {
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    return value;
+  };
+  const std::vector<float> x = {float_of(0x3F808000), float_of(0x3F818000), float_of(0x3F808001),
+                                float_of(0xBF807FFF)};
+  std::vector<uint16_t> y(x.size());
+  RoundToBfloat16(x.data(), static_cast<int64_t>(x.size()), y.data());
+  EXPECT_EQ(y, (std::vector<uint16_t>{0x3F80, 0x3F82, 0x3F81, 0xBF80}));
+}
+
+TEST(DepthwiseKernelTest, IsTheFormula) {
+  for (const int64_t dim : kDims) {
+    for (const bool with_norm : {false, true}) {
+      constexpr int64_t kFrames = 9, kTaps = 5, kOutputs = 7;  // the last two outputs lack taps
+      const std::vector<float> x = Random(kFrames * dim, 1), taps = Random(kTaps * dim, 2);
+      const std::vector<float> bias = Random(dim, 3), weight = Random(dim, 4);
+      std::vector<const float*> frames;
+      for (int64_t i = 0; i < kFrames; ++i) frames.push_back(x.data() + i * dim);
+      Scratch scratch;
+      const ProductInput y =
+          ProductInput::Take(&scratch, ProductPrecision::kFloat32, kOutputs + 1, dim);
+      std::optional<NormWeights> norm;
+      if (with_norm) norm = NormWeights{weight.data(), bias.data(), 1e-5f};
+      DepthwiseConvolution(frames.data(), kFrames, kOutputs,
+                           {taps.data(), bias.data(), kTaps, norm, Activation::kSwish}, y, 1);
+      for (int64_t t = 0; t < kOutputs; ++t) {
+        std::vector<float> sums(static_cast<size_t>(dim));
+        for (int64_t c = 0; c < dim; ++c) {
+          double sum = bias[static_cast<size_t>(c)];
+          for (int64_t tap = 0; tap < std::min(kTaps, kFrames - t); ++tap) {
+            sum += static_cast<double>(frames[static_cast<size_t>(t + tap)][c]) *
+                   taps[static_cast<size_t>(tap * dim + c)];
+          }
+          sums[static_cast<size_t>(c)] = static_cast<float>(sum);
+        }
+        if (with_norm) LayerNorm(sums.data(), 1, dim, *norm, sums.data());
+        for (int64_t c = 0; c < dim; ++c) {
+          const double sum = sums[static_cast<size_t>(c)];
+          EXPECT_NEAR(y.float_row(t + 1)[c], sum * Sigmoid(sum), 1e-4 * (1 + std::abs(sum)));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel::kernels
