@@ -44,6 +44,7 @@ InstructionSet Detect() {
   const int64_t targets = hwy::SupportedTargets();
   InstructionSet set;
   set.bfloat16_products = Includes(isa, dnnl::cpu_isa::avx512_core_bf16);
+  set.any_number_of_rows = Includes(isa, dnnl::cpu_isa::avx512_core);
   set.exact_int8_products = Includes(isa, dnnl::cpu_isa::avx512_core_vnni);
   set.description = std::string("oneDNN ") + NameOf(isa) + ", Highway " +
                     hwy::TargetName(targets & ~(targets - 1));

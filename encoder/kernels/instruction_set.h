@@ -10,6 +10,8 @@ namespace runnel::kernels {
 struct InstructionSet {
   bool bfloat16_products = false;  // products of bfloat16 without a detour over float32
   bool exact_int8_products = false;  // uint8 x int8 sums cannot saturate (VNNI)
+  // A row of a float product has the same bits whatever the number of rows.
+  bool any_number_of_rows = false;
   std::string description;           // for a log, e.g. "oneDNN avx512_core_bf16, Highway AVX3_DL"
 };
 

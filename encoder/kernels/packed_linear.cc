@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <mutex>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
@@ -189,7 +188,68 @@ struct PackedLinear::Parts {
 
   void PackInt8(const float* weight);
   void PackRoundedToBfloat16(const float* weight);
+
+  bool is_widened() const { return src_type != TypeOf(precision); }
+
+  // Where the rounding of a row depends on the number of rows, there are always kRowStep of them.
+  bool has_fixed_rows() const {
+    return !is_int8() && !UsedInstructionSet().any_number_of_rows;
+  }
+
+  // One block of rows; y or y_input, the other is null.
+  void MultiplyBlock(const ProductInput& x, int64_t rows, float* y,
+                     const ProductInput* y_input) const;
+  void MultiplyInt8(const ProductInput& x, int64_t rows, float* y,
+                    const ProductInput* y_input) const;
+  // The same on copies of the rows in float32: rounded values multiplied as such, or as many rows as
+  // there must be.
+  void MultiplyCopies(const ProductInput& x, int64_t rows, float* y,
+                         const ProductInput* y_input) const;
 };
+
+void PackedLinear::Parts::MultiplyBlock(const ProductInput& x, int64_t rows, float* y,
+                                        const ProductInput* y_input) const {
+  if (is_int8()) return MultiplyInt8(x, rows, y, y_input);
+  if (has_fixed_rows() || is_widened()) return MultiplyCopies(x, rows, y, y_input);
+  Run(x.values, rows, y_input == nullptr ? static_cast<void*>(y) : y_input->values);
+}
+
+void PackedLinear::Parts::MultiplyInt8(const ProductInput& x, int64_t rows, float* y,
+                                       const ProductInput* y_input) const {
+  Scratch scratch;
+  auto* sums = scratch.Take<int32_t>(rows * shape.output_dim);
+  Run(x.values, rows, sums);
+  const Int8Outputs outputs{scales.data(), column_sums.data(), bias_values.data(), activation};
+  if (y_input != nullptr) {
+    Dequantize(sums, rows, shape.output_dim, x, outputs, *y_input);
+  } else {
+    Dequantize(sums, rows, shape.output_dim, x, outputs, result == ProductResult::kAdd, y);
+  }
+}
+
+void PackedLinear::Parts::MultiplyCopies(const ProductInput& x, int64_t rows, float* y,
+                                         const ProductInput* y_input) const {
+  Scratch scratch;
+  const int64_t num_rows = has_fixed_rows() ? kRowStep : rows;
+  const int64_t num_inputs = rows * shape.input_dim;
+  const int64_t num_outputs = rows * shape.output_dim;
+  auto* inputs = scratch.Take<float>(num_rows * shape.input_dim);
+  if (precision == ProductPrecision::kBfloat16) {
+    WidenBfloat16(x.bfloat16_row(0), num_inputs, inputs);
+  } else {
+    std::copy(x.float_row(0), x.float_row(0) + num_inputs, inputs);
+  }
+  std::fill(inputs + num_inputs, inputs + num_rows * shape.input_dim, 0.0f);
+  auto* outputs = scratch.Take<float>(num_rows * shape.output_dim);
+  std::fill(outputs, outputs + num_rows * shape.output_dim, 0.0f);
+  if (result == ProductResult::kAdd) std::copy(y, y + num_outputs, outputs);
+  Run(inputs, num_rows, outputs);
+  if (y_input != nullptr) {
+    StoreRows(outputs, rows, *y_input);
+  } else {
+    std::copy(outputs, outputs + num_outputs, y);
+  }
+}
 
 void PackedLinear::Parts::PackInt8(const float* weight) {
   // Without VNNI, pairs of products are summed in 16 bits, which saturate: 255 * 63 * 2 fits.
@@ -243,7 +303,7 @@ PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape s
   try {
     if (parts.is_int8()) {
       parts.PackInt8(weight);
-    } else if (widened) {
+    } else if (parts.is_widened()) {
       parts.PackRoundedToBfloat16(weight);
     } else {
       parts.Pack(weight, DataType::f32);
@@ -278,41 +338,20 @@ void PackedLinear::Multiply(const ProductInput& x, int64_t rows, float* y,
                             const ProductInput* y_input) const {
   const Parts& parts = *parts_;
   const int64_t output_dim = parts.shape.output_dim;
-  const bool widened = parts.src_type != TypeOf(parts.precision);
   int64_t max_rows = kMaxRows;
   if (parts.is_int8()) {
     const auto sum_bytes = output_dim * static_cast<int64_t>(sizeof(int32_t));
     max_rows = std::clamp(kMaxSumBytes / sum_bytes / kRowStep * kRowStep, kRowStep, kMaxRows);
   }
+  if (parts.has_fixed_rows()) max_rows = kRowStep;
   for (int64_t first = 0; first < rows;) {
     const int64_t count = NextRows(rows - first, max_rows);
     const ProductInput input = x.From(first);
-    Scratch scratch;
-    if (parts.is_int8()) {
-      auto* sums = scratch.Take<int32_t>(count * output_dim);
-      parts.Run(input.values, count, sums);
-      const Int8Outputs outputs{parts.scales.data(), parts.column_sums.data(),
-                                parts.bias_values.data(), parts.activation};
-      if (y_input != nullptr) {
-        Dequantize(sums, count, output_dim, input, outputs, y_input->From(first));
-      } else {
-        Dequantize(sums, count, output_dim, input, outputs, parts.result == ProductResult::kAdd,
-                   y + first * output_dim);
-      }
-    } else if (widened) {
-      auto* wide = scratch.Take<float>(count * parts.shape.input_dim);
-      WidenBfloat16(input.bfloat16_row(0), count * parts.shape.input_dim, wide);
-      if (y_input == nullptr) {
-        parts.Run(wide, count, y + first * output_dim);
-      } else {
-        auto* result = scratch.Take<float>(count * output_dim);
-        parts.Run(wide, count, result);
-        StoreRows(result, count, y_input->From(first));
-      }
+    if (y_input == nullptr) {
+      parts.MultiplyBlock(input, count, y + first * output_dim, nullptr);
     } else {
-      parts.Run(input.values, count,
-                y_input == nullptr ? static_cast<void*>(y + first * output_dim)
-                                   : y_input->From(first).values);
+      const ProductInput output = y_input->From(first);
+      parts.MultiplyBlock(input, count, nullptr, &output);
     }
     first += count;
   }

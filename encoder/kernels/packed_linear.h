@@ -26,8 +26,10 @@ struct LinearShape {
 };
 
 // y = x W^T + b. A row of the result has the same bits whatever other rows there are and wherever
-// it stands: oneDNN's kernels differ with the number of rows in nothing that a row's sum depends on
-// (tests/encoder/kernels/packed_linear_test.cc), and the packed layout is the same for all. Each
+// it stands. oneDNN's AVX-512 kernels, and all of int8, differ with the number of rows in nothing
+// that a row's sum depends on (tests/encoder/kernels/packed_linear_test.cc), and the packed layout is
+// the same for all; float products below AVX-512 do, and are therefore always made of 16 rows, some
+// of them empty. Each
 // product runs in the thread that asks for it. Immutable; Forward may be called from several
 // threads at once: it takes a lock only the first time that a number of rows occurs.
 class PackedLinear {
