@@ -15,6 +15,7 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
+#include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
 #include "tools/benchmark/long_run.h"
 #include "tools/benchmark/machine.h"
@@ -22,6 +23,7 @@
 #include "tools/benchmark/product_timer.h"
 #include "tools/benchmark/products.h"
 #include "tools/benchmark/report.h"
+#include "tools/benchmark/startup.h"
 #include "tools/benchmark/steady_streams.h"
 #include "tools/benchmark/torchscript_stream.h"
 #include "tools/command_line.h"
@@ -199,12 +201,15 @@ int Run(Console* console) {
         "--baseline needs the model as its file's TorchScript computes it, without --units and "
         "substitutes");
   }
-  const std::shared_ptr<const Model> model = LoadModel();
+  std::shared_ptr<const Model> model;
+  const double load_ms = MillisecondsOf([&] { model = LoadModel(); });
   const StreamingSetting setting = SettingFromFlags(*model);
   const FeaturePool pool(*model, FramesOfFirstChunk(model->encoder(), setting.chunk_size));
   if (IsFlagGiven("hours")) {
     RunHours(model, pool, setting, console);
   } else {
+    std::printf("%s", StartupLine(MeasureStartup(model, pool, setting, load_ms / 1000)).c_str());
+    std::fflush(stdout);
     RunTable(model, pool, setting, console);
   }
   return kExitSuccess;

@@ -108,13 +108,13 @@ std::vector<Product> LargeProducts(const ModelConfig& config, int64_t chunk_size
   return products;
 }
 
-int64_t OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting) {
-  int64_t operations = DepthwiseOperations(config.encoder, setting.chunk_size) +
-                       AttentionOperations(config.encoder, setting);
+OperationCount OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting) {
+  OperationCount count{DepthwiseOperations(config.encoder, setting.chunk_size),
+                       AttentionOperations(config.encoder, setting)};
   for (const Product& product : LargeProducts(config, setting.chunk_size, 1)) {
-    operations += Operations(product);
+    count.dense += Operations(product);
   }
-  return operations;
+  return count;
 }
 
 }  // namespace runnel

@@ -42,9 +42,15 @@ struct Product {
 std::vector<Product> LargeProducts(const ModelConfig& config, int64_t chunk_size,
                                    int64_t num_streams);
 
-// Floating-point operations (a multiply-add is two) of one chunk of one stream in the steady state:
-// all products and convolutions, large or not. Element-wise operations are not counted.
-int64_t OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting);
+// Floating-point operations (a multiply-add is two) of one chunk of one stream in the steady state.
+struct OperationCount {
+  int64_t dense = 0;      // products with weights, and convolutions, large or not
+  int64_t attention = 0;  // queries with keys and positions, weights with values
+  int64_t total() const { return dense + attention; }
+};
+
+// Element-wise operations are not counted.
+OperationCount OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting);
 
 }  // namespace runnel
 

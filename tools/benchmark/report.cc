@@ -65,7 +65,7 @@ std::optional<double> BenchmarkResult::speedup() const {
 std::optional<double> BenchmarkResult::fraction_of_peak() const {
   if (!peak_gflops) return std::nullopt;
   const double seconds = measurement.stream_chunk.median_ms * 1e-3;
-  return static_cast<double>(operations) / seconds / (*peak_gflops * 1e9);
+  return static_cast<double>(operations.total()) / seconds / (*peak_gflops * 1e9);
 }
 
 std::optional<double> BenchmarkResult::product_share(ProductPart part) const {
@@ -137,7 +137,8 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
 std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
   std::string text =
       "precision,streams,chunk_size,left_context,num_threads,median_ms,p95_ms,min_ms,"
-      "realtime_streams_per_core,bytes_per_stream,operations,peak_gflops,fraction_of_peak,"
+      "realtime_streams_per_core,bytes_per_stream,dense_operations,attention_operations,peak_"
+      "gflops,fraction_of_peak,"
       "baseline_median_ms,baseline_min_ms,speedup,product_share";
   for (const char* part : kProductPartNames) text += std::string(",product_share_") + part;
   text += "\n";
@@ -158,7 +159,8 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
       text += "," + CsvCell(value);
     }
     text += "," + std::to_string(result.measurement.bytes_per_stream) + "," +
-            std::to_string(result.operations);
+            std::to_string(result.operations.dense) + "," +
+            std::to_string(result.operations.attention);
     for (const std::optional<double>& value :
          {result.peak_gflops, result.fraction_of_peak(), baseline_time(&DurationSummary::median_ms),
           baseline_time(&DurationSummary::min_ms), result.speedup(), result.product_share()}) {

@@ -19,7 +19,7 @@ struct BenchmarkResult {
   MeasurementOptions options;
   Measurement measurement;
   double chunk_ms = 0;                // of audio
-  int64_t operations = 0;             // floating-point, of one chunk of one stream
+  OperationCount operations;          // of one chunk of one stream
   std::optional<double> peak_gflops;  // 10^9 operations per second of one thread at best
 
   // Streams that a core decodes as fast as they are spoken.
