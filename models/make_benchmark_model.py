@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes the model that the benchmark runs: WeNet's AISHELL Conformer in size, random in its weights.
+"""Makes the model that the benchmark runs: of the size of WeNet's AISHELL Conformer, random.
 
     python3 models/make_benchmark_model.py --output=model.pt [--seed=1]
 

@@ -27,8 +27,8 @@ _LOGIT_GAIN = 4.0
 def random_model(config: ConformerConfig, seed: int) -> ConformerCtc:
     """A model whose activations stay near 1 in every layer, as those of trained models do.
 
-    Matrices keep PyTorch's initial values, which preserve the scale of what they multiply; norms get
-    gains and offsets that differ, so that no implementation can leave them out.
+    Matrices keep PyTorch's initial values, which preserve the scale of what they multiply; norms
+    get gains and offsets that differ, so that no implementation can leave them out.
     """
     torch.manual_seed(seed)
     model = ConformerCtc(config)

@@ -1,6 +1,7 @@
 """Exports a model's chunk step to ONNX, for ONNX Runtime beside Runnel in the table."""
 
 import pathlib
+import warnings
 from typing import List, Tuple
 
 import numpy as np
@@ -96,7 +97,8 @@ def export_onnx(step: ChunkStep, batch: int, path: pathlib.Path) -> None:
     probabilities that PyTorch computes from them (PATH.NAME.bin)."""
     step.eval()
     inputs = step.inputs(batch)
-    with torch.no_grad():
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about sizes that become constants, as they should
         torch.onnx.export(step, inputs, str(path), opset_version=OPSET, input_names=INPUTS,
                           output_names=OUTPUTS, do_constant_folding=True)
         log_probs = step(*inputs)[0]

@@ -1,7 +1,7 @@
 """Dynamic int8 for an ONNX model: products with constant weights become MatMulInteger.
 
-As ONNX Runtime's own quantize_dynamic does it (which needs its Python package), but for weights with
-a scale per output channel: activations are quantised to 8 bits without sign, by one range per
+As ONNX Runtime's own quantize_dynamic does it (which needs its Python package), but for weights
+with a scale per output channel: activations are quantised to 8 bits without sign, by one range per
 tensor, when they come; weights to 8 bits with sign, beforehand. Convolutions stay float32.
 """
 
