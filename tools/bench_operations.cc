@@ -1,24 +1,25 @@
 // bench_operations: the time of single operations at the sizes of an AISHELL Conformer, by Google
-// Benchmark. `items_per_second` counts feature frames for the frontend, and chunks of one stream
-// for the encoder, whose argument is the number of streams in the batch.
+// Benchmark. Names are operation/backend/precision/streams; `items_per_second` counts feature
+// frames for the frontend, and chunks of one stream for everything else.
+#include <ATen/ops/empty.h>
 #include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
 #include <benchmark/benchmark.h>
 #include <c10/core/InferenceMode.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "encoder/attention.h"
 #include "encoder/conformer_layer.h"
-#include "encoder/convolution.h"
-#include "encoder/dense.h"
+#include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
+#include "encoder/fast/fast_backend.h"
 #include "encoder/json_section.h"
+#include "encoder/libtorch_backend.h"
 #include "encoder/position/position_scheme.h"
-#include "encoder/subsampling.h"
 #include "frontend/fbank.h"
 #include "frontend/feature_stream.h"
 #include "runtime/ctc_head.h"
@@ -55,57 +56,135 @@ std::shared_ptr<const PositionScheme> MakePosition(const EncoderConfig& config, 
   return config.position.build(weights, {"self_attn"}, config.attention_sizes()).layers[0];
 }
 
-// A batch of streams whose states are `initial`, at the same point of their streams.
-struct Streams {
-  Streams(const LayerState& initial, int64_t num_streams)
-      : states(static_cast<size_t>(num_streams), initial) {
+// One layer's modules, apart.
+template <class Backend>
+struct Modules {
+  Modules(const EncoderConfig& config, const typename Backend::Options& options)
+      : Modules(config, options, std::make_unique<RandomWeights>(at::kFloat)) {}
+  Modules(const EncoderConfig& config, const typename Backend::Options& options,
+          const std::unique_ptr<RandomWeights>& weights)
+      : norm(weights.get(), "norm", config.model_dim, config.layer_norm_eps),
+        attention(Backend::MakeAttention(weights.get(), "self_attn", config,
+                                         MakePosition(config, weights.get()), options)),
+        convolution(Backend::MakeConvolution(weights.get(), "conv_module", config, options)),
+        feed_forward(Backend::MakeFeedForward(weights.get(), "feed_forward", config, options)),
+        layer(weights.get(), "layer", config, MakePosition(config, weights.get()), options) {}
+
+  typename Backend::LayerNorm norm;
+  typename Backend::Attention attention;
+  typename Backend::Convolution convolution;
+  typename Backend::FeedForward feed_forward;
+  ConformerLayer<Backend> layer;
+};
+
+// The rows of a batch, and a layer's state of each of its streams.
+template <class Backend>
+class Streams {
+ public:
+  using Rows = typename Backend::Rows;
+
+  Streams(const ConformerLayer<Backend>& layer, int64_t num_streams)
+      : values_(at::randn({num_streams * kChunkSize, AishellConfig().model_dim})),
+        states_(static_cast<size_t>(num_streams), layer.InitialState()) {
     for (int64_t i = 0; i < num_streams; ++i) {
-      batch.push_back({i * kChunkSize, kChunkSize, 0, &states[static_cast<size_t>(i)], kLeftContext,
-                       std::nullopt});
+      batch_.push_back({i * kChunkSize, kChunkSize, 0, &states_[static_cast<size_t>(i)],
+                        kLeftContext, std::nullopt});
+    }
+    if constexpr (std::is_same_v<Rows, at::Tensor>) {
+      rows_ = values_;
+    } else {
+      rows_ = {values_.data_ptr<float>(), values_.size(0), values_.size(1)};
     }
   }
 
-  void Advance() {
-    for (LayerSegment& segment : batch) segment.offset += kChunkSize;
+  // Computes one chunk of each: step(batch, &rows).
+  template <typename Step>
+  void Run(const Step& step) {
+    step(batch_, &rows_);
+    for (auto& segment : batch_) segment.offset += kChunkSize;
   }
 
-  std::vector<LayerState> states;
-  LayerBatch batch;
+ private:
+  at::Tensor values_;
+  std::vector<typename Backend::LayerState> states_;
+  typename Backend::Batch batch_;
+  Rows rows_;
 };
 
-at::Tensor RandomRows(int64_t num_streams) {
-  return at::randn({num_streams * kChunkSize, AishellConfig().model_dim});
-}
-
-// Times forward(x, batch) in the steady state.
-template <typename Forward>
-void RunOnStreams(benchmark::State& state, const LayerState& initial, const Forward& forward) {
+// Times step(modules, batch, &rows) in the steady state.
+template <class Backend, typename Step>
+void RunOnStreams(benchmark::State& state, const typename Backend::Options& options,
+                  int64_t num_streams, const Step& step) {
   const c10::InferenceMode guard;
-  const int64_t num_streams = state.range(0);
-  const at::Tensor x = RandomRows(num_streams);
-  Streams streams(initial, num_streams);
-  for (int64_t i = 0; i <= kLeftContext / kChunkSize; ++i) {
-    forward(x, streams.batch);
-    streams.Advance();
-  }
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(forward(x, streams.batch));
-    streams.Advance();
-  }
+  const Modules<Backend> modules(AishellConfig(), options);
+  Streams<Backend> streams(modules.layer, num_streams);
+  const auto run = [&] {
+    streams.Run([&](const auto& batch, auto* rows) { step(modules, batch, rows); });
+  };
+  for (int64_t i = 0; i <= 2 * kLeftContext / kChunkSize; ++i) run();
+  for (auto _ : state) run();
   state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
-// Times forward(x), which remembers nothing.
-template <typename Forward>
-void RunOnRows(benchmark::State& state, const Forward& forward) {
-  const c10::InferenceMode guard;
-  const at::Tensor x = RandomRows(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(forward(x));
-  state.SetItemsProcessed(state.iterations() * state.range(0));
+// Registers the modules of a layer, each with the norm before it and the sum after it, and the
+// layer.
+template <class Backend>
+void RegisterModules(const std::string& name, const typename Backend::Options& options,
+                     int64_t num_streams) {
+  const auto add = [&](const std::string& operation, auto step) {
+    benchmark::RegisterBenchmark((operation + name).c_str(), [=](benchmark::State& state) {
+      RunOnStreams<Backend>(state, options, num_streams, step);
+    });
+  };
+  add("feed_forward", [](const auto& modules, const auto& batch, auto* rows) {
+    Backend::AddBranch(modules.feed_forward, &modules.norm, batch, rows);
+  });
+  add("attention", [](const auto& modules, const auto& batch, auto* rows) {
+    Backend::AddBranch(modules.attention, &modules.norm, batch, rows);
+  });
+  add("convolution", [](const auto& modules, const auto& batch, auto* rows) {
+    Backend::AddBranch(modules.convolution, &modules.norm, batch, rows);
+  });
+  add("conformer_layer", [](const auto& modules, const auto& batch, auto* rows) {
+    modules.layer.Forward(batch, rows);
+  });
+}
+
+void RunCtcHead(benchmark::State& state, const EncoderOptions& options, int64_t num_streams) {
+  RandomWeights weights(at::kFloat);
+  const int model_dim = AishellConfig().model_dim;
+  const CtcHead head(&weights, model_dim, kVocabSize, options);
+  const at::Tensor rows = at::randn({num_streams * kChunkSize, model_dim});
+  for (auto _ : state) benchmark::DoNotOptimize(head.LogProbs(rows));
+  state.SetItemsProcessed(state.iterations() * num_streams);
+}
+
+// An encoder without layers: feature frames to rows.
+void RunSubsampling(benchmark::State& state, const EncoderOptions& options, int64_t num_streams) {
+  EncoderConfig config = AishellConfig();
+  config.num_layers = 0;
+  config.after_norm = false;
+  config.normalization = Normalization::kNone;
+  RandomWeights weights(at::kFloat);
+  const Encoder encoder(config, &weights, options);
+  std::vector<EncoderState> states(static_cast<size_t>(num_streams), encoder.InitialState(0));
+  const int64_t first_frames = encoder.FramesForChunk(states[0], kChunkSize);
+  const at::Tensor features = at::randn({first_frames, config.input_dim});
+  const auto run = [&] {
+    const int64_t num_frames = encoder.FramesForChunk(states[0], kChunkSize);
+    std::vector<EncoderSegment> segments;
+    for (EncoderState& stream : states) {
+      segments.push_back({&stream, features.data_ptr<float>(), {num_frames, false}});
+    }
+    encoder.Step(segments);
+  };
+  run();
+  for (auto _ : state) run();
+  state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
 // Feature frames of 80 bins from packets of 100 ms, all that a stream does for them.
-void BM_FeatureStream(benchmark::State& state) {
+void FeatureFrames(benchmark::State& state) {
   FbankOptions options;
   options.num_mel_bins = 80;
   constexpr size_t kPacket = kSampleRateHz / 10;
@@ -121,10 +200,9 @@ void BM_FeatureStream(benchmark::State& state) {
   }
   state.SetItemsProcessed(num_frames);
 }
-BENCHMARK(BM_FeatureStream);
 
 // One such frame, from samples to log mel energies.
-void BM_FbankFrame(benchmark::State& state) {
+void FbankFrames(benchmark::State& state) {
   FbankOptions options;
   options.num_mel_bins = 80;
   const Fbank fbank(options);
@@ -142,78 +220,40 @@ void BM_FbankFrame(benchmark::State& state) {
   }
   state.SetItemsProcessed(frame);
 }
-BENCHMARK(BM_FbankFrame);
 
-// Subsampling goes over streams one by one, so that there is no batch.
-void BM_Subsampling(benchmark::State& state) {
-  const c10::InferenceMode guard;
-  RandomWeights weights(at::kFloat);
-  const EncoderConfig config = AishellConfig();
-  const Subsampling subsampling(&weights, "embed", config);
-  const SubsamplingGeometry& geometry = subsampling.geometry();
-  const int64_t num_frames = (kChunkSize - 1) * geometry.rate() + geometry.right_context() + 1;
-  const at::Tensor features = at::randn({num_frames, config.input_dim});
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(subsampling.Forward(features, 0, {0, kChunkSize}, std::nullopt));
+void RegisterAll() {
+  benchmark::RegisterBenchmark("feature_stream", FeatureFrames);
+  benchmark::RegisterBenchmark("fbank", FbankFrames);
+  struct Variant {
+    std::string name;
+    EncoderOptions options;
+  };
+  using kernels::ProductPrecision;
+  std::vector<Variant> variants = {
+      {"/libtorch/float32/", {EncoderOptions::Backend::kLibTorch, {}}}};
+  for (const auto& [name, precision] : {std::pair("/fast/float32/", ProductPrecision::kFloat32),
+                                        std::pair("/fast/bfloat16/", ProductPrecision::kBfloat16),
+                                        std::pair("/fast/int8/", ProductPrecision::kInt8)}) {
+    variants.push_back({name, {EncoderOptions::Backend::kFast, {precision, false}}});
   }
-  state.SetItemsProcessed(state.iterations());
+  for (const auto& [variant, options] : variants) {
+    for (const int64_t num_streams : {1, 16}) {
+      const std::string name = variant + std::to_string(num_streams);
+      const auto add = [&](const std::string& operation, auto run) {
+        benchmark::RegisterBenchmark(
+            (operation + name).c_str(),
+            [=, options = options](benchmark::State& state) { run(state, options, num_streams); });
+      };
+      add("subsampling", RunSubsampling);
+      if (options.backend == EncoderOptions::Backend::kLibTorch) {
+        RegisterModules<LibTorchBackend>(name, {}, num_streams);
+      } else {
+        RegisterModules<FastBackend>(name, options.fast, num_streams);
+      }
+      add("ctc_head", RunCtcHead);
+    }
+  }
 }
-BENCHMARK(BM_Subsampling);
-
-void BM_LayerNorm(benchmark::State& state) {
-  RandomWeights weights(at::kFloat);
-  const LayerNorm norm(&weights, "norm", AishellConfig().model_dim, 1e-5);
-  RunOnRows(state, [&](const at::Tensor& x) { return norm.Forward(x); });
-}
-
-void BM_FeedForward(benchmark::State& state) {
-  RandomWeights weights(at::kFloat);
-  const EncoderConfig config = AishellConfig();
-  const FeedForward feed_forward(&weights, "feed_forward", config.model_dim, config.feed_forward);
-  RunOnRows(state, [&](const at::Tensor& x) { return feed_forward.Forward(x); });
-}
-
-void BM_Attention(benchmark::State& state) {
-  RandomWeights weights(at::kFloat);
-  const EncoderConfig config = AishellConfig();
-  const Attention attention(&weights, "self_attn", config, MakePosition(config, &weights));
-  const FrameBuffer empty = attention.InitialCache();
-  RunOnStreams(
-      state, {empty, empty, empty, empty},
-      [&](const at::Tensor& x, const LayerBatch& batch) { return attention.Forward(x, batch); });
-}
-
-void BM_Convolution(benchmark::State& state) {
-  RandomWeights weights(at::kFloat);
-  const EncoderConfig config = AishellConfig();
-  const Convolution convolution(&weights, "conv_module", config.model_dim, *config.convolution);
-  const FrameBuffer empty(config.model_dim, at::kFloat);
-  RunOnStreams(
-      state, {empty, empty, convolution.InitialCache(), empty},
-      [&](const at::Tensor& x, const LayerBatch& batch) { return convolution.Forward(x, batch); });
-}
-
-void BM_ConformerLayer(benchmark::State& state) {
-  RandomWeights weights(at::kFloat);
-  const EncoderConfig config = AishellConfig();
-  const ConformerLayer layer(&weights, "layer", config, MakePosition(config, &weights));
-  RunOnStreams(state, layer.InitialState(), [&](const at::Tensor& x, const LayerBatch& batch) {
-    return layer.Forward(x, batch);
-  });
-}
-
-void BM_CtcHead(benchmark::State& state) {
-  RandomWeights weights(at::kFloat);
-  const CtcHead head(&weights, AishellConfig().model_dim, kVocabSize);
-  RunOnRows(state, [&](const at::Tensor& x) { return head.LogProbs(x); });
-}
-
-BENCHMARK(BM_LayerNorm)->Arg(1)->Arg(16);
-BENCHMARK(BM_FeedForward)->Arg(1)->Arg(16);
-BENCHMARK(BM_Attention)->Arg(1)->Arg(16);
-BENCHMARK(BM_Convolution)->Arg(1)->Arg(16);
-BENCHMARK(BM_ConformerLayer)->Arg(1)->Arg(16);
-BENCHMARK(BM_CtcHead)->Arg(1)->Arg(16);
 
 }  // namespace
 }  // namespace runnel
@@ -222,6 +262,7 @@ int main(int argc, char** argv) {
   runnel::SetThreadsPerOperation(1);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  runnel::RegisterAll();
   benchmark::RunSpecifiedBenchmarks();
   return 0;
 }

@@ -58,14 +58,14 @@ int64_t DepthwiseOperations(const EncoderConfig& config, int64_t chunk_size) {
   const SubsamplingGeometry geometry(config.subsampling);
   const std::vector<StageOutput> outputs = StageOutputs(config, chunk_size);
   const bool all = config.subsampling.type == SubsamplingType::kDwStriding8;
-  for (size_t i = 0; i < (all ? outputs.size() : outputs.size() > 0 ? 1 : 0); ++i) {
+  for (size_t i = 0; i < (all ? outputs.size() : outputs.empty() ? 0 : 1); ++i) {
     const int64_t kernel_size = geometry.stages()[i].kernel_size;
     operations +=
         2 * outputs[i].height * outputs[i].width * Channels(config) * kernel_size * kernel_size;
   }
   if (config.convolution) {
-    operations +=
-        2 * config.num_layers * chunk_size * config.convolution->kernel_size * config.model_dim;
+    operations += int64_t{2} * config.num_layers * chunk_size * config.convolution->kernel_size *
+                  config.model_dim;
   }
   return operations;
 }
@@ -77,7 +77,7 @@ int64_t AttentionOperations(const EncoderConfig& config, const StreamingSetting&
   const std::string& scheme = config.position.scheme;
   if (scheme == "chunk_rpe" || scheme == "bounded_rpe") columns += keys + setting.chunk_size - 1;
   if (scheme == "unshifted") columns += keys;
-  return 2 * config.num_layers * setting.chunk_size * columns * config.model_dim;
+  return int64_t{2} * config.num_layers * setting.chunk_size * columns * config.model_dim;
 }
 
 }  // namespace

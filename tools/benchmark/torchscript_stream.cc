@@ -35,8 +35,8 @@ TorchScriptStream::TorchScriptStream(const TorchScriptArchive* archive, const Fe
       // A stream that has come as far as its left context, in whole chunks.
       offset_((setting.left_context / setting.chunk_size + 1) * setting.chunk_size) {
   const c10::InferenceMode inference_mode;
-  att_cache_ =
-      at::zeros({config.num_layers, config.num_heads, setting.left_context, 2 * config.head_dim()});
+  att_cache_ = at::zeros(
+      {config.num_layers, config.num_heads, setting.left_context, int64_t{2} * config.head_dim()});
   const c10::IValue initial = archive_->module_->module.get_method("initial_caches")({});
   cnn_cache_ = initial.toTupleRef().elements()[1].toTensor();
 }
