@@ -236,13 +236,14 @@ void RegisterAll() {
                                         std::pair("/fast/int8/", ProductPrecision::kInt8)}) {
     variants.push_back({name, {EncoderOptions::Backend::kFast, {precision, false}}});
   }
-  for (const auto& [variant, options] : variants) {
+  for (const Variant& variant : variants) {
+    const EncoderOptions& options = variant.options;
     for (const int64_t num_streams : {1, 16}) {
-      const std::string name = variant + std::to_string(num_streams);
+      const std::string name = variant.name + std::to_string(num_streams);
       const auto add = [&](const std::string& operation, auto run) {
-        benchmark::RegisterBenchmark(
-            (operation + name).c_str(),
-            [=, options = options](benchmark::State& state) { run(state, options, num_streams); });
+        benchmark::RegisterBenchmark((operation + name).c_str(), [=](benchmark::State& state) {
+          run(state, options, num_streams);
+        });
       };
       add("subsampling", RunSubsampling);
       if (options.backend == EncoderOptions::Backend::kLibTorch) {

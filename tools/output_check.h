@@ -9,8 +9,9 @@
 
 namespace runnel {
 
-// Throws std::invalid_argument when `output`, the value of the flag `flag`, is the same regular file
-// as one of `inputs`, by whatever name. Names of files that are not there, "" and "-" are fine.
+// Throws std::invalid_argument when `output`, the value of the flag `flag`, is the same regular
+// file as one of `inputs`, by whatever name. Names of files that are not there, "" and "-" are
+// fine.
 void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs,
                           const std::string& flag = "output");
 

@@ -13,7 +13,7 @@
 namespace runnel {
 
 // Gives a layer whatever tensor it asks for: seeded, small enough that activations stay near 1.
-class RandomWeights : public Weights {
+class RandomWeights final : public Weights {
  public:
   explicit RandomWeights(at::ScalarType dtype);
 
