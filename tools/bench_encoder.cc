@@ -70,7 +70,7 @@ Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
   bench_encoder --model=models/digits/digits.pt --streams=1,16 --baseline
-  bench_encoder --model=models/digits/digits.pt --streams=32 --num_threads=2 --json=bench.json
+  bench_encoder --model=models/digits/digits.pt --precision=int8 --num_threads=2 --json=b.json
   bench_encoder --model=models/digits/digits.pt --hours=10 --csv=hours.csv
 )";
 
@@ -150,19 +150,14 @@ StreamingSetting SettingFromFlags(const Model& model) {
   return setting;
 }
 
-// --precision, a flag of those that choose the model.
-std::string PrecisionName() {
-  gflags::CommandLineFlagInfo flag;
-  return gflags::GetCommandLineFlagInfo("precision", &flag) ? flag.current_value : "float32";
-}
-
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
               const StreamingSetting& setting, Console* console) {
-  const Machine machine = DescribeMachine();
+  const Machine machine = DescribeMachine(model->ComputeDescription());
   std::optional<TorchScriptArchive> baseline;
   if (FLAGS_baseline) baseline.emplace(ModelFile());
   BenchmarkResult result;
-  result.options = {PrecisionName(), setting, 1, FLAGS_num_threads, FLAGS_seconds};
+  const Precision precision = PrecisionFromFlag().value_or(Precision::kFloat32);
+  result.options = {NameOf(precision), setting, 1, FLAGS_num_threads, FLAGS_seconds};
   result.chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
   result.operations = OperationsPerChunk(model->config(), setting);
   result.peak_gflops =

@@ -125,8 +125,7 @@ class Measurements:
 
 
 def _precision(precision: str) -> List[str]:
-    """The flag; none for the default, which every build has."""
-    return [] if precision == "float32" else [f"--precision={precision}"]
+    return [f"--precision={precision}"]
 
 
 def _streams(numbers: Any) -> str:

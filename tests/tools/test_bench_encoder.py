@@ -24,7 +24,7 @@ def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
     report = json.loads((folder / "b.json").read_text(encoding="utf-8"))
     assert list(report) == ["machine", "results"]
     machine = report["machine"]
-    assert {"cpu", "isa", "cores", "libraries"} <= set(machine) and machine["cores"] >= 1
+    assert {"cpu", "isa", "cores", "compute", "libraries"} <= set(machine) and machine["cores"] >= 1
     for result in report["results"]:
         assert list(result) == FIELDS
         assert 0 < result["ms_per_stream_chunk_median"] <= result["ms_per_stream_chunk_p95"]
@@ -35,7 +35,7 @@ def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
         assert result["bytes_per_stream"] > 0
     assert re.match(r"model loaded in [\d.]+ s; first chunk [\d.]+ ms, later ones [\d.]+ ms\n",
                     output)
-    assert len(output.splitlines()) == 4 + len(report["results"])
+    assert len(output.splitlines()) == 5 + len(report["results"])
     return report["results"]
 
 
@@ -64,6 +64,15 @@ def test_sizes_and_threads(tmp_path):
     # Those of the default that are too few for the threads are left out.
     assert measure(tmp_path, "--num_threads=3", "--chunk_size=1", "--left_context=0")[0][
         "streams"] == 4
+
+
+@pytest.mark.parametrize("flags, precision", [
+    (["--backend=libtorch"], "float32"), (["--precision=float64"], "float64"),
+    (["--precision=int8"], "int8"), (["--precision=bfloat16"], "bfloat16")])
+def test_precisions(tmp_path, flags, precision):
+    result, = measure(tmp_path, "--streams=2", *flags)
+    assert result["precision"] == precision
+    assert precision != "float64" or result["fraction_of_peak"] is None
 
 
 def test_memory_follows_left_context(tmp_path):

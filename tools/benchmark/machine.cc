@@ -43,8 +43,9 @@ std::vector<std::string> VectorExtensions() {
 
 }  // namespace
 
-Machine DescribeMachine() {
+Machine DescribeMachine(const std::string& compute) {
   Machine machine;
+  machine.compute = compute;
   machine.cpu = CpuInfo("model name");
   if (machine.cpu.empty()) machine.cpu = "unknown";
   machine.isa = VectorExtensions();

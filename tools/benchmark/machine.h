@@ -14,10 +14,12 @@ struct Machine {
   std::string cpu;               // "unknown" where Linux does not tell
   std::vector<std::string> isa;  // its vector extensions, as Linux names them
   unsigned num_cores = 0;
+  std::string compute;                                         // what of Runnel computes
   std::vector<std::pair<std::string, std::string>> libraries;  // names and versions
 };
 
-Machine DescribeMachine();
+// compute: Model::ComputeDescription.
+Machine DescribeMachine(const std::string& compute);
 
 // Bytes of memory that this process holds, 0 where Linux does not tell.
 int64_t ResidentBytes();

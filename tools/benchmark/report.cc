@@ -82,7 +82,7 @@ std::optional<double> BenchmarkResult::product_share() const {
 
 std::string TableHead(const Machine& machine, const ModelConfig& config) {
   std::string head = config.name + " on " + machine.cpu + " (" + Join(machine.isa) + "), " +
-                     std::to_string(machine.num_cores) + " cores\n";
+                     std::to_string(machine.num_cores) + " cores\n" + machine.compute + "\n";
   head +=
       "ms: time per chunk of one stream; products: share of it that the large products take "
       "alone\n";
@@ -107,7 +107,10 @@ std::string TableRow(const BenchmarkResult& result) {
 
 std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult>& results) {
   nlohmann::ordered_json report;
-  report["machine"] = {{"cpu", machine.cpu}, {"isa", machine.isa}, {"cores", machine.num_cores}};
+  report["machine"] = {{"cpu", machine.cpu},
+                       {"isa", machine.isa},
+                       {"cores", machine.num_cores},
+                       {"compute", machine.compute}};
   for (const auto& [name, version] : machine.libraries) {
     report["machine"]["libraries"][name] = version;
   }
