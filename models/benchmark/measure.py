@@ -51,7 +51,8 @@ class Measurements:
         rows = [{**row, **extra} for row in rows]
         self.results[section] += rows
         if section == "table":
-            self.results["starts"].append({**start, "precision": rows[0]["precision"]})
+            self.results["starts"].append({
+                **start, "precision": rows[0]["precision"], "compute": machine["compute"]})
         return rows
 
     def measure_table(self) -> None:

@@ -99,7 +99,9 @@ def _machine(results: Dict[str, Any]) -> str:
     return ("## Machine\n\n"
             f"{machine['cpu']}, {machine['cores']} cores, {', '.join(machine['isa'])}. "
             f"{libraries}. Load average before the run: {results['load']:.1f}.\n\n"
-            f"Peak of one thread, 10^9 operations per second: {peaks or 'not measured'}.\n")
+            f"Peak of one thread, 10^9 operations per second: {peaks or 'not measured'}.\n\n"
+            "What computes in the tables by precision:\n\n"
+            + "".join(f"- {start['compute']}\n" for start in results["starts"]))
 
 
 _COLUMNS: List[Column] = [
