@@ -4,12 +4,13 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test asan tsan format format-check headers tidy install clean
+.PHONY: help build demo test bench asan tsan format format-check headers tidy install clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
+	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 12 minutes'
 	@echo 'make asan, tsan    build and test with the address+undefined sanitizers, with the thread'
 	@echo '                   sanitizer (only the tests in which threads share something)'
 	@echo 'make format        format the C++ sources; format-check only looks, the Python sources too'
@@ -32,6 +33,12 @@ test:
 	tools/install_packages.sh test
 	$(MAKE) --no-print-directory build
 	ctest --preset release --parallel $(JOBS)
+
+bench:
+	tools/install_packages.sh bench
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target bench_encoder bench_operations
+	/usr/bin/python3 -m models.benchmark.run
 
 asan tsan:
 	cmake --preset $@

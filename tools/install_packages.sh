@@ -2,6 +2,7 @@
 # Installs the Debian packages that Runnel needs, those that are missing and no others, with apt.
 #   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, LibTorch, audio libraries
 #   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`
+#   tools/install_packages.sh bench   what `make bench` needs besides Node.js and npm, which are optional
 #   tools/install_packages.sh check   the same, and the linters for .ci/run
 # Runs apt as root or through sudo; when nothing is missing it asks for neither and ends at once.
 set -euo pipefail
@@ -18,14 +19,16 @@ test_packages=(
   python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
   python3-yaml python3-pytest
 )
+bench_packages=(libbenchmark-dev libdnnl-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
 check_packages=(clang-format clang-tidy flake8)
 
 set_name="${1:-}"
 case "$set_name" in
   build) ;;
   test) packages+=("${test_packages[@]}") ;;
+  bench) packages+=("${bench_packages[@]}") ;;
   check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
-  *) die "say which packages: build, test or check (not '$set_name')" ;;
+  *) die "say which packages: build, test, bench or check (not '$set_name')" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

@@ -19,12 +19,13 @@ namespace {
 
 }  // namespace
 
-void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs) {
+void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs,
+                          const std::string& flag) {
   std::error_code ignored;  // a file that cannot be examined is not there
   if (!std::filesystem::is_regular_file(output, ignored)) return;
   for (const std::string& input : inputs) {
     if (std::filesystem::equivalent(output, input, ignored)) {
-      std::string message = "--output is ";
+      std::string message = "--" + flag + " is ";
       message.append(output).append(", which is also read (").append(input);
       throw std::invalid_argument(message + "), expected another file");
     }

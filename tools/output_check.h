@@ -9,9 +9,11 @@
 
 namespace runnel {
 
-// Throws std::invalid_argument when `output` is the same regular file as one of `inputs`, by
-// whatever name. Names of files that are not there, "" and "-" are fine.
-void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs);
+// Throws std::invalid_argument when `output`, the value of the flag `flag`, is the same regular
+// file as one of `inputs`, by whatever name. Names of files that are not there, "" and "-" are
+// fine.
+void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs,
+                          const std::string& flag = "output");
 
 // Throws std::runtime_error, naming the file and the reason, when nothing can be written to
 // `output`, as far as that can be told without creating it. "" and "-" (standard output) are fine.

@@ -6,7 +6,7 @@ import pytest
 
 from tool_runner import (ROOT, SUCCESS, TINY_MODEL, USAGE, error_line, run, succeed)
 
-TOOLS = ["decode_wav", "dump_encoder", "dump_features", "verify_streaming"]
+TOOLS = ["bench_encoder", "decode_wav", "dump_encoder", "dump_features", "verify_streaming"]
 WAV = ROOT / "models" / "digits" / "samples" / "ked_year.flac"
 
 

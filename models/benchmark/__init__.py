@@ -1,0 +1,1 @@
+"""The benchmark: its model, the runs, and the page with their results."""

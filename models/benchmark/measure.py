@@ -1,0 +1,133 @@
+"""Runs everything that a plan names and gathers the results in one JSON-able dictionary."""
+
+import os
+import pathlib
+from typing import Any, Callable, Dict, List, Optional
+
+from models.benchmark import onnx_runtime
+from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
+from models.benchmark.tools import NotMeasured, Row, Tools
+
+Results = Dict[str, Any]
+
+
+class Measurements:
+    """Fills `results`; what cannot be measured becomes a line in results["notes"].
+
+    results: machine, load (before it began), model (parameters), commands (by section), the rows of
+    `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations`, `starts`
+    (of the processes that measured `table`), and `long_run` (None if it failed).
+    """
+
+    def __init__(self, plan: Plan, tools: Tools, report: Callable[[str], None]) -> None:
+        self._plan, self._tools, self._report = plan, tools, report
+        self._precisions: List[str] = []  # those that work
+        self.results: Results = {"machine": {}, "load": os.getloadavg()[0], "notes": [],
+                                 "commands": {}, "long_run": None}
+        for section in ("table", "backends", "threads", "left_contexts", "chunk_sizes", "onnx",
+                        "operations", "starts"):
+            self.results[section] = []
+
+    def _try(self, what: str, measure: Callable[[], Any]) -> Any:
+        """The value of measure(), or None and a note."""
+        self._report(what)
+        try:
+            return measure()
+        except NotMeasured as error:
+            self.results["notes"].append(f"{what}: not measured: {error}")
+            self._report(f"  {error}")
+            return None
+
+    def _rows(self, section: str, what: str, flags: List[str], **extra: Any) -> List[Row]:
+        """Adds the rows of one run of bench_encoder to a section, each with `extra`."""
+        measured = self._try(what, lambda: self._tools.table(flags))
+        if measured is None:
+            return []
+        rows, machine, start = measured
+        self.results["commands"].setdefault(section, []).append(self._tools.command(flags))
+        peaks = {**self.results["machine"].get("peak_gflops_per_core", {}),
+                 **machine.get("peak_gflops_per_core", {})}
+        self.results["machine"] = {**machine, "peak_gflops_per_core": peaks}
+        rows = [{**row, **extra} for row in rows]
+        self.results[section] += rows
+        if section == "table":
+            self.results["starts"].append({
+                **start, "precision": rows[0]["precision"], "compute": machine["compute"]})
+        return rows
+
+    def measure_table(self) -> None:
+        """All precisions and batches on one thread, with the baseline."""
+        plan = self._plan
+        for precision in plan.precisions:
+            if self._rows("table", precision, [*_precision(precision), _streams(plan.streams),
+                                               f"--seconds={plan.seconds}", "--baseline"]):
+                self._precisions.append(precision)
+
+    def measure_backends(self) -> None:
+        """The reference path, and the fast path's other choices."""
+        plan = self._plan
+        common = [_streams((1, plan.batch)), f"--seconds={plan.seconds}", "--baseline"]
+        self._rows("backends", "LibTorch path", ["--backend=libtorch", *common],
+                   label="LibTorch path, float32")
+        for precision in self._precisions:
+            self._rows("backends", f"{precision}, cache in bfloat16",
+                       [*_precision(precision), "--cache_precision=bfloat16", *common],
+                       label=f"{precision}, cache in bfloat16")
+
+    def measure_threads(self) -> None:
+        """The same batch in each of 1, 2, 4, ... threads, up to one per core."""
+        plan = self._plan
+        for precision in self._precisions:
+            threads = 1
+            while threads <= (os.cpu_count() or 1):
+                self._rows("threads", f"{precision}, {threads} threads",
+                           [*_precision(precision), _streams((plan.batch * threads,)),
+                            f"--num_threads={threads}", f"--seconds={plan.seconds}"])
+                threads *= 2
+
+    def measure_sweeps(self) -> None:
+        """Time against left context and against chunk size."""
+        plan = self._plan
+        common = [_streams(plan.sweep_streams), f"--seconds={plan.sweep_seconds}"]
+        for precision in self._precisions:
+            for left_context in plan.left_contexts:
+                self._rows("left_contexts", f"{precision}, M={left_context}",
+                           [*_precision(precision), *common, f"--chunk_size={CHUNK_SIZE}",
+                            f"--left_context={left_context}"])
+            for chunk_size in plan.chunk_sizes:
+                self._rows("chunk_sizes", f"{precision}, C={chunk_size}",
+                           [*_precision(precision), *common, f"--chunk_size={chunk_size}",
+                            f"--left_context={LEFT_CONTEXT}"])
+
+    def measure_long_run(self) -> None:
+        """Ten hours of one stream in the last, cheapest precision."""
+        if not self._precisions:
+            return
+        precision, hours = self._precisions[-1], self._plan.hours
+        run: Optional[Dict[str, Any]] = self._try(
+            f"{hours:g} hours in {precision}",
+            lambda: self._tools.long_run(hours, _precision(precision)))
+        if run is None:
+            return
+        self.results["long_run"] = {**run, "precision": precision, "hours": hours}
+        self.results["commands"]["long_run"] = [
+            self._tools.command([*_precision(precision), f"--hours={hours:g}"])]
+
+    def measure_operations(self) -> None:
+        """Single operations, by bench_operations."""
+        self.results["operations"] = self._try(
+            "single operations",
+            lambda: self._tools.operations(self._plan.operation_seconds)) or []
+
+    def measure_onnx(self, seed: int, folder: pathlib.Path) -> None:
+        """ONNX Runtime, if it can be had."""
+        self.results["onnx"] = self._try(
+            "ONNX Runtime", lambda: onnx_runtime.measure(self._plan, seed, folder)) or []
+
+
+def _precision(precision: str) -> List[str]:
+    return [f"--precision={precision}"]
+
+
+def _streams(numbers: Any) -> str:
+    return "--streams=" + ",".join(map(str, numbers))

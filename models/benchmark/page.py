@@ -1,0 +1,371 @@
+"""The benchmark's page, in Markdown, from its results."""
+
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from models.benchmark.fit import fit_line, fit_operations
+from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT
+from models.benchmark.tools import Row
+
+# Times faster than TorchScript: one stream, and per stream of a batch of 16.
+TARGETS = {"float32": (2.2, 2.8), "bfloat16": (4.0, 5.5), "int8": (6.0, 9.0)}
+THREADS_TARGET = 1.8  # streams of two threads, by those of one
+LOAD_TARGET_S = 1.0  # until the model is loaded, packed and warm
+FIRST_CHUNK_TARGET = 1.5  # times a later one
+DRIFT_TARGET = 0.03  # hour ten against minute one
+PARTS = ("subsampling", "feed_forward", "attention", "convolution", "ctc")
+
+_INTRODUCTION = """# Benchmarks
+
+Written by `make bench`, which measures everything below and draws the figures. Numbers are of the
+machine described here and of no other. {quick}
+
+The model is `models/make_benchmark_model.py`'s: {model},
+random weights, {parameters} million parameters. Chunks have {chunk_size} encoder frames
+({chunk_ms:.0f} ms of audio), and {left_context} frames of left context, unless said otherwise.
+
+A time is that of one chunk of one stream: one step of the encoder and the CTC head over a batch,
+divided by its streams, in the middle of the stream, all caches full. Features are computed
+beforehand and nothing is searched (for the features see [Single operations](#single-operations)).
+Times are medians unless a column says otherwise.
+
+The baseline is the same file's own TorchScript `forward_chunk` in LibTorch, one stream and one
+thread, timed in turns with Runnel (A B A B), in the steady state too and after LibTorch has
+optimised it. *Products* is the share of the time that the large matrix products take when they run
+alone, weights packed by oneDNN, in the same run. *Peak* is the operations counted, by the time, by
+the speed of the fastest of some large products whose weights stay in cache, in the same run.
+"""
+
+
+def write_page(results: Dict[str, Any], figures: Sequence[str]) -> str:
+    """The whole text."""
+    sections = [_introduction(results), _machine(results), _main_table(results),
+                _targets(results), _where_time_goes(results), _backends(results),
+                _threads(results), _starts(results), _onnx(results),
+                _left_context(results, figures),
+                _chunk_size(results, figures), _fits(results), _hours(results, figures),
+                _operations(results), _notes(results)]
+    return "\n".join(section for section in sections if section)
+
+
+def _number(value: Optional[float], decimals: int, unit: str = "") -> str:
+    return "-" if value is None else f"{value:.{decimals}f}{unit}"
+
+
+def _percent(share: Optional[float]) -> str:
+    return "-" if share is None else f"{share:.0%}".replace("%", " %")
+
+
+Column = Tuple[str, Callable[[Row], str]]
+
+
+def _table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
+    lines = ["| " + " | ".join(name for name, _ in columns) + " |",
+             "|" + " --- |" * len(columns)]
+    lines += ["| " + " | ".join(cell(row) for _, cell in columns) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _commands(results: Dict[str, Any], section: str, shown: int = 3) -> str:
+    """How it was measured; the first few of many that differ in one flag."""
+    commands = results["commands"].get(section, [])
+    if not commands:
+        return ""
+    lines = commands[:shown] + ([f"... ({len(commands) - shown} more like these)"]
+                                if len(commands) > shown else [])
+    return "```\n" + "\n".join(lines) + "\n```\n"
+
+
+def _figure(figures: Sequence[str], file: str, text: str) -> str:
+    return f"![{text}]({file})\n" if file in figures else ""
+
+
+def _introduction(results: Dict[str, Any]) -> str:
+    quick = ("**This is the quick run of the tests: a tiny model, times that mean nothing.** "
+             if results["quick"] else "")
+    model = results["model"]
+    return _INTRODUCTION.format(quick=quick, model=model["description"],
+                                parameters=f"{model['parameters'] / 1e6:.1f}",
+                                chunk_size=CHUNK_SIZE, chunk_ms=CHUNK_SIZE * 40.0,
+                                left_context=LEFT_CONTEXT)
+
+
+def _machine(results: Dict[str, Any]) -> str:
+    machine = results["machine"]
+    if not machine:
+        return ""
+    peaks = ", ".join(f"{precision} {peak:.0f}"
+                      for precision, peak in machine["peak_gflops_per_core"].items())
+    libraries = ", ".join(f"{name} {version}" for name, version in machine["libraries"].items())
+    return ("## Machine\n\n"
+            f"{machine['cpu']}, {machine['cores']} cores, {', '.join(machine['isa'])}. "
+            f"{libraries}. Load average before the run: {results['load']:.1f}.\n\n"
+            f"Peak of one thread, 10^9 operations per second: {peaks or 'not measured'}.\n\n"
+            "What computes in the tables by precision:\n\n"
+            + "".join(f"- {start['compute']}\n" for start in results["starts"]))
+
+
+_COLUMNS: List[Column] = [
+    ("precision", lambda row: row["precision"]),
+    ("streams", lambda row: str(row["streams"])),
+    ("ms", lambda row: _number(row["median_ms"], 2)),
+    ("p95", lambda row: _number(row["p95_ms"], 2)),
+    ("min", lambda row: _number(row["min_ms"], 2)),
+    ("real-time streams per core", lambda row: _number(row["realtime_streams_per_core"], 0)),
+    ("baseline ms", lambda row: _number(row["baseline_median_ms"], 2)),
+    ("faster", lambda row: _number(row["speedup"], 2, "x")),
+    ("products", lambda row: _percent(row["product_share"])),
+    ("peak", lambda row: _percent(row["fraction_of_peak"])),
+    ("MB per stream", lambda row: _number(row["bytes_per_stream"] / 1e6, 2)),
+]
+
+
+def _main_table(results: Dict[str, Any]) -> str:
+    if not results["table"]:
+        return ""
+    return ("## One core\n\n" + _commands(results, "table") + "\n"
+            + _table(results["table"], _COLUMNS) + "\n"
+            + "![time against the number of streams](benchmark_batch.svg)\n")
+
+
+def _of(rows: Sequence[Row], precision: str, streams: int) -> Optional[Row]:
+    found = [row for row in rows if (row["precision"], row["streams"]) == (precision, streams)]
+    return found[0] if found else None
+
+
+def _verdict(value: Optional[float], target: float) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}x ({'reached' if value >= target else 'short'})"
+
+
+def _targets(results: Dict[str, Any]) -> str:
+    def measured(precision: str, streams: int, target: float) -> str:
+        row = _of(results["table"], precision, streams)
+        return _verdict(row["speedup"] if row else None, target)
+
+    rows = [{"precision": precision, "one": f"{one:g}x", "batch": f"{batch:g}x",
+             "measured_one": measured(precision, 1, one),
+             "measured_batch": measured(precision, 16, batch)}
+            for precision, (one, batch) in TARGETS.items()]
+    columns: List[Column] = [
+        ("faster than TorchScript", lambda row: row["precision"]),
+        ("target, 1 stream", lambda row: row["one"]),
+        ("measured", lambda row: row["measured_one"]),
+        ("target, 16 streams, per stream", lambda row: row["batch"]),
+        ("measured", lambda row: row["measured_batch"])]
+    return ("## Targets\n\nSet for a core with AVX-512, VNNI and bfloat16 products.\n\n"
+            + _table(rows, columns))
+
+
+def _where_time_goes(results: Dict[str, Any]) -> str:
+    rows = [row for row in results["table"]
+            if row["product_share"] is not None and row["streams"] in (1, 16)]
+    if not rows:
+        return ""
+    columns: List[Column] = _COLUMNS[:3] + [
+        (part.replace("_", "-"), lambda row, part=part: _percent(row[f"product_share_{part}"]))
+        for part in PARTS] + [
+        ("everything else", lambda row: _percent(1 - row["product_share"]))]
+    return ("## Where the time goes\n\n"
+            "Share of the time that the large products of each part take when they run alone. "
+            "Everything else is norms, softmax, scores and context of the attention, depthwise "
+            "convolution, quantisation, activations that were not fused, memory that moves, and "
+            "what the products lose to running between those.\n\n" + _table(rows, columns))
+
+
+def _backends(results: Dict[str, Any]) -> str:
+    if not results["backends"]:
+        return ""
+    columns: List[Column] = [("path", lambda row: row["label"]), *_COLUMNS[1:]]
+    return ("## Other paths\n\n" + _commands(results, "backends") + "\n"
+            + _table(results["backends"], columns))
+
+
+def _threads(results: Dict[str, Any]) -> str:
+    rows = results["threads"]
+    if not rows:
+        return ""
+    single = {row["precision"]: row["realtime_streams_per_core"] for row in rows
+              if row["num_threads"] == 1}
+
+    def total(row: Row) -> float:
+        return float(row["realtime_streams_per_core"] * row["num_threads"])
+
+    def gain(row: Row) -> str:
+        if row["precision"] not in single or row["num_threads"] == 1:
+            return "-"
+        value = total(row) / single[row["precision"]]
+        return (_verdict(value, THREADS_TARGET) if row["num_threads"] == 2
+                else _number(value, 2, "x"))
+
+    columns: List[Column] = [
+        *_COLUMNS[:1], ("threads", lambda row: str(row["num_threads"])), *_COLUMNS[1:5],
+        ("real-time streams, all threads", lambda row: _number(total(row), 0)),
+        ("times one thread's", gain)]
+    return ("## Threads\n\n" + _commands(results, "threads") + "\n"
+            f"Each thread has a batch of its own. Target for two: {THREADS_TARGET:g}x.\n\n"
+            + _table(rows, columns))
+
+
+def _starts(results: Dict[str, Any]) -> str:
+    if not results["starts"]:
+        return ""
+    columns: List[Column] = [
+        *_COLUMNS[:1], ("model loaded, s", lambda row: _number(row["load_s"], 2)),
+        ("first chunk, ms", lambda row: _number(row["first_ms"], 2)),
+        ("later chunks, ms", lambda row: _number(row["later_ms"], 2)),
+        ("first by later", lambda row: _number(row["first_ms"] / row["later_ms"], 2, "x"))]
+    return ("## Start-up\n\nOf the processes that measured [One core](#one-core), files in the "
+            f"system's cache. Targets: {LOAD_TARGET_S:g} s, {FIRST_CHUNK_TARGET:g}x.\n\n"
+            + _table(results["starts"], columns))
+
+
+def _onnx(results: Dict[str, Any]) -> str:
+    rows = results["onnx"]
+    if not rows:
+        return "## ONNX Runtime\n\nNot measured here, see [Not measured](#not-measured).\n"
+
+    def beside(row: Row) -> str:
+        own = _of(results["table"], row["precision"], row["streams"])
+        return _number(own["median_ms"] if own else None, 2)
+
+    columns: List[Column] = [
+        ("precision", lambda row: row["precision"]), ("batch", lambda row: str(row["streams"])),
+        *_COLUMNS[2:5],
+        ("real-time streams per core", lambda row: _number(CHUNK_SIZE * 40 / row["median_ms"], 0)),
+        ("Runnel's ms", beside),
+        ("largest difference of log probabilities",
+         lambda row: f"{row['largest_difference']:.1e}")]
+    return (f"## ONNX Runtime\n\nVersion {rows[0]['version']}, npm's `onnxruntime-node`, one "
+            "thread, every optimisation on; the same weights, exported by "
+            "`models/benchmark/onnx_export.py` with all sizes fixed and the position tables as "
+            "constants. int8 is dynamic: products with constant weights are MatMulInteger with a "
+            "scale per output channel "
+            "(`models/benchmark/onnx_quantize.py`), convolutions of the subsampling stay float32. "
+            "Timed on its own, not in turns; copies of inputs and outputs by the Node binding are "
+            "part of the time. Differences are from PyTorch's float32, after one chunk.\n\n"
+            + _table(rows, columns))
+
+
+def _linear(rows: Sequence[Row], name: str) -> str:
+    """Straight lines through each precision and batch."""
+    fits = []
+    for precision, streams in dict.fromkeys((row["precision"], row["streams"]) for row in rows):
+        points = [row for row in rows
+                  if (row["precision"], row["streams"]) == (precision, streams)]
+        if len(points) > 2:
+            fits.append({"precision": precision, "streams": streams,
+                         "line": fit_line([row[name] for row in points],
+                                          [row["median_ms"] for row in points])})
+    columns: List[Column] = [
+        *_COLUMNS[:2],
+        ("ms without", lambda row: _number(row["line"].intercept, 3)),
+        ("microseconds per frame", lambda row: _number(row["line"].slope * 1e3, 2)),
+        ("R squared", lambda row: _number(row["line"].r_squared, 4))]
+    return _table(fits, columns) if fits else ""
+
+
+def _left_context(results: Dict[str, Any], figures: Sequence[str]) -> str:
+    rows = results["left_contexts"]
+    if not rows:
+        return ""
+    return ("## Left context\n\n" + _commands(results, "left_contexts", 1) + "\n"
+            "The count of operations is linear in M: each frame of it adds a key, a position and a "
+            "value for each query. Straight lines by least squares:\n\n"
+            + _linear(rows, "left_context") + "\n"
+            + _figure(figures, "benchmark_left_context.svg", "time against left context"))
+
+
+def _chunk_size(results: Dict[str, Any], figures: Sequence[str]) -> str:
+    rows = results["chunk_sizes"]
+    if not rows:
+        return ""
+    return ("## Chunk size\n\n" + _commands(results, "chunk_sizes", 1) + "\n"
+            "The count of operations is linear in C but for the chunk's attention to itself, which "
+            "is quadratic and small:\n\n" + _linear(rows, "chunk_size") + "\n"
+            + _figure(figures, "benchmark_chunk_size.svg", "time against chunk size"))
+
+
+def _fits(results: Dict[str, Any]) -> str:
+    rows = results["left_contexts"] + results["chunk_sizes"]
+    fits = []
+    for precision, streams in dict.fromkeys((row["precision"], row["streams"]) for row in rows):
+        points = [row for row in rows
+                  if (row["precision"], row["streams"]) == (precision, streams)]
+        if len(points) > 3:
+            fits.append({"precision": precision, "streams": streams, "fit": fit_operations(
+                [row["dense_operations"] for row in points],
+                [row["attention_operations"] for row in points],
+                [row["median_ms"] for row in points])})
+    if not fits:
+        return ""
+    columns: List[Column] = [
+        *_COLUMNS[:2],
+        ("ms of every chunk", lambda row: _number(row["fit"].overhead_ms, 3)),
+        ("dense, 10^9/s", lambda row: _number(row["fit"].dense_gflops, 0)),
+        ("attention, 10^9/s", lambda row: _number(row["fit"].attention_gflops, 0)),
+        ("R squared", lambda row: _number(row["fit"].r_squared, 4)),
+        ("largest deviation", lambda row: _percent(row["fit"].largest_deviation))]
+    return ("## Time by the count of operations\n\n"
+            "Over both sweeps: time = a constant + operations of products with weights by their "
+            "speed + operations of queries with keys, positions and values by theirs, least "
+            "squares of relative residuals. A speed of inf: the fit gives them no time.\n\n"
+            + _table(fits, columns))
+
+
+def _hours(results: Dict[str, Any], figures: Sequence[str]) -> str:
+    run = results["long_run"]
+    if not run:
+        return ""
+    bytes_seen = [row["bytes_per_stream"] for row in run["minutes"]]
+    resident = [row["resident_bytes"] / 1e6 for row in run["minutes"]]
+    low, high = min(bytes_seen) / 1e6, max(bytes_seen) / 1e6
+    memory = (f"State of the stream: {low:.2f} to {high:.2f} MB. "
+              f"Process: {resident[0]:.1f} MB after the first minute, {resident[-1]:.1f} MB "
+              "after the last.")
+    drift = abs(run["ratio_in_turns"] - 1)
+    verdict = "within" if drift <= DRIFT_TARGET else "outside"
+    return (f"## {run['hours']:g} hours of one stream\n\n" + _commands(results, "long_run") + "\n"
+            f"Last hour by first minute, as they came: {run['ratio_over_time']:.3f}. A clock that "
+            "changes in between is part of that ratio, so the old stream was afterwards timed in "
+            f"turns with a new one: {run['ratio_in_turns']:.3f}, {verdict} the target of "
+            f"{DRIFT_TARGET * 100:g} %. {memory}\n\n"
+            + _figure(figures, "benchmark_hours.svg", "time per chunk over the stream")
+            + _figure(figures, "benchmark_memory.svg", "memory over the stream"))
+
+
+def _operations(results: Dict[str, Any]) -> str:
+    """Names are operation, or operation/backend/precision/streams."""
+    microseconds = {row["name"]: 1e6 / row["items_per_second"] for row in results["operations"]}
+    if not microseconds:
+        return ""
+    frames = [{"name": name, "us": value} for name, value in microseconds.items()
+              if "/" not in name]
+    modules: Dict[Tuple[str, str], Row] = {}
+    variants: Dict[str, None] = {}
+    for name, value in microseconds.items():
+        if "/" not in name:
+            continue
+        operation, backend, precision, streams = name.split("/")
+        variants[f"{backend} {precision}"] = None
+        row = modules.setdefault((operation, streams), {"name": operation, "streams": streams})
+        row[f"{backend} {precision}"] = value
+    columns: List[Column] = [
+        ("operation", lambda row: row["name"]), ("streams", lambda row: row["streams"]),
+        *[(variant, lambda row, variant=variant: _number(row.get(variant), 1))
+          for variant in variants]]
+    ordered = sorted(modules.values(), key=lambda row: int(row["streams"]))
+    return ("## Single operations\n\n```\nbench_operations\n```\n\n"
+            "At AISHELL's sizes, one thread, mean microseconds. Of a feature frame of 80 bins, "
+            "alone (`fbank`) and by a stream that is given packets of 100 ms "
+            "(`feature_stream`):\n\n"
+            + _table(frames, [("operation", lambda row: row["name"]),
+                              ("microseconds per frame", lambda row: _number(row["us"], 2))])
+            + "\nOf a chunk of one stream, divided by the streams of the batch; the modules of a "
+            "layer include the norm before and the sum after them:\n\n" + _table(ordered, columns))
+
+
+def _notes(results: Dict[str, Any]) -> str:
+    if not results["notes"]:
+        return ""
+    return "## Not measured\n\n" + "".join(f"- {note}\n" for note in results["notes"])

@@ -1,0 +1,94 @@
+"""The benchmark's model, its fits and its int8 rewriting for ONNX Runtime."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from models.benchmark.fit import fit_line, fit_operations
+from models.benchmark.model import AISHELL, main, random_model, write_model
+from models.benchmark.onnx_export import ChunkStep, export_onnx
+from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT, QUICK
+from models.reference.archive import read_archive
+
+SMALL = QUICK.architecture
+
+
+def test_archive_of_a_random_model(tmp_path):
+    """It is what the configuration says, seeded, and its results are finite and spread."""
+    path = str(tmp_path / "model.pt")
+    write_model(SMALL, 1, path)
+    module, config, units = read_archive(path)
+    assert (config["streaming"]["chunk_size"], config["streaming"]["left_context"]) == (16, 64)
+    assert len(units) == len(set(units)) == SMALL.vocab_size
+    features = 12 + 4 * torch.randn(1, 400, SMALL.input_dim)
+    with torch.no_grad():
+        rows, _ = module.encode(features, torch.tensor([400]), 16, 64)
+        log_probs, _ = module(features, torch.tensor([400]), 16, 64)
+    assert torch.isfinite(log_probs).all()
+    assert 0.5 < rows.std() < 2 and 1 < log_probs.std() < 5
+    same, other = random_model(SMALL, 1).state_dict(), random_model(SMALL, 2).state_dict()
+    for name, tensor in module.state_dict().items():
+        assert torch.equal(tensor, same[name]), name
+    assert not torch.equal(same["ctc.ctc_lo.weight"], other["ctc.ctc_lo.weight"])
+
+
+def test_aishell_sizes():
+    assert dataclasses.replace(SMALL, model_dim=256, num_layers=12, num_heads=4,
+                               feed_forward_dim=2048, vocab_size=4233) == AISHELL
+
+
+def test_model_that_cannot_be_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("models.benchmark.model.AISHELL", SMALL)
+    assert main([f"--output={tmp_path / 'missing' / 'model.pt'}"]) == 1
+    message, = capsys.readouterr().err.splitlines()
+    assert message.startswith("make_benchmark_model.py: ")
+    assert main([f"--output={tmp_path / 'model.pt'}", "--seed=3"]) == 0
+    assert (tmp_path / "model.pt").exists()
+
+
+def test_fits_find_what_made_the_data():
+    line = fit_line([0, 16, 64], [2.0, 2.5, 4.0])
+    assert (line.intercept, line.slope, line.r_squared) == pytest.approx((2.0, 1 / 32, 1.0))
+    dense = np.array([1e8, 1e8, 1e9, 2e9, 4e9])
+    attention = np.array([1e6, 1e7, 1e8, 1e7, 3e8])
+    fit = fit_operations(dense, attention, 0.1 + dense / 200e6 + attention / 50e6)
+    assert (fit.overhead_ms, fit.dense_gflops, fit.attention_gflops) == pytest.approx(
+        (0.1, 200, 50))
+    assert fit.r_squared == pytest.approx(1) and fit.largest_deviation < 1e-9
+
+
+def test_chunk_step_is_a_chunk_of_the_model(tmp_path):
+    """Two streams with full caches; each alone in the model as it is archived."""
+    model = random_model(SMALL, 1)
+    step = ChunkStep(random_model(SMALL, 1), SMALL, CHUNK_SIZE, LEFT_CONTEXT).eval()
+    features, att_cache, cnn_cache = step.inputs(2)
+    with torch.no_grad():
+        found = step(features, att_cache, cnn_cache)
+        for i in range(2):
+            expected = model.forward_chunk(features[i:i + 1], LEFT_CONTEXT, False, LEFT_CONTEXT,
+                                           att_cache[:, i], cnn_cache[:, i:i + 1])
+            torch.testing.assert_close(found[0][i], expected[0][0], rtol=0, atol=1e-5)
+            torch.testing.assert_close(found[1][:, i], expected[1], rtol=0, atol=1e-5)
+            torch.testing.assert_close(found[2][:, i:i + 1], expected[2], rtol=0, atol=1e-5)
+
+
+def test_int8_products(tmp_path):
+    """Every product with a weight is rewritten, once, and the graph is still a valid one."""
+    onnx = pytest.importorskip("onnx")
+    from models.benchmark.onnx_quantize import quantize_file, quantize_weight
+    step = ChunkStep(random_model(SMALL, 1), SMALL, CHUNK_SIZE, LEFT_CONTEXT)
+    path, output = tmp_path / "float32.onnx", tmp_path / "int8.onnx"
+    export_onnx(step, 2, path)
+    # Per layer 2 feed-forward modules of 2, 4 projections, 2 pointwise convolutions.
+    count = SMALL.num_layers * 10 + 2
+    assert quantize_file(path, output) == count
+    operations = [node.op_type for node in onnx.load(str(output)).graph.node]
+    assert operations.count("MatMulInteger") == operations.count("DynamicQuantizeLinear") == count
+    assert output.stat().st_size < path.stat().st_size
+    weight = np.random.default_rng(1).standard_normal((30, 7)).astype(np.float32)
+    weight[:, 3] = 0
+    values, scale = quantize_weight(weight)
+    assert values.dtype == np.int8 and np.abs(values).max() == 127 and scale.shape == (7,)
+    assert np.abs(values * scale - weight).max() <= 0.5001 * scale.max()

@@ -1,0 +1,147 @@
+"""bench_encoder as a user runs it: its table and files, and what it refuses. No time is judged."""
+
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tool_runner import BIN, DIGITS, FAILURE, ROOT, TINY_MODEL, USAGE, error_line, run, succeed
+
+MODEL = f"--model={DIGITS / 'digits.pt'}"
+SHORT = "--seconds=0.01"
+FIELDS = ["precision", "streams", "chunk_size", "left_context", "num_threads",
+          "ms_per_stream_chunk_median", "ms_per_stream_chunk_p95", "realtime_streams_per_core",
+          "speedup_over_torchscript", "fraction_of_peak", "bytes_per_stream"]
+
+
+def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
+    """The results of a run, whose JSON has exactly the fields that it should have."""
+    output = succeed("bench_encoder", MODEL, SHORT, *flags, f"--json={folder / 'b.json'}")
+    report = json.loads((folder / "b.json").read_text(encoding="utf-8"))
+    assert list(report) == ["machine", "results"]
+    machine = report["machine"]
+    assert {"cpu", "isa", "cores", "compute", "libraries"} <= set(machine) and machine["cores"] >= 1
+    for result in report["results"]:
+        assert list(result) == FIELDS
+        assert 0 < result["ms_per_stream_chunk_median"] <= result["ms_per_stream_chunk_p95"]
+        chunk_ms = 40 * result["chunk_size"]
+        assert result["realtime_streams_per_core"] == pytest.approx(
+            chunk_ms / result["ms_per_stream_chunk_median"])
+        assert result["fraction_of_peak"] is None or result["fraction_of_peak"] > 0
+        assert result["bytes_per_stream"] > 0
+    assert re.match(r"model loaded in [\d.]+ s; first chunk [\d.]+ ms, later ones [\d.]+ ms\n",
+                    output)
+    assert len(output.splitlines()) == 5 + len(report["results"])
+    return report["results"]
+
+
+def test_table_and_json(tmp_path):
+    results = measure(tmp_path, "--streams=1,3", "--baseline", f"--csv={tmp_path / 'b.csv'}")
+    assert [result["streams"] for result in results] == [1, 3]
+    for result in results:
+        assert (result["precision"], result["num_threads"]) == ("float32", 1)
+        assert (result["chunk_size"], result["left_context"]) == (16, 64)
+        assert result["speedup_over_torchscript"] > 0
+    with (tmp_path / "b.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["streams"]) for row in rows] == [1, 3]
+    for row, result in zip(rows, results):
+        assert float(row["median_ms"]) == pytest.approx(result["ms_per_stream_chunk_median"], 1e-4)
+        assert float(row["min_ms"]) <= float(row["median_ms"])
+        assert int(row["dense_operations"]) > int(row["attention_operations"]) > 0
+
+
+def test_sizes_and_threads(tmp_path):
+    result, = measure(tmp_path, "--streams=5", "--num_threads=2", "--chunk_size=4",
+                      "--left_context=8")
+    assert (result["streams"], result["num_threads"]) == (5, 2)
+    assert (result["chunk_size"], result["left_context"]) == (4, 8)
+    assert result["speedup_over_torchscript"] is None
+    # Those of the default that are too few for the threads are left out.
+    assert measure(tmp_path, "--num_threads=3", "--chunk_size=1", "--left_context=0")[0][
+        "streams"] == 4
+
+
+@pytest.mark.parametrize("flags, precision", [
+    (["--backend=libtorch"], "float32"), (["--precision=float64"], "float64"),
+    (["--precision=int8"], "int8"), (["--precision=bfloat16"], "bfloat16")])
+def test_precisions(tmp_path, flags, precision):
+    result, = measure(tmp_path, "--streams=2", *flags)
+    assert result["precision"] == precision
+    assert precision != "float64" or result["fraction_of_peak"] is None
+
+
+def test_memory_follows_left_context(tmp_path):
+    sizes = [measure(tmp_path, "--streams=1", f"--left_context={left_context}")[0][
+        "bytes_per_stream"] for left_context in (0, 64, 128)]
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+def test_long_run(tmp_path):
+    path = tmp_path / "hours.csv"
+    output = succeed("bench_encoder", MODEL, "--hours=0.04", f"--csv={path}")
+    assert [line.split(":")[0] for line in output.splitlines()] == [
+        "first minute", "in turns afterwards", "bytes per stream", "resident bytes"]
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["minute"]) for row in rows] == [0, 1, 2]
+    assert sum(int(row["chunks"]) for row in rows) == 225  # 144 s in chunks of 640 ms
+    assert len({row["bytes_per_stream"] for row in rows}) == 1
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--streams=1,x"], "--streams is '1,x', expected numbers of 1 to 65536"),
+    (["--streams="], "--streams is ''"),
+    (["--streams=0"], "--streams is '0'"),
+    (["--streams=1,"], "--streams is '1,'"),
+    (["--streams=1", "--num_threads=2"], "--streams is '1', expected at least one per thread, 2"),
+    (["--num_threads=0"], "--num_threads is 0, expected 1 to 1024"),
+    (["--seconds=0"], "--seconds is 0"),
+    (["--seconds=1e9"], "expected more than 0 and at most 600"),
+    (["--hours=0"], "--hours is 0"),
+    (["--hours=1", "--baseline"], "--baseline cannot be given with --hours"),
+    (["--chunk_size=-1"], "have no steady state"),
+    (["--left_context=-1"], "have no steady state"),
+    (["--chunk_size=0"], "chunk_size"),
+    (["--json=-"], "--json is -, expected a file"),
+    (["--baseline", "--running_normalization"], "--baseline needs the model as its file"),
+])
+def test_wrong_flags(flags, message):
+    assert message in error_line(run("bench_encoder", MODEL, *flags), USAGE)
+
+
+def test_files_that_cannot_be_written(tmp_path):
+    for flag in "json", "csv":
+        missing = tmp_path / "missing" / "b"
+        assert f"{missing}: cannot create: No such file" in error_line(
+            run("bench_encoder", "--model=no_model.pt", f"--{flag}={missing}"), FAILURE)
+        assert f"--{flag} is {TINY_MODEL}, which is also read" in error_line(
+            run("bench_encoder", f"--model={TINY_MODEL}", f"--{flag}={TINY_MODEL}"), USAGE)
+    done = run("bench_encoder", MODEL, SHORT, "--streams=1", "--json=/dev/full")
+    assert done.returncode == FAILURE
+    assert done.stderr.splitlines() == [
+        "bench_encoder: /dev/full: cannot write: No space left on device"]
+
+
+def test_the_whole_benchmark(tmp_path):
+    """`make bench` on a tiny model, without what would be downloaded."""
+    pytest.importorskip("matplotlib")
+    done = subprocess.run(
+        [sys.executable, "-m", "models.benchmark.run", "--quick", "--no_onnx_runtime",
+         f"--bin={BIN}", f"--output={tmp_path / 'docs'}", f"--work_dir={tmp_path / 'work'}"],
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    assert "This is the quick run" in page and str(tmp_path) not in page
+    for title in ("Machine", "One core", "Threads", "Left context", "Chunk size",
+                  "0.03 hours of one stream", "Not measured"):
+        assert f"\n## {title}\n" in page
+    for figure in ("batch", "left_context", "chunk_size", "hours", "memory"):
+        name = f"benchmark_{figure}.svg"
+        assert f"]({name})" in page
+        assert (tmp_path / "docs" / name).read_text(encoding="utf-8").startswith("<?xml")
+    assert "- ONNX Runtime: not measured: left out by request\n" in page

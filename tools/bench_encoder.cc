@@ -1,0 +1,220 @@
+// bench_encoder: how long a chunk takes, and how many streams a core decodes in real time.
+#include <gflags/gflags.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "runtime/model.h"
+#include "runtime/stream.h"
+#include "runtime/threads.h"
+#include "tools/benchmark/durations.h"
+#include "tools/benchmark/feature_pool.h"
+#include "tools/benchmark/long_run.h"
+#include "tools/benchmark/machine.h"
+#include "tools/benchmark/measurement.h"
+#include "tools/benchmark/product_timer.h"
+#include "tools/benchmark/products.h"
+#include "tools/benchmark/report.h"
+#include "tools/benchmark/startup.h"
+#include "tools/benchmark/steady_streams.h"
+#include "tools/benchmark/torchscript_stream.h"
+#include "tools/command_line.h"
+#include "tools/model_flags.h"
+#include "tools/output_check.h"
+#include "tools/tool_main.h"
+
+DEFINE_string(streams, "1,2,4,8,16,32",
+              "Numbers of streams to measure, separated by commas; a row of the table each.");
+DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
+             "Encoder frames of a chunk, at least 1; -2: as the model recommends.");
+DEFINE_int64(
+    left_context, runnel::StreamOptions::kModelDefault,
+    "Encoder frames before a chunk that it sees, at least 0; -2: as the model recommends.");
+DEFINE_int32(num_threads, 1,
+             "Threads, each of which owns an equal part of the streams as a batch of its own.");
+DEFINE_bool(baseline, false,
+            "Time the file's own TorchScript forward_chunk in LibTorch in turns with Runnel, one "
+            "stream per thread.");
+DEFINE_string(json, "", "File to write the results to, as JSON.");
+DEFINE_string(csv, "", "File to write every number to, as CSV; with --hours one row per minute.");
+DEFINE_double(seconds, 2, "Seconds to measure for each row, and for its baseline.");
+DEFINE_double(hours, 0, "Run one stream for so many hours of audio, as fast as possible, instead.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(bench_encoder measures the time that a model takes for a chunk, in the middle of a stream.
+
+  bench_encoder --model=M.pt [--streams=1,2,4,8,16,32] [--baseline] [--json=F] [flags]
+  bench_encoder --model=M.pt --hours=10 [--csv=F] [flags]
+
+A chunk is one step of the encoder and the CTC head over all streams of a thread, divided by their
+number; features are computed beforehand and nothing is searched. Caches are full, the rows are
+  median, p95, min ms   time per chunk of one stream
+  /core, /machine       streams that are decoded as fast as they are spoken
+  MB each               what a stream remembers
+  products              share of the time that the large matrix products would take alone (oneDNN)
+  peak                  share of the CPU's speed, measured in the same run, by the operations counted
+  script ms, faster     the TorchScript baseline, and how many times faster Runnel is
+With --hours it prints what the first minute and the last hour cost, and with --csv each minute.
+Exit code: 0 success, 1 something failed, 2 wrong flags.
+
+Examples:
+  bench_encoder --model=models/digits/digits.pt --streams=1,16 --baseline
+  bench_encoder --model=models/digits/digits.pt --precision=int8 --num_threads=2 --json=b.json
+  bench_encoder --model=models/digits/digits.pt --hours=10 --csv=hours.csv
+)";
+
+constexpr int64_t kMaxStreams = 65536;
+constexpr double kMaxSeconds = 600;
+constexpr double kMaxHours = 1000;
+constexpr double kPeakSeconds = 0.5;
+
+std::vector<int64_t> StreamsFromFlag() {
+  std::vector<int64_t> streams;
+  const std::string& text = FLAGS_streams;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    int64_t value = 0;
+    const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, value);
+    if (error != std::errc() || rest != text.data() + end || value < 1 || value > kMaxStreams) {
+      throw std::invalid_argument("--streams is '" + text + "', expected numbers of 1 to " +
+                                  std::to_string(kMaxStreams) + ", separated by commas");
+    }
+    streams.push_back(value);
+    begin = end + 1;
+  }
+  const auto too_few = [](int64_t value) { return value < FLAGS_num_threads; };
+  if (IsFlagGiven("streams") && std::any_of(streams.begin(), streams.end(), too_few)) {
+    throw std::invalid_argument("--streams is '" + text + "', expected at least one per thread, " +
+                                std::to_string(FLAGS_num_threads));
+  }
+  streams.erase(std::remove_if(streams.begin(), streams.end(), too_few), streams.end());
+  if (streams.empty()) streams.push_back(FLAGS_num_threads);
+  return streams;
+}
+
+void CheckRange(const char* name, double value, double max) {
+  if (value > 0 && value <= max) return;
+  throw std::invalid_argument("--" + std::string(name) + " is " + std::to_string(value) +
+                              ", expected more than 0 and at most " +
+                              std::to_string(std::lround(max)));
+}
+
+void CheckFlags() {
+  RequireFlag("model", kModelFile);
+  RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
+  CheckRange("seconds", FLAGS_seconds, kMaxSeconds);
+  if (IsFlagGiven("hours")) {
+    CheckRange("hours", FLAGS_hours, kMaxHours);
+    for (const char* name : {"streams", "num_threads", "baseline", "json", "seconds"}) {
+      if (IsFlagGiven(name)) {
+        throw std::invalid_argument("--" + std::string(name) +
+                                    " cannot be given with --hours, which runs one stream");
+      }
+    }
+  }
+  for (const auto& [name, path] : {std::pair("json", FLAGS_json), std::pair("csv", FLAGS_csv)}) {
+    if (path == "-") {
+      throw std::invalid_argument("--" + std::string(name) +
+                                  " is -, expected a file: the table goes to standard output");
+    }
+    CheckOutputIsNoInput(path, ModelInputFiles(), name);
+    CheckOutputCanBeWritten(path);
+  }
+}
+
+StreamingSetting SettingFromFlags(const Model& model) {
+  const StreamingConfig& streaming = model.config().streaming;
+  const auto choose = [](int64_t flag, int64_t recommended) {
+    return flag == StreamOptions::kModelDefault ? recommended : flag;
+  };
+  const StreamingSetting setting{choose(FLAGS_chunk_size, streaming.chunk_size),
+                                 choose(FLAGS_left_context, streaming.left_context)};
+  if (setting.chunk_size == -1 || setting.left_context == -1) {
+    throw std::invalid_argument(
+        "the whole utterance and unlimited left context have no steady state: --chunk_size and "
+        "--left_context are " +
+        setting.Name() + ", expected at least 1 and 0");
+  }
+  CheckStreaming(model.config(), setting);
+  return setting;
+}
+
+void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+              const StreamingSetting& setting, Console* console) {
+  const Machine machine = DescribeMachine(model->ComputeDescription());
+  std::optional<TorchScriptArchive> baseline;
+  if (FLAGS_baseline) baseline.emplace(ModelFile());
+  BenchmarkResult result;
+  const Precision precision = PrecisionFromFlag().value_or(Precision::kFloat32);
+  result.options = {NameOf(precision), setting, 1, FLAGS_num_threads, FLAGS_seconds};
+  result.chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
+  result.operations = OperationsPerChunk(model->config(), setting);
+  result.peak_gflops =
+      PeakGigaOperations(result.options.precision, std::min(kPeakSeconds, FLAGS_seconds));
+  std::vector<BenchmarkResult> results;
+  std::printf("%s", TableHead(machine, model->config()).c_str());
+  for (const int64_t num_streams : StreamsFromFlag()) {
+    console->SetStatus(std::to_string(num_streams) + " streams");
+    result.options.num_streams = num_streams;
+    result.measurement = Measure(model, pool, baseline ? &*baseline : nullptr, result.options);
+    console->SetStatus("");
+    results.push_back(result);
+    std::printf("%s", TableRow(result).c_str());
+    std::fflush(stdout);
+  }
+  if (!FLAGS_json.empty()) WriteTextFile(FLAGS_json, ReportJson(machine, results));
+  if (!FLAGS_csv.empty()) WriteTextFile(FLAGS_csv, ReportCsv(results));
+}
+
+void RunHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+              const StreamingSetting& setting, Console* console) {
+  const LongRun run = RunForHours(model, pool, setting, FLAGS_hours, [&](const auto& minute) {
+    console->SetStatus("minute " + std::to_string(minute.minute + 1));
+  });
+  console->SetStatus("");
+  std::printf("%s", LongRunSummary(run).c_str());
+  if (!FLAGS_csv.empty()) WriteTextFile(FLAGS_csv, LongRunCsv(run.minutes));
+}
+
+int Run(Console* console) {
+  CheckFlags();
+  StreamsFromFlag();  // wrong ones are told before the model loads
+  SetThreadsPerOperation(1);
+  if (FLAGS_baseline && !IsAsInFile()) {
+    throw std::invalid_argument(
+        "--baseline needs the model as its file's TorchScript computes it, without --units and "
+        "substitutes");
+  }
+  std::shared_ptr<const Model> model;
+  const double load_ms = MillisecondsOf([&] { model = LoadModel(); });
+  const StreamingSetting setting = SettingFromFlags(*model);
+  const FeaturePool pool(*model, FramesOfFirstChunk(model->encoder(), setting.chunk_size));
+  if (IsFlagGiven("hours")) {
+    RunHours(model, pool, setting, console);
+  } else {
+    std::printf("%s", StartupLine(MeasureStartup(model, pool, setting, load_ms / 1000)).c_str());
+    std::fflush(stdout);
+    RunTable(model, pool, setting, console);
+  }
+  return kExitSuccess;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv,
+                          {"bench_encoder", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                          runnel::Run);
+}

@@ -1,0 +1,38 @@
+#include "tools/benchmark/feature_pool.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "frontend/feature_stream.h"
+#include "tools/verification/noise.h"
+
+namespace runnel {
+namespace {
+
+constexpr double kMinSeconds = 40;
+constexpr uint64_t kSeed = 1;
+
+}  // namespace
+
+FeaturePool::FeaturePool(const Model& model, int64_t max_frames) {
+  const double frames_per_second = 1000.0 / model.config().features.fbank.frame_shift_ms;
+  const double seconds =
+      std::max(kMinSeconds, 1 + 2 * static_cast<double>(max_frames) / frames_per_second);
+  const std::vector<float> samples = SpeechShapedNoise(seconds, model.sample_rate_hz(), kSeed);
+  FeatureStream stream(model.fbank(), model.config().features.sample_scale);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  dim_ = stream.dim();
+  num_frames_ = stream.NumFramesReady();
+  frames_.resize(static_cast<size_t>(num_frames_ * dim_));
+  stream.PopFrames(static_cast<size_t>(num_frames_), frames_.data());
+}
+
+const float* FeaturePool::Frames(int64_t position, int64_t num_frames) const {
+  if (num_frames > num_frames_) {
+    throw std::logic_error("a feature pool was asked for more frames than it was made for");
+  }
+  return frames_.data() + (position % (num_frames_ - num_frames + 1)) * dim_;
+}
+
+}  // namespace runnel

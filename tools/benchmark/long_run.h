@@ -1,0 +1,52 @@
+// Hours of one stream, as fast as possible: does a chunk still cost what it cost in the first
+// minute? Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_BENCHMARK_LONG_RUN_H_
+#define RUNNEL_TOOLS_BENCHMARK_LONG_RUN_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/model.h"
+#include "runtime/model_config.h"
+#include "tools/benchmark/durations.h"
+#include "tools/benchmark/feature_pool.h"
+
+namespace runnel {
+
+// The chunks that begin in one minute of the stream.
+struct StreamMinute {
+  int64_t minute = 0;  // from 0
+  int64_t num_chunks = 0;
+  DurationSummary chunk;
+  int64_t bytes_per_stream = 0;
+  int64_t resident_bytes = 0;  // of the process
+};
+
+struct LongRun {
+  std::vector<StreamMinute> minutes;
+  // Over the first minute, and over the last hour (the last minute of a run below two hours).
+  DurationSummary first_minute;
+  DurationSummary last_hour;
+  // Chunks of the old stream and of a new one in turns, after the run: the same comparison, but
+  // free of a clock that changed meanwhile.
+  DurationSummary old_stream;
+  DurationSummary new_stream;
+};
+
+// Caches are filled before minute 0 begins. Calls `on_minute` after each.
+LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+                    const StreamingSetting& setting, double hours,
+                    const std::function<void(const StreamMinute&)>& on_minute);
+
+// One line per minute under a line of names.
+std::string LongRunCsv(const std::vector<StreamMinute>& minutes);
+
+// What a person wants to know, a few lines.
+std::string LongRunSummary(const LongRun& run);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_BENCHMARK_LONG_RUN_H_

@@ -1,0 +1,154 @@
+#include "tools/benchmark/measurement.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+
+#include "tools/benchmark/product_timer.h"
+#include "tools/benchmark/steady_streams.h"
+#include "tools/benchmark/torchscript_stream.h"
+#include "tools/run_in_threads.h"
+
+namespace runnel {
+namespace {
+
+constexpr int kRounds = 4;            // of A B
+constexpr int kStepsAfterChange = 3;  // before a round is measured: caches are the other's
+constexpr int kScriptWarmUp = 10;     // LibTorch profiles, optimises and compiles in these
+
+// What one thread owns.
+struct Worker {
+  SteadyStreams streams;
+  std::optional<TorchScriptStream> script;
+  std::vector<double> stream_chunk_ms;
+  std::vector<double> baseline_ms;
+};
+
+// Calls `work` with the number of each of `num_threads` threads, in that thread.
+void RunNumbered(int num_threads,
+                 const std::function<void(size_t, const std::atomic<bool>&)>& work) {
+  std::atomic<size_t> next{0};
+  std::atomic<bool> stopped{false};
+  RunInThreads(
+      num_threads, [&] { work(next++, stopped); }, [&] { stopped = true; });
+}
+
+// Runs steps in all threads at once for `seconds`, at least one in each. Nobody waits: a thread
+// that is early, or done, goes on with steps that do not count, so that all are measured under the
+// same load.
+void MeasureRound(int num_threads, double seconds, const std::function<void(size_t)>& step,
+                  const std::function<void(size_t, double)>& record) {
+  std::atomic<int> num_ready{0};
+  std::atomic<int> num_done{0};
+  RunNumbered(num_threads, [&](size_t thread, const std::atomic<bool>& stopped) {
+    const auto step_until_all = [&](const std::atomic<int>& count) {
+      while (count < num_threads && !stopped) step(thread);
+    };
+    for (int i = 0; i < kStepsAfterChange; ++i) step(thread);
+    ++num_ready;
+    step_until_all(num_ready);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    do {
+      record(thread, MillisecondsOf([&] { step(thread); }));
+    } while (std::chrono::steady_clock::now() < end && !stopped);
+    ++num_done;
+    step_until_all(num_done);
+  });
+}
+
+DurationSummary SummarizeAll(const std::vector<Worker>& workers,
+                             std::vector<double> Worker::*milliseconds) {
+  std::vector<double> all;
+  for (const Worker& worker : workers) {
+    all.insert(all.end(), (worker.*milliseconds).begin(), (worker.*milliseconds).end());
+  }
+  return Summarize(std::move(all));
+}
+
+std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+                                const TorchScriptArchive* baseline,
+                                const MeasurementOptions& options) {
+  std::vector<Worker> workers;
+  int64_t first_stream = 0;
+  for (int i = 0; i < options.num_threads; ++i) {
+    const int64_t end = options.num_streams * (i + 1) / options.num_threads;
+    workers.push_back(
+        {SteadyStreams(model, &pool, options.setting, end - first_stream, first_stream),
+         std::nullopt,
+         {},
+         {}});
+    if (baseline != nullptr) {
+      workers.back().script.emplace(baseline, &pool, model->config().encoder, options.setting);
+    }
+    first_stream = end;
+  }
+  RunNumbered(options.num_threads, [&](size_t thread, const std::atomic<bool>&) {
+    workers[thread].streams.FillCaches();
+    for (int i = 0; i < kScriptWarmUp && workers[thread].script; ++i) {
+      workers[thread].script->Step();
+    }
+  });
+  return workers;
+}
+
+std::optional<std::array<double, kNumProductParts>> MeasureProducts(
+    const ModelConfig& config, const MeasurementOptions& options) {
+  const int64_t batch = options.num_streams / options.num_threads;  // that of the first thread
+  std::optional<std::array<double, kNumProductParts>> result;
+  RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
+    const auto timer = ProductTimer::Make(options.precision,
+                                          LargeProducts(config, options.setting.chunk_size, batch));
+    if (!timer) return;
+    timer->Run();
+    std::array<std::vector<double>, kNumProductParts> milliseconds;
+    double spent_ms = 0;
+    do {
+      const std::array<double, kNumProductParts> run = timer->Run();
+      for (size_t part = 0; part < kNumProductParts; ++part) {
+        milliseconds[part].push_back(run[part]);
+        spent_ms += run[part];
+      }
+    } while (spent_ms < options.seconds * 1000 / kRounds);
+    result.emplace();
+    for (size_t part = 0; part < kNumProductParts; ++part) {
+      (*result)[part] = Summarize(milliseconds[part]).median_ms / static_cast<double>(batch);
+    }
+  });
+  return result;
+}
+
+}  // namespace
+
+Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+                    const TorchScriptArchive* baseline, const MeasurementOptions& options) {
+  std::vector<Worker> workers = MakeWorkers(model, pool, baseline, options);
+  for (int round = 0; round < kRounds; ++round) {
+    MeasureRound(
+        options.num_threads, options.seconds / kRounds,
+        [&](size_t thread) { workers[thread].streams.Step(); },
+        [&](size_t thread, double milliseconds) {
+          Worker& worker = workers[thread];
+          worker.stream_chunk_ms.push_back(milliseconds /
+                                           static_cast<double>(worker.streams.num_streams()));
+        });
+    if (baseline == nullptr) continue;
+    MeasureRound(
+        options.num_threads, options.seconds / kRounds,
+        [&](size_t thread) { workers[thread].script->Step(); },
+        [&](size_t thread, double milliseconds) {
+          workers[thread].baseline_ms.push_back(milliseconds);
+        });
+  }
+  Measurement measurement;
+  measurement.stream_chunk = SummarizeAll(workers, &Worker::stream_chunk_ms);
+  if (baseline != nullptr) measurement.baseline = SummarizeAll(workers, &Worker::baseline_ms);
+  for (const Worker& worker : workers) {
+    measurement.bytes_per_stream =
+        std::max(measurement.bytes_per_stream, worker.streams.bytes_per_stream());
+  }
+  measurement.products_ms = MeasureProducts(model->config(), options);
+  return measurement;
+}
+
+}  // namespace runnel

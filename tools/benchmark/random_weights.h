@@ -1,0 +1,28 @@
+// Weights for layers that are measured without a model.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_
+#define RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "encoder/weights.h"
+
+namespace runnel {
+
+// Gives a layer whatever tensor it asks for: seeded, small enough that activations stay near 1.
+class RandomWeights final : public Weights {
+ public:
+  explicit RandomWeights(at::ScalarType dtype);
+
+  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
+
+ private:
+  at::Generator generator_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_

@@ -1,0 +1,38 @@
+#include "tools/benchmark/startup.h"
+
+#include <cstdio>
+#include <vector>
+
+#include "tools/benchmark/durations.h"
+#include "tools/benchmark/steady_streams.h"
+
+namespace runnel {
+namespace {
+
+constexpr int kLaterChunks = 20;
+
+}  // namespace
+
+Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+                       const StreamingSetting& setting, double load_seconds) {
+  SteadyStreams stream(model, &pool, setting, 1);
+  const auto step_ms = [&] { return MillisecondsOf([&] { stream.Step(); }); };
+  Startup startup;
+  startup.load_seconds = load_seconds;
+  startup.first_chunk_ms = step_ms();
+  stream.FillCaches();
+  std::vector<double> later_ms(kLaterChunks);
+  for (double& ms : later_ms) ms = step_ms();
+  startup.later_chunk_ms = Summarize(later_ms).median_ms;
+  return startup;
+}
+
+std::string StartupLine(const Startup& startup) {
+  char text[200];
+  std::snprintf(text, sizeof(text),
+                "model loaded in %.3f s; first chunk %.3f ms, later ones %.3f ms\n",
+                startup.load_seconds, startup.first_chunk_ms, startup.later_chunk_ms);
+  return text;
+}
+
+}  // namespace runnel

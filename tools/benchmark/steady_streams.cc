@@ -1,0 +1,52 @@
+#include "tools/benchmark/steady_streams.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/ctc_head.h"
+
+namespace runnel {
+namespace {
+
+constexpr int64_t kFramesBetweenStreams = 97;  // streams hear different parts of the pool
+
+}  // namespace
+
+int64_t FramesOfFirstChunk(const Encoder& encoder, int64_t chunk_size) {
+  return encoder.FramesForChunk(encoder.InitialState(0), chunk_size);
+}
+
+SteadyStreams::SteadyStreams(std::shared_ptr<const Model> model, const FeaturePool* pool,
+                             const StreamingSetting& setting, int64_t num_streams,
+                             int64_t first_stream)
+    : model_(std::move(model)), pool_(pool), setting_(setting) {
+  for (int64_t i = 0; i < num_streams; ++i) {
+    states_.push_back(model_->encoder().InitialState(setting.left_context));
+    positions_.push_back((first_stream + i) * kFramesBetweenStreams);
+  }
+  segments_.resize(states_.size());
+}
+
+void SteadyStreams::FillCaches() {
+  // Buffers are twice as long as what they hold, so that they are refilled once in so many chunks.
+  const int64_t num_chunks = 2 * (setting_.left_context / setting_.chunk_size) + 4;
+  for (int64_t i = 0; i < num_chunks; ++i) Step();
+}
+
+void SteadyStreams::Step() {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    const int64_t num_frames = model_->encoder().FramesForChunk(states_[i], setting_.chunk_size);
+    segments_[i] = {&states_[i], pool_->Frames(positions_[i], num_frames), {num_frames, false}};
+    positions_[i] += num_frames;
+  }
+  const EncoderOutput output = model_->encoder().Step(segments_);
+  model_->ctc_head().LogProbs(output.rows);
+}
+
+int64_t SteadyStreams::bytes_per_stream() const {
+  int64_t bytes = 0;
+  for (const EncoderState& state : states_) bytes = std::max(bytes, state.num_bytes());
+  return bytes;
+}
+
+}  // namespace runnel
