@@ -2,10 +2,12 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "encoder/encoder.h"
 #include "encoder/kernels/instruction_set.h"
@@ -69,6 +71,23 @@ EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
   return encoder;
 }
 
+// Computes chunks of silence, so that the products for a chunk's number of rows are made and the
+// weights have been read before the first audio comes.
+void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConfig& streaming) {
+  constexpr int64_t kMaxChunkSize = 64;
+  constexpr int kChunks = 2;
+  const int64_t chunk_size =
+      streaming.chunk_size < 0 ? kMaxChunkSize : std::min(streaming.chunk_size, kMaxChunkSize);
+  EncoderState state = encoder.InitialState(streaming.left_context);
+  const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
+  for (int i = 0; i < (whole ? 1 : kChunks); ++i) {
+    const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
+    const std::vector<float> silence(
+        static_cast<size_t>(num_frames * encoder.config().input_dim));
+    ctc_head.LogProbs(encoder.Step({{&state, silence.data(), {num_frames, whole}}}).rows);
+  }
+}
+
 }  // namespace
 
 struct Model::Parts {
@@ -97,6 +116,9 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size, encoder_options);
   std::map<std::string, at::Tensor> attention_decoder = weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
+  if (encoder_options.backend == EncoderOptions::Backend::kFast) {
+    WarmUp(encoder, ctc_head, config.streaming);
+  }
   auto fbank = std::make_shared<const Fbank>(config.features.fbank);
   // Not make_shared: the constructor is private.
   return std::shared_ptr<const Model>(new Model(
