@@ -175,8 +175,10 @@ std::string Describe(const StreamOptions& options, const Model& model) {
                                       " encoder frames of " +
                                       Milliseconds(model.encoder_frame_ms());
   return "model " + model.config().name + ", " + chunk + ", left context " +
-         (options.left_context == StreamOptions::kUnlimited ? "unlimited"
-                                                            : std::to_string(options.left_context));
+         (options.left_context == StreamOptions::kUnlimited
+              ? "unlimited"
+              : std::to_string(options.left_context)) +
+         "; " + model.ComputeDescription();
 }
 
 int Run(Console* console) {
@@ -198,7 +200,6 @@ int Run(Console* console) {
 
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
-  console->Info(model->ComputeDescription());
   if (!FLAGS_word_list.empty()) {
     options.stream.search.lexicon = Lexicon::Read(FLAGS_word_list, model->tokens());
   }

@@ -10,6 +10,7 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
 #include "encoder/kernels/exponential-inl.h"
+#include "encoder/kernels/transpose-inl.h"
 #include "hwy/highway.h"
 
 // The matrices of a block are stored with one vector per row, whose lanes are the block's queries:
@@ -77,19 +78,29 @@ HWY_INLINE void TransposeQueries(const float* queries, int64_t stride, int64_t c
                                  const AttentionHeads& heads, int64_t offset, float* for_keys,
                                  float* for_positions) {
   const Tag d;
-  const IntTag ints;
-  const int64_t lanes = NumLanes();
-  const auto last = hn::Set(ints, static_cast<int32_t>(count - 1));
-  const auto places =
-      hn::Mul(hn::Min(hn::Iota(ints, 0), last), hn::Set(ints, static_cast<int32_t>(stride)));
+  constexpr int64_t kLanes = HWY_LANES(float);
   const Vector scale = hn::Set(d, heads.query_scale);
-  const auto bias_at = [&](const float* bias, int64_t k) {
-    return hn::Set(d, bias == nullptr ? 0.0f : bias[offset + k]);
+  const auto store = [&](Vector query, int64_t k) HWY_ATTR {
+    const Vector scaled = hn::Mul(query, scale);
+    const auto bias = [&](const float* values) {
+      return hn::Set(d, values == nullptr ? 0.0f : values[offset + k]);
+    };
+    hn::Store(hn::Add(scaled, bias(heads.content_bias)), d, for_keys + k * kLanes);
+    hn::Store(hn::Add(scaled, bias(heads.position_bias)), d, for_positions + k * kLanes);
   };
-  for (int64_t k = 0; k < heads.head_dim; ++k) {
-    const Vector column = hn::Mul(hn::GatherIndex(d, queries + k, places), scale);
-    hn::Store(hn::Add(column, bias_at(heads.content_bias, k)), d, for_keys + k * lanes);
-    hn::Store(hn::Add(column, bias_at(heads.position_bias, k)), d, for_positions + k * lanes);
+  int64_t k = 0;
+  for (; k + kLanes <= heads.head_dim; k += kLanes) {
+    Vector block[kLanes];
+    for (int64_t i = 0; i < kLanes; ++i) {
+      block[i] = hn::LoadU(d, queries + std::min(i, count - 1) * stride + k);
+    }
+    TransposeBlock(block);
+    for (int64_t j = 0; j < kLanes; ++j) store(block[j], k + j);
+  }
+  HWY_ALIGN float column[kLanes];
+  for (; k < heads.head_dim; ++k) {
+    for (int64_t i = 0; i < kLanes; ++i) column[i] = queries[std::min(i, count - 1) * stride + k];
+    store(hn::Load(d, column), k);
   }
 }
 
@@ -97,15 +108,16 @@ HWY_INLINE void TransposeQueries(const float* queries, int64_t stride, int64_t c
 HWY_INLINE void TransposeContext(const float* context, int64_t head_dim, int64_t count,
                                  int64_t stride, float* to) {
   const Tag d;
-  const IntTag ints;
-  const int64_t lanes = NumLanes();
-  const auto places = hn::Mul(hn::Iota(ints, 0), hn::Set(ints, static_cast<int32_t>(lanes)));
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t k = 0;
-    for (; k + lanes <= head_dim; k += lanes) {
-      hn::StoreU(hn::GatherIndex(d, context + k * lanes + i, places), d, to + i * stride + k);
-    }
-    for (; k < head_dim; ++k) to[i * stride + k] = context[k * lanes + i];
+  constexpr int64_t kLanes = HWY_LANES(float);
+  int64_t k = 0;
+  for (; k + kLanes <= head_dim; k += kLanes) {
+    Vector block[kLanes];
+    for (int64_t j = 0; j < kLanes; ++j) block[j] = hn::Load(d, context + (k + j) * kLanes);
+    TransposeBlock(block);
+    for (int64_t i = 0; i < count; ++i) hn::StoreU(block[i], d, to + i * stride + k);
+  }
+  for (; k < head_dim; ++k) {
+    for (int64_t i = 0; i < count; ++i) to[i * stride + k] = context[k * kLanes + i];
   }
 }
 

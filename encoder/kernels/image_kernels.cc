@@ -28,6 +28,9 @@ HWY_INLINE Corner CornerOf(const Image& x, const ImageKernel& kernel, int64_t fr
 struct Taps {
   int64_t begin;
   int64_t end;
+
+  bool holds(int64_t tap) const { return tap >= begin && tap < end; }
+  bool is_whole(int64_t kernel_size) const { return begin == 0 && end == kernel_size; }
 };
 HWY_INLINE Taps TapsWithin(int64_t corner, int64_t kernel_size, int64_t input_size) {
   const int64_t begin = corner < 0 ? -corner : 0;
@@ -53,13 +56,20 @@ void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& o
         const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
         const Taps frames = TapsWithin(corner.frame, kFirstKernelSize, x.num_frames);
         const Taps bins = TapsWithin(corner.bin, kFirstKernelSize, x.bins);
+        const float* input = x.values + corner.frame * x.bins + corner.bin;
+        const auto add_tap = [&](int i, int j, FloatVector sum) HWY_ATTR {
+          return hn::MulAdd(hn::Set(d, input[i * x.bins + j]), taps[i * kFirstKernelSize + j], sum);
+        };
         FloatVector sum = offset;
-        for (int i = 0; i < kFirstKernelSize; ++i) {
-          if (i < frames.begin || i >= frames.end) continue;
-          const float* row = x.values + (corner.frame + i) * x.bins + corner.bin;
-          for (int j = 0; j < kFirstKernelSize; ++j) {
-            if (j < bins.begin || j >= bins.end) continue;
-            sum = hn::MulAdd(hn::Set(d, row[j]), taps[i * kFirstKernelSize + j], sum);
+        if (frames.is_whole(kFirstKernelSize) && bins.is_whole(kFirstKernelSize)) {
+          for (int i = 0; i < kFirstKernelSize; ++i) {
+            for (int j = 0; j < kFirstKernelSize; ++j) sum = add_tap(i, j, sum);
+          }
+        } else {
+          for (int i = 0; i < kFirstKernelSize; ++i) {
+            for (int j = 0; j < kFirstKernelSize; ++j) {
+              if (frames.holds(i) && bins.holds(j)) sum = add_tap(i, j, sum);
+            }
           }
         }
         part.Store(relu(sum), y + (t * outputs.bins + f) * channels + c);
@@ -108,6 +118,40 @@ HWY_INLINE void CopyPatchRow(const Image& x, int64_t frame, const Corner& corner
   std::memset(to + bins.end * channels, 0, bytes((kernel_size - bins.end) * channels));
 }
 
+// A patch that lies within the image, rounded or quantised from where it lies: `count` values per
+// frame, `stride` apart.
+HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t stride,
+                                int64_t count, const ProductInput& y, int64_t index) {
+  RowRange range{};
+  if (y.precision == ProductPrecision::kInt8) {
+    float low = 0, high = 0;
+    for (int64_t i = 0; i < num_frames; ++i) {
+      float row_low, row_high;
+      ExtremesOf(first + i * stride, count, &row_low, &row_high);
+      low = std::min(low, row_low);
+      high = std::max(high, row_high);
+    }
+    range = RangeFor(low, high);
+    y.scales[index] = range.scale;
+    y.zero_points[index] = range.zero_point;
+  }
+  for (int64_t i = 0; i < num_frames; ++i) {
+    const float* row = first + i * stride;
+    switch (y.precision) {
+      case ProductPrecision::kFloat32:
+        std::memcpy(y.float_row(index) + i * count, row,
+                    static_cast<size_t>(count) * sizeof(float));
+        break;
+      case ProductPrecision::kBfloat16:
+        ToBfloat16(row, count, y.bfloat16_row(index) + i * count);
+        break;
+      case ProductPrecision::kInt8:
+        ToUint8(row, count, range, y.uint8_row(index) + i * count);
+        break;
+    }
+  }
+}
+
 void Patches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
              const ProductInput& y) {
   const int64_t row_size = kernel.size * x.channels;
@@ -119,11 +163,16 @@ void Patches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outp
       const Taps frames = TapsWithin(corner.frame, kernel.size, x.num_frames);
       const Taps bins = TapsWithin(corner.bin, kernel.size, x.bins);
       const int64_t index = t * outputs.bins + f;
+      if (frames.is_whole(kernel.size) && bins.is_whole(kernel.size)) {
+        StoreWholePatch(x.values + (corner.frame * x.bins + corner.bin) * x.channels, kernel.size,
+                        x.bins * x.channels, row_size, y, index);
+        continue;
+      }
       float* row = RowToCompute(y, index, temporary);
       for (int64_t i = 0; i < kernel.size; ++i) {
-        const bool there = i >= frames.begin && i < frames.end;
-        CopyPatchRow(x, corner.frame + i, corner, there ? bins : Taps{kernel.size, kernel.size},
-                     kernel.size, row + i * row_size);
+        CopyPatchRow(x, corner.frame + i, corner,
+                     frames.holds(i) ? bins : Taps{kernel.size, kernel.size}, kernel.size,
+                     row + i * row_size);
       }
       StoreRow(row, y, index);
     }

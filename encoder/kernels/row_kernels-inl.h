@@ -32,13 +32,9 @@ using FloatMask = hn::Mask<FloatTag>;
 // Access to a whole vector of a row, or to the rest at its end.
 struct WholeVector {
   HWY_INLINE FloatVector Load(const float* from) const { return hn::LoadU(FloatTag(), from); }
-  HWY_INLINE FloatVector LoadInt(const int32_t* from) const {
-    return hn::ConvertTo(FloatTag(), hn::LoadU(IntTag(), from));
-  }
   HWY_INLINE void Store(FloatVector v, float* to) const { hn::StoreU(v, FloatTag(), to); }
   // `v`, where lanes exist; elsewhere `other`.
   HWY_INLINE FloatVector OrElse(FloatVector v, FloatVector) const { return v; }
-  HWY_INLINE int64_t count() const { return static_cast<int64_t>(hn::Lanes(FloatTag())); }
 };
 
 struct RestOfRow {
@@ -49,17 +45,12 @@ struct RestOfRow {
   HWY_INLINE FloatVector Load(const float* from) const {
     return hn::MaskedLoad(mask(), FloatTag(), from);
   }
-  HWY_INLINE FloatVector LoadInt(const int32_t* from) const {
-    const hn::Mask<IntTag> ints = hn::FirstN(IntTag(), static_cast<size_t>(num_left));
-    return hn::ConvertTo(FloatTag(), hn::MaskedLoad(ints, IntTag(), from));
-  }
   HWY_INLINE void Store(FloatVector v, float* to) const {
     hn::BlendedStore(v, mask(), FloatTag(), to);
   }
   HWY_INLINE FloatVector OrElse(FloatVector v, FloatVector other) const {
     return hn::IfThenElse(mask(), v, other);
   }
-  HWY_INLINE int64_t count() const { return num_left; }
 };
 
 // Calls body(offset, WholeVector or RestOfRow) for a row of `count` values.
@@ -73,10 +64,8 @@ HWY_INLINE void ForEachVector(int64_t count, const Body& body) {
 
 HWY_INLINE FloatVector Sigmoid(FloatVector x) {
   const FloatTag d;
-  const FloatVector sum = hn::Add(hn::Set(d, 1.0f), Exp(hn::Neg(x)));
-  // One step of Newton's method doubles the 12 bits or more of the approximation.
-  const FloatVector guess = hn::ApproximateReciprocal(sum);
-  return hn::Mul(guess, hn::NegMulAdd(sum, guess, hn::Set(d, 2.0f)));
+  const FloatVector one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, Exp(hn::Neg(x))));
 }
 
 // Abramowitz and Stegun 1964, 7.1.26: within 1.5e-7.
@@ -226,6 +215,13 @@ HWY_INLINE void ExtremesOf(const float* row, int64_t count, float* low, float* h
   *high = MaxOf(highs);
 }
 
+HWY_INLINE void StoreUint8Row(const float* row, RowRange range, const ProductInput& to,
+                              int64_t index) {
+  to.scales[index] = range.scale;
+  to.zero_points[index] = range.zero_point;
+  ToUint8(row, to.dim, range, to.uint8_row(index));
+}
+
 // Stores a float row as row `index` of `to`. For kFloat32 the row may be that row already.
 HWY_INLINE void StoreRow(const float* row, const ProductInput& to, int64_t index) {
   switch (to.precision) {
@@ -240,10 +236,7 @@ HWY_INLINE void StoreRow(const float* row, const ProductInput& to, int64_t index
     case ProductPrecision::kInt8: {
       float low, high;
       ExtremesOf(row, to.dim, &low, &high);
-      const RowRange range = RangeFor(low, high);
-      to.scales[index] = range.scale;
-      to.zero_points[index] = range.zero_point;
-      ToUint8(row, to.dim, range, to.uint8_row(index));
+      StoreUint8Row(row, RangeFor(low, high), to, index);
       break;
     }
   }

@@ -77,33 +77,33 @@ void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
 }
 
 // (sum - zero_point * column_sum) * scale * column_scale + bias for one row, then the activation.
-template <class Function>
+// store(offset, part, result) takes what comes out.
+template <class Function, class Store>
 HWY_INLINE void DequantizeRow(const int32_t* sums, int64_t dim, RowRange range,
                               const Int8Outputs& outputs, const Function& activation,
-                              const float* added, float* y) {
+                              const Store& store) {
   const FloatTag d;
   const IntTag ints;
   const FloatVector scale = hn::Set(d, range.scale);
-  const auto finish = [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
-    const FloatVector column = hn::Mul(scale, part.Load(outputs.scales + i));
-    number = activation(hn::MulAdd(number, column, part.Load(outputs.bias + i)));
-    part.Store(added == nullptr ? number : hn::Add(part.Load(added + i), number), y + i);
-  };
-  // The difference is exact in int32: both terms are below 2^31 for rows of up to 65,536 values.
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const auto zero_point = hn::Set(ints, range.zero_point);
+  const float* column_scales = outputs.scales;
+  const int32_t* column_sums = outputs.column_sums;
+  const float* bias = outputs.bias;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  // The difference is exact in int32: both terms are below 2^31 for rows of up to 65,536 values.
+  const auto finish = [&](int64_t i, auto part, auto sum, auto column_sum) HWY_ATTR {
+    const FloatVector exact = hn::ConvertTo(d, hn::Sub(sum, hn::Mul(zero_point, column_sum)));
+    const FloatVector column = hn::Mul(scale, part.Load(column_scales + i));
+    store(i, part, activation(hn::MulAdd(exact, column, part.Load(bias + i))));
+  };
   int64_t i = 0;
   for (; i + lanes <= dim; i += lanes) {
-    const auto offset = hn::Mul(zero_point, hn::LoadU(ints, outputs.column_sums + i));
-    const auto exact = hn::Sub(hn::LoadU(ints, sums + i), offset);
-    finish(i, WholeVector(), hn::ConvertTo(d, exact));
+    finish(i, WholeVector(), hn::LoadU(ints, sums + i), hn::LoadU(ints, column_sums + i));
   }
   if (i < dim) {
-    const RestOfRow part{dim - i};
     const auto mask = hn::FirstN(ints, static_cast<size_t>(dim - i));
-    const auto offset = hn::Mul(zero_point, hn::MaskedLoad(mask, ints, outputs.column_sums + i));
-    const auto exact = hn::Sub(hn::MaskedLoad(mask, ints, sums + i), offset);
-    finish(i, part, hn::ConvertTo(d, exact));
+    finish(i, RestOfRow{dim - i}, hn::MaskedLoad(mask, ints, sums + i),
+           hn::MaskedLoad(mask, ints, column_sums + i));
   }
 }
 
@@ -113,7 +113,9 @@ void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const Produ
     for (int64_t r = 0; r < rows; ++r) {
       float* row = y + r * dim;
       DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
-                    add ? row : nullptr, row);
+                    [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
+                      part.Store(add ? hn::Add(part.Load(row + i), number) : number, row + i);
+                    });
     }
   });
 }
@@ -121,13 +123,19 @@ void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const Produ
 void DequantizeInput(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
                      const Int8Outputs& outputs, const ProductInput& y) {
   Scratch scratch;
-  auto* temporary = scratch.Take<float>(dim);
+  auto* row = scratch.Take<float>(dim);
+  const FloatTag d;
   WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
     for (int64_t r = 0; r < rows; ++r) {
-      float* row = RowToCompute(y, r, temporary);
+      FloatVector lows = hn::Zero(d), highs = hn::Zero(d);
       DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
-                    nullptr, row);
-      StoreRow(row, y, r);
+                    [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
+                      part.Store(number, row + i);
+                      const FloatVector there = part.OrElse(number, hn::Zero(d));
+                      lows = hn::Min(lows, there);
+                      highs = hn::Max(highs, there);
+                    });
+      StoreUint8Row(row, RangeFor(MinOf(lows), MaxOf(highs)), y, r);
     }
   });
 }

@@ -48,6 +48,7 @@ struct Int8Outputs {
 // added to.
 void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
                 const Int8Outputs& outputs, bool add, float* y);
+// The same, with y of kInt8 again.
 void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
                 const Int8Outputs& outputs, const ProductInput& y);
 

@@ -93,7 +93,10 @@ def test_flags_that_do_not_exist(tool):
     ("verify_streaming", ["--model=m"], "either --wav or --seconds"),
     ("verify_streaming", ["--model=m", "--seconds=-1"], "--seconds is -1"),
     ("verify_streaming", ["--model=m", "--seconds=1", "--tolerance=-1"], "--tolerance is -1"),
-    ("verify_streaming", ["--model=m", "--seconds=1", "--precision=int8"], "--precision is"),
+    ("verify_streaming", ["--model=m", "--seconds=1", "--precision=half"], "--precision is"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--backend=gpu"], "--backend is 'gpu'"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--cache_precision=int4"],
+     "--cache_precision is 'int4'"),
 ])
 def test_wrong_values(tool, arguments, message):
     assert message in error_line(run(tool, *arguments), USAGE)
