@@ -47,8 +47,9 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
 // Throws std::invalid_argument for options that exclude each other.
 EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
   const bool float64 = options.precision == Precision::kFloat64;
-  const bool fast = options.backend == Backend::kDefault ? !float64
-                                                         : options.backend == Backend::kFast;
+  const bool fast = options.backend == Backend::kFast ||
+                    (options.backend == Backend::kDefault && !float64 &&
+                     kernels::UsedInstructionSet().has_products);
   if (fast && float64) {
     throw std::invalid_argument("float64 is computed by the LibTorch backend only");
   }

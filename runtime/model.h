@@ -25,7 +25,7 @@ enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64 };
 // What computes: the kernels of this project, or LibTorch's operations, the reference (kFloat32 and
 // kFloat64 only).
 enum class Backend {
-  kDefault,  // kFast but for kFloat64
+  kDefault,  // kFast where this build has it (RUNNEL_KERNELS), but for kFloat64
   kFast,
   kLibTorch
 };

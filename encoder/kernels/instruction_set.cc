@@ -43,6 +43,7 @@ InstructionSet Detect() {
   if (too_high != 0) hwy::DisableTargets(too_high);
   const int64_t targets = hwy::SupportedTargets();
   InstructionSet set;
+  set.has_products = true;
   set.bfloat16_products = Includes(isa, dnnl::cpu_isa::avx512_core_bf16);
   set.any_number_of_rows = Includes(isa, dnnl::cpu_isa::avx512_core);
   set.exact_int8_products = Includes(isa, dnnl::cpu_isa::avx512_core_vnni);

@@ -8,6 +8,7 @@
 namespace runnel::kernels {
 
 struct InstructionSet {
+  bool has_products = false;       // false: this build has no fast backend
   bool bfloat16_products = false;  // products of bfloat16 without a detour over float32
   bool exact_int8_products = false;  // uint8 x int8 sums cannot saturate (VNNI)
   // A row of a float product has the same bits whatever the number of rows.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/kernels/instruction_set.h"
 #include "tests/support/tolerances.h"
 
 namespace runnel::testing {
@@ -41,9 +42,11 @@ inline Arithmetic FastArithmetic(const std::string& name, kernels::ProductPrecis
 
 // Those that compute what the model file says, but for rounding.
 inline std::vector<Arithmetic> FullPrecision() {
-  return {{"Float", at::kFloat, {}},
-          {"Double", at::kDouble, {}},
-          FastArithmetic("Fast", kernels::ProductPrecision::kFloat32)};
+  std::vector<Arithmetic> all = {{"Float", at::kFloat, {}}, {"Double", at::kDouble, {}}};
+  if (kernels::UsedInstructionSet().has_products) {
+    all.push_back(FastArithmetic("Fast", kernels::ProductPrecision::kFloat32));
+  }
+  return all;
 }
 
 // Those that compute something near it.

@@ -1,0 +1,11 @@
+// UsedInstructionSet in a build without oneDNN.
+#include "encoder/kernels/instruction_set.h"
+
+namespace runnel::kernels {
+
+const InstructionSet& UsedInstructionSet() {
+  static const InstructionSet none;
+  return none;
+}
+
+}  // namespace runnel::kernels

@@ -1,0 +1,32 @@
+// PackedLinear in a build without oneDNN: cannot be made.
+#include <stdexcept>
+
+#include "encoder/kernels/packed_linear.h"
+
+namespace runnel::kernels {
+
+struct PackedLinear::Parts {};
+
+PackedLinear::PackedLinear(const float* /*weight*/, const float* /*bias*/, LinearShape /*shape*/,
+                           ProductPrecision /*precision*/, ProductResult /*result*/,
+                           std::optional<Activation> /*activation*/) {
+  throw std::runtime_error(
+      "this build has no fast CPU backend (RUNNEL_KERNELS), expected the LibTorch backend to be "
+      "asked for");
+}
+PackedLinear::~PackedLinear() = default;
+PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;
+PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
+
+// No object exists whose methods could be called.
+const LinearShape& PackedLinear::shape() const { throw std::logic_error("no PackedLinear"); }
+size_t PackedLinear::weight_bytes() const { throw std::logic_error("no PackedLinear"); }
+void PackedLinear::Forward(const ProductInput& /*x*/, int64_t /*rows*/, float* /*y*/) const {
+  throw std::logic_error("no PackedLinear");
+}
+void PackedLinear::Forward(const ProductInput& /*x*/, int64_t /*rows*/,
+                           const ProductInput& /*y*/) const {
+  throw std::logic_error("no PackedLinear");
+}
+
+}  // namespace runnel::kernels
