@@ -15,7 +15,7 @@ namespace runnel {
 
 class CtcHead;
 class Encoder;
-class Fbank;
+class FrameExtractor;
 
 // In which numbers the large products multiply; sums and everything else are float32, but for
 // kFloat64, the reference of the equivalence tests, in which all is float64. All load from the same
@@ -79,7 +79,7 @@ class Model {
   // The parts, for those who run them by hand (tools/dump_encoder, tools/verify_streaming).
   const Encoder& encoder() const;
   const CtcHead& ctc_head() const;
-  std::shared_ptr<const Fbank> fbank() const;
+  std::shared_ptr<const FrameExtractor> frame_extractor() const;
 
  private:
   struct Parts;

@@ -69,9 +69,9 @@ void CheckFlags() {
 
 std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {
   if (FLAGS_wav.empty()) {
-    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.fbank()->dim());
+    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.frame_extractor()->dim());
   }
-  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel, model.fbank(),
+  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel, model.frame_extractor(),
                                               model.config().features.sample_scale);
 }
 

@@ -18,7 +18,7 @@
 
 #include "encoder/encoder.h"
 #include "encoder/model_archive.h"
-#include "frontend/fbank.h"
+#include "frontend/frame_extractor.h"
 #include "runtime/ctc_head.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
@@ -77,7 +77,7 @@ TEST_F(ModelTest, LoadsTheTinyModel) {
   EXPECT_EQ(model->tokens().size(), 7);
   EXPECT_EQ(model->tokens().symbol(6), "\u00e9");
   EXPECT_EQ(model->tokens().Text({1, 2, 3, 1, 6}), "ab \u00e9");
-  EXPECT_EQ(model->fbank()->dim(), 20);
+  EXPECT_EQ(model->frame_extractor()->dim(), 20);
   EXPECT_EQ(model->config().streaming.chunk_size, 4);
   EXPECT_EQ(model->config().streaming.left_context, 8);
   EXPECT_EQ(model->encoder().config().num_layers, 2);
