@@ -14,6 +14,8 @@ import torchaudio
 import yaml
 from convert_support import ROOT, TOLERANCE, convert, encode, need_shared, normal, refusal
 
+from models.reference.archive import mel_spectrogram_section
+
 CASES = sorted(path.stem for path in (ROOT / "tests/golden/nemo").glob("*.npz"))
 PIECES = ["<unk>", "\u2581t", "he", "\u2581", "c", "a", "t"]
 VOCAB = len(PIECES) + 1
@@ -114,7 +116,7 @@ def test_hybrid_models_have_another_head(tmp_path, capsys):
                        nemo.weights["ctc_decoder.decoder_layers.0.weight"].squeeze(2))
     assert config["features"]["sample_scale"] == 1.0
     out = capsys.readouterr().out
-    assert "joint.enc.weight" in out and "note: NeMo's own features" in out
+    assert "joint.enc.weight" in out
 
 
 def test_where_tokens_come_from(tmp_path):
@@ -146,20 +148,38 @@ def test_epsilon_and_running_normalization(tmp_path):
     assert config["streaming"]["chunk_size"] > 0
 
 
-@pytest.mark.parametrize("options, expected", [
-    ({}, (20.0, 0.0, 0.97)),
-    ({"lowfreq": 0, "highfreq": None, "preemph": None}, (0.0, 0.0, 0.0)),
-    ({"lowfreq": 60, "highfreq": 7600.0, "preemph": 0.9}, (60.0, 7600.0, 0.9)),
+OWN_FEATURES = mel_spectrogram_section(num_mel_bins=40)  # of NemoFile's preprocessor
+
+
+@pytest.mark.parametrize("options, changes", [
+    ({}, {}),
+    ({"lowfreq": 0, "highfreq": None, "preemph": None}, {"preemph_coeff": 0.0}),
+    ({"lowfreq": 60, "highfreq": 7600.0, "preemph": 0.9},
+     {"low_freq": 60.0, "high_freq": 7600.0, "preemph_coeff": 0.9}),
     ({"dither": 1e-5, "pad_to": 0, "pad_value": 0.0, "log_zero_guard_type": "add", "log": True,
       "log_zero_guard_value": "5e-8", "mag_power": 2.0, "nb_augmentation_prob": 0.5,
       "_target_": "nemo.collections.asr.modules.AudioToMelSpectrogramPreprocessor"},
-     (20.0, 0.0, 0.97)),
+     {"log_guard_value": 5e-8}),
+    ({"window_size": None, "window_stride": None, "n_fft": None},  # NeMo's defaults
+     {"frame_length": 320}),
+    ({"window_size": 0, "n_window_size": 512, "window_stride": None, "n_window_stride": 128},
+     {"frame_length": 512, "frame_shift": 128}),
+    ({"sample_rate": 8000, "n_fft": 256},
+     {"sample_frequency": 8000, "frame_length": 200, "frame_shift": 80, "fft_size": 256,
+      "high_freq": 4000.0}),
+    ({"window": "hamming", "mag_power": 1, "mel_norm": None, "log_zero_guard_type": "clamp",
+      "log_zero_guard_value": "eps", "exact_pad": False, "use_torchaudio": False},
+     {"window_type": "hamming", "use_power": False, "slaney_norm": False, "log_guard": "floor",
+      "log_guard_value": 2.0 ** -23}),
 ])
-def test_options_of_the_features(options, expected, tmp_path):
+def test_options_of_the_features(options, changes, tmp_path, capsys):
     nemo = NemoFile("conformer_offline")
     nemo.config["preprocessor"].update(options)
     features = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1]["features"]
-    assert (features["low_freq"], features["high_freq"], features["preemph_coeff"]) == expected
+    assert features == {**OWN_FEATURES, **changes}
+    out = capsys.readouterr().out
+    assert "features.padding: zero  (assumed: " in out
+    assert ("features.frame_length: 320  (assumed: " in out) == (changes == {"frame_length": 320})
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
@@ -183,8 +203,15 @@ def test_damaged_compression(mode, tmp_path, capsys):
     ("encoder", "new_option", 1),
     ("encoder", "_target_", "nemo.SqueezeformerEncoder"),
     ("preprocessor", "normalize", "all_features"), ("preprocessor", "frame_splicing", 3),
-    ("preprocessor", "new_option", 1), ("preprocessor", "window", "hamming"),
+    ("preprocessor", "new_option", 1), ("preprocessor", "window", "bartlett"),
     ("preprocessor", "n_window_size", 320), ("preprocessor", "sample_rate", 16000.5),
+    ("preprocessor", "window_size", 90000.0), ("preprocessor", "window_stride", 1e-6),
+    ("preprocessor", "n_fft", 511), ("preprocessor", "n_fft", 256),
+    ("preprocessor", "mag_power", 3.0), ("preprocessor", "log", False),
+    ("preprocessor", "mel_norm", 1), ("preprocessor", "exact_pad", True),
+    ("preprocessor", "use_torchaudio", True), ("encoder", "feat_in", 64),
+    ("preprocessor", "log_zero_guard_type", "max"), ("preprocessor", "log_zero_guard_value", 0),
+    ("preprocessor", "log_zero_guard_value", "huge"),
     ("preprocessor", "sample_rate", "16k"), ("preprocessor", "sample_rate", -1),
     ("preprocessor", "lowfreq", 9000), ("preprocessor", "highfreq", 8001),
     ("preprocessor", "preemph", 1.5),
