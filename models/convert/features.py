@@ -1,7 +1,7 @@
 """The `features` section of a converted model.
 
-WeNet's models have Kaldi's filterbank, NeMo's and ESPnet's the log mel spectrogram that each computes
-in its own way.
+WeNet's models have Kaldi's filterbank, NeMo's and ESPnet's the log mel spectrogram that each
+computes in its own way.
 """
 
 import math
