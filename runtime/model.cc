@@ -22,6 +22,10 @@ namespace {
 
 constexpr char kAttentionDecoder[] = "attention_decoder.";
 
+// What a model recommends that was trained on whole utterances, once the options let it stream: as
+// models/convert.py writes it.
+constexpr StreamingSetting kSubstituteSetting = {32, 128};
+
 // The configuration as the options change it.
 ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const std::string& path) {
   EncoderConfig& encoder = config.encoder;
@@ -40,6 +44,15 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
                                   "whose features are normalised over the utterance");
     }
     encoder.normalization = Normalization::kRunning;
+  }
+  StreamingConfig& streaming = config.streaming;
+  if ((options.dynamic_chunk_convolution || options.running_normalization) &&
+      streaming.chunk_size == -1 && encoder.NeedsWholeUtterance() == nullptr) {
+    streaming.only.clear();
+    streaming.chunk_size = std::max(kSubstituteSetting.chunk_size, streaming.min_chunk_size);
+    streaming.left_context =
+        std::min(kSubstituteSetting.left_context,
+                 streaming.max_left_context.value_or(kSubstituteSetting.left_context));
   }
   return config;
 }

@@ -42,7 +42,9 @@ struct ModelOptions {
   std::string units_file;
 
   // To stream a model that was trained on whole utterances only; both change its results, by how
-  // much is for its user to measure. Errors for a model that has no use for them.
+  // much is for its user to measure. Errors for a model that has no use for them. Where they make a
+  // model streamable that recommended the whole utterance, it recommends chunks of 32 encoder
+  // frames and a left context of 128 from then on.
   bool dynamic_chunk_convolution = false;  // its symmetric convolution sees zeros after the chunk
   bool running_normalization = false;      // its features are normalised by what was heard so far
 };

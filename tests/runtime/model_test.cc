@@ -83,6 +83,23 @@ TEST_F(ModelTest, LoadsTheTinyModel) {
   EXPECT_EQ(model->encoder().config().num_layers, 2);
 }
 
+TEST_F(ModelTest, SubstitutesRecommendChunks) {
+  EditConfig(&archive_, "\"causal\"", "\"symmetric\"");
+  EditConfig(&archive_, "\"chunk_size\": 4", "\"chunk_size\": -1");
+  EditConfig(&archive_, "\"left_context\": 8", "\"left_context\": -1");
+  EditConfig(&archive_, "\"only\": null", "\"only\": [{\"chunk_size\": -1, \"left_context\": -1}]");
+  const std::string path = Write(archive_);
+  const StreamingConfig whole = Model::Load(path)->config().streaming;
+  EXPECT_EQ(whole.chunk_size, -1);
+  EXPECT_EQ(whole.only.size(), 1U);
+  ModelOptions options;
+  options.dynamic_chunk_convolution = true;
+  const StreamingConfig streaming = Model::Load(path, options)->config().streaming;
+  EXPECT_EQ(streaming.chunk_size, 32);
+  EXPECT_EQ(streaming.left_context, 128);
+  EXPECT_TRUE(streaming.only.empty());
+}
+
 TEST_F(ModelTest, ComputesInTheChosenPrecision) {
   for (const auto& [precision, dtype] : std::map<Precision, at::ScalarType>{
            {Precision::kFloat32, at::kFloat}, {Precision::kFloat64, at::kDouble}}) {
