@@ -26,8 +26,8 @@ struct FeatureConfig {
 // Throws std::invalid_argument as the options' Validate does.
 std::shared_ptr<const FrameExtractor> MakeFrameExtractor(const FeatureConfig& config);
 
-// Of the reader of runnel.json, whose JsonSection is not installed. Throws std::runtime_error naming
-// `source`, field, value and what was expected.
+// Of the reader of runnel.json, whose JsonSection is not installed. Throws std::runtime_error
+// naming `source`, field, value and what was expected.
 FeatureConfig ParseFeatureConfig(JsonSection section, const std::string& source);
 
 }  // namespace runnel
