@@ -3,6 +3,7 @@
 #include <zip.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <memory>
 #include <sstream>
@@ -10,44 +11,31 @@
 #include <utility>
 
 #include "encoder/affixes.h"
+#include "encoder/zip_file.h"
 
 namespace runnel {
 namespace {
 
 // Far more than the source text of a model, expanded.
-constexpr zip_uint64_t kMaxCompressedSize = zip_uint64_t{1} << 24;
+constexpr uint64_t kMaxCompressedSize = uint64_t{1} << 24;
 
-struct ZipCloser {
+struct WriterCloser {
   void operator()(zip_t* archive) const { zip_discard(archive); }
-  void operator()(zip_file_t* file) const { zip_fclose(file); }
   void operator()(zip_source_t* source) const { zip_source_free(source); }
 };
-using ZipPointer = std::unique_ptr<zip_t, ZipCloser>;
-using SourcePointer = std::unique_ptr<zip_source_t, ZipCloser>;
+using WriterPointer = std::unique_ptr<zip_t, WriterCloser>;
+using SourcePointer = std::unique_ptr<zip_source_t, WriterCloser>;
 
-ZipPointer Open(const std::string& path) {
-  int code = 0;
-  ZipPointer archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
-  if (archive == nullptr) throw std::runtime_error("cannot be read as a zip archive");
-  return archive;
-}
-
-std::string ReadEntry(zip_t* archive, zip_uint64_t index) {
-  zip_stat_t stat;
-  if (zip_stat_index(archive, index, 0, &stat) != 0) {
-    throw std::runtime_error(zip_strerror(archive));
-  }
+std::string ReadEntry(const ZipFile& file, uint64_t index) {
+  const ZipEntry entry = file.Entry(index);
   // PyTorch compresses source text only; a small file must not ask for any amount of memory.
-  if (stat.comp_method != ZIP_CM_STORE && stat.size > kMaxCompressedSize) {
-    throw std::runtime_error("holds a compressed entry of " + std::to_string(stat.size) +
+  if (entry.compressed && entry.size > kMaxCompressedSize) {
+    throw std::runtime_error("holds a compressed entry of " + std::to_string(entry.size) +
                              " bytes, expected tensors stored as they are");
   }
-  std::string data(stat.size, '\0');
-  const std::unique_ptr<zip_file_t, ZipCloser> file(zip_fopen_index(archive, index, 0));
-  if (file == nullptr ||
-      zip_fread(file.get(), data.data(), data.size()) != static_cast<zip_int64_t>(data.size())) {
-    throw std::runtime_error(std::string("entry ") + stat.name + " cannot be read");
-  }
+  std::string data;
+  data.reserve(entry.size);
+  file.ForEachBlock(index, [&data](const char* block, size_t size) { data.append(block, size); });
   return data;
 }
 
@@ -69,13 +57,9 @@ std::string Bytes(zip_source_t* source) {
 }  // namespace
 
 std::vector<std::string> ZipEntryNames(const std::string& path) {
-  const ZipPointer archive = Open(path);
+  const ZipFile file(path);
   std::vector<std::string> names;
-  const zip_int64_t num_entries = zip_get_num_entries(archive.get(), 0);
-  for (zip_int64_t i = 0; i < num_entries; ++i) {
-    const char* name = zip_get_name(archive.get(), static_cast<zip_uint64_t>(i), 0);
-    if (name != nullptr) names.emplace_back(name);
-  }
+  for (uint64_t i = 0; i < file.num_entries(); ++i) names.push_back(file.Entry(i).name);
   return names;
 }
 
@@ -99,21 +83,18 @@ std::string WithoutMethods(const std::string& code) {
 }
 
 std::string StrippedArchive(const std::string& path) {
-  const ZipPointer original = Open(path);
+  const ZipFile original(path);
   std::list<std::string> contents;  // libzip reads them when the archive is closed
   const SourcePointer memory(zip_source_buffer_create(nullptr, 0, 0, nullptr));
   if (memory == nullptr) throw std::runtime_error("cannot be rewritten in memory");
-  ZipPointer stripped(zip_open_from_source(memory.get(), ZIP_TRUNCATE, nullptr));
+  WriterPointer stripped(zip_open_from_source(memory.get(), ZIP_TRUNCATE, nullptr));
   if (stripped == nullptr) throw std::runtime_error("cannot be rewritten in memory");
   zip_source_keep(memory.get());  // zip_close gives up one reference
-  const zip_int64_t num_entries = zip_get_num_entries(original.get(), 0);
-  for (zip_int64_t i = 0; i < num_entries; ++i) {
-    const auto index = static_cast<zip_uint64_t>(i);
-    const char* raw_name = zip_get_name(original.get(), index, 0);
-    const std::string name = raw_name == nullptr ? "" : raw_name;
+  for (uint64_t i = 0; i < original.num_entries(); ++i) {
+    const std::string name = original.Entry(i).name;
     // Places in the code that is no longer there, and files that only people read.
     if (EndsWith(name, ".debug_pkl") || name.find("/extra/") != std::string::npos) continue;
-    std::string data = ReadEntry(original.get(), index);
+    std::string data = ReadEntry(original, i);
     if (EndsWith(name, ".py")) data = WithoutMethods(data);
     contents.push_back(std::move(data));
     zip_source_t* source =

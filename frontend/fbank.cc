@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 
 #include "frontend/dither.h"
+#include "frontend/mel_energies.h"
 #include "frontend/mel_filters.h"
-#include "frontend/power_spectrum.h"
 #include "frontend/window_function.h"
 
 namespace runnel {
@@ -33,44 +34,48 @@ float LaneSum(std::size_t count, const Value& value) {
   return sums[0];
 }
 
+FrameGeometry Geometry(const FbankOptions& options) {
+  options.Validate();
+  FrameGeometry geometry;
+  geometry.sample_frequency = options.sample_frequency;
+  geometry.length = options.FrameLengthSamples();
+  geometry.shift = options.FrameShiftSamples();
+  geometry.edge = AudioEdge::kMirror;
+  if (options.snip_edges) {
+    geometry.first_sample = 0;
+    geometry.count_offset = geometry.shift - geometry.length;
+  } else {
+    geometry.first_sample = geometry.shift / 2 - geometry.length / 2;
+    geometry.count_offset = geometry.shift / 2;
+  }
+  // Removing the mean and pre-emphasis, within the window, make a sample at most 4 times as large,
+  // and the energies sum to at most the square of FftSize() such samples; another factor of 2 is
+  // left for rounding.
+  geometry.max_magnitude =
+      std::sqrt(std::numeric_limits<float>::max()) / (8.0F * static_cast<float>(options.FftSize()));
+  return geometry;
+}
+
 }  // namespace
 
-Fbank::Fbank(const FbankOptions& options) : options_(options) {
-  options_.Validate();
-  frame_length_ = options_.FrameLengthSamples();
-  frame_shift_ = options_.FrameShiftSamples();
-  window_ = MakeWindow(options_);
-  power_spectrum_ = std::make_unique<const PowerSpectrum>(options_.FftSize());
-  mel_filters_ = std::make_unique<const MelFilters>(options_);
-}
+Fbank::Fbank(const FbankOptions& options)
+    : FrameExtractor(Geometry(options), options.FeatureDim()),
+      options_(options),
+      window_(MakeWindow(options.window_type, static_cast<std::size_t>(frame_length()), false,
+                         static_cast<double>(options.blackman_coeff))),
+      mel_energies_(std::make_unique<const MelEnergies>(options.FftSize(), KaldiMelFilters(options),
+                                                        options.use_power)) {}
 
 Fbank::~Fbank() = default;
 
-std::int64_t Fbank::NumFrames(std::int64_t num_samples, bool finished) const {
-  const std::int64_t length = frame_length_;
-  const std::int64_t shift = frame_shift_;
-  // Frames whose windows end within the samples.
-  const std::int64_t room = num_samples - length - FirstSampleOfFrame(0);
-  const std::int64_t complete = room < 0 ? 0 : 1 + room / shift;
-  if (options_.snip_edges) return complete;
-  const std::int64_t rounded = (num_samples + shift / 2) / shift;
-  return finished ? rounded : std::min(complete, rounded);
-}
-
-std::int64_t Fbank::FirstSampleOfFrame(std::int64_t frame) const {
-  const std::int64_t first = options_.snip_edges ? 0 : frame_shift_ / 2 - frame_length_ / 2;
-  return frame * frame_shift_ + first;
-}
-
-float Fbank::PrepareWindow(const float* samples, std::int64_t frame, FbankScratch* scratch) const {
-  const auto length = static_cast<std::size_t>(frame_length_);
+float Fbank::PrepareWindow(const float* samples, std::int64_t frame, FrameScratch* scratch) const {
+  const auto length = static_cast<std::size_t>(frame_length());
   const bool raw_energy = options_.use_energy && options_.raw_energy;
-  float* const out = scratch->window_.data();
+  float* const out = mel_energies_->Window(scratch);
 
   const float* in = samples;
   if (options_.dither != 0.0F) {
-    // The FFT's buffer is free until the window is ready.
-    float* const dithered = scratch->work_.data();
+    float* const dithered = mel_energies_->Spare(scratch);
     AddDither(samples, length, options_.dither, options_.dither_seed, frame, dithered);
     in = dithered;
   }
@@ -91,33 +96,20 @@ float Fbank::PrepareWindow(const float* samples, std::int64_t frame, FbankScratc
   for (std::size_t i = 1; i < length; ++i) {
     out[i] = ((in[i] - mean) - preemph * (in[i - 1] - mean)) * window[i];
   }
-  std::fill(scratch->window_.begin() + frame_length_, scratch->window_.end(), 0.0F);
+  std::fill(out + length, out + options_.FftSize(), 0.0F);
 
   if (!options_.use_energy) return 0.0F;
   if (!raw_energy) energy = LaneSum(length, [out](std::size_t i) { return out[i] * out[i]; });
   return std::log(std::max({energy, options_.energy_floor, kLogFloor}));
 }
 
-void Fbank::ComputeFrame(const float* samples, std::int64_t frame, FbankScratch* scratch,
+void Fbank::ComputeFrame(const float* samples, std::int64_t frame, FrameScratch* scratch,
                          float* features) const {
-  const auto fft_size = static_cast<std::size_t>(options_.FftSize());
-  if (scratch->window_.size() != fft_size) {
-    scratch->window_.assign(fft_size, 0.0F);
-    scratch->work_.assign(fft_size, 0.0F);
-    scratch->power_.assign(fft_size / 2 + MelFilters::kGroup - 1, 0.0F);
-  }
-
   const float log_energy = PrepareWindow(samples, frame, scratch);
-  float* const power = scratch->power_.data();
-  power_spectrum_->Compute(scratch->window_.data(), scratch->work_.data(), power);
-  if (!options_.use_power) {
-    for (std::size_t k = 0; k < fft_size / 2; ++k) power[k] = std::sqrt(power[k]);
-  }
-
   const std::size_t num_bins = static_cast<std::size_t>(options_.num_mel_bins);
   const bool energy_first = options_.use_energy && !options_.htk_compat;
   float* const mel = features + (energy_first ? 1 : 0);
-  mel_filters_->Apply(power, mel);
+  mel_energies_->Compute(scratch, mel);
   if (options_.use_log_fbank) {
     for (std::size_t i = 0; i < num_bins; ++i) mel[i] = std::log(std::max(mel[i], kLogFloor));
   }

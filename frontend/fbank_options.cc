@@ -2,42 +2,22 @@
 
 #include <cmath>
 #include <sstream>
-#include <stdexcept>
 #include <string>
 
 #include "frontend/mel_filters.h"
+#include "frontend/option_checks.h"
 #include "frontend/window_function.h"
 
 namespace runnel {
 namespace {
 
-// A window of 2^20 samples is a minute at 16 kHz: anything longer is a mistaken unit.
-constexpr double kMaxFrameSamples = 1 << 20;
-// What AudioReader reads.
-constexpr float kMinFrequencyHz = 1e3F;
-constexpr float kMaxFrequencyHz = 1e7F;
 // Full scale of 16-bit samples is 32768: anything louder than this is no dither.
 constexpr float kMaxDither = 1e6F;
 constexpr int kMinMelBins = 3;
-constexpr int kMaxMelBins = 4096;
-
-template <typename Value>
-[[noreturn]] void Fail(const char* field, const Value& value, const std::string& expected) {
-  std::ostringstream message;
-  message << "FbankOptions." << field << " is " << value << ", expected " << expected;
-  throw std::invalid_argument(message.str());
-}
-
-// NaN is out of every range.
-void CheckRange(const char* field, float value, float low, float high) {
-  if (value >= low && value <= high) return;
-  std::ostringstream expected;
-  expected << "a value from " << low << " to " << high;
-  Fail(field, value, expected.str());
-}
+constexpr OptionChecks kChecks("FbankOptions");
 
 void CheckNotNegative(const char* field, float value) {
-  if (!(value >= 0.0F) || std::isinf(value)) Fail(field, value, "a finite value >= 0");
+  if (!(value >= 0.0F) || std::isinf(value)) kChecks.Fail(field, value, "a finite value >= 0");
 }
 
 // Kaldi's arithmetic to the letter, because the rounding decides between, say, 400 and 399 samples.
@@ -51,47 +31,47 @@ void CheckDuration(const char* field, float milliseconds, float sample_frequency
   std::ostringstream expected;
   expected << "milliseconds that make " << min_samples << " to " << kMaxFrameSamples
            << " samples at sample_frequency " << sample_frequency << " Hz";
-  Fail(field, milliseconds, expected.str());
+  kChecks.Fail(field, milliseconds, expected.str());
 }
 
 }  // namespace
 
 void FbankOptions::Validate() const {
-  CheckRange("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
+  kChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
   CheckDuration("frame_length_ms", frame_length_ms, sample_frequency, 2);
   CheckDuration("frame_shift_ms", frame_shift_ms, sample_frequency, 1);
-  CheckRange("dither", dither, 0.0F, kMaxDither);
-  CheckRange("preemph_coeff", preemph_coeff, 0.0F, 1.0F);
-  CheckRange("blackman_coeff", blackman_coeff, 0.0F, 1.0F);
+  kChecks.Range("dither", dither, 0.0F, kMaxDither);
+  kChecks.Range("preemph_coeff", preemph_coeff, 0.0F, 1.0F);
+  kChecks.Range("blackman_coeff", blackman_coeff, 0.0F, 1.0F);
   CheckNotNegative("energy_floor", energy_floor);
   if (!IsWindowType(window_type)) {
-    Fail("window_type", '"' + window_type + '"', "one of " + WindowTypes());
+    kChecks.Fail("window_type", '"' + window_type + '"', "one of " + WindowTypes());
   }
   if (FftSize() % 2 != 0) {
     std::ostringstream expected;
     expected << "round_to_power_of_two, or a frame of an even number of samples (it has "
              << FrameLengthSamples() << ")";
-    Fail("frame_length_ms", frame_length_ms, expected.str());
+    kChecks.Fail("frame_length_ms", frame_length_ms, expected.str());
   }
   if (num_mel_bins < kMinMelBins || num_mel_bins > kMaxMelBins) {
-    Fail("num_mel_bins", num_mel_bins,
-         std::to_string(kMinMelBins) + " to " + std::to_string(kMaxMelBins));
+    kChecks.Fail("num_mel_bins", num_mel_bins,
+                 std::to_string(kMinMelBins) + " to " + std::to_string(kMaxMelBins));
   }
 
   const float nyquist = 0.5F * sample_frequency;
   std::ostringstream below_nyquist;
   below_nyquist << nyquist << " Hz, half of sample_frequency";
   if (!(low_freq >= 0.0F && low_freq < nyquist)) {
-    Fail("low_freq", low_freq, "at least 0 and below " + below_nyquist.str());
+    kChecks.Fail("low_freq", low_freq, "at least 0 and below " + below_nyquist.str());
   }
   if (!(HighFreqHz() > low_freq && HighFreqHz() <= nyquist)) {
     std::ostringstream expected;
     expected << "above low_freq (" << low_freq << " Hz) and at most " << below_nyquist.str()
              << "; a value <= 0 counts from there";
-    Fail("high_freq", high_freq, expected.str());
+    kChecks.Fail("high_freq", high_freq, expected.str());
   }
   // Rejects more filters than the FFT has points for.
-  MelFilters{*this};
+  KaldiMelFilters(*this);
 }
 
 int FbankOptions::FrameLengthSamples() const {

@@ -14,14 +14,6 @@ namespace {
 // Below this, spare capacity of a buffer is not worth returning; floats.
 constexpr std::size_t kSmallBuffer = 1 << 14;
 
-// Scaled samples up to this magnitude keep every power and energy finite. Removing the mean and
-// pre-emphasis make a sample at most 4 times as large, and the energies sum to at most the square
-// of FftSize() such samples; another factor of 2 is left for rounding.
-float LargestScaledSample(const Fbank& fbank) {
-  return std::sqrt(std::numeric_limits<float>::max()) /
-         (8.0F * static_cast<float>(fbank.options().FftSize()));
-}
-
 // Whether any of the scaled samples is NaN or of a larger magnitude than `limit`. Without branches,
 // so that the loop is cheap: it runs over every sample.
 bool AnyBeyond(const float* samples, std::size_t count, float scale, float limit) {
@@ -30,19 +22,22 @@ bool AnyBeyond(const float* samples, std::size_t count, float scale, float limit
   return found;
 }
 
-// The sample that stands at `index` when [0, size) is mirrored at both ends, as often as needed:
-// -1 -> 0, size -> size - 1; so the images repeat every 2 * size samples.
-std::int64_t Mirror(std::int64_t index, std::int64_t size) {
-  const std::int64_t period = 2 * size;
+// The index in [0, size) of what stands at `index` when the audio is mirrored at both ends, as
+// often as needed. The images repeat: mirrored every 2 * size samples (-1 -> 0, size -> size - 1),
+// reflected every 2 * size - 2 (-1 -> 1, size -> size - 2).
+std::int64_t Image(AudioEdge edge, std::int64_t index, std::int64_t size) {
+  if (size == 1) return 0;
+  const std::int64_t doubled = edge == AudioEdge::kMirror ? 1 : 0;  // the first and last sample
+  const std::int64_t period = 2 * (size - 1 + doubled);
   const std::int64_t image = ((index % period) + period) % period;
-  return image < size ? image : period - 1 - image;
+  return image < size ? image : period - doubled - image;
 }
 
 }  // namespace
 
-FeatureStream::FeatureStream(std::shared_ptr<const Fbank> fbank, float sample_scale)
-    : fbank_(std::move(fbank)), sample_scale_(sample_scale) {
-  if (fbank_ == nullptr) throw std::invalid_argument("FeatureStream: fbank is null");
+FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, float sample_scale)
+    : extractor_(std::move(extractor)), sample_scale_(sample_scale) {
+  if (extractor_ == nullptr) throw std::invalid_argument("FeatureStream: extractor is null");
   if (!(sample_scale > 0.0F) || std::isinf(sample_scale)) {
     throw std::invalid_argument("FeatureStream: sample_scale is " + std::to_string(sample_scale) +
                                 ", expected a finite value > 0");
@@ -57,7 +52,7 @@ void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
                                 " samples");
   }
-  const float limit = LargestScaledSample(*fbank_);
+  const float limit = extractor_->geometry().max_magnitude;
   if (AnyBeyond(samples, count, sample_scale_, limit)) {
     std::size_t bad = 0;
     while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
@@ -71,6 +66,14 @@ void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
   buffer_.resize(old_size + count);
   float* const scaled = buffer_.data() + old_size;
   for (std::size_t i = 0; i < count; ++i) scaled[i] = samples[i] * sample_scale_;
+  const float preemph = extractor_->geometry().preemph_coeff;
+  if (preemph != 0.0F) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const float sample = scaled[i];
+      scaled[i] = sample - preemph * last_sample_;
+      last_sample_ = sample;
+    }
+  }
   samples_accepted_ += static_cast<std::int64_t>(count);
 }
 
@@ -80,14 +83,14 @@ void FeatureStream::Finish() {
 }
 
 std::int64_t FeatureStream::NumFramesReady() const {
-  return fbank_->NumFrames(samples_accepted_, finished_) - frames_popped_;
+  return extractor_->NumFrames(samples_accepted_, finished_) - frames_popped_;
 }
 
 std::size_t FeatureStream::PopFrames(std::size_t max_frames, float* features) {
   const std::size_t num_frames = static_cast<std::size_t>(
       std::min<std::uint64_t>(max_frames, static_cast<std::uint64_t>(NumFramesReady())));
   for (std::size_t i = 0; i < num_frames; ++i) {
-    fbank_->ComputeFrame(Window(frames_popped_), frames_popped_, &scratch_, features);
+    extractor_->ComputeFrame(Window(frames_popped_), frames_popped_, &scratch_, features);
     features += dim();
     ++frames_popped_;
   }
@@ -97,21 +100,25 @@ std::size_t FeatureStream::PopFrames(std::size_t max_frames, float* features) {
 
 void FeatureStream::Reset() {
   // From scratch, so that a long stream's buffers are not kept.
-  *this = FeatureStream(fbank_, sample_scale_);
+  *this = FeatureStream(extractor_, sample_scale_);
 }
 
 const float* FeatureStream::Window(std::int64_t frame) {
   // Index in the stream of the first sample held.
   const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
   const float* const samples = buffer_.data() + buffer_head_;
-  const std::int64_t first = fbank_->FirstSampleOfFrame(frame);
-  const std::int64_t length = fbank_->frame_length();
+  const std::int64_t first = extractor_->FirstSampleOfFrame(frame);
+  const std::int64_t length = extractor_->frame_length();
   if (first >= 0 && first + length <= samples_accepted_) return samples + (first - held);
 
   edge_window_.resize(static_cast<std::size_t>(length));
+  const AudioEdge edge = extractor_->geometry().edge;
   for (std::int64_t i = 0; i < length; ++i) {
-    const std::int64_t index = Mirror(first + i, samples_accepted_);
-    edge_window_[static_cast<std::size_t>(i)] = samples[index - held];
+    const std::int64_t index = first + i;
+    const bool outside = index < 0 || index >= samples_accepted_;
+    edge_window_[static_cast<std::size_t>(i)] =
+        outside && edge == AudioEdge::kZero ? 0.0F
+                                            : samples[Image(edge, index, samples_accepted_) - held];
   }
   return edge_window_.data();
 }
@@ -119,8 +126,9 @@ const float* FeatureStream::Window(std::int64_t frame) {
 void FeatureStream::DropConsumedSamples() {
   const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
   // One sample more than the next window: where a window of odd length is mirrored about its middle
-  // at the end of the audio, its last sample is the mirror image of the one before its first.
-  const std::int64_t needed = fbank_->FirstSampleOfFrame(frames_popped_) - 1;
+  // at the end of the audio, or one of even length reflected about its middle sample, its last
+  // sample is the image of the one before its first.
+  const std::int64_t needed = extractor_->FirstSampleOfFrame(frames_popped_) - 1;
   if (finished_ && NumFramesReady() == 0) {
     buffer_head_ = buffer_.size();
   } else if (needed > held) {

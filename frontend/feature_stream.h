@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "frontend/fbank.h"
+#include "frontend/frame_extractor.h"
 
 namespace runnel {
 
@@ -24,14 +24,15 @@ namespace runnel {
 class FeatureStream {
  public:
   // `sample_scale`: the factor from samples in [-1, 1] to the range the model was trained on; 32768
-  // is that of 16-bit integers, which Kaldi's features use. Throws std::invalid_argument if `fbank`
-  // is null or the scale is not finite and positive.
-  explicit FeatureStream(std::shared_ptr<const Fbank> fbank, float sample_scale = 32768.0F);
+  // is that of 16-bit integers, which Kaldi's features use. Throws std::invalid_argument if
+  // `extractor` is null or the scale is not finite and positive.
+  explicit FeatureStream(std::shared_ptr<const FrameExtractor> extractor,
+                         float sample_scale = 32768.0F);
 
-  // Appends `count` samples, at the Fbank's rate. Throws std::invalid_argument, leaving the stream
-  // as it was, after Finish, for a null pointer with a count, and for a sample that is not a number
-  // or so large that a power would overflow (some 10^10 times full scale); the message names its
-  // index in the stream.
+  // Appends `count` samples, at the extractor's rate. Throws std::invalid_argument, leaving the
+  // stream as it was, after Finish, for a null pointer with a count, and for a sample that is not a
+  // number or so large that a power would overflow (some 10^10 times full scale); the message names
+  // its index in the stream.
   void AcceptSamples(const float* samples, std::size_t count);
 
   // No more samples will come: the frames at the end become final. Calling it again changes
@@ -45,11 +46,11 @@ class FeatureStream {
   // returns their number: 0 if none is ready. `features` must have room for the frames written.
   std::size_t PopFrames(std::size_t max_frames, float* features);
 
-  // Back to the beginning, with the same Fbank and scale.
+  // Back to the beginning, with the same extractor and scale.
   void Reset();
 
-  const Fbank& fbank() const { return *fbank_; }
-  int dim() const { return fbank_->dim(); }
+  const FrameExtractor& extractor() const { return *extractor_; }
+  int dim() const { return extractor_->dim(); }
   float sample_scale() const { return sample_scale_; }
   std::int64_t samples_accepted() const { return samples_accepted_; }
   std::int64_t frames_popped() const { return frames_popped_; }
@@ -59,23 +60,26 @@ class FeatureStream {
   std::size_t samples_buffered() const { return buffer_.size() - buffer_head_; }
 
  private:
-  // The window of `frame`: a pointer into the buffer, or, at the mirrored ends, into edge_window_.
+  // The window of `frame`: a pointer into the buffer, or, where it reaches past the audio's ends,
+  // into edge_window_.
   const float* Window(std::int64_t frame);
   void DropConsumedSamples();
 
-  std::shared_ptr<const Fbank> fbank_;
+  std::shared_ptr<const FrameExtractor> extractor_;
   float sample_scale_;
 
   std::int64_t samples_accepted_ = 0;
   std::int64_t frames_popped_ = 0;
   bool finished_ = false;
-  // The last samples accepted, scaled, from buffer_head_ on; what is before it is dead, and is
-  // erased when it makes up half of the buffer, so that erasing costs O(1) per sample.
+  float last_sample_ = 0.0F;  // the last one accepted, scaled
+  // The last samples accepted, scaled and pre-emphasised as the geometry asks, from buffer_head_
+  // on; what is before it is dead, and is erased when it makes up half of the buffer, so that
+  // erasing costs O(1) per sample.
   std::vector<float> buffer_;
   std::size_t buffer_head_ = 0;
 
   std::vector<float> edge_window_;
-  FbankScratch scratch_;
+  FrameScratch scratch_;
 };
 
 }  // namespace runnel

@@ -1,4 +1,5 @@
-// The power spectrum of one window: part of Fbank, not meant for callers outside the frontend.
+// The power spectrum of one window: part of the extractors, not meant for callers outside the
+// frontend.
 
 #ifndef RUNNEL_FRONTEND_POWER_SPECTRUM_H_
 #define RUNNEL_FRONTEND_POWER_SPECTRUM_H_

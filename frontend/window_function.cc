@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstddef>
 #include <stdexcept>
 
 namespace runnel {
@@ -50,15 +49,15 @@ std::string WindowTypes() {
 
 bool IsWindowType(const std::string& name) { return Find(name) != nullptr; }
 
-std::vector<float> MakeWindow(const FbankOptions& options) {
-  const WindowType* const type = Find(options.window_type);
+std::vector<float> MakeWindow(const std::string& type_name, std::size_t length, bool periodic,
+                              double blackman_coeff) {
+  const WindowType* const type = Find(type_name);
   if (type == nullptr) throw std::logic_error("MakeWindow: options were not validated");
   const double two_pi = 2.0 * std::acos(-1.0);
-  const auto length = static_cast<std::size_t>(options.FrameLengthSamples());
+  const double step = two_pi / static_cast<double>(periodic ? length : length - 1);
   std::vector<float> window(length);
   for (std::size_t i = 0; i < length; ++i) {
-    const double phase = two_pi / static_cast<double>(length - 1) * static_cast<double>(i);
-    window[i] = static_cast<float>(type->value(phase, static_cast<double>(options.blackman_coeff)));
+    window[i] = static_cast<float>(type->value(step * static_cast<double>(i), blackman_coeff));
   }
   return window;
 }

@@ -1,12 +1,11 @@
-// The window functions by name: part of Fbank, not meant for callers outside the frontend.
+// The window functions by name: part of the extractors, not meant for callers outside the frontend.
 
 #ifndef RUNNEL_FRONTEND_WINDOW_FUNCTION_H_
 #define RUNNEL_FRONTEND_WINDOW_FUNCTION_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
-
-#include "frontend/fbank_options.h"
 
 namespace runnel {
 
@@ -14,9 +13,11 @@ namespace runnel {
 std::string WindowTypes();
 bool IsWindowType(const std::string& name);
 
-// The window of `options`: FrameLengthSamples() factors, symmetric (the last equals the first),
-// computed in double precision as in Kaldi (feature-window.cc). Expects valid options.
-std::vector<float> MakeWindow(const FbankOptions& options);
+// `length` >= 2 factors, computed in double precision as in Kaldi (feature-window.cc). `periodic`:
+// one period of `length` samples, as for a Fourier transform; false: symmetric, the last factor
+// equals the first. `blackman_coeff`: shape of "blackman", ignored for the others.
+std::vector<float> MakeWindow(const std::string& type, std::size_t length, bool periodic,
+                              double blackman_coeff);
 
 }  // namespace runnel
 

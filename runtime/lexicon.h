@@ -25,7 +25,7 @@ class Lexicon {
   using Places = std::vector<int32_t>;
 
   // The largest text that is taken for a word list, in bytes.
-  static constexpr size_t kMaxTextSize = size_t{1} << 26;
+  static constexpr size_t kMaxTextSize = size_t{1} << 23;
 
   // `text` (UTF-8), one spelling per line, fields separated by spaces or tabs:
   //   WORD unit unit ...   a word and the symbols of `tokens` that spell it

@@ -13,7 +13,7 @@
 #include "encoder/kernels/instruction_set.h"
 #include "encoder/model_archive.h"
 #include "encoder/weights.h"
-#include "frontend/fbank.h"
+#include "frontend/frame_extractor.h"
 #include "runtime/ctc_head.h"
 
 namespace runnel {
@@ -21,6 +21,10 @@ namespace runnel {
 namespace {
 
 constexpr char kAttentionDecoder[] = "attention_decoder.";
+
+// What a model recommends that was trained on whole utterances, once the options let it stream: as
+// models/convert.py writes it.
+constexpr StreamingSetting kSubstituteSetting = {32, 128};
 
 // The configuration as the options change it.
 ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const std::string& path) {
@@ -40,6 +44,15 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
                                   "whose features are normalised over the utterance");
     }
     encoder.normalization = Normalization::kRunning;
+  }
+  StreamingConfig& streaming = config.streaming;
+  if ((options.dynamic_chunk_convolution || options.running_normalization) &&
+      streaming.chunk_size == -1 && encoder.NeedsWholeUtterance() == nullptr) {
+    streaming.only.clear();
+    streaming.chunk_size = std::max(kSubstituteSetting.chunk_size, streaming.min_chunk_size);
+    streaming.left_context =
+        std::min(kSubstituteSetting.left_context,
+                 streaming.max_left_context.value_or(kSubstituteSetting.left_context));
   }
   return config;
 }
@@ -95,7 +108,7 @@ struct Model::Parts {
   EncoderOptions encoder_options;
   ModelConfig config;
   TokenTable tokens;
-  std::shared_ptr<const Fbank> fbank;
+  std::shared_ptr<const FrameExtractor> frame_extractor;
   Encoder encoder;
   CtcHead ctc_head;
   std::map<std::string, at::Tensor> attention_decoder;  // as in the file, for rescoring
@@ -120,18 +133,20 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   if (encoder_options.backend == EncoderOptions::Backend::kFast) {
     WarmUp(encoder, ctc_head, config.streaming);
   }
-  auto fbank = std::make_shared<const Fbank>(config.features.fbank);
+  std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
   // Not make_shared: the constructor is private.
-  return std::shared_ptr<const Model>(new Model(
-      std::make_unique<Parts>(Parts{encoder_options, config, std::move(tokens), std::move(fbank), std::move(encoder),
-                                    std::move(ctc_head), std::move(attention_decoder)})));
+  return std::shared_ptr<const Model>(new Model(std::make_unique<Parts>(
+      Parts{encoder_options, config, std::move(tokens), std::move(frame_extractor),
+            std::move(encoder), std::move(ctc_head), std::move(attention_decoder)})));
 }
 
 const ModelConfig& Model::config() const { return parts_->config; }
 const TokenTable& Model::tokens() const { return parts_->tokens; }
 const Encoder& Model::encoder() const { return parts_->encoder; }
 const CtcHead& Model::ctc_head() const { return parts_->ctc_head; }
-std::shared_ptr<const Fbank> Model::fbank() const { return parts_->fbank; }
+std::shared_ptr<const FrameExtractor> Model::frame_extractor() const {
+  return parts_->frame_extractor;
+}
 
 bool Model::is_exact() const {
   return parts_->encoder_options.backend == EncoderOptions::Backend::kFast;
@@ -153,11 +168,12 @@ std::string Model::ComputeDescription() const {
 bool Model::has_attention_decoder() const { return !parts_->attention_decoder.empty(); }
 
 int Model::sample_rate_hz() const {
-  return static_cast<int>(parts_->config.features.fbank.sample_frequency);
+  return static_cast<int>(parts_->frame_extractor->geometry().sample_frequency);
 }
 
 double Model::encoder_frame_ms() const {
-  return static_cast<double>(parts_->config.features.fbank.frame_shift_ms) *
+  const FrameGeometry& geometry = parts_->frame_extractor->geometry();
+  return 1000.0 * geometry.shift / static_cast<double>(geometry.sample_frequency) *
          static_cast<double>(parts_->encoder.subsampling().rate());
 }
 

@@ -15,7 +15,7 @@ namespace runnel {
 
 class CtcHead;
 class Encoder;
-class Fbank;
+class FrameExtractor;
 
 // In which numbers the large products multiply; sums and everything else are float32, but for
 // kFloat64, the reference of the equivalence tests, in which all is float64. All load from the same
@@ -42,7 +42,9 @@ struct ModelOptions {
   std::string units_file;
 
   // To stream a model that was trained on whole utterances only; both change its results, by how
-  // much is for its user to measure. Errors for a model that has no use for them.
+  // much is for its user to measure. Errors for a model that has no use for them. Where they make a
+  // model streamable that recommended the whole utterance, it recommends chunks of 32 encoder
+  // frames and a left context of 128 from then on.
   bool dynamic_chunk_convolution = false;  // its symmetric convolution sees zeros after the chunk
   bool running_normalization = false;      // its features are normalised by what was heard so far
 };
@@ -79,7 +81,7 @@ class Model {
   // The parts, for those who run them by hand (tools/dump_encoder, tools/verify_streaming).
   const Encoder& encoder() const;
   const CtcHead& ctc_head() const;
-  std::shared_ptr<const Fbank> fbank() const;
+  std::shared_ptr<const FrameExtractor> frame_extractor() const;
 
  private:
   struct Parts;

@@ -1,6 +1,5 @@
 #include "runtime/model_config.h"
 
-#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -14,50 +13,6 @@ constexpr char kFormat[] = "runnel-model";
 constexpr int64_t kFormatVersion = 2;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
-
-float Float(JsonSection* section, const std::string& field) {
-  const double value = section->Number(field);
-  if (std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) {
-    section->Fail(field, "a number that fits into 32 bits");
-  }
-  return static_cast<float>(value);
-}
-
-FeatureConfig ParseFeatures(JsonSection section, const std::string& source) {
-  FeatureConfig config;
-  FbankOptions& fbank = config.fbank;
-  section.Constant("type", "fbank");
-  fbank.sample_frequency = static_cast<float>(section.Integer("sample_frequency", 1000, 384000));
-  config.sample_scale = Float(&section, "sample_scale");
-  if (!(config.sample_scale > 0)) section.Fail("sample_scale", "a number above 0");
-  fbank.frame_length_ms = Float(&section, "frame_length_ms");
-  fbank.frame_shift_ms = Float(&section, "frame_shift_ms");
-  fbank.num_mel_bins = static_cast<int>(section.Integer("num_mel_bins", 1, 4096));
-  fbank.low_freq = Float(&section, "low_freq");
-  fbank.high_freq = Float(&section, "high_freq");
-  fbank.window_type = section.String("window_type");
-  fbank.blackman_coeff = Float(&section, "blackman_coeff");
-  fbank.preemph_coeff = Float(&section, "preemph_coeff");
-  fbank.remove_dc_offset = section.Bool("remove_dc_offset");
-  fbank.dither = Float(&section, "dither");
-  fbank.dither_seed =
-      static_cast<uint64_t>(section.Integer("dither_seed", 0, std::numeric_limits<int64_t>::max()));
-  fbank.snip_edges = section.Bool("snip_edges");
-  fbank.round_to_power_of_two = section.Bool("round_to_power_of_two");
-  fbank.use_energy = section.Bool("use_energy");
-  fbank.raw_energy = section.Bool("raw_energy");
-  fbank.energy_floor = Float(&section, "energy_floor");
-  fbank.use_log_fbank = section.Bool("use_log_fbank");
-  fbank.use_power = section.Bool("use_power");
-  fbank.htk_compat = section.Bool("htk_compat");
-  section.CheckAllTaken();
-  try {
-    fbank.Validate();
-  } catch (const std::invalid_argument& error) {
-    throw std::runtime_error(source + ": features: " + error.what());
-  }
-  return config;
-}
 
 CtcConfig ParseCtc(JsonSection section) {
   CtcConfig config;
@@ -148,15 +103,15 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   }
   ModelConfig config;
   config.name = top.String("name");
-  config.features = ParseFeatures(top.Section("features"), source);
+  config.features = ParseFeatureConfig(top.Section("features"), source);
   JsonSection encoder = top.Section("encoder");
   config.encoder = ParseEncoderConfig(&encoder);
   config.ctc = ParseCtc(top.Section("ctc"));
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();
-  if (config.features.fbank.FeatureDim() != config.encoder.input_dim) {
+  if (config.features.dim() != config.encoder.input_dim) {
     encoder.Fail("input_dim",
-                 std::to_string(config.features.fbank.FeatureDim()) +
+                 std::to_string(config.features.dim()) +
                      ", the size of a feature frame that the features section describes");
   }
   try {

@@ -9,15 +9,9 @@
 #include <vector>
 
 #include "encoder/encoder_config.h"
-#include "frontend/fbank_options.h"
+#include "runtime/feature_config.h"
 
 namespace runnel {
-
-// Samples in [-1, 1] are multiplied by sample_scale, then go through fbank.
-struct FeatureConfig {
-  FbankOptions fbank;
-  float sample_scale = 32768;
-};
 
 struct CtcConfig {
   int vocab_size = 0;

@@ -38,7 +38,7 @@ struct Stream::State {
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options)
       : model(std::move(shared_model)),
         options(ResolveOptions(NotNull(model).config(), stream_options)),
-        features(model->fbank(), model->config().features.sample_scale),
+        features(model->frame_extractor(), model->config().features.sample_scale),
         encoder(model->encoder().InitialState(options.left_context)),
         search(MakeCtcSearch(options.search, model->config().ctc.vocab_size,
                              model->config().ctc.blank_id)) {}

@@ -209,7 +209,7 @@ void FbankFrames(benchmark::State& state) {
   std::vector<float> samples = SpeechShapedNoise(10, kSampleRateHz, 1);
   for (float& sample : samples) sample *= 32768;
   std::vector<float> features(static_cast<size_t>(fbank.dim()));
-  FbankScratch scratch;
+  FrameScratch scratch;
   const auto last = static_cast<int64_t>(samples.size()) - fbank.frame_length();
   int64_t frame = 0;
   for (auto _ : state) {

@@ -6,9 +6,11 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/kernels/scratch.h"
 #include "runtime/ctc_head.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
@@ -33,6 +35,10 @@ DEFINE_string(
     "NumPy file to write: (encoder frames, model_dim), or with --log_probs (encoder frames, "
     "vocab_size).");
 DEFINE_bool(log_probs, false, "Write the CTC log probabilities instead of the encoder's output.");
+DEFINE_string(caches, "",
+              "NumPy file to write as well: what the layers remember after the last chunk, "
+              "(rows, model_dim): of each layer the keys, the values, then the gated frames that "
+              "the convolution reads again.");
 
 namespace runnel {
 namespace {
@@ -65,13 +71,20 @@ void CheckFlags() {
   inputs.insert(inputs.end(), {FLAGS_wav, FLAGS_features});
   CheckOutputIsNoInput(FLAGS_output, inputs);
   CheckOutputCanBeRewritten(FLAGS_output);
+  inputs.push_back(FLAGS_output);
+  CheckOutputIsNoInput(FLAGS_caches, inputs);
+  if (!FLAGS_caches.empty() && FLAGS_caches == FLAGS_output) {
+    throw std::invalid_argument("--caches is " + FLAGS_caches +
+                                ", expected another file than --output");
+  }
+  CheckOutputCanBeRewritten(FLAGS_caches);
 }
 
 std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {
   if (FLAGS_wav.empty()) {
-    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.fbank()->dim());
+    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.frame_extractor()->dim());
   }
-  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel, model.fbank(),
+  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel, model.frame_extractor(),
                                               model.config().features.sample_scale);
 }
 
@@ -84,9 +97,9 @@ void Append(const at::Tensor& rows, NpyWriter* writer) {
   }
 }
 
-// Feeds the encoder what it needs for one chunk after the other.
-void DumpChunks(const Model& model, const StreamOptions& options, FeatureSource* source,
-                NpyWriter* writer) {
+// Feeds the encoder what it needs for one chunk after the other; returns what it remembers then.
+EncoderState DumpChunks(const Model& model, const StreamOptions& options, FeatureSource* source,
+                        NpyWriter* writer) {
   const Encoder& encoder = model.encoder();
   EncoderState state = encoder.InitialState(options.left_context);
   for (bool ended = false;;) {
@@ -97,10 +110,33 @@ void DumpChunks(const Model& model, const StreamOptions& options, FeatureSource*
     const int64_t num_frames = static_cast<int64_t>(frames.size()) / source->dim();
     ended = num_frames < wanted;
     const auto chunk = encoder.NextChunk(state, options.chunk_size, num_frames, ended);
-    if (!chunk) return;
+    if (!chunk) return state;
     const at::Tensor rows = encoder.Step({{&state, frames.data(), *chunk}}).rows;
     Append(FLAGS_log_probs ? model.ctc_head().LogProbs(rows) : rows, writer);
   }
+}
+
+void Append(const FrameBuffer& buffer, NpyWriter* writer) { Append(buffer.Rows(), writer); }
+
+void Append(const RowRing& ring, NpyWriter* writer) {
+  std::vector<const float*> rows(static_cast<size_t>(ring.size()));
+  kernels::Scratch scratch;
+  ring.Collect(&scratch, rows.data());
+  for (const float* row : rows) writer->Append(row, 1);
+}
+
+void DumpCaches(const EncoderState& state, int64_t model_dim, NpyType type) {
+  NpyWriter writer(FLAGS_caches, model_dim, type);
+  std::visit(
+      [&writer](const auto& layers) {
+        for (const auto& layer : layers) {
+          Append(layer.keys, &writer);
+          Append(layer.values, &writer);
+          Append(layer.cnn_cache, &writer);
+        }
+      },
+      state.layers);
+  writer.Close();
 }
 
 int Run(Console* console) {
@@ -112,10 +148,13 @@ int Run(Console* console) {
       Stream(model, {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()}).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->config();
+  const NpyType type =
+      model->encoder().dtype() == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32;
   NpyWriter writer(FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
-                   model->encoder().dtype() == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32);
-  DumpChunks(*model, options, source.get(), &writer);
+                   type);
+  const EncoderState state = DumpChunks(*model, options, source.get(), &writer);
   writer.Close();
+  if (!FLAGS_caches.empty()) DumpCaches(state, config.encoder.model_dim, type);
   console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " encoder frames");
   return kExitSuccess;
 }

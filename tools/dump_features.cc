@@ -9,6 +9,7 @@
 
 #include "frontend/fbank.h"
 #include "frontend/fbank_options.h"
+#include "frontend/frame_extractor.h"
 #include "runtime/model.h"
 #include "tools/command_line.h"
 #include "tools/feature_source.h"
@@ -51,7 +52,7 @@ namespace runnel {
 namespace {
 
 constexpr char kUsage[] =
-    R"(dump_features writes the filterbank features of a recording, as Kaldi computes them.
+    R"(dump_features writes the features of a recording: those of a model, or Kaldi's filter bank.
 
   dump_features --wav=a.wav --output=x.npy (--model=M.pt | [Kaldi's fbank options])
 
@@ -115,19 +116,19 @@ void CheckFlags() {
 
 int Run(Console* console) {
   CheckFlags();
-  std::shared_ptr<const Fbank> fbank;
+  std::shared_ptr<const FrameExtractor> extractor;
   auto sample_scale = static_cast<float>(FLAGS_sample_scale);
   if (FLAGS_model.empty()) {
-    fbank = std::make_shared<const Fbank>(FbankOptionsFromFlags());
+    extractor = std::make_shared<const Fbank>(FbankOptionsFromFlags());
   } else {
     ModelOptions options;
     options.units_file = FLAGS_units;
     const std::shared_ptr<const Model> model = Model::Load(FLAGS_model, options);
-    fbank = model->fbank();
+    extractor = model->frame_extractor();
     sample_scale = model->config().features.sample_scale;
   }
 
-  AudioFeatureSource source(FLAGS_wav, FLAGS_channel, fbank, sample_scale);
+  AudioFeatureSource source(FLAGS_wav, FLAGS_channel, extractor, sample_scale);
   NpyWriter writer(FLAGS_output, source.dim(), NpyType::kFloat32);
   std::vector<float> frames(static_cast<size_t>(kFramesPerBlock * source.dim()));
   while (const int64_t num_frames = source.Read(frames.data(), kFramesPerBlock)) {

@@ -29,13 +29,13 @@ std::vector<float> FeatureSource::ReadVector(int64_t max_frames) {
 }
 
 AudioFeatureSource::AudioFeatureSource(const std::string& path, int channel,
-                                       const std::shared_ptr<const Fbank>& fbank,
+                                       const std::shared_ptr<const FrameExtractor>& extractor,
                                        float sample_scale)
     : path_(path),
-      audio_(path, static_cast<double>(fbank->options().sample_frequency),
+      audio_(path, static_cast<double>(extractor->geometry().sample_frequency),
              AudioReaderOptions{channel}),
-      features_(fbank, sample_scale),
-      block_(static_cast<size_t>(fbank->frame_length())) {}
+      features_(extractor, sample_scale),
+      block_(static_cast<size_t>(extractor->frame_length())) {}
 
 int64_t AudioFeatureSource::Read(float* frames, int64_t max_frames) {
   int64_t num_frames = 0;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "frontend/audio_source.h"
-#include "frontend/fbank.h"
 #include "frontend/feature_stream.h"
+#include "frontend/frame_extractor.h"
 #include "tools/npy.h"
 
 namespace runnel {
@@ -30,12 +30,12 @@ class FeatureSource {
   std::vector<float> ReadVector(int64_t max_frames);
 };
 
-// An audio file ("-": standard input) through fbank. channel: from 0; -1: the mean of all.
+// An audio file ("-": standard input) through `extractor`. channel: from 0; -1: the mean of all.
 class AudioFeatureSource : public FeatureSource {
  public:
   // Throws as AudioSource and FeatureStream do; Read, too, but names the file.
   AudioFeatureSource(const std::string& path, int channel,
-                     const std::shared_ptr<const Fbank>& fbank, float sample_scale);
+                     const std::shared_ptr<const FrameExtractor>& extractor, float sample_scale);
 
   int64_t Read(float* frames, int64_t max_frames) override;
   int64_t dim() const override { return features_.dim(); }

@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from models.convert import statistics, units
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
-from models.convert.features import ESPNET_NOTE, espnet_stand_in
+from models.convert.features import espnet_features
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, streaming
@@ -68,7 +68,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         eps = 1e-12
     encoder = _encoder(config, renamed, assumed, eps)
     encoder["normalization"] = _normalization(config, folder, renamed)
-    features = _features(config, assumed, notes)
+    features = _features(config, assumed)
     encoder["input_dim"] = features["num_mel_bins"]
     tokens = config.take("token_list")
     if isinstance(tokens, str):
@@ -222,13 +222,10 @@ def _normalization(config: Settings, folder: Folder, renamed: Renamed) -> Dict[s
     return {"type": "global_cmvn"}
 
 
-def _features(config: Settings, assumed: Dict[str, str], notes: List[str]) -> Dict[str, Any]:
-    """Kaldi's features of `input_size` bins where there is no front end, else a stand-in."""
+def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
+    """Kaldi's features of `input_size` bins where there is no front end, else ESPnet's own."""
     if config.has("input_size"):
         assumed["features"] = "input_size is given: taken to be Kaldi's filterbank of 16 kHz audio"
         return fbank_section(num_mel_bins=config.size("input_size"))
     config.choice("frontend", "default", {"default": None})
-    features = espnet_stand_in(config.section("frontend_conf"))
-    assumed["features"] = "stands in for ESPnet's own, see the note"
-    notes.append(ESPNET_NOTE)
-    return features
+    return espnet_features(config.section("frontend_conf"), "config.yaml.frontend_conf")

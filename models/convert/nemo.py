@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from models.convert import nemo_shapes, units
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
-from models.convert.features import NEMO_NOTE, nemo_stand_in
+from models.convert.features import nemo_features
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, needs_whole_utterance, streaming
@@ -84,7 +84,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     encoder["normalization"] = _normalization(preprocessor)
     tokens = _tokens(config, folder, hybrid, renamed)
     resolved = Resolved(name, encoder, _features(config, preprocessor, encoder, assumed), limits,
-                        len(tokens) - 1, tokens, renamed, source, assumed, [NEMO_NOTE])
+                        len(tokens) - 1, tokens, renamed, source, assumed)
     _check_limits(resolved)
     return resolved
 
@@ -256,57 +256,13 @@ def _normalization(preprocessor: Settings) -> Dict[str, Any]:
 
 def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],
               assumed: Dict[str, str]) -> Dict[str, Any]:
-    target = str(preprocessor.take("_target_", "AudioToMelSpectrogramPreprocessor"))
-    if not target.endswith("AudioToMelSpectrogramPreprocessor"):
-        raise ConversionError(f"model_config.yaml.preprocessor._target_ is {target}, which is not "
-                              "supported; supported: AudioToMelSpectrogramPreprocessor")
-    rate = preprocessor.size("sample_rate", config.size("sample_rate", 16000))
-    preprocessor.require("frame_splicing", 1)
-    preprocessor.require("log", True)
-    preprocessor.require("mag_power", 2.0)
-    preprocessor.require("window", "hann")
-    preprocessor.require("n_window_size", None)  # in samples, in place of window_size
-    preprocessor.require("n_window_stride", None)
-    bins = preprocessor.take("features", encoder["input_dim"])
-    if bins != encoder["input_dim"]:
-        raise ConversionError(f"model_config.yaml.preprocessor.features is {bins}, the encoder's "
-                              f"feat_in is {encoder['input_dim']}")
-    window = preprocessor.take("window_size", 0.025)
-    shift = preprocessor.take("window_stride", 0.01)
-    changes = {**_band(preprocessor, rate), **_preemphasis(preprocessor)}
-    # Padding, what is done in training only, and details that the stand-in has its own way of.
-    preprocessor.ignore("n_fft", "dither", "pad_to", "pad_value", "exact_pad", "stft_exact_pad",
-                        "stft_conv", "use_torchaudio", "rng", "nb_augmentation_prob", "nb_max_freq",
-                        "log_zero_guard_type", "log_zero_guard_value", "mel_norm")
-    preprocessor.finish()
-    assumed["features"] = "stands in for NeMo's own, see the note"
-    return nemo_stand_in(bins, rate, 1000.0 * window, 1000.0 * shift,
-                         encoder["normalization"]["type"] != "none", **changes)
-
-
-def _band(preprocessor: Settings, rate: int) -> Dict[str, float]:
-    """The edges of the filters that the model sets, in Hz."""
-    edges = {}
-    if preprocessor.has("lowfreq"):
-        edges["low_freq"] = preprocessor.take("lowfreq", 0.0)
-    if preprocessor.has("highfreq"):
-        edges["high_freq"] = preprocessor.take("highfreq", 0.0)  # 0 is half the rate, as in Kaldi
-    low, high = edges.get("low_freq", 0.0), edges.get("high_freq", 0.0) or rate / 2
-    if not 0.0 <= low < high <= rate / 2:
-        raise ConversionError(f"model_config.yaml.preprocessor: lowfreq is {low:g} and highfreq "
-                              f"{high:g}, expected 0 <= lowfreq < highfreq <= {rate / 2:g}")
-    preprocessor.ignore("lowfreq", "highfreq")
-    return edges
-
-
-def _preemphasis(preprocessor: Settings) -> Dict[str, float]:
-    if preprocessor.is_null("preemph"):  # NeMo's way to have none
-        return {"preemph_coeff": 0.0}
-    value = preprocessor.take("preemph", 0.97)
-    if not 0.0 <= value <= 1.0:
-        raise ConversionError(f"model_config.yaml.preprocessor.preemph is {value!r}, expected 0 to "
-                              "1")
-    return {"preemph_coeff": value}
+    features = nemo_features(preprocessor, "model_config.yaml.preprocessor",
+                             config.size("sample_rate", 16000), assumed)
+    if features["num_mel_bins"] != encoder["input_dim"]:
+        raise ConversionError(f"model_config.yaml.preprocessor.features is "
+                              f"{features['num_mel_bins']}, the encoder's feat_in is "
+                              f"{encoder['input_dim']}")
+    return features
 
 
 def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) -> List[str]:

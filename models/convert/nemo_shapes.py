@@ -5,10 +5,10 @@ from typing import Any, Dict, List
 
 from models.convert import units
 from models.convert.errors import ConversionError
-from models.convert.features import NEMO_NOTE, nemo_stand_in
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, stack_size
 from models.convert.resolved import Resolved, streaming
+from models.reference.archive import fbank_section
 
 _UNTOLD = "weights do not tell"
 
@@ -40,12 +40,11 @@ def read_model(folder: Folder, name: str, renamed: Renamed, source: str, eps: fl
     blanks = [i for i, token in enumerate(tokens) if token in units.BLANK_NAMES]
     if not blanks:
         assumed["ctc.blank_id"] = "the last, as NeMo has it"
-    assumed["features"] = "stands in for NeMo's own, see the note"
-    features = nemo_stand_in(encoder["input_dim"], 16000, 25.0, 10.0, True)
+    assumed["features"] = f"{_UNTOLD}; Kaldi's filter bank, whose edges are mirrored"
+    features = fbank_section(num_mel_bins=encoder["input_dim"], snip_edges=False)
     blank_id = blanks[0] if blanks else outputs - 1
     return Resolved(name, encoder, features, streaming(-1, -1), blank_id,
-                    units.to_units(tokens, folder.where(found)), renamed, source, assumed,
-                    [NEMO_NOTE])
+                    units.to_units(tokens, folder.where(found)), renamed, source, assumed)
 
 
 def _encoder(renamed: Renamed, source: str, eps: float, assumed: Dict[str, str]) -> Dict[str, Any]:

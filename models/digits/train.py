@@ -131,21 +131,22 @@ def run(args: argparse.Namespace) -> None:
                            trainer.model.encoder.global_cmvn.mean)
     started, before = time.time(), trainer.seconds
     losses, audio_frames = [], 0
-    done = False
-    while not done:
+
+    def progress_of() -> float:
+        return (trainer.step / args.steps if args.steps
+                else trainer.seconds / (60.0 * args.minutes))
+
+    while (progress := progress_of()) < 1.0:
         batch = next(batches)
-        progress = (trainer.step / args.steps if args.steps
-                    else trainer.seconds / (60.0 * args.minutes))
         rate = learning_rate(args.peak_rate, trainer.step, progress)
         losses.append(trainer.train_step(batch, rate))
         audio_frames += int(batch.lengths.sum())
         trainer.seconds = before + time.time() - started
-        done = progress >= 1.0
         if trainer.step % 50 == 0:
             print(f"{time.strftime('%H:%M:%S')} step {trainer.step} progress {progress:.3f} "
                   f"loss {np.mean(losses[-50:]):.4f} audio {audio_frames / 100:.0f} s "
                   f"in {trainer.seconds - before:.0f} s", flush=True)
-        if trainer.step % args.validate_every == 0 or done:
+        if trainer.step % args.validate_every == 0 or progress_of() >= 1.0:
             rates = validation(trainer.average)
             print(" ".join(f"{name} {rate:.2f}" for name, rate in rates.items()), flush=True)
             fresh = not curve_path.exists()

@@ -20,14 +20,29 @@ CARRIED_PREFIX = "attention_decoder."  # tensors that are carried along and not 
 
 def fbank_section(**changes: Any) -> Dict[str, Any]:
     """The `features` section with Kaldi's defaults (dither 0, 80 bins), some fields changed."""
-    section: Dict[str, Any] = {
+    return _changed({
         "type": "fbank", "sample_frequency": 16000, "sample_scale": 32768.0,
         "frame_length_ms": 25.0, "frame_shift_ms": 10.0, "num_mel_bins": 80, "low_freq": 20.0,
         "high_freq": 0.0, "window_type": "povey", "blackman_coeff": 0.42, "preemph_coeff": 0.97,
         "remove_dc_offset": True, "dither": 0.0, "dither_seed": 0, "snip_edges": True,
         "round_to_power_of_two": True, "use_energy": False, "raw_energy": True,
         "energy_floor": 0.0, "use_log_fbank": True, "use_power": True, "htk_compat": False,
-    }
+    }, changes)
+
+
+def mel_spectrogram_section(**changes: Any) -> Dict[str, Any]:
+    """The `features` section with NeMo's defaults (80 bins, windows of 25 ms), some changed."""
+    return _changed({
+        "type": "mel_spectrogram", "sample_frequency": 16000, "sample_scale": 1.0,
+        "preemph_coeff": 0.97, "fft_size": 512, "frame_length": 400, "frame_shift": 160,
+        "padding": "zero", "last_frame": False, "window_type": "hanning",
+        "periodic_window": False, "num_mel_bins": 80, "low_freq": 0.0, "high_freq": 8000.0,
+        "mel_scale": "slaney", "slaney_norm": True, "use_power": True, "log_guard": "add",
+        "log_guard_value": 2.0 ** -24,
+    }, changes)
+
+
+def _changed(section: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]:
     unknown = sorted(set(changes) - set(section))
     if unknown:
         raise ValueError(f"unknown feature options: {', '.join(unknown)}")
@@ -40,7 +55,7 @@ def model_config(name: str, config: ConformerConfig, features: Dict[str, Any],
     """The whole of runnel.json.
 
     Args:
-        features: from `fbank_section`.
+        features: from `fbank_section` or `mel_spectrogram_section`.
         streaming: fields of that section; those left out have the values below (no limit).
 
     Raises:

@@ -16,9 +16,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "tests/support/error_message.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -135,6 +137,21 @@ TEST_P(ConvolutionTest, IsTheFormulaInPiecesOfAnyLength) {
       EXPECT_LE(RelativeError(at::cat(outputs), expected), tolerance());
     }
   }
+}
+
+TEST_P(ConvolutionTest, ANegativeVarianceIsRefused) {
+  EncoderConfig config = Config(5);
+  config.convolution->norm = ConvolutionNorm::kBatchNorm;
+  std::map<std::string, at::Tensor> all = testing::RandomWeights(config, 3);
+  const std::string variance = std::string(kName) + ".norm.running_var";
+  const auto load = [&] {
+    Weights weights(all, dtype(), "m.pt");
+    Convolution(&weights, kName, config.model_dim, *config.convolution);
+  };
+  EXPECT_NO_THROW(load());
+  all.at(variance)[2] = -0.25;
+  EXPECT_EQ(testing::ErrorMessage<std::runtime_error>(load),
+            "m.pt: tensor " + variance + " holds a negative value, expected a variance");
 }
 
 TEST_P(ConvolutionTest, CacheIsTheLastGatedFrames) {

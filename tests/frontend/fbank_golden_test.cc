@@ -7,35 +7,23 @@
 #include <cstddef>
 #include <fstream>
 #include <memory>
-#include <ostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "frontend/audio_reader.h"
 #include "frontend/fbank.h"
-#include "frontend/feature_stream.h"
+#include "tests/support/feature_goldens.h"
 #include "tests/support/shared_data.h"
 
 namespace runnel {
 namespace {
 
-std::vector<float> ReadSamples(const std::string& path) {
-  AudioReader reader(path);
-  std::vector<float> samples(static_cast<std::size_t>(reader.num_samples().value()));
-  EXPECT_EQ(reader.Read(samples.data(), samples.size()), samples.size());
-  return samples;
-}
+using testing::FeatureCase;
+using testing::FeatureGoldenPath;
+using testing::ReadFeatureCases;
+using testing::ReadSamples;
 
-// Rows of features, one after the other.
 std::vector<float> ComputeFeatures(const FbankOptions& options, const std::vector<float>& samples) {
-  FeatureStream stream(std::make_shared<const Fbank>(options));
-  stream.AcceptSamples(samples.data(), samples.size());
-  stream.Finish();
-  const auto num_frames = static_cast<std::size_t>(stream.NumFramesReady());
-  std::vector<float> features(num_frames * static_cast<std::size_t>(stream.dim()));
-  EXPECT_EQ(stream.PopFrames(num_frames, features.data()), num_frames);
-  return features;
+  return testing::ComputeFeatures(std::make_shared<const Fbank>(options), samples, 32768.0F);
 }
 
 // ---- Kaldi's compute-fbank-feats ----
@@ -62,7 +50,7 @@ void ExpectEqualsKaldi(const FbankOptions& options, const std::string& name) {
   for (std::size_t i = 0; i < actual.size(); ++i) {
     max_error = std::max(max_error, std::abs(actual[i] - expected[i]));
   }
-  testing::Test::RecordProperty("max_error", std::to_string(max_error));
+  ::testing::Test::RecordProperty("max_error", std::to_string(max_error));
   EXPECT_LE(max_error, 5e-4F);
 }
 
@@ -87,16 +75,6 @@ TEST(FbankKaldiTest, Plain) {
 }
 
 // ---- torchaudio.compliance.kaldi ----
-
-struct Case {
-  std::string name;
-  FbankOptions options;
-  std::size_t num_frames = 0;
-  std::size_t dim = 0;
-  std::vector<float> features;
-};
-
-void PrintTo(const Case& golden, std::ostream* out) { *out << golden.name; }
 
 void SetOption(const std::string& name, const std::string& value, FbankOptions* options) {
   const auto flag = [&] { return value == "1"; };
@@ -142,68 +120,39 @@ void SetOption(const std::string& name, const std::string& value, FbankOptions* 
   }
 }
 
-std::string GoldenPath(const std::string& name) {
-  return std::string(RUNNEL_SOURCE_DIR) + "/tests/golden/fbank/" + name;
-}
-
-// Empty if the file is absent, which FbankTorchaudioFilesTest reports.
-std::vector<Case> ReadCases() {
-  std::vector<Case> cases;
-  std::ifstream file(GoldenPath("fbank.txt"));
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string keyword;
-    std::string name;
-    std::string value;
-    words >> keyword;
-    if (keyword == "case") {
-      cases.emplace_back();
-      words >> cases.back().name;
-    } else if (keyword == "option") {
-      words >> name >> value;
-      SetOption(name, value, &cases.back().options);
-    } else if (keyword == "features") {
-      words >> cases.back().num_frames >> cases.back().dim;
-    } else {
-      for (; !keyword.empty(); keyword.clear(), words >> keyword) {
-        cases.back().features.push_back(std::stof(keyword));
-      }
-    }
-  }
-  return cases;
-}
-
-class FbankTorchaudioTest : public testing::TestWithParam<Case> {};
+class FbankTorchaudioTest : public ::testing::TestWithParam<FeatureCase> {};
 
 TEST_P(FbankTorchaudioTest, SameFeatures) {
-  const Case& golden = GetParam();
+  const FeatureCase& golden = GetParam();
+  FbankOptions options;
+  for (const auto& [name, value] : golden.options) SetOption(name, value, &options);
   const std::vector<float> actual =
-      ComputeFeatures(golden.options, ReadSamples(GoldenPath("input.wav")));
-  ASSERT_EQ(static_cast<std::size_t>(golden.options.FeatureDim()), golden.dim);
+      ComputeFeatures(options, ReadSamples(FeatureGoldenPath("input.wav")));
+  ASSERT_EQ(static_cast<std::size_t>(options.FeatureDim()), golden.dim);
   ASSERT_EQ(golden.features.size(), golden.num_frames * golden.dim);
   ASSERT_EQ(actual.size(), golden.features.size());
   float max_error = 0.0F;
   for (std::size_t i = 0; i < actual.size(); ++i) {
     // Logarithms have the tolerance of the Kaldi test; values that are not logarithms, 1e-4 of the
     // value (that is what an error of 1e-4 in the logarithm means), or of 1.
-    const bool is_log = golden.options.use_log_fbank;
+    const bool is_log = options.use_log_fbank;
     const float scale = is_log ? 1.0F : std::max(std::abs(golden.features[i]), 1.0F) * 0.2F;
     const float error = std::abs(actual[i] - golden.features[i]) / scale;
     max_error = std::max(max_error, error);
     EXPECT_LE(error, 5e-4F) << "frame " << i / golden.dim << ", column " << i % golden.dim << ": "
                             << actual[i] << ", expected " << golden.features[i];
   }
-  testing::Test::RecordProperty("max_error", std::to_string(max_error));
+  ::testing::Test::RecordProperty("max_error", std::to_string(max_error));
 }
 
-INSTANTIATE_TEST_SUITE_P(Grid, FbankTorchaudioTest, testing::ValuesIn(ReadCases()),
-                         [](const testing::TestParamInfo<Case>& param) {
+INSTANTIATE_TEST_SUITE_P(Grid, FbankTorchaudioTest,
+                         ::testing::ValuesIn(ReadFeatureCases("fbank.txt")),
+                         [](const ::testing::TestParamInfo<FeatureCase>& param) {
                            return param.param.name;
                          });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(FbankTorchaudioTest);
 
-TEST(FbankTorchaudioFilesTest, ArePresent) { EXPECT_GE(ReadCases().size(), 40U); }
+TEST(FbankTorchaudioFilesTest, ArePresent) { EXPECT_GE(ReadFeatureCases("fbank.txt").size(), 40U); }
 
 }  // namespace
 }  // namespace runnel

@@ -27,7 +27,7 @@ std::vector<float> Noise(std::size_t count, unsigned seed, float level) {
 std::vector<float> Compute(const Fbank& fbank, const std::vector<float>& window,
                            std::int64_t frame = 0) {
   EXPECT_EQ(window.size(), static_cast<std::size_t>(fbank.frame_length()));
-  FbankScratch scratch;
+  FrameScratch scratch;
   std::vector<float> features(static_cast<std::size_t>(fbank.dim()));
   fbank.ComputeFrame(window.data(), frame, &scratch, features.data());
   return features;
@@ -133,7 +133,7 @@ TEST(FbankTest, OneScratchServesSeveralFbanks) {
   short_options.frame_length_ms = 17.0F;  // the same FFT size, a shorter window
   FbankOptions large_options;
   large_options.frame_length_ms = 50.0F;
-  FbankScratch scratch;
+  FrameScratch scratch;
   std::vector<float> features(23);
   for (const FbankOptions& options :
        {long_options, short_options, large_options, short_options, long_options}) {
@@ -142,7 +142,7 @@ TEST(FbankTest, OneScratchServesSeveralFbanks) {
         Noise(static_cast<std::size_t>(fbank.frame_length()), 2, 100.0F);
     fbank.ComputeFrame(samples.data(), 0, &scratch, features.data());
     EXPECT_EQ(features, Compute(fbank, samples));
-    const FbankScratch copy = scratch;
+    const FrameScratch copy = scratch;
     scratch = copy;
   }
 }
@@ -155,7 +155,7 @@ TEST(FbankTest, ThreadsShareOne) {
   const std::vector<float> samples = Noise(400 + kFrames, 3, 100.0F);
   std::vector<std::vector<float>> results(4, std::vector<float>(kFrames * 80));
   const auto compute = [&](std::vector<float>* result) {
-    FbankScratch scratch;
+    FrameScratch scratch;
     for (std::size_t i = 0; i < kFrames; ++i) {
       fbank.ComputeFrame(&samples[i], 0, &scratch, result->data() + i * 80);
     }

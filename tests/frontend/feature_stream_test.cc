@@ -13,7 +13,11 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "frontend/fbank.h"
+#include "frontend/mel_spectrogram.h"
 
 namespace runnel {
 namespace {
@@ -37,9 +41,9 @@ void PopInto(FeatureStream* stream, std::size_t max_frames, std::vector<float>* 
 
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-std::vector<float> AllAtOnce(const std::shared_ptr<const Fbank>& fbank,
+std::vector<float> AllAtOnce(const std::shared_ptr<const FrameExtractor>& extractor,
                              const std::vector<float>& samples) {
-  FeatureStream stream(fbank);
+  FeatureStream stream(extractor);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   std::vector<float> features;
@@ -49,68 +53,111 @@ std::vector<float> AllAtOnce(const std::shared_ptr<const Fbank>& fbank,
 
 // The definition, without a stream: each frame's window cut from the whole signal, mirrored by
 // stepping back from the ends as often as it takes.
-std::vector<float> ByDefinition(const Fbank& fbank, const std::vector<float>& samples) {
+std::vector<float> ByDefinition(const FrameExtractor& extractor,
+                                const std::vector<float>& samples) {
   const auto size = static_cast<std::int64_t>(samples.size());
+  const FrameGeometry& geometry = extractor.geometry();
+  std::vector<float> signal;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const float before = i == 0 ? 0.0F : samples[i - 1] * 32768.0F;
+    signal.push_back(samples[i] * 32768.0F - geometry.preemph_coeff * before);
+  }
+  // How far beyond the first and the last sample their images are.
+  const std::int64_t step = geometry.edge == AudioEdge::kMirror ? 1 : 0;
   std::vector<float> features;
-  FbankScratch scratch;
-  for (std::int64_t frame = 0; frame < fbank.NumFrames(size, true); ++frame) {
+  FrameScratch scratch;
+  for (std::int64_t frame = 0; frame < extractor.NumFrames(size, true); ++frame) {
     std::vector<float> window;
-    for (int i = 0; i < fbank.frame_length(); ++i) {
-      std::int64_t index = fbank.FirstSampleOfFrame(frame) + i;
-      while (index < 0 || index >= size) index = index < 0 ? -index - 1 : 2 * size - 1 - index;
-      window.push_back(samples[static_cast<std::size_t>(index)] * 32768.0F);
+    for (int i = 0; i < extractor.frame_length(); ++i) {
+      std::int64_t index = extractor.FirstSampleOfFrame(frame) + i;
+      if (geometry.edge == AudioEdge::kZero && (index < 0 || index >= size)) {
+        window.push_back(0.0F);
+        continue;
+      }
+      while (size > 1 && (index < 0 || index >= size)) {
+        index = index < 0 ? -index - step : 2 * (size - 1) + step - index;
+      }
+      window.push_back(signal[size == 1 ? 0 : static_cast<std::size_t>(index)]);
     }
-    features.resize(features.size() + static_cast<std::size_t>(fbank.dim()));
-    fbank.ComputeFrame(window.data(), frame, &scratch,
-                       features.data() + features.size() - static_cast<std::size_t>(fbank.dim()));
+    const auto dim = static_cast<std::size_t>(extractor.dim());
+    features.resize(features.size() + dim);
+    extractor.ComputeFrame(window.data(), frame, &scratch, features.data() + features.size() - dim);
   }
   return features;
 }
 
-// Options that differ in how windows lie on the audio.
-std::vector<FbankOptions> Framings() {
-  std::vector<FbankOptions> all;
-  for (const bool snip_edges : {true, false}) {
-    FbankOptions options;
-    options.snip_edges = snip_edges;
-    options.use_energy = true;
-    all.push_back(options);
-    options.dither = 1.0F;
-    all.push_back(options);
-    options.dither = 0.0F;
-    options.sample_frequency = 11025.0F;
-    options.frame_length_ms = 30.03F;  // 331 samples
-    options.frame_shift_ms = 9.99F;    // 110 samples
-    all.push_back(options);
-    options.frame_shift_ms = 10.07F;  // 111 samples
-    all.push_back(options);
-    options.sample_frequency = 16000.0F;
-    options.num_mel_bins = 12;
-    options.frame_length_ms = 10.0F;
-    options.frame_shift_ms = 17.0F;  // windows with gaps between them
-    all.push_back(options);
-    options.frame_length_ms = 8.0F;
-    options.frame_shift_ms = 0.1875F;  // 3 samples
-    all.push_back(options);
-  }
-  return all;
-}
+struct Framing {
+  std::string name;
+  std::shared_ptr<const FrameExtractor> extractor;
+};
 
-std::string Describe(const FbankOptions& options) {
-  return "frame_length_ms " + std::to_string(options.frame_length_ms) + " frame_shift_ms " +
+std::string Name(const FbankOptions& options) {
+  return "fbank frame_length_ms " + std::to_string(options.frame_length_ms) + " frame_shift_ms " +
          std::to_string(options.frame_shift_ms) + " snip_edges " +
          std::to_string(options.snip_edges) + " dither " + std::to_string(options.dither);
 }
 
+std::string Name(const MelSpectrogramOptions& options) {
+  return "mel spectrogram frame_length " + std::to_string(options.frame_length) + " frame_shift " +
+         std::to_string(options.frame_shift) + " zero " +
+         std::to_string(options.edge == AudioEdge::kZero) + " last_frame " +
+         std::to_string(options.last_frame);
+}
+
+// Extractors that differ in how windows lie on the audio.
+std::vector<Framing> Framings() {
+  std::vector<Framing> all;
+  const auto add = [&](const FbankOptions& options) {
+    all.push_back({Name(options), std::make_shared<const Fbank>(options)});
+  };
+  for (const bool snip_edges : {true, false}) {
+    FbankOptions options;
+    options.snip_edges = snip_edges;
+    options.use_energy = true;
+    add(options);
+    options.dither = 1.0F;
+    add(options);
+    options.dither = 0.0F;
+    options.sample_frequency = 11025.0F;
+    options.frame_length_ms = 30.03F;  // 331 samples
+    options.frame_shift_ms = 9.99F;    // 110 samples
+    add(options);
+    options.frame_shift_ms = 10.07F;  // 111 samples
+    add(options);
+    options.sample_frequency = 16000.0F;
+    options.num_mel_bins = 12;
+    options.frame_length_ms = 10.0F;
+    options.frame_shift_ms = 17.0F;  // windows with gaps between them
+    add(options);
+    options.frame_length_ms = 8.0F;
+    options.frame_shift_ms = 0.1875F;  // 3 samples
+    add(options);
+  }
+  for (const AudioEdge edge : {AudioEdge::kZero, AudioEdge::kReflect}) {
+    for (const bool last_frame : {false, true}) {
+      MelSpectrogramOptions options;
+      options.edge = edge;
+      options.last_frame = last_frame;
+      options.num_mel_bins = 12;
+      for (const auto& [length, shift] : std::vector<std::pair<int, int>>{
+               {400, 160}, {512, 128}, {331, 111}, {160, 270}, {128, 3}, {4, 160}}) {
+        options.frame_length = length;
+        options.frame_shift = shift;
+        all.push_back({Name(options), std::make_shared<const MelSpectrogram>(options)});
+      }
+    }
+  }
+  return all;
+}
+
 TEST(FeatureStreamTest, EqualsTheDefinitionAtEveryLength) {
   const std::vector<float> samples = Noise(1300, 11);
-  for (const FbankOptions& options : Framings()) {
-    const auto fbank = std::make_shared<const Fbank>(options);
+  for (const auto& [name, extractor] : Framings()) {
     for (std::size_t length = 0; length <= samples.size(); length += length < 20 ? 1 : 37) {
       const std::vector<float> part(samples.begin(),
                                     samples.begin() + static_cast<std::ptrdiff_t>(length));
-      ASSERT_EQ(AllAtOnce(fbank, part), ByDefinition(*fbank, part))
-          << Describe(options) << " length " << length;
+      ASSERT_EQ(AllAtOnce(extractor, part), ByDefinition(*extractor, part))
+          << name << " length " << length;
     }
   }
 }
@@ -118,13 +165,12 @@ TEST(FeatureStreamTest, EqualsTheDefinitionAtEveryLength) {
 TEST(FeatureStreamTest, AnyPacketSplitGivesTheSameBits) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
-  for (const FbankOptions& options : Framings()) {
-    const auto fbank = std::make_shared<const Fbank>(options);
+  for (const auto& [name, extractor] : Framings()) {
     for (int round = 0; round < 20; ++round) {
       const std::vector<float> samples = Noise(random() % 5000, random());
-      const std::vector<float> expected = AllAtOnce(fbank, samples);
+      const std::vector<float> expected = AllAtOnce(extractor, samples);
       const std::size_t max_packet = std::vector<std::size_t>{1, 7, 160, 1000}[random() % 4];
-      FeatureStream stream(fbank);
+      FeatureStream stream(extractor);
       std::vector<float> features;
       for (std::size_t i = 0; i < samples.size();) {
         const std::size_t count = std::min<std::size_t>(random() % (max_packet + 1),  // also 0
@@ -135,8 +181,8 @@ TEST(FeatureStreamTest, AnyPacketSplitGivesTheSameBits) {
       }
       stream.Finish();
       while (stream.NumFramesReady() > 0) PopInto(&stream, 1 + random() % 9, &features);
-      ASSERT_EQ(features, expected) << Describe(options) << " seed " << seed << " round " << round
-                                    << " packets to " << max_packet;
+      ASSERT_EQ(features, expected)
+          << name << " seed " << seed << " round " << round << " packets to " << max_packet;
       EXPECT_EQ(stream.samples_accepted(), static_cast<std::int64_t>(samples.size()));
       EXPECT_EQ(stream.samples_buffered(), 0U);
     }
@@ -146,12 +192,11 @@ TEST(FeatureStreamTest, AnyPacketSplitGivesTheSameBits) {
 TEST(FeatureStreamTest, EveryLengthSampleBySample) {
   // The windows at the end reach back by the mirror; what they need must not have been dropped.
   const std::vector<float> samples = Noise(1000, 12);
-  for (const FbankOptions& options : Framings()) {
-    const auto fbank = std::make_shared<const Fbank>(options);
+  for (const auto& [name, extractor] : Framings()) {
     for (std::size_t length = 600; length < samples.size(); ++length) {
       const std::vector<float> part(samples.begin(),
                                     samples.begin() + static_cast<std::ptrdiff_t>(length));
-      FeatureStream stream(fbank);
+      FeatureStream stream(extractor);
       std::vector<float> features;
       for (const float sample : part) {
         stream.AcceptSamples(&sample, 1);
@@ -159,7 +204,7 @@ TEST(FeatureStreamTest, EveryLengthSampleBySample) {
       }
       stream.Finish();
       while (stream.NumFramesReady() > 0) PopInto(&stream, 1, &features);
-      ASSERT_EQ(features, AllAtOnce(fbank, part)) << Describe(options) << " length " << length;
+      ASSERT_EQ(features, AllAtOnce(extractor, part)) << name << " length " << length;
     }
   }
 }
@@ -167,13 +212,12 @@ TEST(FeatureStreamTest, EveryLengthSampleBySample) {
 TEST(FeatureStreamTest, CopyContinuesIdenticallyAndIndependently) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
-  for (const FbankOptions& options : Framings()) {
-    const auto fbank = std::make_shared<const Fbank>(options);
+  for (const auto& [name, extractor] : Framings()) {
     const std::vector<float> start = Noise(random() % 3000, random());
     const std::vector<float> end = Noise(1500, random());
     const std::vector<float> other_end = Noise(700, random());
 
-    FeatureStream stream(fbank);
+    FeatureStream stream(extractor);
     stream.AcceptSamples(start.data(), start.size());
     std::vector<float> features;
     PopInto(&stream, random() % 5, &features);
@@ -192,19 +236,17 @@ TEST(FeatureStreamTest, CopyContinuesIdenticallyAndIndependently) {
 
     std::vector<float> whole = start;
     whole.insert(whole.end(), end.begin(), end.end());
-    EXPECT_EQ(features, AllAtOnce(fbank, whole)) << Describe(options) << " seed " << seed;
+    EXPECT_EQ(features, AllAtOnce(extractor, whole)) << name << " seed " << seed;
     std::vector<float> other_whole = start;
     other_whole.insert(other_whole.end(), other_end.begin(), other_end.end());
-    EXPECT_EQ(copy_features, AllAtOnce(fbank, other_whole))
-        << Describe(options) << " seed " << seed;
+    EXPECT_EQ(copy_features, AllAtOnce(extractor, other_whole)) << name << " seed " << seed;
   }
 }
 
 TEST(FeatureStreamTest, ResetStartsAnew) {
-  for (const FbankOptions& options : Framings()) {
-    const auto fbank = std::make_shared<const Fbank>(options);
+  for (const auto& [name, extractor] : Framings()) {
     const std::vector<float> samples = Noise(2000, 5);
-    FeatureStream stream(fbank);
+    FeatureStream stream(extractor);
     std::vector<float> features;
     stream.AcceptSamples(samples.data() + 3, 1777);
     PopInto(&stream, 3, &features);
@@ -218,23 +260,24 @@ TEST(FeatureStreamTest, ResetStartsAnew) {
     stream.Finish();
     features.clear();
     PopInto(&stream, kAll, &features);
-    EXPECT_EQ(features, AllAtOnce(fbank, samples)) << Describe(options);
+    EXPECT_EQ(features, AllAtOnce(extractor, samples)) << name;
   }
 }
 
 TEST(FeatureStreamTest, BufferHoldsOnlyWhatIsNeeded) {
-  for (const FbankOptions& options : Framings()) {
-    const auto fbank = std::make_shared<const Fbank>(options);
-    FeatureStream stream(fbank);
-    const auto frame = static_cast<std::size_t>(std::max(fbank->frame_length(),  //
-                                                         fbank->frame_shift()));
-    std::vector<float> features(1000 * static_cast<std::size_t>(fbank->dim()));
+  for (const auto& [name, extractor] : Framings()) {
+    FeatureStream stream(extractor);
+    // Without its last frame, a frame is known to exist only at the start of the next one.
+    const int length = extractor->frame_length();
+    const auto frame =
+        static_cast<std::size_t>(std::max(length, extractor->frame_shift() + length / 2 + 1));
+    std::vector<float> features(1000 * static_cast<std::size_t>(extractor->dim()));
     const std::vector<float> samples = Noise(1000, 6);
     for (int i = 0; i < 300; ++i) {
       stream.AcceptSamples(samples.data(), static_cast<std::size_t>(i * 7 % 1000));
       while (stream.PopFrames(1000, features.data()) > 0) {
       }
-      EXPECT_LE(stream.samples_buffered(), frame) << Describe(options);
+      EXPECT_LE(stream.samples_buffered(), frame) << name;
     }
   }
 }
@@ -315,24 +358,33 @@ TEST(FeatureStreamTest, RejectsSamplesThatAreNotFinite) {
 
 // The largest samples that are taken, of every shape that could add up, still give finite features.
 TEST(FeatureStreamTest, EverySampleTakenGivesFiniteFeatures) {
-  FbankOptions options;
-  options.use_energy = true;
-  options.use_log_fbank = false;
-  const auto fbank = std::make_shared<const Fbank>(options);
-  const float refused = 1e12F;  // finite, also after scaling, but not its power
-  FeatureStream limit_stream(fbank);
-  const std::string complaint = Complaint(&limit_stream, {refused});
-  const std::size_t number = complaint.find("at most ");
-  ASSERT_NE(number, std::string::npos) << complaint;
-  const float largest = 0.9999F * std::stof(complaint.substr(number + 8));
-  EXPECT_GT(largest, 1e9F);
-  for (const int period : {1, 2, 16, 1000}) {
-    std::vector<float> samples(2000);
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      samples[i] = static_cast<int>(i) / ((period + 1) / 2) % 2 == 0 ? largest : -largest;
-    }
-    for (const float feature : AllAtOnce(fbank, samples)) {
-      ASSERT_TRUE(std::isfinite(feature)) << "period " << period;
+  FbankOptions fbank;
+  fbank.use_energy = true;
+  fbank.use_log_fbank = false;
+  MelSpectrogramOptions steep;  // filters of a fraction of 1 Hz, each of the area of 1 Hz
+  steep.sample_frequency = 1000.0F;
+  steep.low_freq = 499.0F;
+  steep.high_freq = 500.0F;
+  for (const std::shared_ptr<const FrameExtractor>& extractor :
+       std::vector<std::shared_ptr<const FrameExtractor>>{
+           std::make_shared<const Fbank>(fbank),
+           std::make_shared<const MelSpectrogram>(MelSpectrogramOptions()),
+           std::make_shared<const MelSpectrogram>(steep)}) {
+    const float refused = 1e15F;  // finite, also after scaling, but not its power
+    FeatureStream limit_stream(extractor);
+    const std::string complaint = Complaint(&limit_stream, {refused});
+    const std::size_t number = complaint.find("at most ");
+    ASSERT_NE(number, std::string::npos) << complaint;
+    const float largest = 0.9999F * std::stof(complaint.substr(number + 8));
+    EXPECT_GT(largest, 1e8F);
+    for (const int period : {1, 2, 16, 1000}) {
+      std::vector<float> samples(2000);
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        samples[i] = static_cast<int>(i) / ((period + 1) / 2) % 2 == 0 ? largest : -largest;
+      }
+      for (const float feature : AllAtOnce(extractor, samples)) {
+        ASSERT_TRUE(std::isfinite(feature)) << "period " << period;
+      }
     }
   }
 }

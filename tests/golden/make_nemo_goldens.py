@@ -3,21 +3,25 @@
 
     /usr/bin/python3 tests/golden/make_nemo_goldens.py NEMO
 
-NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project. Nothing of NeMo
-is needed to run the tests. Only its encoder is imported; what surrounds it there (configuration,
+NEMO is a checkout of github.com/NVIDIA/NeMo (commit 8cfedd7) outside this project, without its
+__init__.py files, which import packages that this needs nothing of. Nothing of NeMo is needed to
+run the tests. Only its encoder is imported; what surrounds it there (configuration,
 training, export) is replaced by empty classes.
 
 Writes tests/golden/nemo/CASE.npz: the encoder's options as a YAML string, its weights
 (`weight/NAME`, seeded random numbers of this script under NeMo's names), features (T, bins), and
 for every setting of att_context_size the encoder's output (T', d), of the whole utterance under the
-mask (`encoder_I`). Where NeMo can stream, its cached steps must have agreed with that.
+mask (`encoder_I`). Where NeMo can stream, its cached steps must have agreed with that, and their
+last caches are recorded: of each layer the attention's input (`cache_channel_I`, (layers, n, d)),
+the convolution's (`cache_time_I`, (layers, K - 1, d)), and how many encoder frames there were
+(`cache_frames_I`).
 """
 
 import argparse
 import pathlib
 import sys
 import types
-from typing import Any, Dict
+from typing import Any, Dict, List
 from unittest import mock
 
 import numpy as np
@@ -118,8 +122,11 @@ def set_weights(encoder: torch.nn.Module, random: np.random.RandomState) -> Dict
     return weights
 
 
-def streamed(encoder: Any, features: torch.Tensor) -> torch.Tensor:
-    """The output of NeMo's cache-aware steps, until the frames left fill no whole step."""
+def streamed(encoder: Any, features: torch.Tensor) -> List[torch.Tensor]:
+    """NeMo's cache-aware steps, until the frames left fill no whole step.
+
+    Returns (1, d, T'), and the last caches (layers, 1, M, d), (layers, 1, d, K - 1), (1,).
+    """
     settings = encoder.streaming_cfg
     caches = encoder.get_initial_cache_state(batch_size=1)
     at, outputs = 0, []
@@ -127,7 +134,7 @@ def streamed(encoder: Any, features: torch.Tensor) -> torch.Tensor:
         first = at == 0
         size = settings.chunk_size[0 if first else 1]
         if at + size > features.size(2):
-            return torch.cat(outputs, 2)
+            return [torch.cat(outputs, 2), *caches]
         begin = at if first else at - settings.pre_encode_cache_size[1]
         chunk = features[:, :, begin:at + size]
         result = encoder.cache_aware_stream_step(
@@ -154,7 +161,10 @@ def make(name: str) -> None:
         recorded[f"encoder_{i}"] = output[0].t().numpy()
         # With right 0 NeMo's second step would have to pad the features that it keeps.
         if size[0] >= 0 and size[1] > 0 and options.get("causal_downsampling"):
-            steps = streamed(encoder, features)
+            steps, channel, time, length = streamed(encoder, features)
+            recorded[f"cache_channel_{i}"] = channel[:, 0, channel.size(2) - int(length):].numpy()
+            recorded[f"cache_time_{i}"] = time[:, 0].transpose(1, 2).numpy()
+            recorded[f"cache_frames_{i}"] = np.array(steps.size(2))
             torch.testing.assert_close(steps, output[:, :, :steps.size(2)], rtol=0, atol=TOLERANCE)
     recorded.update(options=np.array(yaml.safe_dump(options)), features=features[0].t().numpy())
     np.savez_compressed(FOLDER / f"{name}.npz", **recorded)

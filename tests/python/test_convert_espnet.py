@@ -10,6 +10,8 @@ import yaml
 from convert_support import convert, encode, normal, refusal
 from torch import Tensor
 
+from models.reference.archive import mel_spectrogram_section
+
 DIM, HEADS, FF, LAYERS, BINS, KERNEL = 16, 2, 24, 2, 40, 7
 TOKENS = ["<blank>", "<unk>", "<space>", *"abcde", "<sos/eos>"]
 
@@ -108,6 +110,11 @@ class Experiment:
         return self.folder
 
 
+OWN_FEATURES = mel_spectrogram_section(  # of Experiment's frontend_conf
+    preemph_coeff=0.0, frame_length=512, padding="reflect", last_frame=True, periodic_window=True,
+    num_mel_bins=BINS, log_guard="floor", log_guard_value=1e-10)
+
+
 @pytest.mark.parametrize("input_layer", KERNELS)
 @pytest.mark.parametrize("conformer, macaron", [(True, True), (True, False), (False, False)])
 def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
@@ -120,7 +127,7 @@ def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
                                        "activation": "swish" if conformer else "relu"}
     assert encoder["layer_norm_eps"] == 1e-12 and config["streaming"]["chunk_size"] == -1
     assert units == ["<blank>", "<unk>", "\u2581", *"abcde", "<sos/eos>"]
-    assert config["features"]["frame_shift_ms"] == 10.0
+    assert config["features"] == OWN_FEATURES
     state = module.state_dict()
     assert torch.equal(state["attention_decoder.output_layer.bias"],
                        made.weights["decoder.output_layer.bias"])
@@ -130,7 +137,7 @@ def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
     encoded, log_probs = encode(module, features)
     assert encoded.size(1) == DIM and torch.isfinite(log_probs).all()
     out = capsys.readouterr().out
-    assert "note: ESPnet's own features" in out and "(assumed: " in out
+    assert "features.frame_length: 512  (assumed: " in out
 
 
 def test_kinds_of_positions(tmp_path):
@@ -163,6 +170,21 @@ def test_statistics_among_the_weights_come_first(tmp_path):
     module, _, _ = convert("espnet", made.write(), tmp_path / "m.pt")
     assert torch.equal(module.state_dict()["encoder.global_cmvn.istd"], torch.ones(BINS))
     assert torch.equal(module.state_dict()["encoder.global_cmvn.mean"], torch.full((BINS,), 3.0))
+
+
+def test_options_of_the_features(tmp_path):
+    made = Experiment(tmp_path / "exp")
+    made.config["frontend_conf"] = {"fs": 8000, "n_fft": 256, "win_length": 200, "hop_length": 80,
+                                    "n_mels": BINS, "fmin": 20, "fmax": None, "htk": True,
+                                    "window": "hamming", "log_base": None}
+    config = convert("espnet", made.write(), tmp_path / "m.pt")[1]
+    assert config["features"] == {
+        **OWN_FEATURES, "sample_frequency": 8000, "fft_size": 256, "frame_length": 200,
+        "frame_shift": 80, "low_freq": 20.0, "high_freq": 4000.0, "mel_scale": "htk",
+        "window_type": "hamming"}
+    made.config["frontend_conf"] = {"n_mels": BINS}
+    assert convert("espnet", made.write(), tmp_path / "m.pt")[1]["features"] == {
+        **OWN_FEATURES, "frame_shift": 128}
 
 
 def test_features_made_by_kaldi(tmp_path):
@@ -198,8 +220,11 @@ def test_several_checkpoints(tmp_path, capsys):
     ("encoder_conf", "selfattention_layer_type", "lf_selfattn"),
     ("encoder_conf", "new_option", 3), (None, "encoder", "contextual_block_conformer"),
     (None, "normalize", "utterance_mvn"), (None, "frontend", "s3prl"),
-    (None, "preencoder", "linear"), ("frontend_conf", "window", "hamming"),
-    (None, "model", "st"),
+    (None, "preencoder", "linear"), ("frontend_conf", "window", "bartlett"),
+    (None, "model", "st"), ("frontend_conf", "center", False), ("frontend_conf", "fs", "16 kHz"),
+    ("frontend_conf", "log_base", 10), ("frontend_conf", "normalized", True),
+    ("frontend_conf", "win_length", 600), ("frontend_conf", "fmax", 9000),
+    ("frontend_conf", "n_fft", 511), ("frontend_conf", "new_option", 3),
 ])
 def test_unsupported_options(section, name, value, tmp_path, capsys):
     made = Experiment(tmp_path / "exp")

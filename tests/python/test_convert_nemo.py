@@ -1,89 +1,20 @@
 """NeMo models become archives that compute what NeMo computes."""
 
-import io
 import pathlib
-import struct
-import tarfile
-from typing import Any, Dict, List, Optional
+from typing import Any, List
 
 import numpy as np
 import pytest
 import soundfile
 import torch
 import torchaudio
-import yaml
-from convert_support import ROOT, TOLERANCE, convert, encode, need_shared, normal, refusal
+from convert_support import TOLERANCE, convert, encode, need_shared, refusal
+from nemo_files import (CASES, PIECES, NemoFile, load_case, recorded_caches, sentencepiece_model,
+                        settings_of)
 
-CASES = sorted(path.stem for path in (ROOT / "tests/golden/nemo").glob("*.npz"))
-PIECES = ["<unk>", "\u2581t", "he", "\u2581", "c", "a", "t"]
-VOCAB = len(PIECES) + 1
-
-
-def load_case(name: str) -> Dict[str, np.ndarray]:
-    """Arrays of a recorded case."""
-    with np.load(ROOT / "tests/golden/nemo" / f"{name}.npz") as arrays:
-        return dict(arrays)
-
-
-def sentencepiece_model(pieces: List[str], kinds: Optional[Dict[int, int]] = None) -> bytes:
-    """The protocol buffer of a SentencePiece model, with fields that a reader must skip."""
-    def field(number: int, content: bytes) -> bytes:
-        return bytes([number << 3 | 2, len(content)]) + content
-
-    data = b""
-    for i, piece in enumerate(pieces):
-        kind = (kinds or {}).get(i, 1)
-        inner = field(1, piece.encode()) + bytes([2 << 3 | 5]) + struct.pack("<f", -1.5 * i)
-        data += field(1, inner + (bytes([3 << 3, kind]) if kind != 1 else b""))
-    return data + field(2, b"\x08\x01") + bytes([9 << 3, 0xac, 0x02])
-
-
-class NemoFile:
-    """The parts of a .nemo file, to be changed and packed."""
-
-    def __init__(self, case: str, hybrid: bool = False) -> None:
-        arrays = load_case(case)
-        random = np.random.RandomState(0)
-        encoder = yaml.safe_load(str(arrays["options"]))
-        self.weights = {name[len("weight/"):]: torch.from_numpy(value)
-                        for name, value in arrays.items() if name.startswith("weight/")}
-        head = "ctc_decoder" if hybrid else "decoder"
-        self.weights.update({
-            f"{head}.decoder_layers.0.weight": normal(random, VOCAB, encoder["d_model"], 1),
-            f"{head}.decoder_layers.0.bias": normal(random, VOCAB),
-            "preprocessor.featurizer.window": torch.hann_window(400),
-            "preprocessor.featurizer.fb": torch.zeros(1, 40, 257)})
-        self.config: Dict[str, Any] = {
-            "sample_rate": 16000,
-            "preprocessor": {"sample_rate": "${sample_rate}", "normalize": "per_feature",
-                             "window_size": 0.025, "window_stride": 0.01, "window": "hann",
-                             "features": 40, "n_fft": 512},
-            "encoder": {"_target_": "nemo.collections.asr.modules.ConformerEncoder", **encoder,
-                        "feat_in": "${model.preprocessor.features}"},
-            "decoder": {"num_classes": VOCAB - 1, "vocabulary": []},
-            "tokenizer": {"type": "bpe", "dir": "tokenizers",
-                          "model_path": "nemo:0a1b_tokenizer.model"}}
-        if hybrid:
-            self.config["aux_ctc"] = {"decoder": self.config.pop("decoder")}
-            self.weights["decoder.prediction.embed.weight"] = normal(random, 8, 4)
-            self.weights["joint.enc.weight"] = normal(random, 8, 16)
-        if "att_context_size" in encoder:
-            self.config["preprocessor"]["normalize"] = "NA"
-        self.files: Dict[str, bytes] = {"0a1b_tokenizer.model": sentencepiece_model(PIECES)}
-
-    def write(self, path: pathlib.Path, without: str = "", mode: str = "w") -> pathlib.Path:
-        """Packs everything but the file `without`."""
-        weights = io.BytesIO()
-        torch.save(self.weights, weights)
-        files = {"model_config.yaml": yaml.safe_dump(self.config).encode(),
-                 "model_weights.ckpt": weights.getvalue(), **self.files}
-        with tarfile.open(path, mode) as tar:
-            for name, data in files.items():
-                info = tarfile.TarInfo(f"./{name}")
-                info.size = len(data)
-                if name != without:
-                    tar.addfile(info, io.BytesIO(data))
-        return path
+from models.reference.archive import mel_spectrogram_section
+from models.reference.config import SubsamplingConfig
+from models.reference.subsampling import geometry_of
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -93,17 +24,45 @@ def test_recorded_cases(name, tmp_path):
     nemo = NemoFile(name)
     nemo.config["preprocessor"]["normalize"] = "NA"  # the recorded features enter the encoder
     module, config, units = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
-    sizes = nemo.config["encoder"].get("att_context_size", [[-1, -1]])
-    for i, (left, right) in enumerate(sizes):
-        chunk_size = -1 if right < 0 else right + 1
+    sizes = settings_of(nemo.config["encoder"])
+    for i, (chunk_size, left) in enumerate(sizes):
         encoded, _ = encode(module, arrays["features"], chunk_size, left)
         torch.testing.assert_close(encoded, torch.from_numpy(arrays[f"encoder_{i}"]), rtol=0,
                                    atol=TOLERANCE)
-    settings = [{"chunk_size": right + 1 if right >= 0 else -1, "left_context": left}
-                for left, right in sizes]
-    assert config["streaming"]["only"] == (None if sizes == [[-1, -1]] else settings)
+    settings = [{"chunk_size": chunk_size, "left_context": left} for chunk_size, left in sizes]
+    assert config["streaming"]["only"] == (None if sizes == [(-1, -1)] else settings)
     assert config["streaming"]["chunk_size"] == settings[0]["chunk_size"]
     assert units == [*PIECES, "<blank>"] and config["ctc"]["blank_id"] == len(PIECES)
+
+
+@pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding"])
+def test_recorded_caches(name, tmp_path):
+    """What the archive's code remembers of a stream, chunk by chunk, is what NeMo remembers."""
+    arrays = load_case(name)
+    nemo = NemoFile(name)
+    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    geometry = geometry_of(SubsamplingConfig(**config["encoder"]["subsampling"]))
+    compared = 0
+    for i, (chunk_size, left) in enumerate(settings_of(nemo.config["encoder"])):
+        recorded = recorded_caches(arrays, i)
+        if recorded is None:
+            continue
+        att, cnn = module.initial_caches()
+        for offset in range(0, recorded[0], chunk_size):
+            begin, end = geometry.feature_range(offset, chunk_size)
+            chunk = torch.from_numpy(arrays["features"][begin:end])[None]
+            _, att, cnn = module.encode_chunk(chunk, offset, False, left, att, cnn)
+        for layer, (keys, values, gated) in enumerate(recorded[1]):
+            # (H, n, 2 d_k): keys and values of each head.
+            found = att[layer].transpose(0, 1)
+            half = found.size(2) // 2
+            for tensor, expected in ((found[..., :half].flatten(1), keys),
+                                     (found[..., half:].flatten(1), values),
+                                     (cnn[layer, 0].t(), gated)):
+                torch.testing.assert_close(tensor, torch.from_numpy(expected), rtol=0,
+                                           atol=TOLERANCE)
+        compared += 1
+    assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
 
 
 def test_hybrid_models_have_another_head(tmp_path, capsys):
@@ -114,7 +73,7 @@ def test_hybrid_models_have_another_head(tmp_path, capsys):
                        nemo.weights["ctc_decoder.decoder_layers.0.weight"].squeeze(2))
     assert config["features"]["sample_scale"] == 1.0
     out = capsys.readouterr().out
-    assert "joint.enc.weight" in out and "note: NeMo's own features" in out
+    assert "joint.enc.weight" in out
 
 
 def test_where_tokens_come_from(tmp_path):
@@ -146,20 +105,38 @@ def test_epsilon_and_running_normalization(tmp_path):
     assert config["streaming"]["chunk_size"] > 0
 
 
-@pytest.mark.parametrize("options, expected", [
-    ({}, (20.0, 0.0, 0.97)),
-    ({"lowfreq": 0, "highfreq": None, "preemph": None}, (0.0, 0.0, 0.0)),
-    ({"lowfreq": 60, "highfreq": 7600.0, "preemph": 0.9}, (60.0, 7600.0, 0.9)),
+OWN_FEATURES = mel_spectrogram_section(num_mel_bins=40)  # of NemoFile's preprocessor
+
+
+@pytest.mark.parametrize("options, changes", [
+    ({}, {}),
+    ({"lowfreq": 0, "highfreq": None, "preemph": None}, {"preemph_coeff": 0.0}),
+    ({"lowfreq": 60, "highfreq": 7600.0, "preemph": 0.9},
+     {"low_freq": 60.0, "high_freq": 7600.0, "preemph_coeff": 0.9}),
     ({"dither": 1e-5, "pad_to": 0, "pad_value": 0.0, "log_zero_guard_type": "add", "log": True,
       "log_zero_guard_value": "5e-8", "mag_power": 2.0, "nb_augmentation_prob": 0.5,
       "_target_": "nemo.collections.asr.modules.AudioToMelSpectrogramPreprocessor"},
-     (20.0, 0.0, 0.97)),
+     {"log_guard_value": 5e-8}),
+    ({"window_size": None, "window_stride": None, "n_fft": None},  # NeMo's defaults
+     {"frame_length": 320}),
+    ({"window_size": 0, "n_window_size": 512, "window_stride": None, "n_window_stride": 128},
+     {"frame_length": 512, "frame_shift": 128}),
+    ({"sample_rate": 8000, "n_fft": 256},
+     {"sample_frequency": 8000, "frame_length": 200, "frame_shift": 80, "fft_size": 256,
+      "high_freq": 4000.0}),
+    ({"window": "hamming", "mag_power": 1, "mel_norm": None, "log_zero_guard_type": "clamp",
+      "log_zero_guard_value": "eps", "exact_pad": False, "use_torchaudio": False},
+     {"window_type": "hamming", "use_power": False, "slaney_norm": False, "log_guard": "floor",
+      "log_guard_value": 2.0 ** -23}),
 ])
-def test_options_of_the_features(options, expected, tmp_path):
+def test_options_of_the_features(options, changes, tmp_path, capsys):
     nemo = NemoFile("conformer_offline")
     nemo.config["preprocessor"].update(options)
     features = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1]["features"]
-    assert (features["low_freq"], features["high_freq"], features["preemph_coeff"]) == expected
+    assert features == {**OWN_FEATURES, **changes}
+    out = capsys.readouterr().out
+    assert "features.padding: zero  (assumed: " in out
+    assert ("features.frame_length: 320  (assumed: " in out) == (changes == {"frame_length": 320})
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w:bz2"])
@@ -183,8 +160,15 @@ def test_damaged_compression(mode, tmp_path, capsys):
     ("encoder", "new_option", 1),
     ("encoder", "_target_", "nemo.SqueezeformerEncoder"),
     ("preprocessor", "normalize", "all_features"), ("preprocessor", "frame_splicing", 3),
-    ("preprocessor", "new_option", 1), ("preprocessor", "window", "hamming"),
+    ("preprocessor", "new_option", 1), ("preprocessor", "window", "bartlett"),
     ("preprocessor", "n_window_size", 320), ("preprocessor", "sample_rate", 16000.5),
+    ("preprocessor", "window_size", 90000.0), ("preprocessor", "window_stride", 1e-6),
+    ("preprocessor", "n_fft", 511), ("preprocessor", "n_fft", 256),
+    ("preprocessor", "mag_power", 3.0), ("preprocessor", "log", False),
+    ("preprocessor", "mel_norm", 1), ("preprocessor", "exact_pad", True),
+    ("preprocessor", "use_torchaudio", True), ("encoder", "feat_in", 64),
+    ("preprocessor", "log_zero_guard_type", "max"), ("preprocessor", "log_zero_guard_value", 0),
+    ("preprocessor", "log_zero_guard_value", "huge"),
     ("preprocessor", "sample_rate", "16k"), ("preprocessor", "sample_rate", -1),
     ("preprocessor", "lowfreq", 9000), ("preprocessor", "highfreq", 8001),
     ("preprocessor", "preemph", 1.5),

@@ -1,10 +1,13 @@
 """The digit recipe: every position scheme trains and exports; the shipped archive is its own."""
 
+import argparse
+import itertools
 import os
 
 import pytest
 import torch
 
+from models.digits import train
 from models.digits.architecture import CONFIG, POSITIONS, archive_config, model_of
 from models.digits.batches import Batch
 from models.digits.train import loss_of
@@ -47,6 +50,25 @@ def test_every_position_trains(position, tmp_path):
     export_archive(model, archive_config(config), list(UNITS), path)
     assert os.path.getsize(path) < 4e6
     assert read_archive(path)[1]["encoder"]["position"]["scheme"] == position
+
+
+@pytest.mark.parametrize("validate_every", [2, 3, 100])
+def test_as_many_steps_as_asked_for(validate_every, tmp_path, monkeypatch):
+    """The last step is validated and exported, once; a finished run makes no further step."""
+    zeros = torch.zeros(CONFIG.input_dim)
+    monkeypatch.setattr(train, "feature_statistics", lambda *_: (zeros, zeros + 1))
+    monkeypatch.setattr(train, "load_batches", lambda *_: itertools.repeat(make_batch()))
+    monkeypatch.setattr(train, "Validation", lambda *_: lambda model: {"wer": 50.0})
+    args = argparse.Namespace(work_dir=tmp_path, run="r", position="chunk_rpe", init=None,
+                              fsdd=tmp_path, steps=3, minutes=None, peak_rate=1e-3,
+                              validate_every=validate_every)
+    curve = tmp_path / "runs/r/curve.csv"
+    for _ in range(2):
+        train.run(args)
+        steps = [int(row.split(",")[0]) for row in curve.read_text().splitlines()[1:]]
+        assert steps == ([2, 3] if validate_every == 2 else [3])
+        assert torch.load(tmp_path / "runs/r/checkpoint.pt")["step"] == 3
+    assert read_archive(str(tmp_path / "runs/r/digits.pt"))[2] == list(UNITS)
 
 
 def test_shipped_archive_is_this_architecture():

@@ -149,7 +149,7 @@ TEST(LexiconTest, ReadsAFile) {
   EXPECT_EQ(error(folder.File("none")),
             folder.File("none") + ": cannot open: No such file or directory");
   EXPECT_EQ(error(folder.File("")), folder.File("") + ": cannot read: Is a directory");
-  EXPECT_EQ(error("/dev/zero"), "/dev/zero: larger than 67108864 bytes, expected a list of words");
+  EXPECT_EQ(error("/dev/zero"), "/dev/zero: larger than 8388608 bytes, expected a list of words");
   std::ofstream(path) << "a\nx\n";
   EXPECT_TRUE(Contains(error(path), path + ":2: 'x' needs the unit 'x'"));
 }

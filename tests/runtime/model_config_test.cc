@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tests/support/error_message.h"
@@ -55,6 +56,17 @@ json ValidConfig() {
                   "max_chunk_size": null, "max_left_context": null, "only": null}})");
 }
 
+json MelSpectrogramConfig() {
+  json config = ValidConfig();
+  config["features"] = json::parse(R"({
+      "type": "mel_spectrogram", "sample_frequency": 8000, "sample_scale": 1.0,
+      "preemph_coeff": 0.9, "fft_size": 256, "frame_length": 200, "frame_shift": 80,
+      "padding": "reflect", "last_frame": true, "window_type": "hamming", "periodic_window": true,
+      "num_mel_bins": 41, "low_freq": 20.0, "high_freq": 3900.0, "mel_scale": "htk",
+      "slaney_norm": false, "use_power": false, "log_guard": "floor", "log_guard_value": 1e-10})");
+  return config;
+}
+
 std::string ErrorOfText(const std::string& text) {
   return ErrorMessage<std::runtime_error>([&] { ParseModelConfig(text, "m.pt"); });
 }
@@ -74,7 +86,7 @@ std::string RefusalOf(const std::string& field, const json& value) {
 TEST(ModelConfigTest, ReadsEveryField) {
   const ModelConfig config = ParseModelConfig(ValidConfig().dump(), "m.pt");
   EXPECT_EQ(config.name, "digits");
-  const FbankOptions& fbank = config.features.fbank;
+  const auto& fbank = std::get<FbankOptions>(config.features.options);
   EXPECT_EQ(config.features.sample_scale, 2.5F);
   EXPECT_EQ(fbank.sample_frequency, 8000.0F);
   EXPECT_EQ(fbank.frame_length_ms, 20.0F);
@@ -231,6 +243,60 @@ TEST(ModelConfigTest, FeaturesOutOfRange) {
       {"energy_floor", 1e39}};
   for (const auto& [field, value] : cases) {
     EXPECT_TRUE(Contains(RefusalOf("/features/" + field, value), "features")) << field << value;
+  }
+}
+
+TEST(ModelConfigTest, ReadsMelSpectrograms) {
+  const json valid = MelSpectrogramConfig();
+  const ModelConfig config = ParseModelConfig(valid.dump(), "m.pt");
+  EXPECT_EQ(config.features.sample_scale, 1.0F);
+  EXPECT_EQ(config.features.dim(), 41);
+  const auto& mel = std::get<MelSpectrogramOptions>(config.features.options);
+  EXPECT_EQ(mel.sample_frequency, 8000.0F);
+  EXPECT_EQ(mel.preemph_coeff, 0.9F);
+  EXPECT_EQ(mel.fft_size, 256);
+  EXPECT_EQ(mel.frame_length, 200);
+  EXPECT_EQ(mel.frame_shift, 80);
+  EXPECT_EQ(mel.edge, AudioEdge::kReflect);
+  EXPECT_TRUE(mel.last_frame);
+  EXPECT_EQ(mel.window_type, "hamming");
+  EXPECT_TRUE(mel.periodic_window);
+  EXPECT_EQ(mel.num_mel_bins, 41);
+  EXPECT_EQ(mel.low_freq, 20.0F);
+  EXPECT_EQ(mel.high_freq, 3900.0F);
+  EXPECT_EQ(mel.mel_scale, MelScale::kHtk);
+  EXPECT_FALSE(mel.slaney_norm);
+  EXPECT_FALSE(mel.use_power);
+  EXPECT_EQ(mel.log_guard, LogGuard::kFloor);
+  EXPECT_EQ(mel.log_guard_value, 1e-10F);
+
+  for (const auto& [name, unused] : valid["features"].items()) {
+    const json::json_pointer field("/features/" + name);
+    EXPECT_TRUE(Contains(ParseError(Without(valid, field)), "features." + name + " is missing"));
+    for (const json& value : WrongTypes(valid.at(field))) {
+      EXPECT_TRUE(Contains(ParseError(With(valid, field, value)), "features." + name + " is "));
+    }
+  }
+  EXPECT_TRUE(Contains(ParseError(With(valid, json::json_pointer("/features/snip_edges"), true)),
+                       "m.pt: features.snip_edges is a field this version does not know"));
+}
+
+TEST(ModelConfigTest, MelSpectrogramsOutOfRange) {
+  const std::vector<std::pair<std::string, json>> cases = {
+      {"sample_scale", 0.0},    {"preemph_coeff", 1.5},   {"fft_size", 255},
+      {"fft_size", 0},          {"fft_size", 1 << 30},    {"frame_length", 257},
+      {"frame_length", 1},      {"frame_shift", 0},       {"frame_shift", 1 << 30},
+      {"padding", "mirror"},    {"window_type", "hann"},  {"num_mel_bins", 0},
+      {"num_mel_bins", 5000},   {"low_freq", -1.0},       {"low_freq", 3900.0},
+      {"high_freq", 4001.0},    {"high_freq", 0.0},       {"mel_scale", "bark"},
+      {"log_guard", "clamp"},   {"log_guard_value", 0.0}, {"log_guard_value", 2.0},
+      {"log_guard_value", 1e39}};
+  for (const auto& [field, value] : cases) {
+    const std::string message =
+        ParseError(With(MelSpectrogramConfig(), json::json_pointer("/features/" + field), value));
+    EXPECT_EQ(message.rfind("m.pt: features", 0), 0U) << message;
+    EXPECT_TRUE(Contains(message, field + " is ")) << field << value;
+    EXPECT_TRUE(Contains(message, ", expected ")) << field << value;
   }
 }
 

@@ -18,7 +18,7 @@
 
 #include "encoder/encoder.h"
 #include "encoder/model_archive.h"
-#include "frontend/fbank.h"
+#include "frontend/frame_extractor.h"
 #include "runtime/ctc_head.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
@@ -77,10 +77,27 @@ TEST_F(ModelTest, LoadsTheTinyModel) {
   EXPECT_EQ(model->tokens().size(), 7);
   EXPECT_EQ(model->tokens().symbol(6), "\u00e9");
   EXPECT_EQ(model->tokens().Text({1, 2, 3, 1, 6}), "ab \u00e9");
-  EXPECT_EQ(model->fbank()->dim(), 20);
+  EXPECT_EQ(model->frame_extractor()->dim(), 20);
   EXPECT_EQ(model->config().streaming.chunk_size, 4);
   EXPECT_EQ(model->config().streaming.left_context, 8);
   EXPECT_EQ(model->encoder().config().num_layers, 2);
+}
+
+TEST_F(ModelTest, SubstitutesRecommendChunks) {
+  EditConfig(&archive_, "\"causal\"", "\"symmetric\"");
+  EditConfig(&archive_, "\"chunk_size\": 4", "\"chunk_size\": -1");
+  EditConfig(&archive_, "\"left_context\": 8", "\"left_context\": -1");
+  EditConfig(&archive_, "\"only\": null", "\"only\": [{\"chunk_size\": -1, \"left_context\": -1}]");
+  const std::string path = Write(archive_);
+  const StreamingConfig whole = Model::Load(path)->config().streaming;
+  EXPECT_EQ(whole.chunk_size, -1);
+  EXPECT_EQ(whole.only.size(), 1U);
+  ModelOptions options;
+  options.dynamic_chunk_convolution = true;
+  const StreamingConfig streaming = Model::Load(path, options)->config().streaming;
+  EXPECT_EQ(streaming.chunk_size, 32);
+  EXPECT_EQ(streaming.left_context, 128);
+  EXPECT_TRUE(streaming.only.empty());
 }
 
 TEST_F(ModelTest, ComputesInTheChosenPrecision) {

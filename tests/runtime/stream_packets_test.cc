@@ -60,7 +60,7 @@ TEST(StreamPacketsTest, TinyModelSaysSomething) {
 TEST(StreamPacketsTest, IsTheEncoderUnderTheMask) {
   // By hand: all features, the whole utterance under the mask, one search over all frames.
   const std::vector<float> samples = NoiseOfChangingLevel(50123, 2);
-  FeatureStream features(Tiny()->fbank(), Tiny()->config().features.sample_scale);
+  FeatureStream features(Tiny()->frame_extractor(), Tiny()->config().features.sample_scale);
   features.AcceptSamples(samples.data(), samples.size());
   features.Finish();
   std::vector<float> frames(static_cast<size_t>(features.NumFramesReady() * features.dim()));

@@ -8,8 +8,15 @@ import sys
 
 import numpy as np
 import pytest
+import soundfile
 
-from tool_runner import BIN, ROOT, USAGE, error_line, run, succeed
+from tool_runner import BIN, ROOT, SAMPLES, USAGE, error_line, run, succeed
+
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "golden")]
+from make_mel_goldens import compute as mel_spectrogram  # noqa: E402
+from nemo_files import NemoFile, load_case, recorded_caches, settings_of  # noqa: E402
+
+from models.reference.archive import mel_spectrogram_section  # noqa: E402
 
 SHARED = pathlib.Path(os.environ.get("RUNNEL_SHARED_DATA_DIR", ROOT.parent / "shared" / "data"))
 TOLERANCE = 2e-5  # float32 in another order, against WeNet's own float32
@@ -51,6 +58,53 @@ def test_wenet_experiment(name, tmp_path):
             found = np.load(tmp_path / "y.npy")
             assert np.abs(found - case[f"{what}_{kind}"].reshape(found.shape)).max() <= TOLERANCE
     assert "passed" in succeed("verify_streaming", model, "--seconds=2", "--precision=float64")
+
+
+@pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding"])
+def test_cache_aware_nemo_model(name, tmp_path):
+    """Every latency, chunk by chunk: NeMo's output, and where it was recorded, NeMo's caches."""
+    arrays = load_case(name)
+    features = np.ascontiguousarray(arrays["features"])
+    nemo = NemoFile(name)
+    model = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "model.pt")
+    rate = nemo.config["encoder"]["subsampling_factor"]
+    x, y, caches = (tmp_path / f"{what}.npy" for what in ("x", "y", "caches"))
+    compared = 0
+    for i, (chunk_size, left_context) in enumerate(settings_of(nemo.config["encoder"])):
+        sizes = [f"--chunk_size={chunk_size}", f"--left_context={left_context}"]
+        np.save(x, features)
+        succeed("dump_encoder", model, f"--features={x}", *sizes, f"--output={y}")
+        np.testing.assert_allclose(np.load(y), arrays[f"encoder_{i}"], rtol=0, atol=TOLERANCE)
+        recorded = recorded_caches(arrays, i)
+        if recorded is None:
+            continue
+        frames, layers = recorded
+        np.save(x, features[:rate * (frames - 1) + 1])  # what that many frames read
+        succeed("dump_encoder", model, f"--features={x}", *sizes, f"--output={y}",
+                f"--caches={caches}")
+        np.testing.assert_allclose(np.load(y), arrays[f"encoder_{i}"][:frames], rtol=0,
+                                   atol=TOLERANCE)
+        np.testing.assert_allclose(np.load(caches), np.concatenate(sum(layers, ())), rtol=0,
+                                   atol=TOLERANCE)
+        compared += 1
+    assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
+    assert "passed" in succeed("verify_streaming", model, "--seconds=2", "--precision=float64")
+
+
+def test_nemo_features(tmp_path):
+    """dump_features with a converted model computes what NeMo's front end computes."""
+    nemo = NemoFile("fastconformer_streaming")
+    model = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "model.pt")
+    samples, _ = soundfile.read(SAMPLES / "rms_phone_number.flac")
+    audio = tmp_path / "a.wav"  # the numbers in the file, whatever its rate, as 16 kHz
+    soundfile.write(audio, samples, 16000, subtype="PCM_16")
+    succeed("dump_features", model, f"--wav={audio}", f"--output={tmp_path / 'x.npy'}")
+    section = mel_spectrogram_section(num_mel_bins=40)
+    options = {field: section[field] for field in section
+               if field not in ("type", "sample_scale")}
+    expected = mel_spectrogram(samples, options)
+    assert len(expected) == len(samples) // 160
+    np.testing.assert_allclose(np.load(tmp_path / "x.npy"), expected, rtol=0, atol=1e-3)
 
 
 @pytest.fixture(name="nemo", scope="module")

@@ -148,6 +148,20 @@ def test_output_is_looked_at_before_anything_is_computed(tmp_path):
     assert "cannot create: No such file or directory" in line
 
 
+def test_caches(tmp_path, features):
+    np.save(tmp_path / "x.npy", features)
+    source = f"--features={tmp_path / 'x.npy'}"
+    caches = tmp_path / "c.npy"
+    dump("dump_encoder", tmp_path / "y.npy", MODEL, source, "--chunk_size=4", "--left_context=7",
+         f"--caches={caches}")
+    # Two layers: 7 keys, 7 values and the 4 frames before those that a kernel of 5 reads next.
+    assert np.load(caches).shape == (2 * (7 + 7 + 4), 16)
+    for path in (tmp_path / "y.npy", tmp_path / "x.npy", tmp_path / "missing" / "c.npy"):
+        done = run("dump_encoder", MODEL, source, f"--output={tmp_path / 'y.npy'}",
+                   f"--caches={path}")
+        assert path.name in error_line(done, done.returncode or 1)
+
+
 @pytest.mark.parametrize("tool", ["dump_features", "dump_encoder"])
 def test_output_redirected_to_a_file(tmp_path, tool):
     with open(tmp_path / "x.npy", "w", encoding="utf-8") as file:

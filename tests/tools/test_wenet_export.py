@@ -2,7 +2,7 @@
 
 import pathlib
 import zipfile
-from typing import Dict, List
+from typing import Any, Dict, List
 
 import numpy as np
 import pytest
@@ -108,6 +108,49 @@ def test_code_is_not_run_or_even_compiled(export, tmp_path):
             archive.writestr(name, data)
     done = run("dump_encoder", *export, "--wav=none.wav", "--output=y.npy")
     assert "none.wav" in error_line(done, FAILURE)
+
+
+def rewrite(path: pathlib.Path, entry: str, more: bytes, compression: int) -> None:
+    """Appends to the first entry whose name ends so, and stores that entry as asked."""
+    with zipfile.ZipFile(path) as archive:
+        files = {info.filename: archive.read(info) for info in archive.infolist()}
+    chosen = next(name for name in files if name.endswith(entry))
+    files[chosen] += more
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data, compression if name == chosen else zipfile.ZIP_STORED)
+
+
+def test_compressed_entries_have_a_limit(export, tmp_path):
+    path = tmp_path / "final.zip"
+    rewrite(path, ".py", b"\n" * 1000, zipfile.ZIP_DEFLATED)
+    assert "none.wav" in refusal(*export)
+    rewrite(path, ".py", b"\n" * (1 << 24), zipfile.ZIP_DEFLATED)
+    size = max(info.file_size for info in zipfile.ZipFile(path).infolist())
+    assert f"holds a compressed entry of {size} bytes, expected tensors" in refusal(*export)
+    assert path.stat().st_size < 1 << 20
+
+
+@pytest.mark.parametrize("change", [{"activation_type": "relu"}, {"conv_norm_eps": 1e-3},
+                                    {"causal": True}, {"eps": 1e-6}])
+def test_layers_that_differ_are_refused(change, tmp_path, monkeypatch):
+    case, make_layer = load_case("v3_conformer_rel_pos"), asr_model._layer
+
+    def layer(state: Dict[str, torch.Tensor], conf: Dict[str, Any], conformer: bool, index: int,
+              eps: float) -> torch.nn.Module:
+        other = {**conf, "causal": False, **(change if index == 1 else {})}
+        return make_layer(state, other, conformer, index, other.get("eps", eps))
+
+    monkeypatch.setattr(asr_model, "_layer", layer)
+    assert "whose layer 1 differs from layer 0, not supported" in refusal(
+        *write_export(tmp_path, case))
+
+
+def test_norms_outside_the_layers_have_their_epsilon(tmp_path, monkeypatch):
+    make_layer = asr_model._layer
+    monkeypatch.setattr(asr_model, "_layer", lambda *arguments: make_layer(*arguments[:-1], 1e-6))
+    assert "whose layer norm after_norm has another epsilon than its layers" in refusal(
+        *write_export(tmp_path, load_case("v3_conformer_rel_pos")))
 
 
 def test_a_damaged_export(export, tmp_path):

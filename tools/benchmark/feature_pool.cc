@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "frontend/feature_stream.h"
+#include "frontend/frame_extractor.h"
 #include "tools/verification/noise.h"
 
 namespace runnel {
@@ -15,11 +16,12 @@ constexpr uint64_t kSeed = 1;
 }  // namespace
 
 FeaturePool::FeaturePool(const Model& model, int64_t max_frames) {
-  const double frames_per_second = 1000.0 / model.config().features.fbank.frame_shift_ms;
+  const double frames_per_second =
+      model.sample_rate_hz() / static_cast<double>(model.frame_extractor()->frame_shift());
   const double seconds =
       std::max(kMinSeconds, 1 + 2 * static_cast<double>(max_frames) / frames_per_second);
   const std::vector<float> samples = SpeechShapedNoise(seconds, model.sample_rate_hz(), kSeed);
-  FeatureStream stream(model.fbank(), model.config().features.sample_scale);
+  FeatureStream stream(model.frame_extractor(), model.config().features.sample_scale);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   dim_ = stream.dim();

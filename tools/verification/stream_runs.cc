@@ -107,10 +107,11 @@ std::vector<at::Tensor> RunCopied(const Encoder& encoder, const at::Tensor& feat
   return {original.Output(), copy.Output()};
 }
 
-at::Tensor RunPackets(const Encoder& encoder, const std::shared_ptr<const Fbank>& fbank,
-                      float sample_scale, const std::vector<float>& samples,
-                      const StreamingSetting& setting, std::mt19937_64* random) {
-  FeatureStream stream(fbank, sample_scale);
+at::Tensor RunPackets(const Encoder& encoder,
+                      const std::shared_ptr<const FrameExtractor>& extractor, float sample_scale,
+                      const std::vector<float>& samples, const StreamingSetting& setting,
+                      std::mt19937_64* random) {
+  FeatureStream stream(extractor, sample_scale);
   EncoderState state = encoder.InitialState(setting.left_context);
   std::vector<at::Tensor> outputs;
   const auto compute_ready_chunks = [&] {

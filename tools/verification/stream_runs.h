@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "encoder/encoder.h"
-#include "frontend/fbank.h"
+#include "frontend/frame_extractor.h"
 #include "tools/verification/setting.h"
 
 namespace runnel {
@@ -35,9 +35,10 @@ std::vector<at::Tensor> RunCopied(const Encoder& encoder, const at::Tensor& feat
 
 // From samples that arrive in packets of random size; a chunk is computed as soon as its frames are
 // there.
-at::Tensor RunPackets(const Encoder& encoder, const std::shared_ptr<const Fbank>& fbank,
-                      float sample_scale, const std::vector<float>& samples,
-                      const StreamingSetting& setting, std::mt19937_64* random);
+at::Tensor RunPackets(const Encoder& encoder,
+                      const std::shared_ptr<const FrameExtractor>& extractor, float sample_scale,
+                      const std::vector<float>& samples, const StreamingSetting& setting,
+                      std::mt19937_64* random);
 
 }  // namespace runnel
 

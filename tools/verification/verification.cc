@@ -23,7 +23,7 @@ constexpr double kSameComputation = 0.1;
 
 // (T, input_dim) float32.
 at::Tensor ComputeFeatures(const Model& model, const std::vector<float>& samples) {
-  FeatureStream stream(model.fbank(), model.config().features.sample_scale);
+  FeatureStream stream(model.frame_extractor(), model.config().features.sample_scale);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   const int64_t num_frames = stream.NumFramesReady();
@@ -117,8 +117,8 @@ void Verification::CompareWithOthers(size_t index) {
   if (!tries_packets_[index]) return;
   std::mt19937_64 random(options_.seed + index);
   Record(kPackets, index,
-         RunPackets(encoder, model_->fbank(), model_->config().features.sample_scale, samples_,
-                    setting, &random),
+         RunPackets(encoder, model_->frame_extractor(), model_->config().features.sample_scale,
+                    samples_, setting, &random),
          chunked);
   for (const at::Tensor& output : RunCopied(encoder, features_, setting, &random)) {
     Record(kCopied, index, output, chunked);

@@ -1,0 +1,26 @@
+#include "frontend/frame_extractor.h"
+
+#include <algorithm>
+
+namespace runnel {
+
+std::int64_t FrameExtractor::NumFrames(std::int64_t num_samples, bool finished) const {
+  const std::int64_t shift = geometry_.shift;
+  const std::int64_t first = geometry_.first_sample;
+  const std::int64_t counted = num_samples + geometry_.count_offset;
+  const std::int64_t all = num_samples == 0 || counted < 0 ? 0 : counted / shift;
+  if (finished) return all;
+
+  // Frames whose windows end within the samples. A reflection about sample 0 reaches sample -first,
+  // which may be one more than the window of frame 0 does.
+  const std::int64_t reflected = geometry_.edge == AudioEdge::kReflect ? 1 - first : 0;
+  const std::int64_t room = num_samples - geometry_.length - first;
+  const std::int64_t complete = room < 0 || num_samples < reflected ? 0 : 1 + room / shift;
+  return std::min(complete, all);
+}
+
+std::int64_t FrameExtractor::FirstSampleOfFrame(std::int64_t frame) const {
+  return frame * geometry_.shift + geometry_.first_sample;
+}
+
+}  // namespace runnel
