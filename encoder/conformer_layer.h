@@ -33,8 +33,8 @@ class ConformerLayer {
                  const typename Backend::Options& options)
       : norm_first_(config.norm_first),
         self_attn_{Norm(weights, name + ".norm_mha", config),
-                   Backend::MakeAttention(weights, name + ".self_attn", config,
-                                          std::move(position), options)},
+                   Backend::MakeAttention(weights, name + ".self_attn", config, std::move(position),
+                                          options)},
         feed_forward_{Norm(weights, name + ".norm_ff", config),
                       Backend::MakeFeedForward(weights, name + ".feed_forward", config, options)} {
     if (config.feed_forward.macaron) {
@@ -61,8 +61,7 @@ class ConformerLayer {
 
   // What the layer remembers of a stream that has heard nothing.
   typename Backend::LayerState InitialState() const {
-    return Backend::InitialState(self_attn_.module,
-                                 conv_module_ ? &conv_module_->module : nullptr);
+    return Backend::InitialState(self_attn_.module, conv_module_ ? &conv_module_->module : nullptr);
   }
 
  private:

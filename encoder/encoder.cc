@@ -90,19 +90,16 @@ std::optional<CoreSegment> Encoder::Prepare(const EncoderSegment& segment) const
   AddFrames(state, segment.features, segment.chunk.num_frames);
   state->ended = segment.chunk.last;
   // Without its end, a stream gives the encoder frames that read no frame to come.
-  const int64_t end =
-      state->ended
-          ? geometry_.NumEncoderFrames(state->num_frames)
-          : (state->num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
-                geometry_.rate();
+  const int64_t end = state->ended
+                          ? geometry_.NumEncoderFrames(state->num_frames)
+                          : (state->num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
+                                geometry_.rate();
   if (end <= state->offset) return std::nullopt;
-  return CoreSegment{state->features.Rows(),
-                     state->num_frames - state->features.size(),
-                     {state->offset, end},
-                     state->ended ? std::make_optional(state->num_frames) : std::nullopt,
-                     state->left_context,
-                     std::nullopt,
-                     &state->layers};
+  return CoreSegment{
+      state->features.Rows(), state->num_frames - state->features.size(),
+      {state->offset, end},   state->ended ? std::make_optional(state->num_frames) : std::nullopt,
+      state->left_context,    std::nullopt,
+      &state->layers};
 }
 
 void Encoder::DropFrames(EncoderState* state) const {

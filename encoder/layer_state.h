@@ -33,8 +33,8 @@ struct ChunkMask {
   int64_t left_context;  // encoder frames, -1: all
 };
 
-// One stream's rows in the stacked (total_rows, dim) matrix of a step. State: what a layer remembers
-// of the stream, in one way of computing it.
+// One stream's rows in the stacked (total_rows, dim) matrix of a step. State: what a layer
+// remembers of the stream, in one way of computing it.
 template <class State>
 struct Segment {
   int64_t first_row;

@@ -49,9 +49,9 @@ struct SubsamplingStage {
 
 // What a stage computes when some encoder frames are wanted of a stream.
 struct StageRange {
-  FrameRange inputs;     // that it reads, padding included
-  int64_t num_inputs;    // that the stream has, as far as its length is known: more are padding
-  FrameRange outputs;    // that it computes, none of them padding
+  FrameRange inputs;   // that it reads, padding included
+  int64_t num_inputs;  // that the stream has, as far as its length is known: more are padding
+  FrameRange outputs;  // that it computes, none of them padding
 };
 
 class SubsamplingGeometry {

@@ -60,9 +60,9 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
 // Throws std::invalid_argument for options that exclude each other.
 EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
   const bool float64 = options.precision == Precision::kFloat64;
-  const bool fast = options.backend == Backend::kFast ||
-                    (options.backend == Backend::kDefault && !float64 &&
-                     kernels::UsedInstructionSet().has_products);
+  const bool fast =
+      options.backend == Backend::kFast || (options.backend == Backend::kDefault && !float64 &&
+                                            kernels::UsedInstructionSet().has_products);
   if (fast && float64) {
     throw std::invalid_argument("float64 is computed by the LibTorch backend only");
   }
@@ -96,8 +96,7 @@ void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConf
   const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
   for (int i = 0; i < (whole ? 1 : kChunks); ++i) {
     const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
-    const std::vector<float> silence(
-        static_cast<size_t>(num_frames * encoder.config().input_dim));
+    const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
     ctc_head.LogProbs(encoder.Step({{&state, silence.data(), {num_frames, whole}}}).rows);
   }
 }

@@ -34,7 +34,8 @@ struct ModelOptions {
   Precision precision = Precision::kFloat32;
   Backend backend = Backend::kDefault;
 
-  // Streams keep the keys and values of their left context as bfloat16: half the memory. kFast only.
+  // Streams keep the keys and values of their left context as bfloat16: half the memory. kFast
+  // only.
   bool bfloat16_cache = false;
 
   // units.txt of a file that holds none: WeNet's TorchScript export (final.zip), which loads as it

@@ -81,8 +81,8 @@ std::shared_ptr<const Model> LoadModel(Precision precision) {
   options.backend = Named<Backend>(
       "backend", FLAGS_backend,
       {{"", Backend::kDefault}, {"fast", Backend::kFast}, {"libtorch", Backend::kLibTorch}});
-  options.bfloat16_cache =
-      Named<bool>("cache_precision", FLAGS_cache_precision, {{"float32", false}, {"bfloat16", true}});
+  options.bfloat16_cache = Named<bool>("cache_precision", FLAGS_cache_precision,
+                                       {{"float32", false}, {"bfloat16", true}});
   options.units_file = FLAGS_units;
   options.dynamic_chunk_convolution = FLAGS_dynamic_chunk_convolution;
   options.running_normalization = FLAGS_running_normalization;

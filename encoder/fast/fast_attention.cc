@@ -52,8 +52,7 @@ FastAttention::FastAttention(Weights* weights, const std::string& name, const En
     : options_(options),
       model_dim_(config.model_dim),
       num_heads_(config.num_heads),
-      linear_qkv_(
-          TakeQueriesKeysValues(weights, name, model_dim_, config.attention_bias, options)),
+      linear_qkv_(TakeQueriesKeysValues(weights, name, model_dim_, config.attention_bias, options)),
       linear_out_(Pack(weights->Take(name + ".linear_out.weight", {model_dim_, model_dim_}),
                        config.attention_bias.out
                            ? weights->Take(name + ".linear_out.bias", {model_dim_})
@@ -176,12 +175,11 @@ void FastAttention::AttendByScheme(const FastSegment& segment, const Keys& keys,
   for (int64_t i = 0; i < count; ++i) query_rows.push_back(qkv + (first + i) * 3 * model_dim_);
   const at::Tensor values =
       SplitHeads(Gather(keys.values + begin, end - begin, model_dim_), num_heads_);
-  AttentionChunk chunk{
-      SplitHeads(Gather(query_rows.data(), count, model_dim_), num_heads_),
-      SplitHeads(Gather(keys.keys + begin, end - begin, model_dim_), num_heads_),
-      segment.offset + first,
-      {},
-      {}};
+  AttentionChunk chunk{SplitHeads(Gather(query_rows.data(), count, model_dim_), num_heads_),
+                       SplitHeads(Gather(keys.keys + begin, end - begin, model_dim_), num_heads_),
+                       segment.offset + first,
+                       {},
+                       {}};
   if (keys.positions != nullptr) {
     chunk.key_positions =
         SplitHeads(Gather(keys.positions + begin, end - begin, model_dim_), num_heads_);

@@ -35,8 +35,8 @@ void FastFeedForward::AddTo(const FastRows& x, const FastLayerNorm* norm,
     kernels::Scratch scratch;
     const kernels::ProductInput input =
         NormedInput(x, first, count, norm, options_.precision, &scratch);
-    const kernels::ProductInput hidden = kernels::ProductInput::Take(
-        &scratch, options_.precision, count, w_1_.shape().output_dim);
+    const kernels::ProductInput hidden =
+        kernels::ProductInput::Take(&scratch, options_.precision, count, w_1_.shape().output_dim);
     w_1_.Forward(input, count, hidden);
     w_2_.Forward(hidden, count, x.row(first));
   }

@@ -49,8 +49,7 @@ inline kernels::ProductInput NormedInput(const FastRows& x, int64_t first, int64
                                          const FastLayerNorm* norm,
                                          kernels::ProductPrecision precision,
                                          kernels::Scratch* scratch) {
-  const kernels::ProductInput input =
-      kernels::ProductInput::Take(scratch, precision, count, x.dim);
+  const kernels::ProductInput input = kernels::ProductInput::Take(scratch, precision, count, x.dim);
   if (norm != nullptr) {
     kernels::LayerNorm(x.row(first), count, x.dim, norm->weights(), input);
   } else {

@@ -40,8 +40,8 @@ FastSubsampling::FastSubsampling(Weights* weights, const std::string& name,
       geometry_(config.subsampling),
       input_dim_(config.input_dim),
       row_dim_(SubsampledDim(config)),
-      out_(TakeOut(weights, name + ".out.0", config, geometry_.NumBins(config.input_dim),
-                   options)) {
+      out_(
+          TakeOut(weights, name + ".out.0", config, geometry_.NumBins(config.input_dim), options)) {
   const std::vector<SubsamplingConvolution> convolutions =
       TakeSubsamplingConvolutions(weights, name, config);
   if (convolutions.empty()) {
@@ -96,7 +96,8 @@ void FastSubsampling::Forward(const std::vector<CoreSegment>& segments, const Fa
 
 void FastSubsampling::Convolve(const CoreSegment& segment, FrameRange wanted, float* y) const {
   const FrameRange frames = geometry_.FramesFor(wanted, segment.num_frames);
-  const float* features = segment.features.data_ptr<float>() + (frames.begin - segment.first_frame) * input_dim_;
+  const float* features =
+      segment.features.data_ptr<float>() + (frames.begin - segment.first_frame) * input_dim_;
   if (geometry_.stages().empty()) {
     std::copy(features, features + (frames.end - frames.begin) * input_dim_, y);
     return;
@@ -110,8 +111,7 @@ void FastSubsampling::Convolve(const CoreSegment& segment, FrameRange wanted, fl
     const kernels::ImageOutputs outputs{range.begin, range.end - range.begin,
                                         geometry.NumOutputs(image.bins)};
     const int64_t num_outputs = outputs.num_frames * outputs.bins;
-    float* values =
-        i + 1 == ranges.size() ? y : scratch.Take<float>(num_outputs * channels_);
+    float* values = i + 1 == ranges.size() ? y : scratch.Take<float>(num_outputs * channels_);
     if (i == 0) {
       kernels::ConvolveOneChannel(image, KernelOf(geometry), outputs, first_weight_.data(),
                                   first_bias_.data(), channels_, values);

@@ -23,8 +23,7 @@ std::vector<float> ValuesOf(const at::Tensor& tensor);
 // multiplied by `scale`.
 kernels::PackedLinear Pack(const at::Tensor& weight, const at::Tensor& bias,
                            const FastOptions& options, kernels::ProductResult result,
-                           std::optional<Activation> activation = std::nullopt,
-                           double scale = 1.0);
+                           std::optional<Activation> activation = std::nullopt, double scale = 1.0);
 
 }  // namespace runnel
 

@@ -32,11 +32,11 @@ struct AttentionRows {
 
 struct AttentionHeads {
   int64_t num_heads = 0;
-  int64_t head_dim = 0;                 // d_k
+  int64_t head_dim = 0;                  // d_k
   const float* content_bias = nullptr;   // u: (d), added to the queries of keys, or none
   const float* position_bias = nullptr;  // v: (d), added to those of positions, or none
-  float query_scale = 1.0f;             // of queries, before the biases are added
-  float score_scale = 1.0f;             // of the sum of all scores
+  float query_scale = 1.0f;              // of queries, before the biases are added
+  float score_scale = 1.0f;              // of the sum of all scores
 };
 
 // context = softmax(scores) values, per head; scores = ((q s + u) . k + (q s + v) . position) t. A

@@ -33,9 +33,8 @@ void DepthwiseRows(const float* const* frames, int64_t num_frames, int64_t num_o
       if (weights.norm) {
         NormalizeRow(row, dim, weights.norm->weight, weights.norm->bias, weights.norm->epsilon,
                      row);
-        ForEachVector(dim, [&](int64_t c, auto part) HWY_ATTR {
-          part.Store(activation(part.Load(row + c)), row + c);
-        });
+        ForEachVector(dim, [&](int64_t c, auto part)
+                               HWY_ATTR { part.Store(activation(part.Load(row + c)), row + c); });
       }
       StoreRow(row, y, first + i);
     }

@@ -192,19 +192,17 @@ struct PackedLinear::Parts {
   bool is_widened() const { return src_type != TypeOf(precision); }
 
   // Where the rounding of a row depends on the number of rows, there are always kRowStep of them.
-  bool has_fixed_rows() const {
-    return !is_int8() && !UsedInstructionSet().any_number_of_rows;
-  }
+  bool has_fixed_rows() const { return !is_int8() && !UsedInstructionSet().any_number_of_rows; }
 
   // One block of rows; y or y_input, the other is null.
   void MultiplyBlock(const ProductInput& x, int64_t rows, float* y,
                      const ProductInput* y_input) const;
   void MultiplyInt8(const ProductInput& x, int64_t rows, float* y,
                     const ProductInput* y_input) const;
-  // The same on copies of the rows in float32: rounded values multiplied as such, or as many rows as
-  // there must be.
+  // The same on copies of the rows in float32: rounded values multiplied as such, or as many rows
+  // as there must be.
   void MultiplyCopies(const ProductInput& x, int64_t rows, float* y,
-                         const ProductInput* y_input) const;
+                      const ProductInput* y_input) const;
 };
 
 void PackedLinear::Parts::MultiplyBlock(const ProductInput& x, int64_t rows, float* y,
@@ -291,13 +289,13 @@ PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape s
   parts.precision = precision;
   parts.result = result;
   parts.activation = activation;
-  const bool widened = precision == ProductPrecision::kBfloat16 &&
-                       !UsedInstructionSet().bfloat16_products;
+  const bool widened =
+      precision == ProductPrecision::kBfloat16 && !UsedInstructionSet().bfloat16_products;
   parts.src_type = widened ? DataType::f32 : TypeOf(precision);
   parts.weight_type = parts.is_int8() ? DataType::s8 : parts.src_type;
-  parts.dst_type = parts.is_int8()                    ? DataType::s32
+  parts.dst_type = parts.is_int8()                   ? DataType::s32
                    : result == ProductResult::kInput ? parts.src_type
-                                                      : DataType::f32;
+                                                     : DataType::f32;
   parts.bias_values.assign(static_cast<size_t>(shape.output_dim), 0.0f);
   if (bias != nullptr) parts.bias_values.assign(bias, bias + shape.output_dim);
   try {

@@ -27,17 +27,18 @@ struct LinearShape {
 
 // y = x W^T + b. A row of the result has the same bits whatever other rows there are and wherever
 // it stands. oneDNN's AVX-512 kernels, and all of int8, differ with the number of rows in nothing
-// that a row's sum depends on (tests/encoder/kernels/packed_linear_test.cc), and the packed layout is
-// the same for all; float products below AVX-512 do, and are therefore always made of 16 rows, some
-// of them empty. Each
-// product runs in the thread that asks for it. Immutable; Forward may be called from several
-// threads at once: it takes a lock only the first time that a number of rows occurs.
+// that a row's sum depends on (tests/encoder/kernels/packed_linear_test.cc), and the packed layout
+// is the same for all; float products below AVX-512 do, and are therefore always made of 16 rows,
+// some of them empty. Each product runs in the thread that asks for it. Immutable; Forward may be
+// called from several threads at once: it takes a lock only the first time that a number of rows
+// occurs.
 class PackedLinear {
  public:
   // weight: (output_dim, input_dim); bias: (output_dim), or null for none; neither is kept. Throws
   // std::runtime_error when oneDNN has no such product.
-  PackedLinear(const float* weight, const float* bias, LinearShape shape, ProductPrecision precision,
-               ProductResult result, std::optional<Activation> activation = std::nullopt);
+  PackedLinear(const float* weight, const float* bias, LinearShape shape,
+               ProductPrecision precision, ProductResult result,
+               std::optional<Activation> activation = std::nullopt);
   ~PackedLinear();
   PackedLinear(PackedLinear&&) noexcept;
   PackedLinear& operator=(PackedLinear&&) noexcept;

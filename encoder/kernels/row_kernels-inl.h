@@ -252,8 +252,8 @@ HWY_INLINE void NormalizeRow(const float* x, int64_t count, const float* weight,
                              float epsilon, float* y) {
   const FloatTag d;
   FloatVector sums = hn::Zero(d);
-  ForEachVector(count, [&](int64_t i, auto part)
-                           HWY_ATTR { sums = hn::Add(sums, part.Load(x + i)); });
+  ForEachVector(count,
+                [&](int64_t i, auto part) HWY_ATTR { sums = hn::Add(sums, part.Load(x + i)); });
   const FloatVector mean = hn::Set(d, SumOf(sums) / static_cast<float>(count));
   FloatVector squares = hn::Zero(d);
   ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {

@@ -49,9 +49,8 @@ void GluRows(const float* x, int64_t rows, int64_t dim, float* y) {
 
 void ScaleValues(float scale, int64_t count, float* x) {
   const FloatVector factor = hn::Set(FloatTag(), scale);
-  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
-    part.Store(hn::Mul(part.Load(x + i), factor), x + i);
-  });
+  ForEachVector(count, [&](int64_t i, auto part)
+                           HWY_ATTR { part.Store(hn::Mul(part.Load(x + i), factor), x + i); });
 }
 
 void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
@@ -70,9 +69,8 @@ void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
       sums = hn::Add(sums, part.OrElse(e, hn::Zero(d)));
     });
     const FloatVector norm = hn::Set(d, hn::GetLane(high) + std::log(SumOf(sums)));
-    ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
-      part.Store(hn::Sub(part.Load(row + i), norm), row + i);
-    });
+    ForEachVector(dim, [&](int64_t i, auto part)
+                           HWY_ATTR { part.Store(hn::Sub(part.Load(row + i), norm), row + i); });
   }
 }
 

@@ -36,7 +36,8 @@ class Scratch::Arena {
       ++block;
       offset = 0;
     }
-    if (block == blocks_.size()) blocks_.emplace_back(std::max({size, num_bytes(), kMinBlockBytes}));
+    if (block == blocks_.size())
+      blocks_.emplace_back(std::max({size, num_bytes(), kMinBlockBytes}));
     std::byte* piece = blocks_[block].memory.get() + offset;
     offset += size;
     return piece;

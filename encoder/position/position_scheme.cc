@@ -21,7 +21,8 @@ namespace runnel {
   SCHEME("unshifted", ParseUnshiftedPosition)         \
   SCHEME("legacy_rel_pos", ParseLegacyRelPos)
 
-#define RUNNEL_DECLARE(name, parse) PositionConfig parse(JsonSection* section);
+// A declared name cannot stand in parentheses.
+#define RUNNEL_DECLARE(name, parse) PositionConfig parse(JsonSection* section);  // NOLINT
 RUNNEL_POSITION_SCHEMES(RUNNEL_DECLARE)
 #undef RUNNEL_DECLARE
 

@@ -47,7 +47,8 @@ struct ScoreTerms {
   double score_scale = 1.0;  // t
   // Where p_ij depends on the distance of query and key: (first - last + 1, d) for the distances
   // first, first - 1, ..., last, all within -max_distance .. max_distance; beyond them it is that
-  // of the nearest. Empty: p_ij is what AppendKeyPositions kept for key j, and 0 if that is nothing.
+  // of the nearest. Empty: p_ij is what AppendKeyPositions kept for key j, and 0 if that is
+  // nothing.
   std::function<at::Tensor(int64_t first, int64_t last)> distance_rows;
   int64_t max_distance = 0;
 };

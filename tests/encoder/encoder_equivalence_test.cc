@@ -71,8 +71,7 @@ std::vector<Position> PositionsForChunks() {
   return positions;
 }
 
-class EncoderEquivalenceTest
-    : public ::testing::TestWithParam<std::tuple<Arithmetic, Position>> {
+class EncoderEquivalenceTest : public ::testing::TestWithParam<std::tuple<Arithmetic, Position>> {
  protected:
   static const Arithmetic& arithmetic() { return std::get<0>(GetParam()); }
   static EncoderConfig Config() { return SmallConfig(std::get<1>(GetParam()).json); }

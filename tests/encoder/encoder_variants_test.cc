@@ -186,7 +186,8 @@ TEST_P(EncoderVariantsTest, BatchesAndCopiesChangeNothing) {
   for (size_t i = 0; i < runs.size(); ++i) {
     ASSERT_EQ(runs[i].Output().sizes(), alone[i].sizes());
     if (alone[i].size(0) == 0) continue;
-    EXPECT_LE(RelativeError(runs[i].Output(), alone[i]), arithmetic().Batched()) << "seed " << kSeed;
+    EXPECT_LE(RelativeError(runs[i].Output(), alone[i]), arithmetic().Batched())
+        << "seed " << kSeed;
   }
 }
 

@@ -67,8 +67,8 @@ struct Chunk {
     if (rows.key_positions != nullptr) return rows.key_positions[key];
     if (rows.by_distance.num_rows == 0) return nullptr;
     const int64_t distance = rows.first_query + query - key;
-    const int64_t row = std::clamp<int64_t>(rows.by_distance.first - distance, 0,
-                                            rows.by_distance.num_rows - 1);
+    const int64_t row =
+        std::clamp<int64_t>(rows.by_distance.first - distance, 0, rows.by_distance.num_rows - 1);
     return rows.by_distance.rows + row * dim;
   }
 
@@ -122,8 +122,8 @@ TEST(AttentionKernelTest, IsTheFormula) {
               const std::vector<double> expected = chunk.Expected(i, head);
               for (int64_t k = 0; k < head_dim; ++k) {
                 const auto place = static_cast<size_t>(i * chunk.dim + head * head_dim + k);
-                worst = std::max(
-                    worst, std::abs(expected[static_cast<size_t>(k)] - chunk.context[place]));
+                worst = std::max(worst,
+                                 std::abs(expected[static_cast<size_t>(k)] - chunk.context[place]));
               }
             }
           }

@@ -48,8 +48,8 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
   static std::vector<float> Run(const PackedLinear& linear, const std::vector<float>& x,
                                 int64_t rows, ProductResult result, std::vector<float> y) {
     Scratch scratch;
-    const ProductInput input = ProductInput::Take(&scratch, GetParam().precision, rows,
-                                                  linear.shape().input_dim);
+    const ProductInput input =
+        ProductInput::Take(&scratch, GetParam().precision, rows, linear.shape().input_dim);
     StoreRows(x.data(), rows, input);
     y.resize(static_cast<size_t>(rows * linear.shape().output_dim));
     if (result != ProductResult::kInput) {
@@ -67,8 +67,8 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
         WidenBfloat16(output.bfloat16_row(r), dim, row);
       } else {
         for (int64_t n = 0; n < dim; ++n) {
-          row[n] = static_cast<float>(output.uint8_row(r)[n] - output.zero_points[r]) *
-                   output.scales[r];
+          row[n] =
+              static_cast<float>(output.uint8_row(r)[n] - output.zero_points[r]) * output.scales[r];
         }
       }
     }
@@ -89,8 +89,8 @@ TEST_P(PackedLinearTest, IsTheFormula) {
   const LinearShape shape{70, 33};
   const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
   const std::vector<float> bias = Random(shape.output_dim, kSeed + 1);
-  const std::vector<std::optional<Activation>> activations = {
-      std::nullopt, Activation::kSwish, Activation::kRelu, Activation::kGelu};
+  const std::vector<std::optional<Activation>> activations = {std::nullopt, Activation::kSwish,
+                                                              Activation::kRelu, Activation::kGelu};
   for (const ProductResult result :
        {ProductResult::kStore, ProductResult::kAdd, ProductResult::kInput}) {
     for (const std::optional<Activation>& activation : activations) {
@@ -111,8 +111,8 @@ TEST_P(PackedLinearTest, IsTheFormula) {
                        weight[static_cast<size_t>(n * shape.input_dim + k)];
               }
               const auto place = static_cast<size_t>(r * shape.output_dim + n);
-              const double expected = Apply(activation, sum) +
-                                      (result == ProductResult::kAdd ? before[place] : 0.0);
+              const double expected =
+                  Apply(activation, sum) + (result == ProductResult::kAdd ? before[place] : 0.0);
               worst = std::max(worst, std::abs(expected - y[place]));
             }
           }
@@ -125,20 +125,22 @@ TEST_P(PackedLinearTest, IsTheFormula) {
 
 TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
   // Sizes of real layers, and some that no vector divides.
-  for (const LinearShape shape : {LinearShape{256, 2048}, LinearShape{2048, 256},
-                                  LinearShape{96, 288}, LinearShape{513, 77}, LinearShape{18, 29}}) {
+  for (const LinearShape shape :
+       {LinearShape{256, 2048}, LinearShape{2048, 256}, LinearShape{96, 288}, LinearShape{513, 77},
+        LinearShape{18, 29}}) {
     const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
     const PackedLinear linear(weight.data(), nullptr, shape, GetParam().precision,
                               ProductResult::kStore);
     constexpr int64_t kRows = 300;
     const std::vector<float> x = Random(kRows * shape.input_dim, kSeed + 2);
     const std::vector<float> all = Run(linear, x, kRows, ProductResult::kStore, {});
-    for (const int64_t rows : {1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
+    for (const int64_t rows :
+         {1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
       for (const int64_t first : {int64_t{0}, int64_t{1}, int64_t{13}, kRows - rows}) {
         const auto begin = static_cast<ptrdiff_t>(first * shape.input_dim);
-        const std::vector<float> some = Run(
-            linear, {x.begin() + begin, x.begin() + begin + rows * shape.input_dim}, rows,
-            ProductResult::kStore, {});
+        const std::vector<float> some =
+            Run(linear, {x.begin() + begin, x.begin() + begin + rows * shape.input_dim}, rows,
+                ProductResult::kStore, {});
         EXPECT_EQ(std::memcmp(some.data(), all.data() + first * shape.output_dim,
                               some.size() * sizeof(float)),
                   0)

@@ -103,7 +103,7 @@ TEST(RowKernelsTest, GluAndLogSoftmax) {
 TEST(RowKernelsTest, StoreRowsKeepsHalfAStep) {
   for (const int64_t dim : kDims) {
     std::vector<float> x = Random(3 * dim, 5);
-    std::fill(x.begin(), x.begin() + dim, 0.0f);                                // all zeros
+    std::fill(x.begin(), x.begin() + dim, 0.0f);                                 // all zeros
     for (int64_t i = dim; i < 2 * dim; ++i) x[static_cast<size_t>(i)] *= -1e3f;  // large
     for (const ProductPrecision precision :
          {ProductPrecision::kFloat32, ProductPrecision::kBfloat16, ProductPrecision::kInt8}) {
@@ -129,8 +129,8 @@ TEST(RowKernelsTest, StoreRowsKeepsHalfAStep) {
 }
 
 TEST(RowKernelsTest, WhatIsNoNumberStaysNone) {
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::infinity()}) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<float> x = Random(40, 6);
     x[17] = bad;
     const std::vector<float> ones(40, 1.0f);
