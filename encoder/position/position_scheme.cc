@@ -21,8 +21,7 @@ namespace runnel {
   SCHEME("unshifted", ParseUnshiftedPosition)         \
   SCHEME("legacy_rel_pos", ParseLegacyRelPos)
 
-// A declared name cannot stand in parentheses.
-#define RUNNEL_DECLARE(name, parse) PositionConfig parse(JsonSection* section);  // NOLINT
+#define RUNNEL_DECLARE(name, parse) PositionConfig parse(JsonSection* section);
 RUNNEL_POSITION_SCHEMES(RUNNEL_DECLARE)
 #undef RUNNEL_DECLARE
 
@@ -34,7 +33,7 @@ struct Registered {
 };
 
 constexpr Registered kSchemes[] = {
-#define RUNNEL_ENTRY(name, parse) {name, &parse},
+#define RUNNEL_ENTRY(name, parse) {(name), &(parse)},
     RUNNEL_POSITION_SCHEMES(RUNNEL_ENTRY)
 #undef RUNNEL_ENTRY
 };
