@@ -20,9 +20,10 @@ constexpr int64_t kMaxQueryRows = 128;
 
 // (queries, keys) bool, true where the query does not see the key. Keys start at frame 0.
 at::Tensor HiddenKeys(const ChunkMask& mask, int64_t first_query, int64_t num_queries,
-                      int64_t num_keys) {
-  const at::Tensor queries = at::arange(first_query, first_query + num_queries, at::kLong);
-  const at::Tensor keys = at::arange(num_keys, at::kLong).unsqueeze(0);
+                      int64_t num_keys, at::Device device) {
+  const at::TensorOptions options = at::TensorOptions(at::kLong).device(device);
+  const at::Tensor queries = at::arange(first_query, first_query + num_queries, options);
+  const at::Tensor keys = at::arange(num_keys, options).unsqueeze(0);
   const at::Tensor chunk_start =
       (queries.floor_divide(mask.chunk_size) * mask.chunk_size).unsqueeze(1);
   at::Tensor hidden = keys >= chunk_start + mask.chunk_size;
@@ -46,7 +47,7 @@ Attention::Attention(Weights* weights, const std::string& name, const EncoderCon
       linear_out_(Projection(weights, name + ".linear_out", model_dim_, config.attention_bias.out)),
       position_(std::move(position)) {}
 
-FrameBuffer Attention::InitialCache() const { return FrameBuffer(model_dim_, linear_q_.dtype()); }
+FrameBuffer Attention::InitialCache() const { return FrameBuffer(model_dim_, linear_q_.options()); }
 
 at::Tensor Attention::Forward(const at::Tensor& x, const LayerBatch& batch) const {
   const at::Tensor q = linear_q_.Forward(x);
@@ -96,9 +97,9 @@ at::Tensor Attention::Attend(const at::Tensor& q, const LayerSegment& segment) c
     const QueryBlock block{first, std::min(kMaxQueryRows, num_queries - first)};
     at::Tensor scores = position_->Scores(chunk, block);  // (H, rows, L)
     if (segment.mask) {
-      scores.masked_fill_(
-          HiddenKeys(*segment.mask, chunk.num_cached() + first, block.count, num_keys),
-          -std::numeric_limits<double>::infinity());
+      scores.masked_fill_(HiddenKeys(*segment.mask, chunk.num_cached() + first, block.count,
+                                     num_keys, scores.device()),
+                          -std::numeric_limits<double>::infinity());
     }
     const at::Tensor context = position_->Context(at::softmax(scores, -1), values, chunk, block);
     contexts.push_back(context.transpose(0, 1).flatten(1));

@@ -22,7 +22,7 @@ Convolution::Convolution(Weights* weights, const std::string& name, int64_t dim,
       activation_(config.activation),
       pointwise_conv2_(Linear::Pointwise(weights, name + ".pointwise_conv2", dim, dim,
                                          Linear::BiasIf(config.bias))) {
-  const at::Tensor silence = at::zeros({1, dim}, weights->dtype());
+  const at::Tensor silence = at::zeros({1, dim}, weights->options());
   initial_frame_ = config.gated_padding ? at::glu(pointwise_conv1_.Forward(silence), 1) : silence;
   if (config.norm == ConvolutionNorm::kLayerNorm) {
     norm_.emplace(weights, name + ".norm", dim, config.norm_epsilon);
@@ -30,7 +30,7 @@ Convolution::Convolution(Weights* weights, const std::string& name, int64_t dim,
 }
 
 FrameBuffer Convolution::InitialCache() const {
-  FrameBuffer cache(depthwise_.weight.size(1), depthwise_.weight.scalar_type());
+  FrameBuffer cache(depthwise_.weight.size(1), depthwise_.weight.options());
   cache.Append(initial_frame_.expand({left_frames_, -1}));
   return cache;
 }

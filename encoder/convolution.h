@@ -40,7 +40,7 @@ class Convolution {
   int64_t left_frames_;   // read before a frame
   int64_t right_frames_;  // read after it, within the chunk
   Linear pointwise_conv1_;
-  at::Tensor initial_frame_;  // (d): what stands for a gated frame before the stream's start
+  at::Tensor initial_frame_;  // (1, d): what stands for a gated frame before the stream's start
   DepthwiseFilter depthwise_;
   std::optional<LayerNorm> norm_;
   Activation activation_;

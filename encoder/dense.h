@@ -30,7 +30,8 @@ class Linear {
   // (rows, input_dim) -> (rows, output_dim)
   at::Tensor Forward(const at::Tensor& x) const;
 
-  at::ScalarType dtype() const { return weight_.scalar_type(); }
+  // Type and device of its weights.
+  at::TensorOptions options() const { return weight_.options(); }
 
  private:
   Linear(at::Tensor weight, at::Tensor bias);

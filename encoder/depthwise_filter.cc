@@ -35,7 +35,7 @@ DepthwiseFilter TakeDepthwiseFilter(Weights* weights, const std::string& name, i
                       .t()
                       .contiguous();
   filter.bias = config.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
-                            : at::zeros({dim}, weights->dtype());
+                            : at::zeros({dim}, weights->options());
   if (config.norm == ConvolutionNorm::kBatchNorm) {
     FoldBatchNorm(weights, name + ".norm", config.norm_epsilon, &filter);
   }

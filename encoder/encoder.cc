@@ -34,7 +34,7 @@ int64_t EncoderState::num_bytes() const {
 
 Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderOptions& options)
     : config_(config),
-      dtype_(weights->dtype()),
+      options_(weights->options()),
       normalizer_(weights, config),
       geometry_(config.subsampling),
       core_(options.backend == EncoderOptions::Backend::kFast
@@ -43,7 +43,7 @@ Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderOpt
 
 EncoderState Encoder::InitialState(int64_t left_context) const {
   CheckSize("left_context", left_context, 0);
-  return {FrameBuffer(config_.input_dim, dtype_), {}, core_->InitialLayers(), left_context};
+  return {FrameBuffer(config_.input_dim, options_), {}, core_->InitialLayers(), left_context};
 }
 
 int64_t Encoder::FramesForChunk(const EncoderState& state, int64_t chunk_size) const {
@@ -123,7 +123,7 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
     states.push_back(segment.state);
   }
   if (ready.empty()) {
-    output.rows = at::empty({0, config_.model_dim}, dtype_);
+    output.rows = at::empty({0, config_.model_dim}, options_);
     return output;
   }
   output.rows = core_->Forward(ready, observer);
@@ -170,7 +170,7 @@ at::Tensor Encoder::ForwardUnderMask(const at::Tensor& features, int64_t chunk_s
   }
   EncoderState state = StateAfter(features, chunk_size);
   std::optional<CoreSegment> segment = Prepare({&state, nullptr, {0, true}});
-  if (!segment) return at::empty({0, config_.model_dim}, dtype_);
+  if (!segment) return at::empty({0, config_.model_dim}, options_);
   segment->left_context = -1;
   segment->mask = ChunkMask{chunk_size == -1 ? segment->num_rows() : chunk_size, left_context};
   return core_->Forward({*segment}, observer);

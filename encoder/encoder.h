@@ -107,7 +107,7 @@ class Encoder {
   at::Tensor Normalize(const at::Tensor& features, int64_t chunk_size) const;
 
   const EncoderConfig& config() const { return config_; }
-  at::ScalarType dtype() const { return dtype_; }
+  at::ScalarType dtype() const { return c10::typeMetaToScalarType(options_.dtype()); }
   // Rate, overlap and right context in feature frames; encoder frames of a recording.
   const SubsamplingGeometry& subsampling() const { return geometry_; }
 
@@ -126,7 +126,7 @@ class Encoder {
   void DropFrames(EncoderState* state) const;
 
   EncoderConfig config_;
-  at::ScalarType dtype_;
+  at::TensorOptions options_;  // type and device of all rows
   FeatureNormalizer normalizer_;
   SubsamplingGeometry geometry_;
   std::unique_ptr<const EncoderCore> core_;

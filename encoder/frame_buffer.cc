@@ -9,8 +9,8 @@
 
 namespace runnel {
 
-FrameBuffer::FrameBuffer(int64_t width, at::ScalarType dtype)
-    : memory_(at::empty({0, width}, dtype)) {}
+FrameBuffer::FrameBuffer(int64_t width, const at::TensorOptions& options)
+    : memory_(at::empty({0, width}, options)) {}
 
 FrameBuffer::FrameBuffer(const FrameBuffer& other) : end_(other.size()) {
   const c10::InferenceMode guard;

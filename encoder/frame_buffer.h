@@ -12,8 +12,8 @@ namespace runnel {
 // a window of constant length costs a constant number of copied rows per row, and constant memory.
 class FrameBuffer {
  public:
-  // Holds rows of `width` values of `dtype`; empty.
-  FrameBuffer(int64_t width, at::ScalarType dtype);
+  // Holds rows of `width` values of the options' type, on their device; empty.
+  FrameBuffer(int64_t width, const at::TensorOptions& options);
 
   FrameBuffer(const FrameBuffer& other);
   FrameBuffer& operator=(const FrameBuffer& other);

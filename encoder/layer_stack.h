@@ -56,7 +56,7 @@ class LayerStack {
     int64_t first_row = 0;
     for (const CoreSegment& segment : segments) {
       batch.push_back({first_row, segment.num_rows(), segment.wanted.begin, nullptr,
-                       segment.left_context, segment.mask});
+                       segment.left_context, segment.mask, segment.num_frames.has_value()});
       first_row += segment.num_rows();
     }
     if (input_scale_ != 1.0) Backend::Scale(input_scale_, x);

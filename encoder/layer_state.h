@@ -43,6 +43,7 @@ struct Segment {
   State* state;                   // advanced by the layer
   int64_t left_context;           // frames of keys and values to keep, -1: all
   std::optional<ChunkMask> mask;  // only when a whole utterance is computed under a chunk mask
+  bool ends = false;              // the stream's last chunk: no other will read its keys
 };
 
 using LayerSegment = Segment<LayerState>;

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "encoder/attention.h"
@@ -56,7 +57,7 @@ struct LibTorchBackend {
   static void Normalize(const LayerNorm& norm, Rows* x) { *x = norm.Forward(*x); }
   static void Scale(double scale, Rows* x) { *x = *x * scale; }
   static void AddRows(const at::Tensor& rows, int64_t first, Rows* x) {
-    x->narrow(0, first, rows.size(0)).add_(rows.to(x->scalar_type()));
+    x->narrow(0, first, rows.size(0)).add_(rows.to(x->options()));
   }
   static at::Tensor CopyOf(const Rows& x) { return x.clone(); }
 

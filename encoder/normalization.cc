@@ -38,7 +38,7 @@ FeatureNormalizer::FeatureNormalizer(Weights* weights, const EncoderConfig& conf
                      config.normalization == Normalization::kRunning),
       epsilon_(config.normalization_epsilon),
       num_bins_(config.input_dim),
-      dtype_(weights->dtype()) {
+      options_(weights->options()) {
   if (config.normalization != Normalization::kGlobalCmvn) return;
   mean_ = weights->Take("encoder.global_cmvn.mean", {config.input_dim});
   istd_ = weights->Take("encoder.global_cmvn.istd", {config.input_dim});
@@ -49,7 +49,7 @@ at::Tensor FeatureNormalizer::Forward(const float* frames, int64_t num_frames,
   if (!by_statistics_) {
     // from_blob takes a pointer to non-const; the rows are only read.
     const at::Tensor rows =
-        at::from_blob(const_cast<float*>(frames), {num_frames, num_bins_}, at::kFloat).to(dtype_);
+        at::from_blob(const_cast<float*>(frames), {num_frames, num_bins_}, at::kFloat).to(options_);
     return mean_.defined() ? (rows - mean_) * istd_ : rows;
   }
   statistics->Add(frames, num_frames, num_bins_);
@@ -65,7 +65,7 @@ at::Tensor FeatureNormalizer::Forward(const float* frames, int64_t num_frames,
       out[t * num_bins_ + bin] = (frames[t * num_bins_ + bin] - mean) / deviation;
     }
   }
-  return rows.to(dtype_);
+  return rows.to(options_);
 }
 
 }  // namespace runnel

@@ -30,16 +30,16 @@ class FeatureNormalizer {
   // Takes encoder.global_cmvn.{mean,istd} where the configuration asks for them.
   FeatureNormalizer(Weights* weights, const EncoderConfig& config);
 
-  // A chunk's new frames (n, input_dim), normalised, in `dtype`. With kRunning and kUtterance the
-  // statistics first take in these frames, then normalise them: each frame is normalised once, by
-  // all that the stream had heard when its chunk was complete.
+  // A chunk's new frames (n, input_dim), normalised, of the weights' type and device. With kRunning
+  // and kUtterance the statistics first take in these frames, then normalise them: each frame is
+  // normalised once, by all that the stream had heard when its chunk was complete.
   at::Tensor Forward(const float* frames, int64_t num_frames, FeatureStatistics* statistics) const;
 
  private:
   bool by_statistics_;
   double epsilon_;
   int64_t num_bins_;
-  at::ScalarType dtype_;
+  at::TensorOptions options_;
   at::Tensor mean_;  // (input_dim), undefined without global CMVN
   at::Tensor istd_;
 };

@@ -18,9 +18,9 @@ std::string ShapeText(at::IntArrayRef shape) {
 
 }  // namespace
 
-Weights::Weights(std::map<std::string, at::Tensor> tensors, at::ScalarType dtype,
+Weights::Weights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options,
                  std::string source)
-    : tensors_(std::move(tensors)), dtype_(dtype), source_(std::move(source)) {}
+    : tensors_(std::move(tensors)), options_(options), source_(std::move(source)) {}
 
 at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& shape) {
   const auto found = tensors_.find(name);
@@ -44,7 +44,7 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
     throw std::runtime_error(source_ + ": tensor " + name +
                              " holds NaN or infinity, expected finite values");
   }
-  return tensor.to(dtype_).contiguous();
+  return tensor.to(options_).contiguous();
 }
 
 std::map<std::string, at::Tensor> Weights::TakeAll(const std::string& prefix) {

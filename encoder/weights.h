@@ -16,9 +16,9 @@ namespace runnel {
 // expected. Used from one thread, while a model loads.
 class Weights {
  public:
-  // `tensors` by name, all float32; Take converts to `dtype` (float32 or float64). `source` is the
-  // file, for messages.
-  Weights(std::map<std::string, at::Tensor> tensors, at::ScalarType dtype, std::string source);
+  // `tensors` by name, all float32; Take converts to `options`, its type (float32 or float64) and
+  // device. `source` is the file, for messages.
+  Weights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options, std::string source);
 
   // Contiguous, detached from autograd, of `shape`, every value finite.
   // Virtual for tests, whose weights are made up when asked for.
@@ -31,7 +31,9 @@ class Weights {
   [[noreturn]] void Fail(const std::string& name, const std::string& problem) const;
 
   // Type of the tensors that Take gives.
-  at::ScalarType dtype() const { return dtype_; }
+  at::ScalarType dtype() const { return c10::typeMetaToScalarType(options_.dtype()); }
+  // Their type and device, for tensors made beside them.
+  const at::TensorOptions& options() const { return options_; }
 
   // Fails when a tensor was never taken: the file holds something this code would ignore.
   void CheckAllTaken() const;
@@ -39,7 +41,7 @@ class Weights {
  private:
   std::map<std::string, at::Tensor> tensors_;
   std::set<std::string> taken_;
-  at::ScalarType dtype_;
+  at::TensorOptions options_;
   std::string source_;
 };
 

@@ -4,6 +4,9 @@
 #include <ATen/ops/log_softmax.h>
 #include <c10/core/InferenceMode.h>
 
+#include <stdexcept>
+#include <string>
+
 #include "encoder/fast/fast_weights.h"
 #include "encoder/kernels/row_kernels.h"
 #include "encoder/kernels/scratch.h"
@@ -17,10 +20,15 @@ at::Tensor FastLogProbs(const kernels::PackedLinear& layer, const FastOptions& o
                         const at::Tensor& encoder_rows) {
   const int64_t rows = encoder_rows.size(0);
   const auto [input_dim, output_dim] = layer.shape();
+  if (encoder_rows.dim() != 2 || encoder_rows.size(1) != input_dim) {
+    throw std::invalid_argument("encoder rows are not " + std::to_string(input_dim) +
+                                " wide, as the CTC layer's input");
+  }
+  const at::Tensor x = encoder_rows.contiguous();
   kernels::Scratch scratch;
   const kernels::ProductInput input =
       kernels::ProductInput::Take(&scratch, options.precision, rows, input_dim);
-  kernels::StoreRows(encoder_rows.data_ptr<float>(), rows, input);
+  kernels::StoreRows(x.data_ptr<float>(), rows, input);
   at::Tensor log_probs = at::empty({rows, output_dim}, at::kFloat);
   auto* values = log_probs.data_ptr<float>();
   layer.Forward(input, rows, values);
@@ -48,7 +56,7 @@ at::Tensor CtcHead::LogProbs(const at::Tensor& encoder_rows) const {
   if (const auto* layer = std::get_if<kernels::PackedLinear>(&ctc_lo_)) {
     return FastLogProbs(*layer, options_, encoder_rows);
   }
-  return at::log_softmax(std::get<Linear>(ctc_lo_).Forward(encoder_rows), -1);
+  return at::log_softmax(std::get<Linear>(ctc_lo_).Forward(encoder_rows), -1).cpu();
 }
 
 }  // namespace runnel

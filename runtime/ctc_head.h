@@ -22,7 +22,7 @@ class CtcHead {
   CtcHead(Weights* weights, int64_t model_dim, int64_t vocab_size,
           const EncoderOptions& options = {});
 
-  // (rows, model_dim) -> (rows, vocab_size), natural logarithm.
+  // (rows, model_dim) -> (rows, vocab_size), natural logarithm, on the CPU.
   at::Tensor LogProbs(const at::Tensor& encoder_rows) const;
 
  private:

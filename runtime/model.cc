@@ -1,5 +1,6 @@
 #include "runtime/model.h"
 
+#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
@@ -60,11 +61,17 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
 // Throws std::invalid_argument for options that exclude each other.
 EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
   const bool float64 = options.precision == Precision::kFloat64;
+  const bool cuda = options.device == Device::kCuda;
+  if (cuda && !at::globalContext().hasCUDA()) {
+    throw std::runtime_error(
+        "device cuda was asked for, but this LibTorch has no CUDA or finds no GPU");
+  }
   const bool fast =
       options.backend == Backend::kFast || (options.backend == Backend::kDefault && !float64 &&
-                                            kernels::UsedInstructionSet().has_products);
-  if (fast && float64) {
-    throw std::invalid_argument("float64 is computed by the LibTorch backend only");
+                                            !cuda && kernels::UsedInstructionSet().has_products);
+  if (fast && (float64 || cuda)) {
+    throw std::invalid_argument(std::string(cuda ? "device cuda" : "float64") +
+                                " is computed by the LibTorch backend only");
   }
   EncoderOptions encoder;
   if (!fast) {
@@ -122,9 +129,11 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
       WithOptions(ParseModelConfig(archive.config_json, path), options, path);
   TokenTable tokens(archive.units_text, config.ctc.vocab_size, config.ctc.blank_id,
                     path + ": units.txt");
-  const at::ScalarType dtype = options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat;
-  Weights weights(std::move(archive.tensors), dtype, path);
   const EncoderOptions encoder_options = EncoderOptionsOf(options);
+  const auto tensor_options =
+      at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat)
+          .device(options.device == Device::kCuda ? at::kCUDA : at::kCPU);
+  Weights weights(std::move(archive.tensors), tensor_options, path);
   Encoder encoder(config.encoder, &weights, encoder_options);
   CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size, encoder_options);
   std::map<std::string, at::Tensor> attention_decoder = weights.TakeAll(kAttentionDecoder);
@@ -147,12 +156,12 @@ std::shared_ptr<const FrameExtractor> Model::frame_extractor() const {
   return parts_->frame_extractor;
 }
 
-bool Model::is_exact() const {
+bool Model::is_bit_reproducible() const {
   return parts_->encoder_options.backend == EncoderOptions::Backend::kFast;
 }
 
 std::string Model::ComputeDescription() const {
-  if (!is_exact()) {
+  if (!is_bit_reproducible()) {
     return std::string(parts_->encoder.dtype() == at::kDouble ? "float64" : "float32") +
            " by LibTorch";
   }

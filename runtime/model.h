@@ -25,14 +25,18 @@ enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64 };
 // What computes: the kernels of this project, or LibTorch's operations, the reference (kFloat32 and
 // kFloat64 only).
 enum class Backend {
-  kDefault,  // kFast where this build has it (RUNNEL_KERNELS), but for kFloat64
+  kDefault,  // kFast where this build has it (RUNNEL_KERNELS), but for kFloat64 and kCuda
   kFast,
   kLibTorch
 };
 
+// Where it computes. kCuda: the first NVIDIA GPU, by the LibTorch backend.
+enum class Device { kCpu, kCuda };
+
 struct ModelOptions {
   Precision precision = Precision::kFloat32;
   Backend backend = Backend::kDefault;
+  Device device = Device::kCpu;
 
   // Streams keep the keys and values of their left context as bfloat16: half the memory. kFast
   // only.
@@ -73,9 +77,9 @@ class Model {
   // Duration of one encoder frame in milliseconds of audio.
   double encoder_frame_ms() const;
 
-  // True where the results of a stream are the same to the bit however it is cut into packets,
-  // chunked or batched: the fast backend.
-  bool is_exact() const;
+  // True where a stream's results are the same to the bit alone and in any batch, in any packets,
+  // chunk by chunk and under the chunk mask: the fast backend.
+  bool is_bit_reproducible() const;
   // What computes and on which instruction set, for a log.
   std::string ComputeDescription() const;
 

@@ -51,14 +51,18 @@ struct Stream::State {
         search(other.search->Clone()),
         stable_text(other.stable_text),
         stable_end(other.stable_end),
-        num_stable_ids(other.num_stable_ids) {}
+        num_stable_ids(other.num_stable_ids),
+        failure(other.failure) {}
 
   std::optional<EncoderChunk> NextChunk() const {
+    if (!failure.empty()) return std::nullopt;
     return model->encoder().NextChunk(encoder, options.chunk_size, features.NumFramesReady(),
                                       features.finished());
   }
 
-  bool IsFinal() const { return features.finished() && !NextChunk().has_value(); }
+  bool IsFinal() const {
+    return features.finished() && failure.empty() && !NextChunk().has_value();
+  }
 
   // To be called after everything that may make the stream final or advance the search.
   void UpdateResults() {
@@ -78,6 +82,7 @@ struct Stream::State {
     stable_text.clear();
     stable_end = TextEnd();
     num_stable_ids = 0;
+    failure.clear();
   }
 
   Hypothesis MakeHypothesis(const TokenSequence& sequence) const {
@@ -105,6 +110,7 @@ struct Stream::State {
   std::string stable_text;
   TextEnd stable_end;
   size_t num_stable_ids = 0;
+  std::string failure;
 };
 
 Stream::Stream(std::shared_ptr<const Model> model, const StreamOptions& options)
@@ -132,7 +138,10 @@ bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 void Stream::Decode() {
   while (DecodeChunks({this}) > 0) {
   }
+  if (!state_->failure.empty()) throw std::runtime_error(state_->failure);
 }
+
+const std::string& Stream::failure() const { return state_->failure; }
 
 bool Stream::IsFinal() const { return state_->IsFinal(); }
 
@@ -202,11 +211,11 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
   for (size_t i = 0; i < ready.size(); ++i) {
     try {
       ready[i]->search->Advance(rows, output.num_rows[i]);
+      ready[i]->UpdateResults();
     } catch (const std::invalid_argument& error) {  // not the caller's fault
-      throw std::runtime_error("model " + model.config().name +
-                               " gives no probabilities for this audio: " + error.what());
+      ready[i]->failure = "model " + model.config().name +
+                          " gives no probabilities for this audio: " + error.what();
     }
-    ready[i]->UpdateResults();
     rows += output.num_rows[i] * log_probs.size(1);
   }
   return ready.size();

@@ -52,8 +52,12 @@ class Stream {
   // True when DecodeChunks would advance this stream: a chunk's frames are there.
   bool ChunkReady() const;
 
-  // Decodes every chunk that is ready.
+  // Decodes every chunk that is ready. Throws std::runtime_error with failure() when there is one.
   void Decode();
+
+  // Why this stream advances no more, "" if it does: the model's output for its audio is not
+  // finite. Ends with Reset.
+  const std::string& failure() const;
 
   // True after Finish when every frame is decoded: results are final.
   bool IsFinal() const;
@@ -96,9 +100,10 @@ class Stream {
 
 // Decodes one chunk of every stream that has one ready, all as one ragged batch; returns how many
 // advanced. Streams may differ in chunk size, left context and search; the results of each are
-// those it would have alone. Throws std::invalid_argument when they are of different models or one
-// is listed twice; nothing has changed then. Throws std::runtime_error when the model's output for
-// one of them is not finite; the streams may only be reset or destroyed then.
+// those it would have alone. A stream for which the model's output is not finite fails
+// (Stream::failure) and is passed over from then on; the others do not feel it. Throws
+// std::invalid_argument when they are of different models or one is listed twice; nothing has
+// changed then.
 size_t DecodeChunks(const std::vector<Stream*>& streams);
 
 }  // namespace runnel

@@ -112,14 +112,20 @@ void BatchDecoder::Step() {
 }
 
 void BatchDecoder::FinishSlots() {
-  const auto is_final = [](const auto& slot) { return slot->stream.IsFinal(); };
+  const auto is_done = [](const auto& slot) {
+    return slot->stream.IsFinal() || !slot->stream.failure().empty();
+  };
   for (const auto& slot : slots_) {
-    if (!is_final(slot)) continue;
+    if (!is_done(slot)) continue;
+    if (!slot->stream.failure().empty()) {
+      Fail(slot->index, recordings_[slot->index].path + ": " + slot->stream.failure());
+      continue;
+    }
     listener_->OnResult(slot->index,
                         {slot->stream.NBest(options_.nbest), slot->audio.seconds_read()});
     queue_->Finish(slot->index);
   }
-  slots_.erase(std::remove_if(slots_.begin(), slots_.end(), is_final), slots_.end());
+  slots_.erase(std::remove_if(slots_.begin(), slots_.end(), is_done), slots_.end());
 }
 
 void BatchDecoder::Fail(size_t index, const std::string& message) {

@@ -89,7 +89,7 @@ std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {
 }
 
 void Append(const at::Tensor& rows, NpyWriter* writer) {
-  const at::Tensor values = rows.contiguous();
+  const at::Tensor values = rows.cpu().contiguous();
   if (values.scalar_type() == at::kDouble) {
     writer->Append(values.data_ptr<double>(), values.size(0));
   } else {

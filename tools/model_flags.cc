@@ -25,6 +25,7 @@ DEFINE_string(precision, "",
 DEFINE_string(backend, "",
               "fast (Runnel's kernels) or libtorch (the reference). Empty: fast, but libtorch for "
               "float64.");
+DEFINE_string(device, "cpu", "cpu, or cuda: the first NVIDIA GPU, by the libtorch backend.");
 DEFINE_string(cache_precision, "float32",
               "In which numbers streams keep keys and values: float32, or bfloat16 for half the "
               "memory (fast backend only).");
@@ -81,6 +82,8 @@ std::shared_ptr<const Model> LoadModel(Precision precision) {
   options.backend = Named<Backend>(
       "backend", FLAGS_backend,
       {{"", Backend::kDefault}, {"fast", Backend::kFast}, {"libtorch", Backend::kLibTorch}});
+  options.device =
+      Named<Device>("device", FLAGS_device, {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}});
   options.bfloat16_cache = Named<bool>("cache_precision", FLAGS_cache_precision,
                                        {{"float32", false}, {"bfloat16", true}});
   options.units_file = FLAGS_units;

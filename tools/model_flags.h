@@ -12,7 +12,8 @@
 
 namespace runnel {
 
-// For ToolInfo::source_files: where --model, --units, --precision, --backend, --cache_precision,
+// For ToolInfo::source_files: where --model, --units, --precision, --backend, --device,
+// --cache_precision,
 // --dynamic_chunk_convolution and --running_normalization are defined.
 extern const char* const kModelFlagsSource;
 

@@ -6,8 +6,8 @@
 namespace runnel {
 namespace {
 
-// Wider ranges (11 minutes of audio to either side, at 40 ms) are not remembered, so that one huge
-// utterance does not enlarge the model for good.
+// Wider ranges (22 minutes of audio at 40 ms) are not remembered, so that one huge utterance does
+// not enlarge the model for good.
 constexpr int64_t kMaxRemembered = 32768;
 
 }  // namespace
@@ -28,21 +28,23 @@ kernels::DistanceTable DistanceRows::Covering(int64_t first, int64_t last, at::T
   };
   const Range* widest = memo_->widest.load(std::memory_order_acquire);
   if (covers(widest)) return TableOf(*widest);
+  if (first - last > kMaxRemembered) {
+    *kept = rows_(first, last).contiguous();
+    return {kept->data_ptr<float>(), kept->size(0), first};
+  }
   const std::lock_guard<std::mutex> lock(memo_->mutex);
   widest = memo_->widest.load(std::memory_order_relaxed);
   if (covers(widest)) return TableOf(*widest);
   Range range{{}, first, last};
   if (widest != nullptr) {
-    range.first = std::max(first, widest->first);
-    range.last = std::min(last, widest->last);
-    if (first > widest->first) range.first = std::max(first, 2 * widest->first);
-    if (last < widest->last) range.last = std::min(last, 2 * widest->last);
-    range.first = std::min(range.first, max_distance_);
-    range.last = std::max(range.last, -max_distance_);
-  }
-  if (range.first - range.last > kMaxRemembered) {
-    *kept = rows_(first, last).contiguous();
-    return {kept->data_ptr<float>(), kept->size(0), first};
+    // Twice as far to the side where it was not enough, within the bound on its size.
+    const int64_t spare =
+        kMaxRemembered - (std::max(first, widest->first) - std::min(last, widest->last));
+    if (spare >= 0) {
+      range.first = std::max(first, widest->first);
+      range.last = std::min(last, widest->last);
+      if (first > widest->first) range.first += std::min({first, spare, max_distance_ - first});
+    }
   }
   range.rows = rows_(range.first, range.last).contiguous();
   memo_->ranges.push_back(std::make_unique<const Range>(range));

@@ -16,8 +16,10 @@
 
 namespace runnel {
 
-// Remembers the widest range of distances that was asked for. A wider one is computed under a lock,
-// once, and at least twice as wide; the ones before stay valid. May be used from several threads.
+// Remembers the widest range of distances that was asked for. A wider one is computed under a lock
+// and reaches twice as far into the past, so that a left context that grows chunk by chunk costs
+// few of them; the ones before stay valid, and in memory, as long as the object. May be used from
+// several threads.
 class DistanceRows {
  public:
   // rows(first, last): (first - last + 1, d) float32, for distances within +- max_distance.

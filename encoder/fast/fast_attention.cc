@@ -112,7 +112,8 @@ void FastAttention::AddTo(const FastRows& x, const FastLayerNorm* norm,
       (this->*attend)(segment, keys, begin, cached + first + count, first, count, rows,
                       out + first * model_dim_);
     }
-    Remember(segment, rows);
+    // With limited context the last keys are kept, for whoever looks at a stream after its end.
+    if (!(segment.ends && segment.left_context < 0)) Remember(segment, rows);
   }
   const kernels::ProductInput input =
       kernels::ProductInput::Take(&scratch, options_.precision, x.count, model_dim_);

@@ -1,6 +1,8 @@
 // EncoderCore on the kernels.
 #include <ATen/ops/empty.h>
 
+#include <stdexcept>
+
 #include "encoder/encoder_core.h"
 #include "encoder/fast/fast_backend.h"
 #include "encoder/fast/fast_subsampling.h"
@@ -39,6 +41,9 @@ class FastCore final : public EncoderCore {
 
 std::unique_ptr<EncoderCore> MakeFastCore(const EncoderConfig& config, Weights* weights,
                                           const FastOptions& options) {
+  if (weights->dtype() != at::kFloat || weights->options().device() != at::kCPU) {
+    throw std::invalid_argument("the fast backend computes on the CPU, from weights of float32");
+  }
   return std::make_unique<FastCore>(config, weights, options);
 }
 

@@ -1,6 +1,7 @@
 #include "encoder/fast/fast_subsampling.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "encoder/subsampling.h"
 
@@ -47,6 +48,9 @@ FastSubsampling::FastSubsampling(Weights* weights, const std::string& name,
   if (convolutions.empty()) {
     norm_.emplace(weights, name + ".out.1", config.model_dim, config.layer_norm_eps);
     return;
+  }
+  if (geometry_.stages()[0].kernel_size != 3) {
+    throw std::logic_error("a first convolution that is not 3 x 3");
   }
   channels_ = convolutions[0].bias.size(0);
   first_weight_ = TapsFirst(convolutions[0].weight);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "encoder/kernels/row_kernels.h"
@@ -46,10 +48,10 @@ void RowRing::Store(const float* row, int64_t slot) {
 }
 
 void RowRing::Append(const float* rows, int64_t stride, int64_t count, int64_t limit) {
-  if (limit < 0) {
-    if (size_ + count > capacity()) Reserve(2 * (size_ + count));
-  } else if (limit != capacity()) {
-    Reserve(limit);
+  const int64_t largest = limit < 0 ? std::numeric_limits<int64_t>::max() : limit;
+  if (capacity() > largest) Reserve(limit);
+  if (size_ + count > capacity() && capacity() < largest) {
+    Reserve(std::min(largest, 2 * (size_ + count)));
   }
   const int64_t skipped = limit < 0 ? 0 : std::max<int64_t>(0, count - limit);
   for (int64_t i = skipped; i < count; ++i) {

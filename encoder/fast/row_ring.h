@@ -10,8 +10,8 @@
 
 namespace runnel {
 
-// Up to a limit of rows, oldest first; a new row takes the place of the oldest. A value. Memory is
-// that of the limit, from the first row on; without limit it doubles when it is full.
+// Up to a limit of rows, oldest first; a new row takes the place of the oldest. A value. Memory
+// doubles when it is full, up to that of the limit.
 class RowRing {
  public:
   enum class Storage { kFloat32, kBfloat16 };

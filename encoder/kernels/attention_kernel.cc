@@ -82,7 +82,7 @@ HWY_INLINE void TransposeQueries(const float* queries, int64_t stride, int64_t c
   const Vector scale = hn::Set(d, heads.query_scale);
   const auto store = [&](Vector query, int64_t k) HWY_ATTR {
     const Vector scaled = hn::Mul(query, scale);
-    const auto bias = [&](const float* values) {
+    const auto bias = [&](const float* values) HWY_ATTR {
       return hn::Set(d, values == nullptr ? 0.0f : values[offset + k]);
     };
     hn::Store(hn::Add(scaled, bias(heads.content_bias)), d, for_keys + k * kLanes);

@@ -14,7 +14,8 @@ namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 
 // e^x, within 3e-7 of it, relatively. x is clamped to -87 .. 88, where float32 has no more to say
-// than nearly zero and nearly infinity; what is not a number stays none.
+// than nearly zero and nearly infinity; what is not a number stays none (x86 keeps the second
+// operand of minimum and maximum then).
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n e^r, the power by the exponent's bits, e^r by its
 // Taylor polynomial of degree 6.
@@ -23,7 +24,7 @@ HWY_INLINE V Exp(V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::DFromV<V> d;
   const hn::RebindToSigned<decltype(d)> ints;
-  const auto finite = hn::Min(hn::Max(hn::Set(d, -87.0f), x), hn::Set(d, 88.0f));
+  const auto finite = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 88.0f), x));
   const auto n = hn::NearestInt(hn::Mul(finite, hn::Set(d, 1.44269504f)));
   const V whole = hn::ConvertTo(d, n);
   // ln 2 in two parts, the first with few enough bits that the product is exact.

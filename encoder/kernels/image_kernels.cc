@@ -56,9 +56,9 @@ void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& o
         const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
         const Taps frames = TapsWithin(corner.frame, kFirstKernelSize, x.num_frames);
         const Taps bins = TapsWithin(corner.bin, kFirstKernelSize, x.bins);
-        const float* input = x.values + corner.frame * x.bins + corner.bin;
         const auto add_tap = [&](int i, int j, FloatVector sum) HWY_ATTR {
-          return hn::MulAdd(hn::Set(d, input[i * x.bins + j]), taps[i * kFirstKernelSize + j], sum);
+          const float input = x.values[(corner.frame + i) * x.bins + corner.bin + j];
+          return hn::MulAdd(hn::Set(d, input), taps[i * kFirstKernelSize + j], sum);
         };
         FloatVector sum = offset;
         if (frames.is_whole(kFirstKernelSize) && bins.is_whole(kFirstKernelSize)) {
@@ -93,9 +93,9 @@ void Depthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& ou
       ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
         FloatVector sum = part.Load(bias + c);
         for (int64_t i = frames.begin; i < frames.end; ++i) {
-          const float* inputs = x.values + ((corner.frame + i) * x.bins + corner.bin) * channels;
           for (int64_t j = bins.begin; j < bins.end; ++j) {
-            sum = hn::MulAdd(part.Load(inputs + j * channels + c),
+            const int64_t place = (corner.frame + i) * x.bins + corner.bin + j;
+            sum = hn::MulAdd(part.Load(x.values + place * channels + c),
                              part.Load(weights + (i * kernel.size + j) * channels + c), sum);
           }
         }
@@ -112,6 +112,10 @@ HWY_INLINE void CopyPatchRow(const Image& x, int64_t frame, const Corner& corner
   const int64_t channels = x.channels;
   const auto bytes = [](int64_t count) { return static_cast<size_t>(count) * sizeof(float); };
   std::memset(to, 0, bytes(bins.begin * channels));
+  if (bins.begin == bins.end) {  // nothing there to point at
+    std::memset(to + bins.begin * channels, 0, bytes((kernel_size - bins.begin) * channels));
+    return;
+  }
   std::memcpy(to + bins.begin * channels,
               x.values + (frame * x.bins + corner.bin + bins.begin) * channels,
               bytes((bins.end - bins.begin) * channels));
@@ -124,14 +128,11 @@ HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t 
                                 int64_t count, const ProductInput& y, int64_t index) {
   RowRange range{};
   if (y.precision == ProductPrecision::kInt8) {
-    float low = 0, high = 0;
+    Extremes extremes;
     for (int64_t i = 0; i < num_frames; ++i) {
-      float row_low, row_high;
-      ExtremesOf(first + i * stride, count, &row_low, &row_high);
-      low = std::min(low, row_low);
-      high = std::max(high, row_high);
+      extremes.Include(ExtremesOf(first + i * stride, count));
     }
-    range = RangeFor(low, high);
+    range = RangeFor(extremes);
     y.scales[index] = range.scale;
     y.zero_points[index] = range.zero_point;
   }

@@ -29,6 +29,9 @@ constexpr int64_t kNumRowCounts = kRowStep + kMaxRows / kRowStep - 1;
 // A block's int32 sums stay in the second-level cache until they are dequantised.
 constexpr int64_t kMaxSumBytes = 256 << 10;
 
+// Sums of more products of uint8 and int8 could leave int32.
+constexpr int64_t kMaxInt8Inputs = 65536;
+
 size_t IndexOf(int64_t rows) {
   return static_cast<size_t>(rows <= kRowStep ? rows - 1 : kRowStep + rows / kRowStep - 2);
 }
@@ -159,6 +162,9 @@ struct PackedLinear::Parts {
   // y: (rows, output_dim) of dst_type.
   void Run(const void* x, int64_t rows, void* y) const {
     const Product& product = ForRows(rows);
+    // Below AVX-512 the number of threads is chosen now, not when the product was made.
+    std::optional<OneThread> one_thread;
+    if (!UsedInstructionSet().any_number_of_rows) one_thread.emplace();
     Scratch scratch;
     const dnnl::engine& engine = Engine();
     const auto bytes = static_cast<int64_t>(product.scratch.get_size());
@@ -284,6 +290,12 @@ PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape s
                            ProductPrecision precision, ProductResult result,
                            std::optional<Activation> activation)
     : parts_(std::make_unique<Parts>()) {
+  UsedInstructionSet();  // limits the small operations before the first of them runs
+  if (precision == ProductPrecision::kInt8 && shape.input_dim > kMaxInt8Inputs) {
+    throw std::runtime_error("a product of " + std::to_string(shape.input_dim) +
+                             " inputs cannot be computed in int8, expected at most " +
+                             std::to_string(kMaxInt8Inputs));
+  }
   Parts& parts = *parts_;
   parts.shape = shape;
   parts.precision = precision;

@@ -70,13 +70,6 @@ struct ProductInput {
     }
     return rest;
   }
-
-  // The same values as rows of another width: (rows * dim / new_dim, new_dim). Not for kInt8.
-  ProductInput WithDim(int64_t new_dim) const {
-    ProductInput other = *this;
-    other.dim = new_dim;
-    return other;
-  }
 };
 
 }  // namespace runnel::kernels

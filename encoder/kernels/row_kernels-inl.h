@@ -11,9 +11,11 @@
 #define RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "encoder/activation_type.h"
@@ -91,7 +93,7 @@ struct Swish {
 };
 struct Relu {
   HWY_INLINE FloatVector operator()(FloatVector x) const {
-    return hn::Max(x, hn::Zero(FloatTag()));
+    return hn::Max(hn::Zero(FloatTag()), x);  // in this order x86 keeps what is not a number
   }
 };
 struct Gelu {
@@ -172,13 +174,44 @@ struct RowRange {
   float scale;
   int32_t zero_point;
 };
-HWY_INLINE RowRange RangeFor(float low, float high) {
-  low = low < 0.0f ? low : 0.0f;
-  high = high > 0.0f ? high : 0.0f;
-  const float scale = (high - low) / 255.0f;
-  // All zeros; a range that is not finite leaves numbers that are none, which the search reports.
-  if (!(scale > 0.0f)) return {high == low ? 1.0f : scale, 0};
-  return {scale, static_cast<int32_t>(std::nearbyintf(-low / scale))};
+
+// The smallest and largest value of a row, and zero.
+struct Extremes {
+  float low = 0.0f;
+  float high = 0.0f;
+  bool finite = true;  // all of the row's values are
+
+  void Include(const Extremes& other) {
+    low = std::min(low, other.low);
+    high = std::max(high, other.high);
+    finite = finite && other.finite;
+  }
+};
+
+// The same while vectors of the row pass by.
+struct ExtremesOfVectors {
+  FloatVector lows;
+  FloatVector highs;
+  FloatVector zeros;  // x * 0, summed: no number when an x is not finite
+
+  HWY_INLINE ExtremesOfVectors()
+      : lows(hn::Zero(FloatTag())), highs(hn::Zero(FloatTag())), zeros(hn::Zero(FloatTag())) {}
+
+  HWY_INLINE void Include(FloatVector v) {
+    lows = hn::Min(lows, v);
+    highs = hn::Max(highs, v);
+    zeros = hn::MulAdd(v, hn::Zero(FloatTag()), zeros);
+  }
+  HWY_INLINE Extremes Result() const { return {MinOf(lows), MaxOf(highs), SumOf(zeros) == 0.0f}; }
+};
+
+// A row that is not finite gets a scale that is none, and so does what is made of it: the search
+// reports that.
+HWY_INLINE RowRange RangeFor(const Extremes& extremes) {
+  if (!extremes.finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
+  const float scale = (extremes.high - extremes.low) / 255.0f;
+  if (!(scale > 0.0f)) return {1.0f, 0};  // all zeros
+  return {scale, static_cast<int32_t>(std::nearbyintf(-extremes.low / scale))};
 }
 
 HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t* to) {
@@ -202,17 +235,12 @@ HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t
   }
 }
 
-// The smallest and the largest of a row.
-HWY_INLINE void ExtremesOf(const float* row, int64_t count, float* low, float* high) {
-  const FloatTag d;
-  FloatVector lows = hn::Zero(d), highs = hn::Zero(d);
-  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
-    const FloatVector v = part.Load(row + i);  // zeros where there is nothing: zero is in the range
-    lows = hn::Min(lows, v);
-    highs = hn::Max(highs, v);
-  });
-  *low = MinOf(lows);
-  *high = MaxOf(highs);
+HWY_INLINE Extremes ExtremesOf(const float* row, int64_t count) {
+  ExtremesOfVectors extremes;
+  // Vectors are zero where there is nothing, and zero is in the range.
+  ForEachVector(count,
+                [&](int64_t i, auto part) HWY_ATTR { extremes.Include(part.Load(row + i)); });
+  return extremes.Result();
 }
 
 HWY_INLINE void StoreUint8Row(const float* row, RowRange range, const ProductInput& to,
@@ -233,12 +261,9 @@ HWY_INLINE void StoreRow(const float* row, const ProductInput& to, int64_t index
     case ProductPrecision::kBfloat16:
       ToBfloat16(row, to.dim, to.bfloat16_row(index));
       break;
-    case ProductPrecision::kInt8: {
-      float low, high;
-      ExtremesOf(row, to.dim, &low, &high);
-      StoreUint8Row(row, RangeFor(low, high), to, index);
+    case ProductPrecision::kInt8:
+      StoreUint8Row(row, RangeFor(ExtremesOf(row, to.dim)), to, index);
       break;
-    }
   }
 }
 

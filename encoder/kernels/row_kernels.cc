@@ -125,15 +125,13 @@ void DequantizeInput(const int32_t* sums, int64_t rows, int64_t dim, const Produ
   const FloatTag d;
   WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
     for (int64_t r = 0; r < rows; ++r) {
-      FloatVector lows = hn::Zero(d), highs = hn::Zero(d);
+      ExtremesOfVectors extremes;
       DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
                     [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
                       part.Store(number, row + i);
-                      const FloatVector there = part.OrElse(number, hn::Zero(d));
-                      lows = hn::Min(lows, there);
-                      highs = hn::Max(highs, there);
+                      extremes.Include(part.OrElse(number, hn::Zero(d)));
                     });
-      StoreUint8Row(row, RangeFor(MinOf(lows), MaxOf(highs)), y, r);
+      StoreUint8Row(row, RangeFor(extremes.Result()), y, r);
     }
   });
 }

@@ -1,7 +1,9 @@
 #include "encoder/kernels/scratch.h"
 
 #include <algorithm>
+#include <memory>
 #include <new>
+#include <vector>
 
 namespace runnel::kernels {
 namespace {
@@ -36,8 +38,9 @@ class Scratch::Arena {
       ++block;
       offset = 0;
     }
-    if (block == blocks_.size())
-      blocks_.emplace_back(std::max({size, num_bytes(), kMinBlockBytes}));
+    if (block == blocks_.size()) {
+      blocks_.emplace_back(std::max({size, num_bytes(), wanted_, kMinBlockBytes}));
+    }
     std::byte* piece = blocks_[block].memory.get() + offset;
     offset += size;
     return piece;
@@ -47,9 +50,8 @@ class Scratch::Arena {
     block = to_block;
     offset = to_offset;
     if (block == 0 && offset == 0 && blocks_.size() > 1) {
-      const size_t size = num_bytes();
-      blocks_.clear();
-      blocks_.emplace_back(size);
+      wanted_ = num_bytes();
+      blocks_.clear();  // the next piece makes one of that size
     }
   }
 
@@ -64,6 +66,7 @@ class Scratch::Arena {
 
  private:
   std::vector<Block> blocks_;
+  size_t wanted_ = 0;  // bytes that were in use at once
 };
 
 Scratch::Arena& Scratch::OfThread() {

@@ -40,7 +40,7 @@ class LegacyRelPos final : public PositionScheme {
     TORCH_INTERNAL_ASSERT(num_frames == chunk.num_queries(), "legacy_rel_pos in a chunk");
     const int64_t first = std::max(table_length_, num_frames) - 1;
     const at::Tensor sinusoids = sinusoids_.Rows(first, first - num_frames + 1);
-    return SplitHeads(linear_pos_.Forward(sinusoids.to(linear_pos_.dtype())), num_heads_);
+    return SplitHeads(linear_pos_.Forward(sinusoids.to(linear_pos_.options())), num_heads_);
   }
 
   // B = (q + v) table^T (T, T) gets a column of zeros on the left, is read as (T + 1, T), and its

@@ -30,7 +30,7 @@ at::Tensor PositionTable::ComputeBlock(int64_t block) const {
   const int64_t first = last + kBlockSize - 1;
   const at::Tensor sinusoids = order_ == TableOrder::kDescending ? sinusoids_.Rows(first, last)
                                                                  : sinusoids_.Rows(-first, -last);
-  return linear_pos_.Forward(sinusoids.to(linear_pos_.dtype()));
+  return linear_pos_.Forward(sinusoids.to(linear_pos_.options()));
 }
 
 at::Tensor PositionTable::Rows(int64_t first, int64_t last) const {

@@ -32,7 +32,7 @@ class Unshifted final : public PositionScheme {
       const int64_t place = ((first % kBlockSize) + kBlockSize) % kBlockSize;  // in its block
       const int64_t start = first - place;
       const at::Tensor sinusoids = sinusoids_.Rows(start, start + kBlockSize - 1);
-      const at::Tensor rows = linear_pos_.Forward(sinusoids.to(linear_pos_.dtype()));
+      const at::Tensor rows = linear_pos_.Forward(sinusoids.to(linear_pos_.options()));
       buffer->Append(rows.narrow(0, place, kBlockSize - place));
       first = start + kBlockSize;
     }

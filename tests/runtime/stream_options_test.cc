@@ -102,11 +102,25 @@ TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
   }
   testing::WriteArchive(folder.File("m.pt"), tensors,
                         {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
-  Stream stream(Model::Load(folder.File("m.pt")), Options(4, 8));
+  const std::shared_ptr<const Model> model = Model::Load(folder.File("m.pt"));
+  Stream stream(model, Options(4, 8));
   const std::vector<float> samples = NoiseOfChangingLevel(20000, 16);
   stream.AcceptSamples(samples.data(), samples.size());
   EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] { stream.Decode(); }),
                        "gives no probabilities"));
+
+  // In a batch it is the failure of each stream, and neither throws nor comes again.
+  stream.Reset();
+  EXPECT_EQ(stream.failure(), "");
+  stream.AcceptSamples(samples.data(), samples.size());
+  Stream waiting(model, Options(4, 8));
+  EXPECT_EQ(DecodeChunks({&stream, &waiting}), 1U);
+  EXPECT_TRUE(Contains(stream.failure(), "gives no probabilities"));
+  EXPECT_EQ(waiting.failure(), "");
+  EXPECT_FALSE(stream.ChunkReady());
+  EXPECT_EQ(DecodeChunks({&stream, &waiting}), 0U);
+  const Stream copy = stream;
+  EXPECT_EQ(copy.failure(), stream.failure());
 }
 
 }  // namespace

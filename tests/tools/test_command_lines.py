@@ -95,6 +95,7 @@ def test_flags_that_do_not_exist(tool):
     ("verify_streaming", ["--model=m", "--seconds=1", "--tolerance=-1"], "--tolerance is -1"),
     ("verify_streaming", ["--model=m", "--seconds=1", "--precision=half"], "--precision is"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--backend=gpu"], "--backend is 'gpu'"),
+    ("decode_wav", ["--model=m", "--wav=a.wav", "--device=tpu"], "--device is 'tpu'"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--cache_precision=int4"],
      "--cache_precision is 'int4'"),
 ])

@@ -46,8 +46,8 @@ std::vector<bool> OnePerChunkSize(const std::vector<StreamingSetting>& settings,
 }
 
 // In the order of Verification::CheckIndex.
-std::vector<Check> MakeChecks(double tolerance, bool is_exact) {
-  const double between = is_exact ? 0.0 : tolerance;
+std::vector<Check> MakeChecks(double tolerance, bool is_bit_reproducible) {
+  const double between = is_bit_reproducible ? 0.0 : tolerance;
   return {{"chunk by chunk = whole under chunk mask", between},
           {"packets of random size = all samples at once", between * kSameComputation},
           {"copied midway = not copied", between * kSameComputation},
@@ -68,7 +68,7 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
       num_encoder_frames_(model_->encoder().subsampling().NumEncoderFrames(features_.size(0))),
       tries_packets_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
-      checks_(MakeChecks(options.tolerance, model_->is_exact())) {
+      checks_(MakeChecks(options.tolerance, model_->is_bit_reproducible())) {
   if (options.compare_torchscript) {
     script_.emplace(model_path, model_->config().encoder, model_->encoder().dtype());
   } else {
@@ -129,7 +129,7 @@ at::Tensor Verification::ScriptFeatures(const StreamingSetting& setting) const {
   const Normalization normalization = model_->encoder().config().normalization;
   const bool outside =
       normalization == Normalization::kUtterance || normalization == Normalization::kRunning;
-  return outside ? model_->encoder().Normalize(features_, setting.chunk_size) : features_;
+  return outside ? model_->encoder().Normalize(features_, setting.chunk_size).cpu() : features_;
 }
 
 void Verification::CompareLayers(size_t index) {

@@ -32,7 +32,7 @@ struct VerificationOptions {
 
 // Errors are relative to the largest magnitude of a result, or to 1 where that is larger. Where
 // only the packets or the state's owner differ, a tenth of the tolerance is allowed; where the
-// model's computations are exact (Model::is_exact), nothing but to TorchScript.
+// model's computations are exact (Model::is_bit_reproducible), nothing but to TorchScript.
 class Verification {
  public:
   // `samples`: mono, at the model's rate. Throws std::runtime_error when they give no encoder frame

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -129,26 +130,39 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
        {LinearShape{256, 2048}, LinearShape{2048, 256}, LinearShape{96, 288}, LinearShape{513, 77},
         LinearShape{18, 29}}) {
     const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
-    const PackedLinear linear(weight.data(), nullptr, shape, GetParam().precision,
-                              ProductResult::kStore);
     constexpr int64_t kRows = 300;
     const std::vector<float> x = Random(kRows * shape.input_dim, kSeed + 2);
-    const std::vector<float> all = Run(linear, x, kRows, ProductResult::kStore, {});
-    for (const int64_t rows :
-         {1, 2, 3, 5, 7, 8, 13, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
-      for (const int64_t first : {int64_t{0}, int64_t{1}, int64_t{13}, kRows - rows}) {
-        const auto begin = static_cast<ptrdiff_t>(first * shape.input_dim);
-        const std::vector<float> some =
-            Run(linear, {x.begin() + begin, x.begin() + begin + rows * shape.input_dim}, rows,
-                ProductResult::kStore, {});
-        EXPECT_EQ(std::memcmp(some.data(), all.data() + first * shape.output_dim,
-                              some.size() * sizeof(float)),
-                  0)
-            << shape.input_dim << " to " << shape.output_dim << ", rows " << first << " to "
-            << first + rows;
+    for (const ProductResult result :
+         {ProductResult::kStore, ProductResult::kAdd, ProductResult::kInput}) {
+      const PackedLinear linear(
+          weight.data(), x.data(), shape, GetParam().precision, result,
+          result == ProductResult::kInput ? std::make_optional(Activation::kSwish) : std::nullopt);
+      const std::vector<float> all = Run(linear, x, kRows, result, {});
+      for (const int64_t rows : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12, 13,
+                                 14, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
+        for (const int64_t first : {int64_t{0}, int64_t{1}, int64_t{13}, kRows - rows}) {
+          const auto begin = x.begin() + static_cast<ptrdiff_t>(first * shape.input_dim);
+          const std::vector<float> some =
+              Run(linear, {begin, begin + static_cast<ptrdiff_t>(rows * shape.input_dim)}, rows,
+                  result, {});
+          EXPECT_EQ(std::memcmp(some.data(), all.data() + first * shape.output_dim,
+                                some.size() * sizeof(float)),
+                    0)
+              << shape.input_dim << " to " << shape.output_dim << ", rows " << first << " to "
+              << first + rows;
+        }
       }
     }
   }
+}
+
+TEST(PackedLinearLimitsTest, SumsThatCouldLeaveInt32AreRefused) {
+  const std::vector<float> weight(65537, 0.5f);
+  EXPECT_THROW(PackedLinear(weight.data(), nullptr, {65537, 1}, ProductPrecision::kInt8,
+                            ProductResult::kStore),
+               std::runtime_error);
+  EXPECT_NO_THROW(PackedLinear(weight.data(), nullptr, {65537, 1}, ProductPrecision::kFloat32,
+                               ProductResult::kStore));
 }
 
 }  // namespace

@@ -137,6 +137,26 @@ TEST(RowKernelsTest, WhatIsNoNumberStaysNone) {
     std::vector<float> y(40);
     LayerNorm(x.data(), 1, 40, {ones.data(), ones.data(), 1e-5f}, y.data());
     EXPECT_TRUE(std::all_of(y.begin(), y.end(), [](float v) { return !std::isfinite(v); }));
+    for (const int64_t place : {0, 17, 63}) {  // in rows of four vectors or more
+      std::vector<float> row = Random(64, 7);
+      row[static_cast<size_t>(place)] = bad;
+      Scratch scratch;
+      const ProductInput input = ProductInput::Take(&scratch, ProductPrecision::kInt8, 1, 64);
+      StoreRows(row.data(), 1, input);
+      for (const float value : Decoded(input, 0)) EXPECT_TRUE(std::isnan(value));
+      std::vector<float> gated(32);
+      Glu(row.data(), 1, 32, gated.data());
+      if (std::isnan(bad)) {
+        EXPECT_TRUE(std::isnan(gated[static_cast<size_t>(place % 32)])) << place;
+      }
+      const float* frame = row.data();
+      const std::vector<float> taps(64, 1.0f);
+      const ProductInput filtered = ProductInput::Take(&scratch, ProductPrecision::kFloat32, 1, 64);
+      DepthwiseConvolution(&frame, 1, 1,
+                           {taps.data(), taps.data(), 1, std::nullopt, Activation::kRelu}, filtered,
+                           0);
+      EXPECT_FALSE(std::isfinite(filtered.float_row(0)[place]));
+    }
     LogSoftmax(1, 40, x.data());
     EXPECT_TRUE(std::any_of(x.begin(), x.end(), [](float v) { return std::isnan(v); }));
   }
