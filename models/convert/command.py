@@ -2,7 +2,9 @@
 
 import argparse
 import pathlib
+import stat
 import sys
+import zipfile
 from typing import List, Optional
 
 from models.convert import espnet, nemo, wenet
@@ -38,6 +40,34 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+def _is_archive(path: pathlib.Path) -> bool:
+    """Whether a file is what an earlier conversion wrote."""
+    if not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as archive:
+        return any(name.endswith("/extra/runnel.json") for name in archive.namelist())
+
+
+def check_output(source: pathlib.Path, output: str) -> None:
+    """Before anything is computed: the output is no part of the source, and can become a file.
+
+    Raises:
+        ConversionError: says what the output is and what was expected.
+    """
+    path = pathlib.Path(output)
+    target = path.resolve()
+    within = target == source.resolve() or target.parent == source.resolve()
+    if within and path.is_file() and not _is_archive(path):
+        raise ConversionError(f"--output is {output}, which belongs to the source, expected a new "
+                              "file")
+    if path.exists() and not path.is_file():
+        raise ConversionError(f"--output is {output}, which is not a file, expected one to write")
+    if path.exists() and not path.stat().st_mode & stat.S_IWUSR:
+        raise ConversionError(f"--output is {output}, which is write-protected")
+    if not target.parent.is_dir():
+        raise ConversionError(f"{output}: there is no folder {path.parent}")
+
+
 def resolve(args: argparse.Namespace) -> Resolved:
     """The model of the family's importer, with the explicit choices made."""
     if not args.source.exists():
@@ -57,6 +87,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; 0 when the archive is written, 1 with one line on stderr when not."""
     args = parse_arguments(arguments)
     try:
+        check_output(args.source, args.output)
         resolved = resolve(args)
         write_archive(resolved, args.output)
     except ConversionError as error:

@@ -44,9 +44,6 @@ def build_model(resolved: Resolved) -> ConformerCtc:
 
 def write_archive(resolved: Resolved, path: str) -> None:
     """Builds the model and exports it, all of it or nothing."""
-    folder = os.path.dirname(path) or "."
-    if not os.path.isdir(folder):
-        raise ConversionError(f"{path}: there is no folder {folder}")
     model = build_model(resolved)
     decoder = resolved.decoder_tensors()
     if decoder:

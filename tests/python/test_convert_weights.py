@@ -111,6 +111,35 @@ def test_exports_are_told_from_checkpoints(tmp_path):
         read_weights((tmp_path / "final.zip").read_bytes(), "final.zip")
 
 
+def test_the_output_is_no_part_of_the_source(tmp_path, capsys):
+    folder = tmp_path / "exp"
+    folder.mkdir()
+    weights = folder / "final.pt"
+    weights.write_bytes(saved({"a": torch.ones(2)}))
+    before = weights.read_bytes()
+    (folder / "link.pt").symlink_to(weights)
+    for output in (weights, folder / "link.pt", tmp_path / "exp" / ".." / "exp" / "final.pt"):
+        assert main(["wenet", str(folder), f"--output={output}"]) == 1
+        assert "which belongs to the source, expected a new file" in capsys.readouterr().err
+    assert weights.read_bytes() == before
+
+
+def test_the_output_must_be_a_file_that_can_be_written(tmp_path, capsys):
+    folder = tmp_path / "exp"
+    folder.mkdir()
+    protected = tmp_path / "protected.pt"
+    protected.write_bytes(b"kept")
+    protected.chmod(0o444)
+    for output, message in ((tmp_path, "which is not a file"), ("/dev/null", "which is not a file"),
+                            (protected, "which is write-protected"),
+                            (tmp_path / "none" / "m.pt", "there is no folder")):
+        assert main(["wenet", str(folder), f"--output={output}"]) == 1
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+    assert protected.read_bytes() == b"kept"
+    assert pathlib.Path("/dev/null").is_char_device()
+
+
 def test_the_command_as_written_in_the_readme(tmp_path):
     """From the top of the repository; a wrong flag is 2, a wrong source 1 and one line."""
     def run(*arguments: str) -> subprocess.CompletedProcess:
