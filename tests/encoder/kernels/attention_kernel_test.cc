@@ -32,7 +32,7 @@ struct Chunk {
         queries(Random(num_queries * dim, kSeed)),
         keys(Random((num_cached + num_queries) * dim, kSeed + 1)),
         values(Random((num_cached + num_queries) * dim, kSeed + 2)),
-        table(Random(2 * (num_cached + num_queries) * dim, kSeed + 3)),
+        table(Random(std::max<int64_t>(5, 2 * (num_cached + num_queries)) * dim, kSeed + 3)),
         content_bias(Random(dim, kSeed + 4)),
         position_bias(Random(dim, kSeed + 5)),
         context(static_cast<size_t>(num_queries * dim)) {
