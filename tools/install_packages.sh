@@ -17,7 +17,7 @@ packages=(
 )
 test_packages=(
   python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
-  python3-yaml python3-pytest
+  python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
 check_packages=(clang-format clang-tidy flake8)
