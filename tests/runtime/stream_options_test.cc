@@ -1,4 +1,5 @@
 // A stream's options, the model's limits on them, and a model that fails while it runs.
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
@@ -121,6 +122,48 @@ TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
   EXPECT_EQ(DecodeChunks({&stream, &waiting}), 0U);
   const Stream copy = stream;
   EXPECT_EQ(copy.failure(), stream.failure());
+}
+
+// Louder weights until one of two streams overflows and the other does not.
+TEST(StreamOptionsTest, AStreamThatFailsIsNotFeltByItsBatch) {
+  const testing::TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  const std::vector<float> samples[] = {NoiseOfChangingLevel(20000, 16),
+                                        NoiseOfChangingLevel(20000, 17)};
+  const auto decoded = [](Stream stream, const std::vector<float>& audio) {
+    stream.AcceptSamples(audio.data(), audio.size());
+    stream.Finish();
+    while (DecodeChunks({&stream}) > 0) {
+    }
+    return stream;
+  };
+  for (double factor = 1e37; factor < 3e38; factor *= 1.02) {
+    std::map<std::string, at::Tensor> tensors;
+    for (const auto& [name, tensor] : archive.tensors) {
+      const bool is_scaled = name == "ctc.ctc_lo.weight";
+      tensors[name] = is_scaled ? tensor * (factor / tensor.abs().max().item<double>()) : tensor;
+    }
+    testing::WriteArchive(
+        folder.File("m.pt"), tensors,
+        {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
+    const std::shared_ptr<const Model> model = Model::Load(folder.File("m.pt"));
+    const Stream alone[] = {decoded(Stream(model, Options(4, 8)), samples[0]),
+                            decoded(Stream(model, Options(4, 8)), samples[1])};
+    if (alone[0].failure().empty() == alone[1].failure().empty()) continue;
+    const int failing = alone[0].failure().empty() ? 1 : 0;
+    Stream together[] = {Stream(model, Options(4, 8)), Stream(model, Options(4, 8))};
+    for (int i = 0; i < 2; ++i) {
+      together[i].AcceptSamples(samples[i].data(), samples[i].size());
+      together[i].Finish();
+    }
+    while (DecodeChunks({&together[0], &together[1]}) > 0) {
+    }
+    EXPECT_EQ(together[failing].failure(), alone[failing].failure());
+    EXPECT_TRUE(together[1 - failing].IsFinal());
+    EXPECT_EQ(together[1 - failing].Text(), alone[1 - failing].Text());
+    return;
+  }
+  FAIL() << "no factor makes one stream overflow and not the other";
 }
 
 }  // namespace
