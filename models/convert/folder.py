@@ -71,5 +71,6 @@ def _read_tar(path: pathlib.Path) -> Dict[str, bytes]:
                     name = member.name[2:] if member.name.startswith("./") else member.name
                     members[name] = content.read()
     except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ConversionError(f"{path}: is not a tar archive ({error})") from None
+        reason = str(error).splitlines()[0].rstrip(":")
+        raise ConversionError(f"{path}: is not a tar archive ({reason})") from None
     return members

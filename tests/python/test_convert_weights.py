@@ -151,3 +151,14 @@ def test_the_command_as_written_in_the_readme(tmp_path):
     assert failed.stderr == "convert.py: nothing: no such file or folder\n"
     assert run("kaldi", "x", "--output=y").returncode == 2
     assert run("--help").returncode == 0
+
+
+def test_a_folder_of_nobody_is_told_what_was_looked_for(tmp_path, capsys):
+    assert main(["nemo", str(tmp_path), f"--output={tmp_path / 'm.pt'}"]) == 1
+    error = capsys.readouterr().err
+    assert "model_config.yaml" in error and "state_dict.pt" in error and error.count("\n") == 1
+    junk = tmp_path / "junk.nemo"
+    junk.write_bytes(b"junk\n")
+    assert main(["nemo", str(junk), f"--output={tmp_path / 'm.pt'}"]) == 1
+    assert capsys.readouterr().err == (f"convert.py: {junk}: is not a tar archive (file could not "
+                                       "be opened successfully)\n")
