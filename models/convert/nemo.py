@@ -63,8 +63,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     if path.is_file() and not has_config:
         raise ConversionError(f"{folder.where('model_config.yaml')}: no such file")
     if not has_config and not bare and choices.checkpoint is None:
-        raise ConversionError(f"{path}: holds neither model_config.yaml (an unpacked .nemo file) nor "
-                              "state_dict.pt (bare weights, with tokens.txt)")
+        raise ConversionError(f"{path}: holds neither model_config.yaml (an unpacked .nemo file) "
+                              "nor state_dict.pt (bare weights, with tokens.txt)")
     source = folder.where(weights_name)
     weights = read_weights(folder.read(weights_name, "the weights"), source)
     hybrid = any(key.startswith("ctc_decoder.") for key in weights)
