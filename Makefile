@@ -10,7 +10,7 @@ help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
-	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 12 minutes'
+	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 15 minutes'
 	@echo 'make asan, tsan    build and test with the address+undefined sanitizers, with the thread'
 	@echo '                   sanitizer (only the tests in which threads share something)'
 	@echo 'make format        format the C++ sources; format-check only looks, the Python sources too'

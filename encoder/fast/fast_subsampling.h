@@ -27,8 +27,6 @@ class FastSubsampling {
   FastSubsampling(Weights* weights, const std::string& name, const EncoderConfig& config,
                   const FastOptions& options);
 
-  const SubsamplingGeometry& geometry() const { return geometry_; }
-
   // Fills x with the wanted encoder frames of all segments, in their order.
   void Forward(const std::vector<CoreSegment>& segments, const FastRows& x) const;
 

@@ -334,8 +334,6 @@ PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
 
 const LinearShape& PackedLinear::shape() const { return parts_->shape; }
 
-size_t PackedLinear::weight_bytes() const { return parts_->weights.get_desc().get_size(); }
-
 void PackedLinear::Forward(const ProductInput& x, int64_t rows, float* y) const {
   Multiply(x, rows, y, nullptr);
 }

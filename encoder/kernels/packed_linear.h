@@ -3,7 +3,6 @@
 #ifndef RUNNEL_ENCODER_KERNELS_PACKED_LINEAR_H_
 #define RUNNEL_ENCODER_KERNELS_PACKED_LINEAR_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -44,8 +43,6 @@ class PackedLinear {
   PackedLinear& operator=(PackedLinear&&) noexcept;
 
   const LinearShape& shape() const;
-  // Bytes of packed weights.
-  size_t weight_bytes() const;
 
   // x: (rows, input_dim), of this precision; y: (rows, output_dim). For kStore and kAdd.
   void Forward(const ProductInput& x, int64_t rows, float* y) const;

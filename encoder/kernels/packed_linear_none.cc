@@ -20,7 +20,6 @@ PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
 
 // No object exists whose methods could be called.
 const LinearShape& PackedLinear::shape() const { throw std::logic_error("no PackedLinear"); }
-size_t PackedLinear::weight_bytes() const { throw std::logic_error("no PackedLinear"); }
 void PackedLinear::Forward(const ProductInput& /*x*/, int64_t /*rows*/, float* /*y*/) const {
   throw std::logic_error("no PackedLinear");
 }

@@ -1,10 +1,11 @@
 """Measures the model with the C++ runtime: decode_wav in streaming mode on all evaluation sets.
 
     python3 -m models.digits.evaluate --fsdd=DIR --work_dir=DIR [--decode_wav=build/bin/decode_wav]
-        [--search=beam] [--word_list=models/digits/words.txt]
+        [--search=beam] [--word_list=models/digits/words.txt] [--precision=int8] ...
 
 Renders the sets when they are not there yet or their list has changed, prints one line per set and
-setting, and leaves the hypotheses beside the references in DIR/eval.
+setting, and leaves the hypotheses beside the references in DIR/eval. Flags that this program does
+not know go to decode_wav.
 """
 
 import argparse
@@ -25,10 +26,7 @@ def decode(args: argparse.Namespace, folder: Path, chunk_size: int, left_context
     output = folder / f"hyp_c{chunk_size}_m{left_context}"
     command = [str(args.decode_wav), f"--model={args.model}", f"--wav_scp={folder / 'wav.scp'}",
                f"--chunk_size={chunk_size}", f"--left_context={left_context}"]
-    if args.search:
-        command.append(f"--search={args.search}")
-    if args.word_list:
-        command.append(f"--word_list={args.word_list}")
+    command += args.decode_wav_flags
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed with {done.returncode}: "
@@ -44,10 +42,7 @@ def main() -> int:
     parser.add_argument("--work_dir", type=Path, required=True)
     parser.add_argument("--decode_wav", type=Path, default=ROOT / "build" / "bin" / "decode_wav")
     parser.add_argument("--model", type=Path, default=Path(__file__).parent / "digits.pt")
-    parser.add_argument("--search", choices=("greedy", "beam"),
-                        help="default: greedy, or beam with --word_list")
-    parser.add_argument("--word_list", type=Path, help="recognise nothing but these words")
-    args = parser.parse_args()
+    args, args.decode_wav_flags = parser.parse_known_args()
     folder = (args.work_dir / "eval").resolve()
     try:
         for name in (LEFT_OUT_LIST, UNSEEN_LIST, *FRESH_LISTS):

@@ -29,6 +29,7 @@ using testing::FullPrecision;
 using testing::kFull;
 using testing::LeftContexts;
 using testing::Playback;
+using testing::PlayInRandomBatches;
 using testing::RandomEncoder;
 using testing::RandomFeatures;
 using testing::RelativeError;
@@ -245,17 +246,7 @@ TEST_P(EncoderEquivalenceTest, BatchingChangesNothing) {
       alone.push_back(RunAlone(encoder, features, chunk_size, left_context));
       runs.emplace_back(encoder, features, chunk_size, left_context);
     }
-    // Any subset of the streams that have audio left steps together.
-    for (;;) {
-      std::vector<Playback*> waiting;
-      for (Playback& run : runs) {
-        if (!run.Done()) waiting.push_back(&run);
-      }
-      if (waiting.empty()) break;
-      std::shuffle(waiting.begin(), waiting.end(), random);
-      waiting.resize(1 + random() % waiting.size());
-      StepTogether(encoder, waiting);
-    }
+    PlayInRandomBatches(encoder, &runs, &random);
     for (size_t i = 0; i < runs.size(); ++i) {
       const double error = RelativeError(runs[i].Output(), alone[i]);
       EXPECT_LE(error, arithmetic().Batched()) << "stream " << i;

@@ -92,16 +92,7 @@ TEST_P(ReducedPrecisionTest, BatchesInThreadsAreTheStreamsAloneToTheBit) {
       alone.push_back(RunAlone(encoder, features, chunk_size, 24));
       runs.emplace_back(encoder, features, chunk_size, 24);
     }
-    for (;;) {
-      std::vector<Playback*> waiting;
-      for (Playback& run : runs) {
-        if (!run.Done()) waiting.push_back(&run);
-      }
-      if (waiting.empty()) break;
-      std::shuffle(waiting.begin(), waiting.end(), random);
-      waiting.resize(1 + random() % waiting.size());
-      StepTogether(encoder, waiting);
-    }
+    testing::PlayInRandomBatches(encoder, &runs, &random);
     *all_equal = true;
     for (size_t i = 0; i < runs.size(); ++i) {
       *all_equal = *all_equal && at::equal(runs[i].Output(), alone[i]);

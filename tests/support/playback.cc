@@ -3,6 +3,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -40,6 +41,20 @@ void StepTogether(const Encoder& encoder, const std::vector<Playback*>& runs) {
     row += output.num_rows[i];
   }
   if (row != output.rows.size(0)) throw std::logic_error("a step gave rows that belong to nobody");
+}
+
+void PlayInRandomBatches(const Encoder& encoder, std::vector<Playback>* runs,
+                         std::mt19937_64* random) {
+  for (;;) {
+    std::vector<Playback*> waiting;
+    for (Playback& run : *runs) {
+      if (!run.Done()) waiting.push_back(&run);
+    }
+    if (waiting.empty()) return;
+    std::shuffle(waiting.begin(), waiting.end(), *random);
+    waiting.resize(1 + (*random)() % waiting.size());
+    StepTogether(encoder, waiting);
+  }
 }
 
 at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "encoder/encoder.h"
@@ -34,6 +35,10 @@ struct Playback {
 
 // Advances all of them, none done, by one chunk as one batch.
 void StepTogether(const Encoder& encoder, const std::vector<Playback*>& runs);
+
+// Plays all to their ends, in batches of any of those that have audio left.
+void PlayInRandomBatches(const Encoder& encoder, std::vector<Playback>* runs,
+                         std::mt19937_64* random);
 
 // One stream from start to end.
 at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,

@@ -6,21 +6,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <vector>
+
+#include "tests/support/random_values.h"
 
 namespace runnel::kernels {
 namespace {
 
 constexpr uint64_t kSeed = 11;
-
-std::vector<float> Random(int64_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = normal(random);
-  return values;
-}
 
 enum class Positions { kNone, kByDistance, kByClampedDistance, kByKey };
 
@@ -29,12 +22,13 @@ struct Chunk {
   Chunk(int64_t num_queries, int64_t num_cached, int64_t num_heads, int64_t head_dim,
         Positions positions)
       : dim(num_heads * head_dim),
-        queries(Random(num_queries * dim, kSeed)),
-        keys(Random((num_cached + num_queries) * dim, kSeed + 1)),
-        values(Random((num_cached + num_queries) * dim, kSeed + 2)),
-        table(Random(std::max<int64_t>(5, 2 * (num_cached + num_queries)) * dim, kSeed + 3)),
-        content_bias(Random(dim, kSeed + 4)),
-        position_bias(Random(dim, kSeed + 5)),
+        queries(runnel::testing::RandomValues(num_queries * dim, kSeed)),
+        keys(runnel::testing::RandomValues((num_cached + num_queries) * dim, kSeed + 1)),
+        values(runnel::testing::RandomValues((num_cached + num_queries) * dim, kSeed + 2)),
+        table(runnel::testing::RandomValues(
+            std::max<int64_t>(5, 2 * (num_cached + num_queries)) * dim, kSeed + 3)),
+        content_bias(runnel::testing::RandomValues(dim, kSeed + 4)),
+        position_bias(runnel::testing::RandomValues(dim, kSeed + 5)),
         context(static_cast<size_t>(num_queries * dim)) {
     const int64_t num_keys = num_cached + num_queries;
     for (int64_t i = 0; i < num_keys; ++i) {

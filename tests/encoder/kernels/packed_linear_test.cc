@@ -5,25 +5,17 @@
 
 #include <cmath>
 #include <cstring>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "encoder/kernels/row_kernels.h"
+#include "tests/support/random_values.h"
 
 namespace runnel::kernels {
 namespace {
 
 constexpr uint64_t kSeed = 7;
-
-std::vector<float> Random(int64_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(static_cast<size_t>(count));
-  for (float& value : values) value = normal(random);
-  return values;
-}
 
 double Apply(std::optional<Activation> activation, double x) {
   if (!activation) return x;
@@ -88,8 +80,9 @@ INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest,
 
 TEST_P(PackedLinearTest, IsTheFormula) {
   const LinearShape shape{70, 33};
-  const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
-  const std::vector<float> bias = Random(shape.output_dim, kSeed + 1);
+  const std::vector<float> weight =
+      runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
+  const std::vector<float> bias = runnel::testing::RandomValues(shape.output_dim, kSeed + 1);
   const std::vector<std::optional<Activation>> activations = {std::nullopt, Activation::kSwish,
                                                               Activation::kRelu, Activation::kGelu};
   for (const ProductResult result :
@@ -100,8 +93,10 @@ TEST_P(PackedLinearTest, IsTheFormula) {
         const PackedLinear linear(weight.data(), with_bias ? bias.data() : nullptr, shape,
                                   GetParam().precision, result, activation);
         for (const int64_t rows : {1, 16, 21, 300}) {
-          const std::vector<float> x = Random(rows * shape.input_dim, kSeed + 2);
-          const std::vector<float> before = Random(rows * shape.output_dim, kSeed + 3);
+          const std::vector<float> x =
+              runnel::testing::RandomValues(rows * shape.input_dim, kSeed + 2);
+          const std::vector<float> before =
+              runnel::testing::RandomValues(rows * shape.output_dim, kSeed + 3);
           const std::vector<float> y = Run(linear, x, rows, result, before);
           double worst = 0;
           for (int64_t r = 0; r < rows; ++r) {
@@ -129,9 +124,10 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
   for (const LinearShape shape :
        {LinearShape{256, 2048}, LinearShape{2048, 256}, LinearShape{96, 288}, LinearShape{513, 77},
         LinearShape{18, 29}}) {
-    const std::vector<float> weight = Random(shape.input_dim * shape.output_dim, kSeed);
+    const std::vector<float> weight =
+        runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
     constexpr int64_t kRows = 300;
-    const std::vector<float> x = Random(kRows * shape.input_dim, kSeed + 2);
+    const std::vector<float> x = runnel::testing::RandomValues(kRows * shape.input_dim, kSeed + 2);
     for (const ProductResult result :
          {ProductResult::kStore, ProductResult::kAdd, ProductResult::kInput}) {
       const PackedLinear linear(
