@@ -28,7 +28,8 @@ SteadyStreams::SteadyStreams(std::shared_ptr<const Model> model, const FeaturePo
 }
 
 void SteadyStreams::FillCaches() {
-  // Buffers of the LibTorch backend are twice as long as what they hold, so that they are refilled once in so many chunks.
+  // Buffers of the LibTorch backend are twice as long as what they hold, so that they are refilled
+  // once in so many chunks.
   const int64_t num_chunks = 2 * (setting_.left_context / setting_.chunk_size) + 4;
   for (int64_t i = 0; i < num_chunks; ++i) Step();
 }
