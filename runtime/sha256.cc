@@ -7,6 +7,8 @@
 namespace runnel {
 namespace {
 
+constexpr std::string_view kDigits = "0123456789abcdef";
+
 void Check(int result) {
   if (result != 1) throw std::runtime_error("OpenSSL cannot compute SHA-256");
 }
@@ -43,7 +45,6 @@ std::string Sha256::Bytes() {
 }
 
 std::string Sha256::Fingerprint() {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (const char c : Bytes().substr(0, kSize / 2)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -51,6 +52,10 @@ std::string Sha256::Fingerprint() {
     text += kDigits[byte % 16];
   }
   return text;
+}
+
+bool Sha256::IsFingerprint(std::string_view text) {
+  return text.size() == kSize && text.find_first_not_of(kDigits) == text.npos;
 }
 
 }  // namespace runnel

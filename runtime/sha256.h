@@ -29,6 +29,7 @@ class Sha256 {
   std::string Bytes();
   // The first half of it, in 32 lower-case hexadecimal digits. Ends it.
   std::string Fingerprint();
+  static bool IsFingerprint(std::string_view text);
 
  private:
   struct Deleter {

@@ -6,6 +6,7 @@
 
 #include "runtime/lexicon.h"
 #include "runtime/model.h"
+#include "runtime/sha256.h"
 #include "runtime/snapshot_error.h"
 #include "runtime/snapshot_format.h"
 #include "runtime/state_fields.h"
@@ -69,6 +70,8 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   StateReader reader(OpenSnapshot(snapshot, model->fingerprint()));
   SavedOptions saved;
   SavedOptions::VisitState(saved, reader);
+  reader.Require(saved.lexicon.empty() || Sha256::IsFingerprint(saved.lexicon),
+                 "no fingerprint of a word list");
   if (saved.lexicon != FingerprintOf(lexicon.get())) {
     throw SnapshotError("snapshot is of another word list: " + NameOf(saved.lexicon) +
                         ", expected " + NameOf(FingerprintOf(lexicon.get())));

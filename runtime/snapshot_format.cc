@@ -71,6 +71,9 @@ std::string_view OpenSnapshot(std::string_view snapshot, std::string_view finger
     throw SnapshotError("snapshot is corrupt: its checksum is not that of its " +
                         Bytes(sealed.size()));
   }
+  if (!Sha256::IsFingerprint(its_fingerprint)) {  // the message quotes it
+    throw SnapshotError("snapshot is inconsistent: no fingerprint of a model");
+  }
   if (its_fingerprint != fingerprint) {
     throw SnapshotError("snapshot is of another model, or of one that computes otherwise: " +
                         its_fingerprint + ", expected " + std::string(fingerprint));

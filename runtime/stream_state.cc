@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/utf8.h"
+
 namespace runnel {
 namespace {
 
@@ -156,6 +158,7 @@ Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence) const {
 }
 
 const char* Stream::State::Inconsistency() const {
+  if (!IsUtf8(failure)) return "a failure that is not UTF-8";
   if (resampler && (features.samples_accepted() != resampler->num_out() ||
                     features.finished() != resampler->flushed())) {
     return "samples before and after the resampler";
