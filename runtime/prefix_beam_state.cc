@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -128,12 +129,12 @@ void CtcPrefixBeamSearch::Restore(StateReader* reader) {
   VisitSaved(saved, *reader);
   reader->Check(Inconsistency(saved));
   Rebuild(saved);
-  const auto is_complete = [](const Prefix& p) { return Lexicon::IsComplete(p.places); };
-  const auto& beam = state_.beam;
-  const auto leaves_list = [](const Prefix& p) { return p.places.empty(); };
   if (lexicon_ == nullptr) return;
-  reader->Require(std::none_of(beam.begin(), beam.end(), leaves_list), "words of other lists");
-  reader->Require(std::any_of(beam.begin(), beam.end(), is_complete), "no complete words");
+  const auto is_forbidden = [](const Prefix& prefix) { return prefix.places.empty(); };
+  const auto is_complete = [](const Prefix& prefix) { return Lexicon::IsComplete(prefix.places); };
+  const std::vector<Prefix>& beam = state_.beam;
+  reader->Require(std::none_of(beam.begin(), beam.end(), is_forbidden), "words of another list");
+  reader->Require(std::any_of(beam.begin(), beam.end(), is_complete), "no complete word");
 }
 
 const char* CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
