@@ -161,6 +161,8 @@ Stream WithWaiting(LiveStream::State* state) {
 
 }  // namespace
 
+std::string LiveStream::Snapshot() { return WithWaiting(state_.get()).Snapshot(); }
+
 std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
   return state_->core->Add(WithWaiting(state_.get()), std::move(on_update), state_->nbest);
 }
