@@ -55,7 +55,7 @@ Struct Read(const Struct* given, const Struct& defaults, const char* name) {
     size_t struct_size = 0;
     std::memcpy(&struct_size, given, sizeof(struct_size));
     CheckSize<Struct>(struct_size, name);
-    std::memcpy(&result, given, struct_size);
+    std::memcpy(&result, given, std::min(struct_size, sizeof(Struct)));
   }
   result.struct_size = sizeof(Struct);
   return result;
@@ -70,7 +70,7 @@ void Write(const Struct& value, Struct* target, const char* name) {
   size_t struct_size = 0;
   std::memcpy(&struct_size, target, sizeof(struct_size));
   CheckSize<Struct>(struct_size, name);
-  std::memcpy(static_cast<void*>(target), &value, struct_size);
+  std::memcpy(static_cast<void*>(target), &value, std::min(struct_size, sizeof(Struct)));
   std::memcpy(static_cast<void*>(target), &struct_size, sizeof(struct_size));
 }
 
