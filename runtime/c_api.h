@@ -26,7 +26,8 @@
 
    Callbacks run on the recognizer's worker threads (in which cases on others says each), must not
    throw C++ exceptions and should be short, because a worker waits for them. They may call every
-   function but runnel_recognizer_free.
+   function but runnel_recognizer_free. (Closing or cancelling a stream waits for its callback, so
+   two callbacks that close each other's streams wait for ever.)
 
    Structs begin with their size, so that they can grow at their end while programs and library
    change at different times. Options: declare the struct, call its _init with sizeof, change what
