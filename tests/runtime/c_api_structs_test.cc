@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/c_api.h"
 #include "runtime/c_api/sized_struct.h"
 #include "tests/support/error_message.h"
 
@@ -99,6 +100,36 @@ TEST(SizedStructTest, NothingIsWrittenWhereNotEvenTheSizeFits) {
   Initialise(kDefaults, small.data(), small.size());
   EXPECT_EQ(small, std::vector<char>(4, 'x'));
   Initialise(kDefaults, nullptr, sizeof(Grown));
+}
+
+// What programs were compiled with; never to be changed, only added to.
+TEST(CApiLayoutTest, OfTheFirstVersionStays) {
+  static_assert(sizeof(void*) == 8, "the offsets below are those of 64 bits");
+  EXPECT_EQ(offsetof(runnel_model_options, precision), 8U);
+  EXPECT_EQ(offsetof(runnel_model_options, running_normalization), 28U);
+  EXPECT_EQ(offsetof(runnel_model_options, units_file), 32U);
+  EXPECT_EQ(kSizesOf<runnel_model_options>.front(), 40U);
+  EXPECT_EQ(offsetof(runnel_recognizer_options, num_threads), 8U);
+  EXPECT_EQ(offsetof(runnel_recognizer_options, max_buffered_s), 24U);
+  EXPECT_EQ(offsetof(runnel_recognizer_options, user_data), 40U);
+  EXPECT_EQ(kSizesOf<runnel_recognizer_options>.front(), 48U);
+  EXPECT_EQ(offsetof(runnel_stream_options, sample_rate_hz), 24U);
+  EXPECT_EQ(offsetof(runnel_stream_options, word_list), 40U);
+  EXPECT_EQ(offsetof(runnel_stream_options, nbest), 48U);
+  EXPECT_EQ(offsetof(runnel_stream_options, user_data), 64U);
+  EXPECT_EQ(kSizesOf<runnel_stream_options>.front(), 72U);
+  EXPECT_EQ(offsetof(runnel_restore_options, nbest), 16U);
+  EXPECT_EQ(offsetof(runnel_restore_options, user_data), 32U);
+  EXPECT_EQ(kSizesOf<runnel_restore_options>.front(), 40U);
+  EXPECT_EQ(offsetof(runnel_batch_report, chunk_ms), 24U);
+  EXPECT_EQ(offsetof(runnel_batch_report, audio_s), 40U);
+  EXPECT_EQ(offsetof(runnel_recognizer_status, audio_s), 40U);
+  EXPECT_EQ(offsetof(runnel_recognizer_status, chunk_ms_p99), 88U);
+  EXPECT_EQ(kSizesOf<runnel_recognizer_status>.front(), 96U);
+  EXPECT_EQ(offsetof(runnel_token, confidence), 12U);
+  EXPECT_EQ(kSizesOf<runnel_token>.front(), 32U);
+  EXPECT_EQ(offsetof(runnel_word, start_ms), 24U);
+  EXPECT_EQ(kSizesOf<runnel_word>.front(), 40U);
 }
 
 }  // namespace
