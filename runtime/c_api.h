@@ -279,8 +279,9 @@ typedef struct runnel_restore_options {
 
 void runnel_restore_options_init(runnel_restore_options* options, size_t struct_size);
 
-/* Continues with the same results to the bit. RUNNEL_BAD_DATA for bytes that are no snapshot,
-   damaged, of another version or of another model. */
+/* Continues, on a machine of the same instruction set with the same results to the bit. Any bytes
+   may be given: RUNNEL_BAD_DATA for those that are no snapshot, damaged, of a newer version, of
+   another model or of another word list. */
 runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t* snapshot,
                                     size_t size, const runnel_restore_options* options,
                                     runnel_stream** stream, runnel_error* error);
