@@ -65,15 +65,6 @@ struct Listener {
   }
 };
 
-runnel_token TokenOf(const runnel_hypothesis* hypothesis, size_t index) {
-  runnel_token token = {};
-  token.struct_size = sizeof token;
-  Succeed([&](runnel_error* error) {
-    return runnel_hypothesis_token(hypothesis, index, &token, error);
-  });
-  return token;
-}
-
 TEST(CApiStreamTest, PollingHearsTheTranscript) {
   const OwnedRecognizer recognizer = NewRecognizer();
   const OwnedStream stream = OpenStream(recognizer);

@@ -125,6 +125,15 @@ inline void Finish(const OwnedStream& stream) {
   Succeed([&](runnel_error* error) { return runnel_stream_finish(stream.get(), error); });
 }
 
+inline runnel_token TokenOf(const runnel_hypothesis* hypothesis, size_t index) {
+  runnel_token token = {};
+  token.struct_size = sizeof token;
+  Succeed([&](runnel_error* error) {
+    return runnel_hypothesis_token(hypothesis, index, &token, error);
+  });
+  return token;
+}
+
 // What all updates of a stream said together.
 struct Heard {
   std::string text;
@@ -144,10 +153,7 @@ inline void Add(const runnel_update* update, Heard* heard) {
   heard->is_final = runnel_update_is_final(update) == 1;
   const runnel_hypothesis* best = runnel_update_hypothesis(update, 0);
   for (size_t i = 0; i < runnel_hypothesis_num_tokens(best); ++i) {
-    runnel_token token = {};
-    token.struct_size = sizeof token;
-    Succeed([&](runnel_error* error) { return runnel_hypothesis_token(best, i, &token, error); });
-    heard->confidences.push_back(token.confidence);
+    heard->confidences.push_back(TokenOf(best, i).confidence);
   }
   if (best != nullptr) {
     EXPECT_EQ(heard->text, runnel_hypothesis_text(best));
