@@ -84,7 +84,8 @@ struct ImmediateReply {
   std::string text;
 };  // to be sent as it is, before what comes later
 
-// After it, the caller sends OnError's messages and closes with CloseCode; Read gives nothing more.
+// After it, the caller sends OnError's messages and closes with CloseCode. After it and after a
+// final update, Read gives nothing more.
 struct ProtocolError {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;  // one line, for people

@@ -204,6 +204,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
 std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   if (update.is_final) {
+    phase_ = Phase::kOver;
     std::vector<Hypothesis> nbest = update.nbest;
     if (nbest.size() > nbest_) nbest.resize(nbest_);
     OrderedJson final = {{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}};

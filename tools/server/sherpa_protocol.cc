@@ -80,6 +80,7 @@ std::vector<std::string> SherpaProtocol::OnUpdate(const LiveUpdate& update) {
                  : Result(whole_.stable_text + whole_.tentative_text, whole_.tokens,
                           update.is_final, tokens_);
   if (!update.is_final) return {MessageText(result)};
+  is_over_ = true;
   return {MessageText(result), "Done!"};
 }
 

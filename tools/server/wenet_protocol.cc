@@ -92,6 +92,7 @@ std::vector<std::string> WenetProtocol::OnReady(const SessionInfo& /*info*/) {
 std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   if (update.is_final) {
+    phase_ = Phase::kOver;
     return {ResultMessage("final_result", FinalNBest(update.nbest)), Message("speech_end")};
   }
   whole_.Append(update);
