@@ -11,8 +11,9 @@ help:
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 15 minutes'
-	@echo 'make asan, tsan    build and test with the address+undefined sanitizers, with the thread'
-	@echo '                   sanitizer (only the tests in which threads share something)'
+	@echo 'make asan          install packages, build with clang and test with the address and undefined'
+	@echo '                   sanitizers; the fuzzers too, for some minutes'
+	@echo 'make tsan          the same with the thread sanitizer (only where threads share something)'
 	@echo 'make format        format the C++ and C sources; format-check only looks, the Python sources too'
 	@echo 'make headers       compile every public header by itself'
 	@echo 'make tidy          clang-tidy over the C++ sources'
@@ -41,6 +42,7 @@ bench:
 	/usr/bin/python3 -m models.benchmark.run
 
 asan tsan:
+	tools/install_packages.sh check
 	cmake --preset $@
 	cmake --build --preset $@ --parallel $(JOBS)
 	ctest --preset $@ --parallel $(JOBS)

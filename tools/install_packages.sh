@@ -3,7 +3,7 @@
 #   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, LibTorch, audio libraries
 #   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`
 #   tools/install_packages.sh bench   what `make bench` needs besides Node.js and npm, which are optional
-#   tools/install_packages.sh check   the same, and the linters for .ci/run
+#   tools/install_packages.sh check   what `make test` needs, clang for the sanitizers, linters for .ci/run
 # Runs apt as root or through sudo; when nothing is missing it asks for neither and ends at once.
 set -euo pipefail
 
@@ -20,7 +20,7 @@ test_packages=(
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
-check_packages=(clang-format clang-tidy flake8)
+check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8)
 
 set_name="${1:-}"
 case "$set_name" in

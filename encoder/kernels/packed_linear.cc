@@ -1,7 +1,5 @@
 #include "encoder/kernels/packed_linear.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,6 +13,7 @@
 #include <vector>
 
 #include "encoder/kernels/instruction_set.h"
+#include "encoder/kernels/one_thread.h"
 #include "encoder/kernels/row_kernels.h"
 
 namespace runnel::kernels {
@@ -52,18 +51,6 @@ const dnnl::stream& ThreadStream() {
   thread_local const dnnl::stream stream(Engine());
   return stream;
 }
-
-// Products that are made while it lives run in one thread.
-class OneThread {
- public:
-  OneThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  int before_;
-};
 
 DataType TypeOf(ProductPrecision precision) {
   switch (precision) {

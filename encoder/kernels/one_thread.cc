@@ -1,0 +1,40 @@
+#include "encoder/kernels/one_thread.h"
+
+#include <dlfcn.h>
+
+namespace runnel::kernels {
+namespace {
+
+// The number of threads belongs to the OpenMP that oneDNN calls. That is known when the program
+// runs: the OpenMP of the compiler at hand (LLVM's, with clang) may be another one, and linking it
+// would bring a second into the process.
+struct OpenMp {
+  using GetMaxThreads = int (*)();
+  using SetNumThreads = void (*)(int);
+  GetMaxThreads get_max_threads =
+      reinterpret_cast<GetMaxThreads>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+  SetNumThreads set_num_threads =
+      reinterpret_cast<SetNumThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+
+  // False for a oneDNN that was built without OpenMP, on whose threads it has no say.
+  bool is_there() const { return get_max_threads != nullptr && set_num_threads != nullptr; }
+};
+
+const OpenMp& ProcessOpenMp() {
+  static const OpenMp open_mp;
+  return open_mp;
+}
+
+}  // namespace
+
+OneThread::OneThread() : before_(1) {
+  if (!ProcessOpenMp().is_there()) return;
+  before_ = ProcessOpenMp().get_max_threads();
+  ProcessOpenMp().set_num_threads(1);
+}
+
+OneThread::~OneThread() {
+  if (ProcessOpenMp().is_there()) ProcessOpenMp().set_num_threads(before_);
+}
+
+}  // namespace runnel::kernels

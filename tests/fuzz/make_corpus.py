@@ -1,0 +1,146 @@
+"""Writes the fuzzers' corpora, tests/fuzz/corpus: python3 tests/fuzz/make_corpus.py
+
+The audio files' bytes may differ with the version of libsndfile; nothing depends on them.
+"""
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+FOLDER = Path(__file__).resolve().parent
+MODEL = FOLDER.parent.parent / 'models' / 'digits' / 'digits.pt'
+
+
+def write(fuzzer: str, name: str, data: bytes) -> None:
+    """Writes one file of a fuzzer's corpus."""
+    path = FOLDER / 'corpus' / fuzzer / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def text(message: str) -> bytes:
+    """A text message, framed as protocol_fuzzing.h says."""
+    data = message.encode()
+    return b't' + struct.pack('<H', len(data)) + data
+
+
+def control(**fields: object) -> bytes:
+    """A text message that holds a JSON object."""
+    return text(json.dumps(fields))
+
+
+def binary(data: bytes) -> bytes:
+    """A binary message."""
+    return b'b' + struct.pack('<H', len(data)) + data
+
+
+def update(data: bytes) -> bytes:
+    """An update of the stream."""
+    return b'u' + struct.pack('<H', len(data)) + data
+
+
+def samples(encoding: str) -> bytes:
+    """Three samples."""
+    values = np.array([0.5, -0.25, 0.125], dtype=np.float32)
+    return values.tobytes() if encoding == 'float32' else (values * 32767).astype('<i2').tobytes()
+
+
+def runnel_protocol() -> None:
+    """Our own protocol: a whole conversation, a resumed one, mistakes."""
+    start = control(type='start', version=1)
+    finish = control(type='finish')
+    updates = update('字 two'.encode()) + update(b'x\xe5') + update(b'final')
+    write('runnel_protocol', 'conversation',
+          start + binary(samples('pcm16')) + control(type='ping', id=7) + updates[:9] + finish
+          + updates)
+    write('runnel_protocol', 'options', control(
+        type='start', version=1, sample_rate=48000, encoding='float32', chunk_size=4,
+        left_context=-1, search='beam', beam_size=5, nbest=3, resume=True, tokens=False)
+        + binary(samples('float32')[:5]) + binary(samples('float32')[5:]) + updates + finish)
+    write('runnel_protocol', 'resumed',
+          control(type='resume', version=1, token='abc', encoding='float32') + updates)
+    write('runnel_protocol', 'second_start', start + start)
+    write('runnel_protocol', 'odd_bytes', start + binary(b'abc') + finish)
+    write('runnel_protocol', 'cancelled', start + update(b'error') + control(type='cancel'))
+    write('runnel_protocol', 'deep', text('{"type":' + '[' * 40 + ']' * 40 + '}'))
+
+
+def wenet_protocol() -> None:
+    """WeNet's protocol."""
+    start = control(signal='start', nbest=2, continuous_decoding=False)
+    end = control(signal='end')
+    audio = binary(samples('pcm16'))
+    write('wenet_protocol', 'conversation',
+          start + audio + update(b'two') + end + update(b'f two'))
+    write('wenet_protocol', 'cut_samples', start + binary(b'abc') + binary(b'd') + end)
+    write('wenet_protocol', 'second_start', start + audio + start)
+    write('wenet_protocol', 'text_for_audio', start + text('hello'))
+    write('wenet_protocol', 'audio_first', audio + start)
+
+
+def sherpa_protocol() -> None:
+    """sherpa-onnx's protocol."""
+    audio = binary(samples('float32'))
+    done = text('Done')
+    write('sherpa_protocol', 'conversation', audio + update('字'.encode()) + done + update(b'final'))
+    write('sherpa_protocol', 'cut_samples', binary(samples('float32')[:7]) + audio[:8] + done)
+    write('sherpa_protocol', 'nothing', done + update(b'f'))
+    write('sherpa_protocol', 'not_a_number', binary(struct.pack('<f', float('nan'))))
+    write('sherpa_protocol', 'text_for_audio', audio + update(b'two') + text('{"signal":"end"}'))
+
+
+def model_config() -> None:
+    """The digit model's description and units, and other kinds of some sections."""
+    with zipfile.ZipFile(MODEL) as archive:
+        extra = {Path(name).name: archive.read(name) for name in archive.namelist()
+                 if '/extra/' in name}
+    config = json.loads(extra['runnel.json'])
+    units = extra['units.txt']
+
+    def variant(name: str, **sections: object) -> None:
+        changed = json.loads(json.dumps(config))
+        for section, value in sections.items():
+            changed['encoder'][section] = value
+        write('model_config', name, json.dumps(changed).encode() + b'\0' + units)
+
+    variant('digits')
+    variant('conv2d6', subsampling={'type': 'conv2d6'})
+    variant('rel_pos', position={'scheme': 'legacy_rel_pos', 'linear_pos_bias': True})
+    variant('absolute', position={'scheme': 'absolute'})
+    variant('transformer', convolution=None, type='transformer')
+    variant('running', normalization={'type': 'per_utterance', 'epsilon': 1e-5})
+    write('model_config', 'units_only', b'\0' + '<blank> 0\r\n字 1\r\n\u2581a 2\n'.encode())
+
+
+def audio_reader() -> None:
+    """Short files of the formats that servers take, whole and cut off."""
+    wave = (np.sin(np.arange(300) * 0.3) * 0.5).astype(np.float32)
+    stereo = np.stack([wave[:100], -wave[:100]], axis=1)
+    files = {}
+    for name, data, form, subtype in (
+            ('pcm16.wav', wave, 'WAV', 'PCM_16'), ('pcm24.wav', stereo, 'WAVEX', 'PCM_24'),
+            ('float.wav', wave[:60], 'WAV', 'FLOAT'), ('ulaw.wav', wave, 'WAV', 'ULAW'),
+            ('adpcm.wav', wave, 'WAV', 'IMA_ADPCM'), ('rf64.wav', wave[:60], 'RF64', 'PCM_16'),
+            ('pcm16.flac', wave, 'FLAC', 'PCM_16'), ('pcm24.flac', stereo, 'FLAC', 'PCM_24')):
+        file = io.BytesIO()
+        soundfile.write(file, data, 16000, format=form, subtype=subtype)
+        files[name] = file.getvalue()
+    files['big_endian.wav'] = (b'RIFX' + struct.pack('>I', 36 + 8) + b'WAVEfmt ' + struct.pack(
+        '>IHHIIHH', 16, 1, 1, 16000, 32000, 2, 16) + b'data' + struct.pack('>I4h', 8, 1, 2, 3, 4))
+    files['open_length.wav'] = files['pcm16.wav'][:40] + b'\xff' * 4 + files['pcm16.wav'][44:]
+    files['cut.flac'] = files['pcm16.flac'][:-50]
+    files['header.wav'] = files['pcm16.wav'][:30]
+    for name, data in files.items():
+        write('audio_reader', name, data)
+
+
+if __name__ == '__main__':
+    runnel_protocol()
+    wenet_protocol()
+    sherpa_protocol()
+    model_config()
+    audio_reader()

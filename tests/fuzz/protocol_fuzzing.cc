@@ -1,0 +1,147 @@
+#include "tests/fuzz/protocol_fuzzing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/live_update.h"
+#include "runtime/utf8.h"
+#include "tests/fuzz/require.h"
+
+namespace runnel::fuzz {
+namespace {
+
+using server::ClientRequest;
+
+struct Piece {
+  char kind;
+  std::string_view bytes;
+};
+
+Piece TakePiece(std::string_view* input) {
+  const auto byte_at = [input](size_t i) {
+    return i < input->size() ? static_cast<size_t>(static_cast<unsigned char>((*input)[i])) : 0;
+  };
+  const size_t size = byte_at(1) + 256 * byte_at(2);
+  Piece piece{input->front(), {}};
+  input->remove_prefix(std::min<size_t>(3, input->size()));
+  piece.bytes = input->substr(0, size);
+  input->remove_prefix(piece.bytes.size());
+  return piece;
+}
+
+void RequireSound(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    Require(IsUtf8(text), "text is UTF-8");
+    Require(text == "Done!" || nlohmann::json::accept(text), "text is JSON");
+  }
+}
+
+// Half of the bytes are stable; the first one says how the update ends.
+LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
+  LiveUpdate update;
+  update.stable_text = bytes.substr(0, bytes.size() / 2);
+  update.tentative_text = bytes.substr(bytes.size() / 2);
+  update.stable_size_before = stable_size_before;
+  update.tokens.resize(bytes.size() % 3);
+  for (Token& token : update.tokens) token.id = 1;
+  update.num_stable_tokens = update.tokens.size() / 2;
+  const char first = bytes.empty() ? 'x' : bytes.front();
+  update.is_final = first == 'f' || first == 'e';
+  if (first == 'f') update.nbest.push_back({std::string(bytes), -1.5, update.tokens, {}});
+  if (first == 'e') update.error = bytes;
+  return update;
+}
+
+// What a session may meet: carries out nothing, but knows in which order it could.
+class Session {
+ public:
+  explicit Session(server::Protocol* protocol) : protocol_(protocol) {}
+
+  void CarryOut(const ClientRequest& request) {
+    Require(!is_over_, "nothing is asked for after the end");
+    std::visit([this](const auto& kind) { Do(kind); }, request);
+  }
+
+  void Update(std::string_view bytes) {
+    if (!has_started_ || is_over_) return;
+    const LiveUpdate update = UpdateOf(bytes, stable_size_);
+    stable_size_ += update.stable_text.size();
+    RequireSound(protocol_->OnUpdate(update));
+    RequireSound(protocol_->OnSnapshot(std::string(bytes), 7));
+    is_over_ = update.is_final;
+  }
+
+  bool is_over() const { return is_over_; }
+
+ private:
+  void Start() {
+    Require(!has_started_, "one start");
+    has_started_ = true;
+    RequireSound(protocol_->OnReady({}));
+  }
+  void Do(const server::StartRequest& start) {
+    Require(start.nbest >= 1 && start.nbest <= 100, "nbest is bounded");
+    start.options.search.Validate();
+    Start();
+  }
+  void Do(const server::ResumeRequest& resume) {
+    Require(!resume.token.empty(), "a token to resume by");
+    Start();
+  }
+  void Do(const server::AudioRequest& audio) const {
+    Require(has_started_ && !is_finished_, "audio between start and finish");
+    for (const float sample : audio.samples) Require(std::abs(sample) <= 16, "sound samples");
+  }
+  void Do(const server::FinishRequest& /*finish*/) {
+    Require(has_started_ && !is_finished_, "one finish, after the start");
+    is_finished_ = true;
+  }
+  void Do(const server::CancelRequest& /*cancel*/) { is_over_ = true; }
+  void Do(const server::ImmediateReply& reply) const { RequireSound({reply.text}); }
+  void Do(const server::ProtocolError& error) {
+    Require(!error.message.empty(), "an error says what is wrong");
+    RequireSound(protocol_->OnError(error));
+    RequireSound({server::ErrorText(error), server::HttpErrorBody(error)});
+    is_over_ = true;
+  }
+
+  server::Protocol* protocol_;
+  bool has_started_ = false;
+  bool is_finished_ = false;
+  bool is_over_ = false;
+  size_t stable_size_ = 0;
+};
+
+}  // namespace
+
+const TokenTable& Units() {
+  static const TokenTable units("<blank> 0\n\u2581two 1\n字 2\n", 3, 0, "units.txt");
+  return units;
+}
+
+void Converse(server::Protocol* protocol, std::string_view input) {
+  Session session(protocol);
+  bool is_first = true;
+  while (!input.empty()) {
+    const Piece piece = TakePiece(&input);
+    if (piece.kind == 'u') {
+      session.Update(piece.bytes);
+      continue;
+    }
+    const server::ClientMessage message{piece.kind == 't', piece.bytes};
+    server::ProtocolError error;
+    if (is_first && server::ChooseProtocol(message, Units(), &error) == nullptr) {
+      RequireSound({server::ErrorText(error)});
+    }
+    is_first = false;
+    for (const ClientRequest& request : protocol->Read(message)) session.CarryOut(request);
+    if (session.is_over()) Require(protocol->Read(message).empty(), "nothing after the end");
+  }
+}
+
+}  // namespace runnel::fuzz
