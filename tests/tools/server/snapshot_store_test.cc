@@ -20,6 +20,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/error_message.h"
+#include "tests/support/temporary_folder.h"
 #include "tests/tools/server/redis_process.h"
 #include "tools/server/directory_snapshot_store.h"
 #include "tools/server/redis_snapshot_store.h"
@@ -28,45 +30,16 @@ namespace runnel::server {
 namespace {
 
 namespace fs = std::filesystem;
+using runnel::testing::Contains;
+using runnel::testing::ErrorMessage;
+using runnel::testing::TemporaryFolder;
 using std::chrono::seconds;
-using testing::Test;
-
-// A folder that goes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "snapshots_XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = name;
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  std::string str() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
+using ::testing::Test;
 
 size_t NumFiles(const std::string& folder) {
   return static_cast<size_t>(
       std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
-
-// The one line of the exception that `call` throws.
-template <typename Exception>
-std::string MessageOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Exception& error) {
-    const std::string message = error.what();
-    EXPECT_EQ(message.find('\n'), std::string::npos);
-    return message;
-  }
-  ADD_FAILURE() << "no exception";
-  return "";
-}
-
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
 
 const std::vector<std::string>& NoTokens() {
   static const std::vector<std::string> texts = {
@@ -112,7 +85,7 @@ TEST(SnapshotTokenTest, EveryBitIsRandom) {
 }
 
 // What every store promises. `parameter`: "folder" or "redis".
-class SnapshotStoreTest : public testing::TestWithParam<const char*> {
+class SnapshotStoreTest : public ::testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() {
     std::signal(SIGPIPE, SIG_IGN);  // as ToolMain does
@@ -121,12 +94,11 @@ class SnapshotStoreTest : public testing::TestWithParam<const char*> {
   static void TearDownTestSuite() { delete redis_; }
 
   void SetUp() override { store_ = MakeSnapshotStore(Place(), seconds(3600)); }
-  std::string Place() const {
-    return GetParam() == std::string("redis") ? redis_->url() : folder_.str();
-  }
+  std::string Place() const { return GetParam() == std::string("redis") ? redis_->url() : path_; }
 
   static RedisProcess* redis_;
-  TemporaryFolder folder_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("");
   std::unique_ptr<SnapshotStore> store_;
 };
 RedisProcess* SnapshotStoreTest::redis_ = nullptr;
@@ -167,7 +139,7 @@ TEST_P(SnapshotStoreTest, WhatIsNoTokenIsUnknown) {
   for (const std::string& text : NoTokens()) {
     EXPECT_EQ(store_->Get(text), std::nullopt);
     EXPECT_NO_THROW(store_->Remove(text));
-    EXPECT_EQ(MessageOf<std::invalid_argument>([&] { store_->Put(text, "x"); }),
+    EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { store_->Put(text, "x"); }),
               "not a snapshot token");
   }
   EXPECT_NO_THROW(store_->Check());
@@ -201,21 +173,22 @@ TEST_P(SnapshotStoreTest, ThreadsShareIt) {
 }
 
 TEST_P(SnapshotStoreTest, MustLive) {
-  EXPECT_HAS(MessageOf<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(0)); }),
-             "expected at least 1 s");
+  EXPECT_TRUE(
+      Contains(ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(0)); }),
+               "expected at least 1 s"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, testing::Values("folder", "redis"),
+INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, ::testing::Values("folder", "redis"),
                          [](const auto& param_info) { return std::string(param_info.param); });
 
 class DirectorySnapshotStoreTest : public Test {
  protected:
   std::unique_ptr<SnapshotStore> Store(seconds time_to_live = seconds(100)) {
-    return std::make_unique<DirectorySnapshotStore>(folder_.str(), time_to_live,
-                                                    [this] { return now_; });
+    return std::make_unique<DirectorySnapshotStore>(path_, time_to_live, [this] { return now_; });
   }
 
-  TemporaryFolder folder_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.File("");
   std::chrono::system_clock::time_point now_ = std::chrono::system_clock::now();
 };
 
@@ -241,22 +214,23 @@ TEST_F(DirectorySnapshotStoreTest, RemovesExpiredFilesAndNoOthers) {
   for (int i = 0; i < 20; ++i) store->Put(NewSnapshotToken(), "x");
   store->Put(token, "y");
   // What a server leaves that is killed while it writes.
-  std::ofstream(folder_ / (NewSnapshotToken() + "." + NewSnapshotToken() + ".unfinished")) << "x";
-  for (const char* name : {"notes.txt", "abc.unfinished"}) std::ofstream(folder_ / name) << "mine";
-  EXPECT_EQ(NumFiles(folder_.str()), 24u);
+  std::ofstream(folder_.File(NewSnapshotToken() + "." + NewSnapshotToken() + ".unfinished")) << "x";
+  for (const char* name : {"notes.txt", "abc.unfinished"})
+    std::ofstream(folder_.File(name)) << "mine";
+  EXPECT_EQ(NumFiles(path_), 24u);
   now_ += seconds(60);
   store->Put(token, "y");
-  EXPECT_EQ(NumFiles(folder_.str()), 24u);
+  EXPECT_EQ(NumFiles(path_), 24u);
   now_ += seconds(60);
   Store()->Put(NewSnapshotToken(), "another server");
-  EXPECT_EQ(NumFiles(folder_.str()), 4u);
+  EXPECT_EQ(NumFiles(path_), 4u);
   EXPECT_EQ(store->Get(token), "y");
-  EXPECT_TRUE(fs::exists(folder_ / "notes.txt"));
-  EXPECT_TRUE(fs::exists(folder_ / "abc.unfinished"));
+  EXPECT_TRUE(fs::exists(folder_.File("notes.txt")));
+  EXPECT_TRUE(fs::exists(folder_.File("abc.unfinished")));
 }
 
 TEST_F(DirectorySnapshotStoreTest, FilesAreForTheirOwnerOnly) {
-  const std::string made = folder_ / "made";
+  const std::string made = folder_.File("made");
   const auto store = MakeSnapshotStore(made, seconds(10));
   const std::string token = NewSnapshotToken();
   const mode_t old_mask = ::umask(0);
@@ -272,46 +246,49 @@ TEST_F(DirectorySnapshotStoreTest, FilesAreForTheirOwnerOnly) {
 TEST_F(DirectorySnapshotStoreTest, FollowsNoLinksAndWaitsAtNoPipe) {
   const auto store = Store();
   const std::string token = NewSnapshotToken();
-  std::ofstream(folder_ / "secret") << "secret";
-  fs::create_symlink(folder_ / "secret", folder_ / token);
-  EXPECT_HAS(MessageOf<SnapshotStoreError>([&] { store->Get(token); }), "cannot read");
+  std::ofstream(folder_.File("secret")) << "secret";
+  fs::create_symlink(folder_.File("secret"), folder_.File(token));
+  EXPECT_TRUE(
+      Contains(ErrorMessage<SnapshotStoreError>([&] { store->Get(token); }), "cannot read"));
   store->Put(token, "x");  // replaces the link, not what it leads to
   EXPECT_EQ(store->Get(token), "x");
   std::string secret;
-  std::ifstream(folder_ / "secret") >> secret;
+  std::ifstream(folder_.File("secret")) >> secret;
   EXPECT_EQ(secret, "secret");
 
   const std::string pipe_token = NewSnapshotToken();
-  ASSERT_EQ(::mkfifo((folder_ / pipe_token).c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((folder_.File(pipe_token)).c_str(), 0600), 0);
   EXPECT_EQ(store->Get(pipe_token), std::nullopt);
 }
 
 TEST_F(DirectorySnapshotStoreTest, FoldersThatCannotBeUsed) {
   const auto message = [](const fs::path& place) {
-    return MessageOf<SnapshotStoreError>([&] { MakeSnapshotStore(place, seconds(10)); });
+    return ErrorMessage<SnapshotStoreError>([&] { MakeSnapshotStore(place, seconds(10)); });
   };
-  EXPECT_HAS(message(folder_ / "no/such"), "no/such: cannot create: No such file or directory");
-  std::ofstream(folder_ / "file") << "x";
-  EXPECT_HAS(message(folder_ / "file"), "file: cannot be used: Not a directory");
-  fs::create_directory(folder_ / "open");
-  fs::permissions(folder_ / "open", fs::perms(0755));
-  EXPECT_HAS(
-      MessageOf<std::invalid_argument>([&] { MakeSnapshotStore(folder_ / "open", seconds(10)); }),
-      "open to other users");
-  EXPECT_HAS(MessageOf<std::invalid_argument>([&] { MakeSnapshotStore("", seconds(10)); }),
-             "name is empty");
+  EXPECT_TRUE(Contains(message(folder_.File("no/such")),
+                       "no/such: cannot create: No such file or directory"));
+  std::ofstream(folder_.File("file")) << "x";
+  EXPECT_TRUE(Contains(message(folder_.File("file")), "file: cannot be used: Not a directory"));
+  fs::create_directory(folder_.File("open"));
+  fs::permissions(folder_.File("open"), fs::perms(0755));
+  EXPECT_TRUE(Contains(ErrorMessage<std::invalid_argument>(
+                           [&] { MakeSnapshotStore(folder_.File("open"), seconds(10)); }),
+                       "open to other users"));
+  EXPECT_TRUE(
+      Contains(ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore("", seconds(10)); }),
+               "name is empty"));
 }
 
 TEST_F(DirectorySnapshotStoreTest, SaysWhenTheFolderWentAwayAndGoesOnWhenItIsBack) {
-  const std::string place = folder_ / "snapshots";
+  const std::string place = folder_.File("snapshots");
   const auto store = MakeSnapshotStore(place, seconds(10));
   const std::string token = NewSnapshotToken();
   fs::remove(place);
-  EXPECT_EQ(MessageOf<SnapshotStoreError>([&] { store->Put(token, "x"); }),
+  EXPECT_EQ(ErrorMessage<SnapshotStoreError>([&] { store->Put(token, "x"); }),
             "snapshot folder " + place + ": cannot write: No such file or directory");
   for (const std::function<void()>& call :
        {std::function<void()>([&] { store->Get(token); }), {[&] { store->Check(); }}}) {
-    EXPECT_EQ(MessageOf<SnapshotStoreError>(call),
+    EXPECT_EQ(ErrorMessage<SnapshotStoreError>(call),
               "snapshot folder " + place + ": cannot be used: No such file or directory");
   }
   fs::create_directory(place);
@@ -330,11 +307,11 @@ TEST_F(DirectorySnapshotStoreTest, FullDisk) {
   const rlimit limit = {10'000, old_limit.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   const std::string message =
-      MessageOf<SnapshotStoreError>([&] { store->Put(token, std::string(20'000, 'x')); });
+      ErrorMessage<SnapshotStoreError>([&] { store->Put(token, std::string(20'000, 'x')); });
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old_limit), 0);
-  EXPECT_EQ(message, "snapshot folder " + folder_.str() + ": cannot write: File too large");
+  EXPECT_EQ(message, "snapshot folder " + path_ + ": cannot write: File too large");
   EXPECT_EQ(store->Get(token), "old");
-  EXPECT_EQ(NumFiles(folder_.str()), 1u);
+  EXPECT_EQ(NumFiles(path_), 1u);
 }
 
 class RedisSnapshotStoreTest : public Test {
@@ -385,7 +362,8 @@ TEST_F(RedisSnapshotStoreTest, GoesOnWhenRedisIsBack) {
   for (const std::function<void()>& call : std::vector<std::function<void()>>{
            [&] { store->Put(token, "x"); }, [&] { store->Get(token); },
            [&] { store->Remove(token); }, [&] { store->Check(); }}) {
-    EXPECT_EQ(MessageOf<SnapshotStoreError>(call), prefix + "cannot connect: Connection refused");
+    EXPECT_EQ(ErrorMessage<SnapshotStoreError>(call),
+              prefix + "cannot connect: Connection refused");
   }
   redis = std::make_unique<RedisProcess>(port);
   EXPECT_EQ(store->Get(token), std::nullopt);
@@ -404,8 +382,8 @@ TEST_F(RedisSnapshotStoreTest, DoesNotWaitForever) {
   patient.Put(token, "x");
   redis.Freeze();  // its system still accepts connections
   RedisSnapshotStore impatient(address, seconds(100), std::chrono::milliseconds(50));
-  EXPECT_HAS(MessageOf<SnapshotStoreError>([&] { impatient.Get(token); }),
-             "no answer within 50 ms");
+  EXPECT_TRUE(Contains(ErrorMessage<SnapshotStoreError>([&] { impatient.Get(token); }),
+                       "no answer within 50 ms"));
   redis.Thaw();
   EXPECT_EQ(patient.Get(token), "x");
 }
@@ -413,25 +391,25 @@ TEST_F(RedisSnapshotStoreTest, DoesNotWaitForever) {
 TEST_F(RedisSnapshotStoreTest, TellsWhatRedisSays) {
   const RedisProcess small(0, {"--maxmemory", "1mb", "--maxmemory-policy", "noeviction"});
   const auto store = MakeSnapshotStore(small.url(), seconds(100));
-  EXPECT_HAS(MessageOf<SnapshotStoreError>([&] {
-               for (int i = 0; i < 3; ++i)
-                 store->Put(NewSnapshotToken(), std::string(1 << 20, 'x'));
-             }),
-             "SETEX: OOM command not allowed");
-  EXPECT_HAS(MessageOf<SnapshotStoreError>(
-                 [&] { MakeSnapshotStore(small.url() + "/999", seconds(100))->Check(); }),
-             "SELECT: ERR DB index is out of range");
+  EXPECT_TRUE(Contains(ErrorMessage<SnapshotStoreError>([&] {
+                         for (int i = 0; i < 3; ++i)
+                           store->Put(NewSnapshotToken(), std::string(1 << 20, 'x'));
+                       }),
+                       "SETEX: OOM command not allowed"));
+  EXPECT_TRUE(Contains(ErrorMessage<SnapshotStoreError>(
+                           [&] { MakeSnapshotStore(small.url() + "/999", seconds(100))->Check(); }),
+                       "SELECT: ERR DB index is out of range"));
 }
 
 TEST_F(RedisSnapshotStoreTest, PasswordFromTheEnvironment) {
   const RedisProcess redis(0, {"--requirepass", "secret word"});
-  EXPECT_HAS(
-      MessageOf<SnapshotStoreError>([&] { MakeSnapshotStore(redis.url(), seconds(100))->Check(); }),
-      "NOAUTH");
+  EXPECT_TRUE(Contains(ErrorMessage<SnapshotStoreError>(
+                           [&] { MakeSnapshotStore(redis.url(), seconds(100))->Check(); }),
+                       "NOAUTH"));
   ::setenv("RUNNEL_REDIS_PASSWORD", "wrong", 1);
-  EXPECT_HAS(
-      MessageOf<SnapshotStoreError>([&] { MakeSnapshotStore(redis.url(), seconds(100))->Check(); }),
-      "AUTH: WRONGPASS");
+  EXPECT_TRUE(Contains(ErrorMessage<SnapshotStoreError>(
+                           [&] { MakeSnapshotStore(redis.url(), seconds(100))->Check(); }),
+                       "AUTH: WRONGPASS"));
   ::setenv("RUNNEL_REDIS_PASSWORD", "secret word", 1);
   const auto store = MakeSnapshotStore(redis.url(), seconds(100));
   ::unsetenv("RUNNEL_REDIS_PASSWORD");
@@ -463,9 +441,9 @@ TEST(RedisAddressTest, RefusesInOneLine) {
         "redis://host:99999999999999", "rediss://host", "http://host", "redis://a\nb"}) {
     EXPECT_THROW(ParseRedisAddress(url), std::invalid_argument) << url;
   }
-  const std::string message = MessageOf<std::invalid_argument>(
+  const std::string message = ErrorMessage<std::invalid_argument>(
       [] { MakeSnapshotStore("redis://:secret@host", seconds(10)); });
-  EXPECT_HAS(message, "RUNNEL_REDIS_PASSWORD");
+  EXPECT_TRUE(Contains(message, "RUNNEL_REDIS_PASSWORD"));
   EXPECT_EQ(message.find("secret"), std::string::npos) << "what is printed is read by others";
 }
 
