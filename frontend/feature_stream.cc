@@ -44,7 +44,8 @@ FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, fl
   }
 }
 
-void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
+void FeatureStream::CheckSamples(const float* samples, std::size_t count, std::int64_t first_index,
+                                 float gain) const {
   if (finished_) {
     throw std::invalid_argument("FeatureStream: samples after Finish; expected Reset first");
   }
@@ -52,16 +53,19 @@ void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
                                 " samples");
   }
-  const float limit = extractor_->geometry().max_magnitude;
-  if (AnyBeyond(samples, count, sample_scale_, limit)) {
-    std::size_t bad = 0;
-    while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
-    std::ostringstream message;
-    message << "FeatureStream: sample " << samples_accepted_ + static_cast<std::int64_t>(bad)
-            << " is " << samples[bad] << ", expected a magnitude of at most "
-            << limit / sample_scale_ << " with a sample_scale of " << sample_scale_;
-    throw std::invalid_argument(message.str());
-  }
+  const float limit = extractor_->geometry().max_magnitude / gain;
+  if (!AnyBeyond(samples, count, sample_scale_, limit)) return;
+  std::size_t bad = 0;
+  while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
+  std::ostringstream message;
+  message << "FeatureStream: sample " << first_index + static_cast<std::int64_t>(bad) << " is "
+          << samples[bad] << ", expected a magnitude of at most " << limit / sample_scale_
+          << " with a sample_scale of " << sample_scale_;
+  throw std::invalid_argument(message.str());
+}
+
+void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
+  CheckSamples(samples, count, samples_accepted_, 1.0F);
   const std::size_t old_size = buffer_.size();
   buffer_.resize(old_size + count);
   float* const scaled = buffer_.data() + old_size;
@@ -104,8 +108,7 @@ void FeatureStream::Reset() {
 }
 
 const float* FeatureStream::Window(std::int64_t frame) {
-  // Index in the stream of the first sample held.
-  const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
+  const std::int64_t held = first_held();
   const float* const samples = buffer_.data() + buffer_head_;
   const std::int64_t first = extractor_->FirstSampleOfFrame(frame);
   const std::int64_t length = extractor_->frame_length();
@@ -123,12 +126,32 @@ const float* FeatureStream::Window(std::int64_t frame) {
   return edge_window_.data();
 }
 
+const char* FeatureStream::Inconsistency() const {
+  constexpr std::int64_t kMaxSamples = std::int64_t{1} << 48;  // more than any stream has
+  if (samples_accepted_ < 0 || samples_accepted_ > kMaxSamples) return "samples accepted";
+  if (frames_popped_ < 0 || NumFramesReady() < 0) return "feature frames taken";
+  if (first_held() < 0) return "more samples kept than accepted";
+  const bool all_read = finished_ && NumFramesReady() == 0;
+  if (!all_read && first_held() > std::max<std::int64_t>(0, FirstNeeded())) {
+    return "fewer samples kept than the next frame reads";
+  }
+  const auto is_finite = [](float sample) { return std::isfinite(sample); };
+  if (!is_finite(last_sample_) || !std::all_of(buffer_.begin(), buffer_.end(), is_finite)) {
+    return "samples that are not finite";
+  }
+  return nullptr;
+}
+
+// One sample more than the next window: where a window of odd length is mirrored about its middle
+// at the end of the audio, or one of even length reflected about its middle sample, its last sample
+// is the image of the one before its first.
+std::int64_t FeatureStream::FirstNeeded() const {
+  return extractor_->FirstSampleOfFrame(frames_popped_) - 1;
+}
+
 void FeatureStream::DropConsumedSamples() {
-  const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
-  // One sample more than the next window: where a window of odd length is mirrored about its middle
-  // at the end of the audio, or one of even length reflected about its middle sample, its last
-  // sample is the image of the one before its first.
-  const std::int64_t needed = extractor_->FirstSampleOfFrame(frames_popped_) - 1;
+  const std::int64_t held = first_held();
+  const std::int64_t needed = FirstNeeded();
   if (finished_ && NumFramesReady() == 0) {
     buffer_head_ = buffer_.size();
   } else if (needed > held) {

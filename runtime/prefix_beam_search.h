@@ -51,8 +51,12 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override;
   std::vector<TokenSequence> NBest(int n) const override;
+  std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
   size_t NumStableIds() const override { return state_.num_stable; }
+  int64_t num_frames() const override { return state_.num_frames; }
+  void Save(StateWriter* writer) const override;  // these two in prefix_beam_state.cc
+  void Restore(StateReader* reader) override;
   std::unique_ptr<CtcSearch> Clone() const override;
   void Reset() override;
 
@@ -134,6 +138,16 @@ class CtcPrefixBeamSearch : public CtcSearch {
     std::vector<int32_t> extended_stems;  // (beam, 2): StemAfter's results
   };
 
+  // What is saved of State; the rest follows from it.
+  struct SavedNode;
+  struct SavedEmission;
+  struct SavedPrefix;
+  struct Saved;
+  template <class Self, class Fields>
+  static void VisitSaved(Self& saved, Fields& fields);
+  const char* Inconsistency(const Saved& saved) const;
+  void Rebuild(const Saved& saved);
+
   // The steps of a frame.
   void AdvanceFrame(const float* log_probs);
   void PickTokens(const float* log_probs);
@@ -152,7 +166,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   bool IsComplete(const Candidate& candidate) const;
   void UpdateBestPath();
   void UpdateNumStable();
-  TokenSequence Sequence(const Prefix& prefix) const;
+  std::vector<TokenSpan> TokensSince(const Prefix& prefix, size_t first) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);
   // Log probability of the alignments of `prefix` after which `token` begins anew, and the best of
