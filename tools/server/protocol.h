@@ -67,13 +67,13 @@ struct StartRequest {
   bool wants_tokens = true;
 };
 
-// Continue the stream whose snapshot is kept under `token`. Encoding, nbest and wants_tokens of its
-// start are for the caller to keep with the snapshot (ResumeState).
+// Continue the stream whose snapshot is kept under `token`, and keep new snapshots of it. Its
+// options are in the snapshot.
 struct ResumeRequest {
   std::string token;
 };
 
-// Samples in [-1, 1], mono; may be empty. Every sample is a finite number.
+// Mono samples, none far beyond [-1, 1], every one a number; may be none at all.
 struct AudioRequest {
   std::vector<float> samples;
 };
@@ -124,12 +124,6 @@ class Protocol {
   // Only when StartRequest.wants_snapshots: the first `num_samples` samples are safe.
   virtual std::vector<std::string> OnSnapshot(const std::string& token, int64_t num_samples) = 0;
   virtual std::vector<std::string> OnError(const ProtocolError& error) = 0;
-
-  // What a connection that resumes has to know of the one that started: an opaque line to be kept
-  // beside the snapshot. Before OnReady of a ResumeRequest the caller gives it to RestoreState,
-  // which returns false when it is not such a line. "" and false where nothing is resumed.
-  virtual std::string ResumeState() const { return ""; }
-  virtual bool RestoreState(const std::string& /*state*/) { return false; }
 };
 
 // Which protocol a connection speaks, by its first message: JSON with "type" is ours, JSON with
