@@ -14,8 +14,6 @@ namespace runnel::server {
 namespace {
 
 constexpr int64_t kMaxFrames = 1000000;  // eleven hours of encoder frames
-constexpr int kMinRateHz = 1000;
-constexpr int kMaxRateHz = 768000;
 constexpr size_t kMaxTokenBytes = 4096;
 
 const std::map<std::string, SampleEncoding>& Encodings() {
@@ -135,8 +133,8 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   ReadClientSide(message);
   StartRequest start;
   if (message->Has("sample_rate")) {
-    start.options.sample_rate_hz =
-        static_cast<int>(message->Integer("sample_rate", kMinRateHz, kMaxRateHz));
+    start.options.sample_rate_hz = static_cast<int>(
+        message->Integer("sample_rate", StreamOptions::kMinRate, StreamOptions::kMaxRate));
   }
   start.options.chunk_size = Frames(message, "chunk_size", 1);
   start.options.left_context = Frames(message, "left_context", 0);
