@@ -15,7 +15,7 @@
 #include "runtime/token_table.h"
 
 namespace runnel {
-struct LiveUpdate;  // runtime/live_stream.h
+struct LiveUpdate;  // runtime/live_update.h
 }  // namespace runnel
 
 namespace runnel::server {
