@@ -92,7 +92,9 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     try {
       if (!audio_.has_value()) {
-        audio_.emplace(AudioReader::FromBytes(body_, kRecordingName),
+        AudioReaderOptions options;
+        options.only_wav_and_flac = true;
+        audio_.emplace(AudioReader::FromBytes(body_, kRecordingName, options),
                        services_.recognizer->model()->sample_rate_hz());
         body_ = std::string();
       }
