@@ -14,6 +14,7 @@
 #include <boost/beast/http/write.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -71,7 +72,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void ReadHeader() {
     header_.emplace();
     header_->header_limit(static_cast<std::uint32_t>(limits().max_header_bytes));
-    header_->body_limit(boost::none);
+    header_->body_limit(std::numeric_limits<std::uint64_t>::max());  // Route decides
     stream_.tcp().expires_after(Milliseconds(limits().header_timeout_s));
     http::async_read_header(stream_, buffer_, *header_,
                             [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
