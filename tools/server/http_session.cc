@@ -150,15 +150,16 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     const bool waits = beast::iequals(header_->get()[http::field::expect], "100-continue");
     body_.emplace(std::move(*header_));
     body_->body_limit(limits().max_body_bytes);
-    if (!waits) return ReadBody();
+    if (!waits) return ContinueBody();
     net::async_write(stream_, net::buffer(kContinue, sizeof(kContinue) - 1),
                      [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
-                       if (!error) return self->ReadBody();
+                       if (!error) return self->ContinueBody();
                        self->EndUpload();
                      });
   }
 
-  void ReadBody() {
+  void ContinueBody() {
+    if (body_->is_done()) return Recognize();
     if (Clock::now() > upload_deadline_) return EndUpload();
     stream_.tcp().expires_after(
         Milliseconds(limits().idle_timeout_s > 0 ? limits().idle_timeout_s : 3600));
@@ -175,7 +176,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       return Refuse(ErrorReply(400, "bad_request", "the body: " + error.message()));
     }
     if (error) return EndUpload();
-    if (!body_->is_done()) return ReadBody();
+    ContinueBody();
+  }
+
+  void Recognize() {
     http::request<http::string_body> request = body_->release();
     const std::string target(View(request.target()));
     const auto done = [weak = weak_from_this(), executor = stream_.get_executor()](HttpReply reply) {

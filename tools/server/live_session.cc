@@ -11,6 +11,7 @@
 
 #include "encoder/first_line.h"
 #include "runtime/model.h"
+#include "tools/decimal.h"
 #include "tools/server/stream_request.h"
 
 namespace runnel::server {
@@ -120,7 +121,7 @@ void LiveSession::CheckTime() {
   if (limits.max_stream_s > 0 && now >= start_ + Seconds(limits.max_stream_s)) {
     services_.metrics->CountRejection(Rejection::kTimeLimit);
     return Fail(ErrorCode::kTimeLimit, "the connection lasts longer than " +
-                                           std::to_string(limits.max_stream_s) + " s");
+                                           Decimal(limits.max_stream_s, 1) + " s");
   }
   const bool is_blocked = IsBlocked();
   if (was_blocked_ && !is_blocked) last_message_ = now;  // until now we did not listen
@@ -129,7 +130,7 @@ void LiveSession::CheckTime() {
       now >= last_message_ + Seconds(limits.idle_timeout_s)) {
     services_.metrics->CountRejection(Rejection::kIdle);
     Fail(ErrorCode::kIdleTimeout,
-         "no message for " + std::to_string(limits.idle_timeout_s) + " s");
+         "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
   }
 }
 
@@ -200,6 +201,9 @@ void LiveSession::OfferHeldSamples() {
     held_.clear();
     held_.shrink_to_fit();
     return;
+  }
+  if (stream_->options().chunk_size == StreamOptions::kWholeUtterance) {
+    return Fail(ErrorCode::kBadOption, UtteranceTooLong(services_.limits));
   }
   waits_for_room_ = true;
   stream_->NotifyRoom([mailbox = mailbox_] { mailbox->PutRoom(); });

@@ -115,6 +115,10 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     }
     if (stream_->is_over()) return;
     if (block_begin_ == block_.size()) return Continue();
+    if (stream_->options().chunk_size == StreamOptions::kWholeUtterance) {
+      stream_->Cancel();
+      return Refuse(400, {ErrorCode::kBadOption, UtteranceTooLong(services_.limits)});
+    }
     stream_->NotifyRoom([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Continue();
     });

@@ -89,6 +89,7 @@ class Server {
   ~Server() {
     file_threads_.Stop();
     store_threads_.Stop();
+    registry_.Clear();
   }
 
   ServerEnd Run(const std::function<void(const std::string& url)>& on_listening) {

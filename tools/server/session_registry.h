@@ -13,7 +13,7 @@
 
 namespace runnel::server {
 
-// Thread-safe. Members outlive neither themselves nor the registry: letting go of the handle takes one out.
+// Thread-safe. A member stays, and what it holds, until its handle is let go of or all are dropped.
 class SessionRegistry {
  public:
   using Handle = std::shared_ptr<void>;
@@ -28,9 +28,17 @@ class SessionRegistry {
       std::function<void()> dropped;  // outside the lock
       const std::lock_guard<std::mutex> inner_lock(state->mutex);
       const auto found = state->members.find(key);
+      if (found == state->members.end()) return;
       dropped.swap(found->second);
       state->members.erase(found);
     });
+  }
+
+  // Lets go of all members; at the end, when nothing runs any more.
+  void Clear() {
+    std::map<int64_t, std::function<void()>> dropped;  // outside the lock
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    dropped.swap(state_->members);
   }
 
   void DrainAll() const {

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tools/decimal.h"
+
 namespace runnel::server {
 
 StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& defaults,
@@ -25,6 +27,11 @@ StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& d
                                 " on this server");
   }
   return options;
+}
+
+std::string UtteranceTooLong(const Limits& limits) {
+  return "chunk_size is -1, and the utterance is longer than the " +
+         Decimal(limits.max_buffered_s, 1) + " s that this server buffers";
 }
 
 }  // namespace runnel::server

@@ -3,6 +3,8 @@
 #ifndef RUNNEL_TOOLS_SERVER_STREAM_REQUEST_H_
 #define RUNNEL_TOOLS_SERVER_STREAM_REQUEST_H_
 
+#include <string>
+
 #include "runtime/stream.h"
 #include "tools/server/limits.h"
 
@@ -12,6 +14,9 @@ namespace runnel::server {
 // option, value and range, when what the client itself asked for is beyond the limits.
 StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& defaults,
                               const Limits& limits);
+
+// What is said about a stream of one chunk, the whole utterance, that has no room left: it never will.
+std::string UtteranceTooLong(const Limits& limits);
 
 }  // namespace runnel::server
 

@@ -31,7 +31,8 @@ std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// Lives as long as an operation of it is under way. All members on the stream's strand.
+// Held by the registry until it ends: while it does not read, no operation may be under way. All members on
+// the stream's strand.
 class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
  public:
   WebSocketSession(AnyStream stream, ConnectionContext context, Ticket stream_ticket)
@@ -50,7 +51,8 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     };
     live_ = std::make_shared<LiveSession>(services(), context_.id,
                                           [post] { post(&WebSocketSession::Pump); });
-    registration_ = context_.shared->registry->Add([post] { post(&WebSocketSession::Drain); });
+    registration_ = context_.shared->registry->Add(
+        [self = shared_from_this(), post] { post(&WebSocketSession::Drain); });
     ws_.read_message_max(0);  // OnRead counts, so that the client is told
     SetTimeouts(/*idle=*/true);
     ws_.async_accept(request, [self = shared_from_this()](ErrorOfSystem error) {
