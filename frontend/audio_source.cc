@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace runnel {
 namespace {
@@ -11,7 +12,10 @@ constexpr std::size_t kMaxBlock = 4096;  // samples
 }  // namespace
 
 AudioSource::AudioSource(const std::string& path, int rate_hz, const AudioReaderOptions& options)
-    : reader_(path, options), resampler_(reader_.sample_rate_hz(), rate_hz) {}
+    : AudioSource(AudioReader(path, options), rate_hz) {}
+
+AudioSource::AudioSource(AudioReader reader, int rate_hz)
+    : reader_(std::move(reader)), resampler_(reader_.sample_rate_hz(), rate_hz) {}
 
 std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
   if (resampler_.in_rate_hz() == resampler_.out_rate_hz()) {

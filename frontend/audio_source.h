@@ -23,6 +23,8 @@ class AudioSource {
   // `path`: a file, or "-" for standard input. `rate_hz`: of the samples that Read returns. Throws
   // as the constructors of AudioReader and Resampler do.
   AudioSource(const std::string& path, int rate_hz, const AudioReaderOptions& options = {});
+  // Of any reader, such as AudioReader::FromBytes.
+  AudioSource(AudioReader reader, int rate_hz);
 
   // Writes the next samples, mono, in [-1, 1] unless a floating-point file or the resampling filter
   // goes beyond, and returns their number: `max_samples`, fewer only at the end, 0 from then on.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Runnel needs, those that are missing and no others, with apt.
-#   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, LibTorch, audio libraries
+#   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, libraries
 #   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`
 #   tools/install_packages.sh bench   what `make bench` needs besides Node.js and npm, which are optional
 #   tools/install_packages.sh check   the same, and the linters for .ci/run
@@ -12,8 +12,9 @@ die() { echo "install_packages: $*" >&2; exit 1; }
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
-  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev libssl-dev
-  nlohmann-json3-dev libhiredis-dev libgflags-dev libgoogle-glog-dev libgtest-dev
+  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev
+  libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
+  nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )
 test_packages=(
   python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
