@@ -11,7 +11,8 @@ constexpr std::size_t kMaxBlock = 4096;  // samples
 }  // namespace
 
 AudioSource::AudioSource(const std::string& path, double rate_hz, const AudioReaderOptions& options)
-    : reader_(path, options), resampler_(reader_.sample_rate_hz(), rate_hz) {}
+    : reader_(path, options),
+      resampler_(reader_.sample_rate_hz(), rate_hz == 0 ? reader_.sample_rate_hz() : rate_hz) {}
 
 std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
   if (resampler_.in_rate_hz() == resampler_.out_rate_hz()) {

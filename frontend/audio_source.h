@@ -20,8 +20,8 @@ namespace runnel {
 // time. Move-only. Thread rule: one thread at a time per source.
 class AudioSource {
  public:
-  // `path`: a file, or "-" for standard input. `rate_hz`: of the samples that Read returns. Throws
-  // as the constructors of AudioReader and Resampler do.
+  // `path`: a file, or "-" for standard input. `rate_hz`: of the samples that Read returns; 0:
+  // the input's own. Throws as the constructors of AudioReader and Resampler do.
   AudioSource(const std::string& path, double rate_hz, const AudioReaderOptions& options = {});
 
   // Writes the next samples, mono, in [-1, 1] unless a floating-point file or the resampling filter

@@ -16,10 +16,6 @@ using Json = nlohmann::ordered_json;
 // To four decimals, in the fewest digits that JSON needs for it.
 double Rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
-std::string TextLine(const std::string& id, const std::string& text) {
-  return text.empty() ? id + "\n" : id + " " + text + "\n";
-}
-
 std::string FormatText(const std::string& id, const RecordingResult& result) {
   if (result.hypotheses.size() == 1) return TextLine(id, result.hypotheses[0].text);
   std::string lines;
@@ -74,6 +70,10 @@ std::string FormatCtm(const std::string& id, const RecordingResult& result) {
 }
 
 }  // namespace
+
+std::string TextLine(const std::string& id, const std::string& text) {
+  return text.empty() ? id + "\n" : id + " " + text + "\n";
+}
 
 OutputFormat ParseOutputFormat(const std::string& name) {
   if (name == "text") return OutputFormat::kText;
