@@ -87,6 +87,8 @@ void JsonSection::Constant(const std::string& field, const std::string& only) {
   if (String(field) != only) Fail(field, "\"" + only + "\"");
 }
 
+bool JsonSection::Has(const std::string& field) const { return object_->contains(field); }
+
 bool JsonSection::IsNull(const std::string& field) {
   const auto found = object_->find(field);
   if (found == object_->end() || !found->is_null()) return false;

@@ -1,5 +1,5 @@
 // Strict reading of one JSON object: every field taken once by name and type, none left over.
-// Internal to encoder and runtime (they parse the sections of runnel.json with it).
+// Internal to this project: the sections of runnel.json, and what clients of tools/server send.
 #ifndef RUNNEL_ENCODER_JSON_SECTION_H_
 #define RUNNEL_ENCODER_JSON_SECTION_H_
 
@@ -44,6 +44,8 @@ class JsonSection {
     }
     Fail(field, choices.size() == 1 ? expected : "one of " + expected);
   }
+  // True when the field is there, which need not be for one that has a default.
+  bool Has(const std::string& field) const;
   // True when the field is null; it is taken then.
   bool IsNull(const std::string& field);
 

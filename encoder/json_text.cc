@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace runnel {
@@ -23,12 +24,13 @@ std::string Shortened(const std::string& text) {
 // Follows the parser through the text and notices a key that comes again in the same object.
 class DuplicateCheck {
  public:
-  explicit DuplicateCheck(std::string source) : source_(std::move(source)) {}
+  DuplicateCheck(std::string source, std::string name)
+      : source_(std::move(source)), name_(std::move(name)) {}
 
   void Visit(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
     using Event = nlohmann::json::parse_event_t;
     if (depth > kMaxDepth) {
-      throw std::runtime_error(source_ + ": runnel.json is nested deeper than " +
+      throw std::runtime_error(source_ + ": " + name_ + " is nested deeper than " +
                                std::to_string(kMaxDepth) + " levels");
     }
     if (event == Event::object_start) open_.push_back({open_.empty() ? "" : open_.back().path, {}});
@@ -49,13 +51,15 @@ class DuplicateCheck {
   };
 
   const std::string source_;
+  const std::string name_;
   std::vector<Object> open_;  // from the top level to the object being read
 };
 
 }  // namespace
 
-nlohmann::json ParseJsonText(const std::string& text, const std::string& source) {
-  DuplicateCheck check(source);
+nlohmann::json ParseJsonText(const std::string& text, const std::string& source,
+                             const std::string& name) {
+  DuplicateCheck check(source, name);
   try {
     return nlohmann::json::parse(text, [&check](int depth, nlohmann::json::parse_event_t event,
                                                 const nlohmann::json& parsed) {
@@ -63,7 +67,7 @@ nlohmann::json ParseJsonText(const std::string& text, const std::string& source)
       return true;
     });
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(source + ": runnel.json is not valid JSON (" +
+    throw std::runtime_error(source + ": " + name + " is not valid JSON (" +
                              Shortened(error.what()) + ")");
   }
 }

@@ -1,5 +1,6 @@
 // JSON as text: reading it without ambiguity, showing parts of it in messages.
-// Internal to encoder and runtime (runnel.json and the sections of it, json_section.h).
+// Internal to this project: runnel.json and the sections of it (json_section.h), and what clients
+// of tools/server send.
 #ifndef RUNNEL_ENCODER_JSON_TEXT_H_
 #define RUNNEL_ENCODER_JSON_TEXT_H_
 
@@ -8,10 +9,12 @@
 
 namespace runnel {
 
-// Parses a configuration. Throws std::runtime_error, "<source>: <what is wrong>", if `text` is not
-// JSON, gives a key of an object twice (of which other readers take the last), or nests deeper than
-// any configuration.
-nlohmann::json ParseJsonText(const std::string& text, const std::string& source);
+// Parses a configuration or a message; `name` is what errors call it. Throws std::runtime_error,
+// "<source>: <name> is not valid JSON ...", if `text` is not JSON, gives a key of an object twice
+// (of which other readers take the last), or nests deeper than 32 levels, which recursive code
+// bears.
+nlohmann::json ParseJsonText(const std::string& text, const std::string& source,
+                             const std::string& name);
 
 // What a message can hold of a value: JSON in one line, cut off when it is long.
 std::string ShownJson(const nlohmann::json& value);

@@ -12,6 +12,9 @@ namespace runnel {
 // format that libsndfile reads. True says nothing about what follows.
 bool MayBeAudio(const std::string& start);
 
+// True if `start`, of the same kind, begins a WAV (RIFF, RIFX or RF64) or a FLAC file.
+bool BeginsAsWavOrFlac(const std::string& start);
+
 }  // namespace runnel
 
 #endif  // RUNNEL_FRONTEND_AUDIO_FORMAT_H_

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <system_error>
@@ -35,16 +36,19 @@ struct SndfileCloser {
 
 class AudioReader::Impl {
  public:
-  Impl(const std::string& path, const AudioReaderOptions& options)
-      : name_(path == "-" ? "standard input" : path),
+  // `open_input` may throw std::system_error.
+  Impl(std::string name, const std::function<FileDescriptor()>& open_input,
+       const AudioReaderOptions& options)
+      : name_(std::move(name)),
         channel_(options.channel),
-        max_spool_bytes_(options.max_spool_bytes) {
+        max_spool_bytes_(options.max_spool_bytes),
+        only_wav_and_flac_(options.only_wav_and_flac) {
     if (channel_ < -1) {
       throw std::invalid_argument("AudioReaderOptions.channel is " + std::to_string(channel_) +
                                   ", expected -1 (mean of all) or a channel from 0");
     }
     try {
-      Open(path);
+      Open(open_input());
     } catch (const std::system_error& error) {
       Fail(error.what());
     }
@@ -79,8 +83,7 @@ class AudioReader::Impl {
   }
 
  private:
-  void Open(const std::string& path) {
-    FileDescriptor input = OpenForReading(path);
+  void Open(FileDescriptor input) {
     struct stat status = {};
     if (::fstat(input.get(), &status) != 0) {
       throw std::system_error(errno, std::generic_category(), "cannot examine");
@@ -92,6 +95,9 @@ class AudioReader::Impl {
 
     const WavHeader header = ReadWavHeader(input.get());
     if (header.bytes.empty()) Fail("is empty, expected audio");
+    if (only_wav_and_flac_ && !BeginsAsWavOrFlac(header.bytes)) {
+      Fail("is neither WAV nor FLAC, expected one of them");
+    }
     if (header.complete) {
       std::optional<std::uint64_t> data_size = WavDataSize(header, is_pipe);
       if (is_pipe || !data_size.has_value()) {
@@ -195,6 +201,7 @@ class AudioReader::Impl {
   std::string name_;
   int channel_;
   std::uint64_t max_spool_bytes_;
+  bool only_wav_and_flac_;
   SF_INFO info_ = {};
   bool length_known_ = true;
   std::int64_t samples_read_ = 0;
@@ -206,7 +213,17 @@ class AudioReader::Impl {
 };
 
 AudioReader::AudioReader(const std::string& path, const AudioReaderOptions& options)
-    : impl_(std::make_unique<Impl>(path, options)) {}
+    : impl_(std::make_unique<Impl>(
+          path == "-" ? "standard input" : path, [&path] { return OpenForReading(path); },
+          options)) {}
+
+AudioReader::AudioReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+AudioReader AudioReader::FromBytes(std::string_view bytes, const std::string& name,
+                                   const AudioReaderOptions& options) {
+  return AudioReader(std::make_unique<Impl>(
+      name, [bytes] { return MemoryFile(bytes); }, options));
+}
 
 AudioReader::~AudioReader() = default;
 AudioReader::AudioReader(AudioReader&&) noexcept = default;

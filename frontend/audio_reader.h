@@ -1,7 +1,7 @@
 // Audio files and piped audio, read in blocks as mono floating-point samples.
 //
-// Where it stands: the first stage for whoever has files. AudioSource (audio_source.h) puts a
-// resampler behind it; servers that receive samples over a network need neither.
+// Where it stands: the first stage for whoever has files, or the bytes of one. AudioSource
+// (audio_source.h) puts a resampler behind it; who receives samples over a network needs neither.
 
 #ifndef RUNNEL_FRONTEND_AUDIO_READER_H_
 #define RUNNEL_FRONTEND_AUDIO_READER_H_
@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace runnel {
 
@@ -21,6 +22,10 @@ struct AudioReaderOptions {
   // Of input that cannot be searched and is not WAV: the bytes that are copied to a temporary file
   // at most. More is an error, so that an input without an end does not fill the disk.
   std::uint64_t max_spool_bytes = std::uint64_t{4} << 30;
+
+  // Refuse what does not begin as WAV or FLAC does. For input of strangers: libsndfile's readers of
+  // rare formats are not what one wants to trust then.
+  bool only_wav_and_flac = false;
 };
 
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
@@ -44,6 +49,11 @@ class AudioReader {
   // reason if it is missing, a directory, empty, not audio of a format or rate that can be read, or
   // lacks the channel asked for; std::invalid_argument if options.channel is below -1.
   explicit AudioReader(const std::string& path, const AudioReaderOptions& options = {});
+
+  // The same of a file's bytes, such as the body of a request: they are copied, into memory that
+  // the reader holds to its end. `name` takes the path's place in messages.
+  static AudioReader FromBytes(std::string_view bytes, const std::string& name,
+                               const AudioReaderOptions& options = {});
   ~AudioReader();
   AudioReader(AudioReader&&) noexcept;
   AudioReader& operator=(AudioReader&&) noexcept;
@@ -64,6 +74,7 @@ class AudioReader {
 
  private:
   class Impl;
+  explicit AudioReader(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

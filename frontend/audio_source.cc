@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace runnel {
 namespace {
@@ -10,9 +11,11 @@ constexpr std::size_t kMaxBlock = 4096;  // samples
 
 }  // namespace
 
-AudioSource::AudioSource(const std::string& path, double rate_hz, const AudioReaderOptions& options)
-    : reader_(path, options),
-      resampler_(reader_.sample_rate_hz(), rate_hz == 0 ? reader_.sample_rate_hz() : rate_hz) {}
+AudioSource::AudioSource(const std::string& path, int rate_hz, const AudioReaderOptions& options)
+    : AudioSource(AudioReader(path, options), rate_hz) {}
+
+AudioSource::AudioSource(AudioReader reader, int rate_hz)
+    : reader_(std::move(reader)), resampler_(reader_.sample_rate_hz(), rate_hz) {}
 
 std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
   if (resampler_.in_rate_hz() == resampler_.out_rate_hz()) {
@@ -28,8 +31,9 @@ std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
       resampled_head_ = 0;
       // No more than it takes, so that nobody waits for samples of a live input that are not
       // needed.
-      const double needed = std::ceil(static_cast<double>(max_samples - done) *
-                                      resampler_.in_rate_hz() / resampler_.out_rate_hz());
+      const double needed =
+          std::ceil(static_cast<double>(max_samples - done) *
+                    static_cast<double>(resampler_.in_rate_hz()) / resampler_.out_rate_hz());
       const std::size_t size = needed < kMaxBlock ? static_cast<std::size_t>(needed) : kMaxBlock;
       block_.resize(size);
       const std::size_t count = reader_.Read(block_.data(), size);

@@ -20,16 +20,18 @@ namespace runnel {
 // time. Move-only. Thread rule: one thread at a time per source.
 class AudioSource {
  public:
-  // `path`: a file, or "-" for standard input. `rate_hz`: of the samples that Read returns; 0:
-  // the input's own. Throws as the constructors of AudioReader and Resampler do.
-  AudioSource(const std::string& path, double rate_hz, const AudioReaderOptions& options = {});
+  // `path`: a file, or "-" for standard input. `rate_hz`: of the samples that Read returns. Throws
+  // as the constructors of AudioReader and Resampler do.
+  AudioSource(const std::string& path, int rate_hz, const AudioReaderOptions& options = {});
+  // Of any reader, such as AudioReader::FromBytes.
+  AudioSource(AudioReader reader, int rate_hz);
 
   // Writes the next samples, mono, in [-1, 1] unless a floating-point file or the resampling filter
   // goes beyond, and returns their number: `max_samples`, fewer only at the end, 0 from then on.
   // Throws std::runtime_error as AudioReader::Read does.
   std::size_t Read(float* samples, std::size_t max_samples);
 
-  double rate_hz() const { return resampler_.out_rate_hz(); }
+  int rate_hz() const { return resampler_.out_rate_hz(); }
   int input_rate_hz() const { return reader_.sample_rate_hz(); }
   int num_channels() const { return reader_.num_channels(); }
 

@@ -44,7 +44,8 @@ FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, fl
   }
 }
 
-void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
+void FeatureStream::CheckSamples(const float* samples, std::size_t count, std::int64_t first_index,
+                                 float gain) const {
   if (finished_) {
     throw std::invalid_argument("FeatureStream: samples after Finish; expected Reset first");
   }
@@ -52,16 +53,19 @@ void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
                                 " samples");
   }
-  const float limit = extractor_->geometry().max_magnitude;
-  if (AnyBeyond(samples, count, sample_scale_, limit)) {
-    std::size_t bad = 0;
-    while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
-    std::ostringstream message;
-    message << "FeatureStream: sample " << samples_accepted_ + static_cast<std::int64_t>(bad)
-            << " is " << samples[bad] << ", expected a magnitude of at most "
-            << limit / sample_scale_ << " with a sample_scale of " << sample_scale_;
-    throw std::invalid_argument(message.str());
-  }
+  const float limit = extractor_->geometry().max_magnitude / gain;
+  if (!AnyBeyond(samples, count, sample_scale_, limit)) return;
+  std::size_t bad = 0;
+  while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
+  std::ostringstream message;
+  message << "FeatureStream: sample " << first_index + static_cast<std::int64_t>(bad) << " is "
+          << samples[bad] << ", expected a magnitude of at most " << limit / sample_scale_
+          << " with a sample_scale of " << sample_scale_;
+  throw std::invalid_argument(message.str());
+}
+
+void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
+  CheckSamples(samples, count, samples_accepted_, 1.0F);
   const std::size_t old_size = buffer_.size();
   buffer_.resize(old_size + count);
   float* const scaled = buffer_.data() + old_size;

@@ -35,6 +35,11 @@ class FeatureStream {
   // its index in the stream.
   void AcceptSamples(const float* samples, std::size_t count);
 
+  // Throws as AcceptSamples does for samples that may still be amplified by `gain` before they come
+  // here; the message counts them from `first_index`.
+  void CheckSamples(const float* samples, std::size_t count, std::int64_t first_index,
+                    float gain) const;
+
   // No more samples will come: the frames at the end become final. Calling it again changes
   // nothing.
   void Finish();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,12 +18,13 @@ namespace {
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-void WriteFully(int fd, const char* bytes, std::size_t size) {
+// `file` is what an error calls it.
+void WriteFully(int fd, const char* bytes, std::size_t size, const std::string& file) {
   while (size > 0) {
     const ssize_t written = ::write(fd, bytes, size);
     if (written < 0) {
       if (errno == EINTR) continue;
-      ThrowErrno("cannot write to a temporary file");
+      ThrowErrno("cannot write to " + file);
     }
     bytes += written;
     size -= static_cast<std::size_t>(written);
@@ -48,6 +50,14 @@ FileDescriptor OpenForReading(const std::string& path) {
                              : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) ThrowErrno("cannot open");
   return FileDescriptor(fd);
+}
+
+FileDescriptor MemoryFile(std::string_view bytes) {
+  FileDescriptor file(::memfd_create("runnel-audio", MFD_CLOEXEC));
+  if (file.get() < 0) ThrowErrno("cannot create a file in memory");
+  WriteFully(file.get(), bytes.data(), bytes.size(), "a file in memory");
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) ThrowErrno("cannot rewind a file in memory");
+  return file;
 }
 
 std::size_t ReadFully(int fd, char* buffer, std::size_t size) {
@@ -80,7 +90,7 @@ FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint6
                               "goes on after " + std::to_string(max_bytes) +
                                   " bytes, the most of this format that is read from a pipe");
     }
-    WriteFully(file.get(), bytes, size);
+    WriteFully(file.get(), bytes, size, "a temporary file");
     room -= size;
   };
   write(start.data(), start.size());

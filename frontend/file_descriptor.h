@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace runnel {
 
@@ -30,6 +31,9 @@ class FileDescriptor {
 
 // Opens a file for reading; "-" is a duplicate of standard input.
 FileDescriptor OpenForReading(const std::string& path);
+
+// A file that is only in memory, holds a copy of `bytes` and stands at its beginning.
+FileDescriptor MemoryFile(std::string_view bytes);
 
 // Reads `size` bytes, fewer only at the end of the input; returns their number.
 std::size_t ReadFully(int fd, char* buffer, std::size_t size);

@@ -11,12 +11,24 @@ std::int64_t FrameExtractor::NumFrames(std::int64_t num_samples, bool finished) 
   const std::int64_t all = num_samples == 0 || counted < 0 ? 0 : counted / shift;
   if (finished) return all;
 
-  // Frames whose windows end within the samples. A reflection about sample 0 reaches sample -first,
-  // which may be one more than the window of frame 0 does.
-  const std::int64_t reflected = geometry_.edge == AudioEdge::kReflect ? 1 - first : 0;
+  // Frames whose windows end within the samples.
+  const std::int64_t reflected = ReflectedSamples();
   const std::int64_t room = num_samples - geometry_.length - first;
   const std::int64_t complete = room < 0 || num_samples < reflected ? 0 : 1 + room / shift;
   return std::min(complete, all);
+}
+
+std::int64_t FrameExtractor::SamplesForFrames(std::int64_t num_frames) const {
+  if (num_frames <= 0) return 0;
+  const std::int64_t counted = num_frames * geometry_.shift - geometry_.count_offset;
+  const std::int64_t complete = FirstSampleOfFrame(num_frames - 1) + geometry_.length;
+  return std::max({std::int64_t{1}, counted, complete, ReflectedSamples()});
+}
+
+// A reflection about sample 0 reaches sample -first, which may be one more than the window of
+// frame 0 does.
+std::int64_t FrameExtractor::ReflectedSamples() const {
+  return geometry_.edge == AudioEdge::kReflect ? 1 - geometry_.first_sample : 0;
 }
 
 std::int64_t FrameExtractor::FirstSampleOfFrame(std::int64_t frame) const {

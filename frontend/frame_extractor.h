@@ -72,6 +72,9 @@ class FrameExtractor {
   // come; it matters only where the last windows reach past the end of the audio.
   std::int64_t NumFrames(std::int64_t num_samples, bool finished) const;
 
+  // The fewest samples that determine `num_frames` frames while more may come.
+  std::int64_t SamplesForFrames(std::int64_t num_frames) const;
+
   // Index of the first sample in the window of `frame`; negative before the start of the audio.
   std::int64_t FirstSampleOfFrame(std::int64_t frame) const;
 
@@ -86,6 +89,9 @@ class FrameExtractor {
   FrameExtractor(const FrameGeometry& geometry, int dim) : geometry_(geometry), dim_(dim) {}
 
  private:
+  // What frame 0 needs where it is reflected about the first sample.
+  std::int64_t ReflectedSamples() const;
+
   FrameGeometry geometry_;
   int dim_;
 };

@@ -2,8 +2,8 @@
 
 #include <soxr.h>
 
-#include <cmath>
-#include <sstream>
+#include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -11,70 +11,143 @@ namespace runnel {
 namespace {
 
 // Room made for libsoxr's output at a time, samples.
-constexpr std::size_t kOutputBlock = 4096;
+constexpr std::size_t kOutputSpace = 4096;
 
-void CheckRate(const char* name, double rate_hz) {
-  if (rate_hz > 0.0 && std::isfinite(rate_hz)) return;
-  std::ostringstream message;
-  message << "Resampler: " << name << " is " << rate_hz << " Hz, expected a finite value > 0";
-  throw std::invalid_argument(message.str());
+// Input taken at a time, samples: bounds what is held, however large the packets are.
+constexpr std::size_t kInputPiece = 4096;
+
+// A block's length. Longer: more memory; shorter: the margin before each costs more time.
+constexpr double kBlockSeconds = 0.5;
+
+// How much earlier than its block a converter begins, in samples of the lower rate. The filter
+// reaches some 100 back.
+constexpr std::int64_t kMarginSamples = 512;
+
+void CheckRate(const char* name, int rate_hz) {
+  if (rate_hz > 0) return;
+  throw std::invalid_argument(std::string("Resampler: ") + name + " is " + std::to_string(rate_hz) +
+                              " Hz, expected at least 1");
 }
+
+std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
 
-Resampler::Resampler(double in_rate_hz, double out_rate_hz)
-    : in_rate_hz_(in_rate_hz), out_rate_hz_(out_rate_hz) {
-  CheckRate("in_rate_hz", in_rate_hz);
-  CheckRate("out_rate_hz", out_rate_hz);
-  if (in_rate_hz == out_rate_hz) return;
+void Resampler::Converter::Deleter::operator()(soxr* converter) const { soxr_delete(converter); }
+
+void Resampler::Converter::Start(int in_rate_hz, int out_rate_hz, std::int64_t next_output) {
   const soxr_io_spec_t io = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
   const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
   const soxr_runtime_spec_t runtime = soxr_runtime_spec(1);  // threads
   soxr_error_t error = nullptr;
   soxr_.reset(soxr_create(in_rate_hz, out_rate_hz, 1, &error, &io, &quality, &runtime));
   if (soxr_ == nullptr || error != nullptr) {
-    std::ostringstream message;
-    message << "Resampler: libsoxr cannot convert " << in_rate_hz << " Hz to " << out_rate_hz
-            << " Hz: " << soxr_strerror(error);
-    throw std::invalid_argument(message.str());
+    throw std::invalid_argument("Resampler: libsoxr cannot convert " + std::to_string(in_rate_hz) +
+                                " Hz to " + std::to_string(out_rate_hz) +
+                                " Hz: " + soxr_strerror(error));
   }
+  num_fed_ = 0;
+  next_output_ = next_output;
 }
 
-Resampler::~Resampler() = default;
-Resampler::Resampler(Resampler&&) noexcept = default;
-Resampler& Resampler::operator=(Resampler&&) noexcept = default;
-
-void Resampler::Deleter::operator()(soxr* resampler) const { soxr_delete(resampler); }
-
-void Resampler::Process(const float* samples, std::size_t count, std::vector<float>* output) {
-  if (flushed_) throw std::invalid_argument("Resampler: samples after Flush");
-  if (count == 0) return;
-  if (soxr_ == nullptr) {
-    output->insert(output->end(), samples, samples + count);
-  } else {
-    Run(samples, count, output);
-  }
+void Resampler::Converter::Run(const std::vector<float>& held, bool ends, std::int64_t begin,
+                               std::int64_t end, std::vector<float>* output) {
+  Convert(held.data() + num_fed_, held.size() - num_fed_, &begin, end, output);
+  num_fed_ = held.size();
+  if (ends && begin < end) Convert(nullptr, 0, &begin, end, output);
 }
 
-void Resampler::Flush(std::vector<float>* output) {
-  if (!flushed_ && soxr_ != nullptr) Run(nullptr, 0, output);
-  flushed_ = true;
-}
-
-void Resampler::Run(const float* samples, std::size_t count, std::vector<float>* output) {
-  std::size_t done = kOutputBlock;
-  while (count > 0 || done == kOutputBlock) {
+void Resampler::Converter::Convert(const float* samples, std::size_t count, std::int64_t* begin,
+                                   std::int64_t end, std::vector<float>* output) {
+  std::size_t done = kOutputSpace;
+  while (*begin < end && (count > 0 || done == kOutputSpace)) {
     const std::size_t old_size = output->size();
-    output->resize(old_size + kOutputBlock);
+    output->resize(old_size + kOutputSpace);
     std::size_t used = 0;
     const soxr_error_t error = soxr_process(soxr_.get(), samples, count, &used,
-                                            output->data() + old_size, kOutputBlock, &done);
-    output->resize(old_size + done);
+                                            output->data() + old_size, kOutputSpace, &done);
     if (error != nullptr) {
+      output->resize(old_size);
       throw std::runtime_error(std::string("Resampler: libsoxr failed: ") + error);
     }
     if (samples != nullptr) samples += used;
     count -= used;
+    const auto made = static_cast<std::int64_t>(done);
+    const std::int64_t early = std::min(made, *begin - next_output_);
+    const std::int64_t wanted = std::min(made - early, end - *begin);
+    const auto first = output->begin() + static_cast<std::ptrdiff_t>(old_size);
+    std::copy(first + early, first + early + wanted, first);
+    output->resize(old_size + static_cast<std::size_t>(wanted));
+    *begin += wanted;
+    next_output_ += made;
+  }
+}
+
+Resampler::Resampler(int in_rate_hz, int out_rate_hz)
+    : in_rate_hz_(in_rate_hz), out_rate_hz_(out_rate_hz) {
+  CheckRate("in_rate_hz", in_rate_hz);
+  CheckRate("out_rate_hz", out_rate_hz);
+  const std::int64_t divisor = std::gcd(in_rate_hz, out_rate_hz);
+  in_period_ = in_rate_hz / divisor;
+  out_period_ = out_rate_hz / divisor;
+  block_periods_ = DivideUp(static_cast<std::int64_t>(kBlockSeconds * in_rate_hz), in_period_);
+  block_periods_ = std::max<std::int64_t>(1, block_periods_);
+  margin_periods_ = DivideUp(kMarginSamples, std::min(in_period_, out_period_));
+  if (converts()) converter_.Start(in_rate_hz, out_rate_hz, 0);
+}
+
+std::int64_t Resampler::FirstHeld(std::int64_t block) const {
+  return std::max<std::int64_t>(0, block * block_periods_ - margin_periods_) * in_period_;
+}
+
+std::int64_t Resampler::MinInputFor(std::int64_t num_out) const {
+  if (num_out <= 0) return 0;
+  // What stands at or before the time of the last of them; the filter is symmetric.
+  const std::int64_t last = num_out - 1;
+  return last / out_period_ * in_period_ + last % out_period_ * in_period_ / out_period_ + 1;
+}
+
+void Resampler::Process(const float* samples, std::size_t count, std::vector<float>* output) {
+  if (flushed_) throw std::invalid_argument("Resampler: samples after Flush");
+  if (!converts()) {
+    output->insert(output->end(), samples, samples + count);
+    num_in_ += static_cast<std::int64_t>(count);
+    num_out_ = num_in_;
+    return;
+  }
+  while (count > 0) {
+    const std::size_t piece = std::min(count, kInputPiece);
+    held_.insert(held_.end(), samples, samples + piece);
+    num_in_ += static_cast<std::int64_t>(piece);
+    Run(false, output);
+    samples += piece;
+    count -= piece;
+  }
+}
+
+void Resampler::Flush(std::vector<float>* output) {
+  if (flushed_) return;
+  flushed_ = true;
+  if (!converts()) return;
+  Run(true, output);
+  held_ = {};
+  converter_.Stop();
+}
+
+void Resampler::Run(bool ends, std::vector<float>* output) {
+  while (!held_.empty()) {
+    if (!converter_.started()) {
+      converter_.Start(in_rate_hz_, out_rate_hz_, FirstHeld(block_) / in_period_ * out_period_);
+    }
+    const std::int64_t block_end = (block_ + 1) * block_periods_ * out_period_;
+    const std::size_t old_size = output->size();
+    converter_.Run(held_, ends, num_out_, block_end, output);
+    num_out_ += static_cast<std::int64_t>(output->size() - old_size);
+    if (num_out_ < block_end) return;
+    const std::int64_t dropped = FirstHeld(block_ + 1) - FirstHeld(block_);
+    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(dropped));
+    ++block_;
+    converter_.Stop();
   }
 }
 

@@ -66,6 +66,10 @@ class CtcSearch {
   // std::invalid_argument when n < 1.
   virtual std::vector<TokenSequence> NBest(int n) const = 0;
 
+  // The tokens of the best sequence from the `first` on, none where it has no more. O(their
+  // number).
+  virtual std::vector<TokenSpan> BestTokensSince(size_t first) const = 0;
+
   // Ids of the best sequence so far; cheap, for partial results. Valid until the next call.
   virtual const std::vector<int32_t>& BestIds() const = 0;
 

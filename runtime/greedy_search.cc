@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -42,6 +43,11 @@ std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {
     throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
   }
   return {TokenSequence{state_.tokens, state_.score}};
+}
+
+std::vector<TokenSpan> CtcGreedySearch::BestTokensSince(size_t first) const {
+  const auto skipped = static_cast<std::ptrdiff_t>(std::min(first, state_.tokens.size()));
+  return {state_.tokens.begin() + skipped, state_.tokens.end()};
 }
 
 std::unique_ptr<CtcSearch> CtcGreedySearch::Clone() const {

@@ -25,6 +25,7 @@ class CtcGreedySearch : public CtcSearch {
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override {}
   std::vector<TokenSequence> NBest(int n) const override;
+  std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
   size_t NumStableIds() const override { return state_.ids.size(); }
   std::unique_ptr<CtcSearch> Clone() const override;

@@ -93,7 +93,7 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
 }
 
 ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source) {
-  const nlohmann::json json = ParseJsonText(json_text, source);
+  const nlohmann::json json = ParseJsonText(json_text, source, "runnel.json");
   JsonSection top(json, "", source);
   top.Constant("format", kFormat);
   const int64_t version = top.Integer("format_version", 1, std::numeric_limits<int32_t>::max());

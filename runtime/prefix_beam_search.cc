@@ -352,28 +352,33 @@ std::vector<TokenSequence> CtcPrefixBeamSearch::NBest(int n) const {
   const size_t count = std::min(static_cast<size_t>(n), state_.beam.size());
   std::vector<TokenSequence> sequences(count);
   std::transform(state_.beam.begin(), state_.beam.begin() + static_cast<std::ptrdiff_t>(count),
-                 sequences.begin(), [this](const Prefix& prefix) { return Sequence(prefix); });
+                 sequences.begin(), [this](const Prefix& prefix) {
+                   return TokenSequence{TokensSince(prefix, 0), prefix.total};
+                 });
   return sequences;
 }
 
-TokenSequence CtcPrefixBeamSearch::Sequence(const Prefix& prefix) const {
-  TokenSequence sequence;
-  sequence.score = prefix.total;
-  sequence.tokens.resize(static_cast<size_t>(state_.prefixes.value(prefix.node).length));
+std::vector<TokenSpan> CtcPrefixBeamSearch::BestTokensSince(size_t first) const {
+  return TokensSince(state_.beam.front(), first);
+}
+
+std::vector<TokenSpan> CtcPrefixBeamSearch::TokensSince(const Prefix& prefix, size_t first) const {
+  const auto length = static_cast<size_t>(state_.prefixes.value(prefix.node).length);
+  std::vector<TokenSpan> tokens(length - std::min(first, length));
   const Alignment& alignment = BestAlignment(prefix);
   Emission emission = alignment.last;
   int32_t stem = alignment.stem;
   int32_t node = prefix.node;
-  for (size_t i = sequence.tokens.size(); i > 0; --i) {
+  for (size_t i = tokens.size(); i > 0; --i) {
     // A log-softmax may round to just above zero.
     const float confidence = std::min(1.0F, std::exp(emission.log_prob));
-    sequence.tokens[i - 1] = {state_.prefixes.value(node).token, emission.first_frame,
-                              emission.last_frame, confidence};
+    tokens[i - 1] = {state_.prefixes.value(node).token, emission.first_frame, emission.last_frame,
+                     confidence};
     node = state_.prefixes.parent(node);
     emission = state_.emissions.value(stem);
     if (i > 1) stem = state_.emissions.parent(stem);
   }
-  return sequence;
+  return tokens;
 }
 
 std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {

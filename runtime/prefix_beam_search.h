@@ -51,6 +51,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override;
   std::vector<TokenSequence> NBest(int n) const override;
+  std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
   size_t NumStableIds() const override { return state_.num_stable; }
   std::unique_ptr<CtcSearch> Clone() const override;
@@ -152,7 +153,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   bool IsComplete(const Candidate& candidate) const;
   void UpdateBestPath();
   void UpdateNumStable();
-  TokenSequence Sequence(const Prefix& prefix) const;
+  std::vector<TokenSpan> TokensSince(const Prefix& prefix, size_t first) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);
   // Log probability of the alignments of `prefix` after which `token` begins anew, and the best of

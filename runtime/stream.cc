@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -10,12 +11,18 @@
 
 #include "encoder/encoder.h"
 #include "frontend/feature_stream.h"
+#include "frontend/resampler.h"
 #include "runtime/ctc_head.h"
 
 namespace runnel {
 namespace {
 
-StreamOptions ResolveOptions(const ModelConfig& config, StreamOptions options) {
+// What the resampling filter amplifies a sample by at most: the sum of the magnitudes of its taps,
+// some 5, and room.
+constexpr float kMaxGain = 16.0F;
+
+StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
+  const ModelConfig& config = model.config();
   if (options.chunk_size == StreamOptions::kModelDefault) {
     options.chunk_size = config.streaming.chunk_size;
   }
@@ -24,6 +31,15 @@ StreamOptions ResolveOptions(const ModelConfig& config, StreamOptions options) {
   }
   CheckStreaming(config, {options.chunk_size, options.left_context});
   options.search.Validate();
+  if (options.sample_rate_hz == StreamOptions::kModelRate) {
+    options.sample_rate_hz = model.sample_rate_hz();
+  } else if (options.sample_rate_hz < StreamOptions::kMinRate ||
+             options.sample_rate_hz > StreamOptions::kMaxRate) {
+    throw std::invalid_argument("sample_rate_hz is " + std::to_string(options.sample_rate_hz) +
+                                ", expected " + std::to_string(StreamOptions::kMinRate) + " to " +
+                                std::to_string(StreamOptions::kMaxRate) +
+                                " or 0 (the model's rate)");
+  }
   return options;
 }
 
@@ -32,12 +48,18 @@ const Model& NotNull(const std::shared_ptr<const Model>& model) {
   return *model;
 }
 
+std::optional<Resampler> MakeResampler(int in_rate_hz, int out_rate_hz) {
+  if (in_rate_hz == out_rate_hz) return std::nullopt;
+  return Resampler(in_rate_hz, out_rate_hz);
+}
+
 }  // namespace
 
 struct Stream::State {
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options)
       : model(std::move(shared_model)),
-        options(ResolveOptions(NotNull(model).config(), stream_options)),
+        options(ResolveOptions(NotNull(model), stream_options)),
+        resampler(MakeResampler(options.sample_rate_hz, model->sample_rate_hz())),
         features(model->frame_extractor(), model->config().features.sample_scale),
         encoder(model->encoder().InitialState(options.left_context)),
         search(MakeCtcSearch(options.search, model->config().ctc.vocab_size,
@@ -46,6 +68,7 @@ struct Stream::State {
   State(const State& other)
       : model(other.model),
         options(other.options),
+        resampler(other.resampler),
         features(other.features),
         encoder(other.encoder),
         search(other.search->Clone()),
@@ -53,6 +76,43 @@ struct Stream::State {
         stable_end(other.stable_end),
         num_stable_ids(other.num_stable_ids),
         failure(other.failure) {}
+
+  int64_t num_samples() const {
+    return resampler ? resampler->num_in() : features.samples_accepted();
+  }
+
+  void AcceptSamples(const float* samples, size_t num_samples_new) {
+    if (!resampler) {
+      features.AcceptSamples(samples, num_samples_new);
+      return;
+    }
+    features.CheckSamples(samples, num_samples_new, num_samples(), kMaxGain);
+    std::vector<float> resampled;
+    resampler->Process(samples, num_samples_new, &resampled);
+    features.AcceptSamples(resampled.data(), resampled.size());
+  }
+
+  void Finish() {
+    if (resampler && !features.finished()) {
+      std::vector<float> resampled;
+      resampler->Flush(&resampled);
+      features.AcceptSamples(resampled.data(), resampled.size());
+    }
+    features.Finish();
+    UpdateResults();
+  }
+
+  int64_t MinSamplesToChunk() const {
+    if (!failure.empty() || features.finished() || NextChunk() ||
+        options.chunk_size == StreamOptions::kWholeUtterance) {
+      return 0;
+    }
+    const int64_t num_frames =
+        features.frames_popped() + model->encoder().FramesForChunk(encoder, options.chunk_size);
+    int64_t needed = features.extractor().SamplesForFrames(num_frames);
+    if (resampler) needed = resampler->MinInputFor(needed);
+    return std::max<int64_t>(1, needed - num_samples());
+  }
 
   std::optional<EncoderChunk> NextChunk() const {
     if (!failure.empty()) return std::nullopt;
@@ -76,6 +136,7 @@ struct Stream::State {
   }
 
   void Reset() {
+    resampler = MakeResampler(options.sample_rate_hz, model->sample_rate_hz());
     features.Reset();
     encoder = model->encoder().InitialState(options.left_context);
     search->Reset();
@@ -85,17 +146,22 @@ struct Stream::State {
     failure.clear();
   }
 
-  Hypothesis MakeHypothesis(const TokenSequence& sequence) const {
+  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans) const {
     const double frame_ms = model->encoder_frame_ms();
+    std::vector<Token> tokens;
+    for (const TokenSpan& span : spans) {
+      tokens.push_back({span.id, static_cast<double>(span.first_frame) * frame_ms,
+                        static_cast<double>(span.last_frame + 1) * frame_ms, span.confidence});
+    }
+    return tokens;
+  }
+
+  Hypothesis MakeHypothesis(const TokenSequence& sequence) const {
     Hypothesis hypothesis;
     hypothesis.score = sequence.score;
     std::vector<int32_t> ids;
-    for (const TokenSpan& span : sequence.tokens) {
-      ids.push_back(span.id);
-      hypothesis.tokens.push_back({span.id, static_cast<double>(span.first_frame) * frame_ms,
-                                   static_cast<double>(span.last_frame + 1) * frame_ms,
-                                   span.confidence});
-    }
+    for (const TokenSpan& span : sequence.tokens) ids.push_back(span.id);
+    hypothesis.tokens = InMilliseconds(sequence.tokens);
     hypothesis.text = model->tokens().Text(ids);
     hypothesis.words = model->tokens().Words(hypothesis.tokens);
     return hypothesis;
@@ -103,6 +169,7 @@ struct Stream::State {
 
   std::shared_ptr<const Model> model;
   StreamOptions options;
+  std::optional<Resampler> resampler;  // where the samples' rate is not the model's
   FeatureStream features;
   EncoderState encoder;
   std::unique_ptr<CtcSearch> search;
@@ -125,15 +192,14 @@ Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 
 void Stream::AcceptSamples(const float* samples, size_t num_samples) {
-  state_->features.AcceptSamples(samples, num_samples);
+  state_->AcceptSamples(samples, num_samples);
 }
 
-void Stream::Finish() {
-  state_->features.Finish();
-  state_->UpdateResults();
-}
+void Stream::Finish() { state_->Finish(); }
 
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
+
+int64_t Stream::MinSamplesToChunk() const { return state_->MinSamplesToChunk(); }
 
 void Stream::Decode() {
   while (DecodeChunks({this}) > 0) {
@@ -164,6 +230,17 @@ std::string Stream::TextSince(size_t position) const {
   return text;
 }
 
+size_t Stream::NumStableTokens() const { return state_->num_stable_ids; }
+
+std::vector<Token> Stream::TokensSince(size_t first) const {
+  if (first > NumStableTokens()) {
+    throw std::invalid_argument("TokensSince: first is " + std::to_string(first) +
+                                ", expected at most NumStableTokens(), " +
+                                std::to_string(NumStableTokens()));
+  }
+  return state_->InMilliseconds(state_->search->BestTokensSince(first));
+}
+
 std::vector<Hypothesis> Stream::NBest(int n) const {
   std::vector<Hypothesis> hypotheses;
   for (const TokenSequence& sequence : state_->search->NBest(n)) {
@@ -178,7 +255,7 @@ void Stream::Reset() { state_->Reset(); }
 
 const Model& Stream::model() const { return *state_->model; }
 const StreamOptions& Stream::options() const { return state_->options; }
-int64_t Stream::num_samples() const { return state_->features.samples_accepted(); }
+int64_t Stream::num_samples() const { return state_->num_samples(); }
 int64_t Stream::num_encoder_frames() const { return state_->encoder.offset; }
 
 size_t DecodeChunks(const std::vector<Stream*>& streams) {

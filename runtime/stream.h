@@ -15,7 +15,7 @@
 
 namespace runnel {
 
-// All sizes in encoder frames (Model::encoder_frame_ms each).
+// Sizes in encoder frames (Model::encoder_frame_ms each).
 struct StreamOptions {
   // Recommended by the model file (its `streaming` section) where kModelDefault.
   static constexpr int64_t kModelDefault = -2;
@@ -27,6 +27,13 @@ struct StreamOptions {
   // M, frames before the chunk that attention sees, at least 0. Memory and time grow with it.
   int64_t left_context = kModelDefault;
   SearchOptions search;
+
+  // Rate of the samples that the stream accepts, in Hz: the model's, or any other from kMinRate to
+  // kMaxRate, which is resampled (frontend/resampler.h). That delays results by some 50 ms.
+  static constexpr int kModelRate = 0;
+  static constexpr int kMinRate = 1000;
+  static constexpr int kMaxRate = 768000;
+  int sample_rate_hz = kModelRate;
 };
 
 // A value: a copy continues on its own from the same point, with the same results. Different
@@ -41,9 +48,9 @@ class Stream {
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  // Takes mono samples in [-1, 1] at Model::sample_rate_hz. Stores them, decodes nothing. Throws
-  // std::invalid_argument, having changed nothing, after Finish, or when a sample is not a number
-  // or too large for its power to be one (FeatureStream).
+  // Takes mono samples in [-1, 1] at StreamOptions::sample_rate_hz. Stores them, decodes nothing.
+  // Throws std::invalid_argument, having changed nothing, after Finish, or when a sample is not a
+  // number or too large for its power to be one (FeatureStream).
   void AcceptSamples(const float* samples, size_t num_samples);
 
   // Declares the end of the audio: what is left becomes the last chunk. Decodes nothing.
@@ -51,6 +58,11 @@ class Stream {
 
   // True when DecodeChunks would advance this stream: a chunk's frames are there.
   bool ChunkReady() const;
+
+  // How many more samples must come at least before ChunkReady; 0 when it is, or when no samples
+  // lead to it: after Finish, after a failure, and with kWholeUtterance, where Finish alone does.
+  // Exact at the model's rate; at another, what the filter looks ahead comes on top. O(1).
+  int64_t MinSamplesToChunk() const;
 
   // Decodes every chunk that is ready. Throws std::runtime_error with failure() when there is one.
   void Decode();
@@ -79,6 +91,14 @@ class Stream {
   // Throws std::invalid_argument when position is beyond StableTextSize().
   std::string TextSince(size_t position) const;
 
+  // As StableTextSize, counted in tokens. The frames and the confidence of a stable token may
+  // still change.
+  size_t NumStableTokens() const;
+
+  // The tokens of the best hypothesis from token `first` on, in time proportional to their number.
+  // Throws std::invalid_argument when first is beyond NumStableTokens().
+  std::vector<Token> TokensSince(size_t first) const;
+
   // The `n` best hypotheses so far, best first, with token times and confidences. With
   // search.lexicon they may end within a word until IsFinal.
   std::vector<Hypothesis> NBest(int n) const;
@@ -89,7 +109,7 @@ class Stream {
 
   const Model& model() const;
   const StreamOptions& options() const;  // defaults resolved
-  int64_t num_samples() const;           // accepted so far
+  int64_t num_samples() const;           // accepted so far, at options().sample_rate_hz
   int64_t num_encoder_frames() const;    // decoded so far
 
  private:

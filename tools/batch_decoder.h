@@ -11,7 +11,7 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "tools/decode_listener.h"
-#include "tools/latency_histogram.h"
+#include "runtime/latency_histogram.h"
 #include "tools/recording_list.h"
 #include "tools/work_queue.h"
 

@@ -3,6 +3,7 @@
 #ifndef RUNNEL_TOOLS_DECIMAL_H_
 #define RUNNEL_TOOLS_DECIMAL_H_
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -14,6 +15,9 @@ inline std::string Decimal(double value, int decimals) {
   std::snprintf(text, sizeof(text), "%.*f", decimals, value);
   return text;
 }
+
+// To four decimals, in the fewest digits that JSON needs for it.
+inline double Rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 }  // namespace runnel
 

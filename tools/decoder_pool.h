@@ -9,7 +9,7 @@
 #include "runtime/model.h"
 #include "tools/batch_decoder.h"
 #include "tools/decode_listener.h"
-#include "tools/latency_histogram.h"
+#include "runtime/latency_histogram.h"
 #include "tools/recording_list.h"
 
 namespace runnel {

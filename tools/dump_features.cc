@@ -25,7 +25,7 @@ DEFINE_string(units, "", "units.txt of a model file that holds none (WeNet's fin
 DEFINE_double(sample_scale, 32768, "Factor from samples in [-1, 1] to the range of the features.");
 
 // Kaldi's names and defaults, except dither.
-DEFINE_double(sample_frequency, 16000, "Rate to which the audio is resampled, Hz.");
+DEFINE_int32(sample_frequency, 16000, "Rate to which the audio is resampled, Hz.");
 DEFINE_double(frame_length_ms, 25, "Length of a window, milliseconds.");
 DEFINE_double(frame_shift_ms, 10, "Distance between the starts of two windows, milliseconds.");
 DEFINE_bool(snip_edges, true, "Only windows that lie wholly inside the audio.");

@@ -32,7 +32,7 @@ AudioFeatureSource::AudioFeatureSource(const std::string& path, int channel,
                                        const std::shared_ptr<const FrameExtractor>& extractor,
                                        float sample_scale)
     : path_(path),
-      audio_(path, static_cast<double>(extractor->geometry().sample_frequency),
+      audio_(path, static_cast<int>(extractor->geometry().sample_frequency),
              AudioReaderOptions{channel}),
       features_(extractor, sample_scale),
       block_(static_cast<size_t>(extractor->frame_length())) {}

@@ -13,11 +13,12 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
   libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev
-  nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
+  nlohmann-json3-dev libhiredis-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )
 test_packages=(
   python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
+  haproxy parallel redis-server redis-tools
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
 check_packages=(clang-format clang-tidy flake8)

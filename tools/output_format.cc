@@ -1,6 +1,5 @@
 #include "tools/output_format.h"
 
-#include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -12,9 +11,6 @@ namespace runnel {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// To four decimals, in the fewest digits that JSON needs for it.
-double Rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 std::string FormatText(const std::string& id, const RecordingResult& result) {
   if (result.hypotheses.size() == 1) return TextLine(id, result.hypotheses[0].text);

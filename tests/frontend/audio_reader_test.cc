@@ -60,7 +60,14 @@ TEST_P(AudioFormatTest, AnyRateAndChannelCount) {
         }
       };
       check(path);
-      if (rate_hz == 16000) check(Pipe(ReadBytes(path)).path());
+      if (rate_hz == 16000) {
+        const std::string bytes = ReadBytes(path);
+        check(Pipe(bytes).path());
+        AudioReader in_memory = AudioReader::FromBytes(bytes, "bytes");
+        EXPECT_EQ(in_memory.num_samples(), 3001);
+        EXPECT_EQ(in_memory.num_channels(), channels);
+        EXPECT_EQ(ReadAll(&in_memory), ReadFile(path));
+      }
     }
   }
 }

@@ -12,6 +12,7 @@
 #include "frontend/audio_reader.h"
 #include "frontend/resampler.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/file_bytes.h"
 #include "tests/support/temporary_folder.h"
 
 namespace runnel {
@@ -65,6 +66,8 @@ TEST(AudioSourceTest, IsReaderAndResampler) {
       EXPECT_EQ(ReadAll(&source, packet), expected) << rate_hz << " Hz by " << packet;
       EXPECT_DOUBLE_EQ(source.seconds_read(), duration_s);
     }
+    AudioSource in_memory(AudioReader::FromBytes(testing::ReadBytes(path), "body"), 16000);
+    EXPECT_EQ(ReadAll(&in_memory, 1000), expected);
   }
 }
 

@@ -209,6 +209,17 @@ TEST(FeatureStreamTest, EveryLengthSampleBySample) {
   }
 }
 
+TEST(FeatureStreamTest, SamplesForFramesAreTheFewest) {
+  for (const auto& [name, extractor] : Framings()) {
+    EXPECT_EQ(extractor->SamplesForFrames(0), 0) << name;
+    for (std::int64_t frames = 1; frames < 12; ++frames) {
+      const std::int64_t samples = extractor->SamplesForFrames(frames);
+      EXPECT_GE(extractor->NumFrames(samples, false), frames) << name;
+      EXPECT_LT(extractor->NumFrames(samples - 1, false), frames) << name;
+    }
+  }
+}
+
 TEST(FeatureStreamTest, CopyContinuesIdenticallyAndIndependently) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);

@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -79,11 +80,33 @@ class Reader {
       }
     }
     ErrorMessage<std::invalid_argument>([&] { stream.TextSince(stable + 1); });
+    ReadTokens(stream, random);
   }
   const std::string& kept() const { return kept_; }
 
  private:
+  void ReadTokens(const Stream& stream, std::mt19937* random) {
+    const std::vector<Token> tokens = stream.Best().tokens;
+    const size_t stable = stream.NumStableTokens();
+    ASSERT_GE(stable, kept_ids_.size());
+    ASSERT_LE(stable, tokens.size());
+    const size_t first = (*random)() % (stable + 1);
+    const std::vector<Token> last = stream.TokensSince(first);
+    ASSERT_EQ(last.size(), tokens.size() - first);
+    for (size_t i = 0; i < last.size(); ++i) {
+      const Token& expected = tokens[first + i];
+      ASSERT_EQ(std::tie(last[i].id, last[i].start_ms, last[i].end_ms, last[i].confidence),
+                std::tie(expected.id, expected.start_ms, expected.end_ms, expected.confidence));
+    }
+    for (size_t i = 0; i < stable; ++i) {
+      if (i == kept_ids_.size()) kept_ids_.push_back(tokens[i].id);
+      ASSERT_EQ(tokens[i].id, kept_ids_[i]);
+    }
+    ErrorMessage<std::invalid_argument>([&] { stream.TokensSince(stable + 1); });
+  }
+
   std::string kept_;
+  std::vector<int32_t> kept_ids_;
 };
 
 void CheckReading(const std::shared_ptr<const Model>& model, const std::vector<float>& samples,

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/audio_source.h"
+#include "frontend/audio_reader.h"
 
 namespace runnel::client {
 namespace {
@@ -57,15 +57,21 @@ std::string EncodeSamples(const float* samples, size_t count, SampleEncoding enc
   return bytes;
 }
 
+AudioSource OpenAudio(const std::string& path, int sample_rate_hz) {
+  AudioReader reader(path);
+  const int rate_hz = sample_rate_hz == 0 ? reader.sample_rate_hz() : sample_rate_hz;
+  return {std::move(reader), rate_hz};
+}
+
 std::shared_ptr<const AudioTrack> ReadTrack(const std::string& path, int sample_rate_hz,
                                             SampleEncoding encoding) {
-  AudioSource source(path, sample_rate_hz);
+  AudioSource source = OpenAudio(path, sample_rate_hz);
   std::string bytes;
   std::vector<float> block(kBlockSize);
   while (const size_t count = source.Read(block.data(), block.size())) {
     bytes += EncodeSamples(block.data(), count, encoding);
   }
-  const auto track = std::make_shared<AudioTrack>(static_cast<int>(source.rate_hz()), encoding);
+  const auto track = std::make_shared<AudioTrack>(source.rate_hz(), encoding);
   track->Append(std::move(bytes));
   track->SetComplete();
   return track;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "frontend/audio_source.h"
 #include "tools/client/client_protocol.h"
 
 namespace runnel::client {
@@ -57,7 +58,10 @@ class AudioTrack {
 // that 16-bit recordings come out as they were.
 std::string EncodeSamples(const float* samples, size_t count, SampleEncoding encoding);
 
-// Reads a whole recording, at `sample_rate_hz` or (0) at its own rate. Throws as AudioSource does.
+// A recording at `sample_rate_hz` or (0) at its own rate. Throws as AudioSource does.
+AudioSource OpenAudio(const std::string& path, int sample_rate_hz);
+
+// Reads all of it. Throws as AudioSource does.
 std::shared_ptr<const AudioTrack> ReadTrack(const std::string& path, int sample_rate_hz,
                                             SampleEncoding encoding);
 

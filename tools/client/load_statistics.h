@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/latency_histogram.h"
 #include "tools/client/session.h"
-#include "tools/latency_histogram.h"
 
 namespace runnel::client {
 

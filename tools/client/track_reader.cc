@@ -17,7 +17,7 @@ namespace runnel::client {
 // while the reader is there.
 struct TrackReader::State {
   State(EventLoop* event_loop, const std::string& path, int sample_rate_hz)
-      : source(path, sample_rate_hz), loop(event_loop) {}
+      : source(OpenAudio(path, sample_rate_hz)), loop(event_loop) {}
 
   // Calls `change` in the loop. False when nobody waits for it any more.
   bool Post(const std::shared_ptr<State>& self, std::function<void()> change) {
@@ -69,8 +69,8 @@ TrackReader::TrackReader(EventLoop* loop, const std::string& path, int sample_ra
                          SampleEncoding encoding, double packet_ms, std::function<void()> on_audio,
                          std::function<void(const std::string&)> on_error)
     : state_(std::make_shared<State>(loop, path, sample_rate_hz)) {
-  const double rate_hz = state_->source.rate_hz();
-  state_->track = std::make_shared<AudioTrack>(static_cast<int>(rate_hz), encoding);
+  const int rate_hz = state_->source.rate_hz();
+  state_->track = std::make_shared<AudioTrack>(rate_hz, encoding);
   state_->on_audio = std::move(on_audio);
   state_->on_error = std::move(on_error);
   const auto packet_samples =

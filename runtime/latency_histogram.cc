@@ -1,4 +1,4 @@
-#include "tools/latency_histogram.h"
+#include "runtime/latency_histogram.h"
 
 #include <algorithm>
 #include <cmath>

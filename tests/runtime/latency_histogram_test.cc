@@ -1,5 +1,5 @@
 // Quantiles within the promised half percent.
-#include "tools/latency_histogram.h"
+#include "runtime/latency_histogram.h"
 
 #include <gtest/gtest.h>
 

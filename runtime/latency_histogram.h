@@ -1,7 +1,7 @@
 // Quantiles of durations in constant memory, however many there are.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_LATENCY_HISTOGRAM_H_
-#define RUNNEL_TOOLS_LATENCY_HISTOGRAM_H_
+// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+#ifndef RUNNEL_RUNTIME_LATENCY_HISTOGRAM_H_
+#define RUNNEL_RUNTIME_LATENCY_HISTOGRAM_H_
 
 #include <cstdint>
 #include <vector>
@@ -31,4 +31,4 @@ class LatencyHistogram {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_LATENCY_HISTOGRAM_H_
+#endif  // RUNNEL_RUNTIME_LATENCY_HISTOGRAM_H_

@@ -1,0 +1,75 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/tools/server/protocol_conversation.h"
+#include "tools/server/client_json.h"
+#include "tools/server/protocol.h"
+
+namespace runnel::server {
+namespace {
+
+using testing::Binary;
+using testing::Text;
+using testing::Units;
+
+TEST(ChooseProtocol, ByTheFirstMessage) {
+  struct Case {
+    ClientMessage first;
+    std::string expected;  // the protocol's name, or the error's
+  };
+  const std::string deep = "{\"type\":" + std::string(50000, '[');
+  const std::string large(kMaxControlBytes + 1, '{');
+  for (const Case& c :
+       std::vector<Case>{{Text(R"({"type":"start","version":1})"), "runnel"},
+                         {Text(R"({"type":"resume"})"), "runnel"},
+                         {Text(R"({"type":7})"), "runnel"},
+                         {Text(R"({"signal":"start","nbest":1})"), "wenet"},
+                         {Text(R"({"signal":null})"), "wenet"},
+                         {Binary("abcd"), "sherpa"},
+                         {Binary(""), "sherpa"},
+                         {Binary(R"({"type":"start"})"), "sherpa"},
+                         {Text("Done"), "sherpa"},
+                         {Text("done"), "bad_json"},
+                         {Text(""), "bad_json"},
+                         {Text("[1]"), "bad_json"},
+                         {Text("{\"type\""), "bad_json"},
+                         {Text("\xFF\xFE"), "bad_json"},
+                         {Text(deep), "bad_json"},
+                         {Text(large), "message_too_large"},
+                         {Text("{}"), "bad_message"},
+                         {Text(R"({"config":{"sample_rate":16000}})"), "bad_message"}}) {
+    ProtocolError error;
+    const std::unique_ptr<Protocol> protocol = ChooseProtocol(c.first, Units(), &error);
+    EXPECT_EQ(protocol == nullptr ? CodeName(error.code) : protocol->name(), c.expected)
+        << c.first.bytes.substr(0, 100);
+  }
+}
+
+TEST(ErrorCode, NamesAndCloseCodes) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    EXPECT_TRUE(names.insert(CodeName(code)).second) << CodeName(code);
+    EXPECT_TRUE((std::set<int>{1008, 1009, 1011, 1013}).count(CloseCode(code)) == 1);
+  }
+  EXPECT_EQ(CloseCode(ErrorCode::kBadJson), 1008);
+  EXPECT_EQ(CloseCode(ErrorCode::kMessageTooLarge), 1009);
+  EXPECT_EQ(CloseCode(ErrorCode::kInternal), 1011);
+  EXPECT_EQ(CloseCode(ErrorCode::kFull), 1013);
+}
+
+TEST(ErrorText, IsOneLineOfJson) {
+  const ProtocolError error{ErrorCode::kFull, "no \"room\"\n\xFF"};
+  EXPECT_EQ(ErrorText(error),
+            "{\"type\":\"error\",\"code\":\"full\",\"message\":\"no \\\"room\\\" \uFFFD\"}");
+  EXPECT_EQ(HttpErrorBody(error),
+            "{\"error\":{\"code\":\"full\",\"message\":\"no \\\"room\\\" \uFFFD\"}}");
+}
+
+}  // namespace
+}  // namespace runnel::server

@@ -1,0 +1,125 @@
+#include "tests/tools/server/protocol_conversation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstring>
+#include <variant>
+
+#include "runtime/utf8.h"
+
+namespace runnel::server::testing {
+namespace {
+
+struct Shower {
+  std::string operator()(const StartRequest&) const { return "start"; }
+  std::string operator()(const ResumeRequest& resume) const { return "resume " + resume.token; }
+  std::string operator()(const AudioRequest& audio) const {
+    return "audio " + std::to_string(audio.samples.size());
+  }
+  std::string operator()(const FinishRequest&) const { return "finish"; }
+  std::string operator()(const CancelRequest&) const { return "cancel"; }
+  std::string operator()(const ImmediateReply& reply) const { return "reply " + reply.text; }
+  std::string operator()(const ProtocolError& error) const {
+    EXPECT_FALSE(error.message.empty());
+    return std::string("error ") + CodeName(error.code);
+  }
+};
+
+template <typename Unsigned, typename Sample>
+std::string LittleEndian(const std::vector<Sample>& samples) {
+  std::string bytes;
+  for (const Sample sample : samples) {
+    Unsigned bits = 0;
+    std::memcpy(&bits, &sample, sizeof(bits));
+    for (size_t i = 0; i < sizeof(bits); ++i) {
+      bytes += static_cast<char>(static_cast<unsigned char>(bits >> (8 * i)));
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+const TokenTable& Units() {
+  static const TokenTable units("<blank> 0\n\u2581two 1\n\u2581ze 2\nro 3\n字 4\n", 5, 0, "units");
+  return units;
+}
+
+Token TokenAt(int32_t id, double start_ms, double end_ms) {
+  Token token;
+  token.id = id;
+  token.start_ms = start_ms;
+  token.end_ms = end_ms;
+  token.confidence = 0.75F;
+  return token;
+}
+
+LiveUpdate TwoZero() {
+  LiveUpdate update;
+  update.stable_text = "two";
+  update.tentative_text = " zero";
+  update.tokens = {TokenAt(1, 40, 200), TokenAt(2, 320, 360), TokenAt(3, 400, 480)};
+  update.num_stable_tokens = 1;
+  update.audio_ms = 640;
+  update.latency_ms = 12.5;
+  return update;
+}
+
+LiveUpdate FinalTwoZero() {
+  LiveUpdate update;
+  update.stable_text = " zero";
+  update.stable_size_before = 3;
+  update.tokens = {TokenAt(2, 320, 360), TokenAt(3, 400, 480)};
+  update.num_stable_tokens = 2;
+  update.audio_ms = 1000;
+  update.latency_ms = 20;
+  update.is_final = true;
+  Hypothesis best;
+  best.text = "two zero";
+  best.score = -0.5;
+  best.tokens = {TokenAt(1, 40, 200), TokenAt(2, 320, 360), TokenAt(3, 400, 480)};
+  best.words = Units().Words(best.tokens);
+  Hypothesis second;
+  second.text = "two";
+  second.score = -3;
+  second.tokens = {TokenAt(1, 40, 200)};
+  second.words = Units().Words(second.tokens);
+  update.nbest = {best, second};
+  return update;
+}
+
+ClientMessage Text(std::string_view bytes) { return {true, bytes}; }
+
+ClientMessage Binary(std::string_view bytes) { return {false, bytes}; }
+
+std::string Pcm16(const std::vector<int16_t>& samples) { return LittleEndian<uint16_t>(samples); }
+
+std::string Float32(const std::vector<float>& samples) { return LittleEndian<uint32_t>(samples); }
+
+std::string Shown(const std::vector<ClientRequest>& requests) {
+  std::string shown;
+  for (const ClientRequest& request : requests) {
+    shown += (shown.empty() ? "" : "; ") + std::visit(Shower(), request);
+  }
+  return shown;
+}
+
+void ExpectConversation(Protocol* protocol, const std::vector<Turn>& turns) {
+  for (size_t i = 0; i < turns.size(); ++i) {
+    EXPECT_EQ(Shown(protocol->Read(turns[i].message)), turns[i].expected)
+        << "message " << i << ": " << turns[i].message.bytes.substr(0, 200);
+  }
+}
+
+nlohmann::json OnlyMessage(const std::vector<std::string>& texts) {
+  if (texts.size() != 1) {
+    ADD_FAILURE() << texts.size() << " texts, expected one";
+    return {};
+  }
+  EXPECT_TRUE(IsUtf8(texts[0])) << texts[0];
+  EXPECT_EQ(texts[0].find('\n'), std::string::npos) << texts[0];
+  return nlohmann::json::parse(texts[0]);
+}
+
+}  // namespace runnel::server::testing

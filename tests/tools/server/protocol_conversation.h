@@ -1,0 +1,60 @@
+// Conversations with a protocol as tables of lines: what a message asks for, what an update says.
+#ifndef RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_CONVERSATION_H_
+#define RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_CONVERSATION_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/live_update.h"
+#include "runtime/token_table.h"
+#include "tools/server/protocol.h"
+
+namespace runnel::server::testing {
+
+// "<blank>", "▁two", "▁ze", "ro", "字"; ids from 0.
+const TokenTable& Units();
+
+Token TokenAt(int32_t id, double start_ms, double end_ms);
+
+// "two zero", stable as far as "two "; 640 ms of audio, 12.5 ms late.
+LiveUpdate TwoZero();
+// The final update after it, with two results.
+LiveUpdate FinalTwoZero();
+
+ClientMessage Text(std::string_view bytes);
+ClientMessage Binary(std::string_view bytes);
+
+// Bytes of little-endian samples.
+std::string Pcm16(const std::vector<int16_t>& samples);
+std::string Float32(const std::vector<float>& samples);
+
+// E.g. "start", "audio 3", "finish", "cancel", "resume abc", "reply {...}", "error bad_json",
+// several with "; " between them.
+std::string Shown(const std::vector<ClientRequest>& requests);
+
+struct Turn {
+  ClientMessage message;
+  std::string expected;  // as Shown says it
+};
+
+// Passes the messages to `protocol` and expects what the table says.
+void ExpectConversation(Protocol* protocol, const std::vector<Turn>& turns);
+
+// The first request of what a message asks for, which must be of this kind.
+template <typename Request>
+Request Only(const std::vector<ClientRequest>& requests) {
+  if (requests.size() != 1) throw std::logic_error("expected one request: " + Shown(requests));
+  return std::get<Request>(requests[0]);
+}
+
+// Expects one text, valid UTF-8 and JSON, and parses it.
+nlohmann::json OnlyMessage(const std::vector<std::string>& texts);
+
+}  // namespace runnel::server::testing
+
+#endif  // RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_CONVERSATION_H_

@@ -1,0 +1,139 @@
+// Whatever comes, in whatever order: no exception, a bounded answer, and only sound text goes out.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/utf8.h"
+#include "tests/tools/server/protocol_conversation.h"
+#include "tools/server/protocol.h"
+
+namespace runnel::server {
+namespace {
+
+using testing::Units;
+
+const std::vector<std::string>& Scraps() {
+  static const std::vector<std::string> scraps = {
+      R"({"type":"start","version":1})",
+      R"({"type":"start","version":1,"encoding":"float32","nbest":3,"resume":true})",
+      R"({"type":"resume","version":1,"token":"abc"})",
+      R"({"type":"finish"})",
+      R"({"type":"ping","id":1e9})",
+      R"({"type":"cancel"})",
+      R"({"signal":"start","nbest":2,"continuous_decoding":true})",
+      R"({"signal":"end"})",
+      "Done",
+      "{\"type\":",
+      "[[[[",
+      "\xF0\x9F\x98\x80",
+      "\xC0\xAF",
+      std::string("\0\0\x80\x3F", 4),
+      std::string("\0\0\xC0\x7F", 4)};
+  return scraps;
+}
+
+// A scrap, or several, sometimes with a byte changed, cut off or put in.
+std::string RandomBytes(std::mt19937* random) {
+  std::string bytes = Scraps()[(*random)() % Scraps().size()];
+  if ((*random)() % 8 == 0) bytes += Scraps()[(*random)() % Scraps().size()];
+  if ((*random)() % 3 != 0 || bytes.empty()) return bytes;
+  const size_t at = (*random)() % bytes.size();
+  switch ((*random)() % 3) {
+    case 0:
+      bytes[at] = static_cast<char>((*random)());
+      break;
+    case 1:
+      bytes.resize(at);
+      break;
+    default:
+      bytes.insert(at, 1, static_cast<char>((*random)()));
+  }
+  return bytes;
+}
+
+LiveUpdate RandomUpdate(std::mt19937* random) {
+  LiveUpdate update;
+  update.stable_text = RandomBytes(random);
+  update.tentative_text = RandomBytes(random);
+  for (size_t i = (*random)() % 4; i > 0; --i) {
+    update.tokens.push_back(testing::TokenAt(static_cast<int32_t>((*random)() % 5), 0, 40));
+  }
+  update.num_stable_tokens = update.tokens.empty() ? 0 : (*random)() % update.tokens.size();
+  if ((*random)() % 8 == 0) {
+    update.is_final = true;
+    update.nbest.resize((*random)() % 3);
+    for (Hypothesis& hypothesis : update.nbest) hypothesis.text = RandomBytes(random);
+    if ((*random)() % 4 == 0) update.error = RandomBytes(random);
+  }
+  return update;
+}
+
+void ExpectSound(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    ASSERT_TRUE(IsUtf8(text)) << text;
+    ASSERT_TRUE(text == "Done!" || nlohmann::json::accept(text)) << text;
+  }
+}
+
+void Converse(std::mt19937* random) {
+  const std::string first = RandomBytes(random);
+  ProtocolError error;
+  const ClientMessage first_message{(*random)() % 4 != 0, first};
+  const std::unique_ptr<Protocol> protocol = ChooseProtocol(first_message, Units(), &error);
+  if (protocol == nullptr) {
+    ExpectSound({ErrorText(error), HttpErrorBody(error)});
+    return;
+  }
+  std::vector<ClientRequest> requests = protocol->Read(first_message);
+  bool has_started = false;
+  bool is_over = false;
+  for (int turn = 0; turn < 12; ++turn) {
+    ASSERT_LE(requests.size(), 2U);
+    ASSERT_TRUE(!is_over || requests.empty());
+    for (const ClientRequest& request : requests) {
+      const bool is_start = std::holds_alternative<StartRequest>(request) ||
+                            std::holds_alternative<ResumeRequest>(request);
+      if (is_start) {
+        ASSERT_FALSE(has_started) << "a second start came through";
+        has_started = true;
+        ExpectSound(protocol->OnReady({}));
+      } else if (const auto* audio = std::get_if<AudioRequest>(&request)) {
+        ASSERT_TRUE(has_started);
+        for (const float sample : audio->samples) ASSERT_LE(std::abs(sample), 16);
+      } else if (const auto* mistake = std::get_if<ProtocolError>(&request)) {
+        ExpectSound(protocol->OnError(*mistake));
+        is_over = true;
+      } else if (const auto* reply = std::get_if<ImmediateReply>(&request)) {
+        ExpectSound({reply->text});
+      } else if (std::holds_alternative<FinishRequest>(request)) {
+        ASSERT_TRUE(has_started);
+      }
+    }
+    if (has_started && !is_over && (*random)() % 2 == 0) {
+      ExpectSound(protocol->OnUpdate(RandomUpdate(random)));
+      ExpectSound(protocol->OnSnapshot(RandomBytes(random), 7));
+    }
+    const std::string bytes = RandomBytes(random);
+    requests = protocol->Read({(*random)() % 2 == 0, bytes});
+  }
+}
+
+TEST(Protocols, BearAnyConversation) {
+  const unsigned seed = std::random_device()();
+  std::mt19937 random(seed);
+  for (int round = 0; round < 20000 && !HasFailure(); ++round) {
+    SCOPED_TRACE("seed " + std::to_string(seed) + " round " + std::to_string(round));
+    Converse(&random);
+  }
+}
+
+}  // namespace
+}  // namespace runnel::server

@@ -1,0 +1,320 @@
+#include "tools/server/runnel_protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/tools/server/protocol_conversation.h"
+#include "tools/server/client_json.h"
+
+namespace runnel::server {
+namespace {
+
+using nlohmann::json;
+using testing::Binary;
+using testing::ExpectConversation;
+using testing::FinalTwoZero;
+using testing::Float32;
+using testing::Only;
+using testing::OnlyMessage;
+using testing::Pcm16;
+using testing::Shown;
+using testing::Text;
+using testing::TwoZero;
+using testing::Units;
+
+constexpr const char* kStart = R"({"type":"start","version":1})";
+
+TEST(RunnelProtocol, Conversation) {
+  RunnelProtocol protocol(Units());
+  EXPECT_STREQ(protocol.name(), "runnel");
+  const std::string three_samples = Pcm16({1, 2, 3});
+  ExpectConversation(
+      &protocol, {{Text(R"({"type":"ping"})"), R"(reply {"type":"pong"})"},
+                  {Text(kStart), "start"},
+                  {Binary(three_samples), "audio 3"},
+                  {Text(R"({"type":"ping","id":"é\n7"})"), R"(reply {"type":"pong","id":"é\n7"})"},
+                  {Binary(""), "audio 0"},
+                  {Binary(three_samples.substr(0, 3)), "audio 1"},
+                  {Binary(three_samples.substr(3)), "audio 2"},
+                  {Text(R"({"type":"finish"})"), "finish"},
+                  {Text(R"({"type":"ping","id":null})"), R"(reply {"type":"pong","id":null})"},
+                  {Text(R"({"type":"cancel"})"), "cancel"},
+                  {Text(R"({"type":"ping"})"), ""}});
+}
+
+TEST(RunnelProtocol, StartWithoutOptionsLeavesThemToTheModel) {
+  RunnelProtocol protocol(Units());
+  const auto start = Only<StartRequest>(protocol.Read(Text(kStart)));
+  EXPECT_EQ(start.options.sample_rate_hz, 0);
+  EXPECT_EQ(start.options.chunk_size, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.left_context, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.search.method, SearchMethod::kGreedy);
+  EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
+  EXPECT_EQ(start.nbest, 1);
+  EXPECT_FALSE(start.wants_snapshots);
+  EXPECT_TRUE(start.wants_tokens);
+}
+
+TEST(RunnelProtocol, StartWithEveryOption) {
+  RunnelProtocol protocol(Units());
+  const auto start = Only<StartRequest>(protocol.Read(
+      Text(R"({"type":"start","version":1,"sample_rate":48000,"encoding":"float32","chunk_size":4,
+               "left_context":-1,"search":"beam","beam_size":5,"nbest":3,"resume":true,
+               "tokens":false})")));
+  EXPECT_EQ(start.options.sample_rate_hz, 48000);
+  EXPECT_EQ(start.options.chunk_size, 4);
+  EXPECT_EQ(start.options.left_context, StreamOptions::kUnlimited);
+  EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+  EXPECT_EQ(start.options.search.beam_size, 5);
+  EXPECT_EQ(start.encoding, SampleEncoding::kFloat32);
+  EXPECT_EQ(start.nbest, 3);
+  EXPECT_TRUE(start.wants_snapshots);
+  EXPECT_FALSE(start.wants_tokens);
+  const auto audio = Only<AudioRequest>(protocol.Read(Binary(Float32({0.5F, -1.0F}))));
+  EXPECT_EQ(audio.samples, (std::vector<float>{0.5F, -1.0F}));
+}
+
+// Every field with values that it must not have: the error names the field.
+TEST(RunnelProtocol, OptionsOutOfRange) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"sample_rate", {"0", "999", "768001", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
+      {"encoding", {"\"pcm8\"", "16", "null", "\"\"", "[]"}},
+      {"chunk_size", {"0", "-2", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
+      {"left_context", {"-2", "1000001", "true"}},
+      {"search", {"\"fast\"", "1"}},
+      {"beam_size", {"0", "129", "-1"}},
+      {"nbest", {"0", "101", "\"1\""}},
+      {"resume", {"1", "\"true\"", "null"}},
+      {"tokens", {"0", "[]"}},
+      {"colour", {"1"}},
+      {"wo\\nrd", {"1"}}};
+  for (const auto& [field, values] : cases) {
+    for (const std::string& value : values) {
+      RunnelProtocol protocol(Units());
+      const std::string text = R"({"type":"start","version":1,")" + field + "\":" + value + "}";
+      const auto error = Only<ProtocolError>(protocol.Read(Text(text)));
+      EXPECT_EQ(error.code, ErrorCode::kBadOption) << text;
+      EXPECT_NE(error.message.find(field), std::string::npos) << error.message;
+      EXPECT_EQ(error.message.find('\n'), std::string::npos) << error.message;
+    }
+  }
+}
+
+TEST(RunnelProtocol, BadMessagesEndTheConversation) {
+  struct Case {
+    std::string text;
+    std::string expected;
+  };
+  const std::string deep = "{\"type\":" + std::string(20000, '[') + std::string(20000, ']') + "}";
+  const std::string large =
+      R"({"type":"ping","id":")" + std::string(kMaxControlBytes, 'x') + R"("})";
+  const std::vector<Case> cases = {
+      {"", "error bad_json"},
+      {"{", "error bad_json"},
+      {"[]", "error bad_json"},
+      {"null", "error bad_json"},
+      {"\"start\"", "error bad_json"},
+      {"{\"type\":\"start\"}{}", "error bad_json"},
+      {R"({"type":"start","type":"start"})", "error bad_json"},
+      {"{\"type\":\"\xFF\"}", "error bad_json"},
+      {R"({"type":"\ud800"})", "error bad_json"},
+      {std::string("{\"type\":\"start\0\"}", 17), "error bad_json"},
+      {R"({"type":1e999})", "error bad_json"},
+      {deep, "error bad_json"},
+      {large, "error message_too_large"},
+      {"{}", "error bad_message"},
+      {R"({"type":7})", "error bad_message"},
+      {R"({"type":"stop"})", "error bad_message"},
+      {R"({"type":""})", "error bad_message"},
+      {R"({"type":"start"})", "error unknown_version"},
+      {R"({"type":"start","version":2})", "error unknown_version"},
+      {R"({"type":"start","version":"1"})", "error unknown_version"},
+      {R"({"type":"resume","token":"a"})", "error unknown_version"},
+      {R"({"type":"resume","version":1})", "error bad_option"},
+      {R"({"type":"resume","version":1,"token":""})", "error bad_option"},
+      {R"({"type":"resume","version":1,"token":7})", "error bad_option"},
+      {R"({"type":"resume","version":1,"token":"a","chunk_size":4})", "error bad_option"},
+      {R"({"type":"ping","id":{}})", "error bad_option"},
+      {R"({"type":"ping","name":1})", "error bad_option"},
+      {R"({"type":"finish","now":true})", "error bad_option"},
+      {R"({"type":"finish"})", "error unsupported_order"}};
+  for (const Case& c : cases) {
+    RunnelProtocol protocol(Units());
+    ExpectConversation(&protocol, {{Text(c.text), c.expected},
+                                   {Text(kStart), ""},
+                                   {Binary("xx"), ""},
+                                   {Text(R"({"type":"finish"})"), ""}});
+  }
+}
+
+TEST(RunnelProtocol, OrderOfMessages) {
+  const std::string finish = R"({"type":"finish"})";
+  const std::string resume = R"({"type":"resume","version":1,"token":"a"})";
+  struct Case {
+    std::vector<ClientMessage> before;
+    ClientMessage message;
+  };
+  const std::vector<Case> cases = {
+      {{}, Binary("xx")},
+      {{Text(kStart)}, Text(kStart)},
+      {{Text(kStart)}, Text(resume)},
+      {{Text(resume)}, Text(resume)},
+      {{Text(resume)}, Text(kStart)},
+      {{Text(kStart), Text(finish)}, Text(finish)},
+      {{Text(kStart), Text(finish)}, Text(kStart)},
+      {{Text(kStart), Text(finish)}, Binary("xx")},
+  };
+  for (const Case& c : cases) {
+    RunnelProtocol protocol(Units());
+    for (const ClientMessage& message : c.before) protocol.Read(message);
+    EXPECT_EQ(Shown(protocol.Read(c.message)), "error unsupported_order") << c.message.bytes;
+  }
+}
+
+TEST(RunnelProtocol, AudioThatEndsWithinASample) {
+  RunnelProtocol protocol(Units());
+  ExpectConversation(&protocol, {{Text(kStart), "start"},
+                                 {Binary("abc"), "audio 1"},
+                                 {Text(R"({"type":"finish"})"), "error odd_bytes"}});
+}
+
+TEST(RunnelProtocol, SamplesThatAreNoNumbers) {
+  for (const float bad : {NAN, INFINITY, -INFINITY, 1000.0F}) {
+    RunnelProtocol protocol(Units());
+    protocol.Read(Text(R"({"type":"start","version":1,"encoding":"float32"})"));
+    protocol.Read(Binary(Float32({1, 1})));
+    const auto error = Only<ProtocolError>(protocol.Read(Binary(Float32({0.5F, bad, 0.5F}))));
+    EXPECT_EQ(error.code, ErrorCode::kBadMessage);
+    EXPECT_NE(error.message.find("sample 3 is"), std::string::npos) << error.message;
+  }
+}
+
+TEST(RunnelProtocol, ReadyAndResumed) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(R"({"type":"resume","version":1,"token":"abc","encoding":"float32"})"));
+  SessionInfo info;
+  info.session_id = "s1";
+  info.model_name = "digits";
+  info.options.sample_rate_hz = 8000;
+  info.options.chunk_size = 16;
+  info.options.left_context = 64;
+  info.encoder_frame_ms = 40;
+  json expected = {{"type", "ready"},   {"version", 1},        {"session", "s1"},
+                   {"model", "digits"}, {"sample_rate", 8000}, {"encoding", "float32"},
+                   {"chunk_size", 16},  {"left_context", 64},  {"frame_ms", 40.0}};
+  EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
+  info.num_samples = 123456;
+  expected["type"] = "resumed";
+  expected["samples"] = 123456;
+  EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
+  EXPECT_EQ(OnlyMessage(protocol.OnSnapshot("abc", 4800)),
+            (json{{"type", "snapshot"}, {"token", "abc"}, {"samples", 4800}}));
+}
+
+TEST(RunnelProtocol, PartialResults) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  const json first = OnlyMessage(protocol.OnUpdate(TwoZero()));
+  EXPECT_EQ(first["type"], "partial");
+  EXPECT_EQ(first["stable_text"], "two");
+  EXPECT_EQ(first["tentative_text"], " zero");
+  EXPECT_EQ(first["stable_offset"], 0);
+  EXPECT_EQ(first["stable_length"], 3);
+  EXPECT_EQ(first["audio_ms"], 640);
+  EXPECT_EQ(first["latency_ms"], 12.5);
+  EXPECT_EQ(first["stable_tokens"], 1);
+  ASSERT_EQ(first["tokens"].size(), 3U);
+  EXPECT_EQ(
+      first["tokens"][0],
+      (json{{"text", "\u2581two"}, {"start_ms", 40.0}, {"end_ms", 200.0}, {"confidence", 0.75}}));
+
+  LiveUpdate next;  // characters of three bytes count once
+  next.stable_text = " ze字字";
+  next.stable_size_before = 3;
+  const json second = OnlyMessage(protocol.OnUpdate(next));
+  EXPECT_EQ(second["stable_offset"], 3);
+  EXPECT_EQ(second["stable_length"], 8);
+}
+
+// What a client joins as docs/protocol.md says is the text, also when an update starts anew.
+TEST(RunnelProtocol, ClientsCanJoinTheText) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  std::u32string stable;
+  size_t num_bytes = 0;
+  const auto hear = [&](const std::string& text, const std::string& tentative) {
+    LiveUpdate update;
+    update.stable_text = text;
+    update.tentative_text = tentative;
+    update.stable_size_before = num_bytes;
+    num_bytes += text.size();
+    const json message = OnlyMessage(protocol.OnUpdate(update));
+    EXPECT_EQ(message["stable_offset"].get<size_t>(), stable.size());
+    for (const unsigned char byte : message["stable_text"].get<std::string>()) {
+      if ((byte & 0xC0) != 0x80) stable += U'x';
+    }
+    EXPECT_EQ(message["stable_length"].get<size_t>(), stable.size());
+  };
+  hear("", "字");
+  hear("字é", "x");
+  hear("", "");
+  hear(" \xE5\xAD", "\x97");  // a character that a table of bytes would cut
+  hear("\x97!", "");
+  num_bytes = 0;
+  stable.clear();
+  hear("字é", "");
+  hear("x", "");
+}
+
+TEST(RunnelProtocol, NoTokensUnlessWanted) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(R"({"type":"start","version":1,"tokens":false})"));
+  const json partial = OnlyMessage(protocol.OnUpdate(TwoZero()));
+  EXPECT_FALSE(partial.contains("tokens"));
+  EXPECT_FALSE(partial.contains("stable_tokens"));
+  EXPECT_FALSE(OnlyMessage(protocol.OnUpdate(FinalTwoZero()))["nbest"][0].contains("tokens"));
+}
+
+TEST(RunnelProtocol, FinalResult) {
+  for (const int nbest : {1, 2, 5}) {
+    RunnelProtocol protocol(Units());
+    protocol.Read(Text(R"({"type":"start","version":1,"nbest":)" + std::to_string(nbest) + "}"));
+    protocol.OnUpdate(TwoZero());
+    const json final = OnlyMessage(protocol.OnUpdate(FinalTwoZero()));
+    EXPECT_EQ(final["type"], "final");
+    EXPECT_EQ(final["text"], "two zero");
+    EXPECT_EQ(final["audio_ms"], 1000);
+    EXPECT_EQ(final["latency_ms"], 20);
+    ASSERT_EQ(final["nbest"].size(), nbest == 1 ? 1U : 2U);
+    EXPECT_EQ(final["nbest"][0]["text"], "two zero");
+    EXPECT_EQ(final["nbest"][0]["score"], -0.5);
+    EXPECT_EQ(final["nbest"][0]["tokens"].size(), 3U);
+    EXPECT_EQ(
+        final["nbest"][0]["words"],
+        (json{{{"text", "two"}, {"start_ms", 40.0}, {"end_ms", 200.0}, {"confidence", 0.75}},
+              {{"text", "zero"}, {"start_ms", 320.0}, {"end_ms", 480.0}, {"confidence", 0.75}}}));
+  }
+}
+
+TEST(RunnelProtocol, FailedStream) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  LiveUpdate failed;
+  failed.is_final = true;
+  failed.error = "the model's output\nis not finite";
+  EXPECT_EQ(OnlyMessage(protocol.OnUpdate(failed)),
+            (json{{"type", "error"},
+                  {"code", "stream_failed"},
+                  {"message", "the model's output is not finite"}}));
+  EXPECT_EQ(Shown(protocol.Read(Text(kStart))), "");
+}
+
+}  // namespace
+}  // namespace runnel::server

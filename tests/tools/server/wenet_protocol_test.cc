@@ -1,0 +1,197 @@
+#include "tools/server/wenet_protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/tools/server/protocol_conversation.h"
+#include "tools/server/client_json.h"
+
+namespace runnel::server {
+namespace {
+
+using nlohmann::json;
+using testing::Binary;
+using testing::ExpectConversation;
+using testing::FinalTwoZero;
+using testing::Only;
+using testing::OnlyMessage;
+using testing::Pcm16;
+using testing::Shown;
+using testing::Text;
+using testing::TwoZero;
+using testing::Units;
+
+constexpr const char* kStart = R"({"signal":"start","nbest":1,"continuous_decoding":false})";
+constexpr const char* kEnd = R"({"signal":"end"})";
+
+TEST(WenetProtocol, Conversation) {
+  WenetProtocol protocol(Units());
+  EXPECT_STREQ(protocol.name(), "wenet");
+  ExpectConversation(&protocol, {{Text(kStart), "start"},
+                                 {Binary("abc"), "audio 1"},
+                                 {Binary("def"), "audio 2"},
+                                 {Text(kEnd), "finish"}});
+  EXPECT_EQ(protocol.OnReady({}),
+            std::vector<std::string>{R"({"status":"ok","type":"server_ready"})"});
+}
+
+TEST(WenetProtocol, Results) {
+  WenetProtocol protocol(Units());
+  protocol.Read(Text(R"({"signal":"start","nbest":2})"));
+  const json partial = OnlyMessage(protocol.OnUpdate(TwoZero()));
+  EXPECT_EQ(partial["status"], "ok");
+  EXPECT_EQ(partial["type"], "partial_result");
+  EXPECT_EQ(partial["nbest"], R"([{"sentence":"two zero"}])");
+
+  LiveUpdate next;  // the text is always the whole one
+  next.stable_text = " zero";
+  next.stable_size_before = 3;
+  next.tentative_text = " two";
+  EXPECT_EQ(OnlyMessage(protocol.OnUpdate(next))["nbest"], R"([{"sentence":"two zero two"}])");
+
+  const std::vector<std::string> texts = protocol.OnUpdate(FinalTwoZero());
+  ASSERT_EQ(texts.size(), 2U);
+  const json final = json::parse(texts[0]);
+  EXPECT_EQ(final["status"], "ok");
+  EXPECT_EQ(final["type"], "final_result");
+  const json pieces = {{{"word", "\u2581two"}, {"start", 40}, {"end", 200}},
+                       {{"word", "\u2581ze"}, {"start", 320}, {"end", 360}},
+                       {{"word", "ro"}, {"start", 400}, {"end", 480}}};
+  EXPECT_EQ(json::parse(final["nbest"].get<std::string>()),
+            (json{{{"sentence", "two zero"}, {"word_pieces", pieces}},
+                  {{"sentence", "two"}, {"word_pieces", json::array({pieces[0]})}}}));
+  EXPECT_EQ(texts[1], R"({"status":"ok","type":"speech_end"})");
+}
+
+TEST(WenetProtocol, SilentUntilSomethingIsHeard) {
+  WenetProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  EXPECT_TRUE(protocol.OnUpdate({}).empty());
+  LiveUpdate nothing;
+  nothing.is_final = true;
+  nothing.nbest.resize(1);
+  const std::vector<std::string> texts = protocol.OnUpdate(nothing);
+  ASSERT_EQ(texts.size(), 2U);
+  EXPECT_EQ(json::parse(texts[0])["nbest"], R"([{"sentence":"","word_pieces":[]}])");
+}
+
+TEST(WenetProtocol, StartOptions) {
+  struct Case {
+    std::string fields;
+    int nbest;
+    SearchMethod method;
+  };
+  for (const Case& c :
+       std::vector<Case>{{"", 1, SearchMethod::kGreedy},
+                         {R"(,"nbest":1,"continuous_decoding":true)", 1, SearchMethod::kGreedy},
+                         {R"(,"nbest":5)", 5, SearchMethod::kPrefixBeam},
+                         {R"(,"nbest":100)", 100, SearchMethod::kPrefixBeam},
+                         {R"(,"enable_timestamp":true)", 1, SearchMethod::kGreedy}}) {
+    WenetProtocol protocol(Units());
+    const std::string text = R"({"signal":"start")" + c.fields + "}";
+    const auto start = Only<StartRequest>(protocol.Read(Text(text)));
+    EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
+    EXPECT_EQ(start.options.sample_rate_hz, 0);
+    EXPECT_EQ(start.nbest, c.nbest) << text;
+    EXPECT_EQ(start.options.search.method, c.method) << text;
+    EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
+  }
+}
+
+// Two samples: what WeNet's server divides by 32768 in its features.
+TEST(WenetProtocol, Samples) {
+  WenetProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  EXPECT_EQ(Only<AudioRequest>(protocol.Read(Binary(Pcm16({16384, -32768})))).samples,
+            (std::vector<float>{0.5F, -1.0F}));
+}
+
+TEST(WenetProtocol, MistakesGetAFailedMessage) {
+  struct Case {
+    std::vector<ClientMessage> before;
+    ClientMessage message;
+    std::string expected;
+  };
+  const std::string deep = std::string(30000, '[');
+  const std::string large(kMaxControlBytes + 1, ' ');
+  const std::vector<Case> cases = {
+      {{}, Binary("xx"), "error unsupported_order"},
+      {{}, Text(kEnd), "error unsupported_order"},
+      {{}, Text("start"), "error bad_json"},
+      {{}, Text(R"({"signal":1})"), "error bad_message"},
+      {{}, Text(R"({"signal":"begin"})"), "error bad_message"},
+      {{}, Text(R"({"signal":"start","nbest":0})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":-1})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":101})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":1.0})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":"1"})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":null})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","continuous_decoding":0})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","continuous_decoding":"no"})"), "error bad_option"},
+      {{}, Text(deep), "error bad_json"},
+      {{}, Text(large), "error message_too_large"},
+      {{Text(kStart)}, Text(kStart), "error unsupported_order"},
+      {{Text(kStart), Binary("xxx")}, Text(kStart), "error unsupported_order"},
+      {{Text(kStart)}, Text("{"), "error bad_json"},
+      {{Text(kStart)}, Text("not audio"), "error bad_json"},
+      {{Text(kStart)}, Text(R"({"nbest":1})"), "error bad_message"},
+      {{Text(kStart)}, Text(R"({"signal":"pause"})"), "error bad_message"},
+      {{Text(kStart)}, Text(R"(["end"])"), "error bad_json"}};
+  for (const Case& c : cases) {
+    WenetProtocol protocol(Units());
+    for (const ClientMessage& message : c.before) protocol.Read(message);
+    const std::vector<ClientRequest> requests = protocol.Read(c.message);
+    ASSERT_EQ(Shown(requests), c.expected) << c.message.bytes.substr(0, 100);
+    const json failed = OnlyMessage(protocol.OnError(Only<ProtocolError>(requests)));
+    EXPECT_EQ(failed["status"], "failed");
+    EXPECT_EQ(failed["message"].get<std::string>().rfind(c.expected.substr(6) + ": ", 0), 0U)
+        << failed;
+    EXPECT_EQ(failed.size(), 2U);
+    ExpectConversation(&protocol, {{Text(kStart), ""}, {Binary("xx"), ""}, {Text(kEnd), ""}});
+  }
+}
+
+// Bytes are joined over messages; half a sample at the end says nothing, and costs nobody the
+// result.
+TEST(WenetProtocol, OddBytesAtTheEndAreLeftOut) {
+  WenetProtocol protocol(Units());
+  ExpectConversation(
+      &protocol, {{Text(kStart), "start"}, {Binary("abcde"), "audio 2"}, {Text(kEnd), "finish"}});
+}
+
+TEST(WenetProtocol, NothingIsReadAfterTheEnd) {
+  WenetProtocol protocol(Units());
+  ExpectConversation(&protocol, {{Text(kStart), "start"},
+                                 {Text(kEnd), "finish"},
+                                 {Text(kEnd), ""},
+                                 {Text("garbage"), ""},
+                                 {Binary("xx"), ""}});
+}
+
+TEST(WenetProtocol, FailedStream) {
+  WenetProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  LiveUpdate failed;
+  failed.is_final = true;
+  failed.error = "broken \xFF";
+  const json message = OnlyMessage(protocol.OnUpdate(failed));
+  EXPECT_EQ(message["status"], "failed");
+  EXPECT_EQ(message["message"], "stream_failed: broken \uFFFD");
+}
+
+// The list is JSON in a string in JSON: both have to be sound.
+TEST(WenetProtocol, TextThatIsNotUtf8) {
+  WenetProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  LiveUpdate update;
+  update.stable_text = "a\xE5\xAD";
+  update.tentative_text = "\"\\";
+  const json partial = OnlyMessage(protocol.OnUpdate(update));
+  EXPECT_EQ(json::parse(partial["nbest"].get<std::string>())[0]["sentence"], "a\uFFFD\"\\");
+}
+
+}  // namespace
+}  // namespace runnel::server

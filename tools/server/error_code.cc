@@ -1,0 +1,80 @@
+#include <nlohmann/json.hpp>
+
+#include "tools/server/message_text.h"
+#include "tools/server/protocol.h"
+
+namespace runnel::server {
+
+const char* CodeName(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kBadJson:
+      return "bad_json";
+    case ErrorCode::kBadMessage:
+      return "bad_message";
+    case ErrorCode::kBadOption:
+      return "bad_option";
+    case ErrorCode::kUnknownVersion:
+      return "unknown_version";
+    case ErrorCode::kUnsupportedOrder:
+      return "unsupported_order";
+    case ErrorCode::kOddBytes:
+      return "odd_bytes";
+    case ErrorCode::kMessageTooLarge:
+      return "message_too_large";
+    case ErrorCode::kTooFast:
+      return "too_fast";
+    case ErrorCode::kIdleTimeout:
+      return "idle_timeout";
+    case ErrorCode::kTimeLimit:
+      return "time_limit";
+    case ErrorCode::kFull:
+      return "full";
+    case ErrorCode::kAddressFull:
+      return "address_full";
+    case ErrorCode::kUnauthorized:
+      return "unauthorized";
+    case ErrorCode::kDraining:
+      return "draining";
+    case ErrorCode::kSnapshotUnknown:
+      return "snapshot_unknown";
+    case ErrorCode::kSnapshotInvalid:
+      return "snapshot_invalid";
+    case ErrorCode::kStreamFailed:
+      return "stream_failed";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+int CloseCode(ErrorCode code) {
+  constexpr int kPolicyViolation = 1008;
+  constexpr int kMessageTooBig = 1009;
+  constexpr int kInternalError = 1011;
+  constexpr int kTryAgainLater = 1013;
+  switch (code) {
+    case ErrorCode::kMessageTooLarge:
+      return kMessageTooBig;
+    case ErrorCode::kFull:
+    case ErrorCode::kAddressFull:
+    case ErrorCode::kDraining:
+      return kTryAgainLater;
+    case ErrorCode::kStreamFailed:
+    case ErrorCode::kInternal:
+      return kInternalError;
+    default:
+      return kPolicyViolation;
+  }
+}
+
+std::string ErrorText(const ProtocolError& error) {
+  return MessageText(
+      {{"type", "error"}, {"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
+}
+
+std::string HttpErrorBody(const ProtocolError& error) {
+  return MessageText(
+      {{"error", {{"code", CodeName(error.code)}, {"message", OneLine(error.message)}}}});
+}
+
+}  // namespace runnel::server

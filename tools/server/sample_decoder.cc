@@ -1,0 +1,71 @@
+#include "tools/server/sample_decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "tools/server/client_json.h"
+
+namespace runnel::server {
+namespace {
+
+// Little-endian on machines of either kind.
+template <typename Unsigned>
+Unsigned FromLittleEndian(const char* bytes) {
+  Unsigned value = 0;
+  for (size_t i = 0; i < sizeof(Unsigned); ++i) {
+    const auto byte = static_cast<Unsigned>(static_cast<unsigned char>(bytes[i]));
+    value = static_cast<Unsigned>(value | static_cast<Unsigned>(byte << (8 * i)));
+  }
+  return value;
+}
+
+template <typename Number, typename Unsigned>
+Number SameBits(Unsigned bits) {
+  static_assert(sizeof(Number) == sizeof(Unsigned));
+  Number number;
+  std::memcpy(&number, &bits, sizeof(number));
+  return number;
+}
+
+}  // namespace
+
+SampleDecoder::SampleDecoder(SampleEncoding encoding) : encoding_(encoding) {}
+
+float SampleDecoder::DecodeOne(const char* bytes) const {
+  if (encoding_ == SampleEncoding::kPcm16) {
+    return static_cast<float>(SameBits<int16_t>(FromLittleEndian<uint16_t>(bytes))) / 32768.0F;
+  }
+  const auto sample = SameBits<float>(FromLittleEndian<uint32_t>(bytes));
+  if (!(std::abs(sample) <= kMaxAmplitude)) {
+    throw ClientMistake(ErrorCode::kBadMessage, "sample " + std::to_string(num_samples_) + " is " +
+                                                    std::to_string(sample) +
+                                                    ", expected a number from -1 to 1");
+  }
+  return sample;
+}
+
+std::vector<float> SampleDecoder::Decode(std::string_view bytes) {
+  std::vector<float> samples;
+  samples.reserve((num_waiting_ + bytes.size()) / sample_size());
+  const auto append = [&](const char* sample) {
+    samples.push_back(DecodeOne(sample));
+    ++num_samples_;
+  };
+  if (num_waiting_ > 0) {
+    const size_t taken = std::min(sample_size() - num_waiting_, bytes.size());
+    std::copy_n(bytes.begin(), taken, waiting_.begin() + static_cast<ptrdiff_t>(num_waiting_));
+    num_waiting_ += taken;
+    bytes.remove_prefix(taken);
+    if (num_waiting_ < sample_size()) return samples;
+    num_waiting_ = 0;
+    append(waiting_.data());
+  }
+  for (; bytes.size() >= sample_size(); bytes.remove_prefix(sample_size())) append(bytes.data());
+  std::copy(bytes.begin(), bytes.end(), waiting_.begin());
+  num_waiting_ = bytes.size();
+  return samples;
+}
+
+}  // namespace runnel::server

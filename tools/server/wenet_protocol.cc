@@ -1,0 +1,132 @@
+#include "tools/server/wenet_protocol.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/server/client_json.h"
+#include "tools/server/message_text.h"
+
+namespace runnel::server {
+namespace {
+
+std::string Message(const char* type) { return MessageText({{"status", "ok"}, {"type", type}}); }
+
+std::string ResultMessage(const char* type, const std::string& nbest) {
+  return MessageText({{"status", "ok"}, {"type", type}, {"nbest", nbest}});
+}
+
+}  // namespace
+
+std::vector<ClientRequest> WenetProtocol::Read(const ClientMessage& message) {
+  // What comes after the end, WeNet's server does not read.
+  if (phase_ == Phase::kOver) return {};
+  try {
+    if (message.is_text) return {ReadSignal(message.bytes)};
+    if (phase_ == Phase::kBeforeStart) {
+      throw ClientMistake(ErrorCode::kUnsupportedOrder, "audio before the start signal");
+    }
+    return {AudioRequest{decoder_.Decode(message.bytes)}};
+  } catch (const ClientMistake& mistake) {
+    phase_ = Phase::kOver;
+    return {ProtocolError{mistake.code(), mistake.what()}};
+  }
+}
+
+ClientRequest WenetProtocol::ReadSignal(std::string_view text) {
+  const nlohmann::json message = ReadClientJson(text);
+  const auto found = message.find("signal");
+  if (found == message.end() || !found->is_string()) {
+    throw ClientMistake(ErrorCode::kBadMessage, R"(a text message without a string "signal")");
+  }
+  const auto signal = found->get<std::string>();
+  if (signal == "start") {
+    if (phase_ != Phase::kBeforeStart) {
+      throw ClientMistake(ErrorCode::kUnsupportedOrder, "a second start signal");
+    }
+    StartRequest start = ReadStart(message);
+    phase_ = Phase::kAudio;
+    return start;
+  }
+  if (signal != "end") {
+    throw ClientMistake(ErrorCode::kBadMessage, "signal is neither start nor end");
+  }
+  if (phase_ != Phase::kAudio) {
+    throw ClientMistake(ErrorCode::kUnsupportedOrder, "an end signal before the start signal");
+  }
+  phase_ = Phase::kOver;
+  return FinishRequest{};
+}
+
+StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
+  const auto nbest = message.find("nbest");
+  if (nbest != message.end()) {
+    const bool is_count = nbest->is_number_unsigned() && nbest->get<uint64_t>() >= 1 &&
+                          nbest->get<uint64_t>() <= kMaxNBest;
+    if (!is_count) {
+      throw ClientMistake(ErrorCode::kBadOption,
+                          "nbest is not an integer from 1 to " + std::to_string(kMaxNBest));
+    }
+    nbest_ = nbest->get<size_t>();
+  }
+  const auto continuous = message.find("continuous_decoding");
+  if (continuous != message.end() && !continuous->is_boolean()) {
+    throw ClientMistake(ErrorCode::kBadOption, "continuous_decoding is not true or false");
+  }
+  StartRequest start;
+  start.encoding = decoder_.encoding();
+  start.nbest = static_cast<int>(nbest_);
+  if (nbest_ > 1) {  // greedy search knows one result only
+    start.options.search.method = SearchMethod::kPrefixBeam;
+    start.options.search.beam_size =
+        std::min(kMaxClientBeam, std::max(start.options.search.beam_size, start.nbest));
+  }
+  return start;
+}
+
+std::vector<std::string> WenetProtocol::OnReady(const SessionInfo& /*info*/) {
+  return {Message("server_ready")};
+}
+
+std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
+  if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
+  if (update.is_final) {
+    return {ResultMessage("final_result", FinalNBest(update.nbest)), Message("speech_end")};
+  }
+  whole_.Append(update);
+  const std::string sentence = whole_.stable_text + whole_.tentative_text;
+  // WeNet's server is silent until it has heard something.
+  if (sentence.empty()) return {};
+  OrderedJson nbest = OrderedJson::array();
+  nbest.push_back({{"sentence", sentence}});
+  return {ResultMessage("partial_result", MessageText(nbest))};
+}
+
+std::string WenetProtocol::FinalNBest(const std::vector<Hypothesis>& nbest) const {
+  OrderedJson list = OrderedJson::array();
+  for (size_t i = 0; i < std::min(nbest_, nbest.size()); ++i) {
+    OrderedJson pieces = OrderedJson::array();
+    for (const Token& token : nbest[i].tokens) {
+      pieces.push_back({{"word", tokens_.symbol(token.id)},
+                        {"start", std::llround(token.start_ms)},
+                        {"end", std::llround(token.end_ms)}});
+    }
+    list.push_back({{"sentence", nbest[i].text}, {"word_pieces", std::move(pieces)}});
+  }
+  return MessageText(list);
+}
+
+std::vector<std::string> WenetProtocol::OnSnapshot(const std::string& /*token*/,
+                                                   int64_t /*num_samples*/) {
+  return {};  // the protocol has no way to resume
+}
+
+std::vector<std::string> WenetProtocol::OnError(const ProtocolError& error) {
+  phase_ = Phase::kOver;
+  return {MessageText(
+      {{"status", "failed"},
+       {"message", std::string(CodeName(error.code)) + ": " + OneLine(error.message)}})};
+}
+
+}  // namespace runnel::server

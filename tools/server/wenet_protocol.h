@@ -1,0 +1,48 @@
+// WeNet's WebSocket protocol, as its clients speak it: docs/protocol.md says what differs.
+// Flow: socket -> Protocol (this) -> LiveStream -> Protocol (this) -> socket.
+#ifndef RUNNEL_TOOLS_SERVER_WENET_PROTOCOL_H_
+#define RUNNEL_TOOLS_SERVER_WENET_PROTOCOL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/live_update.h"
+#include "tools/server/protocol.h"
+#include "tools/server/sample_decoder.h"
+
+namespace runnel::server {
+
+class WenetProtocol : public Protocol {
+ public:
+  // `tokens` must outlive the protocol.
+  explicit WenetProtocol(const TokenTable& tokens) : tokens_(tokens) {}
+
+  const char* name() const override { return "wenet"; }
+  std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<std::string> OnReady(const SessionInfo& info) override;
+  std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
+  std::vector<std::string> OnSnapshot(const std::string& token, int64_t num_samples) override;
+  std::vector<std::string> OnError(const ProtocolError& error) override;
+
+ private:
+  enum class Phase { kBeforeStart, kAudio, kOver };
+
+  ClientRequest ReadSignal(std::string_view text);
+  StartRequest ReadStart(const nlohmann::json& message);
+  // The list of results, as the string that the protocol wraps it in.
+  std::string FinalNBest(const std::vector<Hypothesis>& nbest) const;
+
+  const TokenTable& tokens_;
+  Phase phase_ = Phase::kBeforeStart;
+  SampleDecoder decoder_{SampleEncoding::kPcm16};
+  size_t nbest_ = 1;
+  LiveUpdate whole_;  // all updates so far as one
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_WENET_PROTOCOL_H_
