@@ -25,7 +25,7 @@ using UpdateCallback = std::function<void(LiveStream& stream, const LiveUpdate& 
 // a computation, but for Snapshot and Fork, which wait for a chunk of this stream that is just
 // being decoded, and Cancel, for a callback of this stream that runs. When its owner lets go of it
 // before Finish, it is cancelled; after Finish, it is decoded to its end all the same.
-class LiveStream {
+class LiveStream : public std::enable_shared_from_this<LiveStream> {
  public:
   struct State;
 

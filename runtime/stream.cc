@@ -197,6 +197,8 @@ void Stream::AcceptSamples(const float* samples, size_t num_samples) {
 
 void Stream::Finish() { state_->Finish(); }
 
+bool Stream::finished() const { return state_->features.finished(); }
+
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
 int64_t Stream::MinSamplesToChunk() const { return state_->MinSamplesToChunk(); }

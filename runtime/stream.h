@@ -64,6 +64,9 @@ class Stream {
   // Exact at the model's rate; at another, what the filter looks ahead comes on top. O(1).
   int64_t MinSamplesToChunk() const;
 
+  // True after Finish.
+  bool finished() const;
+
   // Decodes every chunk that is ready. Throws std::runtime_error with failure() when there is one.
   void Decode();
 

@@ -1,13 +1,7 @@
 #include "tools/server/recognize_job.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstddef>
-#include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -33,6 +27,9 @@ constexpr const char* kWords[] = {"search"};
 // Samples handed over at a time.
 constexpr size_t kBlock = 16000;
 
+// In messages, in the place of a file's path.
+constexpr char kRecordingName[] = "the recording";
+
 // The start message that asks for what the query asks for: options are read, and refused, by one reader.
 std::string StartMessage(std::string_view target) {
   nlohmann::ordered_json message = {{"type", "start"}, {"version", 1}};
@@ -48,33 +45,6 @@ std::string StartMessage(std::string_view target) {
   }
   return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
-
-// A file without a name that holds `bytes`, for readers that take paths.
-class MemoryFile {
- public:
-  explicit MemoryFile(const std::string& bytes) : descriptor_(::memfd_create("upload", MFD_CLOEXEC)) {
-    if (descriptor_ < 0) Fail();
-    for (size_t written = 0; written < bytes.size();) {
-      const ssize_t count = ::write(descriptor_, bytes.data() + written, bytes.size() - written);
-      if (count < 0 && errno != EINTR) {
-        ::close(descriptor_);
-        Fail();
-      }
-      written += static_cast<size_t>(std::max<ssize_t>(count, 0));
-    }
-  }
-  ~MemoryFile() { ::close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  [[noreturn]] static void Fail() {
-    throw std::runtime_error(std::string("memory for the recording: ") + std::strerror(errno));
-  }
-  const int descriptor_;
-};
 
 class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
  public:
@@ -122,9 +92,9 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     try {
       if (!audio_.has_value()) {
-        file_.emplace(body_);
+        audio_.emplace(AudioReader::FromBytes(body_, kRecordingName),
+                       services_.recognizer->model()->sample_rate_hz());
         body_ = std::string();
-        audio_.emplace(file_->path(), services_.recognizer->model()->sample_rate_hz());
       }
       if (block_begin_ == block_.size()) {
         block_.resize(kBlock);
@@ -132,7 +102,6 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
         block_begin_ = 0;
         if (block_.empty()) {
           audio_.reset();
-          file_.reset();
           return stream_->Finish();
         }
       }
@@ -140,20 +109,13 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
                                              block_.size() - block_begin_);
     } catch (const std::exception& error) {
       stream_->Cancel();
-      return Refuse(400, {ErrorCode::kBadMessage, WithoutPath(FirstLine(error.what()))});
+      return Refuse(400, {ErrorCode::kBadMessage, FirstLine(error.what())});
     }
     if (stream_->is_over()) return;
     if (block_begin_ == block_.size()) return Continue();
     stream_->NotifyRoom([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Continue();
     });
-  }
-
-  std::string WithoutPath(std::string message) const {
-    const std::string path = file_.has_value() ? file_->path() : "";
-    const size_t found = path.empty() ? std::string::npos : message.find(path);
-    if (found != std::string::npos) message.replace(found, path.size(), "the recording");
-    return message;
   }
 
   void OnUpdate(const LiveUpdate& update) {
@@ -187,7 +149,6 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   std::shared_ptr<LiveStream> stream_;
   std::optional<LiveUpdate> all_;  // of the update callback
   // Of the thread that feeds, one at a time.
-  std::optional<MemoryFile> file_;
   std::optional<AudioSource> audio_;
   std::vector<float> block_;
   size_t block_begin_ = 0;

@@ -1,0 +1,96 @@
+// Who waits for a worker, and when the next batch of them starts.
+// Flow: packets -> frontend -> encoder -> runtime (this, below recognizer) -> tools.
+#ifndef RUNNEL_RUNTIME_BATCH_QUEUE_H_
+#define RUNNEL_RUNTIME_BATCH_QUEUE_H_
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace runnel {
+
+// Items come out in the order in which they came in, so the oldest deadline first: an item's
+// deadline is `max_wait` after its Push. Thread-safe.
+template <class Item>
+class BatchQueue {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // max_items: of a batch, at least 1.
+  BatchQueue(size_t max_items, Clock::duration max_wait)
+      : max_items_(max_items), max_wait_(max_wait) {}
+
+  void Push(Item item) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      waiting_.push_back({std::move(item), Clock::now() + max_wait_});
+    }
+    changed_.notify_one();
+  }
+
+  // Waits until there are max_items or the oldest one's deadline has come, and takes them, at most
+  // max_items. Empty only after Stop.
+  std::vector<Item> Take() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!stopped_ && !BatchIsDue()) {
+      if (waiting_.empty()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, waiting_.front().deadline);
+      }
+    }
+    std::vector<Item> batch;
+    if (stopped_) return batch;
+    const size_t count = std::min(max_items_, waiting_.size());
+    for (size_t i = 0; i < count; ++i) {
+      batch.push_back(std::move(waiting_.front().item));
+      waiting_.pop_front();
+    }
+    // Whoever watched over the deadline of those left is the one that goes now.
+    if (!waiting_.empty()) changed_.notify_one();
+    return batch;
+  }
+
+  // From now on Take returns nothing, at once; what waits is dropped.
+  void Stop() {
+    std::deque<Waiting> dropped;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stopped_ = true;
+      dropped.swap(waiting_);
+    }
+    changed_.notify_all();
+  }
+
+  size_t size() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return waiting_.size();
+  }
+
+ private:
+  struct Waiting {
+    Item item;
+    Clock::time_point deadline;
+  };
+
+  bool BatchIsDue() const {
+    return waiting_.size() >= max_items_ ||
+           (!waiting_.empty() && waiting_.front().deadline <= Clock::now());
+  }
+
+  const size_t max_items_;
+  const Clock::duration max_wait_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Waiting> waiting_;
+  bool stopped_ = false;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_BATCH_QUEUE_H_

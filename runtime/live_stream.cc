@@ -1,0 +1,175 @@
+#include "runtime/live_stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "runtime/recognizer_core.h"
+
+namespace runnel {
+
+LiveStream::State::State(std::shared_ptr<RecognizerCore> recognizer, Stream decoder_stream,
+                         UpdateCallback callback, int max_hypotheses)
+    : core(std::move(recognizer)),
+      on_update(std::move(callback)),
+      nbest(max_hypotheses),
+      options(decoder_stream.options()),
+      capacity(static_cast<size_t>(core->options().max_buffered_s * options.sample_rate_hz)),
+      stream(std::move(decoder_stream)) {}
+
+size_t LiveStream::State::SamplesWanted() const {
+  if (options.chunk_size == StreamOptions::kWholeUtterance && !stream.finished()) {
+    return std::numeric_limits<size_t>::max();
+  }
+  return static_cast<size_t>(stream.MinSamplesToChunk());
+}
+
+DecoderClaim::DecoderClaim(LiveStream::State* state) : state_(state) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  state->changed.wait(lock, [state] { return !state->claimed; });
+  state->claimed = true;
+}
+
+void DecoderClaim::Release() {
+  if (state_ == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->claimed = false;
+  }
+  state_->changed.notify_all();
+  state_ = nullptr;
+}
+
+LiveStream::LiveStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+LiveStream::~LiveStream() {
+  if (!is_over()) state_->core->Remove(this);
+}
+
+size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
+  State& s = *state_;
+  const std::lock_guard<std::mutex> lock(s.mutex);
+  if (s.phase == State::Phase::kOver || !s.overflow.empty()) return 0;
+  if (s.finish_requested) throw std::invalid_argument("AcceptSamples after Finish");
+  const size_t taken = std::min(count, s.capacity - s.waiting.size());
+  if (taken > 0) {
+    s.waiting.Append(samples, taken);
+    s.num_samples += static_cast<int64_t>(taken);
+    s.arrivals.Add(s.num_samples, State::Clock::now());
+  }
+  if (taken < count && s.options.chunk_size == StreamOptions::kWholeUtterance) {
+    // There will never be room again.
+    s.overflow = "the utterance is longer than max_buffered_s, " +
+                 std::to_string(s.core->options().max_buffered_s) +
+                 " s; expected a shorter one or chunks";
+  }
+  s.core->QueueIfReady(this);
+  return taken;
+}
+
+size_t LiveStream::Room() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->phase == State::Phase::kOver ? 0 : state_->capacity - state_->waiting.size();
+}
+
+void LiveStream::NotifyRoom(std::function<void()> on_room) {
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    if (state_->phase != State::Phase::kOver && state_->waiting.size() > state_->capacity / 2) {
+      state_->on_room = std::move(on_room);
+      return;
+    }
+  }
+  on_room();
+}
+
+void LiveStream::Finish() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
+  state_->finish_requested = true;
+  state_->finished_at = State::Clock::now();
+  state_->self = shared_from_this();
+  state_->core->QueueIfReady(this);
+}
+
+void LiveStream::Cancel() {
+  std::shared_ptr<LiveStream> self;
+  std::function<void()> on_room;
+  bool was_live = false;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    was_live = state_->phase != State::Phase::kOver;
+    state_->phase = State::Phase::kOver;
+    state_->cancelled = true;
+    state_->waiting = SampleQueue();
+    state_->pending.reset();
+    self.swap(state_->self);
+    on_room.swap(state_->on_room);
+  }
+  state_->changed.notify_all();
+  if (was_live) state_->core->Remove(this);
+  if (on_room) on_room();
+  if (state_->callback_thread.load() != std::this_thread::get_id()) {
+    const std::lock_guard<std::mutex> wait_for_callback(state_->callback_mutex);
+  }
+}
+
+bool LiveStream::is_over() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->phase == State::Phase::kOver;
+}
+
+bool LiveStream::Poll(LiveUpdate* update) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (!state_->pending) return false;
+  *update = *std::move(state_->pending);
+  state_->pending.reset();
+  return true;
+}
+
+bool LiveStream::WaitForUpdate(double timeout_ms) {
+  std::unique_lock<std::mutex> lock(state_->mutex);
+  const auto there = [this] { return state_->pending || state_->phase == State::Phase::kOver; };
+  state_->changed.wait_for(lock, std::chrono::duration<double, std::milli>(timeout_ms), there);
+  return state_->pending.has_value();
+}
+
+namespace {
+
+// The stream with all samples that were accepted.
+Stream WithWaiting(LiveStream::State* state) {
+  const DecoderClaim claim(state);
+  SampleQueue waiting;
+  bool finished = false;
+  {
+    const std::lock_guard<std::mutex> lock(state->mutex);
+    if (state->cancelled) throw std::invalid_argument("the stream is cancelled");
+    waiting = state->waiting;
+    finished = state->finish_requested;
+  }
+  Stream stream = state->stream;
+  if (waiting.size() > 0) {
+    const std::vector<float> samples = waiting.Take(waiting.size());
+    stream.AcceptSamples(samples.data(), samples.size());
+  }
+  if (finished && !stream.finished()) stream.Finish();
+  return stream;
+}
+
+}  // namespace
+
+std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
+  return state_->core->Add(WithWaiting(state_.get()), std::move(on_update), state_->nbest);
+}
+
+int64_t LiveStream::num_samples() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->num_samples;
+}
+
+const StreamOptions& LiveStream::options() const { return state_->options; }
+
+}  // namespace runnel

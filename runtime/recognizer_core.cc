@@ -1,0 +1,316 @@
+#include "runtime/recognizer_core.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <sstream>
+#include <stdexcept>
+#include <utility>
+
+#include "encoder/first_line.h"
+#include "runtime/threads.h"
+
+namespace runnel {
+namespace {
+
+using Clock = LiveStream::State::Clock;
+using Phase = LiveStream::State::Phase;
+
+double Milliseconds(Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+Clock::duration FromMilliseconds(double milliseconds) {
+  return std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double, std::milli>(milliseconds));
+}
+
+}  // namespace
+
+// What a batch does for one stream: feed, decode, describe, deliver, in this order.
+struct RecognizerCore::Turn {
+  explicit Turn(std::shared_ptr<LiveStream> live_stream)
+      : live(std::move(live_stream)), state(*live->state_), claim(&state) {}
+
+  // Gives the decoder the samples of its next chunk. False when the stream was cancelled.
+  bool Feed(Clock::time_point now);
+  // What came out of it; gives the decoder back.
+  void Describe();
+  // Tells the owner, and queues up again or ends.
+  void Deliver();
+
+  std::shared_ptr<LiveStream> live;
+  LiveStream::State& state;
+  DecoderClaim claim;
+  Clock::time_point arrival;  // of the chunk's last sample
+  int64_t frames_before = 0;  // encoder frames
+  double advanced_ms = 0;     // audio of the chunk
+  bool has_chunk = false;
+  std::string error;
+  size_t wanted = 0;
+  double queue_ms = 0;
+  double chunk_ms = 0;
+  LiveUpdate update;
+  std::function<void()> on_room;
+};
+
+bool RecognizerCore::Turn::Feed(Clock::time_point now) {
+  Stream& stream = state.stream;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.phase == Phase::kOver) return false;
+    state.phase = Phase::kDecoding;
+    arrival = state.queued_at;
+    error = state.overflow;
+  }
+  frames_before = stream.num_encoder_frames();
+  bool more = error.empty();
+  while (more && !stream.ChunkReady() && !stream.finished()) {
+    const size_t needed = state.SamplesWanted();
+    std::vector<float> samples;
+    bool finish = false;
+    {
+      const std::lock_guard<std::mutex> lock(state.mutex);
+      const bool enough = needed <= state.waiting.size() || state.finish_requested;
+      const size_t count = enough ? std::min(needed, state.waiting.size()) : 0;
+      const auto end = state.num_samples - static_cast<int64_t>(state.waiting.size() - count);
+      if (count > 0) {
+        arrival = state.arrivals.TimeOf(end - 1);
+        state.arrivals.Forget(end);
+        samples = state.waiting.Take(count);
+      }
+      finish = state.finish_requested && state.waiting.size() == 0;
+      if (finish) arrival = state.finished_at;
+      more = count > 0;
+    }
+    try {
+      if (!samples.empty()) stream.AcceptSamples(samples.data(), samples.size());
+      if (finish) stream.Finish();
+    } catch (const std::invalid_argument& invalid) {
+      error = invalid.what();
+      more = false;
+    }
+  }
+  has_chunk = error.empty() && stream.ChunkReady();
+  queue_ms = Milliseconds(now - arrival);
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.waiting.size() <= state.capacity / 2) on_room.swap(state.on_room);
+  return true;
+}
+
+void RecognizerCore::Turn::Describe() {
+  const Stream& stream = state.stream;
+  if (error.empty()) error = stream.failure();
+  const double frame_ms = stream.model().encoder_frame_ms();
+  advanced_ms = static_cast<double>(stream.num_encoder_frames() - frames_before) * frame_ms;
+  chunk_ms = Milliseconds(Clock::now() - arrival);
+
+  const size_t stable_size = stream.StableTextSize();
+  std::string text = stream.TextSince(state.seen_text);
+  update.stable_size_before = state.seen_text;
+  update.stable_text = text.substr(0, stable_size - state.seen_text);
+  update.tentative_text = text.substr(stable_size - state.seen_text);
+  update.tokens = stream.TokensSince(state.seen_tokens);
+  update.num_stable_tokens = stream.NumStableTokens() - state.seen_tokens;
+  state.seen_text = stable_size;
+  state.seen_tokens = stream.NumStableTokens();
+  update.audio_ms = static_cast<double>(stream.num_encoder_frames()) * frame_ms;
+  update.latency_ms = has_chunk ? chunk_ms : 0;
+  update.error = FirstLine(error);
+  update.is_final = !update.error.empty() || stream.IsFinal();
+  if (update.is_final && update.error.empty()) update.nbest = stream.NBest(state.nbest);
+  wanted = state.SamplesWanted();
+  claim.Release();
+}
+
+void RecognizerCore::Turn::Deliver() {
+  const bool tells = has_chunk || update.is_final;
+  std::shared_ptr<LiveStream> self;
+  bool is_live = true;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    is_live = state.phase != Phase::kOver;
+    if (is_live && update.is_final) {
+      state.phase = Phase::kOver;
+      state.waiting = SampleQueue();
+      self.swap(state.self);
+      if (!on_room) on_room.swap(state.on_room);
+    }
+    if (is_live && tells && !state.on_update) {
+      if (state.pending) {
+        state.pending->Append(update);
+      } else {
+        state.pending = update;
+      }
+    }
+  }
+  if (is_live && update.is_final) state.core->Remove(live.get());
+  if (tells && state.on_update) {
+    const std::lock_guard<std::mutex> running(state.callback_mutex);
+    bool cancelled = false;
+    {
+      const std::lock_guard<std::mutex> lock(state.mutex);
+      cancelled = state.cancelled;
+    }
+    if (!cancelled) {
+      state.callback_thread = std::this_thread::get_id();
+      state.on_update(*live, update);
+      state.callback_thread = std::thread::id();
+    }
+  }
+  if (on_room) on_room();
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    if (state.phase == Phase::kDecoding) {
+      state.phase = Phase::kWaiting;
+      state.wanted = wanted;
+      state.core->QueueIfReady(live.get());
+    }
+  }
+  state.changed.notify_all();
+}
+
+RecognizerCore::RecognizerCore(std::shared_ptr<const Model> model, const RecognizerOptions& options)
+    : model_(std::move(model)),
+      options_(options),
+      queue_(static_cast<size_t>(options.max_batch_streams),
+             FromMilliseconds(options.max_batch_wait_ms)) {}
+
+void RecognizerCore::Start() {
+  for (int i = 0; i < options_.num_threads; ++i) workers_.emplace_back([this] { Work(); });
+}
+
+void RecognizerCore::Stop() {
+  queue_.Stop();
+  for (std::thread& worker : workers_) worker.join();
+  std::vector<std::shared_ptr<LiveStream>> left;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+    for (const auto& [address, stream] : streams_) {
+      if (std::shared_ptr<LiveStream> live = stream.lock()) left.push_back(std::move(live));
+    }
+  }
+  for (const std::shared_ptr<LiveStream>& live : left) live->Cancel();
+}
+
+std::shared_ptr<LiveStream> RecognizerCore::Add(Stream stream, UpdateCallback on_update,
+                                                int nbest) {
+  if (nbest < 1) {
+    throw std::invalid_argument("nbest is " + std::to_string(nbest) + ", expected at least 1");
+  }
+  const bool finished = stream.finished();
+  const int64_t num_samples = stream.num_samples();
+  auto live = std::make_shared<LiveStream>(std::make_unique<LiveStream::State>(
+      shared_from_this(), std::move(stream), std::move(on_update), nbest));
+  LiveStream::State& state = *live->state_;
+  state.num_samples = num_samples;
+  state.wanted = state.SamplesWanted();
+  if (state.options.chunk_size != StreamOptions::kWholeUtterance && state.wanted > state.capacity) {
+    std::ostringstream message;
+    message << "a chunk of " << state.options.chunk_size << " encoder frames needs " << state.wanted
+            << " samples, expected at most max_buffered_s, " << options_.max_buffered_s << " s";
+    throw std::invalid_argument(message.str());
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stopped_) throw std::invalid_argument("the Recognizer of this stream is gone");
+    streams_.emplace(live.get(), live);
+  }
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (finished) {
+    state.finish_requested = true;
+    state.finished_at = Clock::now();
+    state.self = live;
+  }
+  QueueIfReady(live.get());
+  return live;
+}
+
+void RecognizerCore::QueueIfReady(LiveStream* stream) {
+  LiveStream::State& state = *stream->state_;
+  if (state.phase != Phase::kWaiting) return;
+  if (state.waiting.size() < state.wanted && !state.finish_requested && state.overflow.empty()) {
+    return;
+  }
+  state.phase = Phase::kQueued;
+  state.queued_at = Clock::now();
+  queue_.Push(stream->weak_from_this());
+}
+
+void RecognizerCore::Remove(const LiveStream* stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  streams_.erase(stream);
+}
+
+void RecognizerCore::Work() {
+  SetThreadsPerOperation(1);
+  while (true) {
+    const std::vector<std::weak_ptr<LiveStream>> batch = queue_.Take();
+    if (batch.empty()) return;
+    RunBatch(batch);
+  }
+}
+
+void RecognizerCore::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch) {
+  const Clock::time_point start = Clock::now();
+  std::vector<Turn> turns;
+  turns.reserve(batch.size());
+  std::vector<Stream*> streams;
+  for (const std::weak_ptr<LiveStream>& queued : batch) {
+    std::shared_ptr<LiveStream> live = queued.lock();
+    if (live == nullptr) continue;
+    Turn turn(std::move(live));
+    if (!turn.Feed(start)) continue;
+    if (turn.has_chunk) streams.push_back(&turn.state.stream);
+    turns.push_back(std::move(turn));
+  }
+  std::string error;
+  try {
+    if (!streams.empty()) DecodeChunks(streams);
+  } catch (const std::exception& failed) {  // the streams are half advanced
+    error = failed.what();
+  }
+  for (Turn& turn : turns) {
+    if (turn.has_chunk) turn.error = error;
+    turn.Describe();
+  }
+  if (!streams.empty()) Report(turns, Milliseconds(Clock::now() - start));
+  for (Turn& turn : turns) turn.Deliver();
+}
+
+void RecognizerCore::Report(const std::vector<Turn>& turns, double compute_ms) {
+  BatchReport report;
+  report.compute_ms = compute_ms;
+  for (const Turn& turn : turns) {
+    if (!turn.has_chunk) continue;
+    report.queue_ms.push_back(turn.queue_ms);
+    report.chunk_ms.push_back(turn.chunk_ms);
+    report.audio_s += turn.advanced_ms / 1000;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++totals_.num_batches;
+    totals_.num_chunks += static_cast<int64_t>(report.chunk_ms.size());
+    totals_.audio_s += report.audio_s;
+    totals_.compute_s += compute_ms / 1000;
+    for (const double duration : report.queue_ms) queue_ms_.Add(duration);
+    for (const double duration : report.chunk_ms) chunk_ms_.Add(duration);
+  }
+  if (options_.on_batch) options_.on_batch(report);
+}
+
+RecognizerStatus RecognizerCore::status() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  RecognizerStatus status = totals_;
+  status.num_streams = static_cast<int64_t>(streams_.size());
+  status.queued_streams = static_cast<int64_t>(queue_.size());
+  status.queue_ms_p50 = queue_ms_.QuantileMs(0.5);
+  status.queue_ms_p95 = queue_ms_.QuantileMs(0.95);
+  status.chunk_ms_p50 = chunk_ms_.QuantileMs(0.5);
+  status.chunk_ms_p95 = chunk_ms_.QuantileMs(0.95);
+  status.chunk_ms_p99 = chunk_ms_.QuantileMs(0.99);
+  return status;
+}
+
+}  // namespace runnel

@@ -1,0 +1,42 @@
+// Samples that wait to be decoded.
+// Flow: packets -> frontend -> encoder -> runtime (this, below live_stream) -> tools.
+#ifndef RUNNEL_RUNTIME_SAMPLE_QUEUE_H_
+#define RUNNEL_RUNTIME_SAMPLE_QUEUE_H_
+
+#include <cstddef>
+#include <vector>
+
+namespace runnel {
+
+// First in, first out; O(1) per sample. Returns its memory when it is empty. A value.
+class SampleQueue {
+ public:
+  size_t size() const { return samples_.size() - head_; }
+
+  void Append(const float* samples, size_t count) {
+    samples_.insert(samples_.end(), samples, samples + count);
+  }
+
+  // The next `count` samples, at most size().
+  std::vector<float> Take(size_t count) {
+    const auto begin = samples_.begin() + static_cast<std::ptrdiff_t>(head_);
+    std::vector<float> taken(begin, begin + static_cast<std::ptrdiff_t>(count));
+    head_ += count;
+    if (head_ == samples_.size()) {
+      samples_ = {};
+      head_ = 0;
+    } else if (head_ > samples_.size() / 2) {
+      samples_.erase(samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+    return taken;
+  }
+
+ private:
+  std::vector<float> samples_;  // what is before head_ is dead
+  size_t head_ = 0;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_SAMPLE_QUEUE_H_
