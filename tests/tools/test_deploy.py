@@ -10,8 +10,9 @@ from typing import Any, Dict, Iterator, List, Set, Tuple
 import pytest
 import yaml
 
+from cluster_processes import GUARD_SECONDS, server_flags
 from kubernetes_schema import mistakes_of_object
-from server_processes import GUARD_SECONDS, Server, open_stream, reply_of
+from server_process import Server
 from tool_runner import BIN, DIGITS, ROOT, SAMPLES, SAMPLE_LIST, SUCCESS, USAGE, succeed
 
 DEPLOY = ROOT / "tools" / "deploy"
@@ -262,14 +263,11 @@ def test_service(help_flags, tmp_path):
         assert done.returncode == 0 and "runnel.service" not in done.stderr, done.stderr
 
 
-def test_alerts_ask_for_metrics_that_exist(tmp_path):
+def test_alerts_ask_for_metrics_that_exist():
     rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
-    with Server(tmp_path) as server, open_stream(server.address) as stream:
-        # A series of errors begins with the first: a text message that is no JSON.
-        assert "101 Switching" in reply_of(stream)
-        stream.sendall(bytes([0x81, 0x81, 0, 0, 0, 0]) + b"{")
-        while stream.recv(65536):
-            pass
+    with Server() as server, server.open() as websocket:
+        websocket.send_text("{")  # a series of errors begins with the first
+        websocket.close_code()
         metrics = server.metrics()
     series = set(metrics)
     for rule in rules:
@@ -336,7 +334,7 @@ def test_slurm_script_says_how_it_is_used():
 def test_first_commands_of_the_document(tmp_path):
     (start,), asking, _ = blocks("One server")
     assert start.startswith("build/bin/stream_server ")
-    with Server(tmp_path, command_line=start) as server:
+    with Server(*server_flags(start)) as server:
         outputs = []
         for line in asking:
             done = run_line(line.replace(":8001", f":{server.port}"), tmp_path)
