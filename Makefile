@@ -2,12 +2,14 @@
 # and git, `make demo` and `make test` install, build and run everything.
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+PORT ?= 8080
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo test bench asan tsan format format-check headers tidy install clean
+.PHONY: help build demo serve test bench asan tsan format format-check headers tidy install clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
+	@echo 'make serve         install packages, build, run the server with the shipped model on PORT ($(PORT))'
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 15 minutes'
@@ -29,6 +31,12 @@ demo:
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target decode_wav
 	build/bin/decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp --partial
+
+serve:
+	tools/install_packages.sh build
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target stream_server
+	build/bin/stream_server --model=models/digits/digits.pt --port=$(PORT)
 
 test:
 	tools/install_packages.sh test

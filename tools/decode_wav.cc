@@ -1,11 +1,18 @@
 // decode_wav: recordings in, text out, decoded chunk by chunk as a live stream would be.
 #include <gflags/gflags.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/lexicon.h"
@@ -16,12 +23,14 @@
 #include "tools/decimal.h"
 #include "tools/decode_listener.h"
 #include "tools/decoder_pool.h"
+#include "tools/finished_results.h"
 #include "tools/model_flags.h"
 #include "tools/ordered_output.h"
 #include "tools/output_check.h"
 #include "tools/output_format.h"
 #include "tools/progress.h"
 #include "tools/recording_list.h"
+#include "tools/shard.h"
 #include "tools/tool_main.h"
 
 DEFINE_string(wav, "", "Audio files, separated by commas; - is standard input.");
@@ -47,7 +56,16 @@ DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
               "object per line, with scores, tokens and words; ctm: 'id 1 start duration word "
               "confidence' per word, in seconds.");
-DEFINE_string(output, "", "File for the results; empty or -: standard output.");
+DEFINE_string(output, "",
+              "File for the results; empty or -: standard output. {shard} in its name becomes e.g. "
+              "3-of-10.");
+DEFINE_bool(
+    resume, false,
+    "Keep the results that --output holds already and decode only what is missing, with the "
+    "flags of the run that was ended before its time.");
+DEFINE_string(shard, "",
+              "i/n: decode only the i-th of n parts, every n-th recording. Default: all (1/1), but "
+              "with --wav_scp in a task of a Slurm array that task's part.");
 DEFINE_bool(partial, false,
             "Show on standard error what is recognised so far, whenever it changes.");
 DEFINE_int32(batch_streams, 1, "Recordings that each thread decodes side by side.");
@@ -64,7 +82,7 @@ constexpr char kUsage[] =
 Reads WAV, FLAC and what else libsndfile knows, at any sample rate. Results come in the order of the
 input, each as soon as it is ready; logs and a summary go to standard error. A file that cannot be
 decoded is named there and left out of the results. Exit code: 0 success, 1 something failed, 2 wrong
-flags.
+flags. A run that was killed and is started again with --resume ends with the file of one that was not.
 
 Examples:
   decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac
@@ -74,6 +92,7 @@ Examples:
   decode_wav --model=models/digits/digits.pt --wav=a.wav --word_list=models/digits/words.txt
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
+  decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
 )";
 
 // More files open at the same time, and more streams in memory, than a process gets.
@@ -121,22 +140,49 @@ OutputFormat OutputFormatFromFlags() {
     throw std::invalid_argument("--format=ctm holds one hypothesis per recording, --nbest is " +
                                 std::to_string(FLAGS_nbest));
   }
+  if (FLAGS_resume && (FLAGS_output.empty() || FLAGS_output == "-")) {
+    throw std::invalid_argument("--resume needs --output=FILE, whose results it keeps");
+  }
+  if (FLAGS_resume && format == OutputFormat::kText && FLAGS_nbest > 1) {
+    throw std::invalid_argument("--resume with --nbest=" + std::to_string(FLAGS_nbest) +
+                                " needs --format=json, one line per recording");
+  }
   return format;
 }
+
+Shard ShardFromFlags(Console* console) {
+  if (IsFlagGiven("shard")) return ParseShard(FLAGS_shard);
+  // Who names single files in a task of an array wants these.
+  if (FLAGS_wav_scp.empty()) return {};
+  const std::optional<Shard> shard =
+      ShardFromSlurm([](const char* name) { return std::getenv(name); });
+  if (!shard) return {};
+  const bool is_file = !FLAGS_output.empty() && FLAGS_output != "-";
+  if (shard->count > 1 && is_file && FLAGS_output.find(kShardPlaceholder) == std::string::npos) {
+    throw std::invalid_argument(
+        "--output is " + FLAGS_output +
+        ", which every task of this Slurm array would write, expected {shard} in it");
+  }
+  console->Info("shard " + shard->Name() + " by this Slurm array (--shard=1/1 decodes all)");
+  return *shard;
+}
+
+// Takes the results of single recordings, in any order, from any thread.
+using ResultSink = std::function<void(size_t index, std::string text)>;
 
 // Writes results to the output and everything else to the console.
 class DecodeReport : public DecodeListener {
  public:
   DecodeReport(const Model& model, const std::vector<Recording>& recordings, OutputFormat format,
-               OrderedOutput* output, Console* console)
+               ResultSink sink, Progress* progress, Console* console)
       : tokens_(model.tokens()),
         recordings_(recordings),
         format_(format),
-        output_(output),
-        console_(console),
-        progress_(recordings.size(), /*shows_bar=*/!FLAGS_partial, console) {}
+        sink_(std::move(sink)),
+        progress_(progress),
+        console_(console) {}
 
-  void OnAudio(double seconds) override { progress_.AddAudio(seconds); }
+  void OnAudio(double seconds) override { progress_->AddAudio(seconds); }
 
   void OnPartial(size_t index, const std::string& text) override {
     if (!FLAGS_partial) return;
@@ -145,25 +191,23 @@ class DecodeReport : public DecodeListener {
 
   void OnResult(size_t index, const RecordingResult& result) override {
     console_->SetStatus("");
-    output_->Put(index, FormatResult(format_, recordings_[index].id, result, tokens_));
-    progress_.AddFinished(/*failed=*/false);
+    sink_(index, FormatResult(format_, recordings_[index].id, result, tokens_));
+    progress_->AddFinished(/*failed=*/false);
   }
 
   void OnFailure(size_t index, const std::string& message) override {
     console_->Error(message);
-    output_->Put(index, "");
-    progress_.AddFinished(/*failed=*/true);
+    sink_(index, "");
+    progress_->AddFinished(/*failed=*/true);
   }
-
-  const Progress& progress() const { return progress_; }
 
  private:
   const TokenTable& tokens_;
   const std::vector<Recording>& recordings_;
   const OutputFormat format_;
-  OrderedOutput* const output_;
+  const ResultSink sink_;
+  Progress* const progress_;
   Console* const console_;
-  Progress progress_;
 };
 
 std::string Milliseconds(double value) { return Decimal(value, 2) + " ms"; }
@@ -181,6 +225,35 @@ std::string Describe(const StreamOptions& options, const Model& model) {
          "; " + model.ComputeDescription();
 }
 
+// Writes the results of `recordings` to `output`, after those that are there already.
+LatencyHistogram Decode(const std::shared_ptr<const Model>& model,
+                        const BatchDecoderOptions& options, OutputFormat format,
+                        const std::vector<Recording>& recordings, const FinishedResults& finished,
+                        const std::string& output_path, Progress* progress, Console* console) {
+  const auto decode = [&](const std::vector<Recording>& some, const ResultSink& sink) {
+    DecodeReport report(*model, some, format, sink, progress, console);
+    return DecodeRecordings(model, some, options, FLAGS_num_threads, &report);
+  };
+  std::vector<Recording> gaps;
+  for (const size_t index : finished.gaps()) gaps.push_back(recordings[index]);
+  std::map<size_t, std::string> found;
+  std::mutex mutex;  // of found
+  LatencyHistogram latency = decode(gaps, [&](size_t gap, std::string text) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    found.emplace(finished.gaps()[gap], std::move(text));
+  });
+  finished.Restore(found);
+
+  OrderedOutput output(
+      output_path, FLAGS_resume ? OrderedOutput::Mode::kAppend : OrderedOutput::Mode::kOverwrite);
+  const auto first = recordings.begin() + static_cast<std::ptrdiff_t>(finished.num_reached());
+  latency.Merge(decode({first, recordings.end()}, [&](size_t index, std::string text) {
+    output.Put(index, std::move(text));
+  }));
+  output.Close();
+  return latency;
+}
+
 int Run(Console* console) {
   CheckFlags();
   const OutputFormat format = OutputFormatFromFlags();
@@ -189,14 +262,22 @@ int Run(Console* console) {
   options.nbest = FLAGS_nbest;
   options.batch_streams = FLAGS_batch_streams;
   options.channel = FLAGS_channel;
-  const std::vector<Recording> recordings =
-      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+  const Shard shard = ShardFromFlags(console);
+  const std::string output_path = FileNameOfShard(FLAGS_output, shard);
+  const std::vector<Recording> recordings = SelectShard(
+      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav), shard);
 
   std::vector<std::string> inputs = ModelInputFiles();
   inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
-  CheckOutputIsNoInput(FLAGS_output, inputs);
-  CheckOutputCanBeWritten(FLAGS_output);
+  CheckOutputIsNoInput(output_path, inputs);
+  CheckOutputCanBeWritten(output_path);
+  const FinishedResults finished =
+      FLAGS_resume ? FinishedResults(output_path, format, recordings) : FinishedResults();
+  if (FLAGS_resume) {
+    console->Info(output_path + ": " + std::to_string(finished.num_finished()) + " of " +
+                  std::to_string(recordings.size()) + " recordings are finished");
+  }
 
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
@@ -207,18 +288,17 @@ int Run(Console* console) {
   // else.
   console->Info(Describe(Stream(model, options.stream).options(), *model));
 
-  OrderedOutput output(FLAGS_output);
-  DecodeReport report(*model, recordings, format, &output, console);
+  Progress progress(recordings.size() - finished.num_finished(), /*shows_bar=*/!FLAGS_partial,
+                    console);
   const LatencyHistogram latency =
-      DecodeRecordings(model, recordings, options, FLAGS_num_threads, &report);
-  output.Close();
+      Decode(model, options, format, recordings, finished, output_path, &progress, console);
   console->SetStatus("");
-  console->Info(report.progress().Summary());
+  console->Info(progress.Summary());
   console->Info("chunk latency p50 " + Milliseconds(latency.QuantileMs(0.50)) + ", p95 " +
                 Milliseconds(latency.QuantileMs(0.95)) + ", p99 " +
                 Milliseconds(latency.QuantileMs(0.99)) + " (" + std::to_string(latency.count()) +
                 " chunks)");
-  return report.progress().num_failed() == 0 ? kExitSuccess : kExitFailure;
+  return progress.num_failed() == 0 ? kExitSuccess : kExitFailure;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Runnel needs, those that are missing and no others, with apt.
-#   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, LibTorch, audio libraries
+#   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, libraries
 #   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`
 #   tools/install_packages.sh bench   what `make bench` needs besides Node.js and npm, which are optional
 #   tools/install_packages.sh check   what `make test` needs, clang for the sanitizers, linters for .ci/run
@@ -12,12 +12,14 @@ die() { echo "install_packages: $*" >&2; exit 1; }
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
-  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev libssl-dev
+  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev
+  libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )
 test_packages=(
   python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
+  haproxy parallel redis-server redis-tools
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
 check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8)

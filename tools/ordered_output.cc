@@ -7,9 +7,11 @@
 
 namespace runnel {
 
-OrderedOutput::OrderedOutput(const std::string& path)
+OrderedOutput::OrderedOutput(const std::string& path, Mode mode)
     : name_(path.empty() || path == "-" ? "standard output" : path),
-      file_(path.empty() || path == "-" ? stdout : std::fopen(path.c_str(), "w")) {
+      file_(path.empty() || path == "-"
+                ? stdout
+                : std::fopen(path.c_str(), mode == Mode::kAppend ? "a" : "w")) {
   if (file_ == nullptr)
     throw std::runtime_error(name_ + ": cannot create: " + std::strerror(errno));
 }

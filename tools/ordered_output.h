@@ -14,9 +14,11 @@ namespace runnel {
 // Put may be called from several threads.
 class OrderedOutput {
  public:
-  // `path` is created or overwritten; "" and "-" are standard output. Throws std::runtime_error
+  enum class Mode { kOverwrite, kAppend };
+
+  // `path` is created when it is missing; "" and "-" are standard output. Throws std::runtime_error
   // when it cannot be opened.
-  explicit OrderedOutput(const std::string& path);
+  explicit OrderedOutput(const std::string& path, Mode mode = Mode::kOverwrite);
   ~OrderedOutput();
   OrderedOutput(const OrderedOutput&) = delete;
   OrderedOutput& operator=(const OrderedOutput&) = delete;

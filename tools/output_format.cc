@@ -12,10 +12,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string TextLine(const std::string& id, const std::string& text) {
-  return text.empty() ? id + "\n" : id + " " + text + "\n";
-}
-
 std::string FormatText(const std::string& id, const RecordingResult& result) {
   if (result.hypotheses.size() == 1) return TextLine(id, result.hypotheses[0].text);
   std::string lines;
@@ -70,6 +66,10 @@ std::string FormatCtm(const std::string& id, const RecordingResult& result) {
 }
 
 }  // namespace
+
+std::string TextLine(const std::string& id, const std::string& text) {
+  return text.empty() ? id + "\n" : id + " " + text + "\n";
+}
 
 OutputFormat ParseOutputFormat(const std::string& name) {
   if (name == "text") return OutputFormat::kText;

@@ -19,6 +19,9 @@ enum class OutputFormat {
 // "text", "json" or "ctm"; throws std::invalid_argument otherwise.
 OutputFormat ParseOutputFormat(const std::string& name);
 
+// "id text", or "id" when there is no text, and a newline.
+std::string TextLine(const std::string& id, const std::string& text);
+
 // All lines of one recording; ends with a newline unless empty. JSON is valid UTF-8 whatever the id
 // and the units are. Scores, confidences and times have a fixed number of decimals, so that runs
 // which agree to within rounding print the same.

@@ -1,0 +1,118 @@
+#include "tools/client/client_protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace runnel::client {
+namespace {
+
+using Json = nlohmann::json;
+using Kind = ServerMessage::Kind;
+
+std::string Partial(const std::string& stable, const std::string& tentative, int offset) {
+  return Json{{"type", "partial"},          {"stable_text", stable}, {"tentative_text", tentative},
+              {"stable_offset", offset},    {"audio_ms", 640},       {"latency_ms", 1.5},
+              {"stable_length", offset + 1}}
+      .dump();
+}
+
+TEST(ClientProtocolTest, StartSaysWhatWasAskedForAndNothingElse) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("runnel");
+  StartOptions options;
+  options.sample_rate_hz = 8000;
+  Json start = Json::parse(protocol->StartMessage(options));
+  EXPECT_EQ(start.at("type"), "start");
+  EXPECT_EQ(start.at("version"), 1);
+  EXPECT_EQ(start.at("sample_rate"), 8000);
+  EXPECT_EQ(start.at("encoding"), "pcm16");
+  EXPECT_FALSE(start.contains("chunk_size") || start.contains("left_context"));
+  options.chunk_size = 4;
+  options.left_context = -1;
+  options.encoding = SampleEncoding::kFloat32;
+  start = Json::parse(protocol->StartMessage(options));
+  EXPECT_EQ(start.at("chunk_size"), 4);
+  EXPECT_EQ(start.at("left_context"), -1);
+  EXPECT_EQ(start.at("encoding"), "float32");
+}
+
+// Offsets count characters, not bytes, and a partial may take stable text back to where it begins.
+TEST(ClientProtocolTest, StableTextIsJoined) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("runnel");
+  EXPECT_EQ(protocol->Read(Partial("", "zw", 0)).text, "zw");
+  EXPECT_EQ(protocol->Read(Partial("fünf ", "dr", 0)).text, "fünf dr");
+  const ServerMessage message = protocol->Read(Partial("drei ", "", 5));
+  EXPECT_EQ(message.kind, Kind::kPartial);
+  EXPECT_EQ(message.text, "fünf drei ");
+  EXPECT_EQ(message.audio_ms, 640);
+  EXPECT_EQ(message.latency_ms, 1.5);
+  EXPECT_EQ(protocol->Read(Partial("x", "", 2)).text, "füx");
+  EXPECT_EQ(protocol->Read(R"({"type":"resumed","samples":77})").num_samples, 77);
+  EXPECT_EQ(protocol->Read(Partial("fünf ", "", 0)).text, "fünf ");
+  const ServerMessage final = protocol->Read(R"({"type":"final","text":"fünf","audio_ms":1})");
+  EXPECT_EQ(final.kind, Kind::kFinal);
+  EXPECT_EQ(final.text, "fünf");
+  const ServerMessage error = protocol->Read(R"({"type":"error","code":"full","message":"m"})");
+  EXPECT_EQ(error.kind, Kind::kError);
+  EXPECT_EQ(error.code, "full");
+  EXPECT_EQ(protocol->Read(R"({"type":"of a later server"})").kind, Kind::kOther);
+}
+
+TEST(ClientProtocolTest, WenetEndsWithSpeechEnd) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("wenet");
+  EXPECT_EQ(protocol->Read(R"({"status":"ok","type":"server_ready"})").kind, Kind::kReady);
+  EXPECT_EQ(protocol
+                ->Read(R"({"status":"ok","type":"partial_result",)"
+                       R"("nbest":"[{\"sentence\":\"one\"}]"})")
+                .text,
+            "one");
+  EXPECT_EQ(protocol
+                ->Read(R"({"status":"ok","type":"final_result",)"
+                       R"("nbest":"[{\"sentence\":\"one two\",\"word_pieces\":[]}]"})")
+                .kind,
+            Kind::kOther);
+  const ServerMessage end = protocol->Read(R"({"status":"ok","type":"speech_end"})");
+  EXPECT_EQ(end.kind, Kind::kFinal);
+  EXPECT_EQ(end.text, "one two");
+  EXPECT_EQ(protocol->Read(R"({"status":"failed","message":"m"})").kind, Kind::kError);
+}
+
+TEST(ClientProtocolTest, SherpaJoinsSegments) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("sherpa");
+  const auto update = [](const std::string& text, bool is_final) {
+    return Json{{"text", text}, {"is_final", is_final}}.dump();
+  };
+  EXPECT_EQ(protocol->Read(update("one", false)).text, "one");
+  EXPECT_EQ(protocol->Read(update("one two", true)).text, "one two");
+  EXPECT_EQ(protocol->Read(update("three", false)).text, "one two three");
+  const ServerMessage end = protocol->Read("Done!");
+  EXPECT_EQ(end.kind, Kind::kFinal);
+  EXPECT_EQ(end.text, "one two three");
+}
+
+TEST(ClientProtocolTest, WhatIsNoMessage) {
+  for (const char* name : {"runnel", "wenet", "sherpa"}) {
+    for (const char* text : {"", "{", "[]", "1", "{}", "\xFF", R"({"type":1,"status":[],"text":2})",
+                             R"({"type":"partial","status":"failed"})"}) {
+      const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol(name);
+      EXPECT_THROW(protocol->Read(text), std::runtime_error) << name << " " << text;
+    }
+  }
+  EXPECT_THROW(MakeClientProtocol("kaldi"), std::invalid_argument);
+}
+
+TEST(ClientProtocolTest, RefusalBodies) {
+  const auto body = ReadRefusalBody(R"({"error":{"code":"full","message":"come back"}})");
+  ASSERT_TRUE(body.has_value());
+  EXPECT_EQ(body->code, "full");
+  EXPECT_EQ(body->message, "come back");
+  for (const char* text : {"", "<html>", "{}", R"({"error":"full"})", R"({"error":{"code":1}})"}) {
+    EXPECT_FALSE(ReadRefusalBody(text).has_value()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace runnel::client

@@ -1,0 +1,203 @@
+"""Every limit of stream_server: what is refused, how, and what goes on all the same."""
+
+import json
+import time
+
+import pytest
+
+from server_process import (FILES, LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak,
+                            start)
+from websocket_client import Refused, connect, read_answer, request
+
+
+def refusal(server, **options):
+    with pytest.raises(Refused) as refused:
+        server.open(**options)
+    return refused.value
+
+
+def test_full():
+    with Server("--max_streams=2") as server:
+        with server.open() as first, server.open() as second:
+            start(first)
+            start(second)
+            refused = refusal(server)
+            assert refused.status == 503 and refused.code == "full"
+            assert int(refused.headers["retry-after"]) > 0
+            assert server.get("/readyz").status == 503 and server.get("/healthz").status == 200
+            answer = request(server.port, "/v1/recognize", "POST", b"x")
+            assert answer.status == 503 and answer.json()["error"]["code"] == "full"
+            assert server.rejections("full") == 2
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+        assert server.get("/readyz").status == 200
+        with server.open() as socket:
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+
+
+def test_streams_per_address_behind_a_proxy():
+    with Server("--max_streams_per_address=1", "--trusted_proxy=127.0.0.1") as server:
+        headers = {"X-Forwarded-For": "10.1.1.1, 10.2.2.2"}
+        with server.open(headers=headers):
+            refused = refusal(server, headers={"X-Forwarded-For": "8.8.8.8, 10.2.2.2"})
+            assert refused.status == 503 and refused.code == "address_full"
+            with server.open(headers={"X-Forwarded-For": "10.1.1.1"}), server.open():
+                assert refusal(server).code == "address_full"
+        assert server.rejections("address_full") == 2
+    with Server("--max_streams_per_address=1") as server:
+        with server.open():  # who is no trusted proxy is not believed
+            assert refusal(server, headers={"X-Forwarded-For": "10.1.1.1"}).code == "address_full"
+
+
+def test_connections():
+    with Server("--max_connections=2") as server:
+        with connect(server.port), server.open() as socket:
+            refused = refusal(server)
+            assert refused.status == 503 and refused.code == "full"
+            assert server.get("/healthz").status == 503
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+            socket.socket.close()
+        for _ in range(1000):  # until the server has seen them go
+            answer = server.get("/metrics")
+            if answer.status == 200:
+                break
+        assert server.rejections("connections_full") >= 2
+
+
+def test_message_size():
+    with Server("--max_message_bytes=10000") as server:
+        with server.open() as socket:
+            assert speak(socket, LONGEST, [10000]) == TEXTS[LONGEST]
+        with server.open() as socket:
+            start(socket)
+            socket.send_bytes(bytes(10001))
+            assert socket.receive_json()["code"] == "message_too_large"
+            assert socket.close_code() == 1009
+        assert server.rejections("message_too_large") == 1
+
+
+def test_buffered_audio_is_not_lost():
+    # Three seconds at once into a buffer of two: reading stops, and nothing is missing.
+    with Server("--max_buffered_s=2", "--max_speed=0") as server, server.open() as socket:
+        samples, rate = samples_of(LONGEST)
+        start(socket, rate)
+        for _ in range(4):
+            socket.send_bytes(pcm16(samples))
+        socket.send_json(type="finish")
+        final = socket.receive_until("final")
+        words = " ".join([TEXTS[LONGEST]] * 4).split()
+        assert final["audio_ms"] > 3.9 * len(samples) / rate * 1000
+        assert len(final["text"].split()) > 0.8 * len(words)
+
+
+def test_speed():
+    # A second at any speed, then twice real time: slowed, not refused.
+    with Server("--max_buffered_s=1", "--max_speed=2") as server, server.open() as socket:
+        begin = time.monotonic()
+        samples, rate = samples_of(LONGEST)
+        assert speak(socket, LONGEST) == TEXTS[LONGEST]
+        least = (len(samples) / rate - 1) / 2 - 0.2
+        assert time.monotonic() - begin > least
+
+
+def test_times():
+    flags = ("--idle_timeout_s=1", "--header_timeout_s=1", "--handshake_timeout_s=1")
+    with Server(*flags) as server:
+        with server.open() as socket:
+            assert socket.receive_json()["code"] == "idle_timeout"
+            assert socket.close_code() == 1008
+        with server.open() as socket:  # whom pings do not make less idle
+            start(socket)
+            assert socket.receive_json()["code"] == "idle_timeout"
+        with connect(server.port) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: ")
+            assert connection.recv(100) == b""
+        with connect(server.port) as connection:
+            assert connection.recv(100) == b""
+        assert server.rejections("idle_timeout") == 2
+        assert server.rejections("header_timeout") == 1
+    with Server("--max_stream_s=1") as server, server.open() as socket:
+        start(socket)
+        assert socket.receive_json()["code"] == "time_limit"
+        assert server.rejections("time_limit") == 1
+
+
+@pytest.mark.parametrize("head, status, code", [
+    (b"nonsense\r\n\r\n", 400, "bad_request"),
+    (b"GET / HTTP/7.0\r\n\r\n", 400, "bad_request"),
+    (b"\x00\x01\x02\x03\r\n\r\n", 400, "bad_request"),
+    (b"GET / HTTP/1.1\r\nA: " + b"x" * 20000, 431, "header_too_large"),
+    (b"GET / HTTP/1.1\r\n" + b"A: x\r\n" * 5000, 431, "header_too_large"),
+    (b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413, "body_too_large"),
+    (b"POST /v1/recognize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+     + b"100000\r\n" + bytes(0x100000) + b"\r\n100000\r\n" + bytes(0x100000) + b"\r\n0\r\n\r\n",
+     413, "body_too_large"),
+    (b"POST /v1/recognize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
+     "bad_request"),
+    (b"GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", 200, None),
+], ids=range(9))
+def test_requests(head, status, code):
+    with Server("--max_body_mb=1") as server:
+        with connect(server.port) as connection:
+            try:
+                connection.sendall(head)
+            except (ConnectionResetError, BrokenPipeError):
+                pass
+            answer, _ = read_answer(connection)
+            assert answer.status == status
+            assert code is None or answer.json()["error"]["code"] == code
+            while connection.recv(4096):
+                pass
+
+
+def test_slow_reader():
+    # A client that sends for ever and reads nothing: cut off, without memory that grows.
+    with Server("--send_timeout_s=1", "--max_send_queue_kb=16", "--max_speed=0") as server:
+        neighbour = Neighbour(server)
+        with server.open(receive_buffer=2048) as socket:
+            start(socket)
+            before = server.metrics()["process_resident_memory_bytes"]
+            ping = json.dumps({"type": "ping", "id": "x" * 4000})
+            with pytest.raises(OSError):
+                socket.socket.settimeout(20)
+                for _ in range(10 ** 5):
+                    socket.send_text(ping)
+        server.wait_for(lambda now: now['runnel_rejections_total{reason="slow_reader"}'] == 1)
+        assert server.metrics()["process_resident_memory_bytes"] < before + 50e6
+        neighbour.finish()
+
+
+def test_limits_of_options():
+    with Server("--max_left_context=64", "--max_beam_size=4") as server:
+        for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 10000},
+                        {"search": "beam", "beam_size": 5}]:
+            with server.open() as socket:
+                socket.send_json(type="start", version=1, **options)
+                assert socket.receive_json()["code"] == "bad_option"
+                assert socket.close_code() == 1008
+        with server.open() as socket:
+            start(socket, left_context=64, search="beam", beam_size=4)
+
+
+def test_uploads():
+    with Server("--max_uploads=1", "--idle_timeout_s=5") as server:
+        with connect(server.port) as slow:
+            slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
+            server.wait_for(lambda now: now["runnel_streams"] == 1)
+            answer = request(server.port, "/v1/recognize", "POST", b"x")
+            assert answer.status == 503 and server.rejections("uploads_full") == 1
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+
+
+def test_whole_utterance_longer_than_the_buffer():
+    with Server("--max_buffered_s=1.5", "--max_speed=0") as server:
+        samples, rate = samples_of(LONGEST)
+        with server.open() as socket:
+            start(socket, rate, chunk_size=-1)
+            for piece in cut(pcm16(samples), [8000]):
+                socket.send_bytes(piece)
+            message = socket.receive_json()
+            assert message["code"] == "bad_option" and "1.5" in message["message"]
+            assert socket.close_code() == 1008
+        answer = request(server.port, "/v1/recognize?chunk_size=-1", "POST",
+                         FILES[LONGEST].read_bytes())
+        assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"

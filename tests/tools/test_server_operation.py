@@ -1,0 +1,227 @@
+"""Running stream_server: resuming streams, draining, TLS, bearer tokens."""
+
+import json
+import signal
+import ssl
+import subprocess
+
+import pytest
+
+from server_process import LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak, start
+from websocket_client import Closed, Refused, connect, request
+
+SNAPSHOTS = ("--snapshot_interval_s=0.5", "--max_speed=0")
+
+
+def resume(server, token):
+    """A connection that continues a stream: the "resumed" message and the socket."""
+    socket = server.open()
+    socket.send_json(type="resume", version=1, token=token)
+    return socket, socket.receive_until("resumed")
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_resume_after_a_drop(tmp_path, search):
+    samples, rate = samples_of(LONGEST)
+    audio = pcm16(samples)
+    store = f"--snapshot_store={tmp_path / 'snapshots'}"
+    with Server(store, *SNAPSHOTS) as first, Server(store, *SNAPSHOTS) as second:
+        with first.open() as socket:
+            start(socket, rate, resume=True, search=search, chunk_size=4, nbest=2 if
+                  search == "beam" else 1)
+            for piece in cut(audio[:len(audio) * 3 // 4], [3200]):
+                socket.send_bytes(piece)
+            snapshot = socket.receive_until("snapshot")
+        first.process.kill()
+        text = ""
+        for server, again in (second, second), (second, None):  # a snapshot may be used again
+            socket, resumed = resume(server, snapshot["token"])
+            with socket:
+                assert snapshot["samples"] <= resumed["samples"] <= len(samples)
+                for piece in cut(audio[2 * resumed["samples"]:], [3200]):
+                    socket.send_bytes(piece)
+                socket.send_json(type="finish")
+                final = socket.receive_until("final")
+                assert final["text"] == TEXTS[LONGEST]
+                assert len(final["nbest"]) == (2 if search == "beam" else 1)
+                assert text in ("", final["text"])
+                text = final["text"]
+                assert socket.close_code() == 1000
+        assert second.metrics()['runnel_snapshots_total{result="resumed"}'] == 2
+        assert first.process.wait() == -signal.SIGKILL
+
+
+def test_resume_refused(tmp_path):
+    folder = tmp_path / "snapshots"
+    with Server(f"--snapshot_store={folder}", *SNAPSHOTS) as server:
+        samples, rate = samples_of(LONGEST)
+        with server.open() as socket:
+            start(socket, rate, resume=True)
+            socket.send_bytes(pcm16(samples))
+            token = socket.receive_until("snapshot")["token"]
+        kept = [path for path in folder.rglob("*") if path.is_file() and token in path.name]
+        content = kept[0].read_bytes()
+        for damaged in [content[:-1], content[:len(content) // 2] + b"x"
+                        + content[len(content) // 2 + 1:], b"", b"runnel-session 9"]:
+            kept[0].write_bytes(damaged)
+            with server.open() as socket:
+                socket.send_json(type="resume", version=1, token=token)
+                assert socket.receive_json()["code"] == "snapshot_invalid"
+                assert socket.close_code() == 1008
+        with server.open() as socket:
+            socket.send_json(type="resume", version=1, token="0" * 32)
+            assert socket.receive_json()["code"] == "snapshot_unknown"
+    with Server() as server, server.open() as socket:
+        socket.send_json(type="resume", version=1, token=token)
+        assert socket.receive_json()["code"] == "snapshot_unknown"
+
+
+def test_snapshots_are_forgotten_at_the_end(tmp_path):
+    folder = tmp_path / "snapshots"
+    with Server(f"--snapshot_store={folder}", *SNAPSHOTS) as server:
+        with server.open() as socket:
+            assert speak(socket, LONGEST, resume=True) == TEXTS[LONGEST]
+        server.signal()
+        assert server.exit_code() == 0
+    assert server.process.returncode == 0
+
+
+def test_drain():
+    with Server() as server:
+        neighbour = Neighbour(server)
+        neighbour.go_on()
+        server.signal(signal.SIGTERM)
+        server.wait_for(lambda now: now["runnel_draining"] == 1)
+        assert server.get("/readyz").status == 503 and server.get("/healthz").status == 200
+        with pytest.raises(Refused) as refused:
+            server.open()
+        assert refused.value.status == 503 and refused.value.code == "draining"
+        answer = request(server.port, "/v1/recognize", "POST", b"x")
+        assert answer.json()["error"]["code"] == "draining"
+        neighbour.finish()
+        assert server.exit_code() == 0
+
+
+def test_drain_without_streams():
+    with Server() as server:
+        with connect(server.port):  # who asks for nothing keeps nobody waiting
+            server.signal(signal.SIGINT)
+            assert server.exit_code() == 0
+
+
+def test_drain_has_an_end(tmp_path):
+    flags = (f"--snapshot_store={tmp_path / 'snapshots'}", "--drain_timeout_s=0.2",
+             "--snapshot_interval_s=1000")
+    samples, rate = samples_of(LONGEST)
+    with Server(*flags) as server, server.open() as plain, server.open() as kept:
+        start(plain, rate)
+        start(kept, rate, resume=True)
+        for socket in plain, kept:
+            socket.send_bytes(pcm16(samples))
+            socket.receive_until("partial")
+        server.signal()
+        assert socket_error(plain) == ([], "draining", 1013)
+        kinds, code, close = socket_error(kept)
+        assert kinds == ["snapshot"] and (code, close) == ("draining", 1013)
+        assert server.exit_code() == 0
+
+
+def socket_error(socket):
+    """What came before the error but for partials, the error's code, the close code."""
+    kinds = []
+    while True:
+        message = socket.receive_json()
+        if message["type"] == "error":
+            return kinds, message["code"], socket.close_code()
+        if message["type"] != "partial":
+            kinds.append(message["type"])
+
+
+def test_second_signal():
+    with Server() as server, server.open() as socket:
+        start(socket)
+        server.signal()
+        server.wait_for(lambda now: now["runnel_draining"] == 1)
+        server.signal()
+        assert server.exit_code() == 1
+        with pytest.raises(Closed):
+            socket.receive()
+
+
+@pytest.fixture(scope="module", name="certificate")
+def _certificate(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    paths = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+def test_tls(certificate):
+    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+    with Server(f"--tls_certificate={certificate[0]}", f"--tls_key={certificate[1]}",
+                "--handshake_timeout_s=1") as server:
+        assert server.url.startswith("https://")
+
+        def rejections():
+            body = request(server.port, "/metrics", tls=trusting).body.decode()
+            return next(float(line.split()[-1]) for line in body.splitlines()
+                        if line.startswith('runnel_rejections_total{reason="tls_handshake"}'))
+
+        with server.open(tls=trusting) as neighbour:
+            samples, rate = samples_of(LONGEST)
+            start(neighbour, rate)
+            garbage = [b"GET / HTTP/1.1\r\n\r\n", bytes(5000), b"\x16\x03\x01\xff\xff" * 1000,
+                       b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(600)]
+            for piece in garbage:
+                with connect(server.port) as connection:
+                    try:
+                        connection.sendall(piece)
+                        while connection.recv(4096):
+                            pass
+                    except ConnectionResetError:
+                        pass
+            with connect(server.port) as connection:  # not a byte
+                assert connection.recv(100) == b""
+            assert rejections() >= len(garbage)
+            old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+            old.load_verify_locations(certificate[0])
+            old.maximum_version = ssl.TLSVersion.TLSv1_1
+            with pytest.raises((ssl.SSLError, ConnectionResetError)):
+                connect(server.port, old)
+            neighbour.send_bytes(pcm16(samples))
+            neighbour.send_json(type="finish")
+            assert neighbour.receive_until("final")["text"] == TEXTS[LONGEST]
+            assert neighbour.close_code() == 1000
+        server.signal()
+        assert server.exit_code() == 0
+
+
+def test_bearer_token(tmp_path):
+    (tmp_path / "token").write_text("s3cret/+ \n")
+    with Server(f"--bearer_token_file={tmp_path / 'token'}") as server:
+        for options in [{}, {"headers": {"Authorization": "Bearer s3cret"}},
+                        {"headers": {"Authorization": "Basic s3cret/+"}},
+                        {"target": "/v1/stream?token=wrong"}]:
+            with pytest.raises(Refused) as refused:
+                server.open(**options)
+            assert refused.value.status == 401 and refused.value.code == "unauthorized"
+        for options in [{"headers": {"Authorization": "Bearer s3cret/+"}},
+                        {"headers": {"authorization": "bearer s3cret/+"}},
+                        {"target": "/v1/stream?x=1&token=s3cret%2F%2B"}]:
+            with server.open(**options) as socket:
+                assert speak(socket, LONGEST) == TEXTS[LONGEST]
+        assert request(server.port, "/v1/recognize", "POST", b"").status == 401
+        assert server.get("/healthz").status == server.get("/").status == 200
+        assert server.rejections("unauthorized") == 5
+
+
+def test_log_is_one_line_per_event(tmp_path):
+    with Server() as server:
+        with server.open() as socket:
+            socket.send_text("{\n\x1b[31mnot for the log")
+            assert json.loads(socket.receive())["code"] == "bad_json"
+        server.signal()
+        assert server.exit_code() == 0
+    assert not any("not for the log" in line or "\x1b" in line for line in server.log)

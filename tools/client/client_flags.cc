@@ -1,0 +1,140 @@
+#include "tools/client/client_flags.h"
+
+#include <gflags/gflags.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "tools/client/client_protocol.h"
+#include "tools/client/server_url.h"
+#include "tools/command_line.h"
+#include "tools/decimal.h"
+
+DEFINE_string(server, "",
+              "ws://host:port/ or wss://host:port/; several, separated by commas: --resume goes to "
+              "the next when a connection is lost.");
+DEFINE_string(protocol, "runnel",
+              "runnel (docs/protocol.md), wenet, or sherpa (sherpa-onnx's online server).");
+DEFINE_string(wav, "", "Audio files, separated by commas.");
+DEFINE_string(
+    wav_scp, "",
+    "List of audio files, one 'id path' per line; paths are relative to the current folder.");
+DEFINE_int32(
+    sample_rate, -1,
+    "Rate in Hz at which the audio is sent; 0: each recording's own; -1: that with "
+    "--protocol=runnel, else 16000, because the others take the server's rate for granted.");
+DEFINE_string(encoding, "",
+              "pcm16 or float32; empty: float32 with --protocol=sherpa, else pcm16. The other "
+              "protocols take no other.");
+DEFINE_int64(chunk_size, -2,
+             "Encoder frames that the server decodes at a time; -2: as its model recommends. Only "
+             "with --protocol=runnel, as --left_context.");
+DEFINE_int64(left_context, -2,
+             "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
+DEFINE_double(packet_ms, 100, "Audio in one message, in milliseconds.");
+DEFINE_double(speed, 1,
+              "Audio is sent this many times as fast as it was spoken; 0: as fast as the server "
+              "takes it.");
+DEFINE_bool(resume, false,
+            "When a connection is lost or refused: try again, with the last snapshot if there is "
+            "one, and send the audio from there on.");
+DEFINE_double(retry_s, 60, "With --resume: seconds without a word from a server, then give up.");
+DEFINE_double(timeout_s, 30,
+              "Seconds that a server may take to be connected, to answer, or to say nothing.");
+DEFINE_double(look_ahead_ms, 45,
+              "For latencies: audio beyond a partial's audio_ms that its chunk needed, unless the "
+              "server says so itself.");
+DEFINE_string(bearer_token, "", "Sent as 'Authorization: Bearer ...'.");
+DEFINE_string(ca_file, "",
+              "wss: PEM file of certificates to trust instead of the system's authorities.");
+DEFINE_bool(insecure, false, "wss: trust any certificate.");
+
+namespace runnel::client {
+namespace {
+
+constexpr int kMaxSampleRateHz = 10'000'000;
+constexpr int kUsualSampleRateHz = 16000;
+constexpr int64_t kAsModelRecommends = -2;
+
+SampleEncoding EncodingFromFlags() {
+  const SampleEncoding usual = UsualEncoding(FLAGS_protocol);
+  if (FLAGS_encoding.empty()) return usual;
+  if (FLAGS_encoding != "pcm16" && FLAGS_encoding != "float32") {
+    throw std::invalid_argument("--encoding is '" + FLAGS_encoding +
+                                "', expected pcm16 or float32");
+  }
+  const SampleEncoding encoding =
+      FLAGS_encoding == "pcm16" ? SampleEncoding::kPcm16 : SampleEncoding::kFloat32;
+  if (FLAGS_protocol != "runnel" && encoding != usual) {
+    throw std::invalid_argument("--encoding=" + FLAGS_encoding + " needs --protocol=runnel, got " +
+                                FLAGS_protocol);
+  }
+  return encoding;
+}
+
+std::optional<int64_t> StreamOptionFromFlag(const char* name, int64_t value) {
+  if (value == kAsModelRecommends) return std::nullopt;
+  if (FLAGS_protocol != "runnel") {
+    throw std::invalid_argument(std::string("--") + name + " needs --protocol=runnel, got " +
+                                FLAGS_protocol);
+  }
+  return value;
+}
+
+}  // namespace
+
+const char* const kClientFlagsSource = __FILE__;
+
+void RequireAtLeast(const char* name, double value, double min) {
+  if (value >= min) return;
+  throw std::invalid_argument(std::string("--") + name + " is " + Decimal(value, 3) +
+                              ", expected at least " + Decimal(min, 3));
+}
+
+ConnectorOptions ConnectorOptionsFromFlags() {
+  RequireAtLeast("timeout_s", FLAGS_timeout_s, 0.01);
+  if (FLAGS_insecure && !FLAGS_ca_file.empty()) {
+    throw std::invalid_argument("--insecure and --ca_file are both given, expected one of them");
+  }
+  return {FLAGS_insecure, FLAGS_ca_file, FLAGS_bearer_token, FLAGS_timeout_s};
+}
+
+SessionOptions SessionOptionsFromFlags() {
+  RequireFlag("server", "a URL such as ws://127.0.0.1:8080/");
+  MakeClientProtocol(FLAGS_protocol);  // throws when there is none of the name
+  RequireAtLeast("packet_ms", FLAGS_packet_ms, 0.01);
+  RequireAtLeast("speed", FLAGS_speed, 0);
+  RequireAtLeast("retry_s", FLAGS_retry_s, 0);
+  RequireAtLeast("look_ahead_ms", FLAGS_look_ahead_ms, 0);
+  if (FLAGS_resume && FLAGS_protocol != "runnel") {
+    throw std::invalid_argument("--resume needs --protocol=runnel, got " + FLAGS_protocol);
+  }
+  SessionOptions options;
+  options.servers = ParseServerUrls(FLAGS_server);
+  options.protocol = FLAGS_protocol;
+  options.start.encoding = EncodingFromFlags();
+  options.start.chunk_size = StreamOptionFromFlag("chunk_size", FLAGS_chunk_size);
+  options.start.left_context = StreamOptionFromFlag("left_context", FLAGS_left_context);
+  options.speed = FLAGS_speed;
+  options.packet_ms = FLAGS_packet_ms;
+  options.resumes = FLAGS_resume;
+  options.retry_s = FLAGS_retry_s;
+  options.timeout_s = FLAGS_timeout_s;
+  options.look_ahead_ms = FLAGS_look_ahead_ms;
+  return options;
+}
+
+std::vector<Recording> RecordingsFromFlags() {
+  RequireEither("wav", "wav_scp");
+  return FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
+}
+
+int SampleRateFromFlags() {
+  RequireRange("sample_rate", FLAGS_sample_rate, -1, kMaxSampleRateHz);
+  if (FLAGS_sample_rate >= 0) return FLAGS_sample_rate;
+  return FLAGS_protocol == "runnel" ? 0 : kUsualSampleRateHz;
+}
+
+}  // namespace runnel::client

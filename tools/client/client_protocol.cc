@@ -1,0 +1,238 @@
+#include "tools/client/client_protocol.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace runnel::client {
+namespace {
+
+using Json = nlohmann::json;
+using Kind = ServerMessage::Kind;
+
+// What is shown of a message that cannot be understood.
+constexpr size_t kShownSize = 80;
+
+[[noreturn]] void FailToRead(std::string_view message, const std::string& reason) {
+  std::string shown(message.substr(0, kShownSize));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  throw std::runtime_error("the server's message '" + shown + "' " + reason);
+}
+
+Json ParseObject(std::string_view message) {
+  Json object = Json::parse(message, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) FailToRead(message, "is no JSON object");
+  return object;
+}
+
+// Calls `read`, and says which message it was when a field is missing or of another type.
+template <typename Read>
+ServerMessage ReadFields(std::string_view message, const Read& read) {
+  try {
+    return read(ParseObject(message));
+  } catch (const Json::exception&) {
+    FailToRead(message, "lacks a field, or has one of another type");
+  }
+}
+
+// Bytes of the first `num_characters` Unicode characters.
+size_t SizeOfCharacters(const std::string& text, size_t num_characters) {
+  size_t size = 0;
+  for (; size < text.size(); ++size) {
+    if ((static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) continue;  // within a character
+    if (num_characters-- == 0) break;
+  }
+  return size;
+}
+
+// `text` behind what was there already.
+void AppendSegment(const std::string& segment, std::string* text) {
+  if (segment.empty()) return;
+  if (!text->empty()) *text += ' ';
+  *text += segment;
+}
+
+const char* NameOf(SampleEncoding encoding) {
+  return encoding == SampleEncoding::kPcm16 ? "pcm16" : "float32";
+}
+
+class RunnelProtocol : public ClientProtocol {
+ public:
+  std::string StartMessage(const StartOptions& options) const override {
+    Json start = {{"type", "start"},
+                  {"version", 1},
+                  {"sample_rate", options.sample_rate_hz},
+                  {"encoding", NameOf(options.encoding)},
+                  {"resume", options.wants_snapshots},
+                  {"tokens", false}};
+    if (options.chunk_size.has_value()) start["chunk_size"] = *options.chunk_size;
+    if (options.left_context.has_value()) start["left_context"] = *options.left_context;
+    return start.dump();
+  }
+
+  std::string FinishMessage() const override { return R"({"type":"finish"})"; }
+  bool AnswersStart() const override { return true; }
+
+  ServerMessage Read(std::string_view message) override {
+    return ReadFields(message, [this](const Json& object) { return ReadObject(object); });
+  }
+
+ private:
+  ServerMessage ReadObject(const Json& object) {
+    const std::string type = object.at("type");
+    ServerMessage read;
+    if (type == "ready" || type == "resumed") {
+      read.kind = Kind::kReady;
+      read.num_samples = object.value("samples", int64_t{0});
+      read.look_ahead_ms = object.value("look_ahead_ms", -1.0);
+      stable_text_.clear();  // the next partial has all of it
+    } else if (type == "partial") {
+      read.kind = Kind::kPartial;
+      read.audio_ms = object.at("audio_ms");
+      read.latency_ms = object.at("latency_ms");
+      stable_text_.resize(SizeOfCharacters(stable_text_, object.at("stable_offset")));
+      stable_text_ += object.at("stable_text").get_ref<const std::string&>();
+      read.text = stable_text_ + object.at("tentative_text").get_ref<const std::string&>();
+    } else if (type == "snapshot") {
+      read.kind = Kind::kSnapshot;
+      read.text = object.at("token");
+      read.num_samples = object.at("samples");
+    } else if (type == "final") {
+      read.kind = Kind::kFinal;
+      read.text = object.at("text");
+      read.latency_ms = object.value("latency_ms", -1.0);
+    } else if (type == "error") {
+      read.kind = Kind::kError;
+      read.code = object.at("code");
+      read.text = object.at("message");
+    }
+    return read;
+  }
+
+  std::string stable_text_;
+};
+
+class WenetProtocol : public ClientProtocol {
+ public:
+  std::string StartMessage(const StartOptions& /*options*/) const override {
+    return R"({"signal":"start","nbest":1,"continuous_decoding":false})";
+  }
+  std::string FinishMessage() const override { return R"({"signal":"end"})"; }
+  bool AnswersStart() const override { return true; }
+
+  ServerMessage Read(std::string_view message) override {
+    return ReadFields(message, [this](const Json& object) { return ReadObject(object); });
+  }
+
+ private:
+  ServerMessage ReadObject(const Json& object) {
+    ServerMessage read;
+    if (object.at("status") != "ok") {
+      read.kind = Kind::kError;
+      read.code = "failed";
+      read.text = object.at("message");
+      return read;
+    }
+    const std::string type = object.at("type");
+    if (type == "server_ready") {
+      read.kind = Kind::kReady;
+    } else if (type == "partial_result") {
+      read.kind = Kind::kPartial;
+      read.text = text_;
+      AppendSegment(BestSentence(object), &read.text);
+    } else if (type == "final_result") {
+      AppendSegment(BestSentence(object), &text_);
+    } else if (type == "speech_end") {
+      read.kind = Kind::kFinal;
+      read.text = text_;
+    }
+    return read;
+  }
+
+  // The n-best list is JSON within a string of the JSON.
+  static std::string BestSentence(const Json& object) {
+    const Json nbest = Json::parse(object.at("nbest").get_ref<const std::string&>());
+    return nbest.empty() ? "" : nbest.at(0).at("sentence").get<std::string>();
+  }
+
+  std::string text_;  // of the final results so far
+};
+
+class SherpaProtocol : public ClientProtocol {
+ public:
+  std::string StartMessage(const StartOptions& /*options*/) const override { return ""; }
+  std::string FinishMessage() const override { return "Done"; }
+  bool AnswersStart() const override { return false; }
+
+  ServerMessage Read(std::string_view message) override {
+    if (message == "Done!") {
+      ServerMessage read;
+      read.kind = Kind::kFinal;
+      read.text = finished_text_;
+      AppendSegment(segment_text_, &read.text);
+      return read;
+    }
+    return ReadFields(message, [this](const Json& object) { return ReadObject(object); });
+  }
+
+ private:
+  ServerMessage ReadObject(const Json& object) {
+    ServerMessage read;
+    if (object.contains("error")) {
+      read.kind = Kind::kError;
+      read.code = object.at("error").at("code");
+      read.text = object.at("error").at("message");
+      return read;
+    }
+    segment_text_ = object.at("text");
+    read.kind = Kind::kPartial;
+    read.text = finished_text_;
+    AppendSegment(segment_text_, &read.text);
+    if (object.at("is_final").get<bool>()) {
+      finished_text_ = read.text;
+      segment_text_.clear();
+    }
+    return read;
+  }
+
+  std::string finished_text_;  // of the segments that have ended
+  std::string segment_text_;   // of the one that goes on
+};
+
+}  // namespace
+
+int SampleSize(SampleEncoding encoding) { return encoding == SampleEncoding::kPcm16 ? 2 : 4; }
+
+std::unique_ptr<ClientProtocol> MakeClientProtocol(const std::string& name) {
+  if (name == "runnel") return std::make_unique<RunnelProtocol>();
+  if (name == "wenet") return std::make_unique<WenetProtocol>();
+  if (name == "sherpa") return std::make_unique<SherpaProtocol>();
+  throw std::invalid_argument("--protocol is '" + name + "', expected runnel, wenet or sherpa");
+}
+
+std::string ResumeMessage(const std::string& token, SampleEncoding encoding) {
+  return Json{{"type", "resume"},
+              {"version", 1},
+              {"token", token},
+              {"encoding", NameOf(encoding)},
+              {"tokens", false}}
+      .dump();
+}
+
+SampleEncoding UsualEncoding(const std::string& protocol) {
+  return protocol == "sherpa" ? SampleEncoding::kFloat32 : SampleEncoding::kPcm16;
+}
+
+std::optional<RefusalBody> ReadRefusalBody(std::string_view body) {
+  const Json object = Json::parse(body, nullptr, /*allow_exceptions=*/false);
+  try {
+    const Json& error = object.at("error");
+    return RefusalBody{error.at("code"), error.at("message")};
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace runnel::client

@@ -1,0 +1,375 @@
+#include "tools/client/connection.h"
+
+#include <openssl/ssl.h>
+
+#include <array>
+#include <boost/asio/connect.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http/field.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+#include <boost/beast/websocket.hpp>
+#include <boost/beast/websocket/ssl.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "tools/client/client_protocol.h"
+#include "tools/decimal.h"
+
+namespace runnel::client {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+namespace websocket = beast::websocket;
+using boost::system::error_code;
+using PlainStream = beast::tcp_stream;
+using TlsStream = beast::ssl_stream<beast::tcp_stream>;
+
+constexpr size_t kWriteBufferSize = 16384;  // a packet is masked and sent in one piece
+constexpr size_t kMaxReadSize = 16 << 20;   // n-best lists of hours; no server may fill the memory
+
+std::chrono::milliseconds Milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
+}
+
+// Codes with which a server says that this very conversation is wrong, and would be again.
+bool IsFinalCloseCode(uint16_t code) {
+  return code == websocket::close_code::protocol_error ||
+         code == websocket::close_code::unknown_data ||
+         code == websocket::close_code::bad_payload ||
+         code == websocket::close_code::policy_error || code == websocket::close_code::too_big;
+}
+
+bool IsFinalStatus(unsigned status) { return status < 500 && status != 429 && status != 408; }
+
+struct OutgoingMessage {
+  enum class Kind { kText, kBinary, kRaw };
+  Kind kind;
+  std::string owned;  // text, raw
+  const void* data;   // binary
+  size_t size;        // binary
+};
+
+// `NextLayer`: PlainStream or TlsStream.
+template <typename NextLayer>
+class WebSocketConnection final
+    : public Connection,
+      public std::enable_shared_from_this<WebSocketConnection<NextLayer>> {
+ public:
+  template <typename... Arguments>
+  WebSocketConnection(asio::io_context* context, const ServerUrl& url,
+                      const ConnectorOptions& options, ConnectionListener* listener, bool is_raw,
+                      Arguments&&... arguments)
+      : url_(url),
+        options_(options),
+        listener_(listener),
+        is_raw_(is_raw),
+        resolver_(*context),
+        stream_(*context, std::forward<Arguments>(arguments)...) {}
+
+  void Start() {
+    Lowest().expires_after(Milliseconds(options_.timeout_s));
+    resolver_.async_resolve(
+        url_.host, std::to_string(url_.port),
+        [self = this->shared_from_this()](const error_code& error,
+                                          const asio::ip::tcp::resolver::results_type& found) {
+          if (error) return self->Fail("network", "cannot find the host", error);
+          self->ConnectTo(found);
+        });
+  }
+
+  void SendText(std::string message) override {
+    Enqueue({OutgoingMessage::Kind::kText, std::move(message), nullptr, 0});
+  }
+  void SendBinary(const void* data, size_t size) override {
+    Enqueue({OutgoingMessage::Kind::kBinary, "", data, size});
+  }
+  void SendRaw(std::string bytes) override {
+    Enqueue({OutgoingMessage::Kind::kRaw, std::move(bytes), nullptr, 0});
+  }
+
+  void StopReading() override { is_reading_ = false; }
+
+  void Close() override {
+    listener_ = nullptr;
+    if (!is_open_ || is_raw_) return Abort();
+    is_closing_ = true;
+    if (!is_writing_) WriteNext();
+  }
+
+  void Abort() override {
+    listener_ = nullptr;
+    is_open_ = false;
+    resolver_.cancel();
+    error_code ignored;
+    Lowest().socket().close(ignored);
+  }
+
+ private:
+  beast::tcp_stream& Lowest() { return beast::get_lowest_layer(stream_); }
+
+  void ConnectTo(const asio::ip::tcp::resolver::results_type& found) {
+    if (listener_ == nullptr) return;
+    Lowest().async_connect(
+        found, [self = this->shared_from_this()](const error_code& error,
+                                                 const asio::ip::tcp::endpoint& /*endpoint*/) {
+          if (error) return self->FailToConnect(error);
+          self->OnConnected();
+        });
+  }
+
+  void OnConnected() {
+    if (listener_ == nullptr) return;
+    error_code ignored;
+    Lowest().socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    if (is_raw_) {
+      Lowest().expires_never();
+      is_open_ = true;
+      ReadRaw();
+      return listener_->OnOpen();
+    }
+    if constexpr (std::is_same_v<NextLayer, TlsStream>) {
+      TlsStream& tls = stream_.next_layer();
+      SSL_set_tlsext_host_name(tls.native_handle(), url_.host.c_str());
+      if (!options_.is_insecure) {
+        tls.set_verify_callback(asio::ssl::host_name_verification(url_.host));
+      }
+      tls.async_handshake(asio::ssl::stream_base::client,
+                          [self = this->shared_from_this()](const error_code& error) {
+                            if (error) return self->Fail("tls", "TLS handshake failed", error);
+                            self->Upgrade();
+                          });
+    } else {
+      Upgrade();
+    }
+  }
+
+  void Upgrade() {
+    if (listener_ == nullptr) return;
+    Lowest().expires_never();  // from here on the WebSocket layer watches the time
+    websocket::stream_base::timeout timeouts{};
+    timeouts.handshake_timeout = Milliseconds(options_.timeout_s);
+    timeouts.idle_timeout = Milliseconds(options_.timeout_s);
+    timeouts.keep_alive_pings = true;
+    stream_.set_option(timeouts);
+    stream_.set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {
+      request.set(http::field::user_agent, "runnel-client");
+      if (!options_.bearer_token.empty()) {
+        request.set(http::field::authorization, "Bearer " + options_.bearer_token);
+      }
+    }));
+    stream_.secure_prng(false);  // masks protect proxies from scripts in browsers, not from us
+    stream_.auto_fragment(false);
+    stream_.write_buffer_bytes(kWriteBufferSize);
+    stream_.read_message_max(kMaxReadSize);
+    stream_.async_handshake(response_, url_.Authority(), url_.target,
+                            [self = this->shared_from_this()](const error_code& error) {
+                              if (error) return self->FailToUpgrade(error);
+                              self->OnUpgraded();
+                            });
+  }
+
+  void OnUpgraded() {
+    if (listener_ == nullptr) return Abort();
+    is_open_ = true;
+    ReadNext();
+    listener_->OnOpen();
+  }
+
+  void ReadNext() {
+    stream_.async_read(incoming_,
+                       [self = this->shared_from_this()](const error_code& error, size_t /*size*/) {
+                         if (error) return self->FailToRead(error);
+                         self->OnRead();
+                       });
+  }
+
+  void OnRead() {
+    if (listener_ != nullptr) {
+      listener_->OnMessage({static_cast<const char*>(incoming_.data().data()), incoming_.size()});
+    }
+    incoming_.consume(incoming_.size());
+    // A closing handshake needs the reading to go on.
+    if (is_reading_ && (listener_ != nullptr || is_closing_)) ReadNext();
+  }
+
+  void ReadRaw() {
+    Lowest().async_read_some(
+        asio::buffer(discarded_),
+        [self = this->shared_from_this()](const error_code& error, size_t /*size*/) {
+          if (error) return self->Fail("network", "connection lost", error);
+          if (self->is_reading_ && self->listener_ != nullptr) self->ReadRaw();
+        });
+  }
+
+  void Enqueue(OutgoingMessage message) {
+    outgoing_.push_back(std::move(message));
+    if (is_open_ && !is_writing_) WriteNext();
+  }
+
+  void WriteNext() {
+    if (outgoing_.empty()) {
+      if (is_closing_ && std::exchange(is_open_, false)) {
+        stream_.async_close(
+            websocket::close_code::normal,
+            [self = this->shared_from_this()](const error_code& /*error*/) { self->Abort(); });
+      }
+      return;
+    }
+    is_writing_ = true;
+    const OutgoingMessage& message = outgoing_.front();
+    auto on_written = [self = this->shared_from_this()](const error_code& error, size_t /*size*/) {
+      self->OnWritten(error);
+    };
+    if (message.kind == OutgoingMessage::Kind::kRaw) {
+      const auto bytes = asio::buffer(message.owned);
+      if (is_raw_) {
+        asio::async_write(Lowest(), bytes, std::move(on_written));
+      } else {
+        asio::async_write(stream_.next_layer(), bytes, std::move(on_written));
+      }
+      return;
+    }
+    const bool is_text = message.kind == OutgoingMessage::Kind::kText;
+    stream_.text(is_text);
+    stream_.async_write(is_text ? asio::const_buffer(asio::buffer(message.owned))
+                                : asio::const_buffer(message.data, message.size),
+                        std::move(on_written));
+  }
+
+  void OnWritten(const error_code& error) {
+    is_writing_ = false;
+    // Why the connection ended, the reader knows: what the server said is still to be read.
+    if (error) return;
+    outgoing_.pop_front();
+    if (!outgoing_.empty() || is_closing_) return WriteNext();
+    if (listener_ != nullptr) listener_->OnSent();
+  }
+
+  void FailToConnect(const error_code& error) {
+    if (error == asio::error::connection_refused) {
+      return End({"refused", "connection refused", true});
+    }
+    Fail("network", "cannot connect", error);
+  }
+
+  void FailToUpgrade(const error_code& error) {
+    if (error != websocket::error::upgrade_declined) {
+      return Fail("network", "is no WebSocket server", error);
+    }
+    const unsigned status = response_.result_int();
+    const bool may_be_retried = !IsFinalStatus(status);
+    const std::string refusal = "refused with HTTP status " + std::to_string(status);
+    if (const std::optional<RefusalBody> body = ReadRefusalBody(response_.body())) {
+      return End({body->code, refusal + ": " + body->code + ": " + body->message, may_be_retried});
+    }
+    End({"http_" + std::to_string(status), refusal, may_be_retried});
+  }
+
+  void FailToRead(const error_code& error) {
+    if (error != websocket::error::closed) return Fail("network", "connection lost", error);
+    const websocket::close_reason& reason = stream_.reason();
+    std::string message =
+        "the server closed the connection with code " + std::to_string(reason.code);
+    if (!reason.reason.empty()) message += " (" + std::string(reason.reason.c_str()) + ")";
+    End({"closed_" + std::to_string(reason.code), message, !IsFinalCloseCode(reason.code)});
+  }
+
+  void Fail(const std::string& code, const std::string& what, const error_code& error) {
+    if (error == beast::error::timeout) {
+      return End({"timeout", "no answer for " + Decimal(options_.timeout_s, 1) + " s", true});
+    }
+    End({code, what + ": " + error.message(), code != "tls"});
+  }
+
+  // Ends a connection; nothing is called back after it.
+  void End(ConnectionEnd end) {
+    ConnectionListener* const listener = std::exchange(listener_, nullptr);
+    const auto self = this->shared_from_this();
+    Abort();
+    if (listener == nullptr) return;
+    end.message = url_.Text() + ": " + end.message;
+    listener->OnClosed(end);
+  }
+
+  const ServerUrl url_;
+  const ConnectorOptions options_;
+  ConnectionListener* listener_;
+  const bool is_raw_;
+  asio::ip::tcp::resolver resolver_;
+  websocket::stream<NextLayer> stream_;
+  websocket::response_type response_;
+  beast::flat_buffer incoming_;
+  std::array<char, 4096> discarded_{};
+  std::deque<OutgoingMessage> outgoing_;
+  bool is_open_ = false;
+  bool is_reading_ = true;
+  bool is_writing_ = false;
+  bool is_closing_ = false;
+};
+
+}  // namespace
+
+struct Connector::Impl {
+  Impl(EventLoop* event_loop, const ConnectorOptions& connector_options)
+      : loop(event_loop), options(connector_options), tls(asio::ssl::context::tls_client) {
+    tls.set_verify_mode(options.is_insecure ? asio::ssl::verify_none : asio::ssl::verify_peer);
+    if (options.is_insecure) return;
+    error_code error;
+    if (options.ca_file.empty()) {
+      tls.set_default_verify_paths(error);
+    } else {
+      tls.load_verify_file(options.ca_file, error);
+    }
+    if (error) {
+      throw std::runtime_error((options.ca_file.empty() ? "authorities" : options.ca_file) +
+                               ": cannot read certificates: " + error.message());
+    }
+  }
+
+  std::shared_ptr<Connection> Connect(const ServerUrl& url, ConnectionListener* listener,
+                                      bool is_raw) {
+    if (url.is_tls) return Start<TlsStream>(url, listener, is_raw, tls);
+    return Start<PlainStream>(url, listener, is_raw);
+  }
+
+  template <typename NextLayer, typename... Arguments>
+  std::shared_ptr<Connection> Start(const ServerUrl& url, ConnectionListener* listener, bool is_raw,
+                                    Arguments&... arguments) {
+    const auto connection = std::make_shared<WebSocketConnection<NextLayer>>(
+        &loop->context(), url, options, listener, is_raw, arguments...);
+    connection->Start();
+    return connection;
+  }
+
+  EventLoop* const loop;
+  const ConnectorOptions options;
+  asio::ssl::context tls;
+};
+
+Connector::Connector(EventLoop* loop, const ConnectorOptions& options)
+    : impl_(std::make_unique<Impl>(loop, options)) {}
+Connector::~Connector() = default;
+
+std::shared_ptr<Connection> Connector::Connect(const ServerUrl& url, ConnectionListener* listener) {
+  return impl_->Connect(url, listener, /*is_raw=*/false);
+}
+
+std::shared_ptr<Connection> Connector::ConnectRaw(const ServerUrl& url,
+                                                  ConnectionListener* listener) {
+  return impl_->Connect(url, listener, /*is_raw=*/true);
+}
+
+}  // namespace runnel::client

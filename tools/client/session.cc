@@ -1,0 +1,251 @@
+#include "tools/client/session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <utility>
+
+#include "tools/decimal.h"
+
+namespace runnel::client {
+namespace {
+
+constexpr double kFirstWaitS = 0.1;  // before the first new try; doubled each time
+constexpr double kLongestWaitS = 3;
+
+double MillisecondsBetween(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::milli>(end - begin).count();
+}
+
+// Errors of the server that another try, there or elsewhere, may not meet.
+bool MayBeRetried(const std::string& code) {
+  return code == "full" || code == "address_full" || code == "draining" || code == "internal" ||
+         code == "snapshot_unknown" || code == "snapshot_invalid" || code == "stream_failed";
+}
+
+}  // namespace
+
+Session::Session(EventLoop* loop, Connector* connector, const SessionOptions& options,
+                 std::shared_ptr<const AudioTrack> track, SessionListener* listener)
+    : connector_(connector),
+      options_(options),
+      track_(std::move(track)),
+      listener_(listener),
+      packet_samples_(
+          std::max<int64_t>(1, std::llround(options.packet_ms * track_->sample_rate_hz() / 1000))),
+      protocol_(MakeClientProtocol(options.protocol)),
+      server_(options.first_server % options.servers.size()),
+      look_ahead_ms_(options.look_ahead_ms),
+      last_word_time_(Clock::now()),
+      wait_s_(kFirstWaitS),
+      random_(options.seed),
+      pace_timer_(loop, [this] { SendDue(); }),
+      retry_timer_(loop, [this] { Connect(); }),
+      silence_timer_(loop, [this] { OnTimeout(); }) {
+  Connect();
+}
+
+Session::~Session() { Vanish(); }
+
+void Session::Vanish() {
+  listener_ = nullptr;
+  pace_timer_.Cancel();
+  retry_timer_.Cancel();
+  silence_timer_.Cancel();
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->Abort();
+}
+
+void Session::OnMoreAudio() {
+  if (is_sending_audio_) SendDue();
+}
+
+void Session::Connect() {
+  protocol_ = MakeClientProtocol(options_.protocol);
+  is_sending_audio_ = is_packet_under_way_ = is_finished_ = false;
+  sent_.clear();
+  connection_ = connector_->Connect(options_.servers[server_], this);
+}
+
+void Session::OnOpen() {
+  if (!token_.empty()) {
+    connection_->SendText(ResumeMessage(token_, options_.start.encoding));
+  } else {
+    StartOptions start = options_.start;
+    start.sample_rate_hz = track_->sample_rate_hz();
+    start.wants_snapshots = options_.resumes;
+    const std::string message = protocol_->StartMessage(start);
+    if (!message.empty()) connection_->SendText(message);
+  }
+  if (!protocol_->AnswersStart()) return BeginAudio(0);
+  silence_timer_.SetAfter(options_.timeout_s);
+}
+
+void Session::BeginAudio(int64_t first_sample) {
+  silence_timer_.Cancel();
+  first_sample_ = next_sample_ = first_sample;
+  is_sending_audio_ = true;
+  if (!has_begun_) {
+    has_begun_ = true;
+    begin_time_ = Clock::now();
+  }
+  SendDue();
+}
+
+// A packet is complete, as a microphone's is, when its last sample has been spoken.
+Clock::time_point Session::TimeOf(int64_t sample) const {
+  const std::chrono::duration<double> spoken(static_cast<double>(sample) /
+                                             track_->sample_rate_hz() / options_.speed);
+  return begin_time_ + std::chrono::duration_cast<Clock::duration>(spoken);
+}
+
+int64_t Session::SamplesDue(Clock::time_point now) const {
+  const int64_t available = track_->num_samples();
+  if (options_.speed == 0) return available;
+  const double spoken_s = std::chrono::duration<double>(now - begin_time_).count() * options_.speed;
+  const auto spoken = static_cast<int64_t>(spoken_s * track_->sample_rate_hz() + 0.5);
+  if (spoken >= available) return available;
+  return spoken / packet_samples_ * packet_samples_;
+}
+
+// One packet under way at a time: what the server does not take waits here.
+void Session::SendDue() {
+  if (is_packet_under_way_ || is_finished_ || connection_ == nullptr) return;
+  const Clock::time_point now = Clock::now();
+  const int64_t due = SamplesDue(now);
+  if (next_sample_ < due) {
+    const AudioSlice slice =
+        track_->Slice(next_sample_, std::min(packet_samples_, due - next_sample_));
+    if (first_sent_time_ == Clock::time_point()) first_sent_time_ = now;
+    next_sample_ += slice.num_samples;
+    if (options_.speed != 0) {
+      send_lag_ms_ = std::max(send_lag_ms_, MillisecondsBetween(TimeOf(next_sample_), now));
+    }
+    sent_.push_back({next_sample_, now});
+    is_packet_under_way_ = true;
+    connection_->SendBinary(slice.data, slice.num_bytes);
+  } else if (next_sample_ < track_->num_samples()) {
+    pace_timer_.Set(TimeOf(
+        std::min((next_sample_ / packet_samples_ + 1) * packet_samples_, track_->num_samples())));
+  } else if (track_->is_complete()) {
+    is_finished_ = true;
+    finish_time_ = now;
+    connection_->SendText(protocol_->FinishMessage());
+    silence_timer_.SetAfter(options_.timeout_s);
+  }
+}
+
+void Session::OnSent() {
+  if (!is_sending_audio_) return;
+  is_packet_under_way_ = false;
+  SendDue();
+}
+
+void Session::OnMessage(std::string_view bytes) {
+  last_word_time_ = Clock::now();
+  wait_s_ = kFirstWaitS;
+  if (is_finished_) silence_timer_.SetAfter(options_.timeout_s);
+  ServerMessage message;
+  try {
+    message = protocol_->Read(bytes);
+  } catch (const std::exception& error) {
+    SessionResult result;
+    result.code = "bad_reply";
+    result.message = options_.servers[server_].Text() + ": " + error.what();
+    return End(std::move(result));
+  }
+  switch (message.kind) {
+    case ServerMessage::Kind::kReady:
+      if (message.look_ahead_ms >= 0) look_ahead_ms_ = message.look_ahead_ms;
+      return BeginAudio(message.num_samples);
+    case ServerMessage::Kind::kPartial:
+      return ReportPartial(message);
+    case ServerMessage::Kind::kSnapshot:
+      token_ = message.text;
+      return;
+    case ServerMessage::Kind::kFinal: {
+      SessionResult result;
+      result.is_success = true;
+      result.text = message.text;
+      result.final_ms = MillisecondsBetween(finish_time_, last_word_time_);
+      result.server_final_ms = message.latency_ms;
+      return End(std::move(result));
+    }
+    case ServerMessage::Kind::kError:
+      return OnServerError(message);
+    case ServerMessage::Kind::kOther:
+      return;
+  }
+}
+
+void Session::ReportPartial(const ServerMessage& message) {
+  PartialTiming timing;
+  timing.since_first_packet = MillisecondsBetween(first_sent_time_, last_word_time_);
+  timing.server_latency = message.latency_ms;
+  if (message.audio_ms >= 0) {
+    const auto needed =
+        static_cast<int64_t>((message.audio_ms + look_ahead_ms_) * track_->sample_rate_hz() / 1000);
+    while (sent_.size() > 1 && sent_.front().end < needed) sent_.pop_front();
+    if (is_finished_ && needed > next_sample_) {
+      timing.since_last_sample = MillisecondsBetween(finish_time_, last_word_time_);
+    } else if (!sent_.empty() && needed > first_sample_) {
+      timing.since_last_sample = MillisecondsBetween(sent_.front().time, last_word_time_);
+    }
+  }
+  listener_->OnPartial(message.text, timing);
+}
+
+void Session::OnServerError(const ServerMessage& message) {
+  // The audio is all here, so a snapshot that is lost costs time and nothing else.
+  if (message.code == "snapshot_unknown" || message.code == "snapshot_invalid") token_.clear();
+  RetryOrFail({message.code,
+               options_.servers[server_].Text() + ": the server's error " + message.code + ": " +
+                   message.text,
+               MayBeRetried(message.code)});
+}
+
+void Session::OnTimeout() {
+  RetryOrFail({"timeout",
+               options_.servers[server_].Text() + ": no answer for " +
+                   Decimal(options_.timeout_s, 1) + " s",
+               true});
+}
+
+void Session::OnClosed(const ConnectionEnd& end) {
+  connection_ = nullptr;
+  RetryOrFail(end);
+}
+
+void Session::RetryOrFail(const ConnectionEnd& end) {
+  pace_timer_.Cancel();
+  silence_timer_.Cancel();
+  if (connection_ != nullptr) std::exchange(connection_, nullptr)->Abort();
+  const double silent_s = MillisecondsBetween(last_word_time_, Clock::now()) / 1000;
+  if (!options_.resumes || !end.may_be_retried || silent_s + wait_s_ > options_.retry_s) {
+    SessionResult result;
+    result.code = end.code;
+    result.message = end.message;
+    return End(std::move(result));
+  }
+  ++num_resumes_;
+  listener_->OnRetry(end.message);
+  server_ = (server_ + 1) % options_.servers.size();
+  // A random part, so that the clients of a server that died do not come back all at once.
+  retry_timer_.SetAfter(wait_s_ * std::uniform_real_distribution<double>(0.5, 1)(random_));
+  wait_s_ = std::min(2 * wait_s_, kLongestWaitS);
+}
+
+void Session::End(SessionResult result) {
+  pace_timer_.Cancel();
+  silence_timer_.Cancel();
+  if (connection_ != nullptr) {
+    // A packet that is under way lies in the track, which may be gone before a goodbye is said.
+    const std::shared_ptr<Connection> connection = std::exchange(connection_, nullptr);
+    is_packet_under_way_ ? connection->Abort() : connection->Close();
+  }
+  result.num_resumes = num_resumes_;
+  result.send_lag_ms = send_lag_ms_;
+  std::exchange(listener_, nullptr)->OnEnd(result);
+}
+
+}  // namespace runnel::client

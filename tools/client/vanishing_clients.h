@@ -1,0 +1,50 @@
+// Clients that connect, speak and vanish, at every moment of a stream's life.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below load_client).
+#ifndef RUNNEL_TOOLS_CLIENT_VANISHING_CLIENTS_H_
+#define RUNNEL_TOOLS_CLIENT_VANISHING_CLIENTS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tools/client/load_run.h"
+#include "tools/client/load_statistics.h"
+
+namespace runnel::client {
+
+struct VanishOptions {
+  SessionOptions session;
+  int64_t count = 0;    // connections in all
+  int64_t at_once = 1;  // at the same time
+  uint32_t seed = 1;
+};
+
+// Starts at once; `on_done` is called in the loop when the last one has vanished. One that the
+// server does not let in counts as a failed stream.
+class VanishingClients {
+ public:
+  VanishingClients(EventLoop* loop, Connector* connector, const VanishOptions& options,
+                   const std::vector<LoadRecording>& recordings, LoadStatistics* statistics,
+                   std::function<void()> on_done);
+  ~VanishingClients();
+  VanishingClients(const VanishingClients&) = delete;
+  VanishingClients& operator=(const VanishingClients&) = delete;
+
+ private:
+  class Client;
+
+  EventLoop* const loop_;
+  Connector* const connector_;
+  const VanishOptions options_;
+  const std::vector<LoadRecording>& recordings_;
+  LoadStatistics* const statistics_;
+  const std::function<void()> on_done_;
+  int64_t num_begun_ = 0;
+  int64_t num_active_;  // clients that have not come to their end
+  std::vector<std::unique_ptr<Client>> clients_;
+};
+
+}  // namespace runnel::client
+
+#endif  // RUNNEL_TOOLS_CLIENT_VANISHING_CLIENTS_H_

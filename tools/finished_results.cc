@@ -1,0 +1,114 @@
+#include "tools/finished_results.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+#include <unordered_map>
+
+namespace runnel {
+namespace {
+
+[[noreturn]] void Fail(const std::string& path, const std::string& what) {
+  throw std::runtime_error(path + ": " + what + ": " + std::strerror(errno));
+}
+
+// The recording that a line of output is about; "" when that cannot be told.
+std::string IdOf(const std::string& line, OutputFormat format) {
+  if (format != OutputFormat::kJson) return line.substr(0, line.find(' '));
+  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return "";
+  const auto id = object.find("id");
+  return id != object.end() && id->is_string() ? id->get<std::string>() : "";
+}
+
+}  // namespace
+
+FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
+                                 const std::vector<Recording>& recordings)
+    : path_(path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    throw std::runtime_error(path + ": holds no results to resume from, expected a regular file");
+  }
+  exists_ = true;
+  path_ = std::filesystem::canonical(path).string();  // a link stays one when the file is replaced
+  std::ifstream file(path, std::ios::binary);
+  if (!file) Fail(path, "cannot open");
+  std::unordered_map<std::string, size_t> indices;
+  for (size_t i = 0; i < recordings.size(); ++i) indices.emplace(recordings[i].id, i);
+
+  int64_t begin = 0;
+  size_t number = 1;
+  for (std::string line; std::getline(file, line) && !file.eof(); ++number) {
+    const auto size = static_cast<int64_t>(line.size()) + 1;
+    const auto found = indices.find(IdOf(line, format));
+    const std::string place = path + ":" + std::to_string(number) + ": ";
+    if (found == indices.end()) {
+      throw std::runtime_error(place +
+                               "is no result of these recordings in this format; resume with "
+                               "the list, the shard and the format of the first run");
+    }
+    const size_t index = found->second;
+    const bool continues = format == OutputFormat::kCtm && index + 1 == places_.size();
+    if (index < places_.size() && !continues) {
+      throw std::runtime_error(place + "'" + found->first +
+                               "' does not come after the line before in the list of recordings");
+    }
+    Add(index, begin, size);
+    begin += size;
+  }
+  if (file.bad()) Fail(path, "cannot read");
+  if (format == OutputFormat::kCtm && !places_.empty()) {
+    places_.pop_back();
+    for (; !places_.empty() && places_.back().size == 0; places_.pop_back()) gaps_.pop_back();
+  }
+}
+
+void FinishedResults::Add(size_t index, int64_t begin, int64_t size) {
+  for (size_t gap = places_.size(); gap < index; ++gap) {
+    gaps_.push_back(gap);
+    places_.emplace_back();
+  }
+  if (index == places_.size()) places_.push_back({begin, 0});
+  places_[index].size += size;
+}
+
+void FinishedResults::Restore(const std::map<size_t, std::string>& found) const {
+  if (!exists_) return;
+  bool is_new = false;
+  for (const auto& [index, text] : found) is_new = is_new || !text.empty();
+  if (is_new) return Rewrite(found);
+  const int64_t size = places_.empty() ? 0 : places_.back().begin + places_.back().size;
+  std::error_code error;
+  std::filesystem::resize_file(path_, static_cast<uintmax_t>(size), error);
+  if (error) throw std::runtime_error(path_ + ": cannot write: " + error.message());
+}
+
+void FinishedResults::Rewrite(const std::map<size_t, std::string>& found) const {
+  const std::string new_path = path_ + ".resuming";
+  std::ifstream old_file(path_, std::ios::binary);
+  if (!old_file) Fail(path_, "cannot open");
+  std::ofstream new_file(new_path, std::ios::binary);
+  if (!new_file) Fail(new_path, "cannot create");
+  std::string text;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (const auto result = found.find(i); result != found.end()) {
+      new_file << result->second;
+      continue;
+    }
+    text.resize(static_cast<size_t>(places_[i].size));
+    old_file.seekg(places_[i].begin);
+    if (!old_file.read(text.data(), places_[i].size)) Fail(path_, "cannot read");
+    new_file << text;
+  }
+  new_file.close();
+  if (!new_file) Fail(new_path, "cannot write");
+  if (std::rename(new_path.c_str(), path_.c_str()) != 0) Fail(path_, "cannot replace");
+}
+
+}  // namespace runnel

@@ -1,0 +1,241 @@
+// load_client: many live streams at the same time, to learn what a server bears.
+#include <gflags/gflags.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/client/abusive_client.h"
+#include "tools/client/client_flags.h"
+#include "tools/client/connection.h"
+#include "tools/client/event_loop.h"
+#include "tools/client/load_run.h"
+#include "tools/client/load_statistics.h"
+#include "tools/client/vanishing_clients.h"
+#include "tools/command_line.h"
+#include "tools/recording_list.h"
+#include "tools/tool_main.h"
+
+DEFINE_int64(streams, 250, "Streams at the same time.");
+DEFINE_int64(rounds, 1, "Recordings one after another in the place of each stream.");
+DEFINE_double(duration_s, 0, "Instead of --rounds: seconds in which recordings are begun.");
+DEFINE_double(ramp_s, 5, "Seconds in which the streams start, evenly.");
+DEFINE_string(expected, "",
+              "File of 'id text' lines, as decode_wav writes them: every final text is compared.");
+DEFINE_double(behind_s, 2, "A partial or final that comes later than that has fallen behind.");
+DEFINE_int64(vanish, 0,
+             "Besides the streams: clients that connect, speak and vanish, one after another.");
+DEFINE_int64(vanish_at_once, 1, "That many of them at the same time.");
+DEFINE_int64(abuse, 0,
+             "Besides the streams, until they end: neighbours that send garbage, endless headers, "
+             "huge messages and the like.");
+DEFINE_int64(seed, 1, "Of what vanishing clients and neighbours do.");
+DEFINE_bool(json, false, "Write the report as a line of JSON.");
+
+namespace runnel::client {
+namespace {
+
+constexpr char kUsage[] =
+    R"(load_client runs many live streams against a server at the same time and reports latencies.
+
+  load_client --server=URL (--wav=a.wav,b.flac | --wav_scp=list) [flags]
+
+All recordings are read before the start; then every stream sends its packets at the times at which a
+microphone would. One thread does all of it, so that little is taken from a server on the same
+machine. The report goes to standard output: streams that were done, failed, were refused, fell
+behind or ended with another text than expected, and quantiles of these latencies:
+
+  first partial  from the first packet sent until the first partial is here
+  chunk          from sending the packet with the last sample that a partial needed until it is here
+  final          from saying that the audio has ended until the final result is here
+  by the server  the same as the server measured it, between receiving audio and sending the result
+
+Exit code: 0 success, 1 something failed, 2 wrong flags.
+
+Examples:
+  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
+  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --expected=texts --rounds=3 --json
+  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=50 --abuse=8 --expected=texts
+  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=0 --vanish=10000
+)";
+
+constexpr int64_t kMaxStreams = 60000;  // more connections than an address has ports
+constexpr double kStatusS = 1;
+
+void CheckFlags() {
+  RequireRange("streams", FLAGS_streams, 0, kMaxStreams);
+  RequireRange("rounds", FLAGS_rounds, 1, std::numeric_limits<int32_t>::max());
+  RequireRange("vanish", FLAGS_vanish, 0, std::numeric_limits<int32_t>::max());
+  RequireRange("vanish_at_once", FLAGS_vanish_at_once, 1, kMaxStreams);
+  RequireRange("abuse", FLAGS_abuse, 0, kMaxStreams);
+  RequireRange("seed", FLAGS_seed, 0, std::numeric_limits<int32_t>::max());
+  RequireAtLeast("duration_s", FLAGS_duration_s, 0);
+  RequireAtLeast("ramp_s", FLAGS_ramp_s, 0);
+  RequireAtLeast("behind_s", FLAGS_behind_s, 0);
+  if (FLAGS_duration_s > 0 && IsFlagGiven("rounds")) {
+    throw std::invalid_argument("--rounds and --duration_s are both given, expected one of them");
+  }
+  if (FLAGS_streams + FLAGS_vanish == 0 && (FLAGS_abuse == 0 || FLAGS_duration_s == 0)) {
+    throw std::invalid_argument(
+        "--streams is 0, expected --vanish, or --abuse with --duration_s, besides it");
+  }
+}
+
+// Lines of 'id text'; the text may be empty.
+std::map<std::string, std::string> ReadTexts(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(path + ": cannot open");
+  std::map<std::string, std::string> texts;
+  for (std::string line; std::getline(file, line);) {
+    const size_t id_end = std::min(line.find(' '), line.size());
+    texts[line.substr(0, id_end)] = id_end == line.size() ? std::string() : line.substr(id_end + 1);
+  }
+  if (file.bad()) throw std::runtime_error(path + ": cannot read");
+  return texts;
+}
+
+std::vector<LoadRecording> ReadRecordings(const SessionOptions& options) {
+  std::map<std::string, std::string> texts;
+  if (!FLAGS_expected.empty()) texts = ReadTexts(FLAGS_expected);
+  std::vector<LoadRecording> recordings;
+  for (const Recording& recording : RecordingsFromFlags()) {
+    LoadRecording read{recording.id, nullptr, {}};
+    if (!FLAGS_expected.empty()) {
+      const auto text = texts.find(recording.id);
+      if (text == texts.end()) {
+        throw std::runtime_error(FLAGS_expected + ": has no line for '" + recording.id + "'");
+      }
+      read.expected = text->second;
+    }
+    read.track = ReadTrack(recording.path, SampleRateFromFlags(), options.start.encoding);
+    recordings.push_back(std::move(read));
+  }
+  return recordings;
+}
+
+// As many open connections as the system lets a process have.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+LoadOptions LoadOptionsFromFlags(const SessionOptions& session) {
+  LoadOptions options;
+  options.session = session;
+  options.num_streams = FLAGS_streams;
+  options.ramp_s = FLAGS_ramp_s;
+  options.rounds = FLAGS_rounds;
+  options.duration_s = FLAGS_duration_s;
+  options.behind_s = FLAGS_behind_s;
+  return options;
+}
+
+// Everything that runs, and its end: when streams and vanishing clients are done, or, if there are
+// neither, when the time is over.
+class Load {
+ public:
+  Load(const SessionOptions& session, const ConnectorOptions& connector_options,
+       const std::vector<LoadRecording>& recordings, Console* console)
+      : connector_(&loop_, connector_options),
+        console_(console),
+        end_timer_(&loop_, [this] { loop_.Stop(); }),
+        status_timer_(&loop_, [this] { ShowStatus(); }) {
+    const auto seed = static_cast<uint32_t>(FLAGS_seed);
+    const auto on_done = [this] {
+      if (--num_running_ == 0) loop_.Stop();
+    };
+    if (FLAGS_streams > 0) {
+      ++num_running_;
+      run_ = std::make_unique<LoadRun>(&loop_, &connector_, LoadOptionsFromFlags(session),
+                                       recordings, &statistics_, on_done);
+    }
+    if (FLAGS_vanish > 0) {
+      ++num_running_;
+      vanishing_ = std::make_unique<VanishingClients>(
+          &loop_, &connector_, VanishOptions{session, FLAGS_vanish, FLAGS_vanish_at_once, seed},
+          recordings, &statistics_, on_done);
+    }
+    for (int64_t i = 0; i < FLAGS_abuse; ++i) {
+      abusive_.push_back(std::make_unique<AbusiveClient>(
+          &loop_, &connector_, session.servers, seed + static_cast<uint32_t>(i), &statistics_));
+    }
+    if (num_running_ == 0) end_timer_.SetAfter(FLAGS_duration_s);
+    if (console_->is_terminal()) ShowStatus();
+  }
+
+  const LoadStatistics& Run() {
+    loop_.Run();
+    console_->SetStatus("");
+    return statistics_;
+  }
+
+ private:
+  void ShowStatus() {
+    console_->SetStatus(std::to_string(run_ == nullptr ? 0 : run_->num_active()) + " streams, " +
+                        std::to_string(statistics_.num_done) + " done, " +
+                        std::to_string(statistics_.num_failed + statistics_.num_refused) +
+                        " failed, " + std::to_string(statistics_.num_vanished) + " vanished");
+    status_timer_.SetAfter(kStatusS);
+  }
+
+  EventLoop loop_;
+  Connector connector_;
+  Console* const console_;
+  LoadStatistics statistics_;
+  int num_running_ = 0;
+  Timer end_timer_;
+  Timer status_timer_;
+  std::unique_ptr<LoadRun> run_;
+  std::unique_ptr<VanishingClients> vanishing_;
+  std::vector<std::unique_ptr<AbusiveClient>> abusive_;
+};
+
+int Run(Console* console) {
+  CheckFlags();
+  const SessionOptions session = SessionOptionsFromFlags();
+  const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
+  const std::vector<LoadRecording> recordings = ReadRecordings(session);
+  RaiseFileLimit();
+  const double cpu_before = CpuSeconds();
+  const Clock::time_point begin = Clock::now();
+  Load load(session, connector_options, recordings, console);
+  const LoadStatistics& statistics = load.Run();
+  const double wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  const double cpu_s = CpuSeconds() - cpu_before;
+  const std::string report =
+      FLAGS_json ? LoadJson(statistics, wall_s, cpu_s) : LoadTable(statistics, wall_s, cpu_s);
+  std::fputs(report.c_str(), stdout);
+  return statistics.is_success() ? kExitSuccess : kExitFailure;
+}
+
+}  // namespace
+}  // namespace runnel::client
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(
+      argc, argv,
+      {"load_client", runnel::client::kUsage, {__FILE__, runnel::client::kClientFlagsSource}},
+      runnel::client::Run);
+}

@@ -1,0 +1,137 @@
+#include "tools/server/access.h"
+
+#include <arpa/inet.h>
+#include <openssl/crypto.h>
+#include <openssl/sha.h>
+
+#include <array>
+#include <cctype>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace runnel::server {
+namespace {
+
+constexpr char kBearer[] = "bearer ";
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string_view part = Trim(text.substr(0, end));
+    if (!part.empty()) parts.emplace_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool IsAddress(const std::string& text) {
+  in6_addr unused{};
+  return ::inet_pton(AF_INET, text.c_str(), &unused) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &unused) == 1;
+}
+
+// By digests of equal length, so that the time does not tell how much of a guess is right.
+bool IsSame(std::string_view a, std::string_view b) {
+  const auto digest = [](std::string_view text) {
+    std::array<unsigned char, SHA256_DIGEST_LENGTH> value{};
+    ::SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), value.data());
+    return value;
+  };
+  const auto of_a = digest(a);
+  const auto of_b = digest(b);
+  return ::CRYPTO_memcmp(of_a.data(), of_b.data(), of_a.size()) == 0;
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string PercentDecoded(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+    const int low = high >= 0 ? HexDigit(text[i + 2]) : -1;
+    if (low >= 0) {
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      decoded += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return decoded;
+}
+
+}  // namespace
+
+AccessRules::AccessRules(std::string token, const std::string& trusted_proxies)
+    : token_(std::move(token)) {
+  for (const std::string& proxy : SplitAtCommas(trusted_proxies)) {
+    if (!IsAddress(proxy)) {
+      throw std::invalid_argument("--trusted_proxy has '" + proxy + "', expected an IP address");
+    }
+    trusted_proxies_.insert(proxy);
+  }
+}
+
+bool AccessRules::IsAllowed(std::string_view authorization, std::string_view target) const {
+  if (token_.empty()) return true;
+  const std::string_view scheme = kBearer;
+  bool is_bearer = authorization.size() > scheme.size();
+  for (size_t i = 0; is_bearer && i < scheme.size(); ++i) {
+    is_bearer = std::tolower(static_cast<unsigned char>(authorization[i])) == scheme[i];
+  }
+  return IsSame(token_, is_bearer ? std::string(Trim(authorization.substr(scheme.size())))
+                                  : QueryValue(target, "token"));
+}
+
+std::string AccessRules::ClientAddress(const std::string& peer,
+                                       std::string_view forwarded_for) const {
+  if (trusted_proxies_.count(peer) == 0) return peer;
+  const std::vector<std::string> chain = SplitAtCommas(forwarded_for);
+  for (auto address = chain.rbegin(); address != chain.rend(); ++address) {
+    if (!IsAddress(*address)) break;
+    if (trusted_proxies_.count(*address) == 0) return *address;
+  }
+  return peer;
+}
+
+std::string ReadToken(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  const std::string token(Trim(line));
+  if (token.empty()) {
+    throw std::runtime_error(path + ": expected a token in the first line of a readable file");
+  }
+  return token;
+}
+
+std::string QueryValue(std::string_view target, std::string_view name) {
+  const size_t question = target.find('?');
+  if (question == std::string_view::npos) return "";
+  std::string_view query = target.substr(question + 1);
+  while (!query.empty()) {
+    const size_t end = std::min(query.find('&'), query.size());
+    const std::string_view pair = query.substr(0, end);
+    const size_t equals = std::min(pair.find('='), pair.size());
+    if (pair.substr(0, equals) == name && equals < pair.size()) {
+      return PercentDecoded(pair.substr(equals + 1));
+    }
+    query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return "";
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,41 @@
+// Who a client is: its bearer token, and its address behind a proxy.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_SERVER_ACCESS_H_
+#define RUNNEL_TOOLS_SERVER_ACCESS_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace runnel::server {
+
+// Const after construction: every method from any thread.
+class AccessRules {
+ public:
+  // `token`: what clients must know; empty: nothing. `trusted_proxies`: addresses, separated by commas,
+  // whose X-Forwarded-For is believed. Throws std::invalid_argument when one is no IP address.
+  AccessRules(std::string token, const std::string& trusted_proxies);
+
+  // `authorization`: the header's value; `target`: of the request, perhaps with ?token=. Takes the same
+  // time for every wrong token of one length.
+  bool IsAllowed(std::string_view authorization, std::string_view target) const;
+
+  // The client's address: `peer`, or what a trusted proxy says: the last entry of X-Forwarded-For that is
+  // no trusted proxy itself.
+  std::string ClientAddress(const std::string& peer, std::string_view forwarded_for) const;
+
+ private:
+  const std::string token_;
+  std::set<std::string> trusted_proxies_;
+};
+
+// The first line of a file, without spaces around it. Throws std::runtime_error when it cannot be read
+// or is empty.
+std::string ReadToken(const std::string& path);
+
+// The value of `name` in the query of a request's target, percent-decoded; "" without.
+std::string QueryValue(std::string_view target, std::string_view name);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_ACCESS_H_

@@ -1,0 +1,123 @@
+#include "tools/server/admission.h"
+
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace runnel::server {
+namespace {
+
+// Connections above the limit that are told so at the same time.
+constexpr int64_t kMostRefusedAtOnce = 64;
+
+}  // namespace
+
+struct Admission::State {
+  explicit State(const Limits& given) : limits(given) {}
+
+  Refusal WhyNotStream(const std::string& address) const {
+    if (is_draining) return Refusal::kDraining;
+    if (num_streams >= limits.max_streams) return Refusal::kStreams;
+    if (limits.max_streams_per_address > 0) {
+      const auto found = streams_of.find(address);
+      if (found != streams_of.end() && found->second >= limits.max_streams_per_address) {
+        return Refusal::kAddress;
+      }
+    }
+    return Refusal::kNone;
+  }
+
+  void AddStream(const std::string& address) {
+    ++num_streams;
+    ++streams_of[address];
+  }
+
+  void RemoveStream(const std::string& address) {
+    --num_streams;
+    const auto found = streams_of.find(address);
+    if (--found->second == 0) streams_of.erase(found);
+  }
+
+  const Limits limits;
+  mutable std::mutex mutex;
+  bool is_draining = false;
+  int64_t num_streams = 0;
+  int64_t num_uploads = 0;
+  int64_t num_connections = 0;
+  std::unordered_map<std::string, int64_t> streams_of;  // by address; no zeros
+};
+
+namespace {
+
+// Calls `give_back` under the state's mutex when the last copy is gone.
+template <typename State, typename GiveBack>
+Ticket MakeTicket(const std::shared_ptr<State>& state, GiveBack give_back) {
+  return Ticket(state.get(), [state, give_back = std::move(give_back)](void*) {
+    const std::lock_guard<std::mutex> lock(state->mutex);
+    give_back(state.get());
+  });
+}
+
+}  // namespace
+
+Admission::Admission(const Limits& limits) : state_(std::make_shared<State>(limits)) {}
+
+Ticket Admission::AdmitStream(const std::string& address, Refusal* refusal) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  *refusal = state_->WhyNotStream(address);
+  if (*refusal != Refusal::kNone) return nullptr;
+  state_->AddStream(address);
+  return MakeTicket(state_, [address](State* state) { state->RemoveStream(address); });
+}
+
+Ticket Admission::AdmitUpload(const std::string& address, Refusal* refusal) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  *refusal = state_->WhyNotStream(address);
+  if (*refusal == Refusal::kNone && state_->num_uploads >= state_->limits.max_uploads) {
+    *refusal = Refusal::kUploads;
+  }
+  if (*refusal != Refusal::kNone) return nullptr;
+  state_->AddStream(address);
+  ++state_->num_uploads;
+  return MakeTicket(state_, [address](State* state) {
+    state->RemoveStream(address);
+    --state->num_uploads;
+  });
+}
+
+Ticket Admission::AdmitConnection(bool* is_within) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  *is_within = state_->num_connections < state_->limits.max_connections;
+  if (state_->num_connections >= state_->limits.max_connections + kMostRefusedAtOnce) {
+    return nullptr;
+  }
+  ++state_->num_connections;
+  return MakeTicket(state_, [](State* state) { --state->num_connections; });
+}
+
+void Admission::Drain() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->is_draining = true;
+}
+
+bool Admission::is_draining() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->is_draining;
+}
+
+bool Admission::is_full() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->num_streams >= state_->limits.max_streams;
+}
+
+int64_t Admission::num_streams() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->num_streams;
+}
+
+int64_t Admission::num_connections() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->num_connections;
+}
+
+}  // namespace runnel::server

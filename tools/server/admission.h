@@ -1,0 +1,56 @@
+// Who is let in: counts connections, streams and uploads against the limits.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_SERVER_ADMISSION_H_
+#define RUNNEL_TOOLS_SERVER_ADMISSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tools/server/limits.h"
+
+namespace runnel::server {
+
+// A place that was given; letting go of it gives it back. Empty: none was given.
+using Ticket = std::shared_ptr<void>;
+
+enum class Refusal {
+  kNone,
+  kDraining,    // the server is going to end
+  kStreams,     // max_streams
+  kAddress,     // max_streams_per_address
+  kUploads,     // max_uploads
+  kConnections  // max_connections
+};
+
+// Thread-safe. Tickets may live longer than the Admission.
+class Admission {
+ public:
+  explicit Admission(const Limits& limits);
+
+  // A place for one stream of a client at `address`, or an empty ticket and why. An upload takes a
+  // stream's place and one of the uploads'.
+  Ticket AdmitStream(const std::string& address, Refusal* refusal);
+  Ticket AdmitUpload(const std::string& address, Refusal* refusal);
+
+  // Always gives a ticket: who comes in above the limit is told so by HTTP, hence `is_within`. Empty only
+  // when so many are being told already that the next can only be cut off.
+  Ticket AdmitConnection(bool* is_within);
+
+  // From now on no stream is let in.
+  void Drain();
+  bool is_draining() const;
+
+  // Whether AdmitStream would refuse any address now.
+  bool is_full() const;
+  int64_t num_streams() const;
+  int64_t num_connections() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_ADMISSION_H_

@@ -1,0 +1,194 @@
+#include "tools/server/directory_snapshot_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+
+namespace runnel::server {
+namespace {
+
+using TimePoint = std::chrono::system_clock::time_point;
+
+// Of files that are being written; a dot and a token around it make the name.
+constexpr char kUnfinished[] = ".unfinished";
+// How often expired files are looked for, in times to live.
+constexpr int kRemovalsPerTimeToLive = 4;
+
+// Closes a file when it goes out of scope.
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  // Some file systems report only here that a disk is full.
+  bool Close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
+
+ private:
+  int descriptor_;
+};
+
+bool WriteAll(int descriptor, const std::string& content) {
+  for (size_t written = 0; written < content.size();) {
+    const ssize_t count = ::write(descriptor, content.data() + written, content.size() - written);
+    if (count < 0 && errno != EINTR) return false;
+    if (count > 0) written += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+bool ReadAll(int descriptor, std::string* content) {
+  size_t size = 0;
+  while (true) {
+    content->resize(std::max<size_t>(2 * size, 1 << 16));
+    const ssize_t count = ::read(descriptor, content->data() + size, content->size() - size);
+    if (count < 0 && errno != EINTR) return false;
+    if (count == 0) break;
+    if (count > 0) size += static_cast<size_t>(count);
+  }
+  content->resize(size);
+  return true;
+}
+
+timespec ToTimespec(TimePoint time) {
+  const auto since_epoch = time.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since_epoch);
+  const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch - seconds);
+  return {static_cast<time_t>(seconds.count()), static_cast<long>(rest.count())};
+}
+
+TimePoint ModificationTime(const struct stat& status) {
+  return TimePoint(std::chrono::duration_cast<TimePoint::duration>(
+      std::chrono::seconds(status.st_mtim.tv_sec) +
+      std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
+}
+
+// True for names that this store gives: what else is in the folder is not its business.
+bool IsOurName(const std::string& name) {
+  const size_t end = name.find('.');
+  const bool is_finished = end == std::string::npos;
+  // <token> or <token>.<token>.unfinished
+  if (is_finished) return IsSnapshotToken(name);
+  const size_t second_end = name.find('.', end + 1);
+  return second_end != std::string::npos && name.substr(second_end) == kUnfinished &&
+         IsSnapshotToken(name.substr(0, end)) &&
+         IsSnapshotToken(name.substr(end + 1, second_end - end - 1));
+}
+
+}  // namespace
+
+DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
+                                               std::chrono::seconds time_to_live, Clock clock)
+    : folder_(folder), time_to_live_(time_to_live), clock_(std::move(clock)) {
+  if (folder.empty()) throw std::invalid_argument("the snapshot folder's name is empty");
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) Fail("cannot create", errno);
+  struct stat status = {};
+  if (::stat(folder.c_str(), &status) != 0) Fail("cannot look into", errno);
+  if (!S_ISDIR(status.st_mode)) Fail("cannot be used", ENOTDIR);
+  if ((status.st_mode & 07) != 0) {
+    throw std::invalid_argument(Description() +
+                                " is open to other users, who could take over streams, expected "
+                                "one for its owner only (chmod 700)");
+  }
+  Check();
+}
+
+void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot) {
+  if (!IsSnapshotToken(token)) throw std::invalid_argument("not a snapshot token");
+  RemoveExpired();
+  const std::string path = PathOf(token);
+  const std::string unfinished = path + "." + NewSnapshotToken() + kUnfinished;
+  try {
+    WriteFile(unfinished, snapshot);
+    if (::rename(unfinished.c_str(), path.c_str()) != 0) Fail("cannot write", errno);
+  } catch (const SnapshotStoreError&) {
+    ::unlink(unfinished.c_str());
+    throw;
+  }
+}
+
+std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token) {
+  if (!IsSnapshotToken(token)) return std::nullopt;
+  // Neither follows links nor waits at a pipe that somebody left here.
+  File file(::open(PathOf(token).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.descriptor() < 0) {
+    const int error = errno;
+    if (error != ENOENT) Fail("cannot read", error);
+    Check();  // a snapshot that is not there is nothing; a folder that is not there is an error
+    return std::nullopt;
+  }
+  struct stat status = {};
+  if (::fstat(file.descriptor(), &status) != 0) Fail("cannot read", errno);
+  if (!S_ISREG(status.st_mode) || clock_() >= ModificationTime(status) + time_to_live_) {
+    return std::nullopt;
+  }
+  std::string snapshot;
+  if (!ReadAll(file.descriptor(), &snapshot)) Fail("cannot read", errno);
+  return snapshot;
+}
+
+void DirectorySnapshotStore::Remove(const std::string& token) {
+  if (!IsSnapshotToken(token)) return;
+  if (::unlink(PathOf(token).c_str()) != 0 && errno != ENOENT) Fail("cannot remove", errno);
+}
+
+void DirectorySnapshotStore::Check() {
+  if (::faccessat(AT_FDCWD, folder_.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0) {
+    Fail("cannot be used", errno);
+  }
+}
+
+std::string DirectorySnapshotStore::Description() const { return "snapshot folder " + folder_; }
+
+void DirectorySnapshotStore::Fail(const std::string& what, int error) const {
+  throw SnapshotStoreError(Description() + ": " + what + ": " + std::strerror(error));
+}
+
+std::string DirectorySnapshotStore::PathOf(const std::string& token) const {
+  return folder_ + "/" + token;
+}
+
+void DirectorySnapshotStore::WriteFile(const std::string& path, const std::string& content) const {
+  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.descriptor() < 0) Fail("cannot write", errno);
+  if (!WriteAll(file.descriptor(), content)) Fail("cannot write", errno);
+  const timespec now = ToTimespec(clock_());
+  const timespec times[] = {now, now};
+  if (::futimens(file.descriptor(), times) != 0) Fail("cannot write", errno);
+  if (!file.Close()) Fail("cannot write", errno);
+}
+
+void DirectorySnapshotStore::RemoveExpired() {
+  const TimePoint now = clock_();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (now < next_removal_) return;
+    next_removal_ = now + time_to_live_ / kRemovalsPerTimeToLive;
+  }
+  // Other servers may remove the same files at the same time; whatever fails here, the next round
+  // or the Put that follows meets it again.
+  std::error_code error;
+  for (auto entry = std::filesystem::directory_iterator(folder_, error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    struct stat status = {};
+    if (IsOurName(entry->path().filename().string()) && ::lstat(path.c_str(), &status) == 0 &&
+        now >= ModificationTime(status) + time_to_live_) {
+      ::unlink(path.c_str());
+    }
+  }
+}
+
+}  // namespace runnel::server

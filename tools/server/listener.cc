@@ -1,0 +1,105 @@
+#include "tools/server/listener.h"
+
+#include <glog/logging.h>
+
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/system/system_error.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+#include "tools/server/http_session.h"
+#include "tools/server/snapshot_store.h"
+
+namespace runnel::server {
+namespace {
+
+using boost::asio::ip::tcp;
+
+// After an accept that failed for want of descriptors or memory.
+constexpr std::chrono::milliseconds kRetryAfter{100};
+constexpr size_t kPrefixSize = 12;
+
+tcp::acceptor Listen(boost::asio::io_context* io, const std::string& address, uint16_t port) {
+  boost::system::error_code error;
+  const auto parsed = boost::asio::ip::make_address(address, error);
+  if (error) {
+    throw std::invalid_argument("--listen is '" + address + "', expected an IP address");
+  }
+  try {
+    return tcp::acceptor(*io, tcp::endpoint(parsed, port), /*reuse_addr=*/true);
+  } catch (const boost::system::system_error& failure) {
+    throw std::runtime_error("cannot listen on " + address + " port " + std::to_string(port) + ": " +
+                             failure.code().message());
+  }
+}
+
+std::string AddressOf(const tcp::socket& socket) {
+  boost::system::error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return "";
+  const auto address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).to_string();
+  }
+  return address.to_string();
+}
+
+}  // namespace
+
+Listener::Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
+                   boost::asio::ssl::context* tls, const ConnectionServices* services)
+    : io_(io),
+      acceptor_(Listen(io, address, port)),
+      retry_timer_(*io),
+      tls_(tls),
+      services_(services),
+      prefix_(NewSnapshotToken().substr(0, kPrefixSize)) {}
+
+void Listener::Start() { Accept(); }
+
+void Listener::Accept() {
+  acceptor_.async_accept(
+      boost::asio::make_strand(*io_),
+      [this](boost::system::error_code error, tcp::socket socket) {
+        if (error == boost::asio::error::operation_aborted) return;
+        if (!error) {
+          OnAccept(std::move(socket));
+          return Accept();
+        }
+        LOG(WARNING) << "cannot accept a connection: " << error.message();
+        retry_timer_.expires_after(kRetryAfter);
+        retry_timer_.async_wait([this](boost::system::error_code stopped) {
+          if (!stopped) Accept();
+        });
+      });
+}
+
+void Listener::OnAccept(tcp::socket socket) {
+  try {
+    bool is_within = false;
+    Ticket ticket = services_->services->admission->AdmitConnection(&is_within);
+    if (ticket == nullptr) {
+      services_->services->metrics->CountRejection(Rejection::kConnectionsFull);
+      return;  // the socket closes
+    }
+    boost::system::error_code ignored;
+    socket.set_option(tcp::no_delay(true), ignored);
+    ConnectionContext context;
+    context.shared = services_;
+    context.id = prefix_ + "-" + std::to_string(++num_accepted_);
+    context.address = AddressOf(socket);
+    context.ticket = std::move(ticket);
+    const auto executor = socket.get_executor();
+    boost::asio::dispatch(executor, [stream = AnyStream(std::move(socket), tls_),
+                                     context = std::move(context), is_within]() mutable {
+      ServeConnection(std::move(stream), std::move(context), is_within);
+    });
+  } catch (const std::exception& error) {
+    LOG(ERROR) << "cannot serve a connection: " << error.what();
+  }
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,331 @@
+#include "tools/server/live_session.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "encoder/first_line.h"
+#include "runtime/model.h"
+#include "tools/decimal.h"
+#include "tools/server/stream_request.h"
+
+namespace runnel::server {
+namespace {
+
+using Clock = LiveSession::Clock;
+
+constexpr int kNormalClose = 1000;
+constexpr int kErrorClose = 1011;
+
+Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
+double SecondsSince(Clock::time_point then) {
+  return std::chrono::duration<double>(Clock::now() - then).count();
+}
+
+}  // namespace
+
+LiveSession::LiveSession(const Services& services, std::string id, std::function<void()> wake)
+    : services_(services),
+      id_(std::move(id)),
+      mailbox_(std::make_shared<SessionMailbox>(std::move(wake))),
+      start_(Clock::now()),
+      last_message_(start_) {}
+
+LiveSession::~LiveSession() { Disconnect(); }
+
+void LiveSession::Receive(const ClientMessage& message) {
+  if (close_code_.has_value()) return;
+  last_message_ = Clock::now();
+  Guard([&] {
+    if (protocol_ == nullptr) {
+      ProtocolError error;
+      protocol_ = ChooseProtocol(message, services_.recognizer->model()->tokens(), &error);
+      if (protocol_ == nullptr) return Handle(error);
+    }
+    for (ClientRequest& request : protocol_->Read(message)) waiting_.push_back(std::move(request));
+    HandleWaiting();
+  });
+}
+
+void LiveSession::Advance() {
+  mailbox_->Open();
+  if (close_code_.has_value()) return;
+  Guard([&] {
+    if (auto restored = mailbox_->TakeRestored()) OnResumed(std::move(*restored));
+    if (mailbox_->TakeRoom()) {
+      waits_for_room_ = false;
+      OfferHeldSamples();
+    }
+    HandleWaiting();
+    if (auto snapshot = mailbox_->TakeSnapshot()) {
+      SayUpdate();  // in the order of the audio
+      Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples));
+    }
+    if (mailbox_->TakeDrained()) Fail(ErrorCode::kDraining, "the server is shutting down");
+    CheckTime();
+  });
+}
+
+void LiveSession::HandleWaiting() {
+  while (!waiting_.empty() && !close_code_.has_value() && held_.empty() && !is_resuming_) {
+    const ClientRequest request = std::move(waiting_.front());
+    waiting_.pop_front();
+    Handle(request);
+  }
+}
+
+bool LiveSession::IsBlocked() const {
+  return !held_.empty() || !waiting_.empty() || is_resuming_ ||
+         outgoing_bytes_ + mailbox_->update_bytes() > services_.limits.max_send_queue_bytes ||
+         AudioAllowedAt() > Clock::now();
+}
+
+bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsBlocked(); }
+
+// The end of a pause because of max_speed: max_buffered_s may come at once, then so much per second.
+Clock::time_point LiveSession::AudioAllowedAt() const {
+  const double speed = services_.limits.max_speed;
+  if (speed <= 0 || stream_ == nullptr || !first_audio_.has_value()) return Clock::time_point::min();
+  const double audio_s =
+      static_cast<double>(num_received_) / stream_->options().sample_rate_hz;
+  const double ahead_s = audio_s - services_.limits.max_buffered_s;
+  if (ahead_s <= 0) return Clock::time_point::min();
+  return *first_audio_ + Seconds(ahead_s / speed);
+}
+
+Clock::time_point LiveSession::NextDeadline() const {
+  if (close_code_.has_value()) return Clock::time_point::max();
+  Clock::time_point deadline = Clock::time_point::max();
+  const Limits& limits = services_.limits;
+  if (limits.max_stream_s > 0) deadline = std::min(deadline, start_ + Seconds(limits.max_stream_s));
+  const Clock::time_point allowed = AudioAllowedAt();
+  if (allowed > Clock::now()) deadline = std::min(deadline, allowed);
+  if (limits.idle_timeout_s > 0 && !finish_.has_value() && !IsBlocked()) {
+    deadline = std::min(deadline, last_message_ + Seconds(limits.idle_timeout_s));
+  }
+  return deadline;
+}
+
+void LiveSession::CheckTime() {
+  if (close_code_.has_value()) return;
+  const Clock::time_point now = Clock::now();
+  const Limits& limits = services_.limits;
+  if (limits.max_stream_s > 0 && now >= start_ + Seconds(limits.max_stream_s)) {
+    services_.metrics->CountRejection(Rejection::kTimeLimit);
+    return Fail(ErrorCode::kTimeLimit, "the connection lasts longer than " +
+                                           Decimal(limits.max_stream_s, 1) + " s");
+  }
+  const bool is_blocked = IsBlocked();
+  if (was_blocked_ && !is_blocked) last_message_ = now;  // until now we did not listen
+  was_blocked_ = is_blocked;
+  if (limits.idle_timeout_s > 0 && !finish_.has_value() && !is_blocked &&
+      now >= last_message_ + Seconds(limits.idle_timeout_s)) {
+    services_.metrics->CountRejection(Rejection::kIdle);
+    Fail(ErrorCode::kIdleTimeout,
+         "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
+  }
+}
+
+void LiveSession::Handle(const ClientRequest& request) {
+  std::visit([this](const auto& one) { Handle(one); }, request);
+}
+
+void LiveSession::Handle(const StartRequest& request) {
+  if (request.wants_snapshots && services_.snapshot_store != nullptr) {
+    snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
+    snapshots_->set_nbest(request.nbest);
+  }
+  try {
+    stream_ = services_.recognizer->Open(
+        CompleteOptions(request.options, services_.default_options, services_.limits),
+        MakeUpdateCallback(snapshots_, mailbox_), request.nbest);
+  } catch (const std::invalid_argument& error) {
+    return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
+  }
+  OnOpened(/*num_samples=*/-1);
+}
+
+void LiveSession::Handle(const ResumeRequest& request) {
+  if (services_.snapshot_store == nullptr) {
+    return Fail(ErrorCode::kSnapshotUnknown, "this server keeps no snapshots");
+  }
+  is_resuming_ = true;
+  snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
+  ResumeStream(services_, request.token, snapshots_, mailbox_);
+}
+
+void LiveSession::OnResumed(SessionMailbox::Restored restored) {
+  is_resuming_ = false;
+  last_message_ = Clock::now();
+  if (restored.stream == nullptr) return Handle(restored.error);
+  stream_ = std::move(restored.stream);
+  services_.metrics->CountSnapshot(SnapshotResult::kResumed);
+  OnOpened(stream_->num_samples());
+}
+
+void LiveSession::OnOpened(int64_t num_samples) {
+  const Model& model = *services_.recognizer->model();
+  services_.metrics->CountStream(protocol_->name());
+  SessionInfo info;
+  info.session_id = id_;
+  info.model_name = model.config().name;
+  info.options = stream_->options();
+  info.encoder_frame_ms = model.encoder_frame_ms();
+  info.num_samples = num_samples;
+  Say(protocol_->OnReady(info));
+}
+
+void LiveSession::Handle(const AudioRequest& request) {
+  if (stream_ == nullptr || request.samples.empty()) return;
+  if (!first_audio_.has_value()) first_audio_ = Clock::now();
+  num_received_ += static_cast<int64_t>(request.samples.size());
+  const size_t taken = stream_->AcceptSamples(request.samples.data(), request.samples.size());
+  if (taken == request.samples.size() || stream_->is_over()) return;
+  held_.assign(request.samples.begin() + static_cast<std::ptrdiff_t>(taken), request.samples.end());
+  held_begin_ = 0;
+  OfferHeldSamples();
+}
+
+void LiveSession::OfferHeldSamples() {
+  if (held_.empty() || waits_for_room_) return;
+  held_begin_ += stream_->AcceptSamples(held_.data() + held_begin_, held_.size() - held_begin_);
+  if (held_begin_ == held_.size() || stream_->is_over()) {
+    held_.clear();
+    held_.shrink_to_fit();
+    return;
+  }
+  if (stream_->options().chunk_size == StreamOptions::kWholeUtterance) {
+    return Fail(ErrorCode::kBadOption, UtteranceTooLong(services_.limits));
+  }
+  waits_for_room_ = true;
+  stream_->NotifyRoom([mailbox = mailbox_] { mailbox->PutRoom(); });
+}
+
+void LiveSession::Handle(const FinishRequest& /*request*/) {
+  finish_ = Clock::now();
+  if (stream_ != nullptr) stream_->Finish();
+}
+
+void LiveSession::Handle(const CancelRequest& /*request*/) {
+  if (snapshots_ != nullptr) snapshots_->Forget();
+  End(kNormalClose);
+}
+
+void LiveSession::Handle(const ImmediateReply& reply) { Say({reply.text}); }
+
+void LiveSession::Say(std::vector<std::string> texts) {
+  for (std::string& text : texts) {
+    outgoing_bytes_ += text.size();
+    outgoing_.push_back({std::move(text), std::nullopt, false, false});
+  }
+}
+
+// Formats what became known since the last time; the end of the conversation when it is the final result.
+void LiveSession::SayUpdate() {
+  const std::optional<SessionMailbox::Update> news = mailbox_->TakeUpdate();
+  if (!news.has_value()) return;
+  const LiveUpdate& update = news->update;
+  std::vector<std::string> texts = protocol_->OnUpdate(update);
+  const size_t num_texts = texts.size();
+  Say(std::move(texts));
+  if (num_texts > 0) {
+    OutgoingMessage& last = outgoing_.back();
+    last.chunk_accepted = news->chunk_accepted;
+    last.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
+                    !update.tentative_text.empty();
+    last.is_final = update.is_final;
+  }
+  if (!update.is_final) return;
+  if (!update.error.empty()) {
+    LOG(WARNING) << "stream " << id_ << ": failed";
+    services_.metrics->CountError(ErrorCode::kStreamFailed);
+  } else if (snapshots_ != nullptr) {
+    snapshots_->Forget();
+  }
+  End(update.error.empty() ? kNormalClose : CloseCode(ErrorCode::kStreamFailed));
+}
+
+std::optional<OutgoingMessage> LiveSession::TakeMessage() {
+  if (outgoing_.empty() && !close_code_.has_value()) Guard([this] { SayUpdate(); });
+  if (outgoing_.empty()) return std::nullopt;
+  OutgoingMessage message = std::move(outgoing_.front());
+  outgoing_.pop_front();
+  outgoing_bytes_ -= message.text.size();
+  return message;
+}
+
+void LiveSession::OnSent(const OutgoingMessage& message) {
+  if (message.chunk_accepted.has_value()) {
+    services_.metrics->ObserveChunkLatency(SecondsSince(*message.chunk_accepted));
+  }
+  if (message.has_text && !has_sent_text_ && first_audio_.has_value()) {
+    has_sent_text_ = true;
+    services_.metrics->ObserveFirstPartialLatency(SecondsSince(*first_audio_));
+  }
+  if (message.is_final && finish_.has_value()) {
+    services_.metrics->ObserveFinalLatency(SecondsSince(*finish_));
+  }
+}
+
+std::optional<int> LiveSession::close_code() const {
+  return outgoing_.empty() ? close_code_ : std::nullopt;
+}
+
+void LiveSession::Fail(ErrorCode code, const std::string& message) {
+  Guard([&] { Handle(ProtocolError{code, message}); });
+}
+
+void LiveSession::Handle(const ProtocolError& error) {
+  if (close_code_.has_value()) return;
+  if (protocol_ != nullptr && stream_ != nullptr) SayUpdate();
+  if (close_code_.has_value()) return;  // that was the final result
+  Say(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)} : protocol_->OnError(error));
+  LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code);
+  services_.metrics->CountError(error.code);
+  End(CloseCode(error.code));
+}
+
+void LiveSession::Drain() {
+  if (close_code_.has_value()) return;
+  if (snapshots_ != nullptr && stream_ != nullptr) return snapshots_->Drain(stream_);
+  Fail(ErrorCode::kDraining, "the server is shutting down");
+}
+
+void LiveSession::End(int close_code) {
+  close_code_ = close_code;
+  waiting_.clear();
+  held_.clear();
+  mailbox_->Close();
+  if (stream_ != nullptr) stream_->Cancel();
+  stream_.reset();
+}
+
+void LiveSession::Disconnect() {
+  if (!close_code_.has_value()) End(kNormalClose);
+  outgoing_.clear();
+  outgoing_bytes_ = 0;
+}
+
+// Whatever goes wrong here ends this conversation and nothing else.
+void LiveSession::Guard(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    LOG(ERROR) << "stream " << id_ << ": " << FirstLine(error.what());
+    services_.metrics->CountError(ErrorCode::kInternal);
+    if (!close_code_.has_value()) {
+      Say({ErrorText({ErrorCode::kInternal, "an error of the server"})});
+      End(kErrorClose);
+    }
+  }
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,200 @@
+// The page: buttons, captions and what they say. Audio comes from sources.js, text from session.js.
+import {LevelMeter} from './level_meter.js';
+import {Session} from './session.js';
+import {SourceError, openFile, openMicrophone, openPlayback} from './sources.js';
+
+const byId = (id) => document.getElementById(id);
+const elements = Object.fromEntries(['status', 'stable', 'tentative', 'hint', 'error', 'microphone',
+  'file', 'aloud', 'latency', 'chunk', 'heard', 'model', 'history', 'earlier', 'drop',
+  'token'].map((id) => [id, byId(id)]));
+const tokenForm = byId('token-form');
+const meter = new LevelMeter(byId('meter'), byId('levels'));
+
+let current = null; // {session, source, isStopping} while something is recognised
+let accessToken = '';
+
+function showStatus(state, text) {
+  elements.status.dataset.state = state;
+  elements.status.textContent = text;
+}
+
+function showError(message) {
+  elements.error.textContent = message;
+  elements.error.hidden = !message;
+}
+
+/** Adds to what stands there where that is enough, so that screen readers say new words only. */
+function showStable(text) {
+  const old = elements.stable.textContent;
+  if (text === old) return;
+  if (text.startsWith(old)) elements.stable.append(text.slice(old.length));
+  else elements.stable.textContent = text;
+}
+
+function showCaption(stable, tentative) {
+  showStable(stable);
+  elements.tentative.textContent = tentative;
+  if (stable || tentative) elements.hint.hidden = true;
+}
+
+function formatTime(milliseconds) {
+  const seconds = Math.floor(milliseconds / 1000);
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+function showFacts({latencyMs, audioMs}) {
+  elements.latency.textContent = `${Math.max(1, Math.round(latencyMs))} ms`;
+  elements.heard.textContent = formatTime(audioMs);
+}
+
+/** What was said before goes to the list below. */
+function putAway() {
+  elements.stable.normalize();
+  const text = (elements.stable.textContent + elements.tentative.textContent).trim();
+  if (text) {
+    const item = document.createElement('li');
+    item.textContent = text;
+    elements.earlier.prepend(item);
+    elements.history.hidden = false;
+  }
+  showCaption('', '');
+}
+
+function showRunning(isRunning) {
+  const {microphone, file, aloud} = elements;
+  microphone.textContent = isRunning ? 'Stop' : 'Start microphone';
+  microphone.setAttribute('aria-pressed', String(isRunning));
+  file.disabled = aloud.disabled = isRunning;
+}
+
+function serverUrl() {
+  const url = new URL('/', location.href);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  return url;
+}
+
+/** `open(onPacket, hasRoom)` opens the source, of which `label` says what happens. */
+async function start(open, label) {
+  if (current) return;
+  const run = {session: null, source: null, isStopping: false};
+  current = run;
+  showError('');
+  putAway();
+  showRunning(true);
+  showStatus('waiting', 'Starting…');
+  const onPacket = (samples, peak) => {
+    run.session?.send(samples);
+    meter.add(peak);
+  };
+  try {
+    run.source = await open(onPacket, () => run.session.hasRoom());
+  } catch (error) {
+    end(run);
+    if (error instanceof SourceError) return showError(error.message);
+    throw error;
+  }
+  if (run.isStopping) {
+    await run.source.stop();
+    return end(run);
+  }
+  run.session = new Session(serverUrl(), accessToken, run.source.rate);
+  listen(run, label);
+  run.source.ended.then(() => stop(run));
+  run.source.start();
+}
+
+function listen(run, label) {
+  const on = (name, handle) => run.session.addEventListener(name, ({detail}) => handle(detail));
+  on('ready', ({model, chunkMs}) => {
+    tokenForm.hidden = true;
+    elements.model.textContent = model;
+    elements.chunk.textContent = chunkMs < 0 ? 'whole' : `${Math.round(chunkMs)} ms`;
+    if (!run.isStopping) showStatus('live', label);
+  });
+  on('caption', (caption) => {
+    showCaption(caption.stable, caption.tentative);
+    showFacts(caption);
+  });
+  on('reconnecting', () => showStatus('waiting', 'Connection lost, trying again…'));
+  on('final', ({text}) => {
+    showCaption(text, '');
+    if (!text) elements.hint.hidden = false;
+    end(run);
+  });
+  on('failed', ({code, message}) => {
+    end(run);
+    if (code === 'unauthorized') return askForToken();
+    showError(message);
+  });
+}
+
+/** No more audio; the end comes with the final text. */
+async function stop(run) {
+  if (run.isStopping) return;
+  run.isStopping = true;
+  if (!run.source) return; // start sees it
+  showStatus('waiting', 'Finishing…');
+  await run.source.stop();
+  if (current === run) run.session.finish();
+}
+
+function end(run) {
+  if (current !== run) return;
+  current = null;
+  if (run.source && !run.isStopping) {
+    run.isStopping = true;
+    run.source.stop();
+  }
+  meter.clear();
+  showRunning(false);
+  showStatus('idle', 'Ready');
+}
+
+function askForToken() {
+  showError(accessToken ? 'The server does not know this access token.' : '');
+  tokenForm.hidden = false;
+  elements.token.focus();
+}
+
+function recognise(file) {
+  if (elements.aloud.checked) {
+    return start((onPacket) => openPlayback(file, onPacket), `Playing ${file.name}`);
+  }
+  return start((onPacket, hasRoom) => openFile(file, onPacket, hasRoom), `Reading ${file.name}`);
+}
+
+elements.microphone.addEventListener('click', () => {
+  if (current) stop(current);
+  else start(openMicrophone, 'Listening');
+});
+
+elements.file.addEventListener('change', () => {
+  const [file] = elements.file.files;
+  elements.file.value = ''; // the same recording may be chosen again
+  if (file) recognise(file);
+});
+
+tokenForm.addEventListener('submit', (event) => {
+  event.preventDefault();
+  accessToken = elements.token.value.trim();
+  tokenForm.hidden = true;
+  showError('');
+  elements.microphone.focus();
+});
+
+// dragenter and dragleave come for every element on the way; only their balance tells.
+let dragDepth = 0;
+function showDrop(depth) {
+  dragDepth = depth;
+  elements.drop.hidden = depth === 0 || current !== null;
+}
+window.addEventListener('dragenter', () => showDrop(dragDepth + 1));
+window.addEventListener('dragleave', () => showDrop(Math.max(0, dragDepth - 1)));
+window.addEventListener('dragover', (event) => event.preventDefault());
+window.addEventListener('drop', (event) => {
+  event.preventDefault();
+  showDrop(0);
+  const [file] = event.dataTransfer.files;
+  if (file && !current) recognise(file);
+});
+window.addEventListener('pagehide', () => current?.session?.cancel());

@@ -1,0 +1,173 @@
+#include "tools/server/recognize_job.h"
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "encoder/first_line.h"
+#include "frontend/audio_source.h"
+#include "runtime/model.h"
+#include "tools/server/access.h"
+#include "tools/server/protocol.h"
+#include "tools/server/stream_request.h"
+
+namespace runnel::server {
+namespace {
+
+// The options of the query that are numbers in the start message, and those that are words.
+constexpr const char* kNumbers[] = {"chunk_size", "left_context", "beam_size", "nbest"};
+constexpr const char* kWords[] = {"search"};
+
+// Samples handed over at a time.
+constexpr size_t kBlock = 16000;
+
+// In messages, in the place of a file's path.
+constexpr char kRecordingName[] = "the recording";
+
+// The start message that asks for what the query asks for: options are read, and refused, by one reader.
+std::string StartMessage(std::string_view target) {
+  nlohmann::ordered_json message = {{"type", "start"}, {"version", 1}};
+  for (const char* name : kNumbers) {
+    const std::string value = QueryValue(target, name);
+    if (value.empty()) continue;
+    const nlohmann::json number = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
+    message[name] = number.is_number() ? number : nlohmann::json(value);
+  }
+  for (const char* name : kWords) {
+    const std::string value = QueryValue(target, name);
+    if (!value.empty()) message[name] = value;
+  }
+  return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
+ public:
+  Job(const Services& services, std::string body, std::function<void(HttpReply)> done)
+      : services_(services), body_(std::move(body)), done_(std::move(done)) {}
+
+  void Start(const std::string& start_message) {
+    ProtocolError error;
+    const ClientMessage message{true, start_message};
+    protocol_ = ChooseProtocol(message, services_.recognizer->model()->tokens(), &error);
+    if (protocol_ == nullptr) return Refuse(400, error);
+    for (const ClientRequest& request : protocol_->Read(message)) {
+      if (const auto* failure = std::get_if<ProtocolError>(&request)) return Refuse(400, *failure);
+      if (const auto* start = std::get_if<StartRequest>(&request)) Open(*start);
+    }
+    if (stream_ == nullptr) return;
+    Continue();
+  }
+
+  void Cancel() override {
+    is_done_ = true;
+    if (stream_ != nullptr) stream_->Cancel();
+  }
+
+ private:
+  void Open(const StartRequest& request) {
+    try {
+      stream_ = services_.recognizer->Open(
+          CompleteOptions(request.options, services_.default_options, services_.limits),
+          [weak = weak_from_this()](LiveStream&, const LiveUpdate& update) {
+            if (const auto self = weak.lock()) self->OnUpdate(update);
+          },
+          request.nbest);
+    } catch (const std::invalid_argument& error) {
+      Refuse(400, {ErrorCode::kBadOption, FirstLine(error.what())});
+    }
+  }
+
+  // Goes on feeding on a file thread.
+  void Continue() {
+    services_.file_threads->Run([self = shared_from_this()] { self->Feed(); });
+  }
+
+  void Feed() {
+    if (is_done_) return;
+    try {
+      if (!audio_.has_value()) {
+        AudioReaderOptions options;
+        options.only_wav_and_flac = true;
+        audio_.emplace(AudioReader::FromBytes(body_, kRecordingName, options),
+                       services_.recognizer->model()->sample_rate_hz());
+        body_ = std::string();
+      }
+      if (block_begin_ == block_.size()) {
+        block_.resize(kBlock);
+        block_.resize(audio_->Read(block_.data(), kBlock));
+        block_begin_ = 0;
+        if (block_.empty()) {
+          audio_.reset();
+          return stream_->Finish();
+        }
+      }
+      block_begin_ += stream_->AcceptSamples(block_.data() + block_begin_,
+                                             block_.size() - block_begin_);
+    } catch (const std::exception& error) {
+      stream_->Cancel();
+      return Refuse(400, {ErrorCode::kBadMessage, FirstLine(error.what())});
+    }
+    if (stream_->is_over()) return;
+    if (block_begin_ == block_.size()) return Continue();
+    if (stream_->options().chunk_size == StreamOptions::kWholeUtterance) {
+      stream_->Cancel();
+      return Refuse(400, {ErrorCode::kBadOption, UtteranceTooLong(services_.limits)});
+    }
+    stream_->NotifyRoom([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->Continue();
+    });
+  }
+
+  void OnUpdate(const LiveUpdate& update) {
+    if (all_.has_value()) {
+      all_->Append(update);
+    } else {
+      all_ = update;
+    }
+    if (!update.is_final) return;
+    if (!update.error.empty()) return Refuse(422, {ErrorCode::kStreamFailed, update.error});
+    HttpReply reply;
+    for (const std::string& text : protocol_->OnUpdate(*all_)) reply.body += text + "\n";
+    services_.metrics->CountStream("http");
+    Reply(std::move(reply));
+  }
+
+  void Refuse(int status, const ProtocolError& error) {
+    services_.metrics->CountError(error.code);
+    Reply(ErrorReply(status, CodeName(error.code), error.message));
+  }
+
+  void Reply(HttpReply reply) {
+    if (!is_done_.exchange(true)) done_(std::move(reply));
+  }
+
+  const Services& services_;
+  std::string body_;
+  const std::function<void(HttpReply)> done_;
+  std::atomic<bool> is_done_{false};
+  std::unique_ptr<Protocol> protocol_;
+  std::shared_ptr<LiveStream> stream_;
+  std::optional<LiveUpdate> all_;  // of the update callback
+  // Of the thread that feeds, one at a time.
+  std::optional<AudioSource> audio_;
+  std::vector<float> block_;
+  size_t block_begin_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, std::string_view target,
+                                                std::string body,
+                                                std::function<void(HttpReply)> done) {
+  const auto job = std::make_shared<Job>(services, std::move(body), std::move(done));
+  job->Start(StartMessage(target));
+  return job;
+}
+
+}  // namespace runnel::server

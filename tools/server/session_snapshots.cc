@@ -1,0 +1,162 @@
+#include "tools/server/session_snapshots.h"
+
+#include <glog/logging.h>
+
+#include <charconv>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "encoder/first_line.h"
+
+namespace runnel::server {
+namespace {
+
+// What is stored: this, the number of results in the final message, a line break, the stream's snapshot.
+constexpr char kHeader[] = "runnel-session 1 ";
+
+std::string Pack(int nbest, const std::string& stream) {
+  return kHeader + std::to_string(nbest) + "\n" + stream;
+}
+
+struct Unpacked {
+  int nbest = 1;
+  std::string stream;
+};
+
+std::optional<Unpacked> Unpack(const std::string& stored) {
+  const std::string header = kHeader;
+  if (stored.compare(0, header.size(), header) != 0) return std::nullopt;
+  const size_t end = stored.find('\n', header.size());
+  if (end == std::string::npos) return std::nullopt;
+  Unpacked unpacked;
+  const auto [parsed, error] =
+      std::from_chars(stored.data() + header.size(), stored.data() + end, unpacked.nbest);
+  if (error != std::errc() || parsed != stored.data() + end || unpacked.nbest < 1) {
+    return std::nullopt;
+  }
+  unpacked.stream = stored.substr(end + 1);
+  return unpacked;
+}
+
+SessionMailbox::Restored Refused(ErrorCode code, const std::string& message) {
+  return {nullptr, {code, message}};
+}
+
+SessionMailbox::Restored Restore(const Services& services, const std::string& token,
+                                 const std::shared_ptr<SessionSnapshots>& snapshots,
+                                 const std::shared_ptr<SessionMailbox>& mailbox) {
+  std::optional<std::string> stored;
+  try {
+    stored = services.snapshot_store->Get(token);
+  } catch (const std::exception& error) {
+    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+    return Refused(ErrorCode::kInternal, "the store of snapshots cannot be reached");
+  }
+  if (!stored.has_value()) {
+    return Refused(ErrorCode::kSnapshotUnknown, "no snapshot of this token, or it has expired");
+  }
+  const std::optional<Unpacked> unpacked = Unpack(*stored);
+  if (!unpacked.has_value()) {
+    return Refused(ErrorCode::kSnapshotInvalid, "what is stored under this token is no session");
+  }
+  snapshots->set_nbest(unpacked->nbest);
+  try {
+    return {services.recognizer->Restore(unpacked->stream, MakeUpdateCallback(snapshots, mailbox),
+                                         unpacked->nbest),
+            {}};
+  } catch (const std::exception& error) {
+    return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));
+  }
+}
+
+}  // namespace
+
+SessionSnapshots::SessionSnapshots(const Services& services, std::shared_ptr<SessionMailbox> mailbox)
+    : services_(services), token_(NewSnapshotToken()), mailbox_(std::move(mailbox)) {}
+
+void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {
+  if (update.is_final || is_storing_) return;
+  if (next_ms_ == 0) next_ms_ = update.audio_ms + services_.snapshot_interval_s * 1000;
+  if (update.audio_ms < next_ms_) return;
+  next_ms_ = update.audio_ms + services_.snapshot_interval_s * 1000;
+  if (!services_.store_threads->HasRoom(last_size_)) {
+    services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
+    return;
+  }
+  try {
+    // Read before the snapshot: what comes in between is in it, but not counted.
+    const int64_t num_samples = stream->num_samples();
+    std::string bytes = stream->Snapshot();
+    last_size_ = bytes.size();
+    Store(std::move(bytes), num_samples);
+  } catch (const std::exception& error) {
+    LOG(WARNING) << "snapshot: " << FirstLine(error.what());
+    services_.metrics->CountSnapshot(SnapshotResult::kFailed);
+  }
+}
+
+void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
+  is_storing_ = true;
+  const size_t size = bytes.size();
+  const bool is_taken = services_.store_threads->Run(
+      [self = shared_from_this(), bytes = std::move(bytes), num_samples] {
+        self->Put(bytes, num_samples);
+        self->is_storing_ = false;
+      },
+      size);
+  if (is_taken) return;
+  is_storing_ = false;
+  services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
+}
+
+void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
+  try {
+    services_.snapshot_store->Put(token_, Pack(nbest_, bytes));
+    services_.metrics->CountSnapshot(SnapshotResult::kStored);
+    mailbox_->PutSnapshot({token_, num_samples});
+  } catch (const std::exception& error) {
+    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+    services_.metrics->CountSnapshot(SnapshotResult::kFailed);
+  }
+}
+
+void SessionSnapshots::Drain(std::shared_ptr<LiveStream> stream) {
+  services_.store_threads->Run([self = shared_from_this(), stream = std::move(stream)] {
+    try {
+      const int64_t num_samples = stream->num_samples();
+      self->Put(stream->Snapshot(), num_samples);
+    } catch (const std::exception& error) {
+      LOG(WARNING) << "snapshot: " << FirstLine(error.what());
+    }
+    self->mailbox_->PutDrained();
+  });
+}
+
+void SessionSnapshots::Forget() {
+  services_.store_threads->Run([self = shared_from_this()] {
+    try {
+      self->services_.snapshot_store->Remove(self->token_);
+    } catch (const std::exception& error) {
+      LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+    }
+  });
+}
+
+void ResumeStream(const Services& services, const std::string& token,
+                  const std::shared_ptr<SessionSnapshots>& snapshots,
+                  const std::shared_ptr<SessionMailbox>& mailbox) {
+  services.store_threads->Run([&services, token, snapshots, mailbox] {
+    mailbox->PutRestored(Restore(services, token, snapshots, mailbox));
+  });
+}
+
+UpdateCallback MakeUpdateCallback(const std::shared_ptr<SessionSnapshots>& snapshots,
+                                  const std::shared_ptr<SessionMailbox>& mailbox) {
+  return [snapshots, mailbox](LiveStream& stream, const LiveUpdate& update) {
+    if (snapshots != nullptr) snapshots->OnUpdate(&stream, update);
+    mailbox->PutUpdate(update);
+  };
+}
+
+}  // namespace runnel::server

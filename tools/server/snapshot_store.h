@@ -1,0 +1,66 @@
+// Where a server keeps the snapshots of its live streams, so that a client whose connection or
+// server is lost resumes its stream on any server that shares the store. Flow: packets -> frontend
+// -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_SERVER_SNAPSHOT_STORE_H_
+#define RUNNEL_TOOLS_SERVER_SNAPSHOT_STORE_H_
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace runnel::server {
+
+// The store cannot be used at the moment: full disk, missing folder, no connection. One line that
+// names the store.
+class SnapshotStoreError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Snapshots under tokens. Who knows a token may take over its stream: tokens are secrets.
+//
+// Thread-safe; different threads do not wait for each other. Every method may wait for a disk or a
+// network (at most some seconds), so none is for an event loop's thread; all throw
+// SnapshotStoreError, after which the store may be used further: it looks anew each time.
+class SnapshotStore {
+ public:
+  virtual ~SnapshotStore() = default;
+
+  // Keeps `snapshot` under `token` (of NewSnapshotToken) for the store's time to live from now on.
+  // What was there before is replaced in one go: Get gives the old one or the new one, whole.
+  // Throws std::invalid_argument when `token` is none.
+  virtual void Put(const std::string& token, const std::string& snapshot) = 0;
+
+  // Nothing when `token` (any bytes, from anybody) is unknown, expired or no token at all.
+  virtual std::optional<std::string> Get(const std::string& token) = 0;
+
+  // Forgets `token`, known or not.
+  virtual void Remove(const std::string& token) = 0;
+
+  // Returns when the store can be used, as far as that shows without writing; for readiness.
+  virtual void Check() = 0;
+
+  // What and where it is, for people; without secrets.
+  virtual std::string Description() const = 0;
+};
+
+// 128 bits of the operating system's randomness as 32 lower-case hexadecimal digits. Throws
+// std::system_error when there are none.
+std::string NewSnapshotToken();
+
+// True when `token` has the form of one.
+bool IsSnapshotToken(const std::string& token);
+
+// `place` is a folder, or redis://HOST[:PORT][/DATABASE], with the password, if there is one, in
+// the environment variable RUNNEL_REDIS_PASSWORD. Snapshots are dropped `time_to_live` after they
+// were put, at least one second. Throws std::invalid_argument naming what is wrong with either, and
+// SnapshotStoreError when a folder cannot be used. Redis is not contacted before it is needed
+// (Check): servers start in any order.
+std::unique_ptr<SnapshotStore> MakeSnapshotStore(const std::string& place,
+                                                 std::chrono::seconds time_to_live);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_SNAPSHOT_STORE_H_

@@ -1,0 +1,23 @@
+// A client's options, completed by the server's defaults and held against its limits.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_SERVER_STREAM_REQUEST_H_
+#define RUNNEL_TOOLS_SERVER_STREAM_REQUEST_H_
+
+#include <string>
+
+#include "runtime/stream.h"
+#include "tools/server/limits.h"
+
+namespace runnel::server {
+
+// `asked` with `defaults` where it leaves a size to the model. Throws std::invalid_argument, naming
+// option, value and range, when what the client itself asked for is beyond the limits.
+StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& defaults,
+                              const Limits& limits);
+
+// What is said about a stream of one chunk, the whole utterance, that has no room left: it never will.
+std::string UtteranceTooLong(const Limits& limits);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_STREAM_REQUEST_H_

@@ -1,0 +1,61 @@
+#include "tools/server/task_threads.h"
+
+#include <utility>
+
+#include "runtime/threads.h"
+
+namespace runnel::server {
+
+TaskThreads::TaskThreads(int num_threads, size_t max_bytes) : max_bytes_(max_bytes) {
+  for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { Work(); });
+}
+
+TaskThreads::~TaskThreads() { Stop(); }
+
+void TaskThreads::Stop() {
+  std::deque<Task> dropped;  // outside the lock
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stops_ = true;
+    dropped.swap(tasks_);
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+bool TaskThreads::Run(std::function<void()> task, size_t bytes) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stops_ || (bytes > 0 && bytes_ + bytes > max_bytes_)) return false;
+    tasks_.push_back({std::move(task), bytes});
+    bytes_ += bytes;
+  }
+  changed_.notify_one();
+  return true;
+}
+
+bool TaskThreads::HasRoom(size_t bytes) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return bytes_ + bytes <= max_bytes_;
+}
+
+void TaskThreads::Work() {
+  SetThreadsPerOperation(1);
+  for (;;) {
+    Task task;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return stops_ || !tasks_.empty(); });
+      if (stops_) return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task.work();
+    task.work = nullptr;  // what it held is gone before its bytes are
+    const std::lock_guard<std::mutex> lock(mutex_);
+    bytes_ -= task.bytes;
+  }
+}
+
+}  // namespace runnel::server

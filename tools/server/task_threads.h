@@ -1,0 +1,54 @@
+// Threads for work that waits: disks, stores, audio files. Event loops and decoding workers never do.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+#ifndef RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
+#define RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace runnel::server {
+
+// Thread-safe. Tasks start in the order in which they came.
+class TaskThreads {
+ public:
+  // `max_bytes`: what waiting tasks may hold in memory, as far as they say so.
+  TaskThreads(int num_threads, size_t max_bytes);
+  ~TaskThreads();
+  TaskThreads(const TaskThreads&) = delete;
+  TaskThreads& operator=(const TaskThreads&) = delete;
+
+  // `task` must not throw. False, and nothing happens, when the threads are stopped or the waiting tasks
+  // would hold more than max_bytes; that does not concern tasks of 0 bytes.
+  bool Run(std::function<void()> task, size_t bytes = 0);
+
+  // Drops what has not begun, now and from now on, and waits for what has.
+  void Stop();
+
+  // Whether a task of that size would be taken now.
+  bool HasRoom(size_t bytes) const;
+
+ private:
+  struct Task {
+    std::function<void()> work;
+    size_t bytes = 0;
+  };
+
+  void Work();
+
+  const size_t max_bytes_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+  size_t bytes_ = 0;  // of tasks that wait or run
+  bool stops_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_TASK_THREADS_H_

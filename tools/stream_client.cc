@@ -1,0 +1,145 @@
+// stream_client: recordings sent to a server as if they were spoken now; its results printed.
+#include <gflags/gflags.h>
+
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tools/client/client_flags.h"
+#include "tools/client/connection.h"
+#include "tools/client/event_loop.h"
+#include "tools/client/session.h"
+#include "tools/client/track_reader.h"
+#include "tools/command_line.h"
+#include "tools/ordered_output.h"
+#include "tools/output_format.h"
+#include "tools/recording_list.h"
+#include "tools/tool_main.h"
+
+DEFINE_bool(partial, false,
+            "Show on standard error what is recognised so far, whenever it changes.");
+
+namespace runnel::client {
+namespace {
+
+constexpr char kUsage[] =
+    R"(stream_client sends recordings to a streaming server, one after another, and prints the text.
+
+  stream_client --server=URL (--wav=a.wav,b.flac | --wav_scp=list) [flags]
+
+Reads what decode_wav reads, and sends it in packets as a microphone would, in real time or
+(--speed=0) as fast as the server takes it. Standard output gets 'id text' per recording, standard
+error everything else. A recording that fails is named there and left out of the results. Exit code:
+0 success, 1 something failed, 2 wrong flags.
+
+With --resume the server is asked for snapshots, and a lost connection is made again, to the next of
+the servers given: the text is the same as if nothing had happened.
+
+Examples:
+  stream_client --server=ws://127.0.0.1:8080/ --wav=a.wav --partial
+  stream_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --speed=0
+  stream_client --server=wss://asr.example.org/ --bearer_token=secret --wav=a.wav
+  stream_client --server=ws://a:8080/,ws://b:8080/ --resume --wav=long.flac
+  stream_client --server=ws://127.0.0.1:8080/ --protocol=wenet --wav=a.wav
+  arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial
+)";
+
+// Sends one recording, from its reader to its result.
+class Transcription : public SessionListener {
+ public:
+  // Throws as AudioSource does.
+  Transcription(EventLoop* loop, Connector* connector, const SessionOptions& options,
+                const Recording& recording, Console* console)
+      : recording_(recording),
+        console_(console),
+        reader_(
+            loop, recording.path, SampleRateFromFlags(), options.start.encoding, options.packet_ms,
+            [this] { session_->OnMoreAudio(); },
+            [this](const std::string& message) { FailToRead(message); }),
+        session_(std::make_unique<Session>(loop, connector, options, reader_.track(), this)) {}
+
+  // After the loop's Run; nothing when the recording failed.
+  const std::optional<std::string>& text() const { return text_; }
+
+ private:
+  void OnPartial(const std::string& text, const PartialTiming& /*timing*/) override {
+    if (!FLAGS_partial || text == partial_text_) return;
+    partial_text_ = text;
+    console_->Print(recording_.id + " partial: " + text + "\n");
+  }
+
+  void OnRetry(const std::string& message) override {
+    console_->Info(recording_.id + ": trying again: " + message);
+  }
+
+  void OnEnd(const SessionResult& result) override {
+    if (result.is_success) {
+      text_ = result.text;
+    } else {
+      console_->Error(recording_.id + ": " + result.message);
+    }
+  }
+
+  void FailToRead(const std::string& message) {
+    console_->Error(message);
+    session_->Vanish();
+  }
+
+  const Recording recording_;
+  Console* const console_;
+  std::string partial_text_;
+  std::optional<std::string> text_;
+  TrackReader reader_;
+  std::unique_ptr<Session> session_;
+};
+
+// Nothing when it failed; why has been said then.
+std::optional<std::string> Transcribe(const SessionOptions& options,
+                                      const ConnectorOptions& connector_options,
+                                      const Recording& recording, Console* console) {
+  EventLoop loop;
+  Connector connector(&loop, connector_options);
+  std::unique_ptr<Transcription> transcription;
+  try {
+    transcription = std::make_unique<Transcription>(&loop, &connector, options, recording, console);
+  } catch (const std::exception& error) {
+    console->Error(error.what());
+    return std::nullopt;
+  }
+  loop.Run();
+  return transcription->text();
+}
+
+int Run(Console* console) {
+  const SessionOptions options = SessionOptionsFromFlags();
+  const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
+  SampleRateFromFlags();
+  const std::vector<Recording> recordings = RecordingsFromFlags();
+  {
+    EventLoop loop;
+    Connector(&loop, connector_options);  // certificates that cannot be read are said once
+  }
+  OrderedOutput output("");
+  size_t num_failed = 0;
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    const std::optional<std::string> text =
+        Transcribe(options, connector_options, recordings[i], console);
+    if (!text.has_value()) ++num_failed;
+    output.Put(i, text.has_value() ? TextLine(recordings[i].id, *text) : "");
+  }
+  output.Close();
+  return num_failed == 0 ? kExitSuccess : kExitFailure;
+}
+
+}  // namespace
+}  // namespace runnel::client
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(
+      argc, argv,
+      {"stream_client", runnel::client::kUsage, {__FILE__, runnel::client::kClientFlagsSource}},
+      runnel::client::Run);
+}
