@@ -53,6 +53,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
                                           [post] { post(&WebSocketSession::Pump); });
     registration_ = context_.shared->registry->Add(
         [self = shared_from_this(), post] { post(&WebSocketSession::Drain); });
+    ws_.auto_fragment(false);
     ws_.read_message_max(0);  // OnRead counts, so that the client is told
     SetTimeouts(/*idle=*/true);
     ws_.async_accept(request, [self = shared_from_this()](ErrorOfSystem error) {
