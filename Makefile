@@ -15,7 +15,7 @@ help:
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 15 minutes'
 	@echo 'make asan, tsan    build and test with the address+undefined sanitizers, with the thread'
 	@echo '                   sanitizer (only the tests in which threads share something)'
-	@echo 'make format        format the C++ sources; format-check only looks, the Python sources too'
+	@echo 'make format        format the C++ and C sources; format-check only looks, the Python sources too'
 	@echo 'make headers       compile every public header by itself'
 	@echo 'make tidy          clang-tidy over the C++ sources'
 	@echo 'make install       install libraries, headers and tools to PREFIX ($(PREFIX))'
@@ -54,10 +54,10 @@ asan tsan:
 	ctest --preset $@ --parallel $(JOBS)
 
 format:
-	git ls-files -z '*.h' '*.cc' | xargs -0 clang-format -i
+	git ls-files -z '*.h' '*.c' '*.cc' | xargs -0 clang-format -i
 
 format-check:
-	git ls-files -z '*.h' '*.cc' | xargs -0 clang-format --dry-run -Werror
+	git ls-files -z '*.h' '*.c' '*.cc' | xargs -0 clang-format --dry-run -Werror
 	git ls-files -z '*.py' | xargs -0 flake8 --max-line-length=100
 
 headers:

@@ -5,6 +5,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -85,15 +86,73 @@ void Encoder::AddFrames(EncoderState* state, const float* features, int64_t num_
   state->num_frames += num_frames;
 }
 
+int64_t Encoder::NextRead(const EncoderState& state) const {
+  return std::max<int64_t>(0, state.offset * geometry_.rate() - geometry_.left_overlap());
+}
+
+// Without its end, a stream gives the encoder frames that read no frame to come.
+int64_t Encoder::CompleteFrames(const EncoderState& state) const {
+  return state.ended ? geometry_.NumEncoderFrames(state.num_frames)
+                     : (state.num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
+                           geometry_.rate();
+}
+
+const char* Encoder::Inconsistency(const EncoderState& state, bool must_be_finite) const {
+  constexpr int64_t kMaxFrames = int64_t{1} << 48;  // more than any stream has
+  if (state.num_frames < 0 || state.num_frames > kMaxFrames) return "feature frames of the encoder";
+  if (state.offset != std::max<int64_t>(0, CompleteFrames(state))) return "encoder frames";
+  if (state.features.size() != std::max<int64_t>(0, state.num_frames - NextRead(state))) {
+    return "feature frames kept";
+  }
+  const FeatureStatistics& statistics = state.statistics;
+  const bool counts = config_.normalization == Normalization::kUtterance ||
+                      config_.normalization == Normalization::kRunning;
+  const int64_t counted = counts ? state.num_frames : 0;
+  const size_t num_bins = counted > 0 ? static_cast<size_t>(config_.input_dim) : 0;
+  if (statistics.num_frames != counted || statistics.mean.size() != num_bins ||
+      statistics.squares.size() != num_bins) {
+    return "statistics of the features";
+  }
+  for (size_t bin = 0; bin < num_bins; ++bin) {
+    const double squares = statistics.squares[bin];
+    if (!std::isfinite(statistics.mean[bin]) || !std::isfinite(squares) || squares < 0) {
+      return "statistics of the features that are none";
+    }
+  }
+  if (must_be_finite && !state.features.AllFinite()) return "feature frames that are not finite";
+  if (config_.NeedsWholeUtterance() != nullptr && state.num_frames > 0 && !state.ended) {
+    return "a part of an utterance";
+  }
+
+  const LayerStates initial = core_->InitialLayers();
+  // Unlimited keys of a stream's last chunk need not be there: no other reads them.
+  const bool all_keys = state.left_context < 0;
+  const int64_t num_keys = all_keys ? state.offset : std::min(state.offset, state.left_context);
+  return std::visit(
+      [&](const auto& layers) -> const char* {
+        const auto& first = std::get<std::decay_t<decltype(layers)>>(initial);
+        for (size_t i = 0; i < layers.size(); ++i) {
+          const auto& layer = layers[i];
+          if (layer.keys.size() != layer.values.size() || layer.keys.size() > num_keys ||
+              (layer.keys.size() < num_keys && !(all_keys && state.ended))) {
+            return "keys and values kept";
+          }
+          if (layer.cnn_cache.size() != first[i].cnn_cache.size()) return "gated frames kept";
+          if (must_be_finite && !(layer.keys.AllFinite() && layer.values.AllFinite() &&
+                                  layer.cnn_cache.AllFinite())) {
+            return "keys, values or gated frames that are not finite";
+          }
+        }
+        return nullptr;
+      },
+      state.layers);
+}
+
 std::optional<CoreSegment> Encoder::Prepare(const EncoderSegment& segment) const {
   EncoderState* state = segment.state;
   AddFrames(state, segment.features, segment.chunk.num_frames);
   state->ended = segment.chunk.last;
-  // Without its end, a stream gives the encoder frames that read no frame to come.
-  const int64_t end = state->ended
-                          ? geometry_.NumEncoderFrames(state->num_frames)
-                          : (state->num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
-                                geometry_.rate();
+  const int64_t end = CompleteFrames(*state);
   if (end <= state->offset) return std::nullopt;
   return CoreSegment{
       state->features.Rows(), state->num_frames - state->features.size(),
@@ -103,9 +162,7 @@ std::optional<CoreSegment> Encoder::Prepare(const EncoderSegment& segment) const
 }
 
 void Encoder::DropFrames(EncoderState* state) const {
-  const int64_t next_read =
-      std::max<int64_t>(0, state->offset * geometry_.rate() - geometry_.left_overlap());
-  state->features.KeepLast(std::max<int64_t>(0, state->num_frames - next_read));
+  state->features.KeepLast(std::max<int64_t>(0, state->num_frames - NextRead(*state)));
 }
 
 EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 #include "encoder/encoder_config.h"
@@ -34,6 +36,25 @@ struct EncoderState {
 
   // Bytes held by all buffers.
   int64_t num_bytes() const;
+
+  // All but left_context, which the owner knows, for the snapshot of a stream
+  // (runtime/state_fields.h). Read into an initial state; Encoder::Inconsistency must follow.
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    FrameBuffer::VisitState(self.features, fields);
+    fields.Value(self.statistics.num_frames);
+    fields.Values(self.statistics.mean);
+    fields.Values(self.statistics.squares);
+    std::visit(
+        [&fields](auto& states) {
+          using State = typename std::decay_t<decltype(states)>::value_type;
+          for (auto& layer : states) State::VisitState(layer, fields);
+        },
+        self.layers);
+    fields.Value(self.num_frames);
+    fields.Value(self.offset);
+    fields.Value(self.ended);
+  }
 };
 
 // The new feature frames with which a stream's next chunk is complete.
@@ -78,6 +99,10 @@ class Encoder {
   // std::invalid_argument below -1.
   EncoderState InitialState(int64_t left_context) const;
 
+  // What is wrong with a restored state, or null. A state that passes can be used like any other.
+  // must_be_finite: whether keys, values, gated and feature frames have to be.
+  const char* Inconsistency(const EncoderState& state, bool must_be_finite) const;
+
   // The next chunk of a stream of which `num_available` more feature frames are there; nothing when
   // it is not complete yet or nothing is left. `ended`: no frames follow those. chunk_size: encoder
   // frames, -1: the whole utterance. The last chunk is as long as what is left, by the count of
@@ -113,6 +138,11 @@ class Encoder {
 
  private:
   void CheckSegments(const std::vector<EncoderSegment>& segments) const;
+
+  // The first feature frame that later encoder frames read.
+  int64_t NextRead(const EncoderState& state) const;
+  // The end of the encoder frames that the state's feature frames complete.
+  int64_t CompleteFrames(const EncoderState& state) const;
 
   // Adds a segment's frames to its state: the encoder frames that they complete, if any.
   std::optional<CoreSegment> Prepare(const EncoderSegment& segment) const;

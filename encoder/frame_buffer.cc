@@ -1,6 +1,7 @@
 #include "encoder/frame_buffer.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/isfinite.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
@@ -45,6 +46,25 @@ void FrameBuffer::Append(const at::Tensor& rows) {
 }
 
 void FrameBuffer::KeepLast(int64_t size) { begin_ = std::max(begin_, end_ - size); }
+
+bool FrameBuffer::AllFinite() const {
+  const c10::InferenceMode guard;
+  return at::isfinite(Rows()).all().item<bool>();
+}
+
+at::Tensor FrameBuffer::RowsOnCpu() const {
+  const c10::InferenceMode guard;
+  return Rows().cpu().contiguous();
+}
+
+at::Tensor FrameBuffer::EmptyRowsOnCpu(int64_t count) const {
+  return at::empty({count, memory_.size(1)}, memory_.options().device(at::kCPU));
+}
+
+void FrameBuffer::Replace(const at::Tensor& rows) {
+  KeepLast(0);
+  Append(rows);
+}
 
 at::Tensor FrameBuffer::Rows() const { return memory_.narrow(0, begin_, size()); }
 

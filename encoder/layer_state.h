@@ -25,6 +25,15 @@ struct LayerState {
     return keys.num_bytes() + values.num_bytes() + cnn_cache.num_bytes() +
            key_positions.num_bytes();
   }
+
+  // For the snapshot of a stream (runtime/state_fields.h). The positions of keys depend on their
+  // frames alone: the scheme makes those anew that are missing.
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    FrameBuffer::VisitState(self.keys, fields);
+    FrameBuffer::VisitState(self.values, fields);
+    FrameBuffer::VisitState(self.cnn_cache, fields);
+  }
 };
 
 // Which frames of one pass a query sees: chunkstart(i) - left_context <= j < chunkend(i).

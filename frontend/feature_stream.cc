@@ -108,8 +108,7 @@ void FeatureStream::Reset() {
 }
 
 const float* FeatureStream::Window(std::int64_t frame) {
-  // Index in the stream of the first sample held.
-  const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
+  const std::int64_t held = first_held();
   const float* const samples = buffer_.data() + buffer_head_;
   const std::int64_t first = extractor_->FirstSampleOfFrame(frame);
   const std::int64_t length = extractor_->frame_length();
@@ -127,12 +126,32 @@ const float* FeatureStream::Window(std::int64_t frame) {
   return edge_window_.data();
 }
 
+const char* FeatureStream::Inconsistency() const {
+  constexpr std::int64_t kMaxSamples = std::int64_t{1} << 48;  // more than any stream has
+  if (samples_accepted_ < 0 || samples_accepted_ > kMaxSamples) return "samples accepted";
+  if (frames_popped_ < 0 || NumFramesReady() < 0) return "feature frames taken";
+  if (first_held() < 0) return "more samples kept than accepted";
+  const bool all_read = finished_ && NumFramesReady() == 0;
+  if (!all_read && first_held() > std::max<std::int64_t>(0, FirstNeeded())) {
+    return "fewer samples kept than the next frame reads";
+  }
+  const auto is_finite = [](float sample) { return std::isfinite(sample); };
+  if (!is_finite(last_sample_) || !std::all_of(buffer_.begin(), buffer_.end(), is_finite)) {
+    return "samples that are not finite";
+  }
+  return nullptr;
+}
+
+// One sample more than the next window: where a window of odd length is mirrored about its middle
+// at the end of the audio, or one of even length reflected about its middle sample, its last sample
+// is the image of the one before its first.
+std::int64_t FeatureStream::FirstNeeded() const {
+  return extractor_->FirstSampleOfFrame(frames_popped_) - 1;
+}
+
 void FeatureStream::DropConsumedSamples() {
-  const std::int64_t held = samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
-  // One sample more than the next window: where a window of odd length is mirrored about its middle
-  // at the end of the audio, or one of even length reflected about its middle sample, its last
-  // sample is the image of the one before its first.
-  const std::int64_t needed = extractor_->FirstSampleOfFrame(frames_popped_) - 1;
+  const std::int64_t held = first_held();
+  const std::int64_t needed = FirstNeeded();
   if (finished_ && NumFramesReady() == 0) {
     buffer_head_ = buffer_.size();
   } else if (needed > held) {

@@ -64,10 +64,34 @@ class FeatureStream {
   // Samples held at the moment: what frames yet to be popped need.
   std::size_t samples_buffered() const { return buffer_.size() - buffer_head_; }
 
+  // All that it remembers, for the snapshot of a stream (runtime/state_fields.h).
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.samples_accepted_);
+    fields.Value(self.frames_popped_);
+    fields.Value(self.finished_);
+    fields.Value(self.last_sample_);
+    const std::size_t count = fields.Count(self.samples_buffered(), sizeof(float));
+    if constexpr (Fields::kReading) {
+      self.buffer_.resize(count);
+      self.buffer_head_ = 0;
+    }
+    fields.Bytes(self.buffer_.data() + self.buffer_head_, count * sizeof(float));
+    if constexpr (Fields::kReading) fields.Check(self.Inconsistency());
+  }
+
  private:
   // The window of `frame`: a pointer into the buffer, or, where it reaches past the audio's ends,
   // into edge_window_.
   const float* Window(std::int64_t frame);
+  // What is wrong with a restored stream, or null.
+  const char* Inconsistency() const;
+  // Index in the stream of the first sample held.
+  std::int64_t first_held() const {
+    return samples_accepted_ - static_cast<std::int64_t>(samples_buffered());
+  }
+  // Of the first sample that frames yet to be popped read; where it is negative, all are read.
+  std::int64_t FirstNeeded() const;
   void DropConsumedSamples();
 
   std::shared_ptr<const FrameExtractor> extractor_;

@@ -3,6 +3,7 @@
 #include <soxr.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,9 @@ void CheckRate(const char* name, int rate_hz) {
   throw std::invalid_argument(std::string("Resampler: ") + name + " is " + std::to_string(rate_hz) +
                               " Hz, expected at least 1");
 }
+
+// More than any stream has.
+constexpr std::int64_t kMaxSamples = std::int64_t{1} << 48;
 
 std::int64_t DivideUp(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -132,6 +136,23 @@ void Resampler::Flush(std::vector<float>* output) {
   Run(true, output);
   held_ = {};
   converter_.Stop();
+}
+
+const char* Resampler::Restored() {
+  converter_.Stop();
+  if (num_in_ < 0 || num_in_ > kMaxSamples) return "samples before the resampler";
+  const std::int64_t all =
+      num_in_ / in_period_ * out_period_ + DivideUp(num_in_ % in_period_ * out_period_, in_period_);
+  if (num_out_ < 0 || num_out_ > all) return "samples after the resampler";
+  block_ = num_out_ / (block_periods_ * out_period_);
+  const bool holds = converts() && !flushed_;
+  if (static_cast<std::int64_t>(held_.size()) != (holds ? num_in_ - FirstHeld(block_) : 0)) {
+    return "samples in the resampler";
+  }
+  const auto is_finite = [](float sample) { return std::isfinite(sample); };
+  return std::all_of(held_.begin(), held_.end(), is_finite)
+             ? nullptr
+             : "samples in the resampler that are not finite";
 }
 
 void Resampler::Run(bool ends, std::vector<float>* output) {

@@ -47,9 +47,23 @@ class Resampler {
   std::int64_t num_in() const { return num_in_; }    // samples taken so far
   std::int64_t num_out() const { return num_out_; }  // samples appended so far
 
+  bool flushed() const { return flushed_; }
+  // The last input samples, which are needed again.
+  const std::vector<float>& held() const { return held_; }
+
   // The fewest samples that must be taken in all before `num_out` can have been appended without
   // Flush; it may take those more that the filter looks ahead.
   std::int64_t MinInputFor(std::int64_t num_out) const;
+
+  // All that it remembers, for the snapshot of a stream (runtime/state_fields.h).
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.num_in_);
+    fields.Value(self.num_out_);
+    fields.Value(self.flushed_);
+    fields.Values(self.held_);
+    if constexpr (Fields::kReading) fields.Check(self.Restored());
+  }
 
  private:
   // libsoxr at work on the block. It carries nothing that the rest does not say: a copy has none,
@@ -92,6 +106,8 @@ class Resampler {
   bool converts() const { return in_rate_hz_ != out_rate_hz_; }
   // Where the converter of a block begins, in input samples.
   std::int64_t FirstHeld(std::int64_t block) const;
+  // Completes what was restored; what is wrong with it, or null.
+  const char* Restored();
   // Converts what is held, through as many blocks as it fills.
   void Run(bool ends, std::vector<float>* output);
 

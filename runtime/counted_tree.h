@@ -3,6 +3,7 @@
 #ifndef RUNNEL_RUNTIME_COUNTED_TREE_H_
 #define RUNNEL_RUNTIME_COUNTED_TREE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -58,6 +59,23 @@ class CountedTree {
     for (int32_t child = At(parent).first_child; child != kNone; child = At(child).next_sibling) {
       visit(value(child));
     }
+  }
+
+  // The nodes on the paths from the root to these, the root left out: each once, parents before
+  // children, in the order of `ends`.
+  std::vector<int32_t> NodesTo(const std::vector<int32_t>& ends) const {
+    std::vector<bool> is_listed(nodes_.size());
+    is_listed[kRoot] = true;
+    std::vector<int32_t> listed;
+    for (int32_t node : ends) {
+      const auto begin = static_cast<std::ptrdiff_t>(listed.size());
+      for (; !is_listed[static_cast<size_t>(node)]; node = parent(node)) {
+        is_listed[static_cast<size_t>(node)] = true;
+        listed.push_back(node);
+      }
+      std::reverse(listed.begin() + begin, listed.end());
+    }
+    return listed;
   }
 
   void Acquire(int32_t node) { ++At(node).num_references; }

@@ -12,6 +12,8 @@
 namespace runnel {
 
 class Lexicon;
+class StateReader;
+class StateWriter;
 
 // A token of a hypothesis, in encoder frames since the start of the stream.
 struct TokenSpan {
@@ -76,6 +78,15 @@ class CtcSearch {
   // How many of the first BestIds are *stable*: all sequences begin with them, and always will
   // until Reset. Never falls. O(1).
   virtual size_t NumStableIds() const = 0;
+
+  // Frames given so far.
+  virtual int64_t num_frames() const = 0;
+
+  // All that it remembers, for the snapshot of a stream. Restore takes what Save of a search with
+  // the same options wrote; it throws SnapshotError when that is not possible, and must not be used
+  // then. Whatever it does not refuse can be gone on with.
+  virtual void Save(StateWriter* writer) const = 0;
+  virtual void Restore(StateReader* reader) = 0;
 
   virtual std::unique_ptr<CtcSearch> Clone() const = 0;
   virtual void Reset() = 0;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/log_probs.h"
+#include "runtime/state_fields.h"
 
 namespace runnel {
 
@@ -48,6 +49,53 @@ std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {
 std::vector<TokenSpan> CtcGreedySearch::BestTokensSince(size_t first) const {
   const auto skipped = static_cast<std::ptrdiff_t>(std::min(first, state_.tokens.size()));
   return {state_.tokens.begin() + skipped, state_.tokens.end()};
+}
+
+template <class Self, class Fields>
+void CtcGreedySearch::VisitState(Self& self, Fields& fields) {
+  auto& state = self.state_;
+  constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
+  const size_t count = fields.Count(state.tokens.size(), kTokenSize);
+  if constexpr (Fields::kReading) state.tokens.resize(count);
+  for (auto& token : state.tokens) {
+    fields.Value(token.id);
+    fields.Value(token.first_frame);
+    fields.Value(token.last_frame);
+    fields.Value(token.confidence);
+  }
+  fields.Value(state.score);
+  fields.Value(state.num_frames);
+  fields.Value(state.last_id);
+}
+
+void CtcGreedySearch::Save(StateWriter* writer) const { VisitState(*this, *writer); }
+
+void CtcGreedySearch::Restore(StateReader* reader) {
+  VisitState(*this, *reader);
+  reader->Check(Inconsistency());
+  state_.ids.clear();
+  for (const TokenSpan& token : state_.tokens) state_.ids.push_back(token.id);
+}
+
+const char* CtcGreedySearch::Inconsistency() const {
+  int64_t next_frame = 0;
+  for (const TokenSpan& token : state_.tokens) {
+    if (token.id < 0 || token.id >= vocab_size_ || token.id == blank_id_) return "token ids";
+    if (token.first_frame < next_frame || token.last_frame < token.first_frame ||
+        token.last_frame >= state_.num_frames) {
+      return "frames of tokens";
+    }
+    next_frame = token.last_frame + 1;
+    if (!(token.confidence >= 0 && token.confidence <= 1)) return "confidence of a token";
+  }
+  if (!std::isfinite(state_.score)) return "score";
+  const int32_t last = state_.last_id;
+  // Before any frame there is none; any other one than the blank is that of the last token.
+  const bool right = state_.num_frames == 0 ? last == -1
+                     : last == blank_id_
+                         ? true
+                         : !state_.tokens.empty() && state_.tokens.back().id == last;
+  return right ? nullptr : "last token";
 }
 
 std::unique_ptr<CtcSearch> CtcGreedySearch::Clone() const {

@@ -28,6 +28,9 @@ class CtcGreedySearch : public CtcSearch {
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
   size_t NumStableIds() const override { return state_.ids.size(); }
+  int64_t num_frames() const override { return state_.num_frames; }
+  void Save(StateWriter* writer) const override;
+  void Restore(StateReader* reader) override;
   std::unique_ptr<CtcSearch> Clone() const override;
   void Reset() override;
 
@@ -41,6 +44,10 @@ class CtcGreedySearch : public CtcSearch {
     int32_t last_id = -1;  // of the last frame, may be the blank; -1 before any frame
   };
 
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields);
+  // What is wrong with a restored state, or null.
+  const char* Inconsistency() const;
   void AdvanceFrame(const float* log_probs);
 
   int vocab_size_;

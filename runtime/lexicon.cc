@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "runtime/sha256.h"
 #include "runtime/utf8.h"
 
 namespace runnel {
@@ -187,6 +188,12 @@ Lexicon::Lexicon(const std::string& text, const TokenTable& tokens, const std::s
   std::sort(spellings.begin(), spellings.end());
   spellings.erase(std::unique(spellings.begin(), spellings.end()), spellings.end());
   BuildTree(spellings);
+  Sha256 hash;
+  hash.AddNumber(vocab_size_).AddNumber(blank_id_);
+  for (const Node& node : nodes_) {
+    hash.AddNumber(node.token).AddNumber(node.first_child).AddNumber(node.ends_word ? 1 : 0);
+  }
+  fingerprint_ = hash.Fingerprint();
 }
 
 std::shared_ptr<const Lexicon> Lexicon::Read(const std::string& path, const TokenTable& tokens) {

@@ -47,6 +47,9 @@ class Lexicon {
   int vocab_size() const { return vocab_size_; }
   int32_t blank_id() const { return blank_id_; }
 
+  // Names the tree: 32 lower-case hexadecimal digits, the same for the same words and tokens.
+  const std::string& fingerprint() const { return fingerprint_; }
+
   // Of the empty sequence.
   static Places Start() { return {kRoot}; }
   static bool IsComplete(const Places& places) { return places.front() == kRoot; }
@@ -83,6 +86,7 @@ class Lexicon {
   int vocab_size_;
   int32_t blank_id_;
   std::vector<Node> nodes_;
+  std::string fingerprint_;
 };
 
 }  // namespace runnel

@@ -27,6 +27,18 @@ size_t LiveStream::State::SamplesWanted() const {
   return static_cast<size_t>(stream.MinSamplesToChunk());
 }
 
+bool LiveStream::State::IsCancelled() const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return cancelled;
+}
+
+std::function<void()> LiveStream::State::TakeRoomCallback() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::function<void()> taken;
+  if (phase == Phase::kOver || waiting.size() <= capacity / 2) taken.swap(on_room);
+  return taken;
+}
+
 DecoderClaim::DecoderClaim(LiveStream::State* state) : state_(state) {
   std::unique_lock<std::mutex> lock(state->mutex);
   state->changed.wait(lock, [state] { return !state->claimed; });
@@ -160,6 +172,8 @@ Stream WithWaiting(LiveStream::State* state) {
 }
 
 }  // namespace
+
+std::string LiveStream::Snapshot() { return WithWaiting(state_.get()).Snapshot(); }
 
 std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
   return state_->core->Add(WithWaiting(state_.get()), std::move(on_update), state_->nbest);

@@ -1,5 +1,7 @@
 #include "runtime/log_probs.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -44,6 +46,12 @@ void CheckLogProbs(const float* log_probs, int64_t num_frames, int vocab_size) {
                                   std::to_string(vocab_size) + " tokens");
     }
   }
+}
+
+double LogAdd(double a, double b) {
+  const double high = std::max(a, b);
+  if (std::isinf(high)) return high;
+  return high + std::log1p(std::exp(std::min(a, b) - high));
 }
 
 }  // namespace runnel

@@ -1,4 +1,4 @@
-// The checks of what enters a search, the same for all searches.
+// The checks of what enters a search, the same for all searches, and sums of probabilities.
 // Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
 #ifndef RUNNEL_RUNTIME_LOG_PROBS_H_
 #define RUNNEL_RUNTIME_LOG_PROBS_H_
@@ -15,6 +15,9 @@ void CheckVocabulary(int vocab_size, int blank_id);
 // a value is NaN or plus infinity, or every token of a frame has probability zero: a search could
 // only go on with a result that means nothing.
 void CheckLogProbs(const float* log_probs, int64_t num_frames, int vocab_size);
+
+// log(exp(a) + exp(b)), minus infinity included.
+double LogAdd(double a, double b);
 
 }  // namespace runnel
 

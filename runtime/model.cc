@@ -16,6 +16,7 @@
 #include "encoder/weights.h"
 #include "frontend/frame_extractor.h"
 #include "runtime/ctc_head.h"
+#include "runtime/sha256.h"
 
 namespace runnel {
 
@@ -92,6 +93,26 @@ EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
   return encoder;
 }
 
+std::string Fingerprint(const ModelArchive& archive, const ModelOptions& options,
+                        const EncoderOptions& encoder) {
+  Sha256 hash;
+  hash.AddText("runnel model").AddText(archive.config_json).AddText(archive.units_text);
+  hash.AddNumber(static_cast<int64_t>(archive.tensors.size()));
+  for (const auto& [name, tensor] : archive.tensors) {
+    const at::Tensor values = tensor.detach().cpu().contiguous();
+    hash.AddText(name).AddText(c10::toString(values.scalar_type())).AddNumber(values.dim());
+    for (const int64_t size : values.sizes()) hash.AddNumber(size);
+    hash.Add(values.data_ptr(), values.nbytes());
+  }
+  hash.AddNumber(static_cast<int64_t>(options.precision))
+      .AddNumber(static_cast<int64_t>(options.device))
+      .AddNumber(encoder.backend == EncoderOptions::Backend::kFast ? 1 : 0)
+      .AddNumber(options.bfloat16_cache ? 1 : 0)
+      .AddNumber(options.dynamic_chunk_convolution ? 1 : 0)
+      .AddNumber(options.running_normalization ? 1 : 0);
+  return hash.Fingerprint();
+}
+
 // Computes chunks of silence, so that the products for a chunk's number of rows are made and the
 // weights have been read before the first audio comes.
 void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConfig& streaming) {
@@ -118,6 +139,7 @@ struct Model::Parts {
   Encoder encoder;
   CtcHead ctc_head;
   std::map<std::string, at::Tensor> attention_decoder;  // as in the file, for rescoring
+  std::string fingerprint;
 };
 
 Model::Model(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -133,6 +155,7 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   const auto tensor_options =
       at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat)
           .device(options.device == Device::kCuda ? at::kCUDA : at::kCPU);
+  std::string fingerprint = Fingerprint(archive, options, encoder_options);
   Weights weights(std::move(archive.tensors), tensor_options, path);
   Encoder encoder(config.encoder, &weights, encoder_options);
   CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size, encoder_options);
@@ -143,9 +166,9 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   }
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
   // Not make_shared: the constructor is private.
-  return std::shared_ptr<const Model>(new Model(std::make_unique<Parts>(
-      Parts{encoder_options, config, std::move(tokens), std::move(frame_extractor),
-            std::move(encoder), std::move(ctc_head), std::move(attention_decoder)})));
+  return std::shared_ptr<const Model>(new Model(std::make_unique<Parts>(Parts{
+      encoder_options, config, std::move(tokens), std::move(frame_extractor), std::move(encoder),
+      std::move(ctc_head), std::move(attention_decoder), std::move(fingerprint)})));
 }
 
 const ModelConfig& Model::config() const { return parts_->config; }
@@ -155,6 +178,8 @@ const CtcHead& Model::ctc_head() const { return parts_->ctc_head; }
 std::shared_ptr<const FrameExtractor> Model::frame_extractor() const {
   return parts_->frame_extractor;
 }
+
+const std::string& Model::fingerprint() const { return parts_->fingerprint; }
 
 bool Model::is_bit_reproducible() const {
   return parts_->encoder_options.backend == EncoderOptions::Backend::kFast;

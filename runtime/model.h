@@ -77,6 +77,11 @@ class Model {
   // Duration of one encoder frame in milliseconds of audio.
   double encoder_frame_ms() const;
 
+  // Names the weights, the configuration, the units and how they are computed (every ModelOptions
+  // that changes results): 32 lower-case hexadecimal digits, the same wherever and whenever it is
+  // loaded. The instruction set, which also changes the last bits, is no part of it.
+  const std::string& fingerprint() const;
+
   // True where a stream's results are the same to the bit alone and in any batch, in any packets,
   // chunk by chunk and under the chunk mask: the fast backend.
   bool is_bit_reproducible() const;

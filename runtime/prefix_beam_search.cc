@@ -11,13 +11,6 @@
 namespace runnel {
 namespace {
 
-// log(exp(a) + exp(b)), minus infinity included.
-double LogAdd(double a, double b) {
-  const double high = std::max(a, b);
-  if (std::isinf(high)) return high;
-  return high + std::log1p(std::exp(std::min(a, b) - high));
-}
-
 // Orders tokens; of equally probable ones the lower id comes first.
 struct MoreProbable {
   const float* log_probs;

@@ -54,6 +54,9 @@ class CtcPrefixBeamSearch : public CtcSearch {
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
   size_t NumStableIds() const override { return state_.num_stable; }
+  int64_t num_frames() const override { return state_.num_frames; }
+  void Save(StateWriter* writer) const override;  // these two in prefix_beam_state.cc
+  void Restore(StateReader* reader) override;
   std::unique_ptr<CtcSearch> Clone() const override;
   void Reset() override;
 
@@ -134,6 +137,16 @@ class CtcPrefixBeamSearch : public CtcSearch {
     std::vector<Prefix> next_beam;
     std::vector<int32_t> extended_stems;  // (beam, 2): StemAfter's results
   };
+
+  // What is saved of State; the rest follows from it.
+  struct SavedNode;
+  struct SavedEmission;
+  struct SavedPrefix;
+  struct Saved;
+  template <class Self, class Fields>
+  static void VisitSaved(Self& saved, Fields& fields);
+  const char* Inconsistency(const Saved& saved) const;
+  void Rebuild(const Saved& saved);
 
   // The steps of a frame.
   void AdvanceFrame(const float* log_probs);

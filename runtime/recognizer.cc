@@ -43,6 +43,13 @@ std::shared_ptr<LiveStream> Recognizer::Open(const StreamOptions& options, Updat
   return core_->Add(Stream(core_->model(), options), std::move(on_update), nbest);
 }
 
+std::shared_ptr<LiveStream> Recognizer::Restore(const std::string& snapshot,
+                                                UpdateCallback on_update, int nbest,
+                                                std::shared_ptr<const Lexicon> lexicon) {
+  return core_->Add(Stream::Restore(core_->model(), snapshot, std::move(lexicon)),
+                    std::move(on_update), nbest);
+}
+
 RecognizerStatus Recognizer::status() const { return core_->status(); }
 const std::shared_ptr<const Model>& Recognizer::model() const { return core_->model(); }
 const RecognizerOptions& Recognizer::options() const { return core_->options(); }

@@ -51,7 +51,6 @@ struct RecognizerCore::Turn {
   double queue_ms = 0;
   double chunk_ms = 0;
   LiveUpdate update;
-  std::function<void()> on_room;
 };
 
 bool RecognizerCore::Turn::Feed(Clock::time_point now) {
@@ -93,8 +92,6 @@ bool RecognizerCore::Turn::Feed(Clock::time_point now) {
   }
   has_chunk = error.empty() && stream.ChunkReady();
   queue_ms = Milliseconds(now - arrival);
-  const std::lock_guard<std::mutex> lock(state.mutex);
-  if (state.waiting.size() <= state.capacity / 2) on_room.swap(state.on_room);
   return true;
 }
 
@@ -134,7 +131,6 @@ void RecognizerCore::Turn::Deliver() {
       state.phase = Phase::kOver;
       state.waiting = SampleQueue();
       self.swap(state.self);
-      if (!on_room) on_room.swap(state.on_room);
     }
     if (is_live && tells && !state.on_update) {
       if (state.pending) {
@@ -145,20 +141,14 @@ void RecognizerCore::Turn::Deliver() {
     }
   }
   if (is_live && update.is_final) state.core->Remove(live.get());
-  if (tells && state.on_update) {
+  {
+    // Whoever cancels the stream waits for this.
     const std::lock_guard<std::mutex> running(state.callback_mutex);
-    bool cancelled = false;
-    {
-      const std::lock_guard<std::mutex> lock(state.mutex);
-      cancelled = state.cancelled;
-    }
-    if (!cancelled) {
-      state.callback_thread = std::this_thread::get_id();
-      state.on_update(*live, update);
-      state.callback_thread = std::thread::id();
-    }
+    state.callback_thread = std::this_thread::get_id();
+    if (tells && state.on_update && !state.IsCancelled()) state.on_update(*live, update);
+    if (const std::function<void()> on_room = state.TakeRoomCallback()) on_room();
+    state.callback_thread = std::thread::id();
   }
-  if (on_room) on_room();
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     if (state.phase == Phase::kDecoding) {

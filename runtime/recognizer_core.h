@@ -45,6 +45,11 @@ struct LiveStream::State {
   // Samples that must wait for a chunk to be possible; none would be enough: the maximum.
   size_t SamplesWanted() const;
 
+  // Both take the mutex.
+  bool IsCancelled() const;
+  // What NotifyRoom left, if its time has come; else empty.
+  std::function<void()> TakeRoomCallback();
+
   // Constant.
   const std::shared_ptr<RecognizerCore> core;
   const UpdateCallback on_update;
@@ -75,7 +80,7 @@ struct LiveStream::State {
   std::optional<LiveUpdate> pending;  // for Poll
   std::shared_ptr<LiveStream> self;   // between Finish and the end: the owner may be gone
 
-  std::mutex callback_mutex;  // held while the callback runs
+  std::mutex callback_mutex;  // held while a callback runs
   std::atomic<std::thread::id> callback_thread{};
 };
 

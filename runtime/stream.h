@@ -12,6 +12,7 @@
 #include "runtime/ctc_search.h"
 #include "runtime/model.h"
 #include "runtime/result.h"
+#include "runtime/snapshot_error.h"
 
 namespace runnel {
 
@@ -109,6 +110,19 @@ class Stream {
 
   // Back to the state after construction, same options.
   void Reset();
+
+  // All that the stream remembers, as bytes (runtime/snapshot_format.h): Restore continues from
+  // here, also in another process, with the same results to the bit on a machine of the same
+  // instruction set. Some hundred kilobytes to megabytes: keys and values, which have the size that
+  // the left context gives them, and every token so far.
+  std::string Snapshot() const;
+
+  // `model` must have the fingerprint of that of the snapshot, `lexicon` that of its
+  // search.lexicon; null where it had none. Throws SnapshotError with one line that says what is
+  // wrong: not a snapshot, truncated, corrupt, of a newer version, of another model (both
+  // fingerprints), of another word list, or inconsistent in itself. Any bytes are safe to be given.
+  static Stream Restore(std::shared_ptr<const Model> model, const std::string& snapshot,
+                        std::shared_ptr<const Lexicon> lexicon = nullptr);
 
   const Model& model() const;
   const StreamOptions& options() const;  // defaults resolved

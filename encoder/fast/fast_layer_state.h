@@ -23,6 +23,15 @@ struct FastLayerState {
     return keys.num_bytes() + values.num_bytes() + cnn_cache.num_bytes() +
            key_positions.num_bytes();
   }
+
+  // For the snapshot of a stream (runtime/state_fields.h). The positions of keys depend on their
+  // frames alone: the scheme makes those anew that are missing.
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    RowRing::VisitState(self.keys, fields);
+    RowRing::VisitState(self.values, fields);
+    RowRing::VisitState(self.cnn_cache, fields);
+  }
 };
 
 using FastSegment = Segment<FastLayerState>;

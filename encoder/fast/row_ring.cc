@@ -1,6 +1,7 @@
 #include "encoder/fast/row_ring.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <type_traits>
@@ -37,6 +38,31 @@ void RowRing::Reserve(int64_t new_capacity) {
   } else {
     move_to(&bfloat16_);
   }
+}
+
+void RowRing::Resize(int64_t size) {
+  const auto values = static_cast<size_t>(size * width_);
+  if (storage_ == Storage::kFloat32) {
+    floats_.assign(values, 0.0F);
+  } else {
+    bfloat16_.assign(values, 0);
+  }
+  first_ = 0;
+  size_ = size;
+}
+
+const void* RowRing::Row(int64_t index) const {
+  const int64_t first = SlotOf(index) * width_;
+  if (storage_ == Storage::kFloat32) return floats_.data() + first;
+  return bfloat16_.data() + first;
+}
+
+bool RowRing::AllFinite() const {
+  // Slots that hold no row are zero, or hold one that was finite.
+  constexpr uint16_t kExponent = 0x7F80;  // of a bfloat16
+  return std::all_of(floats_.begin(), floats_.end(), [](float x) { return std::isfinite(x); }) &&
+         std::all_of(bfloat16_.begin(), bfloat16_.end(),
+                     [](uint16_t bits) { return (bits & kExponent) != kExponent; });
 }
 
 void RowRing::Store(const float* row, int64_t slot) {

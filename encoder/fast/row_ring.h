@@ -3,7 +3,9 @@
 #ifndef RUNNEL_ENCODER_FAST_ROW_RING_H_
 #define RUNNEL_ENCODER_FAST_ROW_RING_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "encoder/kernels/scratch.h"
@@ -31,10 +33,30 @@ class RowRing {
   // Bytes allocated.
   int64_t num_bytes() const;
 
+  bool AllFinite() const;
+
+  // The rows, for the snapshot of a stream (runtime/state_fields.h).
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    const size_t row_bytes = self.row_bytes();
+    const size_t count = fields.Count(static_cast<size_t>(self.size_), row_bytes);
+    if constexpr (Fields::kReading) self.Resize(static_cast<int64_t>(count));
+    for (size_t i = 0; i < count; ++i) fields.Bytes(self.Row(static_cast<int64_t>(i)), row_bytes);
+  }
+
  private:
   int64_t capacity() const;
   int64_t SlotOf(int64_t index) const { return (first_ + index) % capacity(); }
   void Reserve(int64_t capacity);
+  // To `size` rows of any values.
+  void Resize(int64_t size);
+  size_t row_bytes() const {
+    return static_cast<size_t>(width_) *
+           (storage_ == Storage::kFloat32 ? sizeof(float) : sizeof(uint16_t));
+  }
+  // The row at `index`, oldest first: row_bytes().
+  const void* Row(int64_t index) const;
+  void* Row(int64_t index) { return const_cast<void*>(std::as_const(*this).Row(index)); }
   void Store(const float* row, int64_t slot);
 
   int64_t width_;

@@ -16,7 +16,6 @@ _OTHER = "#7f7f7f"
 
 def save_figures(results: Dict[str, Any], folder: pathlib.Path) -> List[str]:
     """Draws what was measured; the names of the files, without folder."""
-    matplotlib.rcParams["svg.hashsalt"] = "runnel"  # the same numbers give the same file
     figures: Dict[str, Callable[[Axes], None]] = {}
     if results["table"]:
         figures["benchmark_batch.svg"] = lambda axes: _batch(axes, results)
@@ -31,11 +30,13 @@ def save_figures(results: Dict[str, Any], folder: pathlib.Path) -> List[str]:
         figures["benchmark_hours.svg"] = lambda axes: _hours(axes, results["long_run"])
         figures["benchmark_memory.svg"] = lambda axes: _memory(axes, results["long_run"])
     for file, draw in figures.items():
-        _save(folder / file, draw)
+        save_figure(folder / file, draw)
     return list(figures)
 
 
-def _save(path: pathlib.Path, draw: Callable[[Axes], None]) -> None:
+def save_figure(path: pathlib.Path, draw: Callable[[Axes], None]) -> None:
+    """Draws one figure, from zero up, as SVG that is the same for the same numbers."""
+    matplotlib.rcParams["svg.hashsalt"] = "runnel"
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.add_subplot()
     draw(axes)

@@ -1,7 +1,8 @@
-# Installs Runnel into a fresh prefix, configures and builds the consumer against it, and compares what
-# it prints last with the transcript of a sample.
-# cmake -D BUILD_DIR= -D WORK_DIR= -D SOURCE_DIR= -D CXX_COMPILER= -D CXX_FLAGS= -D PREFIX_PATH=
-#       -D MODEL= -D SAMPLES= -P install_and_run.cmake
+# Installs Runnel into a fresh prefix, configures and builds consumers against it, and compares what
+# they print last with the transcript of a sample: README.md's, and those of docs/embedding.md in C++ and
+# in C, the latter also without CMake.
+# cmake -D BUILD_DIR= -D WORK_DIR= -D SOURCE_DIR= -D EMBEDDING_DIR= -D C_COMPILER= -D CXX_COMPILER=
+#       -D FLAGS= -D PREFIX_PATH= -D MODEL= -D SAMPLES= -P install_and_run.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${WORK_DIR}")
 set(prefix "${WORK_DIR}/prefix")
@@ -31,15 +32,45 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
-run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}" -B "${WORK_DIR}/build" -G Ninja
-    -D CMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}")
-run("${CMAKE_COMMAND}" --build "${WORK_DIR}/build")
+# Configures and builds a project in C or C++.
+function(build source_dir build_dir)
+  run("${CMAKE_COMMAND}" -S "${source_dir}" -B "${build_dir}" -G Ninja -D CMAKE_BUILD_TYPE=Release
+      --no-warn-unused-cli "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${FLAGS}"
+      "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
+  run("${CMAKE_COMMAND}" --build "${build_dir}")
+endfunction()
 
-set(sample rms_phone_number)
-file(STRINGS "${SAMPLES}/text" transcript REGEX "^${sample} ")
-string(REGEX REPLACE "^${sample} " "" transcript "${transcript}")
-run("${WORK_DIR}/build/transcribe" "${MODEL}" "${SAMPLES}/${sample}.flac")
-string(REGEX MATCH "[^\n]*$" last_line "${output}")
-if(NOT last_line STREQUAL transcript)
-  message(FATAL_ERROR "The last line is '${last_line}'; the transcript of ${sample} is '${transcript}'")
-endif()
+# Runs a program, whose last line must end with the transcript of the sample.
+function(expect_transcript sample)
+  file(STRINGS "${SAMPLES}/text" transcript REGEX "^${sample} ")
+  string(REGEX REPLACE "^${sample} " "" transcript "${transcript}")
+  run(${ARGN})
+  string(REGEX MATCH "[^\n]*$" last_line "${output}")
+  if(NOT last_line MATCHES "(^| )${transcript}$")
+    message(FATAL_ERROR "The last line is '${last_line}'; the transcript of ${sample} is '${transcript}'")
+  endif()
+endfunction()
+
+set(flac "${SAMPLES}/rms_phone_number.flac")
+build("${SOURCE_DIR}" "${WORK_DIR}/build")
+expect_transcript(rms_phone_number "${WORK_DIR}/build/transcribe" "${MODEL}" "${flac}")
+
+set(languages cpp c)
+set(programs live.cc live.c)
+foreach(language program IN ZIP_LISTS languages programs)
+  file(COPY "${EMBEDDING_DIR}/${program}" DESTINATION "${WORK_DIR}/${language}")
+  configure_file("${EMBEDDING_DIR}/${language}_project.cmake"
+                 "${WORK_DIR}/${language}/CMakeLists.txt" COPYONLY)
+  build("${WORK_DIR}/${language}" "${WORK_DIR}/${language}/build")
+endforeach()
+expect_transcript(rms_phone_number "${WORK_DIR}/cpp/build/live" "${MODEL}" "${flac}")
+
+file(GLOB_RECURSE library "${prefix}/librunnel.so")
+cmake_path(GET library PARENT_PATH library_dir)
+run("${C_COMPILER}" -std=c99 -Wall -Wextra -Wpedantic -Werror ${FLAGS} "-I${include_dir}"
+    "${WORK_DIR}/c/live.c" "-L${library_dir}" "-Wl,-rpath,${library_dir}" -lrunnel
+    -o "${WORK_DIR}/c/live")
+# A WAV file without its 44 bytes of header is PCM.
+set(pcm tail --bytes=+45 "${SAMPLES}/rms_telephone.wav" COMMAND)
+expect_transcript(rms_telephone ${pcm} "${WORK_DIR}/c/build/live" "${MODEL}" 8000)
+expect_transcript(rms_telephone ${pcm} "${WORK_DIR}/c/live" "${MODEL}" 8000)

@@ -1,4 +1,4 @@
-"""README.md shows the very program and project that the consumer test builds and runs."""
+"""README.md and docs/embedding.md show the very programs that the tests build and run."""
 
 import pathlib
 import re
@@ -13,9 +13,15 @@ def code_blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("language, name", [("cpp", "main.cc"), ("cmake", "CMakeLists.txt")])
-def test_readme_shows_the_tested_file(language: str, name: str) -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    tested = (ROOT / "tests" / "consumer" / name).read_text(encoding="utf-8")
-    blocks = code_blocks(readme, language)
-    assert tested in blocks, f"no ```{language} block of README.md equals tests/consumer/{name}"
+@pytest.mark.parametrize("page, language, tested", [
+    ("README.md", "cpp", "consumer/main.cc"),
+    ("README.md", "cmake", "consumer/CMakeLists.txt"),
+    ("docs/embedding.md", "c", "embedding/live.c"),
+    ("docs/embedding.md", "cmake", "embedding/c_project.cmake"),
+    ("docs/embedding.md", "cpp", "embedding/live.cc"),
+    ("docs/embedding.md", "cmake", "embedding/cpp_project.cmake"),
+    ("docs/embedding.md", "python", "embedding/live.py")])
+def test_page_shows_the_tested_file(page: str, language: str, tested: str) -> None:
+    blocks = code_blocks((ROOT / page).read_text(encoding="utf-8"), language)
+    assert (ROOT / "tests" / tested).read_text(encoding="utf-8") in blocks, (
+        f"no ```{language} block of {page} equals tests/{tested}")

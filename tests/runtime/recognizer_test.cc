@@ -279,8 +279,66 @@ TEST(RecognizerTest, CancelledStreamsCallNobody) {
     if (feeder.joinable()) feeder.join();
     EXPECT_TRUE(stream->is_over());
     EXPECT_EQ(stream->AcceptSamples(samples.data(), 10), 0U);
+    EXPECT_THROW(stream->Snapshot(), std::invalid_argument);
   }
   EXPECT_EQ(recognizer.status().num_streams, 0);
+}
+
+TEST(RecognizerTest, RestoredAndForkedAtAnySample) {
+  Recognizer recognizer(Tiny(), Workers(2, 4, 30));
+  Recognizer elsewhere(Tiny(), Workers(1, 4, 30));
+  const std::vector<float> samples = NoiseOfChangingLevel(48000, 11);
+  std::mt19937_64 random(5);
+  for (const StreamOptions& options : {Options(4, 16), Options(3, 7, SearchMethod::kPrefixBeam),
+                                       Options(16, -1), Options(kWhole, -1)}) {
+    SCOPED_TRACE(Describe(options));
+    const auto expected = DecodeAtOnce(samples, options);
+    const size_t cut = random() % samples.size();
+    const std::vector<float> rest(samples.begin() + static_cast<std::ptrdiff_t>(cut),
+                                  samples.end());
+    Follower original_follower;
+    Follower restored_follower;
+    Follower forked_follower;
+    const auto original = recognizer.Open(options, original_follower.Callback(), 5);
+    Send(original.get(), {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(cut)},
+         3000, &random);
+    const auto restored = elsewhere.Restore(original->Snapshot(), restored_follower.Callback(), 5);
+    const auto forked = original->Fork(forked_follower.Callback());
+    EXPECT_EQ(restored->num_samples(), static_cast<int64_t>(cut));
+    for (const auto& stream : {original, restored, forked}) {
+      Send(stream.get(), rest, 5000, &random);
+      stream->Finish();
+    }
+    for (Follower* follower : {&original_follower, &restored_follower, &forked_follower}) {
+      ExpectSame(follower->Final().nbest, expected, kBatchScoreTolerance);
+    }
+  }
+}
+
+TEST(RecognizerTest, ASnapshotInTheCallbackIsOfThisMoment) {
+  Recognizer recognizer(Tiny(), Workers(2, 4, 30));
+  const StreamOptions options = Options(2, 8);
+  const std::vector<float> samples = NoiseOfChangingLevel(30000, 12);
+  std::string snapshot;
+  double snapshot_ms = 0;
+  Follower follower;
+  const auto stream = recognizer.Open(options, [&](LiveStream& live, const LiveUpdate& update) {
+    if (snapshot.empty() && update.audio_ms > 500) {
+      snapshot = live.Snapshot();
+      snapshot_ms = update.audio_ms;
+    }
+    follower.Take(update);
+  });
+  stream->AcceptSamples(samples.data(), samples.size());
+  stream->Finish();
+  follower.Final();
+  Stream restored = Stream::Restore(Tiny(), snapshot);
+  EXPECT_EQ(static_cast<double>(restored.num_encoder_frames()) * Tiny()->encoder_frame_ms(),
+            snapshot_ms);
+  EXPECT_EQ(restored.num_samples(), static_cast<int64_t>(samples.size()));
+  restored.Finish();
+  restored.Decode();
+  EXPECT_EQ(restored.Text(), DecodeAtOnce(samples, options).front().text);
 }
 
 TEST(RecognizerTest, AFailedStreamIsNotFeltByOthers) {

@@ -1,0 +1,104 @@
+"""The parts of a soak. Each starts what it needs, and returns what it measured as JSON values."""
+
+import json
+import pathlib
+import zipfile
+from typing import Any, Dict, List
+
+from models.soak.plan import Plan
+from models.soak.programs import Report, Sampler, Server, run_load, serve
+from models.soak.recordings import ROOT, decode, write_recordings
+
+DIGITS = ROOT / "models" / "digits" / "digits.pt"
+
+_RSS = "process_resident_memory_bytes"
+_DESCRIPTORS = "process_open_fds"
+_STREAMS = "runnel_streams"
+_SAMPLES = ROOT / "models" / "digits" / "samples" / "wav.scp"
+_NO_LIMITS = ["--max_streams=10000", "--max_connections=10000"]
+
+
+def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int:
+    """The formula of DESIGN.md ("Memory per stream") for float32 caches."""
+    with zipfile.ZipFile(model) as archive:
+        name = next(n for n in archive.namelist() if n.endswith("/extra/runnel.json"))
+        config = json.loads(archive.read(name))
+    encoder = config["encoder"]
+    width, layers = encoder["model_dim"], encoder["num_layers"]
+    kernel = encoder["convolution"]["kernel_size"]
+    features = 2 * chunk_size * 4 * encoder["input_dim"] * 4
+    return layers * (2 * left_context * width * 4 + (kernel - 1) * width * 4) + features
+
+
+class Parts:
+    """Runs the programs of one build, with what they write below one folder."""
+
+    def __init__(self, plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path) -> None:
+        self._plan = plan
+        self._bin = bin_folder
+        self._work = work
+
+    def _memory(self, server: Server) -> Report:
+        metrics = server.metrics()
+        return {"rss": metrics[_RSS], "descriptors": metrics[_DESCRIPTORS],
+                "streams": metrics[_STREAMS]}
+
+    def load(self, model: pathlib.Path, model_flags: List[str]) -> Report:
+        """Real-time streams on the large model, each for the whole time."""
+        plan = self._plan
+        wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
+        expected = decode(self._bin, model, wav_scp, model_flags)
+        with serve(self._bin, model, [*model_flags, *_NO_LIMITS], self._work / "load.log") as server:
+            before, cpu_before = self._memory(server), server.cpu_s()
+            with Sampler(server, plan.sample_s) as sampler:
+                report = run_load(self._bin, [
+                    f"--server={server.url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
+                    f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}"])
+            server_cpu_s = server.cpu_s() - cpu_before
+            after = self._memory(server)
+        keys = ("time_s", _RSS, _DESCRIPTORS, _STREAMS)
+        return {"report": report, "before": before, "after": after, "server_cpu_s": server_cpu_s,
+                "formula_bytes": stream_bytes(model, 64, 16),
+                "samples": [{key: sample[key] for key in keys} for sample in sampler.samples]}
+
+    def vanish(self) -> Report:
+        """Clients that connect, speak and vanish, one by one and then together."""
+        plan = self._plan
+        looks: List[Report] = []
+        with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "vanish.log") as server:
+            def run(count: int, at_once: int) -> Report:
+                report = run_load(self._bin, [
+                    f"--server={server.url}", f"--wav_scp={_SAMPLES}", "--streams=0",
+                    f"--vanish={count}", f"--vanish_at_once={at_once}"])
+                looks.append(self._memory(server))
+                return report
+            # First as many together as later: what memory that takes is known then.
+            run(plan.vanish_at_once, plan.vanish_at_once)
+            reports = [run(plan.vanish_one_by_one, 1),
+                       run(plan.vanish_at_once, plan.vanish_at_once)]
+        return {"looks": looks, "reports": reports}
+
+    def neighbours(self) -> Report:
+        """Digits, every final compared with decode_wav's, beside clients that misbehave."""
+        plan = self._plan
+        expected = decode(self._bin, DIGITS, _SAMPLES, ["--chunk_size=16"])
+        with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "neighbours.log") as server:
+            report = run_load(self._bin, [
+                f"--server={server.url}", f"--wav_scp={_SAMPLES}", f"--expected={expected}",
+                f"--streams={plan.neighbour_streams}", f"--duration_s={plan.neighbour_s}",
+                f"--abuse={plan.abusive_clients}", f"--vanish={plan.vanish_at_once}",
+                "--vanish_at_once=5"])
+        return {"report": report}
+
+
+def run_parts(plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path, model: pathlib.Path,
+              names: List[str]) -> Dict[str, Any]:
+    """Results by the name of the part."""
+    parts = Parts(plan, bin_folder, work)
+    runs = {"load": lambda: parts.load(model, ["--precision=int8"]), "vanish": parts.vanish,
+            "neighbours": parts.neighbours}
+    results: Dict[str, Any] = {}
+    for name in names:
+        print(f"soak: {name}", flush=True)
+        results[name] = runs[name]()
+    return results

@@ -1,0 +1,52 @@
+"""Long recordings of spoken digits, out of the samples that ship with the digit model."""
+
+import pathlib
+from typing import List
+
+import numpy as np
+import soundfile
+
+from models.soak.programs import run_program
+
+ROOT = pathlib.Path(__file__).parents[2]
+SAMPLES = ROOT / "models" / "digits" / "samples"
+RATE_HZ = 16000
+_SEED = 5
+_PAUSE_S = (0.3, 0.8)
+
+
+def _sample(path: pathlib.Path) -> np.ndarray:
+    """(samples,) at RATE_HZ; raises ValueError when the file has another rate."""
+    audio, rate_hz = soundfile.read(str(path), dtype="float32")
+    if rate_hz != RATE_HZ:
+        raise ValueError(f"{path}: has {rate_hz} Hz, expected {RATE_HZ}")
+    return audio
+
+
+def write_recordings(folder: pathlib.Path, count: int, seconds: float) -> pathlib.Path:
+    """Writes `count` WAV files of `seconds` each and their list, whose path is returned. Seeded."""
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = [_sample(path) for path in sorted(SAMPLES.glob("*.flac"))]
+    random = np.random.default_rng(_SEED)
+    lines: List[str] = []
+    for index in range(count):
+        parts: List[np.ndarray] = []
+        while sum(map(len, parts)) < seconds * RATE_HZ:
+            parts.append(samples[random.integers(len(samples))])
+            parts.append(np.zeros(int(random.uniform(*_PAUSE_S) * RATE_HZ), np.float32))
+        audio = np.concatenate(parts)[:int(seconds * RATE_HZ)]
+        path = folder / f"digits{index}.wav"
+        soundfile.write(str(path), audio, RATE_HZ, subtype="PCM_16")
+        lines.append(f"digits{index} {path}\n")
+    wav_scp = folder / "wav.scp"
+    wav_scp.write_text("".join(lines), encoding="utf-8")
+    return wav_scp
+
+
+def decode(bin_folder: pathlib.Path, model: pathlib.Path, wav_scp: pathlib.Path,
+           flags: List[str]) -> pathlib.Path:
+    """The texts that decode_wav finds, as a file of 'id text' lines."""
+    texts = wav_scp.with_suffix(".texts")
+    texts.write_text(run_program([str(bin_folder / "decode_wav"), f"--model={model}",
+                                  f"--wav_scp={wav_scp}", *flags]), encoding="utf-8")
+    return texts

@@ -1,0 +1,357 @@
+/* The C interface of Runnel: what runtime/recognizer.h and runtime/live_stream.h do, for C99, for
+   other languages' foreign function interfaces, and for binaries that outlive a version.
+   Flow: packets -> frontend -> encoder -> runtime (this) -> tools. Link librunnel (Runnel::c).
+   docs/embedding.md has complete programs.
+
+   Conventions
+
+   Handles are opaque. Whoever receives one from a function below owns it and gives it back to the
+   function named beside its type; giving back NULL does nothing. Handles keep alive what they need:
+   a model may be freed as soon as the recognizer is there, a recognizer before its streams are
+   closed (they are cancelled then). Handles and strings that are said to be borrowed, and the
+   results of functions that return a const pointer, belong to the handle they were asked of and
+   are valid as long as it is.
+
+   Errors. A function that can fail returns a runnel_status and takes a runnel_error as its last
+   argument: the caller's own place for the message, made once per thread and used for any number
+   of calls, or NULL when nobody wants to read it. Every call that takes it sets it, to RUNNEL_OK
+   and "" when the call succeeds. Outputs are NULL or 0 when a call fails, and the handles it was
+   given are as they were. Functions that cannot fail return NULL, "" or 0 for a handle that is
+   NULL. No argument makes the library end the process, but for handles that were given back.
+   No C++ exception leaves a function.
+
+   Threads. Every handle may be used from several threads at once, with two exceptions: a
+   runnel_error belongs to one call at a time, so that two threads which fail on the same stream
+   each read their own message; and the call that gives a handle back is its last.
+
+   Callbacks run on the recognizer's worker threads (in which cases on others says each), must not
+   throw C++ exceptions and should be short, because a worker waits for them. They may call every
+   function but runnel_recognizer_free. (Closing or cancelling a stream waits for its callback, so
+   two callbacks that close each other's streams wait for ever.)
+
+   Structs begin with their size, so that they can grow at their end while programs and library
+   change at different times. Options: declare the struct, call its _init with sizeof, change what
+   you want. A NULL for options takes the defaults. A program compiled against an older header runs
+   with a newer library of the same soname; a library refuses a struct of a size that it does not
+   know, which is that of a newer header, with RUNNEL_INVALID_ARGUMENT. Values of enums never
+   change. Truth values are 0 and 1.
+
+   Strings are UTF-8 and end in NUL. Sample counts are of one channel. Times are in milliseconds of
+   audio from the start of the stream unless they are named latency or wait. */
+#ifndef RUNNEL_RUNTIME_C_API_H_
+#define RUNNEL_RUNTIME_C_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct runnel_error runnel_error;           /* runnel_error_free */
+typedef struct runnel_model runnel_model;           /* runnel_model_free */
+typedef struct runnel_word_list runnel_word_list;   /* runnel_word_list_free */
+typedef struct runnel_recognizer runnel_recognizer; /* runnel_recognizer_free */
+typedef struct runnel_stream runnel_stream;         /* runnel_stream_close */
+typedef struct runnel_update runnel_update;         /* runnel_update_free, unless borrowed */
+typedef struct runnel_hypothesis runnel_hypothesis; /* always borrowed, from its update */
+typedef struct runnel_buffer runnel_buffer;         /* runnel_buffer_free */
+
+typedef enum runnel_status {
+  RUNNEL_OK = 0,
+  RUNNEL_INVALID_ARGUMENT = 1, /* misuse: a NULL, a value out of range, a call out of order */
+  RUNNEL_BAD_DATA = 2,         /* a file or snapshot that cannot be read or used */
+  RUNNEL_OUT_OF_RESOURCES = 3, /* memory or threads */
+  RUNNEL_INTERNAL = 4          /* a defect of this library */
+} runnel_status;
+
+/* Of the library that is loaded, e.g. "0.1.0". */
+const char* runnel_version(void);
+
+/* ---- Errors ---- */
+
+/* NULL when there is no memory; NULL is a valid argument everywhere. */
+runnel_error* runnel_error_create(void);
+void runnel_error_free(runnel_error* error);
+
+/* Of the last call that was given `error`. One line; valid until the next such call. */
+runnel_status runnel_error_status(const runnel_error* error);
+const char* runnel_error_message(const runnel_error* error);
+
+/* ---- Models: load once per process, share between recognizers ---- */
+
+/* In which numbers the large products multiply. */
+enum { RUNNEL_FLOAT32 = 0, RUNNEL_BFLOAT16 = 1, RUNNEL_INT8 = 2, RUNNEL_FLOAT64 = 3 };
+/* What computes: the best of this build, its own kernels, or LibTorch's operations. */
+enum { RUNNEL_BACKEND_DEFAULT = 0, RUNNEL_BACKEND_FAST = 1, RUNNEL_BACKEND_LIBTORCH = 2 };
+enum { RUNNEL_CPU = 0, RUNNEL_CUDA = 1 };
+
+/* The fields and defaults of ModelOptions in runtime/model.h. */
+typedef struct runnel_model_options {
+  size_t struct_size;
+  int32_t precision;                 /* RUNNEL_FLOAT32 */
+  int32_t backend;                   /* RUNNEL_BACKEND_DEFAULT */
+  int32_t device;                    /* RUNNEL_CPU */
+  int32_t bfloat16_cache;            /* 0; 1: half the memory per stream */
+  int32_t dynamic_chunk_convolution; /* 0; to stream a model trained on whole utterances only */
+  int32_t running_normalization;     /* 0; likewise */
+  const char* units_file;            /* NULL; units of a model file that holds none */
+} runnel_model_options;
+
+void runnel_model_options_init(runnel_model_options* options, size_t struct_size);
+
+runnel_status runnel_model_load(const char* path, const runnel_model_options* options,
+                                runnel_model** model, runnel_error* error);
+void runnel_model_free(runnel_model* model);
+
+const char* runnel_model_name(const runnel_model* model);
+/* Equal for models that compute the same: snapshots are bound to it. */
+const char* runnel_model_fingerprint(const runnel_model* model);
+/* What computes and on which instruction set, for a log. */
+const char* runnel_model_description(const runnel_model* model);
+int32_t runnel_model_sample_rate_hz(const runnel_model* model);
+/* Duration of one encoder frame: chunk_size and left_context are counted in these. */
+double runnel_model_frame_ms(const runnel_model* model);
+/* The unit of a token's id, as in the model's list; NULL when there is none. */
+const char* runnel_model_unit(const runnel_model* model, int32_t id);
+
+/* The words that a search is to be restricted to (format: runtime/lexicon.h); for any number of
+   streams of the model. */
+runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
+                                    runnel_word_list** word_list, runnel_error* error);
+void runnel_word_list_free(runnel_word_list* word_list);
+
+/* ---- Recognizers: worker threads that decode many streams in batches ---- */
+
+/* What one batch did. Borrowed: valid during the callback. */
+typedef struct runnel_batch_report {
+  size_t struct_size;
+  size_t num_chunks;
+  const double* queue_ms; /* (num_chunks) from its last sample accepted to the batch's start */
+  const double* chunk_ms; /* (num_chunks) from its last sample accepted to its result */
+  double compute_ms;      /* of the batch */
+  double audio_s;         /* by which its chunks advanced their streams */
+} runnel_batch_report;
+
+/* Perhaps from several workers at once. */
+typedef void (*runnel_batch_callback)(void* user_data, const runnel_batch_report* report);
+
+/* The fields and defaults of RecognizerOptions in runtime/recognizer.h. */
+typedef struct runnel_recognizer_options {
+  size_t struct_size;
+  int32_t num_threads;            /* 1; workers, each on one core */
+  int32_t max_batch_streams;      /* 16 */
+  double max_batch_wait_ms;       /* 10; how long a chunk waits at most for others */
+  double max_buffered_s;          /* 30; undecoded audio of a stream */
+  runnel_batch_callback on_batch; /* NULL */
+  void* user_data;                /* NULL; given to on_batch */
+} runnel_recognizer_options;
+
+void runnel_recognizer_options_init(runnel_recognizer_options* options, size_t struct_size);
+
+runnel_status runnel_recognizer_create(const runnel_model* model,
+                                       const runnel_recognizer_options* options,
+                                       runnel_recognizer** recognizer, runnel_error* error);
+
+/* Cancels the streams that are left and waits for the workers: no callback runs afterwards. Not to
+   be called by a callback. */
+void runnel_recognizer_free(runnel_recognizer* recognizer);
+
+/* Since the recognizer was made, where no moment is said. */
+typedef struct runnel_recognizer_status {
+  size_t struct_size;     /* set by the caller before the call: sizeof */
+  int64_t num_streams;    /* not over, at this moment */
+  int64_t queued_streams; /* with a chunk that waits for a worker, at this moment */
+  int64_t num_batches;
+  int64_t num_chunks;
+  double audio_s;   /* decoded */
+  double compute_s; /* spent by workers */
+  double queue_ms_p50;
+  double queue_ms_p95;
+  double chunk_ms_p50;
+  double chunk_ms_p95;
+  double chunk_ms_p99;
+} runnel_recognizer_status;
+
+runnel_status runnel_recognizer_get_status(const runnel_recognizer* recognizer,
+                                           runnel_recognizer_status* status, runnel_error* error);
+
+/* ---- Streams ---- */
+
+/* One at a time for one stream, in order. `stream` and `update` are borrowed: valid until the
+   callback returns (runnel_update_copy keeps one longer). The stream's owner may close it in the
+   callback by the handle that it got when it was opened. */
+typedef void (*runnel_update_callback)(void* user_data, runnel_stream* stream,
+                                       const runnel_update* update);
+
+enum {
+  RUNNEL_MODEL_DEFAULT = -2,   /* chunk_size, left_context: what the model recommends */
+  RUNNEL_WHOLE_UTTERANCE = -1, /* chunk_size: one chunk, decoded after runnel_stream_finish */
+  RUNNEL_UNLIMITED = -1        /* left_context: all that came before */
+};
+enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1 };
+
+/* The fields and defaults of StreamOptions in runtime/stream.h. */
+typedef struct runnel_stream_options {
+  size_t struct_size;
+  int64_t chunk_size;                /* RUNNEL_MODEL_DEFAULT; encoder frames */
+  int64_t left_context;              /* RUNNEL_MODEL_DEFAULT; encoder frames */
+  int32_t sample_rate_hz;            /* 0; of the samples that come, 0: the model's */
+  int32_t search;                    /* RUNNEL_GREEDY */
+  int32_t beam_size;                 /* 8; RUNNEL_PREFIX_BEAM only, as are the next two */
+  int32_t token_beam;                /* 20 */
+  const runnel_word_list* word_list; /* NULL; may be freed once the stream is there */
+  int32_t nbest;                     /* 1; hypotheses in the final update at most */
+  runnel_update_callback on_update;  /* NULL: results are polled */
+  void* user_data;                   /* NULL; given to on_update */
+} runnel_stream_options;
+
+void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);
+
+runnel_status runnel_stream_open(runnel_recognizer* recognizer,
+                                 const runnel_stream_options* options, runnel_stream** stream,
+                                 runnel_error* error);
+
+/* Ends the stream, decoded to its end or not, and gives the handle back. No callback of the stream
+   runs afterwards, so its user data may go (called by that callback itself: it is the last).
+   Closing the borrowed handle of a callback does nothing. */
+void runnel_stream_close(runnel_stream* stream);
+
+/* Mono samples in [-1, 1], or 16-bit ones. Never waits. Takes as many as there is room for and says
+   how many; the rest is for the caller to offer again. 0 when the stream is over. A sample that is
+   no number ends the stream with an error. RUNNEL_INVALID_ARGUMENT after runnel_stream_finish. */
+runnel_status runnel_stream_accept_float32(runnel_stream* stream, const float* samples,
+                                           size_t count, size_t* accepted, runnel_error* error);
+runnel_status runnel_stream_accept_int16(runnel_stream* stream, const int16_t* samples,
+                                         size_t count, size_t* accepted, runnel_error* error);
+
+/* Samples that would be taken now. */
+size_t runnel_stream_room(const runnel_stream* stream);
+
+/* Calls `on_room` once: as soon as at least half of the room is free or the stream is over; from
+   this thread if that is so now. A second call before that takes the place of the first. */
+typedef void (*runnel_room_callback)(void* user_data);
+runnel_status runnel_stream_notify_room(runnel_stream* stream, runnel_room_callback on_room,
+                                        void* user_data, runnel_error* error);
+
+/* No more samples come: what is left is decoded, then comes the final update. */
+runnel_status runnel_stream_finish(runnel_stream* stream, runnel_error* error);
+
+/* Ends the stream: nothing more is decoded, no update comes, no callback of it runs afterwards. */
+runnel_status runnel_stream_cancel(runnel_stream* stream, runnel_error* error);
+
+/* 1 when no update comes any more but those that can be polled already. 1 for NULL. */
+int32_t runnel_stream_is_over(const runnel_stream* stream);
+
+/* Accepted since the start of the stream, before a restore or fork too. */
+int64_t runnel_stream_num_samples(const runnel_stream* stream);
+/* What the options came to. */
+int32_t runnel_stream_sample_rate_hz(const runnel_stream* stream);
+int64_t runnel_stream_chunk_size(const runnel_stream* stream);
+int64_t runnel_stream_left_context(const runnel_stream* stream);
+
+/* Of a stream without a callback: what became known since the last one, as one update, or NULL when
+   there is nothing new. The second waits for something new until the stream is over, `timeout_ms`
+   at most. */
+runnel_status runnel_stream_poll(runnel_stream* stream, runnel_update** update,
+                                 runnel_error* error);
+runnel_status runnel_stream_wait(runnel_stream* stream, double timeout_ms, runnel_update** update,
+                                 runnel_error* error);
+
+/* ---- Snapshots: a live stream as bytes, to continue here or in another process ---- */
+
+/* The stream with all samples accepted so far. Waits for a chunk of it that is being decoded.
+   RUNNEL_INVALID_ARGUMENT when it is cancelled. */
+runnel_status runnel_stream_snapshot(runnel_stream* stream, runnel_buffer** snapshot,
+                                     runnel_error* error);
+const uint8_t* runnel_buffer_data(const runnel_buffer* buffer);
+size_t runnel_buffer_size(const runnel_buffer* buffer);
+void runnel_buffer_free(runnel_buffer* buffer);
+
+/* What a snapshot does not hold. */
+typedef struct runnel_restore_options {
+  size_t struct_size;
+  const runnel_word_list* word_list; /* NULL; the stream's, if it had one */
+  int32_t nbest;                     /* 1 */
+  runnel_update_callback on_update;  /* NULL; may run before runnel_stream_restore returns */
+  void* user_data;                   /* NULL */
+} runnel_restore_options;
+
+void runnel_restore_options_init(runnel_restore_options* options, size_t struct_size);
+
+/* Continues, on a machine of the same instruction set with the same results to the bit. Any bytes
+   may be given: RUNNEL_BAD_DATA for those that are no snapshot, damaged, of a newer version, of
+   another model or of another word list. */
+runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t* snapshot,
+                                    size_t size, const runnel_restore_options* options,
+                                    runnel_stream** stream, runnel_error* error);
+
+/* A second stream that continues from here on its own. `on_update` NULL: its results are polled. */
+runnel_status runnel_stream_fork(runnel_stream* stream, runnel_update_callback on_update,
+                                 void* user_data, runnel_stream** fork, runnel_error* error);
+
+/* ---- Updates: the text of a stream is all stable texts so far, and then the tentative one ---- */
+
+/* Text that became stable since the update before: no later audio changes it. */
+const char* runnel_update_stable_text(const runnel_update* update);
+/* What follows at the moment; takes the place of that of the update before. */
+const char* runnel_update_tentative_text(const runnel_update* update);
+/* Bytes of all stable text before that of this update: 0 in the first update, which after a restore
+   or fork has the whole text once more. */
+size_t runnel_update_stable_size_before(const runnel_update* update);
+/* The texts cover the audio up to here. */
+double runnel_update_audio_ms(const runnel_update* update);
+/* From the newest chunk's last sample accepted until the update was made; 0 without a chunk. */
+double runnel_update_latency_ms(const runnel_update* update);
+/* 1 in the last update of a stream, which has hypotheses unless it has an error. */
+int32_t runnel_update_is_final(const runnel_update* update);
+/* Why the stream ended without results, in one line; "" if it did not. */
+const char* runnel_update_error(const runnel_update* update);
+
+typedef struct runnel_token {
+  size_t struct_size; /* set by the caller before the call: sizeof */
+  int32_t id;         /* runnel_model_unit */
+  float confidence;   /* 0 to 1 */
+  double start_ms;
+  double end_ms;
+} runnel_token;
+
+/* Tokens of the stable and then of the tentative text. */
+size_t runnel_update_num_tokens(const runnel_update* update);
+/* Those of them that are the stable text's. */
+size_t runnel_update_num_stable_tokens(const runnel_update* update);
+runnel_status runnel_update_token(const runnel_update* update, size_t index, runnel_token* token,
+                                  runnel_error* error);
+
+/* Best first. NULL when there are not that many. */
+size_t runnel_update_num_hypotheses(const runnel_update* update);
+const runnel_hypothesis* runnel_update_hypothesis(const runnel_update* update, size_t index);
+
+runnel_status runnel_update_copy(const runnel_update* update, runnel_update** copy,
+                                 runnel_error* error);
+void runnel_update_free(runnel_update* update);
+
+typedef struct runnel_word {
+  size_t struct_size; /* set by the caller before the call: sizeof */
+  const char* text;   /* borrowed from the update */
+  float confidence;   /* lowest of its tokens */
+  double start_ms;
+  double end_ms;
+} runnel_word;
+
+/* The whole text of the stream. */
+const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
+/* Natural logarithm of its probability under the model. */
+double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
+size_t runnel_hypothesis_num_tokens(const runnel_hypothesis* hypothesis);
+runnel_status runnel_hypothesis_token(const runnel_hypothesis* hypothesis, size_t index,
+                                      runnel_token* token, runnel_error* error);
+size_t runnel_hypothesis_num_words(const runnel_hypothesis* hypothesis);
+runnel_status runnel_hypothesis_word(const runnel_hypothesis* hypothesis, size_t index,
+                                     runnel_word* word, runnel_error* error);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* RUNNEL_RUNTIME_C_API_H_ */

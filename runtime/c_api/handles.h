@@ -1,0 +1,65 @@
+// What the opaque handles of the C interface are.
+// Flow: packets -> frontend -> encoder -> runtime (this, below c_api) -> tools.
+#ifndef RUNNEL_RUNTIME_C_API_HANDLES_H_
+#define RUNNEL_RUNTIME_C_API_HANDLES_H_
+
+#include <memory>
+#include <string>
+
+#include "runtime/c_api.h"
+#include "runtime/live_update.h"
+#include "runtime/result.h"
+
+namespace runnel {
+class Lexicon;
+class LiveStream;
+class Model;
+class Recognizer;
+}  // namespace runnel
+
+struct runnel_model {
+  std::shared_ptr<const runnel::Model> model;
+  std::string description;
+};
+
+struct runnel_word_list {
+  std::shared_ptr<const runnel::Lexicon> lexicon;
+};
+
+struct runnel_recognizer {
+  std::unique_ptr<runnel::Recognizer> recognizer;
+};
+
+// A borrowed one owns nothing.
+struct runnel_stream {
+  std::shared_ptr<runnel::LiveStream> owned;
+  runnel::LiveStream* live;
+};
+
+struct runnel_buffer {
+  std::string bytes;
+};
+
+namespace runnel::c_api {
+
+// runnel_update and runnel_hypothesis are names of C for these two types, so that a callback can be
+// given one without a copy.
+inline const LiveUpdate& FromC(const runnel_update& update) {
+  return reinterpret_cast<const LiveUpdate&>(update);
+}
+inline const Hypothesis& FromC(const runnel_hypothesis& hypothesis) {
+  return reinterpret_cast<const Hypothesis&>(hypothesis);
+}
+inline const runnel_update* ToC(const LiveUpdate* update) {
+  return reinterpret_cast<const runnel_update*>(update);
+}
+inline const runnel_hypothesis* ToC(const Hypothesis* hypothesis) {
+  return reinterpret_cast<const runnel_hypothesis*>(hypothesis);
+}
+
+// The caller's own from now on.
+runnel_update* GiveToC(std::unique_ptr<LiveUpdate> update);
+
+}  // namespace runnel::c_api
+
+#endif  // RUNNEL_RUNTIME_C_API_HANDLES_H_

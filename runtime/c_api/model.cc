@@ -1,0 +1,147 @@
+// runtime/c_api.h: models and word lists.
+#include "runtime/model.h"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/c_api.h"
+#include "runtime/c_api/call.h"
+#include "runtime/c_api/handles.h"
+#include "runtime/c_api/sized_struct.h"
+#include "runtime/lexicon.h"
+
+using runnel::Lexicon;
+using runnel::Model;
+using runnel::ModelOptions;
+using runnel::c_api::Call;
+using runnel::c_api::NotNull;
+using runnel::c_api::Truth;
+
+namespace {
+
+constexpr runnel_model_options kDefaults = {sizeof(runnel_model_options),
+                                            RUNNEL_FLOAT32,
+                                            RUNNEL_BACKEND_DEFAULT,
+                                            RUNNEL_CPU,
+                                            0,
+                                            0,
+                                            0,
+                                            nullptr};
+
+[[noreturn]] void Unknown(const char* field, int32_t value, const char* expected) {
+  throw std::invalid_argument("runnel_model_options." + std::string(field) + " is " +
+                              std::to_string(value) + ", expected one of " + expected);
+}
+
+runnel::Precision PrecisionOf(int32_t value) {
+  switch (value) {
+    case RUNNEL_FLOAT32:
+      return runnel::Precision::kFloat32;
+    case RUNNEL_BFLOAT16:
+      return runnel::Precision::kBfloat16;
+    case RUNNEL_INT8:
+      return runnel::Precision::kInt8;
+    case RUNNEL_FLOAT64:
+      return runnel::Precision::kFloat64;
+  }
+  Unknown("precision", value, "RUNNEL_FLOAT32, _BFLOAT16, _INT8 and _FLOAT64");
+}
+
+runnel::Backend BackendOf(int32_t value) {
+  switch (value) {
+    case RUNNEL_BACKEND_DEFAULT:
+      return runnel::Backend::kDefault;
+    case RUNNEL_BACKEND_FAST:
+      return runnel::Backend::kFast;
+    case RUNNEL_BACKEND_LIBTORCH:
+      return runnel::Backend::kLibTorch;
+  }
+  Unknown("backend", value, "RUNNEL_BACKEND_DEFAULT, _FAST and _LIBTORCH");
+}
+
+runnel::Device DeviceOf(int32_t value) {
+  switch (value) {
+    case RUNNEL_CPU:
+      return runnel::Device::kCpu;
+    case RUNNEL_CUDA:
+      return runnel::Device::kCuda;
+  }
+  Unknown("device", value, "RUNNEL_CPU and RUNNEL_CUDA");
+}
+
+ModelOptions OptionsOf(const runnel_model_options* given) {
+  const runnel_model_options c = runnel::c_api::Read(given, kDefaults, "runnel_model_options");
+  ModelOptions options;
+  options.precision = PrecisionOf(c.precision);
+  options.backend = BackendOf(c.backend);
+  options.device = DeviceOf(c.device);
+  options.bfloat16_cache = Truth(c.bfloat16_cache, "runnel_model_options.bfloat16_cache");
+  options.dynamic_chunk_convolution =
+      Truth(c.dynamic_chunk_convolution, "runnel_model_options.dynamic_chunk_convolution");
+  options.running_normalization =
+      Truth(c.running_normalization, "runnel_model_options.running_normalization");
+  if (c.units_file != nullptr) options.units_file = c.units_file;
+  return options;
+}
+
+}  // namespace
+
+const char* runnel_version(void) { return RUNNEL_VERSION; }
+
+void runnel_model_options_init(runnel_model_options* options, size_t struct_size) {
+  runnel::c_api::Initialise(kDefaults, options, struct_size);
+}
+
+runnel_status runnel_model_load(const char* path, const runnel_model_options* options,
+                                runnel_model** model, runnel_error* error) {
+  return Call(error, [&] {
+    NotNull(model, "model") = nullptr;
+    NotNull(path, "path");
+    auto loaded = std::make_unique<runnel_model>();
+    loaded->model = Model::Load(path, OptionsOf(options));
+    loaded->description = loaded->model->ComputeDescription();
+    *model = loaded.release();
+  });
+}
+
+void runnel_model_free(runnel_model* model) { delete model; }
+
+const char* runnel_model_name(const runnel_model* model) {
+  return model == nullptr ? "" : model->model->config().name.c_str();
+}
+
+const char* runnel_model_fingerprint(const runnel_model* model) {
+  return model == nullptr ? "" : model->model->fingerprint().c_str();
+}
+
+const char* runnel_model_description(const runnel_model* model) {
+  return model == nullptr ? "" : model->description.c_str();
+}
+
+int32_t runnel_model_sample_rate_hz(const runnel_model* model) {
+  return model == nullptr ? 0 : model->model->sample_rate_hz();
+}
+
+double runnel_model_frame_ms(const runnel_model* model) {
+  return model == nullptr ? 0 : model->model->encoder_frame_ms();
+}
+
+const char* runnel_model_unit(const runnel_model* model, int32_t id) {
+  if (model == nullptr || id < 0 || id >= model->model->tokens().size()) return nullptr;
+  return model->model->tokens().symbol(id).c_str();
+}
+
+runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
+                                    runnel_word_list** word_list, runnel_error* error) {
+  return Call(error, [&] {
+    NotNull(word_list, "word_list") = nullptr;
+    const Model& of = *NotNull(model, "model").model;
+    NotNull(path, "path");
+    auto loaded = std::make_unique<runnel_word_list>();
+    loaded->lexicon = Lexicon::Read(path, of.tokens());
+    *word_list = loaded.release();
+  });
+}
+
+void runnel_word_list_free(runnel_word_list* word_list) { delete word_list; }

@@ -1,0 +1,265 @@
+// What a prefix beam search remembers, as bytes and back: its trees as lists, parents first.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "runtime/log_probs.h"
+#include "runtime/prefix_beam_search.h"
+#include "runtime/state_fields.h"
+
+namespace runnel {
+
+// Nodes are named by their place in the list, from 1 on; 0 is the root.
+struct CtcPrefixBeamSearch::SavedNode {
+  int32_t parent = 0;
+  int32_t token = 0;
+
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.parent);
+    fields.Value(self.token);
+  }
+};
+
+struct CtcPrefixBeamSearch::SavedEmission {
+  int32_t parent = 0;
+  Emission emission;
+
+  template <class Fields, class Value>
+  static void VisitEmission(Value& value, Fields& fields) {
+    fields.Value(value.first_frame);
+    fields.Value(value.last_frame);
+    fields.Value(value.log_prob);
+  }
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.parent);
+    VisitEmission(self.emission, fields);
+  }
+};
+
+// `node`, and the stems of its alignments, by those names.
+struct CtcPrefixBeamSearch::SavedPrefix {
+  Prefix prefix;
+
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.prefix.node);
+    fields.Value(self.prefix.blank);
+    fields.Value(self.prefix.non_blank);
+    for (auto* alignment : {&self.prefix.best_blank, &self.prefix.best_non_blank}) {
+      fields.Value(alignment->score);
+      fields.Value(alignment->stem);
+      SavedEmission::VisitEmission(alignment->last, fields);
+    }
+  }
+};
+
+struct CtcPrefixBeamSearch::Saved {
+  int64_t num_frames = 0;
+  std::vector<SavedNode> prefixes;
+  std::vector<SavedEmission> emissions;
+  std::vector<SavedPrefix> beam;
+};
+
+template <class Self, class Fields>
+void CtcPrefixBeamSearch::VisitSaved(Self& saved, Fields& fields) {
+  const auto visit_list = [&fields](auto& list, size_t bytes_each) {
+    const size_t count = fields.Count(list.size(), bytes_each);
+    if constexpr (Fields::kReading) list.resize(count);
+    for (auto& item : list) std::decay_t<decltype(item)>::VisitState(item, fields);
+  };
+  constexpr size_t kEmissionSize = 2 * sizeof(int64_t) + sizeof(float);
+  constexpr size_t kAlignmentSize = sizeof(double) + sizeof(int32_t) + kEmissionSize;
+  fields.Value(saved.num_frames);
+  visit_list(saved.prefixes, 2 * sizeof(int32_t));
+  visit_list(saved.emissions, sizeof(int32_t) + kEmissionSize);
+  visit_list(saved.beam, sizeof(int32_t) + 2 * sizeof(double) + 2 * kAlignmentSize);
+}
+
+void CtcPrefixBeamSearch::Save(StateWriter* writer) const {
+  std::vector<int32_t> nodes;
+  std::vector<int32_t> stems;
+  for (const Prefix& prefix : state_.beam) {
+    nodes.push_back(prefix.node);
+    stems.push_back(prefix.best_blank.stem);
+    stems.push_back(prefix.best_non_blank.stem);
+  }
+  const auto names_of = [](const std::vector<int32_t>& listed, size_t num_slots) {
+    std::vector<int32_t> names(num_slots, kRoot);
+    for (size_t i = 0; i < listed.size(); ++i) {
+      names[static_cast<size_t>(listed[i])] = static_cast<int32_t>(i + 1);
+    }
+    return names;
+  };
+  nodes = state_.prefixes.NodesTo(nodes);
+  stems = state_.emissions.NodesTo(stems);
+  const std::vector<int32_t> node_names = names_of(nodes, state_.prefixes.num_slots());
+  const std::vector<int32_t> stem_names = names_of(stems, state_.emissions.num_slots());
+  const auto name_of_node = [&](int32_t node) { return node_names[static_cast<size_t>(node)]; };
+  const auto name_of_stem = [&](int32_t stem) { return stem_names[static_cast<size_t>(stem)]; };
+
+  Saved saved;
+  saved.num_frames = state_.num_frames;
+  for (const int32_t node : nodes) {
+    saved.prefixes.push_back(
+        {name_of_node(state_.prefixes.parent(node)), state_.prefixes.value(node).token});
+  }
+  for (const int32_t stem : stems) {
+    saved.emissions.push_back(
+        {name_of_stem(state_.emissions.parent(stem)), state_.emissions.value(stem)});
+  }
+  for (const Prefix& prefix : state_.beam) {
+    saved.beam.push_back({prefix});
+    Prefix& copy = saved.beam.back().prefix;
+    copy.node = name_of_node(prefix.node);
+    copy.best_blank.stem = name_of_stem(prefix.best_blank.stem);
+    copy.best_non_blank.stem = name_of_stem(prefix.best_non_blank.stem);
+  }
+  const Saved& fields = saved;
+  VisitSaved(fields, *writer);
+}
+
+void CtcPrefixBeamSearch::Restore(StateReader* reader) {
+  Saved saved;
+  VisitSaved(saved, *reader);
+  reader->Check(Inconsistency(saved));
+  Rebuild(saved);
+  if (lexicon_ == nullptr) return;
+  const auto is_forbidden = [](const Prefix& prefix) { return prefix.places.empty(); };
+  const auto is_complete = [](const Prefix& prefix) { return Lexicon::IsComplete(prefix.places); };
+  const std::vector<Prefix>& beam = state_.beam;
+  reader->Require(std::none_of(beam.begin(), beam.end(), is_forbidden), "words of another list");
+  reader->Require(std::any_of(beam.begin(), beam.end(), is_complete), "no complete word");
+}
+
+const char* CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
+  if (saved.num_frames < 0) return "frames of the search";
+  const auto is_right = [&saved](const Emission& emission, int64_t after) {
+    return emission.first_frame > after && emission.last_frame >= emission.first_frame &&
+           emission.last_frame < saved.num_frames && std::isfinite(emission.log_prob);
+  };
+
+  // Trees: parents come first, siblings differ, and nothing leads nowhere. By name, the root's too:
+  const size_t num_nodes = saved.prefixes.size() + 1;
+  const size_t num_stems = saved.emissions.size() + 1;
+  if (std::max(num_nodes, num_stems) >= std::numeric_limits<int32_t>::max()) return "tokens";
+  std::vector<int32_t> node_lengths(num_nodes, 0);
+  std::vector<int32_t> stem_lengths(num_stems, 0);
+  std::vector<int64_t> stem_ends(num_stems, -1);  // last frames
+  std::vector<bool> node_leads(num_nodes);        // to a prefix
+  std::vector<bool> stem_leads(num_stems);
+  std::vector<std::pair<int32_t, int32_t>> siblings;
+  for (size_t i = 1; i < num_nodes; ++i) {
+    const auto [parent, token] = saved.prefixes[i - 1];
+    if (parent < 0 || static_cast<size_t>(parent) >= i) return "tree of prefixes";
+    if (token < 0 || token >= vocab_size_ || token == blank_id_) return "token ids";
+    node_lengths[i] = node_lengths[static_cast<size_t>(parent)] + 1;
+    node_leads[static_cast<size_t>(parent)] = true;
+    siblings.emplace_back(parent, token);
+  }
+  std::sort(siblings.begin(), siblings.end());
+  if (std::adjacent_find(siblings.begin(), siblings.end()) != siblings.end()) {
+    return "tree of prefixes with one twice";
+  }
+  for (size_t i = 1; i < num_stems; ++i) {
+    const auto& [parent, emission] = saved.emissions[i - 1];
+    if (parent < 0 || static_cast<size_t>(parent) >= i) return "tree of emissions";
+    if (!is_right(emission, stem_ends[static_cast<size_t>(parent)])) return "frames of tokens";
+    stem_lengths[i] = stem_lengths[static_cast<size_t>(parent)] + 1;
+    stem_ends[i] = emission.last_frame;
+    stem_leads[static_cast<size_t>(parent)] = true;
+  }
+
+  const size_t max_size = beam_size_ + (lexicon_ == nullptr ? 0 : 1);
+  if (saved.beam.empty() || saved.beam.size() > max_size) return "size of the beam";
+  // What so many frames can add up to, so that no sum leaves the numbers.
+  const double most = static_cast<double>(std::numeric_limits<float>::max()) *
+                      (1.0 + static_cast<double>(saved.num_frames));
+  const auto is_score = [most](double score) {
+    return score == kImpossible || std::abs(score) <= most;  // not of a NaN
+  };
+  std::vector<bool> in_beam(num_nodes);
+  double total_before = std::numeric_limits<double>::infinity();
+  for (const auto& [prefix] : saved.beam) {
+    if (prefix.node < 0 || static_cast<size_t>(prefix.node) >= num_nodes) return "prefixes";
+    const auto node = static_cast<size_t>(prefix.node);
+    if (in_beam[node]) return "one prefix twice";
+    in_beam[node] = node_leads[node] = true;
+    const double total = LogAdd(prefix.blank, prefix.non_blank);
+    if (!is_score(prefix.blank) || !is_score(prefix.non_blank) || total == kImpossible ||
+        total > total_before) {
+      return "scores of prefixes";
+    }
+    total_before = total;
+    if (node == kRoot && prefix.non_blank != kImpossible) return "score of the empty prefix";
+    for (const auto& [alignment, score] : {std::pair(&prefix.best_blank, prefix.blank),
+                                           std::pair(&prefix.best_non_blank, prefix.non_blank)}) {
+      const bool is_possible = alignment->score != kImpossible;
+      if (!is_score(alignment->score) || is_possible != (score != kImpossible)) {
+        return "scores of alignments";
+      }
+      if (alignment->stem < 0 || static_cast<size_t>(alignment->stem) >= num_stems) return "stems";
+      const auto stem = static_cast<size_t>(alignment->stem);
+      stem_leads[stem] = true;
+      const int32_t length = is_possible ? std::max(0, node_lengths[node] - 1) : 0;
+      if (stem_lengths[stem] != length) return "alignments";
+      if (is_possible && node != kRoot && !is_right(alignment->last, stem_ends[stem])) {
+        return "frames of tokens";
+      }
+    }
+  }
+  const auto all_lead = [](const std::vector<bool>& leads) {
+    return std::all_of(leads.begin() + 1, leads.end(), [](bool lead) { return lead; });
+  };
+  return all_lead(node_leads) && all_lead(stem_leads) ? nullptr : "prefixes that are in no beam";
+}
+
+void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
+  state_ = State(lexicon_.get());
+  state_.num_frames = saved.num_frames;
+  // The lists of nodes hold one reference to each until the beam does.
+  std::vector<int32_t> nodes = {kRoot};
+  std::vector<int32_t> stems = {kRoot};
+  std::vector<Lexicon::Places> places = {state_.beam.front().places};
+  for (const auto& [parent, token] : saved.prefixes) {
+    const int32_t above = nodes[static_cast<size_t>(parent)];
+    const int32_t length = state_.prefixes.value(above).length + 1;
+    nodes.push_back(state_.prefixes.Add(above, {token, length, kNone}));
+    if (lexicon_ != nullptr) {
+      places.push_back(lexicon_->Next(places[static_cast<size_t>(parent)], token));
+    }
+  }
+  for (const auto& [parent, emission] : saved.emissions) {
+    stems.push_back(state_.emissions.Add(stems[static_cast<size_t>(parent)], emission));
+  }
+  std::vector<Prefix> beam;
+  for (const auto& [prefix] : saved.beam) {
+    const auto name = static_cast<size_t>(prefix.node);
+    beam.push_back(prefix);
+    Prefix& restored = beam.back();
+    restored.node = nodes[name];
+    restored.last_token = name == 0 ? kNone : saved.prefixes[name - 1].token;
+    if (lexicon_ != nullptr) restored.places = places[name];
+    restored.total = LogAdd(restored.blank, restored.non_blank);
+    state_.prefixes.Acquire(restored.node);
+    for (Alignment* alignment : {&restored.best_blank, &restored.best_non_blank}) {
+      if (alignment->score == kImpossible) *alignment = Alignment();
+      alignment->stem = stems[static_cast<size_t>(alignment->stem)];
+      state_.emissions.Acquire(alignment->stem);
+    }
+  }
+  for (const Prefix& prefix : state_.beam) ReleasePrefix(prefix);
+  state_.beam = std::move(beam);
+  RankBeam();
+  for (size_t i = nodes.size(); i > 1; --i) state_.prefixes.Release(nodes[i - 1]);
+  for (size_t i = stems.size(); i > 1; --i) state_.emissions.Release(stems[i - 1]);
+  UpdateBestPath();
+  UpdateNumStable();
+}
+
+}  // namespace runnel

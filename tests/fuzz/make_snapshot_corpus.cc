@@ -1,0 +1,69 @@
+// Writes the seeds of fuzz_snapshot: snapshots of streams of the tiny model in all kinds of states.
+//   build/bin/make_snapshot_corpus tests/fuzz/corpus/snapshot
+// To be run again when the format of snapshots changes (runtime/snapshot_format.h).
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/lexicon.h"
+#include "runtime/stream.h"
+#include "tests/support/random_audio.h"
+#include "tests/support/tiny_streams.h"
+
+namespace runnel {
+namespace {
+
+void Write(const std::string& folder, const std::string& name, const Stream& stream) {
+  const std::string path = folder + "/" + name;
+  std::ofstream file(path, std::ios::binary);
+  file << stream.Snapshot();
+  if (!file.flush()) throw std::runtime_error(path + ": cannot write");
+}
+
+void WriteAll(const std::string& folder) {
+  const std::vector<float> samples = testing::NoiseOfChangingLevel(20000, 1);
+  const auto write = [&](const std::string& name, const StreamOptions& options, bool finish,
+                         size_t num_samples = 20000) {
+    Stream stream(testing::Tiny(), options);
+    stream.AcceptSamples(samples.data(), num_samples);
+    stream.Decode();
+    if (finish) {
+      stream.Finish();
+      stream.Decode();
+    }
+    Write(folder, name, stream);
+  };
+  StreamOptions beam = testing::Options(2, 3, SearchMethod::kPrefixBeam);
+  StreamOptions words = beam;
+  words.search.lexicon =
+      std::make_shared<const Lexicon>("a\nad\nbad\ncab\n", testing::Tiny()->tokens(), "words");
+  StreamOptions telephone = testing::Options(4, 2);
+  telephone.sample_rate_hz = 8000;
+  Write(folder, "new", Stream(testing::Tiny(), testing::Options(4, 2)));
+  write("greedy", testing::Options(4, 2), false);
+  write("beam", beam, false);
+  write("words", words, false);
+  write("resampled", telephone, false);
+  write("unlimited", testing::Options(4, testing::kUnlimited), false);
+  write("whole_utterance", testing::Options(testing::kWhole, 2), false, 2000);
+  write("final", words, true);
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 2) throw std::runtime_error("usage: make_snapshot_corpus FOLDER");
+    runnel::WriteAll(argv[1]);
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "make_snapshot_corpus: " << error.what() << "\n";
+    return 1;
+  }
+}

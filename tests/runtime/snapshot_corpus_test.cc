@@ -1,0 +1,50 @@
+// The committed snapshots are what this version writes: who changes the format must raise its
+// version. And the fuzz target accepts them.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "runtime/lexicon.h"
+#include "runtime/snapshot_format.h"
+#include "runtime/stream.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/tiny_streams.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace runnel {
+namespace {
+
+TEST(SnapshotCorpusTest, IsOfThisFormat) {
+  const auto words =
+      std::make_shared<const Lexicon>("a\nad\nbad\ncab\n", testing::Tiny()->tokens(), "words");
+  int num_files = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(RUNNEL_SOURCE_DIR "/tests/fuzz/corpus/snapshot")) {
+    const std::string name = file.path().filename().string();
+    SCOPED_TRACE(name);
+    ++num_files;
+    const std::string bytes = testing::ReadBytes(file.path().string());
+    ASSERT_GT(bytes.size(), kSnapshotHeaderSize + kSnapshotChecksumSize);
+    // Without the kernels the tiny model has another fingerprint, but the same fields.
+    const std::string contents = bytes.substr(
+        kSnapshotHeaderSize, bytes.size() - kSnapshotHeaderSize - kSnapshotChecksumSize);
+    const std::string sealed = SealSnapshot(testing::Tiny()->fingerprint(), contents);
+    if (testing::Tiny()->is_bit_reproducible()) {
+      EXPECT_EQ(sealed, bytes);
+    }
+    const bool has_words = name == "words" || name == "final";
+    const Stream stream = Stream::Restore(testing::Tiny(), sealed, has_words ? words : nullptr);
+    EXPECT_EQ(stream.Snapshot(), sealed);
+    EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()),
+              0);
+  }
+  EXPECT_EQ(num_files, 8);
+}
+
+}  // namespace
+}  // namespace runnel

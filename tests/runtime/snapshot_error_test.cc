@@ -1,0 +1,178 @@
+// Bytes that are no snapshot of this model's streams: one clear line, whatever they are.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/lexicon.h"
+#include "runtime/model.h"
+#include "runtime/snapshot_format.h"
+#include "runtime/stream.h"
+#include "tests/support/archive_files.h"
+#include "tests/support/error_message.h"
+#include "tests/support/random_audio.h"
+#include "tests/support/tiny_streams.h"
+
+namespace runnel {
+namespace {
+
+using testing::Contains;
+using testing::ErrorMessage;
+using testing::NoiseOfChangingLevel;
+using testing::Options;
+using testing::Tiny;
+
+std::shared_ptr<const Lexicon> Words(const std::string& text) {
+  return std::make_shared<const Lexicon>(text, Tiny()->tokens(), "words");
+}
+
+// Of a stream of the tiny model in the midst of its audio.
+std::string SnapshotWith(const StreamOptions& options) {
+  Stream stream(Tiny(), options);
+  const std::vector<float> samples = NoiseOfChangingLevel(30000, 1);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Decode();
+  return stream.Snapshot();
+}
+
+StreamOptions Beam(const std::shared_ptr<const Lexicon>& words = nullptr, int rate_hz = 16000) {
+  StreamOptions options = Options(2, 3, SearchMethod::kPrefixBeam);
+  options.search.lexicon = words;
+  options.sample_rate_hz = rate_hz;
+  return options;
+}
+
+std::string Error(const std::string& bytes, const std::shared_ptr<const Lexicon>& words = nullptr) {
+  return ErrorMessage<SnapshotError>([&] { Stream::Restore(Tiny(), bytes, words); });
+}
+
+std::string ContentsOf(const std::string& snapshot) {
+  return snapshot.substr(kSnapshotHeaderSize,
+                         snapshot.size() - kSnapshotHeaderSize - kSnapshotChecksumSize);
+}
+
+TEST(SnapshotErrorTest, OtherBytesAreNoSnapshot) {
+  EXPECT_EQ(Error(""), "not a snapshot of a stream");
+  EXPECT_EQ(Error("RIFF"), "not a snapshot of a stream");
+  EXPECT_EQ(Error(std::string(1000, '\0')), "not a snapshot of a stream");
+  ErrorMessage<std::invalid_argument>([] { Stream::Restore(nullptr, "RNLSTATE"); });
+}
+
+TEST(SnapshotErrorTest, EveryTruncationIsNoticed) {
+  const std::string bytes = SnapshotWith(Beam());
+  for (size_t size = 1; size < bytes.size(); ++size) {
+    ASSERT_TRUE(Contains(Error(bytes.substr(0, size)), "truncated")) << size;
+  }
+  EXPECT_TRUE(Contains(Error(bytes + "x"), "corrupt"));
+}
+
+TEST(SnapshotErrorTest, EveryByteIsGuarded) {
+  const std::string bytes = SnapshotWith(Beam());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(changed[i] ^ (1 << (i % 8)));
+    ASSERT_NE(Error(changed), "") << i;
+  }
+}
+
+TEST(SnapshotErrorTest, ANewerVersionIsNamed) {
+  std::string bytes = SnapshotWith(Beam());
+  bytes[8] = static_cast<char>(kSnapshotVersion + 1);
+  EXPECT_EQ(
+      Error(bytes),
+      "snapshot is of format version 2, which is newer than 1, the newest that is known here");
+}
+
+TEST(SnapshotErrorTest, AnotherModelIsNamed) {
+  const std::string bytes = SnapshotWith(Beam());
+  const auto error = [&](const std::shared_ptr<const Model>& model) {
+    const std::string message = ErrorMessage<SnapshotError>([&] { Stream::Restore(model, bytes); });
+    EXPECT_EQ(message, "snapshot is of another model, or of one that computes otherwise: " +
+                           Tiny()->fingerprint() + ", expected " + model->fingerprint());
+  };
+  error(Model::Load(RUNNEL_SOURCE_DIR "/models/digits/digits.pt"));
+  ModelOptions options;
+  options.precision = Precision::kFloat64;
+  error(Model::Load(testing::TinyModelPath(), options));
+}
+
+TEST(SnapshotErrorTest, AFingerprintIsOne) {
+  const std::string contents = ContentsOf(SnapshotWith(Beam()));
+  EXPECT_EQ(Error(SealSnapshot(std::string(31, 'a') + "\n", contents)),
+            "snapshot is inconsistent: no fingerprint of a model");
+}
+
+TEST(SnapshotErrorTest, AnotherWordListIsNamed) {
+  const auto words = Words("a\nad\nbad\n");
+  const auto others = Words("a\nad\nbad\ncab\n");
+  const std::string without = SnapshotWith(Beam());
+  const std::string with = SnapshotWith(Beam(words));
+  EXPECT_NO_THROW(Stream::Restore(Tiny(), with, Words("bad\nad\n\na\n")));
+  EXPECT_EQ(Error(with),
+            "snapshot is of another word list: " + words->fingerprint() + ", expected none");
+  EXPECT_EQ(Error(with, others), "snapshot is of another word list: " + words->fingerprint() +
+                                     ", expected " + others->fingerprint());
+  EXPECT_EQ(Error(without, words),
+            "snapshot is of another word list: none, expected " + words->fingerprint());
+}
+
+// Contents that nobody wrote, under a checksum that is right: refused in one line, or a stream that
+// can be used like any other.
+TEST(SnapshotErrorTest, AnyContentsAreSafe) {
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const std::vector<float> samples = NoiseOfChangingLevel(3000, 2);
+  const auto words = Words("a\nad\nbad\ncab\n");
+  int num_refused = 0;
+  int num_restored = 0;
+  for (const StreamOptions& options : {Options(2, 3), Beam(), Beam(words), Beam(nullptr, 8000)}) {
+    const std::string contents = ContentsOf(SnapshotWith(options));
+    for (int i = 0; i < 1500; ++i) {
+      std::string changed = contents;
+      const size_t num_changes = 1 + random() % 3;
+      for (size_t change = 0; change < num_changes; ++change) {
+        // Keys and values are most of it: the ends hold the rest.
+        const size_t reach =
+            random() % 4 == 0 ? changed.size() : std::min<size_t>(400, changed.size());
+        const size_t from_end = random() % reach;
+        const size_t at = random() % 2 == 0 ? from_end : changed.size() - 1 - from_end;
+        changed[at] = random() % 2 == 0 ? static_cast<char>(random())
+                                        : static_cast<char>(changed[at] ^ (1 << random() % 8));
+      }
+      if (random() % 50 == 0) changed.resize(random() % changed.size());
+      try {
+        Stream stream = Stream::Restore(Tiny(), SealSnapshot(Tiny()->fingerprint(), changed),
+                                        options.search.lexicon);
+        ++num_restored;
+        stream.NBest(30);
+        if (!stream.finished()) stream.AcceptSamples(samples.data(), samples.size());
+        while (DecodeChunks({&stream}) > 0) {
+        }
+        stream.Finish();
+        while (DecodeChunks({&stream}) > 0) {
+        }
+        stream.NBest(30);
+        stream.TextSince(stream.StableTextSize());
+        stream.TokensSince(stream.NumStableTokens());
+        stream.Snapshot();
+        stream.Reset();
+      } catch (const SnapshotError& error) {
+        ++num_refused;
+        ASSERT_EQ(std::strchr(error.what(), '\n'), nullptr);
+      }
+    }
+  }
+  EXPECT_GT(num_refused, 500);
+  EXPECT_GT(num_restored, 100);
+}
+
+}  // namespace
+}  // namespace runnel

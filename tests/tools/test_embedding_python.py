@@ -1,0 +1,49 @@
+"""The Python program of docs/embedding.md hears what decode_wav hears."""
+
+import os
+import pathlib
+import subprocess
+import sys
+from typing import Dict
+
+import pytest
+
+from embedding_recordings import MODEL, write_recordings
+from tool_runner import ROOT, SUCCESS, write_audio
+
+LIBRARY = os.environ.get("RUNNEL_LIBRARY", ROOT / "build" / "runtime" / "librunnel.so")
+
+
+@pytest.fixture(name="recordings", scope="module")
+def fixture_recordings(tmp_path_factory) -> Dict[pathlib.Path, str]:
+    return write_recordings(tmp_path_factory.mktemp("recordings"))
+
+
+def live_py(*arguments) -> subprocess.CompletedProcess:
+    """Runs the Python program."""
+    program = ROOT / "tests" / "embedding" / "live.py"
+    return subprocess.run([sys.executable, program, LIBRARY, *arguments], capture_output=True,
+                          text=True, encoding="utf-8", check=False)
+
+
+def test_python_program(recordings):
+    for path, text in recordings.items():
+        done = live_py(MODEL, path)
+        assert done.returncode == SUCCESS, done.stderr
+        *partials, final = done.stdout.splitlines()
+        assert final == text
+        assert all(line.startswith("partial: ") for line in partials)
+
+
+def test_python_program_beyond_what_a_stream_buffers(tmp_path):
+    write_audio(tmp_path / "minute.wav", seconds=60)
+    done = live_py(MODEL, tmp_path / "minute.wav")
+    assert done.returncode == SUCCESS, done.stderr
+
+
+def test_python_program_says_what_is_wrong(tmp_path, recordings):
+    done = live_py("no_such_model.pt", next(iter(recordings)))
+    assert done.returncode != SUCCESS and "no_such_model.pt" in done.stderr
+    write_audio(tmp_path / "stereo.wav", channels=2)
+    done = live_py(MODEL, tmp_path / "stereo.wav")
+    assert done.returncode != SUCCESS and "one channel" in done.stderr
