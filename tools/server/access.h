@@ -12,16 +12,17 @@ namespace runnel::server {
 // Const after construction: every method from any thread.
 class AccessRules {
  public:
-  // `token`: what clients must know; empty: nothing. `trusted_proxies`: addresses, separated by commas,
-  // whose X-Forwarded-For is believed. Throws std::invalid_argument when one is no IP address.
+  // `token`: what clients must know; empty: nothing. `trusted_proxies`: addresses, separated by
+  // commas, whose X-Forwarded-For is believed. Throws std::invalid_argument when one is no IP
+  // address.
   AccessRules(std::string token, const std::string& trusted_proxies);
 
-  // `authorization`: the header's value; `target`: of the request, perhaps with ?token=. Takes the same
-  // time for every wrong token of one length.
+  // `authorization`: the header's value; `target`: of the request, perhaps with ?token=. Takes the
+  // same time for every wrong token of one length.
   bool IsAllowed(std::string_view authorization, std::string_view target) const;
 
-  // The client's address: `peer`, or what a trusted proxy says: the last entry of X-Forwarded-For that is
-  // no trusted proxy itself.
+  // The client's address: `peer`, or what a trusted proxy says: the last entry of X-Forwarded-For
+  // that is no trusted proxy itself.
   std::string ClientAddress(const std::string& peer, std::string_view forwarded_for) const;
 
  private:
@@ -29,8 +30,8 @@ class AccessRules {
   std::set<std::string> trusted_proxies_;
 };
 
-// The first line of a file, without spaces around it. Throws std::runtime_error when it cannot be read
-// or is empty.
+// The first line of a file, without spaces around it. Throws std::runtime_error when it cannot be
+// read or is empty.
 std::string ReadToken(const std::string& path);
 
 // The value of `name` in the query of a request's target, percent-decoded; "" without.

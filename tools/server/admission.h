@@ -33,8 +33,8 @@ class Admission {
   Ticket AdmitStream(const std::string& address, Refusal* refusal);
   Ticket AdmitUpload(const std::string& address, Refusal* refusal);
 
-  // Always gives a ticket: who comes in above the limit is told so by HTTP, hence `is_within`. Empty only
-  // when so many are being told already that the next can only be cut off.
+  // Always gives a ticket: who comes in above the limit is told so by HTTP, hence `is_within`.
+  // Empty only when so many are being told already that the next can only be cut off.
   Ticket AdmitConnection(bool* is_within);
 
   // From now on no stream is let in.

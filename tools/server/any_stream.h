@@ -1,5 +1,6 @@
 // A TCP connection, with TLS or without, as one type: what stands on it is compiled once.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Beast: for few files.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Beast: for few
+// files.
 #ifndef RUNNEL_TOOLS_SERVER_ANY_STREAM_H_
 #define RUNNEL_TOOLS_SERVER_ANY_STREAM_H_
 

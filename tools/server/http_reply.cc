@@ -61,8 +61,8 @@ HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
       break;
     case Refusal::kAddress:
       metrics->CountRejection(Rejection::kAddressFull);
-      reply = ErrorReply(503, CodeName(ErrorCode::kAddressFull),
-                         "too many streams from this address");
+      reply =
+          ErrorReply(503, CodeName(ErrorCode::kAddressFull), "too many streams from this address");
       break;
     case Refusal::kUploads:
       metrics->CountRejection(Rejection::kUploadsFull);
@@ -95,15 +95,17 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   if (path == "/readyz") return only_reads([&] { return Readiness(services); });
   if (path == "/metrics") return only_reads([&] { return MetricsReply(services); });
   if (path == kRecognizePath) {
-    HttpReply reply = ErrorReply(405, "method_not_allowed", "expected POST with a WAV or FLAC file");
+    HttpReply reply =
+        ErrorReply(405, "method_not_allowed", "expected POST with a WAV or FLAC file");
     reply.headers.emplace_back("Allow", "POST");
     return reply;
   }
   for (const PageFile& file : PageFiles()) {
     if (file.path == path) return only_reads([&] { return PageReply(file); });
   }
-  return ErrorReply(404, "not_found", "expected /, /healthz, /readyz, /metrics, /v1/recognize or a "
-                                      "WebSocket upgrade");
+  return ErrorReply(404, "not_found",
+                    "expected /, /healthz, /readyz, /metrics, /v1/recognize or a "
+                    "WebSocket upgrade");
 }
 
 }  // namespace runnel::server

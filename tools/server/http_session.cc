@@ -87,9 +87,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     }
     if (error == http::error::header_limit || error == http::error::buffer_overflow) {
       metrics().CountRejection(Rejection::kHeaderTooLarge);
-      return Refuse(ErrorReply(431, "header_too_large", "the header is larger than " +
-                                                            std::to_string(limits().max_header_bytes) +
-                                                            " bytes"));
+      return Refuse(ErrorReply(
+          431, "header_too_large",
+          "the header is larger than " + std::to_string(limits().max_header_bytes) + " bytes"));
     }
     if (error == http::error::end_of_stream || error == net::error::eof) return ShutDown();
     if (error && error.category() == http::make_error_code(http::error::bad_method).category()) {
@@ -102,7 +102,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Route() {
     const http::request<http::empty_body>& request = header_->get();
-    context_.address = context_.shared->access->ClientAddress(peer_, View(request["X-Forwarded-For"]));
+    context_.address =
+        context_.shared->access->ClientAddress(peer_, View(request["X-Forwarded-For"]));
     if (!is_within_) return Refuse(RefusalReply(Refusal::kConnections, &metrics()));
     const std::string_view target = View(request.target());
     if (beast::websocket::is_upgrade(request)) return Upgrade();
@@ -121,7 +122,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       return true;
     }
     metrics().CountRejection(Rejection::kUnauthorized);
-    HttpReply reply = ErrorReply(401, CodeName(ErrorCode::kUnauthorized), "expected a bearer token");
+    HttpReply reply =
+        ErrorReply(401, CodeName(ErrorCode::kUnauthorized), "expected a bearer token");
     reply.headers.emplace_back("WWW-Authenticate", "Bearer");
     Refuse(std::move(reply));
     return false;
@@ -146,7 +148,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     upload_ticket_ = services().admission->AdmitUpload(context_.address, &refusal);
     if (upload_ticket_ == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
     upload_deadline_ = Clock::now() + Milliseconds(limits().max_stream_s > 0 ? limits().max_stream_s
-                                                                            : 365 * 24 * 3600.0);
+                                                                             : 365 * 24 * 3600.0);
     const bool waits = beast::iequals(header_->get()[http::field::expect], "100-continue");
     body_.emplace(std::move(*header_));
     body_->body_limit(limits().max_body_bytes);
@@ -182,7 +184,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Recognize() {
     http::request<http::string_body> request = body_->release();
     const std::string target(View(request.target()));
-    const auto done = [weak = weak_from_this(), executor = stream_.get_executor()](HttpReply reply) {
+    const auto done = [weak = weak_from_this(),
+                       executor = stream_.get_executor()](HttpReply reply) {
       net::post(executor, [weak, reply = std::move(reply)]() mutable {
         if (const auto self = weak.lock()) self->Refuse(std::move(reply));
       });
@@ -192,8 +195,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     Drop();
   }
 
-  // Whatever comes is dropped: while a recording is decoded, because the connection ends after the answer;
-  // after an answer, because closing at once could take it along. When the client goes, so does the job.
+  // Whatever comes is dropped: while a recording is decoded, because the connection ends after the
+  // answer; after an answer, because closing at once could take it along. When the client goes, so
+  // does the job.
   void Drop() {
     is_dropping_ = true;
     stream_.async_read_some(net::buffer(dropped_),
@@ -211,8 +215,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void RefuseBody() {
     metrics().CountRejection(Rejection::kBodyTooLarge);
-    Refuse(ErrorReply(413, "body_too_large",
-                      "the body is larger than " + std::to_string(limits().max_body_bytes) + " bytes"));
+    Refuse(ErrorReply(
+        413, "body_too_large",
+        "the body is larger than " + std::to_string(limits().max_body_bytes) + " bytes"));
   }
 
   void EndUpload() {

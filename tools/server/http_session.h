@@ -8,8 +8,8 @@
 
 namespace runnel::server {
 
-// Serves the connection to its end; returns at once. `is_within`: false when it is one too many, and every
-// request is refused. On the stream's strand, or before it runs.
+// Serves the connection to its end; returns at once. `is_within`: false when it is one too many,
+// and every request is refused. On the stream's strand, or before it runs.
 void ServeConnection(AnyStream stream, ConnectionContext context, bool is_within);
 
 }  // namespace runnel::server

@@ -8,10 +8,11 @@
 
 namespace runnel::server {
 
-// One field per flag of stream_server, which says what it means (tools/server/server_flags.cc). Durations
-// in seconds; 0 means no limit where it says so there.
+// One field per flag of stream_server, which says what it means (tools/server/server_flags.cc).
+// Durations in seconds; 0 means no limit where it says so there.
 struct Limits {
-  // In numbers. A WebSocket connection is one stream from its upgrade on, an upload from its header on.
+  // In numbers. A WebSocket connection is one stream from its upgrade on, an upload from its header
+  // on.
   int64_t max_streams = 500;
   int64_t max_streams_per_address = 0;
   int64_t max_connections = 1000;

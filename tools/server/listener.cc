@@ -31,8 +31,8 @@ tcp::acceptor Listen(boost::asio::io_context* io, const std::string& address, ui
   try {
     return tcp::acceptor(*io, tcp::endpoint(parsed, port), /*reuse_addr=*/true);
   } catch (const boost::system::system_error& failure) {
-    throw std::runtime_error("cannot listen on " + address + " port " + std::to_string(port) + ": " +
-                             failure.code().message());
+    throw std::runtime_error("cannot listen on " + address + " port " + std::to_string(port) +
+                             ": " + failure.code().message());
   }
 }
 
@@ -42,7 +42,8 @@ std::string AddressOf(const tcp::socket& socket) {
   if (error) return "";
   const auto address = peer.address();
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6()).to_string();
+    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6())
+        .to_string();
   }
   return address.to_string();
 }
@@ -61,20 +62,19 @@ Listener::Listener(boost::asio::io_context* io, const std::string& address, uint
 void Listener::Start() { Accept(); }
 
 void Listener::Accept() {
-  acceptor_.async_accept(
-      boost::asio::make_strand(*io_),
-      [this](boost::system::error_code error, tcp::socket socket) {
-        if (error == boost::asio::error::operation_aborted) return;
-        if (!error) {
-          OnAccept(std::move(socket));
-          return Accept();
-        }
-        LOG(WARNING) << "cannot accept a connection: " << error.message();
-        retry_timer_.expires_after(kRetryAfter);
-        retry_timer_.async_wait([this](boost::system::error_code stopped) {
-          if (!stopped) Accept();
-        });
-      });
+  acceptor_.async_accept(boost::asio::make_strand(*io_),
+                         [this](boost::system::error_code error, tcp::socket socket) {
+                           if (error == boost::asio::error::operation_aborted) return;
+                           if (!error) {
+                             OnAccept(std::move(socket));
+                             return Accept();
+                           }
+                           LOG(WARNING) << "cannot accept a connection: " << error.message();
+                           retry_timer_.expires_after(kRetryAfter);
+                           retry_timer_.async_wait([this](boost::system::error_code stopped) {
+                             if (!stopped) Accept();
+                           });
+                         });
 }
 
 void Listener::OnAccept(tcp::socket socket) {

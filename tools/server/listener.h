@@ -1,5 +1,6 @@
 // Accepts connections and hands each to a session of its own.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Asio: for few files.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Asio: for few
+// files.
 #ifndef RUNNEL_TOOLS_SERVER_LISTENER_H_
 #define RUNNEL_TOOLS_SERVER_LISTENER_H_
 

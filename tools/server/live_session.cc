@@ -90,12 +90,13 @@ bool LiveSession::IsBlocked() const {
 
 bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsBlocked(); }
 
-// The end of a pause because of max_speed: max_buffered_s may come at once, then so much per second.
+// The end of a pause because of max_speed: max_buffered_s may come at once, then so much per
+// second.
 Clock::time_point LiveSession::AudioAllowedAt() const {
   const double speed = services_.limits.max_speed;
-  if (speed <= 0 || stream_ == nullptr || !first_audio_.has_value()) return Clock::time_point::min();
-  const double audio_s =
-      static_cast<double>(num_received_) / stream_->options().sample_rate_hz;
+  if (speed <= 0 || stream_ == nullptr || !first_audio_.has_value())
+    return Clock::time_point::min();
+  const double audio_s = static_cast<double>(num_received_) / stream_->options().sample_rate_hz;
   const double ahead_s = audio_s - services_.limits.max_buffered_s;
   if (ahead_s <= 0) return Clock::time_point::min();
   return *first_audio_ + Seconds(ahead_s / speed);
@@ -120,8 +121,8 @@ void LiveSession::CheckTime() {
   const Limits& limits = services_.limits;
   if (limits.max_stream_s > 0 && now >= start_ + Seconds(limits.max_stream_s)) {
     services_.metrics->CountRejection(Rejection::kTimeLimit);
-    return Fail(ErrorCode::kTimeLimit, "the connection lasts longer than " +
-                                           Decimal(limits.max_stream_s, 1) + " s");
+    return Fail(ErrorCode::kTimeLimit,
+                "the connection lasts longer than " + Decimal(limits.max_stream_s, 1) + " s");
   }
   const bool is_blocked = IsBlocked();
   if (was_blocked_ && !is_blocked) last_message_ = now;  // until now we did not listen
@@ -129,8 +130,7 @@ void LiveSession::CheckTime() {
   if (limits.idle_timeout_s > 0 && !finish_.has_value() && !is_blocked &&
       now >= last_message_ + Seconds(limits.idle_timeout_s)) {
     services_.metrics->CountRejection(Rejection::kIdle);
-    Fail(ErrorCode::kIdleTimeout,
-         "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
+    Fail(ErrorCode::kIdleTimeout, "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
   }
 }
 
@@ -228,7 +228,8 @@ void LiveSession::Say(std::vector<std::string> texts) {
   }
 }
 
-// Formats what became known since the last time; the end of the conversation when it is the final result.
+// Formats what became known since the last time; the end of the conversation when it is the final
+// result.
 void LiveSession::SayUpdate() {
   const std::optional<SessionMailbox::Update> news = mailbox_->TakeUpdate();
   if (!news.has_value()) return;
@@ -287,7 +288,8 @@ void LiveSession::Handle(const ProtocolError& error) {
   if (close_code_.has_value()) return;
   if (protocol_ != nullptr && stream_ != nullptr) SayUpdate();
   if (close_code_.has_value()) return;  // that was the final result
-  Say(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)} : protocol_->OnError(error));
+  Say(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
+                           : protocol_->OnError(error));
   LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code);
   services_.metrics->CountError(error.code);
   End(CloseCode(error.code));

@@ -26,16 +26,18 @@ struct OutgoingMessage {
   using Time = std::chrono::steady_clock::time_point;
 
   std::string text;
-  std::optional<Time> chunk_accepted;  // last sample of the oldest chunk whose text it is the first with
+  std::optional<Time>
+      chunk_accepted;  // last sample of the oldest chunk whose text it is the first with
   bool has_text = false;
   bool is_final = false;
 };
 
-// Pulled, not pushing: the owner hands in what arrives, and takes a message whenever it can send one.
-// What a client that reads slowly has not taken is one update, merged from all since.
+// Pulled, not pushing: the owner hands in what arrives, and takes a message whenever it can send
+// one. What a client that reads slowly has not taken is one update, merged from all since.
 //
-// Used by one thread at a time. Results come from other threads; for each the session calls `wake`, from
-// any thread, whereupon the owner calls Advance soon. Nothing throws for what a client or the model does.
+// Used by one thread at a time. Results come from other threads; for each the session calls `wake`,
+// from any thread, whereupon the owner calls Advance soon. Nothing throws for what a client or the
+// model does.
 class LiveSession : public std::enable_shared_from_this<LiveSession> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -50,9 +52,9 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   // Goes on with what other threads have done, and with what time has brought.
   void Advance();
 
-  // False while what came is not used up: the buffer is full, audio came too fast, a snapshot is being
-  // fetched, or the client takes no messages. The owner then reads nothing, so that the client is slowed by
-  // the network, and loses nothing.
+  // False while what came is not used up: the buffer is full, audio came too fast, a snapshot is
+  // being fetched, or the client takes no messages. The owner then reads nothing, so that the
+  // client is slowed by the network, and loses nothing.
   bool CanReceive() const;
 
   // When Advance is to be called, if nothing happens before; never: Clock::time_point::max().

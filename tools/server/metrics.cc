@@ -23,17 +23,17 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 
 constexpr std::array<const char*, 15> kReasons = {
-    "full",           "address_full",     "uploads_full",   "connections_full", "draining",
-    "unauthorized",   "tls_handshake",    "bad_request",    "header_timeout",   "header_too_large",
-    "body_too_large", "message_too_large", "idle_timeout",  "time_limit",       "slow_reader"};
+    "full",           "address_full",      "uploads_full", "connections_full", "draining",
+    "unauthorized",   "tls_handshake",     "bad_request",  "header_timeout",   "header_too_large",
+    "body_too_large", "message_too_large", "idle_timeout", "time_limit",       "slow_reader"};
 static_assert(static_cast<size_t>(Rejection::kSlowReader) + 1 == kReasons.size());
 
 constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};
 
 const Histogram::BucketBoundaries& LatencyBuckets() {
-  static const Histogram::BucketBoundaries buckets = {0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075,
-                                                      0.1,   0.15,   0.2,   0.25, 0.35,  0.5,  0.75,
-                                                      1,     1.5,    2.5,   5,    10,    30};
+  static const Histogram::BucketBoundaries buckets = {
+      0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2,
+      0.25,  0.35,   0.5,   0.75, 1,     1.5,  2.5,   5,   10,   30};
   return buckets;
 }
 
@@ -77,22 +77,22 @@ double OpenDescriptors() {
 
 struct Metrics::Families {
   mutable prometheus::Registry registry;
-  Family<Counter>& rejections =
-      AddCounters(&registry, "runnel_rejections_total", "Clients turned away or cut off, by reason");
+  Family<Counter>& rejections = AddCounters(&registry, "runnel_rejections_total",
+                                            "Clients turned away or cut off, by reason");
   Family<Counter>& streams =
       AddCounters(&registry, "runnel_streams_total", "Streams started or resumed, by protocol");
-  Family<Counter>& errors =
-      AddCounters(&registry, "runnel_errors_total", "Streams that ended with an error, by its code");
-  Family<Counter>& snapshots =
-      AddCounters(&registry, "runnel_snapshots_total",
-                  "Snapshots stored, skipped because the store is behind, failed, and resumed from");
+  Family<Counter>& errors = AddCounters(&registry, "runnel_errors_total",
+                                        "Streams that ended with an error, by its code");
+  Family<Counter>& snapshots = AddCounters(
+      &registry, "runnel_snapshots_total",
+      "Snapshots stored, skipped because the store is behind, failed, and resumed from");
   Counter& audio = AddCounter(&registry, "runnel_audio_seconds_total", "Audio decoded");
   Counter& compute =
       AddCounter(&registry, "runnel_compute_seconds_total", "Time that workers spent decoding");
-  Gauge& real_time_factor =
-      AddGauge(&registry, "runnel_real_time_factor",
-               "Compute seconds per second of audio since the start; rate() of the two counters gives "
-               "that of any span");
+  Gauge& real_time_factor = AddGauge(
+      &registry, "runnel_real_time_factor",
+      "Compute seconds per second of audio since the start; rate() of the two counters gives "
+      "that of any span");
   Gauge& num_streams = AddGauge(&registry, "runnel_streams", "Streams now");
   Gauge& max_streams = AddGauge(&registry, "runnel_max_streams", "Streams at most");
   Gauge& num_connections = AddGauge(&registry, "runnel_connections", "Open connections now");
@@ -107,10 +107,10 @@ struct Metrics::Families {
                                   "From a chunk's last sample to the start of its batch");
   Histogram& chunk = AddHistogram(&registry, "runnel_chunk_latency_seconds",
                                   "From a chunk's last sample to its partial result sent");
-  Histogram& first_partial =
-      AddHistogram(&registry, "runnel_first_partial_latency_seconds",
-                   "From the first audio of a stream to its first text sent; contains the audio that the "
-                   "first text takes");
+  Histogram& first_partial = AddHistogram(
+      &registry, "runnel_first_partial_latency_seconds",
+      "From the first audio of a stream to its first text sent; contains the audio that the "
+      "first text takes");
   Histogram& final_result = AddHistogram(&registry, "runnel_final_latency_seconds",
                                          "From the end of the audio to the final result sent");
 };

@@ -58,9 +58,9 @@ class Metrics {
   // For RecognizerOptions::on_batch.
   void ObserveBatch(const BatchReport& report);
 
-  // In seconds. A chunk: its last sample accepted -> a partial result with it sent. First partial: first
-  // audio of a stream received -> first result with text sent. Final: end of audio received -> final
-  // result sent.
+  // In seconds. A chunk: its last sample accepted -> a partial result with it sent. First partial:
+  // first audio of a stream received -> first result with text sent. Final: end of audio received
+  // -> final result sent.
   void ObserveChunkLatency(double seconds);
   void ObserveFirstPartialLatency(double seconds);
   void ObserveFinalLatency(double seconds);

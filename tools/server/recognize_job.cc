@@ -30,7 +30,8 @@ constexpr size_t kBlock = 16000;
 // In messages, in the place of a file's path.
 constexpr char kRecordingName[] = "the recording";
 
-// The start message that asks for what the query asks for: options are read, and refused, by one reader.
+// The start message that asks for what the query asks for: options are read, and refused, by one
+// reader.
 std::string StartMessage(std::string_view target) {
   nlohmann::ordered_json message = {{"type", "start"}, {"version", 1}};
   for (const char* name : kNumbers) {
@@ -107,8 +108,8 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
           return stream_->Finish();
         }
       }
-      block_begin_ += stream_->AcceptSamples(block_.data() + block_begin_,
-                                             block_.size() - block_begin_);
+      block_begin_ +=
+          stream_->AcceptSamples(block_.data() + block_begin_, block_.size() - block_begin_);
     } catch (const std::exception& error) {
       stream_->Cancel();
       return Refuse(400, {ErrorCode::kBadMessage, FirstLine(error.what())});

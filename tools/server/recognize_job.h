@@ -13,8 +13,8 @@
 
 namespace runnel::server {
 
-// Fed as the stream takes it, on the services' file threads, none of which ever waits: any number of jobs
-// share them.
+// Fed as the stream takes it, on the services' file threads, none of which ever waits: any number
+// of jobs share them.
 class RecognizeJob {
  public:
   virtual ~RecognizeJob() = default;
@@ -22,8 +22,8 @@ class RecognizeJob {
   virtual void Cancel() = 0;
 };
 
-// `target`: options in its query, named as in the "start" message of our own protocol. `body`: the file.
-// `done` is called once, from another thread, unless the job is cancelled.
+// `target`: options in its query, named as in the "start" message of our own protocol. `body`: the
+// file. `done` is called once, from another thread, unless the job is cancelled.
 std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, std::string_view target,
                                                 std::string body,
                                                 std::function<void(HttpReply)> done);

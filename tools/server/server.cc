@@ -48,8 +48,8 @@ void RaiseDescriptorLimit(int64_t wanted) {
   }
 }
 
-// Everything of a server, in the order in which it can be taken down: the event loop outlives the workers
-// and tasks that post to it, and ends with the connections that it holds.
+// Everything of a server, in the order in which it can be taken down: the event loop outlives the
+// workers and tasks that post to it, and ends with the connections that it holds.
 class Server {
  public:
   Server(const std::shared_ptr<const Model>& model, const ServerOptions& options)
@@ -135,9 +135,9 @@ class Server {
       }
       LOG(INFO) << "draining: " << admission_.num_streams() << " streams";
       admission_.Drain();
-      drain_deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                           std::chrono::duration<double>(
-                                               options_.limits.drain_timeout_s));
+      drain_deadline_ =
+          Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                             std::chrono::duration<double>(options_.limits.drain_timeout_s));
       WaitForSignal();
       Drain();
     });

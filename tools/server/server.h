@@ -36,9 +36,9 @@ enum class ServerEnd {
   kAtOnce    // by a second signal
 };
 
-// Serves until SIGTERM or SIGINT; streams then go on for drain_timeout at most, unless a second signal
-// comes. `on_listening` is called once with the address, e.g. "http://127.0.0.1:8080". Throws
-// std::invalid_argument on bad options, std::runtime_error when it cannot listen.
+// Serves until SIGTERM or SIGINT; streams then go on for drain_timeout at most, unless a second
+// signal comes. `on_listening` is called once with the address, e.g. "http://127.0.0.1:8080".
+// Throws std::invalid_argument on bad options, std::runtime_error when it cannot listen.
 ServerEnd RunServer(const std::shared_ptr<const Model>& model, const ServerOptions& options,
                     const std::function<void(const std::string& url)>& on_listening);
 

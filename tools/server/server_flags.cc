@@ -33,9 +33,10 @@ DEFINE_string(bearer_token_file, "",
 DEFINE_string(trusted_proxy, "",
               "Addresses of proxies, separated by commas, whose X-Forwarded-For is believed.");
 
-DEFINE_string(snapshot_store, "",
-              "Where streams are kept for clients that resume after a lost connection: a folder, or "
-              "redis://HOST[:PORT][/DATABASE]. Empty: nowhere.");
+DEFINE_string(
+    snapshot_store, "",
+    "Where streams are kept for clients that resume after a lost connection: a folder, or "
+    "redis://HOST[:PORT][/DATABASE]. Empty: nowhere.");
 DEFINE_int64(snapshot_ttl_s, 600, "How long a snapshot is kept.");
 DEFINE_double(snapshot_interval_s, 2, "Audio between two snapshots of a stream.");
 
@@ -43,7 +44,8 @@ DEFINE_int64(max_streams, 500, "Streams at once; more are refused with 503.");
 DEFINE_int64(max_streams_per_address, 0, "Streams at once per client address; 0: no limit.");
 DEFINE_int64(max_connections, 1000, "Connections at once; more are refused with 503.");
 DEFINE_int64(max_uploads, 8, "Recordings (POST /v1/recognize) at once; more are refused with 503.");
-DEFINE_int64(max_message_bytes, 1 << 20, "Size of a WebSocket message; larger ones end the stream.");
+DEFINE_int64(max_message_bytes, 1 << 20,
+             "Size of a WebSocket message; larger ones end the stream.");
 DEFINE_int64(max_header_bytes, 16 << 10, "Size of an HTTP header.");
 DEFINE_int64(max_body_mb, 64, "Size of a recording in MiB.");
 DEFINE_int64(max_send_queue_kb, 256,
@@ -55,7 +57,8 @@ DEFINE_double(max_speed, 10,
               "0: no limit.");
 DEFINE_double(header_timeout_s, 10, "Time for an HTTP header, and between two requests.");
 DEFINE_double(handshake_timeout_s, 10, "Time for a TLS or WebSocket handshake.");
-DEFINE_double(idle_timeout_s, 60, "Time without a message, after which a stream ends; 0: no limit.");
+DEFINE_double(idle_timeout_s, 60,
+              "Time without a message, after which a stream ends; 0: no limit.");
 DEFINE_double(send_timeout_s, 30, "Time that a client may take to read one message.");
 DEFINE_double(max_stream_s, 4 * 3600, "Time that a stream may last; 0: no limit.");
 DEFINE_double(drain_timeout_s, 60, "Time that streams may go on after SIGTERM.");

@@ -10,8 +10,8 @@ namespace runnel::server {
 // For ToolInfo::source_files.
 extern const char* const kServerFlagsSource;
 
-// Throws std::invalid_argument naming the flag that is out of its range, std::runtime_error when the token
-// cannot be read.
+// Throws std::invalid_argument naming the flag that is out of its range, std::runtime_error when
+// the token cannot be read.
 ServerOptions OptionsFromFlags();
 
 }  // namespace runnel::server

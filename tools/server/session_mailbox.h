@@ -18,8 +18,8 @@
 
 namespace runnel::server {
 
-// Thread-safe. Never holds more than one update, merged from all that came, one snapshot and one restored
-// stream. `wake` is called once for all that is put in before the next Open.
+// Thread-safe. Never holds more than one update, merged from all that came, one snapshot and one
+// restored stream. `wake` is called once for all that is put in before the next Open.
 class SessionMailbox {
  public:
   using Clock = std::chrono::steady_clock;
@@ -68,8 +68,8 @@ class SessionMailbox {
     Put([&] { is_drained_ = true; });
   }
 
-  // Nothing is kept any more, nor wakes: the session is over. Breaks the circle of a restored stream and its
-  // callback.
+  // Nothing is kept any more, nor wakes: the session is over. Breaks the circle of a restored
+  // stream and its callback.
   void Close() {
     std::optional<Restored> dropped;  // outside the lock: a stream that ends waits for its callback
     const std::lock_guard<std::mutex> lock(mutex_);

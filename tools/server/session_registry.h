@@ -18,8 +18,8 @@ class SessionRegistry {
  public:
   using Handle = std::shared_ptr<void>;
 
-  // `drain` ends the session soon, from any thread; it is not called after the handle is gone, but may be
-  // just running then.
+  // `drain` ends the session soon, from any thread; it is not called after the handle is gone, but
+  // may be just running then.
   Handle Add(std::function<void()> drain) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     const int64_t key = state_->next_key++;

@@ -12,7 +12,8 @@
 namespace runnel::server {
 namespace {
 
-// What is stored: this, the number of results in the final message, a line break, the stream's snapshot.
+// What is stored: this, the number of results in the final message, a line break, the stream's
+// snapshot.
 constexpr char kHeader[] = "runnel-session 1 ";
 
 std::string Pack(int nbest, const std::string& stream) {
@@ -72,7 +73,8 @@ SessionMailbox::Restored Restore(const Services& services, const std::string& to
 
 }  // namespace
 
-SessionSnapshots::SessionSnapshots(const Services& services, std::shared_ptr<SessionMailbox> mailbox)
+SessionSnapshots::SessionSnapshots(const Services& services,
+                                   std::shared_ptr<SessionMailbox> mailbox)
     : services_(services), token_(NewSnapshotToken()), mailbox_(std::move(mailbox)) {}
 
 void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {

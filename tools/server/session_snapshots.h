@@ -15,8 +15,8 @@
 
 namespace runnel::server {
 
-// Thread-safe. All snapshots of a session have one token, a new one per connection: whoever resumes cannot
-// be overwritten by a connection that is not known to be dead yet.
+// Thread-safe. All snapshots of a session have one token, a new one per connection: whoever resumes
+// cannot be overwritten by a connection that is not known to be dead yet.
 class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
  public:
   // Only with services.snapshot_store. Results come into the mailbox.
@@ -25,8 +25,8 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   // Results in the final message, to be kept for whoever resumes. Before the stream is there.
   void set_nbest(int nbest) { nbest_ = nbest; }
 
-  // In the stream's update callback: takes a snapshot when the interval since the last one is over and the
-  // last one is stored.
+  // In the stream's update callback: takes a snapshot when the interval since the last one is over
+  // and the last one is stored.
   void OnUpdate(LiveStream* stream, const LiveUpdate& update);
 
   // A last snapshot of what was received, then SessionMailbox::PutDrained, in any case.
@@ -44,13 +44,13 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   const std::string token_;
   const std::shared_ptr<SessionMailbox> mailbox_;
   std::atomic<int> nbest_{1};
-  double next_ms_ = 0;  // of audio; only in the update callback
+  double next_ms_ = 0;    // of audio; only in the update callback
   size_t last_size_ = 1;  // in bytes; only in the update callback
   std::atomic<bool> is_storing_{false};
 };
 
-// Fetches the snapshot of `token` and continues it, on a store thread: the stream, or why there is none, comes
-// into the mailbox. Updates and new snapshots of the stream are `snapshots`'.
+// Fetches the snapshot of `token` and continues it, on a store thread: the stream, or why there is
+// none, comes into the mailbox. Updates and new snapshots of the stream are `snapshots`'.
 void ResumeStream(const Services& services, const std::string& token,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox);

@@ -16,9 +16,9 @@ StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& d
     options.left_context = defaults.left_context;
   } else if (options.left_context == StreamOptions::kUnlimited ||
              options.left_context > limits.max_left_context) {
-    throw std::invalid_argument(
-        "left_context is " + std::to_string(options.left_context) + ", expected at most " +
-        std::to_string(limits.max_left_context) + " on this server");
+    throw std::invalid_argument("left_context is " + std::to_string(options.left_context) +
+                                ", expected at most " + std::to_string(limits.max_left_context) +
+                                " on this server");
   }
   if (options.search.method == SearchMethod::kPrefixBeam &&
       options.search.beam_size > limits.max_beam_size) {

@@ -15,7 +15,8 @@ namespace runnel::server {
 StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& defaults,
                               const Limits& limits);
 
-// What is said about a stream of one chunk, the whole utterance, that has no room left: it never will.
+// What is said about a stream of one chunk, the whole utterance, that has no room left: it never
+// will.
 std::string UtteranceTooLong(const Limits& limits);
 
 }  // namespace runnel::server

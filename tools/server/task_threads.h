@@ -1,5 +1,5 @@
-// Threads for work that waits: disks, stores, audio files. Event loops and decoding workers never do.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Threads for work that waits: disks, stores, audio files. Event loops and decoding workers never
+// do. Flow: packets -> frontend -> encoder -> runtime -> tools (this).
 #ifndef RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
 #define RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
 
@@ -22,8 +22,8 @@ class TaskThreads {
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  // `task` must not throw. False, and nothing happens, when the threads are stopped or the waiting tasks
-  // would hold more than max_bytes; that does not concern tasks of 0 bytes.
+  // `task` must not throw. False, and nothing happens, when the threads are stopped or the waiting
+  // tasks would hold more than max_bytes; that does not concern tasks of 0 bytes.
   bool Run(std::function<void()> task, size_t bytes = 0);
 
   // Drops what has not begun, now and from now on, and waits for what has.

@@ -23,7 +23,8 @@ namespace http = beast::http;
 namespace websocket = beast::websocket;
 using Clock = std::chrono::steady_clock;
 
-// Bytes read at a time: a packet of audio, more of a large message. What a buffer keeps between messages.
+// Bytes read at a time: a packet of audio, more of a large message. What a buffer keeps between
+// messages.
 constexpr size_t kFirstRead = 4096;
 constexpr size_t kLargestRead = 65536;
 
@@ -31,8 +32,8 @@ std::chrono::milliseconds Milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// Held by the registry until it ends: while it does not read, no operation may be under way. All members on
-// the stream's strand.
+// Held by the registry until it ends: while it does not read, no operation may be under way. All
+// members on the stream's strand.
 class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
  public:
   WebSocketSession(AnyStream stream, ConnectionContext context, Ticket stream_ticket)
@@ -53,11 +54,11 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
                                           [post] { post(&WebSocketSession::Pump); });
     registration_ = context_.shared->registry->Add(
         [self = shared_from_this(), post] { post(&WebSocketSession::Drain); });
+    ws_.auto_fragment(false);
     ws_.read_message_max(0);  // OnRead counts, so that the client is told
     SetTimeouts(/*idle=*/true);
-    ws_.async_accept(request, [self = shared_from_this()](ErrorOfSystem error) {
-      self->OnAccept(error);
-    });
+    ws_.async_accept(request,
+                     [self = shared_from_this()](ErrorOfSystem error) { self->OnAccept(error); });
   }
 
  private:

@@ -1,5 +1,6 @@
 // A WebSocket connection: moves messages between a socket and a LiveSession.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Beast: for few files.
+// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Beast: for few
+// files.
 #ifndef RUNNEL_TOOLS_SERVER_WEBSOCKET_SESSION_H_
 #define RUNNEL_TOOLS_SERVER_WEBSOCKET_SESSION_H_
 
@@ -11,8 +12,8 @@
 
 namespace runnel::server {
 
-// Answers the upgrade `request` and serves the connection to its end; returns at once. `stream_ticket`: the
-// stream's place. On the stream's strand.
+// Answers the upgrade `request` and serves the connection to its end; returns at once.
+// `stream_ticket`: the stream's place. On the stream's strand.
 void ServeWebSocket(AnyStream stream, ConnectionContext context, Ticket stream_ticket,
                     beast::http::request<beast::http::empty_body> request);
 

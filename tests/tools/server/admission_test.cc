@@ -1,0 +1,115 @@
+// Places for connections, streams and uploads: given, refused, given back.
+#include "tools/server/admission.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace runnel::server {
+namespace {
+
+Limits SmallLimits() {
+  Limits limits;
+  limits.max_streams = 3;
+  limits.max_streams_per_address = 2;
+  limits.max_connections = 2;
+  limits.max_uploads = 1;
+  return limits;
+}
+
+TEST(Admission, GivesPlacesBack) {
+  Admission admission(SmallLimits());
+  Refusal refusal = Refusal::kNone;
+  for (int round = 0; round < 3; ++round) {
+    Ticket first = admission.AdmitStream("a", &refusal);
+    Ticket second = admission.AdmitStream("a", &refusal);
+    ASSERT_TRUE(first && second);
+    EXPECT_FALSE(admission.AdmitStream("a", &refusal));
+    EXPECT_EQ(refusal, Refusal::kAddress);
+    Ticket third = admission.AdmitStream("b", &refusal);
+    ASSERT_TRUE(third);
+    EXPECT_EQ(refusal, Refusal::kNone);
+    EXPECT_TRUE(admission.is_full());
+    EXPECT_FALSE(admission.AdmitStream("c", &refusal));
+    EXPECT_EQ(refusal, Refusal::kStreams);
+    EXPECT_EQ(admission.num_streams(), 3);
+  }
+  EXPECT_EQ(admission.num_streams(), 0);
+}
+
+TEST(Admission, UploadsAreStreamsToo) {
+  Admission admission(SmallLimits());
+  Refusal refusal = Refusal::kNone;
+  const Ticket upload = admission.AdmitUpload("a", &refusal);
+  EXPECT_EQ(admission.num_streams(), 1);
+  EXPECT_FALSE(admission.AdmitUpload("b", &refusal));
+  EXPECT_EQ(refusal, Refusal::kUploads);
+  EXPECT_TRUE(admission.AdmitStream("a", &refusal));
+}
+
+TEST(Admission, DrainingRefusesStreamsOnly) {
+  Admission admission(SmallLimits());
+  Refusal refusal = Refusal::kNone;
+  const Ticket before = admission.AdmitStream("a", &refusal);
+  admission.Drain();
+  EXPECT_TRUE(admission.is_draining());
+  EXPECT_FALSE(admission.AdmitStream("b", &refusal));
+  EXPECT_EQ(refusal, Refusal::kDraining);
+  EXPECT_FALSE(admission.AdmitUpload("b", &refusal));
+  bool is_within = false;
+  EXPECT_TRUE(admission.AdmitConnection(&is_within));
+  EXPECT_EQ(admission.num_streams(), 1);
+}
+
+TEST(Admission, ConnectionsAboveTheLimitAreToldUntilThereAreTooMany) {
+  Admission admission(SmallLimits());
+  std::vector<Ticket> tickets;
+  bool is_within = true;
+  int num_within = 0;
+  while (Ticket ticket = admission.AdmitConnection(&is_within)) {
+    tickets.push_back(ticket);
+    num_within += is_within ? 1 : 0;
+    ASSERT_LT(tickets.size(), 1000U);
+  }
+  EXPECT_EQ(num_within, 2);
+  EXPECT_GT(tickets.size(), 2U);
+  EXPECT_FALSE(is_within);
+  tickets.clear();
+  EXPECT_EQ(admission.num_connections(), 0);
+}
+
+TEST(Admission, TicketsMayOutliveIt) {
+  auto admission = std::make_unique<Admission>(SmallLimits());
+  Refusal refusal = Refusal::kNone;
+  Ticket ticket = admission->AdmitStream("a", &refusal);
+  admission.reset();
+  ticket.reset();
+}
+
+TEST(Admission, ManyThreads) {
+  Limits limits = SmallLimits();
+  limits.max_streams_per_address = 0;
+  Admission admission(limits);
+  std::atomic<int64_t> most{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, address = std::to_string(i)] {
+      for (int round = 0; round < 2000; ++round) {
+        Refusal refusal = Refusal::kNone;
+        const Ticket ticket = admission.AdmitStream(address, &refusal);
+        const int64_t now = admission.num_streams();
+        if (now > most) most = now;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, 3);
+  EXPECT_EQ(admission.num_streams(), 0);
+}
+
+}  // namespace
+}  // namespace runnel::server

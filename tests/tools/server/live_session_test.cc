@@ -1,0 +1,175 @@
+// A client's conversation without a socket: order of messages, limits, back-pressure, the end.
+#include "tools/server/live_session.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/tiny_streams.h"
+
+namespace runnel::server {
+namespace {
+
+using nlohmann::json;
+
+// Counts wakes; waits for the next one.
+class Bell {
+ public:
+  void Ring() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++rings_;
+    rang_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    rang_.wait(lock, [this] { return rings_ > heard_; });
+    heard_ = rings_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable rang_;
+  int rings_ = 0;
+  int heard_ = 0;
+};
+
+class LiveSessionTest : public ::testing::Test {
+ protected:
+  void Open(const Limits& limits = {}) {
+    RecognizerOptions options;
+    options.max_buffered_s = limits.max_buffered_s;
+    recognizer_ = std::make_unique<Recognizer>(testing::Tiny(), options);
+    services_.limits = limits;
+    services_.recognizer = recognizer_.get();
+    services_.metrics = &metrics_;
+    session_ = std::make_shared<LiveSession>(services_, "id", [this] { bell_.Ring(); });
+  }
+
+  void Text(const std::string& text) { session_->Receive({true, text}); }
+  void Audio(size_t num_samples) { session_->Receive({false, std::string(2 * num_samples, '\1')}); }
+
+  // Everything until the end of the conversation, as a client that reads at once sees it.
+  std::vector<json> ToEnd() {
+    std::vector<json> messages;
+    for (;;) {
+      while (auto message = session_->TakeMessage()) {
+        messages.push_back(json::parse(message->text));
+        session_->OnSent(*message);
+      }
+      if (session_->close_code().has_value()) return messages;
+      bell_.Wait();
+      session_->Advance();
+    }
+  }
+
+  Metrics metrics_;
+  Services services_;
+  Bell bell_;
+  std::unique_ptr<Recognizer> recognizer_;
+  std::shared_ptr<LiveSession> session_;
+};
+
+constexpr char kStart[] = R"({"type":"start","version":1})";
+constexpr char kFinish[] = R"({"type":"finish"})";
+
+TEST_F(LiveSessionTest, ReadyFirstFinalLast) {
+  Open();
+  Text(kStart);
+  Audio(32000);
+  Text(kFinish);
+  const std::vector<json> messages = ToEnd();
+  ASSERT_GE(messages.size(), 2U);
+  EXPECT_EQ(messages.front()["type"], "ready");
+  EXPECT_EQ(messages.back()["type"], "final");
+  EXPECT_EQ(session_->close_code(), 1000);
+}
+
+TEST_F(LiveSessionTest, WhatIsNotTakenIsOneUpdate) {
+  Open();
+  Text(R"({"type":"start","version":1,"chunk_size":1})");
+  Audio(160000);
+  Text(kFinish);
+  // Nothing is taken until every chunk is decoded.
+  while (recognizer_->status().num_streams > 0) std::this_thread::yield();
+  const std::vector<json> messages = ToEnd();
+  EXPECT_LE(messages.size(), 3U);  // not one per chunk, of which there are hundreds
+  EXPECT_EQ(messages.back()["type"], "final");
+}
+
+TEST_F(LiveSessionTest, AudioThatHasNoRoomIsHeldAndNotLost) {
+  Limits limits;
+  limits.max_buffered_s = 1;
+  limits.max_speed = 0;
+  Open(limits);
+  Text(R"({"type":"start","version":1,"chunk_size":4})");
+  Audio(160000);
+  EXPECT_FALSE(session_->CanReceive());
+  Text(kFinish);  // read already: waits behind the audio
+  const std::vector<json> messages = ToEnd();
+  EXPECT_EQ(messages.back()["type"], "final");
+  EXPECT_GT(messages.back()["audio_ms"].get<double>(), 9500);
+}
+
+TEST_F(LiveSessionTest, FasterThanAllowedIsPaused) {
+  Limits limits;
+  limits.max_buffered_s = 4;
+  limits.max_speed = 0.001;
+  Open(limits);
+  Text(kStart);
+  Audio(16000);
+  EXPECT_TRUE(session_->CanReceive());
+  Audio(64000);
+  EXPECT_FALSE(session_->CanReceive());
+  EXPECT_GT(session_->NextDeadline(), LiveSession::Clock::now());
+}
+
+TEST_F(LiveSessionTest, ErrorsEndTheConversation) {
+  Open();
+  Text(kStart);
+  Text(kStart);
+  const std::vector<json> messages = ToEnd();
+  EXPECT_EQ(messages.back()["code"], "unsupported_order");
+  EXPECT_EQ(session_->close_code(), 1008);
+  Text(kFinish);  // too late, and no harm
+  EXPECT_FALSE(session_->TakeMessage().has_value());
+  EXPECT_EQ(recognizer_->status().num_streams, 0);
+}
+
+TEST_F(LiveSessionTest, UnknownFirstMessage) {
+  Open();
+  Text("hello");
+  EXPECT_EQ(ToEnd().back()["code"], "bad_json");
+}
+
+TEST_F(LiveSessionTest, DisconnectEndsTheStream) {
+  Open();
+  Text(kStart);
+  Audio(16000);
+  session_->Disconnect();
+  EXPECT_EQ(recognizer_->status().num_streams, 0);
+  EXPECT_FALSE(session_->CanReceive());
+  session_->Advance();
+}
+
+TEST_F(LiveSessionTest, DrainTellsTheClient) {
+  Open();
+  Text(kStart);
+  session_->Drain();
+  EXPECT_EQ(ToEnd().back()["code"], "draining");
+  EXPECT_EQ(session_->close_code(), 1013);
+}
+
+TEST_F(LiveSessionTest, ResumeWithoutAStore) {
+  Open();
+  Text(R"({"type":"resume","version":1,"token":"00000000000000000000000000000000"})");
+  EXPECT_EQ(ToEnd().back()["code"], "snapshot_unknown");
+}
+
+}  // namespace
+}  // namespace runnel::server
