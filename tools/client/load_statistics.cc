@@ -54,6 +54,11 @@ void LatencyRecord::Add(double milliseconds) {
   max_ms_ = std::max(max_ms_, milliseconds);
 }
 
+// The histogram's ranges are rounded, the largest is known.
+double LatencyRecord::QuantileMs(double quantile) const {
+  return std::min(histogram_.QuantileMs(quantile), max_ms_);
+}
+
 void LoadStatistics::AddFailure(const SessionResult& result) {
   ++(IsRefusal(result.code) ? num_refused : num_failed);
   ++errors[result.code];

@@ -18,7 +18,7 @@ class LatencyRecord {
  public:
   // Negative ones, which nobody measured, do not count.
   void Add(double milliseconds);
-  double QuantileMs(double quantile) const { return histogram_.QuantileMs(quantile); }
+  double QuantileMs(double quantile) const;
   double max_ms() const { return max_ms_; }
   int64_t count() const { return histogram_.count(); }
 

@@ -157,7 +157,8 @@ function askForToken() {
 }
 
 function recognise(file) {
-  if (elements.aloud.checked) {
+  // Browsers play nothing on a page that nobody has touched, and dropping a file is no touch.
+  if (elements.aloud.checked && navigator.userActivation?.hasBeenActive !== false) {
     return start((onPacket) => openPlayback(file, onPacket), `Playing ${file.name}`);
   }
   return start((onPacket, hasRoom) => openFile(file, onPacket, hasRoom), `Reading ${file.name}`);

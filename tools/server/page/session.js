@@ -19,7 +19,8 @@ const PLAIN_WORDS = {
   unauthorized: 'The server asks for an access token.',
   idle_timeout: 'The server heard nothing for too long and ended the stream.',
   time_limit: 'The stream reached the longest time that the server allows.',
-  too_fast: 'The audio came faster than the server allows.',
+  refused: 'The server does not take another stream from here. Try again in a moment.',
+  unreachable: 'The server cannot be reached.',
 };
 
 function toPcm16(samples) {
@@ -102,8 +103,9 @@ export class Session extends EventTarget {
       this.say({type: 'resume', version: VERSION, token: this.snapshot, encoding: 'pcm16',
         tokens: false});
     } else {
+      // Beam search reads better, and shows words before it has settled on them.
       this.say({type: 'start', version: VERSION, sample_rate: this.rate, encoding: 'pcm16',
-        resume: true, tokens: false});
+        search: 'beam', resume: true, tokens: false});
     }
   }
 
@@ -175,14 +177,15 @@ export class Session extends EventTarget {
     setTimeout(() => { if (!this.isOver) this.connect(); }, wait * (0.5 + Math.random() / 2));
   }
 
-  /** {code, message} of the server, or null when it does not answer. */
+  /** {code} of the server's refusal, or null when it does not answer. */
   async askWhy() {
     try {
+      const ready = await fetch('/readyz');
+      if (ready.status === 503) return {code: (await ready.text()).trim()};
       const url = new URL('/v1/recognize', location.href);
       url.search = this.url.search;
-      const response = await fetch(url, {method: 'POST', body: ''});
-      const {error} = await response.json();
-      return response.status === 401 || response.status === 503 ? error : null;
+      const answer = await fetch(url, {method: 'POST', body: ''});
+      return {code: answer.status === 401 ? 'unauthorized' : 'refused'};
     } catch {
       return null;
     }
@@ -190,9 +193,7 @@ export class Session extends EventTarget {
 
   fail(refusal) {
     const code = refusal?.code ?? 'unreachable';
-    const message = PLAIN_WORDS[code] ??
-      (refusal ? `The server ended the stream: ${refusal.message}.`
-        : 'The server cannot be reached.');
+    const message = PLAIN_WORDS[code] ?? `The server ended the stream: ${refusal.message}.`;
     this.end('failed', {code, message});
   }
 

@@ -9,7 +9,11 @@ export class SourceError extends Error {}
 
 /** Reads `node` of `context` by the worklet in capture.js. Returns {stop}: after it, no packets come. */
 async function capture(context, node, onPacket) {
-  await context.audioWorklet.addModule('capture.js');
+  try {
+    await context.audioWorklet.addModule('capture.js');
+  } catch {
+    throw new SourceError('The server cannot be reached.');
+  }
   const worklet = new AudioWorkletNode(context, 'capture');
   let flushed;
   const isFlushed = new Promise((resolve) => { flushed = resolve; });
@@ -27,6 +31,22 @@ async function capture(context, node, onPacket) {
       worklet.disconnect();
     },
   };
+}
+
+/** `source` with its rate and an end: what `node` gives goes to onPacket. Calls `close` at the end. */
+async function tapped(context, node, onPacket, close, source) {
+  try {
+    const tap = await capture(context, node, onPacket);
+    await context.resume();
+    const stop = async () => {
+      await tap.stop();
+      await close();
+    };
+    return {...source, rate: context.sampleRate, stop};
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 function microphoneError(error) {
@@ -58,23 +78,19 @@ export async function openMicrophone(onPacket) {
     throw microphoneError(error);
   }
   const context = new AudioContext();
-  const tap = await capture(context, context.createMediaStreamSource(stream), onPacket);
-  await context.resume();
-  const [track] = stream.getAudioTracks();
-  return {
-    rate: context.sampleRate,
-    start() {},
-    ended: new Promise((resolve) => track.addEventListener('ended', resolve)),
-    async stop() {
-      await tap.stop();
-      for (const one of stream.getTracks()) one.stop();
-      await context.close();
-    },
+  const close = () => {
+    for (const track of stream.getTracks()) track.stop();
+    return context.close();
   };
+  const [track] = stream.getAudioTracks();
+  const ended = new Promise((resolve) => track.addEventListener('ended', resolve));
+  return tapped(context, context.createMediaStreamSource(stream), onPacket, close,
+    {start() {}, ended});
 }
 
-async function decode(file, context) {
+async function decode(file) {
   try {
+    const context = new OfflineAudioContext(1, 1, FILE_RATE);
     return await context.decodeAudioData(await file.arrayBuffer());
   } catch {
     throw new SourceError(`${file.name} is no recording that this browser can read.`);
@@ -83,32 +99,19 @@ async function decode(file, context) {
 
 /** A recording, played aloud and recognised as it is heard. */
 export async function openPlayback(file, onPacket) {
+  // Decoded first: a context that waits for a recording that is none would stay open.
+  const buffer = await decode(file);
   const context = new AudioContext({sampleRate: FILE_RATE});
-  let buffer;
-  try {
-    buffer = await decode(file, context);
-  } catch (error) {
-    await context.close();
-    throw error;
-  }
   const player = new AudioBufferSourceNode(context, {buffer});
-  const tap = await capture(context, player, onPacket);
   player.connect(context.destination);
-  await context.resume();
-  return {
-    rate: context.sampleRate,
-    start() { player.start(); },
-    ended: new Promise((resolve) => player.addEventListener('ended', resolve)),
-    async stop() {
-      await tap.stop();
-      await context.close();
-    },
-  };
+  const ended = new Promise((resolve) => player.addEventListener('ended', resolve));
+  return tapped(context, player, onPacket, () => context.close(),
+    {start: () => player.start(), ended});
 }
 
 /** A recording, sent as fast as `hasRoom` (a function that returns a promise) allows. */
 export async function openFile(file, onPacket, hasRoom) {
-  const buffer = await decode(file, new OfflineAudioContext(1, 1, FILE_RATE));
+  const buffer = await decode(file);
   const channels = Array.from({length: buffer.numberOfChannels}, (_, i) => buffer.getChannelData(i));
   const size = Math.round(FILE_RATE * FAST_PACKET_SECONDS);
   let isOver = false;

@@ -1,0 +1,143 @@
+"""load_client as a user runs it, in small: what it counts, compares and reports."""
+
+import json
+
+import pytest
+
+from server_process import TEXTS, Server, start
+from tool_runner import (FAILURE, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, error_line, run, succeed)
+
+LIST = f"--wav_scp={SAMPLE_LIST}"
+EXPECTED = f"--expected={SAMPLES / 'text'}"
+QUICK = ["--speed=8", "--ramp_s=0.2", "--json"]
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(tmp_path_factory):
+    with Server(f"--snapshot_store={tmp_path_factory.mktemp('snapshots')}",
+                "--idle_timeout_s=5") as server:
+        yield server
+
+
+def address(server):
+    return f"--server=ws://127.0.0.1:{server.port}/"
+
+
+def report(done):
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1, done.stderr
+    return json.loads(lines[0])
+
+
+@pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
+def test_all_streams_end_with_their_text(server, protocol):
+    """Whatever the machine does beside: nothing is lost and every text is right."""
+    found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=8",
+                       "--rounds=2", f"--protocol={protocol}", "--behind_s=1000"))
+    assert [found[key] for key in ("started", "done", "failed", "refused", "behind", "mismatched")
+            ] == [16, 16, 0, 0, 0, 0]
+    assert found["errors"] == {} and found["audio_s"] > 16
+    latency = found["latency_ms"]
+    assert latency["final"]["count"] == latency["first_partial"]["count"] == 16
+    for quantiles in latency.values():
+        assert (0 <= quantiles["p50"] <= quantiles["p95"] <= quantiles["p99"]
+                <= quantiles["max"])
+    if protocol == "runnel":
+        assert latency["chunk"]["count"] == latency["server_chunk"]["count"] > 16
+        # What the server measures is a part of what the client does; their ranges are 1 % wide.
+        assert latency["server_chunk"]["p50"] <= latency["chunk"]["p50"] * 1.02
+
+
+def test_table(server):
+    text = succeed("load_client", address(server), LIST, EXPECTED, "--speed=8", "--streams=2",
+                   "--ramp_s=0", "--behind_s=1000")
+    lines = text.splitlines()
+    assert lines[0].split(None, 1) == ["streams", "2 started, 2 done, 0 failed, 0 refused"]
+    assert lines[3].split() == "latency in ms p50 p95 p99 max count".split()
+    assert [line.split("  ")[1] for line in lines[4:]] == [
+        "first partial", "chunk", "chunk, by the server", "final", "final, by the server"]
+
+
+def test_other_texts_are_named(server, tmp_path):
+    wrong = tmp_path / "text"
+    wrong.write_text("".join(f"{name} {'none of it' if name == 'ked_year' else text}\n"
+                             for name, text in TEXTS.items()), encoding="utf-8")
+    done = run("load_client", address(server), LIST, f"--expected={wrong}", *QUICK,
+               f"--streams={len(TEXTS)}", "--behind_s=1000")
+    assert done.returncode == FAILURE
+    found = report(done)
+    assert found["mismatched"] == 1 and found["done"] == len(TEXTS)
+    assert found["mismatches"] == [
+        {"id": "ked_year", "text": TEXTS["ked_year"], "expected": "none of it"}]
+
+
+def test_late_streams_are_counted(server):
+    done = run("load_client", address(server), LIST, *QUICK, "--streams=3", "--behind_s=0")
+    assert done.returncode == FAILURE and report(done)["behind"] == 3
+
+
+def test_refused_streams_are_counted():
+    with Server("--max_streams=2") as small:
+        with small.open() as first, small.open() as second:
+            start(first), start(second)
+            done = run("load_client", address(small), LIST, *QUICK, "--streams=5")
+        assert done.returncode == FAILURE
+        found = report(done)
+        assert found["refused"] == 5 and found["errors"] == {"full": 5} and found["done"] == 0
+    done = run("load_client", address(small), LIST, *QUICK, "--streams=2")
+    assert report(done)["errors"] == {"refused": 2}
+
+
+def test_duration(server):
+    """As many recordings as begin in that time, one at least in each place."""
+    found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=2",
+                       "--duration_s=0.001", "--behind_s=1000"))
+    assert found["started"] == found["done"] == 2
+
+
+@pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
+def test_vanishing_clients_leave_nothing_behind(server, protocol):
+    found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=2",
+                       "--vanish=60", "--vanish_at_once=6", f"--protocol={protocol}",
+                       "--behind_s=1000"))
+    assert found["vanished"] == 60 and found["done"] == 2 and found["errors"] == {}
+    server.wait_for(lambda metrics: metrics["runnel_streams"] == 0)
+
+
+def test_texts_are_right_beside_abusive_neighbours(server):
+    found = report(run("load_client", address(server), LIST, EXPECTED, "--json", "--speed=2",
+                       "--ramp_s=0.5", "--streams=6", "--rounds=2", "--abuse=4", "--seed=7",
+                       "--behind_s=1000"))
+    assert found["done"] == 12 and found["mismatched"] == 0 and found["errors"] == {}
+    assert found["attacks"] > 4
+    server.wait_for(lambda metrics: metrics["runnel_streams"] == 0)
+    assert server.process.poll() is None
+
+
+def test_help():
+    done = run("load_client", "--help")
+    assert done.returncode == SUCCESS and done.stdout.startswith("load_client runs many live")
+    assert "--vanish_at_once=INTEGER" in done.stdout and "--bearer_token=TEXT" in done.stdout
+
+
+@pytest.mark.parametrize("flags, code, message", [
+    (["--streams=-1"], USAGE, "--streams is -1, expected 0 to"),
+    (["--rounds=0"], USAGE, "--rounds is 0"),
+    (["--rounds=1", "--duration_s=5"], USAGE, "--rounds and --duration_s are both given"),
+    (["--streams=0"], USAGE, "--streams is 0, expected --vanish"),
+    (["--streams=0", "--abuse=1"], USAGE, "--streams is 0, expected --vanish"),
+    (["--ramp_s=-1"], USAGE, "--ramp_s is -1.000"),
+    (["--expected=none"], FAILURE, "none: cannot open"),
+    ([f"--expected={SAMPLE_LIST.parent / 'none'}"], FAILURE, "cannot open"),
+    (["--server=ftp://h/"], USAGE, "has the scheme 'ftp'"),
+])
+def test_wrong_flags(flags, code, message):
+    assert message in error_line(run("load_client", "--server=ws://127.0.0.1:1/", LIST, *flags),
+                                 code)
+
+
+def test_recording_without_expected_text(tmp_path):
+    (tmp_path / "text").write_text("ked_year two zero two six\n", encoding="utf-8")
+    line = error_line(run("load_client", "--server=ws://127.0.0.1:1/", LIST,
+                          f"--expected={tmp_path}/text"), FAILURE)
+    assert "text: has no line for 'rms_phone_number'" in line

@@ -1,0 +1,235 @@
+"""stream_client as a user runs it: protocols, pace, lost connections, and all that can go wrong."""
+
+import re
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from server_process import FILES, LONGEST, TEXTS, Server, start
+from tool_runner import (FAILURE, ROOT, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, command, error_line,
+                         run, succeed)
+
+LIST = f"--wav_scp={SAMPLE_LIST}"
+ALL_TEXTS = (SAMPLES / "text").read_text(encoding="utf-8")
+FAST = "--speed=0"
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(tmp_path_factory):
+    store = tmp_path_factory.mktemp("snapshots")
+    with Server(f"--snapshot_store={store}", "--snapshot_interval_s=0.5") as server:
+        yield server
+
+
+def address(server, scheme="ws"):
+    return f"--server={scheme}://127.0.0.1:{server.port}/"
+
+
+@pytest.mark.parametrize("options", [
+    [], ["--packet_ms=7"], ["--packet_ms=5000"], ["--encoding=float32"], ["--sample_rate=16000"],
+    ["--protocol=wenet"], ["--protocol=sherpa"]], ids=lambda options: " ".join(options))
+def test_texts_in_order(server, options):
+    assert succeed("stream_client", address(server), LIST, FAST, *options) == ALL_TEXTS
+
+
+def test_partials_grow_into_the_text(server):
+    done = run("stream_client", address(server), f"--wav={FILES[LONGEST]}", "--speed=8",
+               "--partial", "--chunk_size=8", "--left_context=64")
+    assert done.returncode == SUCCESS and done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
+    partials = [re.fullmatch(rf"{LONGEST} partial: (.*)", line)[1]
+                for line in done.stderr.splitlines()]
+    assert len(partials) > 3 and len(set(partials)) == len(partials)
+    assert partials[-1].strip() == TEXTS[LONGEST]
+
+
+def test_standard_input_as_it_comes(server):
+    """The text so far comes while the pipe is still open."""
+    wav = FILES["rms_telephone"].read_bytes()
+    with subprocess.Popen(
+            command("stream_client", address(server), "--wav=-", FAST, "--partial"), cwd=ROOT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+        client.stdin.write(wav[:-4000])
+        client.stdin.flush()
+        assert client.stderr.readline().startswith(b"stdin partial: ")
+        out, _ = client.communicate(wav[-4000:])
+    assert out.decode() == f"stdin {TEXTS['rms_telephone']}\n"
+
+
+class Proxy:
+    """Passes connections on to a server; each of the first ones is cut after so many bytes."""
+
+    def __init__(self, port, cuts):
+        self.cuts, self.target = list(cuts), port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            server = socket.create_connection(("127.0.0.1", self.target))
+            limit = self.cuts.pop(0) if self.cuts else None
+            for pair in (client, server, limit), (server, client, None):
+                threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
+
+    @staticmethod
+    def _pass_on(source, sink, limit):
+        try:
+            while limit is None or limit > 0:
+                piece = source.recv(4096 if limit is None else min(4096, limit))
+                if not piece:
+                    break
+                sink.sendall(piece)
+                limit = None if limit is None else limit - len(piece)
+        except OSError:
+            pass
+        for end in source, sink:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+@pytest.mark.parametrize("cuts", [[200], [60000], [100000, 300, 0, 60000, 90000]],
+                         ids=["before audio", "once", "again and again"])
+def test_lost_connections(server, cuts):
+    with Proxy(server.port, cuts) as proxy:
+        done = run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", "--speed=8",
+                   "--packet_ms=20", "--resume")
+    assert done.returncode == SUCCESS, done.stderr
+    assert done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
+    assert done.stderr.count(f"stream_client: {LONGEST}: trying again: ") == len(cuts)
+
+
+def test_next_server(server):
+    """A list of servers of which the first is not there."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        port = nobody.getsockname()[1]
+    flag = f"--server=ws://127.0.0.1:{port}/,ws://127.0.0.1:{server.port}/"
+    wav = f"--wav={FILES['diogo_one_word']}"
+    done = run("stream_client", flag, wav, FAST, "--resume")
+    assert done.stdout == "diogo_one_word seven\n" and "connection refused" in done.stderr
+    assert "connection refused" in error_line(run("stream_client", flag, wav, FAST), FAILURE)
+    assert "connection refused" in run(
+        "stream_client", f"--server=ws://127.0.0.1:{port}/", wav, "--resume",
+        "--retry_s=0.3").stderr.splitlines()[-1]
+
+
+def test_lost_connection_without_resume(server):
+    with Proxy(server.port, [60000]) as proxy:
+        line = error_line(run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", FAST),
+                          FAILURE)
+    assert f"{LONGEST}: ws://127.0.0.1:{proxy.port}/: " in line
+
+
+def test_what_cannot_be_read_is_left_out(server, tmp_path):
+    (tmp_path / "broken.flac").write_bytes(b"fLaC" + bytes(100))
+    flac = FILES["ked_year"].read_bytes()
+    (tmp_path / "cut.flac").write_bytes(flac[:len(flac) // 2])
+    listing = tmp_path / "wav.scp"
+    listing.write_text(f"broken {tmp_path}/broken.flac\ngood {FILES['diogo_one_word']}\n"
+                       f"missing {tmp_path}/none.wav\ncut {tmp_path}/cut.flac\n", encoding="utf-8")
+    done = run("stream_client", address(server), f"--wav_scp={listing}", FAST)
+    assert done.returncode == FAILURE and done.stdout == "good seven\n"
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3
+    for line, name in zip(lines, ["broken.flac", "none.wav", "cut.flac"]):
+        assert line.startswith("stream_client: ") and name in line
+
+
+def test_refusals(server, tmp_path):
+    wav = f"--wav={FILES['diogo_one_word']}"
+    (tmp_path / "token").write_text("secret\n", encoding="utf-8")
+    with Server(f"--bearer_token_file={tmp_path}/token", "--max_streams=1") as closed:
+        flags = [address(closed), wav, FAST]
+        assert "HTTP status 401: unauthorized: " in error_line(run("stream_client", *flags),
+                                                               FAILURE)
+        with_token = [*flags, "--bearer_token=secret"]
+        assert succeed("stream_client", *with_token) == "diogo_one_word seven\n"
+        with closed.open(headers={"Authorization": "Bearer secret"}) as other:
+            start(other)
+            assert "HTTP status 503: full: " in error_line(run("stream_client", *with_token),
+                                                           FAILURE)
+    line = error_line(run("stream_client", address(server), wav, "--chunk_size=0"), FAILURE)
+    assert "the server's error bad_option: " in line and "chunk_size" in line
+
+
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+                                    b"SSH-2.0-OpenSSH_9.2\r\n\r\n"], ids=["silent", "http", "ssh"])
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+def test_what_is_no_server_of_ours(answer, scheme):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        held = []
+
+        def accept():
+            connection = listener.accept()[0]
+            held.append(connection)
+            connection.sendall(answer)
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        port = listener.getsockname()[1]
+        line = error_line(run("stream_client", f"--server={scheme}://127.0.0.1:{port}/",
+                              f"--wav={FILES['diogo_one_word']}", "--timeout_s=0.3"), FAILURE)
+        thread.join()
+        held[0].close()
+    assert f"{scheme}://127.0.0.1:{port}/: " in line
+    if not answer:
+        assert line.endswith("no answer for 0.3 s")
+
+
+def make_certificate(folder, name="localhost"):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", f"/CN={name}",
+                    "-addext", f"subjectAltName=DNS:{name}", "-keyout", folder / "key.pem", "-out",
+                    folder / "certificate.pem"], check=True, stderr=subprocess.DEVNULL)
+
+
+def test_tls(tmp_path):
+    make_certificate(tmp_path)
+    wav = f"--wav={FILES['diogo_one_word']}"
+    trust = f"--ca_file={tmp_path}/certificate.pem"
+    with Server(f"--tls_certificate={tmp_path}/certificate.pem",
+                f"--tls_key={tmp_path}/key.pem") as server:
+        flags = [f"--server=wss://localhost:{server.port}/", wav, FAST]
+        for protocol in "runnel", "wenet", "sherpa":
+            assert succeed("stream_client", *flags, trust,
+                           f"--protocol={protocol}") == "diogo_one_word seven\n"
+        assert succeed("stream_client", *flags, "--insecure") == "diogo_one_word seven\n"
+        for wrong in [flags, [address(server, "wss"), wav, trust]]:  # nobody knows it; not its name
+            assert "certificate verify failed" in error_line(run("stream_client", *wrong), FAILURE)
+        plain = error_line(run("stream_client", address(server), wav), FAILURE)
+        assert f"ws://127.0.0.1:{server.port}/: " in plain
+    assert "cannot read certificates" in error_line(
+        run("stream_client", "--server=wss://localhost/", wav, f"--ca_file={tmp_path}/none.pem"),
+        FAILURE)
+
+
+@pytest.mark.parametrize("flags, message", [
+    ([], "--server is missing"),
+    (["--server=ws://h/"], "--wav and --wav_scp are both missing"),
+    (["--server=h:1", "--wav=a"], "server URL 'h:1' has no scheme"),
+    (["--server=ws://h/,", "--wav=a"], "server URL '' has no scheme"),
+    (["--server=ws://h/", "--wav=a", "--protocol=kaldi"], "--protocol is 'kaldi', expected"),
+    (["--server=ws://h/", "--wav=a", "--speed=-1"], "--speed is -1.000, expected at least 0"),
+    (["--server=ws://h/", "--wav=a", "--packet_ms=0"], "--packet_ms is 0.000, expected at least"),
+    (["--server=ws://h/", "--wav=a", "--timeout_s=0"], "--timeout_s is 0.000"),
+    (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--resume"], "--resume needs --protocol"),
+    (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--chunk_size=4"], "--chunk_size needs"),
+    (["--server=ws://h/", "--wav=a", "--protocol=sherpa", "--encoding=pcm16"], "--encoding=pcm16"),
+    (["--server=ws://h/", "--wav=a", "--encoding=mp3"], "--encoding is 'mp3', expected"),
+    (["--server=ws://h/", "--wav=a", "--insecure", "--ca_file=c"], "--insecure and --ca_file"),
+])
+def test_wrong_flags(flags, message):
+    assert message in error_line(run("stream_client", *flags), USAGE)

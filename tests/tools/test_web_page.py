@@ -1,0 +1,224 @@
+"""The server's web page in a real browser, with a recording for a microphone."""
+
+import json
+import urllib.parse
+
+import pytest
+import soundfile
+
+import chromium
+from server_process import FILES, LONGEST, TEXTS, Server, samples_of
+from test_stream_client import Proxy
+
+pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="chromium is not installed")
+
+# Every state that the caption goes through.
+WATCH = """
+window.seen = [];
+new MutationObserver(() => seen.push([stable.textContent, tentative.textContent]))
+  .observe(caption, {subtree: true, childList: true, characterData: true});
+"""
+CAPTION = "(stable.textContent + tentative.textContent).trim()"
+IS_IDLE = "document.getElementById('status').dataset.state === 'idle'"
+
+
+def is_status(text):
+    return f"document.getElementById('status').textContent === {json.dumps(text)}"
+
+
+@pytest.fixture(scope="module", name="server")
+def _server(tmp_path_factory):
+    store = tmp_path_factory.mktemp("snapshots")
+    with Server(f"--snapshot_store={store}", "--snapshot_interval_s=0.5") as server:
+        yield server
+
+
+@pytest.fixture(scope="module", name="recording")
+def _recording(tmp_path_factory):
+    """The longest sample as PCM16, which the browser's fake microphone reads."""
+    samples, rate = samples_of(LONGEST)
+    path = tmp_path_factory.mktemp("audio") / f"{LONGEST}.wav"
+    soundfile.write(path, samples, rate, subtype="PCM_16")
+    return path
+
+
+@pytest.fixture(name="browser")
+def _browser(tmp_path, recording):
+    with chromium.Browser(tmp_path / "profile", recording) as browser:
+        yield browser
+
+
+def check_visit(browser, port):
+    """Nothing went wrong, and nobody else was asked for anything."""
+    assert browser.complaints() == []
+    hosts = {urllib.parse.urlsplit(url).netloc for url in browser.requested()
+             if not url.startswith(("data:", "blob:"))}
+    assert hosts == {f"127.0.0.1:{port}"}
+
+
+def tab_to(browser, name):
+    """Reaches an element by the keyboard; where the keyboard is can be seen."""
+    for _ in range(20):
+        browser.press("Tab")
+        if browser.evaluate("document.activeElement.id") == name:
+            break
+    assert browser.evaluate("document.activeElement.id") == name
+    assert browser.evaluate("document.activeElement.matches(':focus-visible')")
+
+
+def test_microphone_by_keyboard(server, browser):
+    browser.open(server.url)
+    browser.evaluate(WATCH)
+    tab_to(browser, "microphone")
+    assert browser.evaluate(
+        "getComputedStyle(microphone).outlineStyle !== 'none' && "
+        "parseFloat(getComputedStyle(microphone).outlineWidth) >= 2")
+    browser.press("Enter")
+    browser.wait_for(is_status("Listening"))
+    assert browser.evaluate("microphone.textContent") == "Stop"
+    browser.wait_for("Number(meter.getAttribute('aria-valuenow')) > 0")
+    browser.wait_for(f"{CAPTION} === {json.dumps(TEXTS[LONGEST])}")
+    assert browser.evaluate("/^[0-9]+ ms$/.test(latency.textContent)")
+    assert browser.evaluate("chunk.textContent") == "640 ms"
+    assert browser.evaluate("model.textContent") == "digits"
+    browser.press(" ")
+    browser.wait_for(IS_IDLE)
+    assert browser.evaluate("stable.textContent") == TEXTS[LONGEST]
+    assert browser.evaluate("tentative.textContent") == ""
+
+    seen = browser.evaluate("seen")
+    for (before, _), (after, _) in zip(seen, seen[1:]):
+        assert after.startswith(before), "what was settled has changed"
+    assert any(tentative for _, tentative in seen)
+    check_visit(browser, server.port)
+
+
+def test_settled_and_tentative_text_differ_not_only_in_colour(server, browser):
+    browser.open(server.url)
+    browser.evaluate("stable.textContent = 'one '; tentative.textContent = 'tw'; 1")
+    style = "getComputedStyle({}).{}"
+    for field, expected in ("fontStyle", ("normal", "italic")), \
+            ("textDecorationLine", ("none", "underline")):
+        assert tuple(browser.evaluate(style.format(name, field))
+                     for name in ("stable", "tentative")) == expected
+    assert browser.evaluate("stable.getAttribute('aria-live')") == "polite"
+
+
+@pytest.mark.parametrize("is_played", [True, False], ids=["played", "at once"])
+def test_recordings(server, browser, is_played):
+    browser.open(server.url)
+    browser.evaluate(f"aloud.checked = {json.dumps(is_played)}; 1")
+    if is_played:
+        browser.press("Tab")  # browsers play nothing on a page that nobody has touched
+    assert browser.evaluate("navigator.userActivation.hasBeenActive") == is_played
+    browser.choose_file("#file", FILES["alicia_countdown"])
+    browser.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS['alicia_countdown'])}")
+    browser.drop(FILES["f4_stereo"], 100, 100)
+    browser.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS['f4_stereo'])}")
+    assert browser.evaluate("earlier.innerText.trim()") == TEXTS["alicia_countdown"]
+    assert browser.evaluate("document.getElementById('drop').hidden")
+    check_visit(browser, server.port)
+
+
+def test_what_is_no_recording(server, browser, tmp_path):
+    (tmp_path / "notes.txt").write_text("no audio\n", encoding="utf-8")
+    browser.open(server.url)
+    for is_played in "true", "false":
+        browser.evaluate(f"aloud.checked = {is_played}; error.hidden = true; 1")
+        browser.choose_file("#file", tmp_path / "notes.txt")
+        browser.wait_for("!error.hidden")
+        assert browser.evaluate("error.textContent") == (
+            "notes.txt is no recording that this browser can read.")
+        browser.wait_for(IS_IDLE)
+    check_visit(browser, server.port)
+
+
+def test_lost_connection(server, browser):
+    """The third connection of the visit is the stream; it is cut in the middle of the words."""
+    samples, rate = samples_of(LONGEST)
+    half = int(len(samples) / rate * 48000)  # bytes: half of the samples of 16 bits
+    with Proxy(server.port, []) as proxy:
+        browser.open(f"http://127.0.0.1:{proxy.port}/")
+        proxy.cuts.append(half)
+        browser.evaluate("microphone.click()")
+        browser.wait_for(f"{CAPTION} === {json.dumps(TEXTS[LONGEST])}")
+        browser.evaluate("microphone.click()")
+        browser.wait_for(IS_IDLE)
+        assert browser.evaluate("stable.textContent") == TEXTS[LONGEST]
+        assert browser.evaluate("error.hidden")
+        assert not proxy.cuts
+        sockets = [url for url in browser.requested() if url.startswith("ws:")]
+        assert len(sockets) == 2
+
+
+def test_access_token(browser, tmp_path):
+    (tmp_path / "token").write_text("open sesame\n", encoding="utf-8")
+    with Server(f"--bearer_token_file={tmp_path}/token") as server:
+        browser.open(server.url)
+        browser.evaluate("aloud.checked = false; 1")
+        form = "document.getElementById('token-form')"
+        browser.choose_file("#file", FILES["diogo_one_word"])
+        browser.wait_for(f"!{form}.hidden && {IS_IDLE}")
+        assert browser.evaluate("document.activeElement.id") == "token"
+        browser.call("Input.insertText", text="wrong")
+        browser.press("Enter")
+        browser.wait_for(f"{form}.hidden")
+        browser.choose_file("#file", FILES["diogo_one_word"])
+        browser.wait_for("error.textContent === 'The server does not know this access token.'")
+        browser.evaluate("token.value = ''; 1")
+        browser.call("Input.insertText", text="open sesame")
+        browser.press("Enter")
+        browser.wait_for(f"{form}.hidden")
+        browser.choose_file("#file", FILES["diogo_one_word"])
+        browser.wait_for(f"{IS_IDLE} && {CAPTION} === 'seven'")
+
+
+def test_full_server(browser):
+    with Server("--max_streams=1") as server, server.open():
+        browser.open(server.url)
+        browser.evaluate("microphone.click()")
+        browser.wait_for("error.textContent === 'The server is full. Try again in a moment.'")
+        browser.wait_for(IS_IDLE)
+
+
+def test_server_that_goes_away(browser):
+    with Server() as server:
+        browser.open(server.url)
+    browser.evaluate("microphone.click()")
+    browser.wait_for("error.textContent === 'The server cannot be reached.'")
+    browser.wait_for(IS_IDLE)
+
+
+def test_refused_microphone(server, tmp_path):
+    with chromium.Browser(tmp_path / "profile") as browser:  # none, and nobody who says yes
+        browser.open(server.url)
+        browser.evaluate("microphone.click()")
+        browser.wait_for("!error.hidden")
+        assert "icrophone" in browser.evaluate("error.textContent")
+        browser.wait_for(IS_IDLE)
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_widths(server, browser, width):
+    """No scrolling to the side, and everything to press is large enough for a finger."""
+    browser.set_window(width, 720, is_phone=width < 500)
+    browser.open(server.url)
+    browser.evaluate("stable.textContent = 'Donaudampfschifffahrtsgesellschaft '.repeat(9);"
+                     "document.getElementById('token-form').hidden = false;"
+                     "error.hidden = false; error.textContent = 'x'.repeat(99); 1")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    heights = browser.evaluate("Array.from(document.querySelectorAll('button, .file label'))"
+                               ".map((element) => element.getBoundingClientRect().height)")
+    assert len(heights) == 3 and min(heights) >= 44
+    check_visit(browser, server.port)
+
+
+def test_everything_to_press_has_a_name(server, browser):
+    browser.open(server.url)
+    browser.evaluate("document.getElementById('token-form').hidden = false; 1")
+    tree = browser.call("Accessibility.getFullAXTree")["nodes"]
+    roles = {"button", "checkbox", "textbox", "meter", "status"}
+    found = [node for node in tree if node.get("role", {}).get("value") in roles]
+    assert len(found) >= 6
+    for node in found:
+        assert node.get("name", {}).get("value") or node["role"]["value"] == "status", node
