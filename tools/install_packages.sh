@@ -19,7 +19,7 @@ packages=(
 test_packages=(
   python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
-  haproxy parallel redis-server redis-tools
+  chromium haproxy parallel redis-server redis-tools
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
 check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8)

@@ -21,12 +21,13 @@ class Browser:
 
     def __init__(self, folder: pathlib.Path, microphone: Optional[pathlib.Path] = None,
                  *flags: str):
-        """`folder`: for its profile. `microphone`: a PCM16 WAV that is heard once, from the moment at
-        which a page opens the microphone, and silence after it; without it there is none."""
+        """`folder`: for its profile. `microphone`: a PCM16 WAV that is heard once, when a page opens
+        the microphone, and silence after it; without it there is none."""
         arguments = [
             PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--no-first-run", "--disable-background-networking", "--disable-component-update",
-            "--mute-audio", "--remote-debugging-pipe", f"--user-data-dir={folder}", *flags]
+            "--mute-audio", "--hide-scrollbars", "--remote-debugging-pipe",
+            f"--user-data-dir={folder}", *flags]
         if microphone is not None:
             arguments += ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream",
                           f"--use-file-for-fake-audio-capture={microphone}%noloop"]

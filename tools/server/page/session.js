@@ -9,8 +9,8 @@ const MAX_TRIES = 8; // in a row without a word from a server
 const MAX_KEPT_SECONDS = 120; // audio that is kept to be sent again
 
 /** Errors that may be gone after a while, or at another server behind the same address. */
-const PASSING = new Set(['full', 'address_full', 'draining', 'internal', 'stream_failed',
-  'snapshot_unknown', 'snapshot_invalid']);
+const PASSING = new Set(['full', 'address_full', 'draining', 'refused', 'internal',
+  'stream_failed', 'snapshot_unknown', 'snapshot_invalid']);
 
 const PLAIN_WORDS = {
   full: 'The server is full. Try again in a moment.',
