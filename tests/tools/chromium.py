@@ -21,8 +21,8 @@ class Browser:
 
     def __init__(self, folder: pathlib.Path, microphone: Optional[pathlib.Path] = None,
                  *flags: str):
-        """`folder`: for its profile. `microphone`: a PCM16 WAV that is heard once, when a page opens
-        the microphone, and silence after it; without it there is none."""
+        """`folder`: for its profile. `microphone`: a PCM16 WAV that is heard once, when a page
+        opens the microphone, and silence after it; without it there is none."""
         arguments = [
             PROGRAM, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--no-first-run", "--disable-background-networking", "--disable-component-update",
