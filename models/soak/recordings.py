@@ -15,18 +15,17 @@ _SEED = 5
 _PAUSE_S = (0.3, 0.8)
 
 
-def _sample(path: pathlib.Path) -> np.ndarray:
-    """(samples,) at RATE_HZ; raises ValueError when the file has another rate."""
-    audio, rate_hz = soundfile.read(str(path), dtype="float32")
-    if rate_hz != RATE_HZ:
-        raise ValueError(f"{path}: has {rate_hz} Hz, expected {RATE_HZ}")
-    return audio
+def _samples() -> List[np.ndarray]:
+    """The recordings that are mono at RATE_HZ, (samples,) each."""
+    return [soundfile.read(str(path), dtype="float32")[0] for path in sorted(SAMPLES.glob("*.flac"))
+            if (soundfile.info(str(path)).samplerate, soundfile.info(str(path)).channels)
+            == (RATE_HZ, 1)]
 
 
 def write_recordings(folder: pathlib.Path, count: int, seconds: float) -> pathlib.Path:
     """Writes `count` WAV files of `seconds` each and their list, whose path is returned. Seeded."""
     folder.mkdir(parents=True, exist_ok=True)
-    samples = [_sample(path) for path in sorted(SAMPLES.glob("*.flac"))]
+    samples = _samples()
     random = np.random.default_rng(_SEED)
     lines: List[str] = []
     for index in range(count):
