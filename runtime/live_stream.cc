@@ -14,11 +14,12 @@ namespace runnel {
 LiveStream::State::State(std::shared_ptr<RecognizerCore> recognizer, Stream decoder_stream,
                          UpdateCallback callback, int max_hypotheses)
     : core(std::move(recognizer)),
-      on_update(std::move(callback)),
+      is_polled(!callback),
       nbest(max_hypotheses),
       options(decoder_stream.options()),
       capacity(static_cast<size_t>(core->options().max_buffered_s * options.sample_rate_hz)),
-      stream(std::move(decoder_stream)) {}
+      stream(std::move(decoder_stream)),
+      on_update(std::move(callback)) {}
 
 size_t LiveStream::State::SamplesWanted() const {
   if (options.chunk_size == StreamOptions::kWholeUtterance && !stream.finished()) {
@@ -125,7 +126,9 @@ void LiveStream::Cancel() {
   if (was_live) state_->core->Remove(this);
   if (on_room) on_room();
   if (state_->callback_thread.load() != std::this_thread::get_id()) {
+    UpdateCallback done;  // destroyed after the lock is given back: it may hold this stream
     const std::lock_guard<std::mutex> wait_for_callback(state_->callback_mutex);
+    done.swap(state_->on_update);
   }
 }
 

@@ -19,6 +19,7 @@ class LiveStream;
 // Called from a worker thread: for one stream one at a time, in order. It may call every method of
 // the stream; Snapshot then gives the stream of this very moment. It must not throw, and should be
 // short: the worker waits. A stream whose callback keeps a shared_ptr to it lives until it is over.
+// Two callbacks that cancel each other's streams would wait for each other for ever.
 using UpdateCallback = std::function<void(LiveStream& stream, const LiveUpdate& update)>;
 
 // Made by Recognizer::Open and Restore. Thread-safe: every method from any thread. None waits for

@@ -16,6 +16,7 @@ void LiveUpdate::Append(LiveUpdate next) {
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
   num_stable_tokens += next.num_stable_tokens;
   audio_ms = next.audio_ms;
+  accepted_at = next.accepted_at;
   latency_ms = next.latency_ms;
   is_final = next.is_final;
   nbest = std::move(next.nbest);

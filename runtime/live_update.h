@@ -3,6 +3,7 @@
 #ifndef RUNNEL_RUNTIME_LIVE_UPDATE_H_
 #define RUNNEL_RUNTIME_LIVE_UPDATE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -27,7 +28,9 @@ struct LiveUpdate {
   size_t num_stable_tokens = 0;
   // The text covers the audio from the start of the stream to here.
   double audio_ms = 0;
-  // Time from when the last sample of the newest chunk was accepted until now; 0 without a chunk.
+  // When the last sample of the newest chunk was accepted, and the time from then until the update
+  // was made; without a chunk the clock's epoch, and 0.
+  std::chrono::steady_clock::time_point accepted_at{};
   double latency_ms = 0;
 
   // True in the last update of a stream. Then `nbest` has the results, best first, unless `error`

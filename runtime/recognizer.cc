@@ -33,7 +33,12 @@ Recognizer::Recognizer(std::shared_ptr<const Model> model, const RecognizerOptio
   if (model == nullptr) throw std::invalid_argument("a Recognizer was given no model");
   options.Validate();
   core_ = std::make_shared<RecognizerCore>(std::move(model), options);
-  core_->Start();
+  try {
+    core_->Start();
+  } catch (...) {  // no more threads
+    core_->Stop();
+    throw;
+  }
 }
 
 Recognizer::~Recognizer() { core_->Stop(); }

@@ -32,10 +32,17 @@ struct RecognizerCore::Turn {
   explicit Turn(std::shared_ptr<LiveStream> live_stream)
       : live(std::move(live_stream)), state(*live->state_), claim(&state) {}
 
+  // Whether its chunks take so long that others should not wait for them.
+  bool IsLong() const {
+    constexpr int64_t kLongChunk = 64;  // encoder frames
+    const int64_t chunk_size = state.options.chunk_size;
+    return chunk_size == StreamOptions::kWholeUtterance || chunk_size > kLongChunk;
+  }
   // Gives the decoder the samples of its next chunk. False when the stream was cancelled.
   bool Feed(Clock::time_point now);
   // What came out of it; gives the decoder back.
   void Describe();
+  void DescribeText();
   // Tells the owner, and queues up again or ends.
   void Deliver();
 
@@ -85,13 +92,14 @@ bool RecognizerCore::Turn::Feed(Clock::time_point now) {
     try {
       if (!samples.empty()) stream.AcceptSamples(samples.data(), samples.size());
       if (finish) stream.Finish();
-    } catch (const std::invalid_argument& invalid) {
-      error = invalid.what();
+    } catch (const std::exception& failed) {  // a sample that is no number; or no memory
+      error = failed.what();
       more = false;
     }
   }
   has_chunk = error.empty() && stream.ChunkReady();
-  queue_ms = Milliseconds(now - arrival);
+  // The end may have come since the batch started.
+  queue_ms = std::max(0.0, Milliseconds(now - arrival));
   return true;
 }
 
@@ -101,9 +109,26 @@ void RecognizerCore::Turn::Describe() {
   const double frame_ms = stream.model().encoder_frame_ms();
   advanced_ms = static_cast<double>(stream.num_encoder_frames() - frames_before) * frame_ms;
   chunk_ms = Milliseconds(Clock::now() - arrival);
+  update.audio_ms = static_cast<double>(stream.num_encoder_frames()) * frame_ms;
+  if (has_chunk) {
+    update.accepted_at = arrival;
+    update.latency_ms = chunk_ms;
+  }
+  try {
+    DescribeText();
+    wanted = state.SamplesWanted();
+  } catch (const std::exception& failed) {  // no memory
+    error = failed.what();
+  }
+  update.error = FirstLine(error);
+  update.is_final = update.is_final || !update.error.empty();
+  claim.Release();
+}
 
+void RecognizerCore::Turn::DescribeText() {
+  const Stream& stream = state.stream;
   const size_t stable_size = stream.StableTextSize();
-  std::string text = stream.TextSince(state.seen_text);
+  const std::string text = stream.TextSince(state.seen_text);
   update.stable_size_before = state.seen_text;
   update.stable_text = text.substr(0, stable_size - state.seen_text);
   update.tentative_text = text.substr(stable_size - state.seen_text);
@@ -111,13 +136,8 @@ void RecognizerCore::Turn::Describe() {
   update.num_stable_tokens = stream.NumStableTokens() - state.seen_tokens;
   state.seen_text = stable_size;
   state.seen_tokens = stream.NumStableTokens();
-  update.audio_ms = static_cast<double>(stream.num_encoder_frames()) * frame_ms;
-  update.latency_ms = has_chunk ? chunk_ms : 0;
-  update.error = FirstLine(error);
-  update.is_final = !update.error.empty() || stream.IsFinal();
-  if (update.is_final && update.error.empty()) update.nbest = stream.NBest(state.nbest);
-  wanted = state.SamplesWanted();
-  claim.Release();
+  update.is_final = stream.IsFinal();
+  if (update.is_final) update.nbest = stream.NBest(state.nbest);
 }
 
 void RecognizerCore::Turn::Deliver() {
@@ -132,7 +152,7 @@ void RecognizerCore::Turn::Deliver() {
       state.waiting = SampleQueue();
       self.swap(state.self);
     }
-    if (is_live && tells && !state.on_update) {
+    if (is_live && tells && state.is_polled) {
       if (state.pending) {
         state.pending->Append(update);
       } else {
@@ -141,6 +161,7 @@ void RecognizerCore::Turn::Deliver() {
     }
   }
   if (is_live && update.is_final) state.core->Remove(live.get());
+  UpdateCallback done;  // what it holds may be the stream itself
   {
     // Whoever cancels the stream waits for this.
     const std::lock_guard<std::mutex> running(state.callback_mutex);
@@ -148,6 +169,7 @@ void RecognizerCore::Turn::Deliver() {
     if (tells && state.on_update && !state.IsCancelled()) state.on_update(*live, update);
     if (const std::function<void()> on_room = state.TakeRoomCallback()) on_room();
     state.callback_thread = std::thread::id();
+    if (update.is_final || state.IsCancelled()) done.swap(state.on_update);
   }
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
@@ -243,30 +265,43 @@ void RecognizerCore::Work() {
 }
 
 void RecognizerCore::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch) {
-  const Clock::time_point start = Clock::now();
   std::vector<Turn> turns;
-  turns.reserve(batch.size());
-  std::vector<Stream*> streams;
+  std::vector<Turn> long_turns;
+  const Clock::time_point start = Clock::now();
   for (const std::weak_ptr<LiveStream>& queued : batch) {
     std::shared_ptr<LiveStream> live = queued.lock();
     if (live == nullptr) continue;
     Turn turn(std::move(live));
     if (!turn.Feed(start)) continue;
-    if (turn.has_chunk) streams.push_back(&turn.state.stream);
-    turns.push_back(std::move(turn));
+    (turn.IsLong() ? long_turns : turns).push_back(std::move(turn));
   }
+  Decode(&turns);
+  // One after another and last: who asked for short chunks does not wait for them.
+  for (Turn& turn : long_turns) {
+    std::vector<Turn> alone;
+    alone.push_back(std::move(turn));
+    Decode(&alone);
+  }
+}
+
+void RecognizerCore::Decode(std::vector<Turn>* turns) {
+  const Clock::time_point start = Clock::now();
   std::string error;
+  std::vector<Stream*> streams;
+  for (Turn& turn : *turns) {
+    if (turn.has_chunk) streams.push_back(&turn.state.stream);
+  }
   try {
     if (!streams.empty()) DecodeChunks(streams);
   } catch (const std::exception& failed) {  // the streams are half advanced
     error = failed.what();
   }
-  for (Turn& turn : turns) {
+  for (Turn& turn : *turns) {
     if (turn.has_chunk) turn.error = error;
     turn.Describe();
   }
-  if (!streams.empty()) Report(turns, Milliseconds(Clock::now() - start));
-  for (Turn& turn : turns) turn.Deliver();
+  if (!streams.empty()) Report(*turns, Milliseconds(Clock::now() - start));
+  for (Turn& turn : *turns) turn.Deliver();
 }
 
 void RecognizerCore::Report(const std::vector<Turn>& turns, double compute_ms) {

@@ -52,7 +52,7 @@ struct LiveStream::State {
 
   // Constant.
   const std::shared_ptr<RecognizerCore> core;
-  const UpdateCallback on_update;
+  const bool is_polled;  // there is no callback
   const int nbest;
   const StreamOptions options;
   const size_t capacity;  // samples that wait at most
@@ -81,6 +81,7 @@ struct LiveStream::State {
   std::shared_ptr<LiveStream> self;   // between Finish and the end: the owner may be gone
 
   std::mutex callback_mutex;  // held while a callback runs
+  UpdateCallback on_update;   // under it; empty when the stream is over
   std::atomic<std::thread::id> callback_thread{};
 };
 
@@ -122,6 +123,7 @@ class RecognizerCore : public std::enable_shared_from_this<RecognizerCore> {
 
   void Work();
   void RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch);
+  void Decode(std::vector<Turn>* turns);
   void Report(const std::vector<Turn>& turns, double compute_ms);
 
   const std::shared_ptr<const Model> model_;

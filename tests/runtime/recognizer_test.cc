@@ -3,19 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstddef>
 #include <future>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <random>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tests/support/error_message.h"
+#include "tests/support/live_client.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 #include "tests/support/tolerances.h"
@@ -25,87 +22,17 @@ namespace {
 
 using testing::DecodeAtOnce;
 using testing::Describe;
-using testing::ErrorMessage;
 using testing::ExpectSame;
+using testing::Follower;
 using testing::kBatchScoreTolerance;
+using testing::kPatienceMs;
 using testing::kWhole;
 using testing::NoiseOfChangingLevel;
 using testing::OptionGrid;
 using testing::Options;
+using testing::Send;
 using testing::Tiny;
-
-// Only against hanging.
-constexpr std::chrono::minutes kPatience(5);
-constexpr double kPatienceMs = 300000;
-
-// Follows a stream by its updates, as a client would, and checks that they fit together.
-class Follower {
- public:
-  UpdateCallback Callback() {
-    return [this](LiveStream& /*stream*/, const LiveUpdate& update) { Take(update); };
-  }
-
-  void Take(const LiveUpdate& update) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    EXPECT_FALSE(last_.is_final) << "an update after the final one";
-    EXPECT_EQ(update.stable_size_before, stable_.size());
-    EXPECT_LE(update.num_stable_tokens, update.tokens.size());
-    EXPECT_GE(update.audio_ms, last_.audio_ms);
-    stable_ += update.stable_text;
-    text_ = stable_ + update.tentative_text;
-    last_ = update;
-    ++num_updates_;
-    changed_.notify_all();
-  }
-
-  LiveUpdate Final() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    if (!changed_.wait_for(lock, kPatience, [this] { return last_.is_final; })) {
-      ADD_FAILURE() << "no final update";
-    } else if (last_.error.empty()) {
-      EXPECT_EQ(last_.tentative_text, "");
-      EXPECT_EQ(last_.nbest.at(0).text, text_);
-    }
-    return last_;
-  }
-
-  int num_updates() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return num_updates_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string stable_;
-  std::string text_;
-  LiveUpdate last_;
-  int num_updates_ = 0;
-};
-
-// Waits with the client's means when there is no room.
-void Send(LiveStream* stream, const std::vector<float>& samples, size_t max_packet,
-          std::mt19937_64* random) {
-  for (size_t at = 0; at < samples.size();) {
-    const size_t count = std::min(samples.size() - at, size_t{1} + (*random)() % max_packet);
-    const size_t taken = stream->AcceptSamples(samples.data() + at, count);
-    at += taken;
-    if (taken == count) continue;
-    std::promise<void> room;
-    stream->NotifyRoom([&room] { room.set_value(); });
-    ASSERT_EQ(room.get_future().wait_for(kPatience), std::future_status::ready);
-    ASSERT_FALSE(stream->is_over());
-  }
-}
-
-RecognizerOptions Workers(int num_threads, int max_batch_streams, double max_buffered_s) {
-  RecognizerOptions options;
-  options.num_threads = num_threads;
-  options.max_batch_streams = max_batch_streams;
-  options.max_batch_wait_ms = 1;
-  options.max_buffered_s = max_buffered_s;
-  return options;
-}
+using testing::Workers;
 
 TEST(RecognizerTest, StreamsOfManyThreadsSayWhatEachSaysAlone) {
   Recognizer recognizer(Tiny(), Workers(3, 4, 2.5));
@@ -195,39 +122,6 @@ TEST(RecognizerTest, BatchesAreReported) {
   EXPECT_NEAR(audio_s, expected_s, 1e-9);
 }
 
-TEST(RecognizerTest, TakesNoMoreThanItHasRoomFor) {
-  Recognizer recognizer(Tiny(), Workers(1, 4, 0.5));
-  // The worker is busy with a callback meanwhile.
-  std::promise<void> called;
-  std::promise<void> go_on;
-  const auto other = recognizer.Open(Options(1, 0), [&](LiveStream& stream, const LiveUpdate&) {
-    called.set_value();
-    go_on.get_future().wait();
-    stream.Cancel();
-  });
-  const std::vector<float> samples = NoiseOfChangingLevel(20000, 5);
-  other->AcceptSamples(samples.data(), 4000);
-  called.get_future().wait();
-  Follower follower;
-  const auto stream = recognizer.Open(Options(4, 8), follower.Callback(), 5);
-  EXPECT_EQ(stream->Room(), 8000U);
-  EXPECT_EQ(stream->AcceptSamples(samples.data(), samples.size()), 8000U);
-  EXPECT_EQ(stream->Room(), 0U);
-  EXPECT_EQ(stream->AcceptSamples(samples.data(), 1), 0U);
-  const auto finished = recognizer.Open(Options(4, 8));
-  finished->Finish();
-  EXPECT_THROW(finished->AcceptSamples(samples.data(), 1), std::invalid_argument);
-  std::promise<void> room;
-  stream->NotifyRoom([&room] { room.set_value(); });
-  go_on.set_value();
-  ASSERT_EQ(room.get_future().wait_for(kPatience), std::future_status::ready);
-  EXPECT_GE(stream->Room(), 4000U);
-  std::mt19937_64 random(3);
-  Send(stream.get(), {samples.begin() + 8000, samples.end()}, 3000, &random);
-  stream->Finish();
-  ExpectSame(follower.Final().nbest, DecodeAtOnce(samples, Options(4, 8)), kBatchScoreTolerance);
-}
-
 TEST(RecognizerTest, WhoHasMoreAudioTakesTurns) {
   Recognizer recognizer(Tiny(), Workers(1, 1, 30));
   // The worker is busy while the others queue up.
@@ -259,29 +153,6 @@ TEST(RecognizerTest, WhoHasMoreAudioTakesTurns) {
   ASSERT_GT(static_cast<size_t>(followers[0].num_updates()), 2 * chunks_of_others);
   // As long as all have audio, they take turns.
   for (size_t i = 0; i < 4 * chunks_of_others; ++i) EXPECT_EQ(order[i], i % 4) << i;
-}
-
-TEST(RecognizerTest, CancelledStreamsCallNobody) {
-  Recognizer recognizer(Tiny(), Workers(2, 2, 30));
-  const std::vector<float> samples = NoiseOfChangingLevel(16000, 7);
-  for (int round = 0; round < 50; ++round) {
-    auto called = std::make_unique<std::atomic<int>>(0);  // freed as soon as Cancel returns
-    const auto stream = recognizer.Open(
-        Options(1, 2), [count = called.get()](LiveStream&, const LiveUpdate&) { ++*count; });
-    std::thread feeder([&] {
-      for (size_t at = 0; at < samples.size(); at += 400) {
-        stream->AcceptSamples(samples.data() + at, 400);
-      }
-    });
-    if (round % 2 == 0) feeder.join();
-    stream->Cancel();
-    called.reset();
-    if (feeder.joinable()) feeder.join();
-    EXPECT_TRUE(stream->is_over());
-    EXPECT_EQ(stream->AcceptSamples(samples.data(), 10), 0U);
-    EXPECT_THROW(stream->Snapshot(), std::invalid_argument);
-  }
-  EXPECT_EQ(recognizer.status().num_streams, 0);
 }
 
 TEST(RecognizerTest, RestoredAndForkedAtAnySample) {
@@ -341,67 +212,36 @@ TEST(RecognizerTest, ASnapshotInTheCallbackIsOfThisMoment) {
   EXPECT_EQ(restored.Text(), DecodeAtOnce(samples, options).front().text);
 }
 
-TEST(RecognizerTest, AFailedStreamIsNotFeltByOthers) {
-  Recognizer recognizer(Tiny(), Workers(1, 4, 30));
-  std::vector<float> samples = NoiseOfChangingLevel(20000, 13);
-  Follower good_follower;
-  Follower bad_follower;
-  const auto good = recognizer.Open(Options(4, 8), good_follower.Callback(), 5);
-  const auto bad = recognizer.Open(Options(4, 8), bad_follower.Callback());
-  good->AcceptSamples(samples.data(), samples.size());
-  std::vector<float> broken = samples;
-  broken[15000] = std::numeric_limits<float>::quiet_NaN();
-  bad->AcceptSamples(broken.data(), broken.size());
-  good->Finish();
-  ExpectSame(good_follower.Final().nbest, DecodeAtOnce(samples, Options(4, 8)),
-             kBatchScoreTolerance);
-  const LiveUpdate final = bad_follower.Final();
-  EXPECT_NE(final.error.find("sample 15000 is nan"), std::string::npos) << final.error;
-  EXPECT_TRUE(final.nbest.empty());
-  EXPECT_TRUE(bad->is_over());
-  bad->Finish();  // nothing happens
-}
-
-TEST(RecognizerTest, WholeUtterancesMustFit) {
-  Recognizer recognizer(Tiny(), Workers(1, 4, 0.5));
-  const std::vector<float> samples = NoiseOfChangingLevel(20000, 14);
-  Follower follower;
-  const auto stream = recognizer.Open(Options(kWhole, -1), follower.Callback());
-  EXPECT_EQ(stream->AcceptSamples(samples.data(), samples.size()), 8000U);
-  const LiveUpdate final = follower.Final();
-  EXPECT_NE(final.error.find("longer than max_buffered_s"), std::string::npos) << final.error;
-  EXPECT_NE(ErrorMessage<std::invalid_argument>([&] {
-              recognizer.Open(Options(16, 16));
-            }).find("max_buffered_s"),
-            std::string::npos);
-}
-
-TEST(RecognizerTest, StreamsOutliveTheRecognizer) {
-  Follower follower;
-  std::shared_ptr<LiveStream> stream;
-  {
-    Recognizer recognizer(Tiny(), Workers(2, 4, 30));
-    stream = recognizer.Open(Options(4, 8), follower.Callback());
-    const std::vector<float> samples = NoiseOfChangingLevel(9000, 15);
+TEST(RecognizerTest, LongChunksAreNoPartOfABatch) {
+  std::mutex mutex;
+  std::vector<size_t> batches;  // streams in each
+  RecognizerOptions workers = Workers(1, 8, 30);
+  workers.on_batch = [&](const BatchReport& report) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    batches.push_back(report.chunk_ms.size());
+  };
+  Recognizer recognizer(Tiny(), workers);
+  std::promise<void> called;
+  std::promise<void> go_on;
+  const auto first = recognizer.Open(Options(1, 0), [&](LiveStream& stream, const LiveUpdate&) {
+    called.set_value();
+    go_on.get_future().wait();
+    stream.Cancel();
+  });
+  const std::vector<float> samples = NoiseOfChangingLevel(20000, 6);
+  first->AcceptSamples(samples.data(), 4000);
+  called.get_future().wait();
+  std::vector<Follower> followers(6);
+  for (size_t i = 0; i < followers.size(); ++i) {
+    const StreamOptions options = i % 2 == 0 ? Options(kWhole, -1) : Options(64, 8);
+    const auto stream = recognizer.Open(options, followers[i].Callback());
     stream->AcceptSamples(samples.data(), samples.size());
+    stream->Finish();
   }
-  EXPECT_TRUE(stream->is_over());
-  const float sample = 0;
-  EXPECT_EQ(stream->AcceptSamples(&sample, 1), 0U);
-  EXPECT_EQ(stream->Room(), 0U);
-  stream->Finish();
-  EXPECT_THROW(stream->Fork(), std::invalid_argument);
-}
-
-TEST(RecognizerTest, MisuseThrows) {
-  EXPECT_THROW(Recognizer(nullptr), std::invalid_argument);
-  for (const RecognizerOptions& wrong :
-       {Workers(0, 1, 1), Workers(1, 0, 1), Workers(1, 1, 0), Workers(1, 1, -1)}) {
-    EXPECT_THROW(Recognizer(Tiny(), wrong), std::invalid_argument);
-  }
-  Recognizer recognizer(Tiny());
-  EXPECT_THROW(recognizer.Open(Options(-5, 0)), std::invalid_argument);
-  EXPECT_THROW(recognizer.Open(Options(4, 8), {}, 0), std::invalid_argument);
+  go_on.set_value();
+  for (Follower& follower : followers) follower.Final();
+  const std::lock_guard<std::mutex> lock(mutex);
+  EXPECT_EQ(batches, (std::vector<size_t>{1, 3, 1, 1, 1}));
 }
 
 TEST(LiveUpdateTest, TwoUpdatesInOneSayTheSame) {

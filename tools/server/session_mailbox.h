@@ -41,17 +41,14 @@ class SessionMailbox {
   explicit SessionMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void PutUpdate(const LiveUpdate& update) {
-    const Clock::time_point now = Clock::now();
     Put([&] {
       if (update_.has_value()) {
         update_->update.Append(update);
       } else {
         update_ = Update{update, std::nullopt};
       }
-      if (update.latency_ms > 0 && !update_->chunk_accepted.has_value()) {
-        update_->chunk_accepted =
-            now - std::chrono::duration_cast<Clock::duration>(
-                      std::chrono::duration<double, std::milli>(update.latency_ms));
+      if (update.accepted_at != Clock::time_point() && !update_->chunk_accepted.has_value()) {
+        update_->chunk_accepted = update.accepted_at;
       }
     });
   }
