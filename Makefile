@@ -5,7 +5,7 @@ PREFIX ?= /usr/local
 PORT ?= 8080
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo serve test bench asan tsan format format-check headers tidy install clean
+.PHONY: help build demo serve test bench soak asan tsan format format-check headers tidy install clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
@@ -13,6 +13,8 @@ help:
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 15 minutes'
+	@echo 'make soak          install packages, build, load a server until it is full, kill one, and so on; writes'
+	@echo '                   docs/soak.md, in some twenty minutes'
 	@echo 'make asan          install packages, build with clang and test with the address and undefined'
 	@echo '                   sanitizers; the fuzzers too, for some minutes'
 	@echo 'make tsan          the same with the thread sanitizer (only where threads share something)'
@@ -48,6 +50,12 @@ bench:
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target bench_encoder bench_operations
 	/usr/bin/python3 -m models.benchmark.run
+
+soak:
+	tools/install_packages.sh test
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target stream_server load_client decode_wav
+	/usr/bin/python3 -m models.soak.run
 
 asan tsan:
 	tools/install_packages.sh check

@@ -81,9 +81,8 @@ def _load(load: Report, plan: Plan) -> str:
         ("and flat", f"{first / _MIB:.2f} MiB when all had come", abs(last / first - 1) <= 0.05)]
     share = load["server_cpu_s"] / report["wall_s"]
     return ("## Many streams on a large model\n\n"
-            "AISHELL-size random model (`models/make_benchmark_model.py`), int8, chunks of 16 encoder "
-            "frames (640 ms), left\ncontext 64, packets of 100 ms; random models say something in "
-            "almost every frame, so there is more text than in\nspeech. "
+            "AISHELL-size random model (`models/make_benchmark_model.py`), int8, chunks of 16 "
+            "encoder frames (640 ms), left\ncontext 64, packets of 100 ms. "
             f"The server used {share:.2f} cores, the clients "
             f"{report['client_cpu_s'] / report['wall_s']:.2f}.\n\n"
             + _table(rows) + "\n" + _latencies(report) + f"\n![Memory over time]({FIGURE})\n")

@@ -2,14 +2,18 @@
 
 import json
 import pathlib
+import threading
 import zipfile
 from typing import Any, Dict, List
 
+from models.soak.cluster import cluster
 from models.soak.plan import Plan
-from models.soak.programs import Report, Sampler, Server, run_load, serve
+from models.soak.programs import Report, Sampler, Server, SoakError, run_load, serve
 from models.soak.recordings import ROOT, decode, write_recordings
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
+
+PARTS = ("load", "vanish", "neighbours", "killed")
 
 _RSS = "process_resident_memory_bytes"
 _DESCRIPTORS = "process_open_fds"
@@ -48,7 +52,8 @@ class Parts:
         plan = self._plan
         wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
         expected = decode(self._bin, model, wav_scp, model_flags)
-        with serve(self._bin, model, [*model_flags, *_NO_LIMITS], self._work / "load.log") as server:
+        flags = [*model_flags, *_NO_LIMITS]
+        with serve(self._bin, model, flags, self._work / "load.log") as server:
             before, cpu_before = self._memory(server), server.cpu_s()
             with Sampler(server, plan.sample_s) as sampler:
                 report = run_load(self._bin, [
@@ -90,13 +95,33 @@ class Parts:
                 "--vanish_at_once=5"])
         return {"report": report}
 
+    def killed(self) -> Report:
+        """Streams behind a proxy while one of three servers is killed."""
+        plan = self._plan
+        wav_scp = write_recordings(self._work / "digits", 4, plan.killed_stream_s)
+        expected = decode(self._bin, DIGITS, wav_scp, ["--chunk_size=16"])
+        with cluster(self._bin, DIGITS, _NO_LIMITS, self._work) as (url, servers):
+            victim = servers[0].process
+            # In the middle of the streams.
+            timer = threading.Timer(plan.killed_stream_s / 2, victim.kill)
+            timer.start()
+            try:
+                report = run_load(self._bin, [
+                    f"--server={url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
+                    f"--streams={plan.killed_streams}", "--ramp_s=1", "--resume"])
+            finally:
+                timer.cancel()
+            if victim.poll() is None:
+                raise SoakError("the server was not killed before the streams ended")
+        return {"report": report}
+
 
 def run_parts(plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path, model: pathlib.Path,
               names: List[str]) -> Dict[str, Any]:
     """Results by the name of the part."""
     parts = Parts(plan, bin_folder, work)
     runs = {"load": lambda: parts.load(model, ["--precision=int8"]), "vanish": parts.vanish,
-            "neighbours": parts.neighbours}
+            "neighbours": parts.neighbours, "killed": parts.killed}
     results: Dict[str, Any] = {}
     for name in names:
         print(f"soak: {name}", flush=True)

@@ -16,14 +16,16 @@ class Plan:
     neighbour_s: float
     abusive_clients: int
     killed_streams: int  # digits, behind a proxy, while a server is killed
+    killed_stream_s: float  # that each of them lasts
     sample_s: float  # between two looks at the server's memory
 
 
 FULL = Plan(streams=250, stream_s=600, ramp_s=30, vanish_one_by_one=10_000, vanish_at_once=500,
             neighbour_streams=100, neighbour_s=120, abusive_clients=8, killed_streams=60,
-            sample_s=5)
+            killed_stream_s=40, sample_s=5)
 QUICK = Plan(streams=4, stream_s=6, ramp_s=1, vanish_one_by_one=20, vanish_at_once=5,
-             neighbour_streams=3, neighbour_s=3, abusive_clients=2, killed_streams=3, sample_s=1)
+             neighbour_streams=3, neighbour_s=3, abusive_clients=2, killed_streams=3,
+             killed_stream_s=12, sample_s=1)
 
 # The targets of the whole soak.
 CHUNK_P95_MS = 250.0  # audio of a chunk received -> its partial sent

@@ -4,6 +4,7 @@ import contextlib
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -56,13 +57,14 @@ class Server:
 
     def cpu_s(self) -> float:
         """Seconds of CPU that the process has used."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        stat = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8")
+        fields = stat.rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / 100
 
 
 @contextlib.contextmanager
-def serve(bin_folder: pathlib.Path, model: pathlib.Path, flags: List[str],
-          log: pathlib.Path) -> Iterator[Server]:
+def serve(bin_folder: pathlib.Path, model: pathlib.Path, flags: List[str], log: pathlib.Path,
+          may_be_killed: bool = False) -> Iterator[Server]:
     """A server on a free port, until the block ends; it must then drain and end with 0."""
     command = [str(bin_folder / "stream_server"), f"--model={model}", "--port=0", *flags]
     with log.open("w", encoding="utf-8") as messages, \
@@ -71,6 +73,8 @@ def serve(bin_folder: pathlib.Path, model: pathlib.Path, flags: List[str],
         try:
             assert process.stdout is not None
             yield Server(process, _announced_url(process.stdout, log))
+            if may_be_killed and process.poll() == -signal.SIGKILL:
+                return
             if process.poll() is not None:
                 raise SoakError(f"stream_server ended with {process.returncode} ({log})")
             process.terminate()

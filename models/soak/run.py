@@ -3,8 +3,8 @@
     python3 -m models.soak.run [--output=docs] [--work_dir=build/soak] [--bin=build/bin]
         [--parts=load,vanish,neighbours,killed] [--quick] [--page_only]
 
-Takes about twenty minutes; --quick half a minute, for tests: few streams, a tiny model and times that
-mean nothing. Parts that are left out keep their last results, which are in the work folder
+Takes about twenty minutes; --quick half a minute, for tests: few streams, a tiny model and times
+that mean nothing. Parts that are left out keep their last results, which are in the work folder
 (results.json).
 """
 
@@ -67,6 +67,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
             results.update(run_parts(plan, args.bin, args.work_dir, model, args.parts))
             results.update(quick=args.quick, machine=describe_machine())
             stored.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        if "quick" not in results:
+            raise SoakError(f"{stored}: no results of an earlier run")
         print(write_page(results, plan, args.output))
     except (OSError, SoakError, ValueError, KeyError) as error:
         print(f"soak: {str(error).splitlines()[0]}", file=sys.stderr)

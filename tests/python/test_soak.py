@@ -1,0 +1,37 @@
+"""The soak in its quick form: every part runs, and the page says what was measured."""
+
+import json
+
+import pytest
+
+from models.soak.run import main
+
+
+def test_every_part_runs(tmp_path):
+    assert main(["--quick", f"--output={tmp_path}", f"--work_dir={tmp_path / 'work'}"]) == 0
+    results = json.loads((tmp_path / "work" / "results.json").read_text(encoding="utf-8"))
+    for part in ("load", "neighbours", "killed"):
+        report = results[part]["report"]
+        assert report["done"] == report["started"] > 0, (part, report)
+        assert report["mismatched"] == 0, (part, report)
+    assert results["killed"]["report"]["resumes"] > 0
+    assert results["neighbours"]["report"]["attacks"] > 0
+    looks = results["vanish"]["looks"]
+    assert looks[-1]["streams"] == 0
+    assert looks[-1]["descriptors"] <= looks[0]["descriptors"]
+    page = (tmp_path / "soak.md").read_text(encoding="utf-8")
+    assert "quick run" in page and (tmp_path / "soak_memory.svg").exists()
+    assert main(["--quick", "--page_only", f"--output={tmp_path}",
+                 f"--work_dir={tmp_path / 'work'}"]) == 0
+    assert (tmp_path / "soak.md").read_text(encoding="utf-8") == page
+
+
+def test_wrong_command_lines(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        main(["--parts=none"])
+    assert main(["--page_only", f"--output={tmp_path}", f"--work_dir={tmp_path}"]) == 1
+    assert "no results" in capsys.readouterr().err
+    assert main(["--quick", f"--bin={tmp_path}", f"--output={tmp_path}",
+                 f"--work_dir={tmp_path}"]) == 1
+    message, = capsys.readouterr().err.splitlines()
+    assert message.startswith("soak: decode_wav: ")
