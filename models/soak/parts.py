@@ -15,6 +15,10 @@ DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
 PARTS = ("load", "vanish", "neighbours", "killed")
 
+# What DESIGN.md says besides the formula of the caches: of a connection, and of a token of text.
+CONNECTION_BYTES = 60_000
+TOKEN_BYTES = 60
+
 _RSS = "process_resident_memory_bytes"
 _DESCRIPTORS = "process_open_fds"
 _STREAMS = "runnel_streams"
@@ -23,7 +27,7 @@ _NO_LIMITS = ["--max_streams=10000", "--max_connections=10000"]
 
 
 def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int:
-    """The formula of DESIGN.md ("Memory per stream") for float32 caches."""
+    """The formula of DESIGN.md ("Memory per stream") for float32 caches, without text."""
     with zipfile.ZipFile(model) as archive:
         name = next(n for n in archive.namelist() if n.endswith("/extra/runnel.json"))
         config = json.loads(archive.read(name))
@@ -51,7 +55,7 @@ class Parts:
         """Real-time streams on the large model, each for the whole time."""
         plan = self._plan
         wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
-        expected = decode(self._bin, model, wav_scp, model_flags)
+        expected, tokens = decode(self._bin, model, wav_scp, model_flags)
         flags = [*model_flags, *_NO_LIMITS]
         with serve(self._bin, model, flags, self._work / "load.log") as server:
             before, cpu_before = self._memory(server), server.cpu_s()
@@ -63,7 +67,8 @@ class Parts:
             after = self._memory(server)
         keys = ("time_s", _RSS, _DESCRIPTORS, _STREAMS)
         return {"report": report, "before": before, "after": after, "server_cpu_s": server_cpu_s,
-                "formula_bytes": stream_bytes(model, 64, 16),
+                "formula_bytes": stream_bytes(model, 64, 16) + CONNECTION_BYTES,
+                "text_bytes": tokens * TOKEN_BYTES,
                 "samples": [{key: sample[key] for key in keys} for sample in sampler.samples]}
 
     def vanish(self) -> Report:
@@ -86,7 +91,10 @@ class Parts:
     def neighbours(self) -> Report:
         """Digits, every final compared with decode_wav's, beside clients that misbehave."""
         plan = self._plan
-        expected = decode(self._bin, DIGITS, _SAMPLES, ["--chunk_size=16"])
+        samples = self._work / "neighbours" / "wav.scp"
+        samples.parent.mkdir(exist_ok=True)
+        samples.write_text(_SAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
+        expected, _ = decode(self._bin, DIGITS, samples, ["--chunk_size=16"])
         with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "neighbours.log") as server:
             report = run_load(self._bin, [
                 f"--server={server.url}", f"--wav_scp={_SAMPLES}", f"--expected={expected}",
@@ -99,7 +107,7 @@ class Parts:
         """Streams behind a proxy while one of three servers is killed."""
         plan = self._plan
         wav_scp = write_recordings(self._work / "digits", 4, plan.killed_stream_s)
-        expected = decode(self._bin, DIGITS, wav_scp, ["--chunk_size=16"])
+        expected, _ = decode(self._bin, DIGITS, wav_scp, ["--chunk_size=16"])
         with cluster(self._bin, DIGITS, _NO_LIMITS, self._work) as (url, servers):
             victim = servers[0].process
             # In the middle of the streams.

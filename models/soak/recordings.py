@@ -1,7 +1,8 @@
 """Long recordings of spoken digits, out of the samples that ship with the digit model."""
 
+import json
 import pathlib
-from typing import List
+from typing import List, Tuple
 
 import numpy as np
 import soundfile
@@ -43,9 +44,12 @@ def write_recordings(folder: pathlib.Path, count: int, seconds: float) -> pathli
 
 
 def decode(bin_folder: pathlib.Path, model: pathlib.Path, wav_scp: pathlib.Path,
-           flags: List[str]) -> pathlib.Path:
-    """The texts that decode_wav finds, as a file of 'id text' lines."""
-    texts = wav_scp.with_suffix(".texts")
-    texts.write_text(run_program([str(bin_folder / "decode_wav"), f"--model={model}",
-                                  f"--wav_scp={wav_scp}", *flags]), encoding="utf-8")
-    return texts
+           flags: List[str]) -> Tuple[pathlib.Path, float]:
+    """What decode_wav finds, as a file of 'id text' lines; and the mean number of tokens."""
+    output = run_program([str(bin_folder / "decode_wav"), f"--model={model}",
+                          f"--wav_scp={wav_scp}", "--format=json", *flags])
+    results = [json.loads(line) for line in output.splitlines()]
+    texts = wav_scp.parent / "texts"
+    texts.write_text("".join(f"{result['id']} {result['text']}".rstrip() + "\n"
+                             for result in results), encoding="utf-8")
+    return texts, float(np.mean([len(result["nbest"][0]["tokens"]) for result in results]))
