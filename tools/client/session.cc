@@ -103,7 +103,7 @@ int64_t Session::SamplesDue(Clock::time_point now) const {
   const int64_t available = track_->num_samples();
   if (options_.speed == 0) return available;
   const double spoken_s = std::chrono::duration<double>(now - begin_time_).count() * options_.speed;
-  const auto spoken = static_cast<int64_t>(spoken_s * track_->sample_rate_hz() + 0.5);
+  const int64_t spoken = std::llround(spoken_s * track_->sample_rate_hz());
   if (spoken >= available) return available;
   return spoken / packet_samples_ * packet_samples_;
 }
