@@ -1,9 +1,12 @@
 """Every limit of stream_server: what is refused, how, and what goes on all the same."""
 
+import io
 import json
 import time
 
+import numpy as np
 import pytest
+import soundfile
 
 from server_process import (FILES, LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak,
                             start)
@@ -168,14 +171,72 @@ def test_slow_reader():
 
 def test_limits_of_options():
     with Server("--max_left_context=64", "--max_beam_size=4") as server:
-        for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 10000},
+        for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 65},
+                        {"chunk_size": -1}, {"sample_rate": 48001},
                         {"search": "beam", "beam_size": 5}]:
             with server.open() as socket:
                 socket.send_json(type="start", version=1, **options)
-                assert socket.receive_json()["code"] == "bad_option"
+                message = socket.receive_json()
+                assert message["code"] == "bad_option"
+                assert list(options)[-1] in message["message"]
+                assert "on this server" in message["message"]
                 assert socket.close_code() == 1008
+            if "sample_rate" not in options:
+                query = "&".join(f"{name}={value}" for name, value in options.items())
+                answer = request(server.port, f"/v1/recognize?{query}", "POST",
+                                 FILES[LONGEST].read_bytes())
+                assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
         with server.open() as socket:
-            start(socket, left_context=64, search="beam", beam_size=4)
+            start(socket, 48000, chunk_size=64, left_context=64, search="beam", beam_size=4)
+        with server.open() as socket:  # a beam that nobody asked for is not refused
+            assert speak(socket, LONGEST, search="beam", nbest=9) == TEXTS[LONGEST]
+        with server.open() as socket:
+            socket.send_text(json.dumps({"signal": "start", "nbest": 100}))
+            assert socket.receive_json()["type"] == "server_ready"
+            socket.send_text(json.dumps({"signal": "end"}))
+            assert socket.receive_json()["type"] == "final_result"
+
+
+def recording(rate, seconds, file_format):
+    """A file of silence."""
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(rate * seconds, np.int16), rate, format=file_format)
+    return file.getvalue()
+
+
+def without_length(flac):
+    """A FLAC file whose header leaves open how many samples there are."""
+    return flac[:21] + bytes([flac[21] & 0xF0]) + bytes(4) + flac[26:]
+
+
+def test_length_of_recordings():
+    # Silence of an hour and a second takes some kilobytes.
+    with Server() as server:
+        flac = recording(1000, 3601, "FLAC")
+        assert len(flac) < 1 << 20
+        answer = request(server.port, "/v1/recognize", "POST", flac)
+        assert answer.status == 413
+        assert answer.json()["error"]["code"] == "recording_too_long"
+        assert "3600.0 s" in answer.json()["error"]["message"]
+        assert server.metrics()["runnel_audio_seconds_total"] == 0
+        assert server.rejections("recording_too_long") == 1
+    with Server("--max_recording_s=5") as server:
+        for seconds, status in (5, 200), (30, 413):
+            body = without_length(recording(16000, seconds, "FLAC"))
+            assert request(server.port, "/v1/recognize", "POST", body).status == status
+        assert server.rejections("recording_too_long") == 1
+
+
+def test_rate_of_recordings():
+    with Server("--max_sample_rate=16000") as server:
+        for file_format in "WAV", "FLAC":
+            answer = request(server.port, "/v1/recognize", "POST",
+                             recording(16001, 1, file_format))
+            assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
+            assert "sample_rate is 16001" in answer.json()["error"]["message"]
+            answer = request(server.port, "/v1/recognize", "POST",
+                             recording(16000, 1, file_format))
+            assert answer.status == 200
 
 
 def test_uploads():
@@ -189,7 +250,7 @@ def test_uploads():
 
 
 def test_whole_utterance_longer_than_the_buffer():
-    with Server("--max_buffered_s=1.5", "--max_speed=0") as server:
+    with Server("--max_buffered_s=1.5", "--max_speed=0", "--max_chunk_size=-1") as server:
         samples, rate = samples_of(LONGEST)
         with server.open() as socket:
             start(socket, rate, chunk_size=-1)

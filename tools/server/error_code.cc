@@ -21,8 +21,6 @@ const char* CodeName(ErrorCode code) {
       return "odd_bytes";
     case ErrorCode::kMessageTooLarge:
       return "message_too_large";
-    case ErrorCode::kTooFast:
-      return "too_fast";
     case ErrorCode::kIdleTimeout:
       return "idle_timeout";
     case ErrorCode::kTimeLimit:

@@ -145,7 +145,7 @@ void LiveSession::Handle(const StartRequest& request) {
   }
   try {
     stream_ = services_.recognizer->Open(
-        CompleteOptions(request.options, services_.default_options, services_.limits),
+        CompleteOptions(request, services_.default_options, services_.limits),
         MakeUpdateCallback(snapshots_, mailbox_), request.nbest);
   } catch (const std::invalid_argument& error) {
     return Fail(ErrorCode::kBadOption, FirstLine(error.what()));

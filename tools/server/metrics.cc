@@ -22,10 +22,22 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 
-constexpr std::array<const char*, 15> kReasons = {
-    "full",           "address_full",      "uploads_full", "connections_full", "draining",
-    "unauthorized",   "tls_handshake",     "bad_request",  "header_timeout",   "header_too_large",
-    "body_too_large", "message_too_large", "idle_timeout", "time_limit",       "slow_reader"};
+constexpr std::array<const char*, 16> kReasons = {"full",
+                                                  "address_full",
+                                                  "uploads_full",
+                                                  "connections_full",
+                                                  "draining",
+                                                  "unauthorized",
+                                                  "tls_handshake",
+                                                  "bad_request",
+                                                  "header_timeout",
+                                                  "header_too_large",
+                                                  "body_too_large",
+                                                  "recording_too_long",
+                                                  "message_too_large",
+                                                  "idle_timeout",
+                                                  "time_limit",
+                                                  "slow_reader"};
 static_assert(static_cast<size_t>(Rejection::kSlowReader) + 1 == kReasons.size());
 
 constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};

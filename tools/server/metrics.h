@@ -20,15 +20,16 @@ enum class Rejection {
   kConnectionsFull,  // max_connections
   kDraining,
   kUnauthorized,
-  kTlsHandshake,     // what came was no TLS handshake, or took too long
-  kBadRequest,       // no HTTP
-  kHeaderTimeout,    // header_timeout
-  kHeaderTooLarge,   // max_header_bytes
-  kBodyTooLarge,     // max_body
-  kMessageTooLarge,  // max_message_bytes
-  kIdle,             // idle_timeout
-  kTimeLimit,        // max_stream
-  kSlowReader,       // send_timeout
+  kTlsHandshake,      // what came was no TLS handshake, or took too long
+  kBadRequest,        // no HTTP
+  kHeaderTimeout,     // header_timeout
+  kHeaderTooLarge,    // max_header_bytes
+  kBodyTooLarge,      // max_body
+  kRecordingTooLong,  // max_recording
+  kMessageTooLarge,   // max_message_bytes
+  kIdle,              // idle_timeout
+  kTimeLimit,         // max_stream
+  kSlowReader,        // send_timeout
 };
 
 // What is read at the moment of the scrape.

@@ -30,7 +30,6 @@ enum class ErrorCode {
   kUnsupportedOrder,  // e.g. a second start, audio before a start or after the end
   kOddBytes,          // the audio ends within a sample
   kMessageTooLarge,
-  kTooFast,  // audio far faster than real time
   kIdleTimeout,
   kTimeLimit,  // of the whole connection
   kFull,
@@ -65,6 +64,7 @@ struct StartRequest {
   int nbest = 1;                 // results in the final message
   bool wants_snapshots = false;  // so that OnSnapshot is to be called now and then
   bool wants_tokens = true;
+  bool names_beam_size = false;  // otherwise the server may make it smaller
 };
 
 // Continue the stream whose snapshot is kept under `token`, and keep new snapshots of it. Its

@@ -82,7 +82,8 @@ class Server {
     shared_.access = &access_;
     shared_.registry = &registry_;
     // Options that no stream could have are an error now.
-    recognizer_.Open(CompleteOptions({}, options.default_options, options.limits))->Cancel();
+    recognizer_.Open(CompleteOptions(StartRequest{}, options.default_options, options.limits))
+        ->Cancel();
   }
 
   // Tasks use the recognizer, and its workers give tasks: those first, then the workers.

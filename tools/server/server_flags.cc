@@ -55,6 +55,8 @@ DEFINE_double(max_buffered_s, 30,
 DEFINE_double(max_speed, 10,
               "Audio is read at this many times real time at most, after a first --max_buffered_s; "
               "0: no limit.");
+DEFINE_int32(max_sample_rate, 48000, "Largest sample rate of streams and recordings, in Hz.");
+DEFINE_double(max_recording_s, 3600, "Duration of a recording; longer ones are refused with 413.");
 DEFINE_double(header_timeout_s, 10, "Time for an HTTP header, and between two requests.");
 DEFINE_double(handshake_timeout_s, 10, "Time for a TLS or WebSocket handshake.");
 DEFINE_double(idle_timeout_s, 60,
@@ -62,6 +64,8 @@ DEFINE_double(idle_timeout_s, 60,
 DEFINE_double(send_timeout_s, 30, "Time that a client may take to read one message.");
 DEFINE_double(max_stream_s, 4 * 3600, "Time that a stream may last; 0: no limit.");
 DEFINE_double(drain_timeout_s, 60, "Time that streams may go on after SIGTERM.");
+DEFINE_int64(max_chunk_size, 64,
+             "Largest chunk_size that a client may ask for; -1: any, and -1, the whole utterance.");
 DEFINE_int64(max_left_context, 512, "Largest left_context that a client may ask for.");
 DEFINE_int32(max_beam_size, 32, "Largest beam_size that a client may ask for.");
 
@@ -94,9 +98,13 @@ void CheckFlags() {
   RequireRange("max_body_mb", FLAGS_max_body_mb, 1, int64_t{1} << 20);
   RequireRange("max_send_queue_kb", FLAGS_max_send_queue_kb, 1, int64_t{1} << 20);
   RequireRange("snapshot_ttl_s", FLAGS_snapshot_ttl_s, 1, kMost);
+  RequireRange("max_chunk_size", FLAGS_max_chunk_size, -1, kMost);
+  RequireRange("max_sample_rate", FLAGS_max_sample_rate, StreamOptions::kMinRate,
+               StreamOptions::kMaxRate);
   RequireRange("max_left_context", FLAGS_max_left_context, 0, kMost);
   RequireRange("max_beam_size", FLAGS_max_beam_size, 1, SearchOptions::kMaxBeamSize);
   RequireAtLeast("max_speed", FLAGS_max_speed, 0);
+  RequireAtLeast("max_recording_s", FLAGS_max_recording_s, 0.1);
   RequireAtLeast("idle_timeout_s", FLAGS_idle_timeout_s, 0);
   RequireAtLeast("max_stream_s", FLAGS_max_stream_s, 0);
   RequireAtLeast("drain_timeout_s", FLAGS_drain_timeout_s, 0);
@@ -118,12 +126,15 @@ Limits LimitsFromFlags() {
   limits.max_send_queue_bytes = static_cast<size_t>(FLAGS_max_send_queue_kb) << 10;
   limits.max_buffered_s = FLAGS_max_buffered_s;
   limits.max_speed = FLAGS_max_speed;
+  limits.max_sample_rate_hz = FLAGS_max_sample_rate;
+  limits.max_recording_s = FLAGS_max_recording_s;
   limits.header_timeout_s = FLAGS_header_timeout_s;
   limits.handshake_timeout_s = FLAGS_handshake_timeout_s;
   limits.idle_timeout_s = FLAGS_idle_timeout_s;
   limits.send_timeout_s = FLAGS_send_timeout_s;
   limits.max_stream_s = FLAGS_max_stream_s;
   limits.drain_timeout_s = FLAGS_drain_timeout_s;
+  limits.max_chunk_size = FLAGS_max_chunk_size;
   limits.max_left_context = FLAGS_max_left_context;
   limits.max_beam_size = FLAGS_max_beam_size;
   return limits;
