@@ -70,9 +70,8 @@ std::string ErrorText(const ProtocolError& error) {
       {{"type", "error"}, {"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
 }
 
-std::string HttpErrorBody(const ProtocolError& error) {
-  return MessageText(
-      {{"error", {{"code", CodeName(error.code)}, {"message", OneLine(error.message)}}}});
+std::string HttpErrorBody(const std::string& code, const std::string& message) {
+  return MessageText({{"error", {{"code", code}, {"message", OneLine(message)}}}});
 }
 
 }  // namespace runnel::server

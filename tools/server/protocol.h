@@ -102,6 +102,7 @@ struct SessionInfo {
   double encoder_frame_ms = 0;
   // Of a resumed stream: samples that it holds already, from the start of the audio. New: -1.
   int64_t num_samples = -1;
+  bool keeps_snapshots = false;  // so that the client can resume the stream
 };
 
 // One per connection, used by one thread at a time. Never throws for what a client sends, and needs
@@ -136,8 +137,9 @@ std::unique_ptr<Protocol> ChooseProtocol(const ClientMessage& first, const Token
 
 // Our own protocol's message for an error, for connections that have no protocol yet.
 std::string ErrorText(const ProtocolError& error);
-// The body of an HTTP reply that says the same: {"error":{"code","message"}}.
-std::string HttpErrorBody(const ProtocolError& error);
+// The body of an HTTP reply that says such a thing: {"error":{"code","message"}}. `code`: CodeName,
+// or one of HTTP's own (docs/protocol.md).
+std::string HttpErrorBody(const std::string& code, const std::string& message);
 
 }  // namespace runnel::server
 

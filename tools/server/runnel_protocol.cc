@@ -198,7 +198,8 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},
-                       {"model", info.model_name}};
+                       {"model", info.model_name},
+                       {"resume", info.keeps_snapshots}};
   if (info.num_samples >= 0) ready["samples"] = info.num_samples;
   return {MessageText(ready)};
 }

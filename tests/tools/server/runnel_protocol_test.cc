@@ -210,7 +210,8 @@ TEST(RunnelProtocol, ReadyAndResumed) {
   info.encoder_frame_ms = 40;
   json expected = {{"type", "ready"},   {"version", 1},        {"session", "s1"},
                    {"model", "digits"}, {"sample_rate", 8000}, {"encoding", "float32"},
-                   {"chunk_size", 16},  {"left_context", 64},  {"frame_ms", 40.0}};
+                   {"chunk_size", 16},  {"left_context", 64},  {"frame_ms", 40.0},
+                   {"resume", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   info.num_samples = 123456;
   expected["type"] = "resumed";
