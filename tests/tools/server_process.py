@@ -46,7 +46,8 @@ class Server:
     def __init__(self, *flags: str, model: pathlib.Path = DIGITS / "digits.pt",
                  environment: Optional[Dict[str, str]] = None):
         self.process = subprocess.Popen(
-            command("stream_server", f"--model={model}", "--port=0", "--snapshot_store=none", *flags),
+            command("stream_server", f"--model={model}", "--port=0", "--snapshot_store=none",
+                    *flags),
             cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={**os.environ, **(environment or {})})
         self.log: List[str] = []

@@ -208,7 +208,7 @@ def test_half_open_and_vanishing_clients():
         after = server.metrics()
         assert after["process_open_fds"] <= before["process_open_fds"]
         assert (after["process_resident_memory_bytes"]
-                < before["process_resident_memory_bytes"] + 64e6)
+                < before["process_resident_memory_bytes"] + 16e6)
         for socket in silent:
             socket.socket.close()
 
