@@ -24,6 +24,7 @@
 #include "tools/client/load_statistics.h"
 #include "tools/client/vanishing_clients.h"
 #include "tools/command_line.h"
+#include "tools/descriptor_limit.h"
 #include "tools/recording_list.h"
 #include "tools/tool_main.h"
 
@@ -125,13 +126,6 @@ std::vector<LoadRecording> ReadRecordings(const SessionOptions& options) {
 }
 
 // As many open connections as the system lets a process have.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -217,7 +211,7 @@ int Run(Console* console) {
   const SessionOptions session = SessionOptionsFromFlags();
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
   const std::vector<LoadRecording> recordings = ReadRecordings(session);
-  RaiseFileLimit();
+  RaiseDescriptorLimit();
   const double cpu_before = CpuSeconds();
   const Clock::time_point begin = Clock::now();
   Load load(session, connector_options, recordings, console);

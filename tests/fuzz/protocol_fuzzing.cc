@@ -106,7 +106,8 @@ class Session {
   void Do(const server::ProtocolError& error) {
     Require(!error.message.empty(), "an error says what is wrong");
     RequireSound(protocol_->OnError(error));
-    RequireSound({server::ErrorText(error), server::HttpErrorBody(error)});
+    RequireSound({server::ErrorText(error),
+                  server::HttpErrorBody(server::CodeName(error.code), error.message)});
     is_over_ = true;
   }
 

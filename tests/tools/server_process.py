@@ -1,5 +1,6 @@
 """Runs stream_server for tests, and speaks to it as clients do; on top of websocket_client."""
 
+import os
 import pathlib
 import re
 import signal
@@ -40,12 +41,15 @@ def cut(payload: bytes, sizes: Iterable[int]) -> List[bytes]:
 
 
 class Server:
-    """stream_server as a process; leaving the context ends it."""
+    """stream_server as a process, without snapshots unless a flag asks; its context ends it."""
 
-    def __init__(self, *flags: str, model: pathlib.Path = DIGITS / "digits.pt"):
+    def __init__(self, *flags: str, model: pathlib.Path = DIGITS / "digits.pt",
+                 environment: Optional[Dict[str, str]] = None):
         self.process = subprocess.Popen(
-            command("stream_server", f"--model={model}", "--port=0", *flags), cwd=ROOT, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            command("stream_server", f"--model={model}", "--port=0", "--snapshot_store=none",
+                    *flags),
+            cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, **(environment or {})})
         self.log: List[str] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()

@@ -60,9 +60,9 @@ def container_of(deployment: Dict[str, Any]) -> Dict[str, Any]:
 
 # HAProxy
 
-def test_haproxy_accepts_the_configuration():
+def test_haproxy_accepts_the_configuration(tmp_path):
     for environment in {}, {"RUNNEL_LISTEN": ":8443", "RUNNEL_SERVER_1": "10.0.0.1:8080",
-                            "RUNNEL_HAPROXY_SOCKET": "/tmp/a.sock"}:
+                            "RUNNEL_HAPROXY_SOCKET": str(tmp_path / "a.sock")}:
         done = subprocess.run(["haproxy", "-c", "-f", str(DEPLOY / "haproxy.cfg")],
                               env={**os.environ, **environment}, capture_output=True, text=True,
                               check=False)

@@ -82,11 +82,11 @@ def test_finish_twice_and_audio_after_it(server, neighbour):
 
 
 def test_wrong_protocols(server, neighbour):
-    for first in [json.dumps({"signal": "stop"}), json.dumps({"signal": 7}), "Done",
-                  json.dumps({"signal": "start", "type": "start"})]:
+    for first, code in [(json.dumps({"signal": "stop"}), 1008), (json.dumps({"signal": 7}), 1008),
+                        ("Done", 1000), (json.dumps({"signal": "start", "type": "start"}), 1008)]:
         with server.open() as socket:
             socket.send_text(first)
-            assert socket.close_code() in (1000, 1008)
+            assert socket.close_code() == code
     with server.open() as socket:  # sherpa-onnx, with text that is not Done
         socket.send_bytes(bytes(64))
         socket.send_text("{")
@@ -147,7 +147,7 @@ def test_frames(server, neighbour, frame):
 
 
 def test_random_bytes(server, neighbour):
-    seed = random.randrange(2 ** 32)
+    seed = 20261121
     print(f"seed {seed}")
     source = random.Random(seed)
     for _ in range(60):
@@ -208,7 +208,7 @@ def test_half_open_and_vanishing_clients():
         after = server.metrics()
         assert after["process_open_fds"] <= before["process_open_fds"]
         assert (after["process_resident_memory_bytes"]
-                < before["process_resident_memory_bytes"] + 64e6)
+                < before["process_resident_memory_bytes"] + 16e6)
         for socket in silent:
             socket.socket.close()
 

@@ -1,12 +1,15 @@
 """Every limit of stream_server: what is refused, how, and what goes on all the same."""
 
+import io
 import json
-import time
 
+import numpy as np
 import pytest
+import soundfile
 
 from server_process import (FILES, LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak,
                             start)
+from tool_runner import DIGITS, succeed
 from websocket_client import Refused, connect, read_answer, request
 
 
@@ -42,7 +45,17 @@ def test_streams_per_address_behind_a_proxy():
             assert refused.status == 503 and refused.code == "address_full"
             with server.open(headers={"X-Forwarded-For": "10.1.1.1"}), server.open():
                 assert refusal(server).code == "address_full"
-        assert server.rejections("address_full") == 2
+        # Proxies may add a line of their own: the last entry of the last line counts.
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+        lines = "10.1.1.1\r\nX-Forwarded-For: 10.2.2.2, {}".format
+        with server.open(headers={"X-Forwarded-For": lines("127.0.0.1")}):
+            assert refusal(server, headers={"X-Forwarded-For": "10.2.2.2"}).code == "address_full"
+            with server.open(headers={"X-Forwarded-For": lines("10.3.3.3")}):
+                assert refusal(server, headers={"X-Forwarded-For": "10.3.3.3"}).code == (
+                    "address_full")
+                with server.open(headers={"X-Forwarded-For": "10.1.1.1"}):
+                    pass
+        assert server.rejections("address_full") == 4
     with Server("--max_streams_per_address=1") as server:
         with server.open():  # who is no trusted proxy is not believed
             assert refusal(server, headers={"X-Forwarded-For": "10.1.1.1"}).code == "address_full"
@@ -75,28 +88,21 @@ def test_message_size():
         assert server.rejections("message_too_large") == 1
 
 
-def test_buffered_audio_is_not_lost():
-    # Three seconds at once into a buffer of two: reading stops, and nothing is missing.
+def test_buffered_audio_is_not_lost(tmp_path):
+    # Audio at once into a buffer that is smaller: reading stops, and nothing is missing.
+    samples, rate = samples_of(LONGEST)
+    samples = np.tile(samples, 4)
+    soundfile.write(tmp_path / "long.wav", samples, rate, subtype="PCM_16")
+    exact, _ = soundfile.read(tmp_path / "long.wav", dtype="float32")
+    expected = succeed("decode_wav", f"--model={DIGITS / 'digits.pt'}",
+                       f"--wav={tmp_path / 'long.wav'}")
     with Server("--max_buffered_s=2", "--max_speed=0") as server, server.open() as socket:
-        samples, rate = samples_of(LONGEST)
         start(socket, rate)
-        for _ in range(4):
-            socket.send_bytes(pcm16(samples))
+        for piece in cut(pcm16(exact), [len(samples) // 2]):
+            socket.send_bytes(piece)
         socket.send_json(type="finish")
-        final = socket.receive_until("final")
-        words = " ".join([TEXTS[LONGEST]] * 4).split()
-        assert final["audio_ms"] > 3.9 * len(samples) / rate * 1000
-        assert len(final["text"].split()) > 0.8 * len(words)
-
-
-def test_speed():
-    # A second at any speed, then twice real time: slowed, not refused.
-    with Server("--max_buffered_s=1", "--max_speed=2") as server, server.open() as socket:
-        begin = time.monotonic()
-        samples, rate = samples_of(LONGEST)
-        assert speak(socket, LONGEST) == TEXTS[LONGEST]
-        least = (len(samples) / rate - 1) / 2 - 0.2
-        assert time.monotonic() - begin > least
+        assert "long " + socket.receive_until("final")["text"] + "\n" == expected
+        assert server.metrics()['runnel_pauses_total{reason="buffer"}'] >= 1
 
 
 def test_times():
@@ -114,7 +120,7 @@ def test_times():
         with connect(server.port) as connection:
             assert connection.recv(100) == b""
         assert server.rejections("idle_timeout") == 2
-        assert server.rejections("header_timeout") == 1
+        assert server.rejections("header_timeout") == 2
     with Server("--max_stream_s=1") as server, server.open() as socket:
         start(socket)
         assert socket.receive_json()["code"] == "time_limit"
@@ -162,20 +168,79 @@ def test_slow_reader():
                 for _ in range(10 ** 5):
                     socket.send_text(ping)
         server.wait_for(lambda now: now['runnel_rejections_total{reason="slow_reader"}'] == 1)
+        assert server.metrics()['runnel_pauses_total{reason="send_queue"}'] >= 1
         assert server.metrics()["process_resident_memory_bytes"] < before + 50e6
         neighbour.finish()
 
 
 def test_limits_of_options():
     with Server("--max_left_context=64", "--max_beam_size=4") as server:
-        for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 10000},
+        for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 65},
+                        {"chunk_size": -1}, {"sample_rate": 48001},
                         {"search": "beam", "beam_size": 5}]:
             with server.open() as socket:
                 socket.send_json(type="start", version=1, **options)
-                assert socket.receive_json()["code"] == "bad_option"
+                message = socket.receive_json()
+                assert message["code"] == "bad_option"
+                assert list(options)[-1] in message["message"]
+                assert "on this server" in message["message"]
                 assert socket.close_code() == 1008
+            if "sample_rate" not in options:
+                query = "&".join(f"{name}={value}" for name, value in options.items())
+                answer = request(server.port, f"/v1/recognize?{query}", "POST",
+                                 FILES[LONGEST].read_bytes())
+                assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
         with server.open() as socket:
-            start(socket, left_context=64, search="beam", beam_size=4)
+            start(socket, 48000, chunk_size=64, left_context=64, search="beam", beam_size=4)
+        with server.open() as socket:  # a beam that nobody asked for is not refused
+            assert speak(socket, LONGEST, search="beam", nbest=9) == TEXTS[LONGEST]
+        with server.open() as socket:
+            socket.send_text(json.dumps({"signal": "start", "nbest": 100}))
+            assert socket.receive_json()["type"] == "server_ready"
+            socket.send_text(json.dumps({"signal": "end"}))
+            assert socket.receive_json()["type"] == "final_result"
+
+
+def recording(rate, seconds, file_format):
+    """A file of silence."""
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(rate * seconds, np.int16), rate, format=file_format)
+    return file.getvalue()
+
+
+def without_length(flac):
+    """A FLAC file whose header leaves open how many samples there are."""
+    return flac[:21] + bytes([flac[21] & 0xF0]) + bytes(4) + flac[26:]
+
+
+def test_length_of_recordings():
+    # Silence of an hour and a second takes some kilobytes.
+    with Server() as server:
+        flac = recording(1000, 3601, "FLAC")
+        assert len(flac) < 1 << 20
+        answer = request(server.port, "/v1/recognize", "POST", flac)
+        assert answer.status == 413
+        assert answer.json()["error"]["code"] == "recording_too_long"
+        assert "3600.0 s" in answer.json()["error"]["message"]
+        assert server.metrics()["runnel_audio_seconds_total"] == 0
+        assert server.rejections("recording_too_long") == 1
+    with Server("--max_recording_s=5") as server:
+        for seconds, status in (5, 200), (30, 413):
+            body = without_length(recording(16000, seconds, "FLAC"))
+            assert request(server.port, "/v1/recognize", "POST", body).status == status
+        assert server.rejections("recording_too_long") == 1
+
+
+def test_rate_of_recordings():
+    with Server("--max_sample_rate=16000") as server:
+        for file_format in "WAV", "FLAC":
+            answer = request(server.port, "/v1/recognize", "POST",
+                             recording(16001, 1, file_format))
+            assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
+            assert "sample_rate is 16001" in answer.json()["error"]["message"]
+            answer = request(server.port, "/v1/recognize", "POST",
+                             recording(16000, 1, file_format))
+            assert answer.status == 200
 
 
 def test_uploads():
@@ -188,8 +253,26 @@ def test_uploads():
         server.wait_for(lambda now: now["runnel_streams"] == 0)
 
 
+def test_slow_upload():
+    # A byte now and then is not silence, but takes a place for too long.
+    with Server("--max_upload_s=1") as server, connect(server.port) as slow:
+        slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n")
+        slow.settimeout(0.05)
+        answer = b""
+        for _ in range(2000):
+            slow.sendall(b"x")
+            try:
+                answer = slow.recv(4096)
+                break
+            except TimeoutError:
+                pass
+        assert answer.startswith(b"HTTP/1.1 408 ") and b"upload_timeout" in answer
+        assert server.rejections("upload_timeout") == 1
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+
+
 def test_whole_utterance_longer_than_the_buffer():
-    with Server("--max_buffered_s=1.5", "--max_speed=0") as server:
+    with Server("--max_buffered_s=1.5", "--max_speed=0", "--max_chunk_size=-1") as server:
         samples, rate = samples_of(LONGEST)
         with server.open() as socket:
             start(socket, rate, chunk_size=-1)

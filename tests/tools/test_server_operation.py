@@ -1,6 +1,7 @@
 """Running stream_server: resuming streams, draining, TLS, bearer tokens."""
 
 import json
+import os
 import signal
 import ssl
 import subprocess
@@ -68,19 +69,55 @@ def test_resume_refused(tmp_path):
         with server.open() as socket:
             socket.send_json(type="resume", version=1, token="0" * 32)
             assert socket.receive_json()["code"] == "snapshot_unknown"
-    with Server() as server, server.open() as socket:
-        socket.send_json(type="resume", version=1, token=token)
-        assert socket.receive_json()["code"] == "snapshot_unknown"
 
 
 def test_snapshots_are_forgotten_at_the_end(tmp_path):
     folder = tmp_path / "snapshots"
     with Server(f"--snapshot_store={folder}", *SNAPSHOTS) as server:
+        for ending in "finish", "cancel":
+            with server.open() as socket:
+                samples, rate = samples_of(LONGEST)
+                start(socket, rate, resume=True)
+                socket.send_bytes(pcm16(samples))
+                token = socket.receive_until("snapshot")["token"]
+                assert ending == "finish" or (folder / token).exists()
+                socket.send_json(type=ending)
+                assert socket.close_code() == 1000
+            # The store's threads do it when they come to it.
+            server.wait_for(lambda _: not list(folder.iterdir()))
+        assert server.metrics()['runnel_snapshots_total{result="stored"}'] >= 2
+
+
+@pytest.mark.parametrize("variable, folder", [
+    ("STATE_DIRECTORY", "snapshots"), ("XDG_RUNTIME_DIR", "runnel-snapshots"),
+    ("TMPDIR", f"runnel-snapshots-{os.geteuid()}")])
+def test_default_folder(tmp_path, variable, folder):
+    environment = {"STATE_DIRECTORY": "", "XDG_RUNTIME_DIR": "", variable: str(tmp_path)}
+    samples, rate = samples_of(LONGEST)
+    with Server("--snapshot_store=", *SNAPSHOTS, environment=environment) as server:
         with server.open() as socket:
-            assert speak(socket, LONGEST, resume=True) == TEXTS[LONGEST]
-        server.signal()
-        assert server.exit_code() == 0
-    assert server.process.returncode == 0
+            assert start(socket, rate, resume=True)["resume"] is True
+            socket.send_bytes(pcm16(samples))
+            token = socket.receive_until("snapshot")["token"]
+        assert (tmp_path / folder).stat().st_mode & 0o777 == 0o700
+        server.process.kill()
+    with Server("--snapshot_store=", *SNAPSHOTS, environment=environment) as server:
+        socket, resumed = resume(server, token)  # a restarted server has it still
+        with socket:
+            assert resumed["resume"] is True
+            socket.send_bytes(pcm16(samples)[2 * resumed["samples"]:])
+            socket.send_json(type="finish")
+            assert socket.receive_until("final")["text"] == TEXTS[LONGEST]
+
+
+def test_without_snapshots():
+    with Server("--snapshot_store=none") as server:
+        for is_wanted in False, True:
+            with server.open() as socket:
+                assert start(socket, resume=is_wanted)["resume"] is False
+        with server.open() as socket:
+            socket.send_json(type="resume", version=1, token="0" * 32)
+            assert socket.receive_json()["code"] == "snapshot_unknown"
 
 
 def test_drain():

@@ -112,6 +112,15 @@ def test_lost_connections(server, cuts):
     assert done.stderr.count(f"stream_client: {LONGEST}: trying again: ") == len(cuts)
 
 
+def test_lost_connection_to_a_server_without_snapshots():
+    """The recording is sent again from its beginning."""
+    with Server("--snapshot_store=none") as server, Proxy(server.port, [60000]) as proxy:
+        done = run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", FAST, "--resume")
+    assert done.returncode == SUCCESS, done.stderr
+    assert done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
+    assert done.stderr.count(f"stream_client: {LONGEST}: trying again: ") == 1
+
+
 def test_next_server(server):
     """A list of servers of which the first is not there."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:

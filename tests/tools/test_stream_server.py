@@ -251,5 +251,6 @@ def test_wrong_flags(flags, code, message):
 
 
 def test_port_in_use(server):
-    done = run("stream_server", f"--model={DIGITS / 'digits.pt'}", f"--port={server.port}")
+    done = run("stream_server", f"--model={DIGITS / 'digits.pt'}", f"--port={server.port}",
+               "--snapshot_store=none")
     assert f"port {server.port}" in error_line(done, FAILURE)

@@ -25,6 +25,7 @@
 
 #include "tools/client/client_protocol.h"
 #include "tools/decimal.h"
+#include "tools/seconds.h"
 
 namespace runnel::client {
 namespace {
@@ -39,10 +40,6 @@ using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
 constexpr size_t kWriteBufferSize = 16384;  // a packet is masked and sent in one piece
 constexpr size_t kMaxReadSize = 16 << 20;   // n-best lists of hours; no server may fill the memory
-
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
 
 // Codes with which a server says that this very conversation is wrong, and would be again.
 bool IsFinalCloseCode(uint16_t code) {
@@ -80,7 +77,7 @@ class WebSocketConnection final
         stream_(*context, std::forward<Arguments>(arguments)...) {}
 
   void Start() {
-    Lowest().expires_after(Milliseconds(options_.timeout_s));
+    Lowest().expires_after(Seconds(options_.timeout_s));
     resolver_.async_resolve(
         url_.host, std::to_string(url_.port),
         [self = this->shared_from_this()](const error_code& error,
@@ -160,8 +157,8 @@ class WebSocketConnection final
     if (listener_ == nullptr) return;
     Lowest().expires_never();  // from here on the WebSocket layer watches the time
     websocket::stream_base::timeout timeouts{};
-    timeouts.handshake_timeout = Milliseconds(options_.timeout_s);
-    timeouts.idle_timeout = Milliseconds(options_.timeout_s);
+    timeouts.handshake_timeout = Seconds(options_.timeout_s);
+    timeouts.idle_timeout = Seconds(options_.timeout_s);
     timeouts.keep_alive_pings = true;
     stream_.set_option(timeouts);
     stream_.set_option(websocket::stream_base::decorator([this](websocket::request_type& request) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -38,8 +37,6 @@ std::string Left(const std::string& text) {
 std::string Right(const std::string& text) {
   return std::string(kNumberWidth - std::min(kNumberWidth - 1, text.size()), ' ') + text;
 }
-
-double Rounded(double value) { return std::round(value * 1e3) / 1e3; }
 
 bool IsRefusal(const std::string& code) {
   return code == "full" || code == "address_full" || code == "draining" || code == "refused" ||

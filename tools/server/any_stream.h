@@ -44,11 +44,6 @@ class AnyStream {
   void async_handshake(Handler&& handler) {
     tls_->async_handshake(net::ssl::stream_base::server, std::forward<Handler>(handler));
   }
-  // TLS only: says that nothing more comes.
-  template <typename Handler>
-  void async_shutdown(Handler&& handler) {
-    tls_->async_shutdown(std::forward<Handler>(handler));
-  }
 
   template <typename Buffers, typename Handler>
   auto async_read_some(const Buffers& buffers, Handler&& handler) {

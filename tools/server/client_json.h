@@ -16,10 +16,8 @@ namespace runnel::server {
 // A control message is small; whoever sends more has mistaken the protocol, or means harm.
 constexpr size_t kMaxControlBytes = 64 << 10;
 
-// Results that a client may ask for, and prefixes that its beam search may keep: more cost the
-// other clients' time and help nobody.
+// Results that a client may ask for: more cost the other clients' time and help nobody.
 constexpr int kMaxNBest = 100;
-constexpr int kMaxClientBeam = 128;
 
 // What is wrong with a client's message. Thrown by the functions below and within the protocols,
 // never out of Protocol.

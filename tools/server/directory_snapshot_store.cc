@@ -97,6 +97,9 @@ DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
   struct stat status = {};
   if (::stat(folder.c_str(), &status) != 0) Fail("cannot look into", errno);
   if (!S_ISDIR(status.st_mode)) Fail("cannot be used", ENOTDIR);
+  if (status.st_uid != ::geteuid() && status.st_uid != 0) {
+    throw std::invalid_argument(Description() + " belongs to another user");
+  }
   if ((status.st_mode & 07) != 0) {
     throw std::invalid_argument(Description() +
                                 " is open to other users, who could take over streams, expected "

@@ -23,7 +23,7 @@ class DirectorySnapshotStore : public SnapshotStore {
   using Clock = std::function<std::chrono::system_clock::time_point()>;
 
   // `folder` is created, for its owner only, when it is missing and its parent is there. Throws
-  // std::invalid_argument when it is open to other users (its file names are tokens),
+  // std::invalid_argument when it is another user's or open to others (its file names are tokens),
   // SnapshotStoreError when it is no folder or cannot be used.
   DirectorySnapshotStore(const std::string& folder, std::chrono::seconds time_to_live,
                          Clock clock = std::chrono::system_clock::now);

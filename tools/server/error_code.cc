@@ -21,8 +21,6 @@ const char* CodeName(ErrorCode code) {
       return "odd_bytes";
     case ErrorCode::kMessageTooLarge:
       return "message_too_large";
-    case ErrorCode::kTooFast:
-      return "too_fast";
     case ErrorCode::kIdleTimeout:
       return "idle_timeout";
     case ErrorCode::kTimeLimit:
@@ -72,9 +70,8 @@ std::string ErrorText(const ProtocolError& error) {
       {{"type", "error"}, {"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
 }
 
-std::string HttpErrorBody(const ProtocolError& error) {
-  return MessageText(
-      {{"error", {{"code", CodeName(error.code)}, {"message", OneLine(error.message)}}}});
+std::string HttpErrorBody(const std::string& code, const std::string& message) {
+  return MessageText({{"error", {{"code", code}, {"message", OneLine(message)}}}});
 }
 
 }  // namespace runnel::server

@@ -1,7 +1,5 @@
 #include "tools/server/http_reply.h"
 
-#include <nlohmann/json.hpp>
-
 #include "tools/server/page.h"
 
 namespace runnel::server {
@@ -34,7 +32,7 @@ HttpReply PageReply(const PageFile& file) {
           std::string(file.content_type),
           std::string(file.bytes),
           {{"Content-Security-Policy",
-            "default-src 'self'; connect-src 'self' ws: wss:; img-src 'self' data:; "
+            "default-src 'self'; connect-src 'self'; img-src 'self' data:; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
            {"Cache-Control", "no-cache"},
            {"Referrer-Policy", "no-referrer"}}};
@@ -45,11 +43,7 @@ HttpReply PageReply(const PageFile& file) {
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
 
 HttpReply ErrorReply(int status, const std::string& code, const std::string& message) {
-  const nlohmann::ordered_json body = {{"error", {{"code", code}, {"message", message}}}};
-  return {status,
-          "application/json",
-          body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-          {}};
+  return {status, "application/json", HttpErrorBody(code, message) + "\n", {}};
 }
 
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {

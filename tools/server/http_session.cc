@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -20,6 +21,8 @@
 #include <string>
 #include <utility>
 
+#include "tools/decimal.h"
+#include "tools/seconds.h"
 #include "tools/server/http_reply.h"
 #include "tools/server/recognize_job.h"
 #include "tools/server/websocket_session.h"
@@ -37,11 +40,18 @@ constexpr size_t kDropBlock = 16384;
 
 constexpr char kContinue[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
-
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
+
+// The header may come in several lines: proxies add theirs at the end of the list, or below it.
+std::string ForwardedFor(const http::request<http::empty_body>& request) {
+  std::string all;
+  const auto [begin, end] = request.equal_range("X-Forwarded-For");
+  for (auto line = begin; line != end; ++line) {
+    all += View(line->value());
+    all += ',';
+  }
+  return all;
+}
 
 // Lives as long as an operation of it is under way. All members on the stream's strand.
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
@@ -56,7 +66,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Start() {
     if (!stream_.has_tls()) return ReadHeader();
-    stream_.tcp().expires_after(Milliseconds(limits().handshake_timeout_s));
+    stream_.tcp().expires_after(Seconds(limits().handshake_timeout_s));
     stream_.async_handshake([self = shared_from_this()](ErrorOfSystem error) {
       if (!error) return self->ReadHeader();
       self->metrics().CountRejection(Rejection::kTlsHandshake);
@@ -73,7 +83,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     header_.emplace();
     header_->header_limit(static_cast<std::uint32_t>(limits().max_header_bytes));
     header_->body_limit(std::numeric_limits<std::uint64_t>::max());  // Route decides
-    stream_.tcp().expires_after(Milliseconds(limits().header_timeout_s));
+    stream_.tcp().expires_after(Seconds(limits().header_timeout_s));
     http::async_read_header(stream_, buffer_, *header_,
                             [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
                               self->OnHeader(error);
@@ -82,7 +92,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void OnHeader(const ErrorOfSystem& error) {
     if (error == beast::error::timeout) {
-      if (header_->got_some()) metrics().CountRejection(Rejection::kHeaderTimeout);
+      if (header_->got_some() || !has_replied_) metrics().CountRejection(Rejection::kHeaderTimeout);
       return stream_.Close();
     }
     if (error == http::error::header_limit || error == http::error::buffer_overflow) {
@@ -102,8 +112,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Route() {
     const http::request<http::empty_body>& request = header_->get();
-    context_.address =
-        context_.shared->access->ClientAddress(peer_, View(request["X-Forwarded-For"]));
+    context_.address = context_.shared->access->ClientAddress(peer_, ForwardedFor(request));
     if (!is_within_) return Refuse(RefusalReply(Refusal::kConnections, &metrics()));
     const std::string_view target = View(request.target());
     if (beast::websocket::is_upgrade(request)) return Upgrade();
@@ -147,8 +156,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     Refusal refusal = Refusal::kNone;
     upload_ticket_ = services().admission->AdmitUpload(context_.address, &refusal);
     if (upload_ticket_ == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
-    upload_deadline_ = Clock::now() + Milliseconds(limits().max_stream_s > 0 ? limits().max_stream_s
-                                                                             : 365 * 24 * 3600.0);
+    upload_deadline_ = Clock::now() + Seconds(limits().max_upload_s);
     const bool waits = beast::iequals(header_->get()[http::field::expect], "100-continue");
     body_.emplace(std::move(*header_));
     body_->body_limit(limits().max_body_bytes);
@@ -162,9 +170,19 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void ContinueBody() {
     if (body_->is_done()) return Recognize();
-    if (Clock::now() > upload_deadline_) return EndUpload();
-    stream_.tcp().expires_after(
-        Milliseconds(limits().idle_timeout_s > 0 ? limits().idle_timeout_s : 3600));
+    const Clock::time_point now = Clock::now();
+    if (now >= upload_deadline_) {
+      metrics().CountRejection(Rejection::kUploadTimeout);
+      return Refuse(
+          ErrorReply(408, "upload_timeout",
+                     "the body takes longer than " + Decimal(limits().max_upload_s, 1) + " s"));
+    }
+    // Who sends nothing any more is not told.
+    Clock::time_point give_up = upload_deadline_ + kLingerTime;
+    if (limits().idle_timeout_s > 0) {
+      give_up = std::min(give_up, now + Seconds(limits().idle_timeout_s));
+    }
+    stream_.tcp().expires_at(give_up);
     http::async_read_some(stream_, buffer_, *body_,
                           [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
                             self->OnBody(error);
@@ -177,6 +195,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       metrics().CountRejection(Rejection::kBadRequest);
       return Refuse(ErrorReply(400, "bad_request", "the body: " + error.message()));
     }
+    if (error == beast::error::timeout) metrics().CountRejection(Rejection::kIdle);
     if (error) return EndUpload();
     ContinueBody();
   }
@@ -235,7 +254,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Reply(HttpReply reply) {
     job_.reset();
-    upload_ticket_.reset();
+    has_replied_ = true;
     const bool is_head = header_->is_header_done() && header_->get().method() == http::verb::head;
     response_.emplace(static_cast<http::status>(reply.status), 11);
     response_->set(http::field::server, "runnel");
@@ -248,7 +267,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     response_->keep_alive(keep_alive_);
     response_->content_length(reply.body.size());
     if (!is_head) response_->body() = std::move(reply.body);
-    stream_.tcp().expires_after(Milliseconds(limits().send_timeout_s));
+    stream_.tcp().expires_after(Seconds(limits().send_timeout_s));
     http::async_write(stream_, *response_,
                       [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
                         self->OnReplied(error);
@@ -256,6 +275,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void OnReplied(const ErrorOfSystem& error) {
+    upload_ticket_.reset();  // not earlier: a server that drains waits for it
     if (error) return stream_.Close();
     if (keep_alive_) return ReadHeader();
     ShutDown();
@@ -284,6 +304,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::optional<http::request_parser<http::string_body>> body_;
   std::optional<http::response<http::string_body>> response_;
   bool keep_alive_ = false;
+  bool has_replied_ = false;
   net::steady_timer linger_timer_;
   bool is_dropping_ = false;
   size_t num_dropped_ = 0;

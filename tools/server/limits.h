@@ -25,6 +25,8 @@ struct Limits {
   size_t max_send_queue_bytes = size_t{256} << 10;
 
   // In audio.
+  int max_sample_rate_hz = 48000;
+  double max_recording_s = 3600;
   double max_buffered_s = 30;
   double max_speed = 10;  // times real time, after a first max_buffered_s at any speed
 
@@ -33,10 +35,12 @@ struct Limits {
   double handshake_timeout_s = 10;
   double idle_timeout_s = 60;
   double send_timeout_s = 30;
+  double max_upload_s = 300;
   double max_stream_s = 4 * 3600;
   double drain_timeout_s = 60;
 
   // In work per stream.
+  int64_t max_chunk_size = 64;  // StreamOptions::kWholeUtterance: any, and that too
   int64_t max_left_context = 512;
   int max_beam_size = 32;
 };

@@ -12,6 +12,7 @@
 #include "encoder/first_line.h"
 #include "runtime/model.h"
 #include "tools/decimal.h"
+#include "tools/seconds.h"
 #include "tools/server/stream_request.h"
 
 namespace runnel::server {
@@ -20,15 +21,7 @@ namespace {
 using Clock = LiveSession::Clock;
 
 constexpr int kNormalClose = 1000;
-constexpr int kErrorClose = 1011;
-
-Clock::duration Seconds(double seconds) {
-  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
-double SecondsSince(Clock::time_point then) {
-  return std::chrono::duration<double>(Clock::now() - then).count();
-}
+constexpr Pause kAllPauses[] = {Pause::kBuffer, Pause::kSpeed, Pause::kSendQueue};
 
 }  // namespace
 
@@ -52,6 +45,7 @@ void LiveSession::Receive(const ClientMessage& message) {
     }
     for (ClientRequest& request : protocol_->Read(message)) waiting_.push_back(std::move(request));
     HandleWaiting();
+    CountPauses();
   });
 }
 
@@ -65,12 +59,14 @@ void LiveSession::Advance() {
       OfferHeldSamples();
     }
     HandleWaiting();
-    if (auto snapshot = mailbox_->TakeSnapshot()) {
+    // Of a stream that comes back, the next call says: "resumed" is first.
+    if (auto snapshot = is_resuming_ ? std::nullopt : mailbox_->TakeSnapshot()) {
       SayUpdate();  // in the order of the audio
       Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples));
     }
     if (mailbox_->TakeDrained()) Fail(ErrorCode::kDraining, "the server is shutting down");
     CheckTime();
+    CountPauses();
   });
 }
 
@@ -82,10 +78,31 @@ void LiveSession::HandleWaiting() {
   }
 }
 
+bool LiveSession::IsPausedBy(Pause reason) const {
+  switch (reason) {
+    case Pause::kBuffer:
+      return !held_.empty();
+    case Pause::kSpeed:
+      return AudioAllowedAt() > Clock::now();
+    case Pause::kSendQueue:
+      return outgoing_bytes_ + mailbox_->update_bytes() > services_.limits.max_send_queue_bytes;
+  }
+  return false;
+}
+
 bool LiveSession::IsBlocked() const {
-  return !held_.empty() || !waiting_.empty() || is_resuming_ ||
-         outgoing_bytes_ + mailbox_->update_bytes() > services_.limits.max_send_queue_bytes ||
-         AudioAllowedAt() > Clock::now();
+  return !waiting_.empty() || is_resuming_ ||
+         std::any_of(std::begin(kAllPauses), std::end(kAllPauses),
+                     [this](Pause reason) { return IsPausedBy(reason); });
+}
+
+void LiveSession::CountPauses() {
+  for (const Pause reason : kAllPauses) {
+    bool& is_counted = is_pause_counted_[static_cast<size_t>(reason)];
+    const bool is_paused = !close_code_.has_value() && IsPausedBy(reason);
+    if (is_paused && !is_counted) services_.metrics->CountPause(reason);
+    is_counted = is_paused;
+  }
 }
 
 bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsBlocked(); }
@@ -145,7 +162,7 @@ void LiveSession::Handle(const StartRequest& request) {
   }
   try {
     stream_ = services_.recognizer->Open(
-        CompleteOptions(request.options, services_.default_options, services_.limits),
+        CompleteOptions(request, services_.default_options, services_.limits),
         MakeUpdateCallback(snapshots_, mailbox_), request.nbest);
   } catch (const std::invalid_argument& error) {
     return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
@@ -180,6 +197,7 @@ void LiveSession::OnOpened(int64_t num_samples) {
   info.options = stream_->options();
   info.encoder_frame_ms = model.encoder_frame_ms();
   info.num_samples = num_samples;
+  info.keeps_snapshots = snapshots_ != nullptr;
   Say(protocol_->OnReady(info));
 }
 
@@ -255,7 +273,9 @@ void LiveSession::SayUpdate() {
 }
 
 std::optional<OutgoingMessage> LiveSession::TakeMessage() {
-  if (outgoing_.empty() && !close_code_.has_value()) Guard([this] { SayUpdate(); });
+  // Before "resumed" there is nothing to say of a stream that comes back.
+  if (outgoing_.empty() && !close_code_.has_value() && stream_ != nullptr)
+    Guard([this] { SayUpdate(); });
   if (outgoing_.empty()) return std::nullopt;
   OutgoingMessage message = std::move(outgoing_.front());
   outgoing_.pop_front();
@@ -288,11 +308,15 @@ void LiveSession::Handle(const ProtocolError& error) {
   if (close_code_.has_value()) return;
   if (protocol_ != nullptr && stream_ != nullptr) SayUpdate();
   if (close_code_.has_value()) return;  // that was the final result
-  Say(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
-                           : protocol_->OnError(error));
   LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code);
+  EndWith(error);
+}
+
+void LiveSession::EndWith(const ProtocolError& error) {
   services_.metrics->CountError(error.code);
   End(CloseCode(error.code));
+  Say(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
+                           : protocol_->OnError(error));
 }
 
 void LiveSession::Drain() {
@@ -322,11 +346,7 @@ void LiveSession::Guard(const std::function<void()>& work) {
     work();
   } catch (const std::exception& error) {
     LOG(ERROR) << "stream " << id_ << ": " << FirstLine(error.what());
-    services_.metrics->CountError(ErrorCode::kInternal);
-    if (!close_code_.has_value()) {
-      Say({ErrorText({ErrorCode::kInternal, "an error of the server"})});
-      End(kErrorClose);
-    }
+    if (!close_code_.has_value()) EndWith({ErrorCode::kInternal, "an error of the server"});
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_LIVE_SESSION_H_
 #define RUNNEL_TOOLS_SERVER_LIVE_SESSION_H_
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -93,7 +94,10 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void Say(std::vector<std::string> texts);
   void SayUpdate();
   void End(int close_code);
+  void EndWith(const ProtocolError& error);
+  bool IsPausedBy(Pause reason) const;
   bool IsBlocked() const;
+  void CountPauses();
   Clock::time_point AudioAllowedAt() const;
 
   const Services& services_;
@@ -120,6 +124,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   std::optional<Clock::time_point> finish_;
   bool has_sent_text_ = false;
   bool was_blocked_ = false;
+  std::array<bool, 3> is_pause_counted_{};  // by Pause: this one, that goes on
 };
 
 }  // namespace runnel::server

@@ -22,11 +22,16 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 
-constexpr std::array<const char*, 15> kReasons = {
-    "full",           "address_full",      "uploads_full", "connections_full", "draining",
-    "unauthorized",   "tls_handshake",     "bad_request",  "header_timeout",   "header_too_large",
-    "body_too_large", "message_too_large", "idle_timeout", "time_limit",       "slow_reader"};
+constexpr std::array<const char*, 18> kReasons = {
+    "full",           "address_full",       "uploads_full",      "connections_full",
+    "draining",       "unauthorized",       "tls_handshake",     "websocket_handshake",
+    "bad_request",    "header_timeout",     "header_too_large",  "upload_timeout",
+    "body_too_large", "recording_too_long", "message_too_large", "idle_timeout",
+    "time_limit",     "slow_reader"};
 static_assert(static_cast<size_t>(Rejection::kSlowReader) + 1 == kReasons.size());
+
+constexpr std::array<const char*, 3> kPauses = {"buffer", "speed", "send_queue"};
+static_assert(static_cast<size_t>(Pause::kSendQueue) + 1 == kPauses.size());
 
 constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};
 
@@ -83,6 +88,10 @@ struct Metrics::Families {
       AddCounters(&registry, "runnel_streams_total", "Streams started or resumed, by protocol");
   Family<Counter>& errors = AddCounters(&registry, "runnel_errors_total",
                                         "Streams that ended with an error, by its code");
+  Family<Counter>& pauses = AddCounters(
+      &registry, "runnel_pauses_total",
+      "Times that a stream was not read from: its buffer was full, it was ahead of --max_speed, or "
+      "its client did not take results");
   Family<Counter>& snapshots = AddCounters(
       &registry, "runnel_snapshots_total",
       "Snapshots stored, skipped because the store is behind, failed, and resumed from");
@@ -118,6 +127,10 @@ struct Metrics::Families {
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
   // Series that begin at zero, so that the first event shows in rate().
   for (const char* reason : kReasons) families_->rejections.Add({{"reason", reason}});
+  for (const char* reason : kPauses) families_->pauses.Add({{"reason", reason}});
+  for (int code = 0; code <= static_cast<int>(ErrorCode::kInternal); ++code) {
+    families_->errors.Add({{"code", CodeName(static_cast<ErrorCode>(code))}});
+  }
   for (const char* result : kSnapshotResults) families_->snapshots.Add({{"result", result}});
 }
 
@@ -133,6 +146,10 @@ void Metrics::CountStream(const std::string& protocol) {
 
 void Metrics::CountError(ErrorCode code) {
   families_->errors.Add({{"code", CodeName(code)}}).Increment();
+}
+
+void Metrics::CountPause(Pause reason) {
+  families_->pauses.Add({{"reason", kPauses[static_cast<size_t>(reason)]}}).Increment();
 }
 
 void Metrics::CountSnapshot(SnapshotResult result) {

@@ -20,15 +20,18 @@ enum class Rejection {
   kConnectionsFull,  // max_connections
   kDraining,
   kUnauthorized,
-  kTlsHandshake,     // what came was no TLS handshake, or took too long
-  kBadRequest,       // no HTTP
-  kHeaderTimeout,    // header_timeout
-  kHeaderTooLarge,   // max_header_bytes
-  kBodyTooLarge,     // max_body
-  kMessageTooLarge,  // max_message_bytes
-  kIdle,             // idle_timeout
-  kTimeLimit,        // max_stream
-  kSlowReader,       // send_timeout
+  kTlsHandshake,        // what came was no TLS handshake, or took too long
+  kWebSocketHandshake,  // handshake_timeout
+  kBadRequest,          // no HTTP
+  kHeaderTimeout,       // header_timeout
+  kHeaderTooLarge,      // max_header_bytes
+  kUploadTimeout,       // max_upload
+  kBodyTooLarge,        // max_body
+  kRecordingTooLong,    // max_recording
+  kMessageTooLarge,     // max_message_bytes
+  kIdle,                // idle_timeout
+  kTimeLimit,           // max_stream
+  kSlowReader,          // send_timeout
 };
 
 // What is read at the moment of the scrape.
@@ -38,6 +41,13 @@ struct ServerState {
   int64_t max_streams = 0;
   int64_t queued_streams = 0;
   bool is_draining = false;
+};
+
+// Why nothing is read from a client for a while: label `reason` of runnel_pauses_total.
+enum class Pause {
+  kBuffer,    // max_buffered
+  kSpeed,     // max_speed
+  kSendQueue  // max_send_queue
 };
 
 enum class SnapshotResult { kStored, kSkipped, kFailed, kResumed };
@@ -53,6 +63,7 @@ class Metrics {
   void CountRejection(Rejection reason);
   void CountStream(const std::string& protocol);
   void CountError(ErrorCode code);
+  void CountPause(Pause reason);
   void CountSnapshot(SnapshotResult result);
 
   // For RecognizerOptions::on_batch.

@@ -30,7 +30,6 @@ enum class ErrorCode {
   kUnsupportedOrder,  // e.g. a second start, audio before a start or after the end
   kOddBytes,          // the audio ends within a sample
   kMessageTooLarge,
-  kTooFast,  // audio far faster than real time
   kIdleTimeout,
   kTimeLimit,  // of the whole connection
   kFull,
@@ -65,6 +64,7 @@ struct StartRequest {
   int nbest = 1;                 // results in the final message
   bool wants_snapshots = false;  // so that OnSnapshot is to be called now and then
   bool wants_tokens = true;
+  bool names_beam_size = false;  // otherwise the server may make it smaller
 };
 
 // Continue the stream whose snapshot is kept under `token`, and keep new snapshots of it. Its
@@ -102,6 +102,7 @@ struct SessionInfo {
   double encoder_frame_ms = 0;
   // Of a resumed stream: samples that it holds already, from the start of the audio. New: -1.
   int64_t num_samples = -1;
+  bool keeps_snapshots = false;  // so that the client can resume the stream
 };
 
 // One per connection, used by one thread at a time. Never throws for what a client sends, and needs
@@ -136,8 +137,9 @@ std::unique_ptr<Protocol> ChooseProtocol(const ClientMessage& first, const Token
 
 // Our own protocol's message for an error, for connections that have no protocol yet.
 std::string ErrorText(const ProtocolError& error);
-// The body of an HTTP reply that says the same: {"error":{"code","message"}}.
-std::string HttpErrorBody(const ProtocolError& error);
+// The body of an HTTP reply that says such a thing: {"error":{"code","message"}}. `code`: CodeName,
+// or one of HTTP's own (docs/protocol.md).
+std::string HttpErrorBody(const std::string& code, const std::string& message);
 
 }  // namespace runnel::server
 

@@ -13,6 +13,7 @@
 #include "encoder/first_line.h"
 #include "frontend/audio_source.h"
 #include "runtime/model.h"
+#include "tools/decimal.h"
 #include "tools/server/access.h"
 #include "tools/server/protocol.h"
 #include "tools/server/stream_request.h"
@@ -74,7 +75,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   void Open(const StartRequest& request) {
     try {
       stream_ = services_.recognizer->Open(
-          CompleteOptions(request.options, services_.default_options, services_.limits),
+          CompleteOptions(request, services_.default_options, services_.limits),
           [weak = weak_from_this()](LiveStream&, const LiveUpdate& update) {
             if (const auto self = weak.lock()) self->OnUpdate(update);
           },
@@ -95,14 +96,20 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       if (!audio_.has_value()) {
         AudioReaderOptions options;
         options.only_wav_and_flac = true;
-        audio_.emplace(AudioReader::FromBytes(body_, kRecordingName, options),
-                       services_.recognizer->model()->sample_rate_hz());
+        AudioReader reader = AudioReader::FromBytes(body_, kRecordingName, options);
         body_ = std::string();
+        CheckSampleRate(reader.sample_rate_hz(), services_.limits);
+        audio_.emplace(std::move(reader), services_.recognizer->model()->sample_rate_hz());
+        if (audio_->duration_s().value_or(0) > services_.limits.max_recording_s) {
+          return RefuseLength();
+        }
       }
       if (block_begin_ == block_.size()) {
         block_.resize(kBlock);
         block_.resize(audio_->Read(block_.data(), kBlock));
         block_begin_ = 0;
+        // What a header said, or left open, need not be true.
+        if (audio_->seconds_read() > services_.limits.max_recording_s) return RefuseLength();
         if (block_.empty()) {
           audio_.reset();
           return stream_->Finish();
@@ -110,6 +117,9 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       }
       block_begin_ +=
           stream_->AcceptSamples(block_.data() + block_begin_, block_.size() - block_begin_);
+    } catch (const std::invalid_argument& error) {
+      stream_->Cancel();
+      return Refuse(400, {ErrorCode::kBadOption, FirstLine(error.what())});
     } catch (const std::exception& error) {
       stream_->Cancel();
       return Refuse(400, {ErrorCode::kBadMessage, FirstLine(error.what())});
@@ -142,6 +152,14 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   void Refuse(int status, const ProtocolError& error) {
     services_.metrics->CountError(error.code);
     Reply(ErrorReply(status, CodeName(error.code), error.message));
+  }
+
+  void RefuseLength() {
+    stream_->Cancel();
+    services_.metrics->CountRejection(Rejection::kRecordingTooLong);
+    Reply(ErrorReply(
+        413, "recording_too_long",
+        "the recording is longer than " + Decimal(services_.limits.max_recording_s, 1) + " s"));
   }
 
   void Reply(HttpReply reply) {

@@ -57,7 +57,8 @@ SearchOptions Search(JsonSection* message) {
         "search", {{"greedy", SearchMethod::kGreedy}, {"beam", SearchMethod::kPrefixBeam}});
   }
   if (message->Has("beam_size")) {
-    search.beam_size = static_cast<int>(message->Integer("beam_size", 1, kMaxClientBeam));
+    search.beam_size =
+        static_cast<int>(message->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
   }
   return search;
 }
@@ -139,6 +140,7 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   start.options.chunk_size = Frames(message, "chunk_size", 1);
   start.options.left_context = Frames(message, "left_context", 0);
   start.options.search = Search(message);
+  start.names_beam_size = message->Has("beam_size");
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_.encoding();
@@ -196,7 +198,8 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},
-                       {"model", info.model_name}};
+                       {"model", info.model_name},
+                       {"resume", info.keeps_snapshots}};
   if (info.num_samples >= 0) ready["samples"] = info.num_samples;
   return {MessageText(ready)};
 }

@@ -1,7 +1,6 @@
 #include "tools/server/server.h"
 
 #include <glog/logging.h>
-#include <sys/resource.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -9,10 +8,13 @@
 #include <chrono>
 #include <csignal>
 #include <exception>
+#include <limits>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "tools/descriptor_limit.h"
+#include "tools/seconds.h"
 #include "tools/server/access.h"
 #include "tools/server/listener.h"
 #include "tools/server/snapshot_store.h"
@@ -29,22 +31,21 @@ constexpr int kStoreThreads = 2;
 constexpr int kFileThreads = 2;
 // Snapshots that wait for a store that is slow; beyond it they are skipped.
 constexpr size_t kSnapshotBytes = size_t{256} << 20;
+// Snapshots, resumes and removals that wait; beyond it they are refused.
+constexpr size_t kStoreTasks = 4096;
 // While draining: how often the server looks whether it is done.
 constexpr std::chrono::milliseconds kDrainStep{20};
 // After drain_timeout: for clients to be told.
 constexpr std::chrono::seconds kFarewellTime{5};
 
-// A server takes a descriptor per connection; the soft limit is often 1024.
-void RaiseDescriptorLimit(int64_t wanted) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  if (limit.rlim_cur < limit.rlim_max) {
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  if (limit.rlim_cur < static_cast<rlim_t>(wanted)) {
-    LOG(WARNING) << "only " << limit.rlim_cur << " open files are allowed, " << wanted
-                 << " may be needed";
+// A connection takes a descriptor; what else does, is less than that.
+constexpr int64_t kOtherDescriptors = 256;
+
+void ProvideDescriptors(const Limits& limits) {
+  const int64_t wanted = limits.max_connections + kOtherDescriptors;
+  const int64_t allowed = RaiseDescriptorLimit();
+  if (allowed < wanted) {
+    LOG(WARNING) << "only " << allowed << " open files are allowed, " << wanted << " may be needed";
   }
 }
 
@@ -64,8 +65,9 @@ class Server {
                    ? nullptr
                    : MakeSnapshotStore(options.snapshot_store,
                                        std::chrono::seconds(options.snapshot_ttl_s))),
-        store_threads_(kStoreThreads, kSnapshotBytes),
-        file_threads_(kFileThreads, 0),
+        store_threads_(kStoreThreads, kSnapshotBytes, kStoreTasks),
+        // Every upload has one task at most.
+        file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
         recognizer_(model, WithMetrics(options.recognizer)),
         signals_(io_, SIGTERM, SIGINT),
         drain_timer_(io_) {
@@ -82,7 +84,8 @@ class Server {
     shared_.access = &access_;
     shared_.registry = &registry_;
     // Options that no stream could have are an error now.
-    recognizer_.Open(CompleteOptions({}, options.default_options, options.limits))->Cancel();
+    recognizer_.Open(CompleteOptions(StartRequest{}, options.default_options, options.limits))
+        ->Cancel();
   }
 
   // Tasks use the recognizer, and its workers give tasks: those first, then the workers.
@@ -93,7 +96,7 @@ class Server {
   }
 
   ServerEnd Run(const std::function<void(const std::string& url)>& on_listening) {
-    RaiseDescriptorLimit(options_.limits.max_connections + 256);
+    ProvideDescriptors(options_.limits);
     WaitForSignal();
     Listener listener(&io_, options_.listen, options_.port, tls_.get(), &shared_);
     listener.Start();
@@ -135,9 +138,7 @@ class Server {
       }
       LOG(INFO) << "draining: " << admission_.num_streams() << " streams";
       admission_.Drain();
-      drain_deadline_ =
-          Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                             std::chrono::duration<double>(options_.limits.drain_timeout_s));
+      drain_deadline_ = Clock::now() + Seconds(options_.limits.drain_timeout_s);
       WaitForSignal();
       Drain();
     });

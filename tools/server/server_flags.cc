@@ -10,6 +10,7 @@
 
 #include "tools/command_line.h"
 #include "tools/server/access.h"
+#include "tools/server/snapshot_store.h"
 
 DEFINE_string(listen, "127.0.0.1",
               "IP address to listen on: this machine only; 0.0.0.0 or ::, everybody.");
@@ -35,8 +36,9 @@ DEFINE_string(trusted_proxy, "",
 
 DEFINE_string(
     snapshot_store, "",
-    "Where streams are kept for clients that resume after a lost connection: a folder, or "
-    "redis://HOST[:PORT][/DATABASE]. Empty: nowhere.");
+    "Where streams are kept for clients that resume after a lost connection: a folder, "
+    "redis://HOST[:PORT][/DATABASE], or none: nowhere. Empty: a folder of this user's, below "
+    "$STATE_DIRECTORY, $XDG_RUNTIME_DIR or the folder for temporary files.");
 DEFINE_int64(snapshot_ttl_s, 600, "How long a snapshot is kept.");
 DEFINE_double(snapshot_interval_s, 2, "Audio between two snapshots of a stream.");
 
@@ -55,13 +57,18 @@ DEFINE_double(max_buffered_s, 30,
 DEFINE_double(max_speed, 10,
               "Audio is read at this many times real time at most, after a first --max_buffered_s; "
               "0: no limit.");
+DEFINE_int32(max_sample_rate, 48000, "Largest sample rate of streams and recordings, in Hz.");
+DEFINE_double(max_recording_s, 3600, "Duration of a recording; longer ones are refused with 413.");
 DEFINE_double(header_timeout_s, 10, "Time for an HTTP header, and between two requests.");
 DEFINE_double(handshake_timeout_s, 10, "Time for a TLS or WebSocket handshake.");
 DEFINE_double(idle_timeout_s, 60,
               "Time without a message, after which a stream ends; 0: no limit.");
 DEFINE_double(send_timeout_s, 30, "Time that a client may take to read one message.");
+DEFINE_double(max_upload_s, 300, "Time that the body of a recording may take to arrive.");
 DEFINE_double(max_stream_s, 4 * 3600, "Time that a stream may last; 0: no limit.");
 DEFINE_double(drain_timeout_s, 60, "Time that streams may go on after SIGTERM.");
+DEFINE_int64(max_chunk_size, 64,
+             "Largest chunk_size that a client may ask for; -1: any, and -1, the whole utterance.");
 DEFINE_int64(max_left_context, 512, "Largest left_context that a client may ask for.");
 DEFINE_int32(max_beam_size, 32, "Largest beam_size that a client may ask for.");
 
@@ -70,6 +77,7 @@ namespace {
 
 constexpr int64_t kMost = int64_t{1} << 40;
 constexpr double kLongestS = 1e9;
+constexpr char kNoSnapshots[] = "none";  // --snapshot_store
 
 // A number flag in [min, kLongestS].
 void RequireAtLeast(const char* name, double value, double min) {
@@ -94,9 +102,13 @@ void CheckFlags() {
   RequireRange("max_body_mb", FLAGS_max_body_mb, 1, int64_t{1} << 20);
   RequireRange("max_send_queue_kb", FLAGS_max_send_queue_kb, 1, int64_t{1} << 20);
   RequireRange("snapshot_ttl_s", FLAGS_snapshot_ttl_s, 1, kMost);
+  RequireRange("max_chunk_size", FLAGS_max_chunk_size, -1, kMost);
+  RequireRange("max_sample_rate", FLAGS_max_sample_rate, StreamOptions::kMinRate,
+               StreamOptions::kMaxRate);
   RequireRange("max_left_context", FLAGS_max_left_context, 0, kMost);
   RequireRange("max_beam_size", FLAGS_max_beam_size, 1, SearchOptions::kMaxBeamSize);
   RequireAtLeast("max_speed", FLAGS_max_speed, 0);
+  RequireAtLeast("max_recording_s", FLAGS_max_recording_s, 0.1);
   RequireAtLeast("idle_timeout_s", FLAGS_idle_timeout_s, 0);
   RequireAtLeast("max_stream_s", FLAGS_max_stream_s, 0);
   RequireAtLeast("drain_timeout_s", FLAGS_drain_timeout_s, 0);
@@ -104,6 +116,7 @@ void CheckFlags() {
   RequireAtLeast("header_timeout_s", FLAGS_header_timeout_s, 0.1);
   RequireAtLeast("handshake_timeout_s", FLAGS_handshake_timeout_s, 0.1);
   RequireAtLeast("send_timeout_s", FLAGS_send_timeout_s, 0.1);
+  RequireAtLeast("max_upload_s", FLAGS_max_upload_s, 0.1);
 }
 
 Limits LimitsFromFlags() {
@@ -118,12 +131,16 @@ Limits LimitsFromFlags() {
   limits.max_send_queue_bytes = static_cast<size_t>(FLAGS_max_send_queue_kb) << 10;
   limits.max_buffered_s = FLAGS_max_buffered_s;
   limits.max_speed = FLAGS_max_speed;
+  limits.max_sample_rate_hz = FLAGS_max_sample_rate;
+  limits.max_recording_s = FLAGS_max_recording_s;
   limits.header_timeout_s = FLAGS_header_timeout_s;
   limits.handshake_timeout_s = FLAGS_handshake_timeout_s;
   limits.idle_timeout_s = FLAGS_idle_timeout_s;
   limits.send_timeout_s = FLAGS_send_timeout_s;
+  limits.max_upload_s = FLAGS_max_upload_s;
   limits.max_stream_s = FLAGS_max_stream_s;
   limits.drain_timeout_s = FLAGS_drain_timeout_s;
+  limits.max_chunk_size = FLAGS_max_chunk_size;
   limits.max_left_context = FLAGS_max_left_context;
   limits.max_beam_size = FLAGS_max_beam_size;
   return limits;
@@ -143,7 +160,9 @@ ServerOptions OptionsFromFlags() {
   options.tls_key = FLAGS_tls_key;
   if (!FLAGS_bearer_token_file.empty()) options.token = ReadToken(FLAGS_bearer_token_file);
   options.trusted_proxies = FLAGS_trusted_proxy;
-  options.snapshot_store = FLAGS_snapshot_store;
+  options.snapshot_store = FLAGS_snapshot_store.empty()           ? DefaultSnapshotFolder()
+                           : FLAGS_snapshot_store == kNoSnapshots ? ""
+                                                                  : FLAGS_snapshot_store;
   options.snapshot_ttl_s = FLAGS_snapshot_ttl_s;
   options.snapshot_interval_s = FLAGS_snapshot_interval_s;
   options.default_options.chunk_size = FLAGS_chunk_size;

@@ -93,6 +93,10 @@ class SessionMailbox {
     return std::exchange(is_drained_, false);
   }
 
+  bool is_closed() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return is_closed_;
+  }
   bool has_update() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return update_.has_value();

@@ -112,9 +112,13 @@ void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
   services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
 }
 
+// Forget may come at any moment: either it sees that something was stored, or this sees it.
 void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
+  has_stored_ = true;
+  if (is_forgotten_) return;
   try {
     services_.snapshot_store->Put(token_, Pack(nbest_, bytes));
+    if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});
   } catch (const std::exception& error) {
@@ -123,8 +127,8 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
   }
 }
 
-void SessionSnapshots::Drain(std::shared_ptr<LiveStream> stream) {
-  services_.store_threads->Run([self = shared_from_this(), stream = std::move(stream)] {
+void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
+  const bool is_taken = services_.store_threads->Run([self = shared_from_this(), stream] {
     try {
       const int64_t num_samples = stream->num_samples();
       self->Put(stream->Snapshot(), num_samples);
@@ -133,9 +137,12 @@ void SessionSnapshots::Drain(std::shared_ptr<LiveStream> stream) {
     }
     self->mailbox_->PutDrained();
   });
+  if (!is_taken) mailbox_->PutDrained();
 }
 
 void SessionSnapshots::Forget() {
+  is_forgotten_ = true;
+  if (!has_stored_) return;
   services_.store_threads->Run([self = shared_from_this()] {
     try {
       self->services_.snapshot_store->Remove(self->token_);
@@ -148,16 +155,20 @@ void SessionSnapshots::Forget() {
 void ResumeStream(const Services& services, const std::string& token,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox) {
-  services.store_threads->Run([&services, token, snapshots, mailbox] {
+  const bool is_taken = services.store_threads->Run([&services, token, snapshots, mailbox] {
+    if (mailbox->is_closed()) return;  // the client did not wait
     mailbox->PutRestored(Restore(services, token, snapshots, mailbox));
   });
+  if (!is_taken) {
+    mailbox->PutRestored(Refused(ErrorCode::kFull, "too many streams wait for their snapshots"));
+  }
 }
 
 UpdateCallback MakeUpdateCallback(const std::shared_ptr<SessionSnapshots>& snapshots,
                                   const std::shared_ptr<SessionMailbox>& mailbox) {
   return [snapshots, mailbox](LiveStream& stream, const LiveUpdate& update) {
+    mailbox->PutUpdate(update);  // first: a snapshot takes time
     if (snapshots != nullptr) snapshots->OnUpdate(&stream, update);
-    mailbox->PutUpdate(update);
   };
 }
 

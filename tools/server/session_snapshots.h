@@ -30,9 +30,10 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   void OnUpdate(LiveStream* stream, const LiveUpdate& update);
 
   // A last snapshot of what was received, then SessionMailbox::PutDrained, in any case.
-  void Drain(std::shared_ptr<LiveStream> stream);
+  void Drain(const std::shared_ptr<LiveStream>& stream);
 
-  // The stream ended as its client wanted: nobody resumes it.
+  // The stream ended as its client wanted: nobody resumes it. What is stored is removed, and what
+  // waits to be stored, is not.
   void Forget();
 
  private:
@@ -47,6 +48,8 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   double next_ms_ = 0;    // of audio; only in the update callback
   size_t last_size_ = 1;  // in bytes; only in the update callback
   std::atomic<bool> is_storing_{false};
+  std::atomic<bool> has_stored_{false};  // or is about to
+  std::atomic<bool> is_forgotten_{false};
 };
 
 // Fetches the snapshot of `token` and continues it, on a store thread: the stream, or why there is

@@ -1,11 +1,13 @@
 #include "tools/server/snapshot_store.h"
 
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <system_error>
 
 #include "tools/server/directory_snapshot_store.h"
@@ -37,6 +39,22 @@ std::string NewSnapshotToken() {
 bool IsSnapshotToken(const std::string& token) {
   return token.size() == 2 * kTokenBytes &&
          token.find_first_not_of(kHexDigits) == std::string::npos;
+}
+
+std::string DefaultSnapshotFolder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string state = variable("STATE_DIRECTORY");
+  if (!state.empty()) return state.substr(0, state.find(':')) + "/snapshots";
+  const std::string run = variable("XDG_RUNTIME_DIR");
+  if (!run.empty()) return run + "/runnel-snapshots";
+  std::error_code error;
+  const std::filesystem::path temporary = std::filesystem::temp_directory_path(error);
+  if (error) throw SnapshotStoreError("no folder for temporary files: " + error.message());
+  // Anybody may write there: DirectorySnapshotStore looks whose it is.
+  return (temporary / ("runnel-snapshots-" + std::to_string(::geteuid()))).string();
 }
 
 std::unique_ptr<SnapshotStore> MakeSnapshotStore(const std::string& place,

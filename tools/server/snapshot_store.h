@@ -53,6 +53,12 @@ std::string NewSnapshotToken();
 // True when `token` has the form of one.
 bool IsSnapshotToken(const std::string& token);
 
+// A folder that the same user finds again after a restart of the server: "snapshots" in
+// $STATE_DIRECTORY (systemd's, the first of several), "runnel-snapshots" in $XDG_RUNTIME_DIR, or
+// "runnel-snapshots-<user id>" in the folder for temporary files. Throws SnapshotStoreError when
+// there is none of these.
+std::string DefaultSnapshotFolder();
+
 // `place` is a folder, or redis://HOST[:PORT][/DATABASE], with the password, if there is one, in
 // the environment variable RUNNEL_REDIS_PASSWORD. Snapshots are dropped `time_to_live` after they
 // were put, at least one second. Throws std::invalid_argument naming what is wrong with either, and

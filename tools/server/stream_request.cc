@@ -1,5 +1,6 @@
 #include "tools/server/stream_request.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -7,26 +8,48 @@
 #include "tools/decimal.h"
 
 namespace runnel::server {
+namespace {
 
-StreamOptions CompleteOptions(const StreamOptions& asked, const StreamOptions& defaults,
+[[noreturn]] void Refuse(const std::string& option, int64_t value, int64_t most) {
+  throw std::invalid_argument(option + " is " + std::to_string(value) + ", expected at most " +
+                              std::to_string(most) + " on this server");
+}
+
+bool IsTooLongChunk(int64_t chunk_size, const Limits& limits) {
+  if (limits.max_chunk_size == StreamOptions::kWholeUtterance) return false;
+  return chunk_size == StreamOptions::kWholeUtterance || chunk_size > limits.max_chunk_size;
+}
+
+}  // namespace
+
+StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
                               const Limits& limits) {
-  StreamOptions options = asked;
-  if (options.chunk_size == StreamOptions::kModelDefault) options.chunk_size = defaults.chunk_size;
+  StreamOptions options = request.options;
+  CheckSampleRate(options.sample_rate_hz, limits);
+  if (options.chunk_size == StreamOptions::kModelDefault) {
+    options.chunk_size = defaults.chunk_size;
+  } else if (IsTooLongChunk(options.chunk_size, limits)) {
+    Refuse("chunk_size", options.chunk_size, limits.max_chunk_size);
+  }
   if (options.left_context == StreamOptions::kModelDefault) {
     options.left_context = defaults.left_context;
   } else if (options.left_context == StreamOptions::kUnlimited ||
              options.left_context > limits.max_left_context) {
-    throw std::invalid_argument("left_context is " + std::to_string(options.left_context) +
-                                ", expected at most " + std::to_string(limits.max_left_context) +
-                                " on this server");
+    Refuse("left_context", options.left_context, limits.max_left_context);
   }
-  if (options.search.method == SearchMethod::kPrefixBeam &&
-      options.search.beam_size > limits.max_beam_size) {
-    throw std::invalid_argument("beam_size is " + std::to_string(options.search.beam_size) +
-                                ", expected at most " + std::to_string(limits.max_beam_size) +
-                                " on this server");
+  if (options.search.method == SearchMethod::kPrefixBeam) {
+    if (request.names_beam_size && options.search.beam_size > limits.max_beam_size) {
+      Refuse("beam_size", options.search.beam_size, limits.max_beam_size);
+    }
+    options.search.beam_size = std::min(options.search.beam_size, limits.max_beam_size);
   }
   return options;
+}
+
+void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
+  if (sample_rate_hz > limits.max_sample_rate_hz) {
+    Refuse("sample_rate", sample_rate_hz, limits.max_sample_rate_hz);
+  }
 }
 
 std::string UtteranceTooLong(const Limits& limits) {

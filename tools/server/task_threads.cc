@@ -1,12 +1,17 @@
 #include "tools/server/task_threads.h"
 
+#include <glog/logging.h>
+
+#include <exception>
 #include <utility>
 
+#include "encoder/first_line.h"
 #include "runtime/threads.h"
 
 namespace runnel::server {
 
-TaskThreads::TaskThreads(int num_threads, size_t max_bytes) : max_bytes_(max_bytes) {
+TaskThreads::TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks)
+    : max_bytes_(max_bytes), max_tasks_(max_tasks) {
   for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { Work(); });
 }
 
@@ -27,7 +32,8 @@ void TaskThreads::Stop() {
 bool TaskThreads::Run(std::function<void()> task, size_t bytes) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (stops_ || (bytes > 0 && bytes_ + bytes > max_bytes_)) return false;
+    if (stops_ || tasks_.size() >= max_tasks_ || (bytes > 0 && bytes_ + bytes > max_bytes_))
+      return false;
     tasks_.push_back({std::move(task), bytes});
     bytes_ += bytes;
   }
@@ -37,7 +43,7 @@ bool TaskThreads::Run(std::function<void()> task, size_t bytes) {
 
 bool TaskThreads::HasRoom(size_t bytes) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return bytes_ + bytes <= max_bytes_;
+  return tasks_.size() < max_tasks_ && bytes_ + bytes <= max_bytes_;
 }
 
 void TaskThreads::Work() {
@@ -51,7 +57,11 @@ void TaskThreads::Work() {
       task = std::move(tasks_.front());
       tasks_.pop_front();
     }
-    task.work();
+    try {
+      task.work();
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "task: " << FirstLine(error.what());
+    }
     task.work = nullptr;  // what it held is gone before its bytes are
     const std::lock_guard<std::mutex> lock(mutex_);
     bytes_ -= task.bytes;

@@ -16,14 +16,16 @@ namespace runnel::server {
 // Thread-safe. Tasks start in the order in which they came.
 class TaskThreads {
  public:
-  // `max_bytes`: what waiting tasks may hold in memory, as far as they say so.
-  TaskThreads(int num_threads, size_t max_bytes);
+  // `max_bytes`: what waiting tasks may hold in memory, as far as they say so; `max_tasks`: their
+  // number.
+  TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks);
   ~TaskThreads();
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  // `task` must not throw. False, and nothing happens, when the threads are stopped or the waiting
-  // tasks would hold more than max_bytes; that does not concern tasks of 0 bytes.
+  // What `task` throws is logged. False, and nothing happens, when the threads are stopped, too
+  // many tasks wait, or they would hold more than max_bytes; the latter does not concern tasks of 0
+  // bytes.
   bool Run(std::function<void()> task, size_t bytes = 0);
 
   // Drops what has not begun, now and from now on, and waits for what has.
@@ -41,6 +43,7 @@ class TaskThreads {
   void Work();
 
   const size_t max_bytes_;
+  const size_t max_tasks_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;

@@ -9,11 +9,14 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "encoder/first_line.h"
+#include "tools/seconds.h"
 #include "tools/server/live_session.h"
 
 namespace runnel::server {
@@ -27,10 +30,6 @@ using Clock = std::chrono::steady_clock;
 // messages.
 constexpr size_t kFirstRead = 4096;
 constexpr size_t kLargestRead = 65536;
-
-std::chrono::milliseconds Milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
-}
 
 // Held by the registry until it ends: while it does not read, no operation may be under way. All
 // members on the stream's strand.
@@ -47,7 +46,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     const auto executor = ws_.get_executor();
     const auto post = [weak, executor](void (WebSocketSession::*what)()) {
       net::post(executor, [weak, what] {
-        if (const auto self = weak.lock()) (self.get()->*what)();
+        if (const auto self = weak.lock()) self->Guard([&] { (self.get()->*what)(); });
       });
     };
     live_ = std::make_shared<LiveSession>(services(), context_.id,
@@ -57,8 +56,9 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     ws_.auto_fragment(false);
     ws_.read_message_max(0);  // OnRead counts, so that the client is told
     SetTimeouts(/*idle=*/true);
-    ws_.async_accept(request,
-                     [self = shared_from_this()](ErrorOfSystem error) { self->OnAccept(error); });
+    ws_.async_accept(request, [self = shared_from_this()](ErrorOfSystem error) {
+      self->Guard([&] { self->OnAccept(error); });
+    });
   }
 
  private:
@@ -68,15 +68,30 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   void SetTimeouts(bool idle) {
     const Limits& limits = services().limits;
     websocket::stream_base::timeout timeouts{};
-    timeouts.handshake_timeout = Milliseconds(limits.handshake_timeout_s);
-    timeouts.idle_timeout = idle && limits.idle_timeout_s > 0 ? Milliseconds(limits.idle_timeout_s)
+    timeouts.handshake_timeout = Seconds(limits.handshake_timeout_s);
+    timeouts.idle_timeout = idle && limits.idle_timeout_s > 0 ? Seconds(limits.idle_timeout_s)
                                                               : websocket::stream_base::none();
     timeouts.keep_alive_pings = true;
     has_idle_timeout_ = idle;
     ws_.set_option(timeouts);
   }
 
+  // Whatever goes wrong in a handler ends this connection, and leaves nothing of it behind.
+  template <typename Work>
+  void Guard(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "stream " << context_.id << ": " << FirstLine(error.what());
+      services().metrics->CountError(ErrorCode::kInternal);
+      End();
+    }
+  }
+
   void OnAccept(const ErrorOfSystem& error) {
+    if (error == beast::error::timeout) {
+      services().metrics->CountRejection(Rejection::kWebSocketHandshake);
+    }
     if (error) return End();
     is_open_ = true;
     Pump();
@@ -105,12 +120,16 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     const size_t size = std::clamp(buffer_.size(), kFirstRead, kLargestRead);
     ws_.async_read_some(buffer_.prepare(std::min(room, size)),
                         [self = shared_from_this()](ErrorOfSystem error, size_t count) {
-                          self->OnRead(error, count);
+                          self->Guard([&] { self->OnRead(error, count); });
                         });
   }
 
   void OnRead(const ErrorOfSystem& error, size_t count) {
     is_reading_ = false;
+    // Not even pings are answered; who is silent otherwise, the live session counts.
+    if (error == beast::error::timeout && !is_closing_) {
+      services().metrics->CountRejection(Rejection::kIdle);
+    }
     if (error) return End();
     if (is_closing_) return;
     buffer_.commit(count);
@@ -141,11 +160,11 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     }
     is_writing_ = true;
     sending_ = std::move(*message);
-    write_deadline_ = Clock::now() + Milliseconds(services().limits.send_timeout_s);
+    write_deadline_ = Clock::now() + Seconds(services().limits.send_timeout_s);
     ws_.text(true);
     ws_.async_write(net::buffer(sending_.text),
                     [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
-                      self->OnWrite(error);
+                      self->Guard([&] { self->OnWrite(error); });
                     });
   }
 
@@ -175,7 +194,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
       const auto self = weak.lock();
       if (error || self == nullptr) return;
       self->armed_for_ = Clock::time_point::max();
-      self->OnTimer();
+      self->Guard([&] { self->OnTimer(); });
     });
   }
 

@@ -79,8 +79,7 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
   start.nbest = static_cast<int>(nbest_);
   if (nbest_ > 1) {  // greedy search knows one result only
     start.options.search.method = SearchMethod::kPrefixBeam;
-    start.options.search.beam_size =
-        std::min(kMaxClientBeam, std::max(start.options.search.beam_size, start.nbest));
+    start.options.search.beam_size = std::max(start.options.search.beam_size, start.nbest);
   }
   return start;
 }

@@ -67,7 +67,7 @@ TEST(ErrorText, IsOneLineOfJson) {
   const ProtocolError error{ErrorCode::kFull, "no \"room\"\n\xFF"};
   EXPECT_EQ(ErrorText(error),
             "{\"type\":\"error\",\"code\":\"full\",\"message\":\"no \\\"room\\\" \uFFFD\"}");
-  EXPECT_EQ(HttpErrorBody(error),
+  EXPECT_EQ(HttpErrorBody(CodeName(error.code), error.message),
             "{\"error\":{\"code\":\"full\",\"message\":\"no \\\"room\\\" \uFFFD\"}}");
 }
 

@@ -89,7 +89,7 @@ void Converse(std::mt19937* random) {
   const ClientMessage first_message{(*random)() % 4 != 0, first};
   const std::unique_ptr<Protocol> protocol = ChooseProtocol(first_message, Units(), &error);
   if (protocol == nullptr) {
-    ExpectSound({ErrorText(error), HttpErrorBody(error)});
+    ExpectSound({ErrorText(error), HttpErrorBody(CodeName(error.code), error.message)});
     return;
   }
   std::vector<ClientRequest> requests = protocol->Read(first_message);

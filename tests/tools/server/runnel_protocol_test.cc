@@ -60,6 +60,7 @@ TEST(RunnelProtocol, StartWithoutOptionsLeavesThemToTheModel) {
   EXPECT_EQ(start.nbest, 1);
   EXPECT_FALSE(start.wants_snapshots);
   EXPECT_TRUE(start.wants_tokens);
+  EXPECT_FALSE(start.names_beam_size);
 }
 
 TEST(RunnelProtocol, StartWithEveryOption) {
@@ -73,6 +74,7 @@ TEST(RunnelProtocol, StartWithEveryOption) {
   EXPECT_EQ(start.options.left_context, StreamOptions::kUnlimited);
   EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
   EXPECT_EQ(start.options.search.beam_size, 5);
+  EXPECT_TRUE(start.names_beam_size);
   EXPECT_EQ(start.encoding, SampleEncoding::kFloat32);
   EXPECT_EQ(start.nbest, 3);
   EXPECT_TRUE(start.wants_snapshots);
@@ -89,7 +91,7 @@ TEST(RunnelProtocol, OptionsOutOfRange) {
       {"chunk_size", {"0", "-2", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
       {"left_context", {"-2", "1000001", "true"}},
       {"search", {"\"fast\"", "1"}},
-      {"beam_size", {"0", "129", "-1"}},
+      {"beam_size", {"0", "10001", "-1"}},
       {"nbest", {"0", "101", "\"1\""}},
       {"resume", {"1", "\"true\"", "null"}},
       {"tokens", {"0", "[]"}},
@@ -208,7 +210,8 @@ TEST(RunnelProtocol, ReadyAndResumed) {
   info.encoder_frame_ms = 40;
   json expected = {{"type", "ready"},   {"version", 1},        {"session", "s1"},
                    {"model", "digits"}, {"sample_rate", 8000}, {"encoding", "float32"},
-                   {"chunk_size", 16},  {"left_context", 64},  {"frame_ms", 40.0}};
+                   {"chunk_size", 16},  {"left_context", 64},  {"frame_ms", 40.0},
+                   {"resume", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   info.num_samples = 123456;
   expected["type"] = "resumed";

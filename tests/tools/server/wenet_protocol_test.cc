@@ -98,6 +98,7 @@ TEST(WenetProtocol, StartOptions) {
     EXPECT_EQ(start.nbest, c.nbest) << text;
     EXPECT_EQ(start.options.search.method, c.method) << text;
     EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
+    EXPECT_FALSE(start.names_beam_size) << text;  // what a server has not, is less and no error
   }
 }
 

@@ -1,0 +1,146 @@
+// Streams that are kept and brought back: what wins when store, stream and client are out of step.
+#include "tools/server/session_snapshots.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/tiny_streams.h"
+#include "tools/server/live_session.h"
+
+namespace runnel::server {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kToken[] = "00112233445566778899aabbccddeeff";
+
+// In memory; Put waits until it is let go on.
+class SlowStore : public SnapshotStore {
+ public:
+  void Put(const std::string& token, const std::string& snapshot) override {
+    is_putting_ = true;
+    allowed_.wait();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    snapshots_[token] = snapshot;
+  }
+  std::optional<std::string> Get(const std::string& token) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = snapshots_.find(token);
+    if (found == snapshots_.end()) return std::nullopt;
+    return found->second;
+  }
+  void Remove(const std::string& token) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    snapshots_.erase(token);
+    ++num_removals_;
+  }
+  void Check() override {}
+  std::string Description() const override { return "memory"; }
+
+  void LetPut() { may_put_.set_value(); }
+  void Hold(const std::string& snapshot) { snapshots_[kToken] = snapshot; }
+  bool is_putting() const { return is_putting_; }
+  int num_removals() const { return num_removals_; }
+  size_t size() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return snapshots_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> snapshots_;
+  std::promise<void> may_put_;
+  const std::shared_future<void> allowed_ = may_put_.get_future().share();
+  std::atomic<bool> is_putting_{false};
+  std::atomic<int> num_removals_{0};
+};
+
+class SessionSnapshotsTest : public ::testing::Test {
+ protected:
+  SessionSnapshotsTest() {
+    services_.recognizer = &recognizer_;
+    services_.metrics = &metrics_;
+    services_.snapshot_store = &store_;
+    services_.store_threads = &threads_;
+    services_.snapshot_interval_s = 0.1;
+    session_ = std::make_shared<LiveSession>(services_, "id", [this] { ++wakes_; });
+  }
+  ~SessionSnapshotsTest() override { threads_.Stop(); }
+
+  Metrics metrics_;
+  Services services_;
+  SlowStore store_;
+  Recognizer recognizer_{testing::Tiny()};
+  TaskThreads threads_{2, size_t{1} << 30, 100};
+  std::atomic<int> wakes_{0};
+  std::shared_ptr<LiveSession> session_;
+};
+
+TEST_F(SessionSnapshotsTest, WhatIsForgottenIsNotStoredLater) {
+  session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
+  EXPECT_EQ(json::parse(session_->TakeMessage()->text)["resume"], true);
+  session_->Receive({false, std::string(64000, '\1')});
+  while (!store_.is_putting()) std::this_thread::yield();
+  session_->Receive({true, R"({"type":"cancel"})"});
+  while (store_.num_removals() == 0) std::this_thread::yield();  // the store overtakes itself
+  store_.LetPut();
+  threads_.Stop();
+  EXPECT_EQ(store_.size(), 0U);
+}
+
+TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
+  store_.LetPut();
+  const auto stream = recognizer_.Open();
+  stream->AcceptSamples(std::vector<float>(32000, 0.01F).data(), 32000);
+  store_.Hold("runnel-session 1 1\n" + stream->Snapshot());
+  stream->Cancel();
+  session_->Receive(
+      {true, std::string(R"({"type":"resume","version":1,"token":")") + kToken + "\"}"});
+  session_->Receive({true, R"({"type":"finish"})"});
+  std::vector<json> messages;
+  for (int heard = 0; !session_->close_code().has_value();) {
+    // The stream may have results before the session knows of it.
+    while (auto message = session_->TakeMessage()) messages.push_back(json::parse(message->text));
+    if (heard == wakes_) std::this_thread::yield();
+    heard = wakes_;
+    session_->Advance();
+  }
+  ASSERT_GE(messages.size(), 2U);
+  EXPECT_EQ(messages.front()["type"], "resumed");
+  EXPECT_EQ(messages.front()["samples"], 32000);
+  EXPECT_EQ(messages.back()["type"], "final");
+}
+
+TEST(TaskThreads, TakesNoMoreThanItsBounds) {
+  TaskThreads threads(1, 10, 2);
+  std::promise<void> go_on;
+  std::promise<void> has_begun;
+  EXPECT_TRUE(threads.Run([&] {
+    has_begun.set_value();
+    go_on.get_future().wait();
+  }));
+  has_begun.get_future().wait();
+  EXPECT_FALSE(threads.Run([] {}, 11));
+  EXPECT_TRUE(threads.Run([] { throw std::runtime_error("logged"); }, 10));
+  EXPECT_FALSE(threads.HasRoom(1));
+  std::promise<void> is_done;
+  EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }));
+  EXPECT_FALSE(threads.Run([] {}));
+  EXPECT_FALSE(threads.HasRoom(0));
+  go_on.set_value();
+  is_done.get_future().wait();  // whatever the one before has thrown
+}
+
+}  // namespace
+}  // namespace runnel::server
