@@ -62,7 +62,11 @@ behind or ended with another text than expected, and quantiles of these latencie
   final          from saying that the audio has ended until the final result is here
   by the server  the same as the server measured it, between receiving audio and sending the result
 
-Exit code: 0 success, 1 something failed, 2 wrong flags.
+Of a recording at another rate than the model's, a partial needs some 50 ms more than is reckoned
+here (--look_ahead_ms), which can make "chunk" one packet too long: look at the server's.
+
+Exit code: 0 success, 1 a stream failed, was refused, fell behind or ended with another text, 2 wrong
+flags.
 
 Examples:
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600

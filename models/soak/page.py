@@ -86,7 +86,7 @@ def _load(load: Report, plan: Plan) -> str:
     share = load["server_cpu_s"] / report["wall_s"]
     return ("## Many streams on a large model\n\n"
             "AISHELL-size random model (`models/make_benchmark_model.py`), int8, chunks of 16 "
-            "encoder frames (640 ms), left\ncontext 64, packets of 100 ms. "
+            "encoder frames (640 ms), left\ncontext 64, packets of 200 ms. "
             f"The server used {share:.2f} cores, the clients "
             f"{report['client_cpu_s'] / report['wall_s']:.2f}.\n\n"
             + _table(rows) + "\n" + _latencies(report) + f"\n![Memory over time]({FIGURE})\n")

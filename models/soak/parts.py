@@ -15,6 +15,8 @@ DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
 PARTS = ("load", "vanish", "neighbours", "killed")
 
+PACKET_MS = 200  # of audio in each message
+
 # What DESIGN.md says besides the formula of the caches: of a connection, and of a token of text.
 CONNECTION_BYTES = 60_000
 TOKEN_BYTES = 60
@@ -62,7 +64,8 @@ class Parts:
             with Sampler(server, plan.sample_s) as sampler:
                 report = run_load(self._bin, [
                     f"--server={server.url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
-                    f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}"])
+                    f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}",
+                    f"--packet_ms={PACKET_MS}"])
             server_cpu_s = server.cpu_s() - cpu_before
             after = self._memory(server)
         keys = ("time_s", _RSS, _DESCRIPTORS, _STREAMS)

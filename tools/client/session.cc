@@ -227,7 +227,7 @@ void Session::RetryOrFail(const ConnectionEnd& end) {
     result.message = end.message;
     return End(std::move(result));
   }
-  ++num_resumes_;
+  if (wait_s_ == kFirstWaitS) ++num_resumes_;  // not for every try
   listener_->OnRetry(end.message);
   server_ = (server_ + 1) % options_.servers.size();
   // A random part, so that the clients of a server that died do not come back all at once.

@@ -53,7 +53,7 @@ struct SessionResult {
   std::string text;     // of the final result
   std::string code;     // of a failure: the server's, or ConnectionEnd's, "timeout", "bad_reply"
   std::string message;  // of a failure: one line
-  int num_resumes = 0;  // times that a new connection was made for it
+  int num_resumes = 0;  // times that it lost its connection and tried to go on
   double final_ms = 0;  // from saying that the audio has ended to the final result
   double server_final_ms = -1;  // the same as the server measured it; -1: the protocol does not say
   double send_lag_ms = 0;       // most that a packet was late, because the server did not take it

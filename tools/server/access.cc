@@ -118,18 +118,27 @@ std::string ReadToken(const std::string& path) {
   return token;
 }
 
-std::string QueryValue(std::string_view target, std::string_view name) {
+std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target) {
+  std::vector<std::pair<std::string, std::string>> fields;
   const size_t question = target.find('?');
-  if (question == std::string_view::npos) return "";
+  if (question == std::string_view::npos) return fields;
   std::string_view query = target.substr(question + 1);
   while (!query.empty()) {
     const size_t end = std::min(query.find('&'), query.size());
     const std::string_view pair = query.substr(0, end);
     const size_t equals = std::min(pair.find('='), pair.size());
-    if (pair.substr(0, equals) == name && equals < pair.size()) {
-      return PercentDecoded(pair.substr(equals + 1));
+    if (!pair.empty()) {
+      fields.emplace_back(PercentDecoded(pair.substr(0, equals)),
+                          PercentDecoded(pair.substr(std::min(equals + 1, pair.size()))));
     }
     query.remove_prefix(std::min(end + 1, query.size()));
+  }
+  return fields;
+}
+
+std::string QueryValue(std::string_view target, std::string_view name) {
+  for (const auto& [field, value] : QueryFields(target)) {
+    if (field == name) return value;
   }
   return "";
 }

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace runnel::server {
 
@@ -34,7 +36,11 @@ class AccessRules {
 // read or is empty.
 std::string ReadToken(const std::string& path);
 
-// The value of `name` in the query of a request's target, percent-decoded; "" without.
+// The fields of the query of a request's target, (name, value), in order, percent-decoded. A field
+// without "=" has the value "".
+std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target);
+
+// The value of the first field `name` of the query; "" without.
 std::string QueryValue(std::string_view target, std::string_view name);
 
 }  // namespace runnel::server

@@ -124,6 +124,7 @@ void DirectorySnapshotStore::Put(const std::string& token, const std::string& sn
 
 std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token) {
   if (!IsSnapshotToken(token)) return std::nullopt;
+  RemoveExpired();
   // Neither follows links nor waits at a pipe that somebody left here.
   File file(::open(PathOf(token).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.descriptor() < 0) {

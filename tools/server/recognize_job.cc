@@ -21,10 +21,6 @@
 namespace runnel::server {
 namespace {
 
-// The options of the query that are numbers in the start message, and those that are words.
-constexpr const char* kNumbers[] = {"chunk_size", "left_context", "beam_size", "nbest"};
-constexpr const char* kWords[] = {"search"};
-
 // Samples handed over at a time.
 constexpr size_t kBlock = 16000;
 
@@ -32,18 +28,16 @@ constexpr size_t kBlock = 16000;
 constexpr char kRecordingName[] = "the recording";
 
 // The start message that asks for what the query asks for: options are read, and refused, by one
-// reader.
+// reader. Throws std::invalid_argument when a field is given twice.
 std::string StartMessage(std::string_view target) {
   nlohmann::ordered_json message = {{"type", "start"}, {"version", 1}};
-  for (const char* name : kNumbers) {
-    const std::string value = QueryValue(target, name);
-    if (value.empty()) continue;
+  for (const auto& [name, value] : QueryFields(target)) {
+    if (name == "token") continue;  // who asks, not what for
+    if (message.contains(name))
+      throw std::invalid_argument("query: '" + name + "' cannot be given" +
+                                  (name == "type" || name == "version" ? "" : " twice"));
     const nlohmann::json number = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
     message[name] = number.is_number() ? number : nlohmann::json(value);
-  }
-  for (const char* name : kWords) {
-    const std::string value = QueryValue(target, name);
-    if (!value.empty()) message[name] = value;
   }
   return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -53,8 +47,14 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   Job(const Services& services, std::string body, std::function<void(HttpReply)> done)
       : services_(services), body_(std::move(body)), done_(std::move(done)) {}
 
-  void Start(const std::string& start_message) {
+  void Start(std::string_view target) {
     ProtocolError error;
+    std::string start_message;
+    try {
+      start_message = StartMessage(target);
+    } catch (const std::invalid_argument& invalid) {
+      return Refuse(400, {ErrorCode::kBadOption, invalid.what()});
+    }
     const ClientMessage message{true, start_message};
     protocol_ = ChooseProtocol(message, services_.recognizer->model()->tokens(), &error);
     if (protocol_ == nullptr) return Refuse(400, error);
@@ -185,7 +185,7 @@ std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, std::s
                                                 std::string body,
                                                 std::function<void(HttpReply)> done) {
   const auto job = std::make_shared<Job>(services, std::move(body), std::move(done));
-  job->Start(StartMessage(target));
+  job->Start(target);
   return job;
 }
 

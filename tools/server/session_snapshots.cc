@@ -62,6 +62,7 @@ SessionMailbox::Restored Restore(const Services& services, const std::string& to
     return Refused(ErrorCode::kSnapshotInvalid, "what is stored under this token is no session");
   }
   snapshots->set_nbest(unpacked->nbest);
+  snapshots->SetResumedToken(token);
   try {
     return {services.recognizer->Restore(unpacked->stream, MakeUpdateCallback(snapshots, mailbox),
                                          unpacked->nbest),
@@ -140,12 +141,23 @@ void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
   if (!is_taken) mailbox_->PutDrained();
 }
 
+void SessionSnapshots::SetResumedToken(const std::string& token) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  resumed_token_ = token;
+}
+
 void SessionSnapshots::Forget() {
   is_forgotten_ = true;
-  if (!has_stored_) return;
-  services_.store_threads->Run([self = shared_from_this()] {
+  std::string resumed_token;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    resumed_token = resumed_token_;
+  }
+  if (!has_stored_ && resumed_token.empty()) return;
+  services_.store_threads->Run([self = shared_from_this(), resumed_token] {
     try {
-      self->services_.snapshot_store->Remove(self->token_);
+      if (self->has_stored_) self->services_.snapshot_store->Remove(self->token_);
+      if (!resumed_token.empty()) self->services_.snapshot_store->Remove(resumed_token);
     } catch (const std::exception& error) {
       LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
     }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "runtime/live_stream.h"
@@ -24,6 +25,9 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
 
   // Results in the final message, to be kept for whoever resumes. Before the stream is there.
   void set_nbest(int nbest) { nbest_ = nbest; }
+
+  // The snapshot that the stream goes on from: to be removed, too, when the stream ends.
+  void SetResumedToken(const std::string& token);
 
   // In the stream's update callback: takes a snapshot when the interval since the last one is over
   // and the last one is stored.
@@ -44,6 +48,8 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   const Services& services_;
   const std::string token_;
   const std::shared_ptr<SessionMailbox> mailbox_;
+  std::mutex mutex_;           // of resumed_token_
+  std::string resumed_token_;  // "" where the stream began here
   std::atomic<int> nbest_{1};
   double next_ms_ = 0;    // of audio; only in the update callback
   size_t last_size_ = 1;  // in bytes; only in the update callback

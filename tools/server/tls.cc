@@ -15,7 +15,9 @@ std::unique_ptr<ssl::context> MakeTlsContext(const std::string& certificate,
                        ssl::context::single_dh_use);
   boost::system::error_code error;
   context->use_certificate_chain_file(certificate, error);
-  if (error) throw std::runtime_error(certificate + ": no certificate in PEM: " + error.message());
+  if (error)
+    throw std::runtime_error(certificate +
+                             ": cannot be read as a certificate in PEM: " + error.message());
   context->use_private_key_file(key, ssl::context::pem, error);
   if (error) {
     throw std::runtime_error(key + ": no private key in PEM for the certificate " + certificate +

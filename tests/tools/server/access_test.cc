@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace runnel::server {
 namespace {
@@ -38,6 +41,10 @@ TEST(QueryValue, FindsAndDecodes) {
   EXPECT_EQ(QueryValue("/a?x=1", "y"), "");
   EXPECT_EQ(QueryValue("/a", "x"), "");
   EXPECT_EQ(QueryValue("/a?xx=2&x=3&x=4", "x"), "3");
+  using Fields = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(QueryFields("/a?x=1&&y=a%20b&z&=2"),
+            (Fields{{"x", "1"}, {"y", "a b"}, {"z", ""}, {"", "2"}}));
+  EXPECT_EQ(QueryFields("/a"), Fields());
   EXPECT_EQ(QueryValue("/a?&&x&=&x=%zz", "x"), "%zz");
 }
 
