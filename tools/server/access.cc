@@ -111,7 +111,7 @@ std::string ReadToken(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);
-  const std::string token(Trim(line));
+  std::string token(Trim(line));
   if (token.empty()) {
     throw std::runtime_error(path + ": expected a token in the first line of a readable file");
   }
@@ -138,7 +138,7 @@ std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view ta
 
 std::string QueryValue(std::string_view target, std::string_view name) {
   for (const auto& [field, value] : QueryFields(target)) {
-    if (field == name) return value;
+    if (field == name && !value.empty()) return value;
   }
   return "";
 }

@@ -40,7 +40,7 @@ std::string ReadToken(const std::string& path);
 // without "=" has the value "".
 std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target);
 
-// The value of the first field `name` of the query; "" without.
+// The value of the first field `name` of the query that has one; "" without.
 std::string QueryValue(std::string_view target, std::string_view name);
 
 }  // namespace runnel::server

@@ -147,7 +147,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     Ticket ticket = services().admission->AdmitStream(context_.address, &refusal);
     if (ticket == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
     stream_.tcp().expires_never();  // the WebSocket has its own
-    ServeWebSocket(std::move(stream_), std::move(context_), std::move(ticket), header_->release());
+    ServeWebSocket(std::move(stream_), std::move(context_), std::move(ticket), header_->get());
   }
 
   void Upload() {

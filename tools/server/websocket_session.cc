@@ -238,7 +238,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
 }  // namespace
 
 void ServeWebSocket(AnyStream stream, ConnectionContext context, Ticket stream_ticket,
-                    http::request<http::empty_body> request) {
+                    const http::request<http::empty_body>& request) {
   std::make_shared<WebSocketSession>(std::move(stream), std::move(context),
                                      std::move(stream_ticket))
       ->Start(request);

@@ -15,7 +15,7 @@ namespace runnel::server {
 // Answers the upgrade `request` and serves the connection to its end; returns at once.
 // `stream_ticket`: the stream's place. On the stream's strand.
 void ServeWebSocket(AnyStream stream, ConnectionContext context, Ticket stream_ticket,
-                    beast::http::request<beast::http::empty_body> request);
+                    const beast::http::request<beast::http::empty_body>& request);
 
 }  // namespace runnel::server
 
