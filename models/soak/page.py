@@ -104,7 +104,8 @@ def _vanish(vanish: Report, plan: Plan) -> str:
          looks[-1]["descriptors"] <= looks[0]["descriptors"]),
         ("no stream is left", f"{looks[-1]['streams']:.0f}", looks[-1]["streams"] == 0)]
     return ("## Clients that connect, speak and vanish\n\n"
-            f"Digit model. Before: after a first {plan.vanish_at_once} together.\n\n"
+            f"Digit model. Before: after a first {plan.vanish_one_by_one // 4} one by one and "
+            f"{plan.vanish_at_once} together.\n\n"
             + _table(rows))
 
 

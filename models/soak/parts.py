@@ -85,8 +85,11 @@ class Parts:
                     f"--vanish={count}", f"--vanish_at_once={at_once}"])
                 looks.append(self._memory(server))
                 return report
-            # First as many together as later: what memory that takes is known then.
+            # First as many together as later, and some one by one: what memory that takes, and the
+            # allocator keeps, is known then.
+            run(plan.vanish_one_by_one // 4, 1)
             run(plan.vanish_at_once, plan.vanish_at_once)
+            looks.pop(0)
             reports = [run(plan.vanish_one_by_one, 1),
                        run(plan.vanish_at_once, plan.vanish_at_once)]
         return {"looks": looks, "reports": reports}

@@ -1,7 +1,8 @@
 """Runs the soak and writes its page: what `make soak` calls after building.
 
     python3 -m models.soak.run [--output=docs] [--work_dir=build/soak] [--bin=build/bin]
-        [--parts=load,vanish,neighbours,killed] [--quick] [--page_only]
+        [--parts=load,vanish,neighbours,killed] [--stream_s=600] [--quick]
+        [--page_only]
 
 Takes about twenty minutes; --quick half a minute, for tests: few streams, a tiny model and times
 that mean nothing. Parts that are left out keep their last results, which are in the work folder
@@ -9,6 +10,7 @@ that mean nothing. Parts that are left out keep their last results, which are in
 """
 
 import argparse
+import dataclasses
 import json
 import pathlib
 import sys
@@ -41,6 +43,8 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--work_dir", type=pathlib.Path, default=ROOT / "build" / "soak")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin")
     parser.add_argument("--parts", default=",".join(PARTS), help="which, separated by commas")
+    parser.add_argument("--stream_s", type=float, default=FULL.stream_s,
+                        help="how long each stream of the part `load` lasts (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="few streams, no useful times")
     parser.add_argument("--page_only", action="store_true",
                         help="write the page again from the results of the last run")
@@ -55,7 +59,7 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; 1 when a part could not be run or the page not be written."""
     args = parse_arguments(arguments)
-    plan = QUICK if args.quick else FULL
+    plan = QUICK if args.quick else dataclasses.replace(FULL, stream_s=args.stream_s)
     stored = args.work_dir / "results.json"
     try:
         for folder in (args.work_dir, args.output):
