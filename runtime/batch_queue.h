@@ -41,7 +41,9 @@ class BatchQueue {
       if (waiting_.empty()) {
         changed_.wait(lock);
       } else {
-        changed_.wait_until(lock, waiting_.front().deadline);
+        // A copy: another worker may take the item meanwhile.
+        const auto deadline = waiting_.front().deadline;
+        changed_.wait_until(lock, deadline);
       }
     }
     std::vector<Item> batch;
