@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/latency_histogram.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "tools/decode_listener.h"
-#include "runtime/latency_histogram.h"
 #include "tools/recording_list.h"
 #include "tools/work_queue.h"
 

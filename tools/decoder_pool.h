@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/latency_histogram.h"
 #include "runtime/model.h"
 #include "tools/batch_decoder.h"
 #include "tools/decode_listener.h"
-#include "runtime/latency_histogram.h"
 #include "tools/recording_list.h"
 
 namespace runnel {
