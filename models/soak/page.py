@@ -120,7 +120,7 @@ def _digits(title: str, text: str, report: Report) -> str:
 def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pathlib.Path:
     """Writes soak.md and its figure into `folder`; returns the page's path."""
     quick = "This was a quick run: its numbers mean nothing." if results["quick"] else ""
-    sections = [_INTRODUCTION.format(machine=results["machine"], quick=quick)]
+    sections = [_INTRODUCTION.format(machine=results["machine"], quick=quick).rstrip() + "\n"]
     if "load" in results:
         save_figure(folder / FIGURE, lambda axes: _memory(axes, results["load"]))
         sections.append(_load(results["load"], plan))
