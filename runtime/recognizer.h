@@ -64,6 +64,9 @@ struct RecognizerStatus {
 // max_batch_wait_ms from then; batches take the oldest deadlines first, one chunk per stream. A
 // stream that has more audio queues up anew behind those who wait, so one that sends faster than
 // real time takes no more than its turn, and under overload all fall behind alike.
+//
+// A process may exit without destroying it: exit() waits for the chunks that are being computed,
+// not for callbacks, and no further chunk is begun.
 class Recognizer {
  public:
   // Starts the workers. Throws std::invalid_argument when an option is out of its range.

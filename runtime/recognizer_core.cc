@@ -189,11 +189,14 @@ RecognizerCore::RecognizerCore(std::shared_ptr<const Model> model, const Recogni
              FromMilliseconds(options.max_batch_wait_ms)) {}
 
 void RecognizerCore::Start() {
+  ExitGate::OfProcess();  // not only when a worker comes to it: the process may exit before
   for (int i = 0; i < options_.num_threads; ++i) workers_.emplace_back([this] { Work(); });
 }
 
 void RecognizerCore::Stop() {
+  is_stopping_ = true;
   queue_.Stop();
+  ExitGate::OfProcess().WakeUp();
   for (std::thread& worker : workers_) worker.join();
   std::vector<std::shared_ptr<LiveStream>> left;
   {
@@ -256,15 +259,19 @@ void RecognizerCore::Remove(const LiveStream* stream) {
 }
 
 void RecognizerCore::Work() {
-  SetThreadsPerOperation(1);
+  ExitGate::Pass pass(&ExitGate::OfProcess(), &is_stopping_);
+  if (pass.is_inside()) SetThreadsPerOperation(1);
   while (true) {
+    pass.StepOut();
     const std::vector<std::weak_ptr<LiveStream>> batch = queue_.Take();
     if (batch.empty()) return;
-    RunBatch(batch);
+    pass.StepIn();
+    if (pass.is_inside()) RunBatch(batch, &pass);
   }
 }
 
-void RecognizerCore::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch) {
+void RecognizerCore::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch,
+                              ExitGate::Pass* pass) {
   std::vector<Turn> turns;
   std::vector<Turn> long_turns;
   const Clock::time_point start = Clock::now();
@@ -275,16 +282,17 @@ void RecognizerCore::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batc
     if (!turn.Feed(start)) continue;
     (turn.IsLong() ? long_turns : turns).push_back(std::move(turn));
   }
-  Decode(&turns);
+  Decode(&turns, pass);
   // One after another and last: who asked for short chunks does not wait for them.
   for (Turn& turn : long_turns) {
+    if (!pass->is_inside()) return;  // the process exits
     std::vector<Turn> alone;
     alone.push_back(std::move(turn));
-    Decode(&alone);
+    Decode(&alone, pass);
   }
 }
 
-void RecognizerCore::Decode(std::vector<Turn>* turns) {
+void RecognizerCore::Decode(std::vector<Turn>* turns, ExitGate::Pass* pass) {
   const Clock::time_point start = Clock::now();
   std::string error;
   std::vector<Stream*> streams;
@@ -300,8 +308,10 @@ void RecognizerCore::Decode(std::vector<Turn>* turns) {
     if (turn.has_chunk) turn.error = error;
     turn.Describe();
   }
+  pass->StepOut();  // callbacks
   if (!streams.empty()) Report(*turns, Milliseconds(Clock::now() - start));
   for (Turn& turn : *turns) turn.Deliver();
+  pass->StepIn();
 }
 
 void RecognizerCore::Report(const std::vector<Turn>& turns, double compute_ms) {

@@ -19,6 +19,7 @@
 
 #include "runtime/arrival_log.h"
 #include "runtime/batch_queue.h"
+#include "runtime/exit_gate.h"
 #include "runtime/latency_histogram.h"
 #include "runtime/live_stream.h"
 #include "runtime/recognizer.h"
@@ -122,14 +123,15 @@ class RecognizerCore : public std::enable_shared_from_this<RecognizerCore> {
   struct Turn;  // of a stream in a batch
 
   void Work();
-  void RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch);
-  void Decode(std::vector<Turn>* turns);
+  void RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch, ExitGate::Pass* pass);
+  void Decode(std::vector<Turn>* turns, ExitGate::Pass* pass);
   void Report(const std::vector<Turn>& turns, double compute_ms);
 
   const std::shared_ptr<const Model> model_;
   const RecognizerOptions options_;
   BatchQueue<std::weak_ptr<LiveStream>> queue_;
   std::vector<std::thread> workers_;
+  std::atomic<bool> is_stopping_{false};
 
   mutable std::mutex mutex_;  // of what follows
   std::unordered_map<const LiveStream*, std::weak_ptr<LiveStream>> streams_;

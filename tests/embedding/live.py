@@ -1,5 +1,6 @@
 """Recognises a WAV file (16 bit, one channel) through librunnel: live.py LIBRARY MODEL WAV"""
 
+import contextlib
 import ctypes
 import sys
 import threading
@@ -47,9 +48,13 @@ class Runnel:
         return self._library["runnel_" + name]
 
 
-def main() -> None:
+def main(cleanup: contextlib.ExitStack) -> None:
     runnel = Runnel(sys.argv[1])
     model, recognizer, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+    # Given back in the opposite order, whatever happens: no callback after the end of Python.
+    cleanup.callback(runnel.function("model_free"), model)
+    cleanup.callback(runnel.function("recognizer_free"), recognizer)
+    cleanup.callback(runnel.function("stream_close"), stream)
     runnel.call("model_load", sys.argv[2].encode(), None, ctypes.byref(model))
     runnel.call("recognizer_create", model, None, ctypes.byref(recognizer))
 
@@ -92,12 +97,10 @@ def main() -> None:
                     over.wait(0.05)
     runnel.call("stream_finish", stream)
     over.wait()
-    runnel.function("stream_close")(stream)
-    runnel.function("recognizer_free")(recognizer)
-    runnel.function("model_free")(model)
     if failures:
         sys.exit("live.py: " + failures[0])
 
 
 if __name__ == "__main__":
-    main()
+    with contextlib.ExitStack() as opened:
+        main(opened)

@@ -11,6 +11,8 @@ import pytest
 from embedding_recordings import MODEL, write_recordings
 from tool_runner import ROOT, SUCCESS, write_audio
 
+FAILURE = 1  # sys.exit and exceptions; a crash would be another
+
 LIBRARY = os.environ.get("RUNNEL_LIBRARY", ROOT / "build" / "runtime" / "librunnel.so")
 
 
@@ -43,7 +45,7 @@ def test_python_program_beyond_what_a_stream_buffers(tmp_path):
 
 def test_python_program_says_what_is_wrong(tmp_path, recordings):
     done = live_py("no_such_model.pt", next(iter(recordings)))
-    assert done.returncode != SUCCESS and "no_such_model.pt" in done.stderr
+    assert done.returncode == FAILURE and "no_such_model.pt" in done.stderr
     write_audio(tmp_path / "stereo.wav", channels=2)
     done = live_py(MODEL, tmp_path / "stereo.wav")
-    assert done.returncode != SUCCESS and "one channel" in done.stderr
+    assert done.returncode == FAILURE and "one channel" in done.stderr

@@ -1,0 +1,55 @@
+#include "runtime/exit_gate.h"
+
+#include <cstdlib>
+#include <thread>
+
+#include "runtime/threads.h"
+
+namespace runnel {
+
+ExitGate& ExitGate::OfProcess() {
+  // Never destroyed: threads wait at it until the process is gone.
+  static ExitGate& gate = *[] {
+    auto* made = new ExitGate;
+    // Static objects that a library makes later, on their first use, are destroyed before the gate
+    // is closed. LibTorch makes its pool when a thread first sets its number; Model::Load computed
+    // once.
+    std::thread([] { SetThreadsPerOperation(1); }).join();
+    // Fails without memory only; the process then ends as if there were no gate.
+    std::atexit([] { OfProcess().Close(); });
+    return made;
+  }();
+  return gate;
+}
+
+void ExitGate::Pass::StepIn() {
+  if (is_inside_) return;
+  std::unique_lock<std::mutex> lock(gate_.mutex_);
+  gate_.changed_.wait(lock, [this] { return !gate_.is_closed_ || given_up_; });
+  if (gate_.is_closed_) return;
+  is_inside_ = true;
+  ++gate_.num_inside_;
+}
+
+void ExitGate::Pass::StepOut() {
+  if (!is_inside_) return;
+  is_inside_ = false;
+  {
+    const std::lock_guard<std::mutex> lock(gate_.mutex_);
+    --gate_.num_inside_;
+  }
+  gate_.changed_.notify_all();
+}
+
+void ExitGate::Close() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  is_closed_ = true;
+  changed_.wait(lock, [this] { return num_inside_ == 0; });
+}
+
+void ExitGate::WakeUp() {
+  { const std::lock_guard<std::mutex> lock(mutex_); }  // nobody is between its look and its wait
+  changed_.notify_all();
+}
+
+}  // namespace runnel

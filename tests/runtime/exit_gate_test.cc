@@ -1,0 +1,72 @@
+#include "runtime/exit_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace runnel {
+namespace {
+
+using Pass = ExitGate::Pass;
+
+TEST(ExitGateTest, CloseWaitsForThoseInside) {
+  ExitGate gate;
+  const std::atomic<bool> given_up{false};
+  std::atomic<int> num_inside{0};
+  std::vector<std::promise<void>> let_go(4);
+  std::vector<std::promise<void>> entered(4);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < let_go.size(); ++i) {
+    threads.emplace_back([&, i] {
+      Pass pass(&gate, &given_up);
+      ++num_inside;
+      entered[i].set_value();
+      let_go[i].get_future().wait();
+      --num_inside;
+    });
+  }
+  for (std::promise<void>& promise : entered) promise.get_future().wait();
+  std::thread closing([&] {
+    gate.Close();
+    EXPECT_EQ(num_inside, 0);
+  });
+  for (std::promise<void>& promise : let_go) promise.set_value();
+  closing.join();
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ExitGateTest, CloseDoesNotWaitForThoseWhoSteppedOut) {
+  ExitGate gate;
+  const std::atomic<bool> given_up{false};
+  Pass pass(&gate, &given_up);
+  EXPECT_TRUE(pass.is_inside());
+  pass.StepIn();  // is inside
+  pass.StepOut();
+  pass.StepOut();
+  EXPECT_FALSE(pass.is_inside());
+  gate.Close();
+}
+
+TEST(ExitGateTest, NobodyStepsIntoAClosedGate) {
+  ExitGate gate;
+  std::atomic<bool> given_up{false};
+  gate.Close();
+  std::atomic<bool> is_past{false};
+  std::thread late([&] {
+    const Pass pass(&gate, &given_up);
+    EXPECT_FALSE(pass.is_inside());
+    is_past = true;
+  });
+  gate.WakeUp();  // without a reason: it waits on
+  EXPECT_FALSE(is_past);
+  given_up = true;
+  gate.WakeUp();
+  late.join();
+  EXPECT_TRUE(is_past);
+}
+
+}  // namespace
+}  // namespace runnel
