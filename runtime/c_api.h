@@ -154,8 +154,8 @@ runnel_status runnel_recognizer_create(const runnel_model* model,
                                        runnel_recognizer** recognizer, runnel_error* error);
 
 /* Cancels the streams that are left and waits for the workers: no callback runs afterwards. Not to
-   be called by a callback. A process may exit without it: exit() waits for the chunks that are being
-   computed, not for callbacks, and no further chunk is begun. */
+   be called by a callback. A process may exit without it: exit() waits for the chunks that are
+   being computed, not for callbacks, and no further chunk is begun. */
 void runnel_recognizer_free(runnel_recognizer* recognizer);
 
 /* Since the recognizer was made, where no moment is said. */

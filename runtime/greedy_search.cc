@@ -17,13 +17,13 @@ CtcGreedySearch::CtcGreedySearch(int vocab_size, int blank_id)
 }
 
 void CtcGreedySearch::Advance(const float* log_probs, int64_t num_frames) {
-  CheckLogProbs(log_probs, num_frames, vocab_size_);
-  for (int64_t t = 0; t < num_frames; ++t) AdvanceFrame(log_probs + t * vocab_size_);
+  for (const int32_t id : MostProbableIds(log_probs, num_frames, vocab_size_)) {
+    AdvanceFrame(id, log_probs[id]);
+    log_probs += vocab_size_;
+  }
 }
 
-void CtcGreedySearch::AdvanceFrame(const float* log_probs) {
-  const float* best = std::max_element(log_probs, log_probs + vocab_size_);  // the first of equals
-  const auto id = static_cast<int32_t>(best - log_probs);
+void CtcGreedySearch::AdvanceFrame(int32_t id, float log_prob) {
   if (id != blank_id_) {
     if (id != state_.last_id) {
       state_.ids.push_back(id);
@@ -32,10 +32,10 @@ void CtcGreedySearch::AdvanceFrame(const float* log_probs) {
     TokenSpan& token = state_.tokens.back();
     token.last_frame = state_.num_frames;
     // A log-softmax may round to just above zero.
-    token.confidence = std::max(token.confidence, std::min(1.0F, std::exp(*best)));
+    token.confidence = std::max(token.confidence, std::min(1.0F, std::exp(log_prob)));
   }
   state_.last_id = id;
-  state_.score += *best;
+  state_.score += log_prob;
   ++state_.num_frames;
 }
 

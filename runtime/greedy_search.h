@@ -21,7 +21,7 @@ class CtcGreedySearch : public CtcSearch {
   // Throws std::invalid_argument when blank_id is not an id below vocab_size.
   CtcGreedySearch(int vocab_size, int blank_id);
 
-  // Throws std::invalid_argument as CheckLogProbs does; nothing has changed then.
+  // Throws std::invalid_argument as MostProbableIds does; nothing has changed then.
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override {}
   std::vector<TokenSequence> NBest(int n) const override;
@@ -48,7 +48,7 @@ class CtcGreedySearch : public CtcSearch {
   static void VisitState(Self& self, Fields& fields);
   // What is wrong with a restored state, or null.
   const char* Inconsistency() const;
-  void AdvanceFrame(const float* log_probs);
+  void AdvanceFrame(int32_t id, float log_prob);
 
   int vocab_size_;
   int blank_id_;

@@ -53,7 +53,7 @@ CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab
 }
 
 void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
-  CheckLogProbs(log_probs, num_frames, vocab_size_);
+  MostProbableIds(log_probs, num_frames, vocab_size_);  // throws where there is none
   for (int64_t t = 0; lexicon_ != nullptr && t < num_frames; ++t) {
     if (!std::isinf(log_probs[t * vocab_size_ + blank_id_])) continue;
     throw std::invalid_argument("log_probs: the blank has probability zero in frame " +

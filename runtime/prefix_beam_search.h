@@ -46,8 +46,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
   // another vocab_size or blank_id.
   CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id);
 
-  // Throws std::invalid_argument as CheckLogProbs does, and with a lexicon when the blank, the one
-  // token that may follow anything, has probability zero; nothing has changed then.
+  // Throws std::invalid_argument as MostProbableIds does, and with a lexicon when the blank, the
+  // one token that may follow anything, has probability zero; nothing has changed then.
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override;
   std::vector<TokenSequence> NBest(int n) const override;

@@ -12,6 +12,13 @@
 #include "runtime/stream_state.h"
 
 namespace runnel {
+namespace {
+
+// Of several streams' rows so many get their log probabilities at a time: with thousands of units
+// they are still in the second-level cache when the search reads them.
+constexpr int64_t kSearchRows = 32;
+
+}  // namespace
 
 Stream::Stream(std::shared_ptr<const Model> model, const StreamOptions& options)
     : state_(std::make_unique<State>(std::move(model), options)) {}
@@ -118,17 +125,21 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
   }
 
   const EncoderOutput output = model.encoder().Step(segments);
-  const at::Tensor log_probs = model.ctc_head().LogProbs(output.rows).to(at::kFloat).contiguous();
-  const float* rows = log_probs.data_ptr<float>();
-  for (size_t i = 0; i < ready.size(); ++i) {
-    try {
-      ready[i]->search->Advance(rows, output.num_rows[i]);
-      ready[i]->UpdateResults();
-    } catch (const std::invalid_argument& error) {  // not the caller's fault
-      ready[i]->failure = "model " + model.config().name +
-                          " gives no probabilities for this audio: " + error.what();
+  int64_t row = 0;
+  for (size_t first = 0; first < ready.size();) {
+    int64_t num_rows = output.num_rows[first];
+    size_t end = first + 1;
+    while (end < ready.size() && num_rows + output.num_rows[end] <= kSearchRows) {
+      num_rows += output.num_rows[end++];
     }
-    rows += output.num_rows[i] * log_probs.size(1);
+    const at::Tensor log_probs =
+        model.ctc_head().LogProbs(output.rows.narrow(0, row, num_rows)).to(at::kFloat).contiguous();
+    const float* rows = log_probs.data_ptr<float>();
+    for (; first < end; ++first) {
+      ready[first]->Search(rows, output.num_rows[first]);
+      rows += output.num_rows[first] * log_probs.size(1);
+    }
+    row += num_rows;
   }
   return ready.size();
 }

@@ -115,6 +115,16 @@ bool Stream::State::IsFinal() const {
   return features.finished() && failure.empty() && !NextChunk().has_value();
 }
 
+void Stream::State::Search(const float* log_probs, int64_t num_rows) {
+  try {
+    search->Advance(log_probs, num_rows);
+    UpdateResults();
+  } catch (const std::invalid_argument& error) {  // not the caller's fault
+    failure =
+        "model " + model->config().name + " gives no probabilities for this audio: " + error.what();
+  }
+}
+
 void Stream::State::UpdateResults() {
   const bool is_final = IsFinal();
   if (is_final) search->Finish();

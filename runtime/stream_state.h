@@ -35,6 +35,10 @@ struct Stream::State {
   bool IsFinal() const;
   void Reset();
 
+  // Takes (num_rows, vocab_size) log probabilities of the frames that the encoder has just
+  // computed; sets `failure` where they are none.
+  void Search(const float* log_probs, int64_t num_rows);
+
   // To be called after everything that may make the stream final or advance the search.
   void UpdateResults();
 

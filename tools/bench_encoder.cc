@@ -38,8 +38,10 @@ DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it sees, at least 0; -2: as the model recommends.");
-DEFINE_int32(num_threads, 1,
-             "Threads, each of which owns an equal part of the streams as a batch of its own.");
+DEFINE_int32(num_threads, 1, "Threads, each of which owns an equal part of the streams.");
+DEFINE_int64(max_batch_streams, 0,
+             "Streams of a thread that are decoded together; the others have their turn after "
+             "them, as in a server, so that what a stream remembers has left the caches. 0: all.");
 DEFINE_bool(baseline, false,
             "Time the file's own TorchScript forward_chunk in LibTorch in turns with Runnel, one "
             "stream per thread.");
@@ -57,7 +59,7 @@ constexpr char kUsage[] =
   bench_encoder --model=M.pt [--streams=1,2,4,8,16,32] [--baseline] [--json=F] [flags]
   bench_encoder --model=M.pt --hours=10 [--csv=F] [flags]
 
-A chunk is one step of the encoder and the CTC head over all streams of a thread, divided by their
+A chunk is one step of the encoder and the CTC head over a batch of streams, divided by their
 number; features are computed beforehand and nothing is searched. Caches are full, the rows are
   median, p95, min ms   time per chunk of one stream
   /core, /machine       streams that are decoded as fast as they are spoken
@@ -71,6 +73,7 @@ Exit code: 0 success, 1 something failed, 2 wrong flags.
 Examples:
   bench_encoder --model=models/digits/digits.pt --streams=1,16 --baseline
   bench_encoder --model=models/digits/digits.pt --precision=int8 --num_threads=2 --json=b.json
+  bench_encoder --model=models/digits/digits.pt --streams=500 --max_batch_streams=16
   bench_encoder --model=models/digits/digits.pt --hours=10 --csv=hours.csv
 )";
 
@@ -113,10 +116,12 @@ void CheckRange(const char* name, double value, double max) {
 void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
+  RequireRange("max_batch_streams", FLAGS_max_batch_streams, 0, kMaxStreams);
   CheckRange("seconds", FLAGS_seconds, kMaxSeconds);
   if (IsFlagGiven("hours")) {
     CheckRange("hours", FLAGS_hours, kMaxHours);
-    for (const char* name : {"streams", "num_threads", "baseline", "json", "seconds"}) {
+    for (const char* name :
+         {"streams", "num_threads", "max_batch_streams", "baseline", "json", "seconds"}) {
       if (IsFlagGiven(name)) {
         throw std::invalid_argument("--" + std::string(name) +
                                     " cannot be given with --hours, which runs one stream");
@@ -157,7 +162,8 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
   if (FLAGS_baseline) baseline.emplace(ModelFile());
   BenchmarkResult result;
   const Precision precision = PrecisionFromFlag().value_or(Precision::kFloat32);
-  result.options = {NameOf(precision), setting, 1, FLAGS_num_threads, FLAGS_seconds};
+  result.options = {NameOf(precision),       setting,      1, FLAGS_num_threads,
+                    FLAGS_max_batch_streams, FLAGS_seconds};
   result.chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
   result.operations = OperationsPerChunk(model->config(), setting);
   result.peak_gflops =

@@ -18,15 +18,18 @@ namespace HWY_NAMESPACE {
 // operand of minimum and maximum then).
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n e^r, the power by the exponent's bits, e^r by its
-// Taylor polynomial of degree 6.
+// Taylor polynomial of degree 6. Beside 1.5 * 2^23 a float32 has no bits left for a fraction:
+// adding that rounds to the nearest integer, which then stands in the lowest bits.
 template <class V>
 HWY_INLINE V Exp(V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::DFromV<V> d;
-  const hn::RebindToSigned<decltype(d)> ints;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  constexpr float kExponentBias = 127.0f;
+  const auto shift = hn::Set(d, 12582912.0f + kExponentBias);
   const auto finite = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 88.0f), x));
-  const auto n = hn::NearestInt(hn::Mul(finite, hn::Set(d, 1.44269504f)));
-  const V whole = hn::ConvertTo(d, n);
+  const V shifted = hn::MulAdd(finite, hn::Set(d, 1.44269504f), shift);
+  const V whole = hn::Sub(shifted, shift);
   // ln 2 in two parts, the first with few enough bits that the product is exact.
   V r = hn::NegMulAdd(whole, hn::Set(d, 0.693359375f), finite);
   r = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4f), r);
@@ -37,7 +40,7 @@ HWY_INLINE V Exp(V x) {
   sum = hn::MulAdd(sum, r, hn::Set(d, 0.5f));
   sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f));
   sum = hn::MulAdd(sum, r, hn::Set(d, 1.0f));
-  return hn::BitCast(d, hn::Add(hn::BitCast(ints, sum), hn::ShiftLeft<23>(n)));
+  return hn::Mul(sum, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
 }
 
 }  // namespace HWY_NAMESPACE

@@ -8,7 +8,6 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <stdexcept>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -80,18 +79,78 @@ dnnl::algorithm AlgorithmOf(Activation activation) {
   throw std::logic_error("an activation without an algorithm");
 }
 
-// One product for one number of rows.
-struct Product {
-  explicit Product(dnnl::matmul::primitive_desc primitive_description)
-      : description(std::move(primitive_description)),
-        primitive(description),
-        src(description.src_desc()),
-        dst(description.dst_desc()),
-        scratch(description.scratchpad_desc()) {}
+// What one execution of a product is given. Making these objects costs as much as a small product,
+// so that they are used again.
+class ProductArguments {
+ public:
+  ProductArguments(const dnnl::matmul::primitive_desc& description, const dnnl::memory& weights,
+                   const dnnl::memory* bias)
+      : src_(description.src_desc(), Engine(), nullptr),
+        dst_(description.dst_desc(), Engine(), nullptr),
+        scratchpad_(description.scratchpad_desc(), Engine(), nullptr) {
+    arguments_ = {{DNNL_ARG_SRC, src_.get()},
+                  {DNNL_ARG_WEIGHTS, weights.get()},
+                  {DNNL_ARG_DST, dst_.get()},
+                  {DNNL_ARG_SCRATCHPAD, scratchpad_.get()}};
+    if (bias != nullptr) arguments_.push_back({DNNL_ARG_BIAS, bias->get()});
+  }
 
-  dnnl::matmul::primitive_desc description;
-  dnnl::matmul primitive;
-  dnnl::memory::desc src, dst, scratch;
+  void Execute(const dnnl::matmul& primitive, const void* x, void* y, void* scratch) {
+    src_.set_data_handle(const_cast<void*>(x));
+    dst_.set_data_handle(y);
+    scratchpad_.set_data_handle(scratch);
+    dnnl::error::wrap_c_api(
+        dnnl_primitive_execute(primitive.get(), ThreadStream().get(),
+                               static_cast<int>(arguments_.size()), arguments_.data()),
+        "could not execute a product");
+  }
+
+ private:
+  dnnl::memory src_, dst_, scratchpad_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+};
+
+// One product for one number of rows. Run may be called from several threads at once.
+class Product {
+ public:
+  // `bias`: null where there is none.
+  Product(const dnnl::matmul::primitive_desc& description, dnnl::memory weights,
+          const dnnl::memory* bias)
+      : description_(description),
+        primitive_(description),
+        weights_(std::move(weights)),
+        scratch_bytes_(static_cast<int64_t>(description.scratchpad_desc().get_size())) {
+    if (bias != nullptr) bias_ = *bias;
+  }
+
+  void Run(const void* x, void* y) const {
+    Scratch scratch;
+    std::unique_ptr<ProductArguments> arguments = Take();
+    arguments->Execute(primitive_, x, y, scratch.Take<std::byte>(scratch_bytes_));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    idle_.push_back(std::move(arguments));
+  }
+
+ private:
+  std::unique_ptr<ProductArguments> Take() const {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!idle_.empty()) {
+        std::unique_ptr<ProductArguments> arguments = std::move(idle_.back());
+        idle_.pop_back();
+        return arguments;
+      }
+    }
+    return std::make_unique<ProductArguments>(description_, weights_, bias_ ? &*bias_ : nullptr);
+  }
+
+  dnnl::matmul::primitive_desc description_;
+  dnnl::matmul primitive_;
+  dnnl::memory weights_;
+  std::optional<dnnl::memory> bias_;
+  int64_t scratch_bytes_;
+  mutable std::mutex mutex_;  // of `idle_`: as many as ever ran at once
+  mutable std::vector<std::unique_ptr<ProductArguments>> idle_;
 };
 
 }  // namespace
@@ -139,7 +198,8 @@ struct PackedLinear::Parts {
     product = slot.load(std::memory_order_relaxed);
     if (product == nullptr) {
       const OneThread guard;
-      products.push_back(std::make_unique<Product>(Describe(rows, weights.get_desc())));
+      products.push_back(std::make_unique<Product>(Describe(rows, weights.get_desc()), weights,
+                                                   is_int8() ? nullptr : &bias));
       product = products.back().get();
       slot.store(product, std::memory_order_release);
     }
@@ -152,17 +212,7 @@ struct PackedLinear::Parts {
     // Below AVX-512 the number of threads is chosen now, not when the product was made.
     std::optional<OneThread> one_thread;
     if (!UsedInstructionSet().any_number_of_rows) one_thread.emplace();
-    Scratch scratch;
-    const dnnl::engine& engine = Engine();
-    const auto bytes = static_cast<int64_t>(product.scratch.get_size());
-    std::unordered_map<int, dnnl::memory> arguments = {
-        {DNNL_ARG_SRC, dnnl::memory(product.src, engine, const_cast<void*>(x))},
-        {DNNL_ARG_WEIGHTS, weights},
-        {DNNL_ARG_DST, dnnl::memory(product.dst, engine, y)},
-        {DNNL_ARG_SCRATCHPAD,
-         dnnl::memory(product.scratch, engine, scratch.Take<std::byte>(bytes))}};
-    if (!is_int8()) arguments.emplace(DNNL_ARG_BIAS, bias);
-    product.primitive.execute(ThreadStream(), arguments);
+    product.Run(x, y);
   }
 
   // Packs a plain (output_dim, input_dim) matrix.

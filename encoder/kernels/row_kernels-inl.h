@@ -89,7 +89,9 @@ struct NoActivation {
   HWY_INLINE FloatVector operator()(FloatVector x) const { return x; }
 };
 struct Swish {
-  HWY_INLINE FloatVector operator()(FloatVector x) const { return hn::Mul(x, Sigmoid(x)); }
+  HWY_INLINE FloatVector operator()(FloatVector x) const {
+    return hn::Div(x, hn::Add(hn::Set(FloatTag(), 1.0f), Exp(hn::Neg(x))));
+  }
 };
 struct Relu {
   HWY_INLINE FloatVector operator()(FloatVector x) const {
@@ -219,10 +221,13 @@ HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t
   const hn::Rebind<uint8_t, FloatTag> byte_tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const FloatVector inverse = hn::Set(d, 1.0f / range.scale);
-  const auto zero_point = hn::Set(IntTag(), range.zero_point);
+  // Adding this rounds to the nearest integer, which then stands in the lowest bits (as in Exp).
+  constexpr float kShift = 12582912.0f;
+  const FloatVector shift = hn::Set(d, kShift + static_cast<float>(range.zero_point));
+  const auto zero = hn::BitCast(IntTag(), hn::Set(d, kShift));
   const auto round = [&](FloatVector v) HWY_ATTR {
-    const auto number = hn::Add(hn::NearestInt(hn::Mul(v, inverse)), zero_point);
-    return hn::DemoteTo(byte_tag, number);  // saturates
+    const auto bits = hn::BitCast(IntTag(), hn::MulAdd(v, inverse, shift));
+    return hn::DemoteTo(byte_tag, hn::Sub(bits, zero));  // saturates
   };
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {

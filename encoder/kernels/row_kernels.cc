@@ -74,6 +74,29 @@ void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
   }
 }
 
+int64_t IndexOfRowMaximum(const float* row, int64_t dim) {
+  const FloatTag d;
+  const FloatVector infinity = hn::Set(d, std::numeric_limits<float>::infinity());
+  const FloatVector lowest = hn::Neg(infinity);
+  FloatVector highs = lowest;
+  FloatMask are_below = hn::Lt(lowest, infinity);
+  ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+    const FloatVector v = part.OrElse(part.Load(row + i), lowest);
+    are_below = hn::And(are_below, hn::Lt(v, infinity));
+    highs = hn::Max(highs, v);
+  });
+  if (!hn::AllTrue(d, are_below)) return -1;
+  const float high = MaxOf(highs);
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= dim; i += lanes) {
+    const intptr_t lane = hn::FindFirstTrue(d, hn::Eq(hn::LoadU(d, row + i), hn::Set(d, high)));
+    if (lane >= 0) return i + lane;
+  }
+  while (row[i] != high) ++i;
+  return i;
+}
+
 // (sum - zero_point * column_sum) * scale * column_scale + bias for one row, then the activation.
 // store(offset, part, result) takes what comes out.
 template <class Function, class Store>
@@ -152,6 +175,7 @@ HWY_EXPORT(StoreFloatRows);
 HWY_EXPORT(GluRows);
 HWY_EXPORT(ScaleValues);
 HWY_EXPORT(LogSoftmaxRows);
+HWY_EXPORT(IndexOfRowMaximum);
 HWY_EXPORT(DequantizeFloat);
 HWY_EXPORT(DequantizeInput);
 HWY_EXPORT(RoundBfloat16);
@@ -175,6 +199,9 @@ void Scale(float scale, int64_t count, float* x) {
 }
 void LogSoftmax(int64_t rows, int64_t dim, float* x) {
   HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(rows, dim, x);
+}
+int64_t IndexOfMaximum(const float* row, int64_t dim) {
+  return HWY_DYNAMIC_DISPATCH(IndexOfRowMaximum)(row, dim);
 }
 void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
                 const Int8Outputs& outputs, bool add, float* y) {

@@ -37,6 +37,9 @@ void Scale(float scale, int64_t count, float* x);
 // x = log(softmax(x)) over each row, in place.
 void LogSoftmax(int64_t rows, int64_t dim, float* x);
 
+// Index of the largest value, the first of equals; -1 when a value is infinity or no number.
+int64_t IndexOfMaximum(const float* row, int64_t dim);
+
 // What turns the exact sums of an int8 product into numbers.
 struct Int8Outputs {
   const float* scales;         // (dim) of the weights of each output

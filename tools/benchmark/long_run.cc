@@ -58,7 +58,7 @@ LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool
   const auto minute_of = [&](int64_t chunk) {
     return static_cast<size_t>(static_cast<double>(chunk) * chunk_ms / kMinuteMs);
   };
-  SteadyStreams stream(model, &pool, setting, 1);
+  SteadyStreams stream(model, &pool, setting, 1, 1);
   stream.FillCaches();
   LongRun run;
   Periods periods(minute_of(num_chunks - 1) + 1);
@@ -75,7 +75,7 @@ LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool
   }
   run.first_minute = periods.first();
   run.last_hour = periods.last();
-  SteadyStreams new_stream(model, &pool, setting, 1);
+  SteadyStreams new_stream(model, &pool, setting, 1, 1);
   new_stream.FillCaches();
   CompareInTurns(&stream, &new_stream, &run);
   return run;

@@ -66,6 +66,12 @@ DurationSummary SummarizeAll(const std::vector<Worker>& workers,
   return Summarize(std::move(all));
 }
 
+// Of a thread that owns `num_streams`.
+int64_t BatchSize(int64_t num_streams, const MeasurementOptions& options) {
+  return options.max_batch_streams == 0 ? num_streams
+                                        : std::min(num_streams, options.max_batch_streams);
+}
+
 std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
                                 const TorchScriptArchive* baseline,
                                 const MeasurementOptions& options) {
@@ -73,11 +79,12 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
   int64_t first_stream = 0;
   for (int i = 0; i < options.num_threads; ++i) {
     const int64_t end = options.num_streams * (i + 1) / options.num_threads;
-    workers.push_back(
-        {SteadyStreams(model, &pool, options.setting, end - first_stream, first_stream),
-         std::nullopt,
-         {},
-         {}});
+    const int64_t num_streams = end - first_stream;
+    workers.push_back({SteadyStreams(model, &pool, options.setting, num_streams,
+                                     BatchSize(num_streams, options), first_stream),
+                       std::nullopt,
+                       {},
+                       {}});
     if (baseline != nullptr) {
       workers.back().script.emplace(baseline, &pool, model->config().encoder, options.setting);
     }
@@ -94,7 +101,8 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
 
 std::optional<std::array<double, kNumProductParts>> MeasureProducts(
     const ModelConfig& config, const MeasurementOptions& options) {
-  const int64_t batch = options.num_streams / options.num_threads;  // that of the first thread
+  // Of the first thread.
+  const int64_t batch = BatchSize(options.num_streams / options.num_threads, options);
   std::optional<std::array<double, kNumProductParts>> result;
   RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
     const auto timer = ProductTimer::Make(options.precision,
@@ -130,7 +138,7 @@ Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool
         [&](size_t thread, double milliseconds) {
           Worker& worker = workers[thread];
           worker.stream_chunk_ms.push_back(milliseconds /
-                                           static_cast<double>(worker.streams.num_streams()));
+                                           static_cast<double>(worker.streams.batch_size()));
         });
     if (baseline == nullptr) continue;
     MeasureRound(

@@ -23,13 +23,13 @@ class TorchScriptArchive;
 struct MeasurementOptions {
   std::string precision;  // for ProductTimer
   StreamingSetting setting;
-  int64_t num_streams = 1;  // of all threads together
-  int num_threads = 1;      // at most num_streams; each owns a batch of its own
-  double seconds = 2;       // measured, and as long again for the baseline
+  int64_t num_streams = 1;        // of all threads together
+  int num_threads = 1;            // at most num_streams; each owns an equal part of the streams
+  int64_t max_batch_streams = 0;  // of a thread's that are decoded together; 0: all
+  double seconds = 2;             // measured, and as long again for the baseline
 };
 
-// All times are those of one chunk of one stream: a step of a thread's batch, divided by its
-// streams.
+// All times are those of one chunk of one stream: a step of a batch, divided by its streams.
 struct Measurement {
   DurationSummary stream_chunk;
   std::optional<DurationSummary> baseline;

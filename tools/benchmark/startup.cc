@@ -15,7 +15,7 @@ constexpr int kLaterChunks = 20;
 
 Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
                        const StreamingSetting& setting, double load_seconds) {
-  SteadyStreams stream(model, &pool, setting, 1);
+  SteadyStreams stream(model, &pool, setting, 1, 1);
   const auto step_ms = [&] { return MillisecondsOf([&] { stream.Step(); }); };
   Startup startup;
   startup.load_seconds = load_seconds;

@@ -18,27 +18,30 @@ int64_t FramesOfFirstChunk(const Encoder& encoder, int64_t chunk_size) {
 
 SteadyStreams::SteadyStreams(std::shared_ptr<const Model> model, const FeaturePool* pool,
                              const StreamingSetting& setting, int64_t num_streams,
-                             int64_t first_stream)
+                             int64_t batch_size, int64_t first_stream)
     : model_(std::move(model)), pool_(pool), setting_(setting) {
   for (int64_t i = 0; i < num_streams; ++i) {
     states_.push_back(model_->encoder().InitialState(setting.left_context));
     positions_.push_back((first_stream + i) * kFramesBetweenStreams);
   }
-  segments_.resize(states_.size());
+  segments_.resize(static_cast<size_t>(batch_size));
 }
 
 void SteadyStreams::FillCaches() {
   // Buffers of the LibTorch backend are twice as long as what they hold, so that they are refilled
   // once in so many chunks.
   const int64_t num_chunks = 2 * (setting_.left_context / setting_.chunk_size) + 4;
-  for (int64_t i = 0; i < num_chunks; ++i) Step();
+  const int64_t num_streams = static_cast<int64_t>(states_.size());
+  for (int64_t i = 0; i < num_chunks * num_streams; i += batch_size()) Step();
 }
 
 void SteadyStreams::Step() {
-  for (size_t i = 0; i < states_.size(); ++i) {
-    const int64_t num_frames = model_->encoder().FramesForChunk(states_[i], setting_.chunk_size);
-    segments_[i] = {&states_[i], pool_->Frames(positions_[i], num_frames), {num_frames, false}};
-    positions_[i] += num_frames;
+  for (EncoderSegment& segment : segments_) {
+    EncoderState& state = states_[next_];
+    const int64_t num_frames = model_->encoder().FramesForChunk(state, setting_.chunk_size);
+    segment = {&state, pool_->Frames(positions_[next_], num_frames), {num_frames, false}};
+    positions_[next_] += num_frames;
+    next_ = (next_ + 1) % states_.size();
   }
   const EncoderOutput output = model_->encoder().Step(segments_);
   model_->ctc_head().LogProbs(output.rows);

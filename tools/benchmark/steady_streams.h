@@ -14,22 +14,24 @@
 
 namespace runnel {
 
-// One batch, used by one thread at a time.
+// Decoded in batches, used by one thread at a time.
 class SteadyStreams {
  public:
   // `setting`: both sizes limited, the chunk at least 1. `pool` gives rate * chunk_size frames and
   // those of a first chunk; it must live as long as this. Streams are numbered from `first_stream`
-  // on, which decides what each hears.
+  // on, which decides what each hears. batch_size: streams of a batch, 1 to num_streams.
   SteadyStreams(std::shared_ptr<const Model> model, const FeaturePool* pool,
-                const StreamingSetting& setting, int64_t num_streams, int64_t first_stream = 0);
+                const StreamingSetting& setting, int64_t num_streams, int64_t batch_size,
+                int64_t first_stream = 0);
 
   // Computes chunks until every cache is as full as it gets, and has been refilled once.
   void FillCaches();
 
-  // Computes one chunk of every stream: Encoder::Step and CtcHead::LogProbs.
+  // Computes one chunk of each of the next batch_size() streams: Encoder::Step and
+  // CtcHead::LogProbs.
   void Step();
 
-  int64_t num_streams() const { return static_cast<int64_t>(states_.size()); }
+  int64_t batch_size() const { return static_cast<int64_t>(segments_.size()); }
   // Of the largest EncoderState.
   int64_t bytes_per_stream() const;
 
@@ -40,6 +42,7 @@ class SteadyStreams {
   std::vector<EncoderState> states_;
   std::vector<int64_t> positions_;  // in the pool, per stream
   std::vector<EncoderSegment> segments_;
+  size_t next_ = 0;  // stream of the next batch
 };
 
 // Feature frames that a stream's first chunk takes; the others take less.

@@ -33,26 +33,32 @@ Number SameBits(Unsigned bits) {
 
 SampleDecoder::SampleDecoder(SampleEncoding encoding) : encoding_(encoding) {}
 
-float SampleDecoder::DecodeOne(const char* bytes) const {
+void SampleDecoder::Append(const char* bytes, size_t count, std::vector<float>* samples) {
+  const size_t before = samples->size();
+  samples->resize(before + count);
+  float* to = samples->data() + before;
   if (encoding_ == SampleEncoding::kPcm16) {
-    return static_cast<float>(SameBits<int16_t>(FromLittleEndian<uint16_t>(bytes))) / 32768.0F;
+    for (size_t i = 0; i < count; ++i) {
+      to[i] =
+          static_cast<float>(SameBits<int16_t>(FromLittleEndian<uint16_t>(bytes + 2 * i))) / 32768;
+    }
+  } else {
+    for (size_t i = 0; i < count; ++i) {
+      to[i] = SameBits<float>(FromLittleEndian<uint32_t>(bytes + 4 * i));
+      if (!(std::abs(to[i]) <= kMaxAmplitude)) {
+        throw ClientMistake(ErrorCode::kBadMessage,
+                            "sample " + std::to_string(num_samples_ + static_cast<int64_t>(i)) +
+                                " is " + std::to_string(to[i]) +
+                                ", expected a number from -1 to 1");
+      }
+    }
   }
-  const auto sample = SameBits<float>(FromLittleEndian<uint32_t>(bytes));
-  if (!(std::abs(sample) <= kMaxAmplitude)) {
-    throw ClientMistake(ErrorCode::kBadMessage, "sample " + std::to_string(num_samples_) + " is " +
-                                                    std::to_string(sample) +
-                                                    ", expected a number from -1 to 1");
-  }
-  return sample;
+  num_samples_ += static_cast<int64_t>(count);
 }
 
 std::vector<float> SampleDecoder::Decode(std::string_view bytes) {
   std::vector<float> samples;
   samples.reserve((num_waiting_ + bytes.size()) / sample_size());
-  const auto append = [&](const char* sample) {
-    samples.push_back(DecodeOne(sample));
-    ++num_samples_;
-  };
   if (num_waiting_ > 0) {
     const size_t taken = std::min(sample_size() - num_waiting_, bytes.size());
     std::copy_n(bytes.begin(), taken, waiting_.begin() + static_cast<ptrdiff_t>(num_waiting_));
@@ -60,9 +66,11 @@ std::vector<float> SampleDecoder::Decode(std::string_view bytes) {
     bytes.remove_prefix(taken);
     if (num_waiting_ < sample_size()) return samples;
     num_waiting_ = 0;
-    append(waiting_.data());
+    Append(waiting_.data(), 1, &samples);
   }
-  for (; bytes.size() >= sample_size(); bytes.remove_prefix(sample_size())) append(bytes.data());
+  const size_t count = bytes.size() / sample_size();
+  Append(bytes.data(), count, &samples);
+  bytes.remove_prefix(count * sample_size());
   std::copy(bytes.begin(), bytes.end(), waiting_.begin());
   num_waiting_ = bytes.size();
   return samples;

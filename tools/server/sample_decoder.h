@@ -30,7 +30,8 @@ class SampleDecoder {
 
  private:
   size_t sample_size() const { return encoding_ == SampleEncoding::kPcm16 ? 2 : 4; }
-  float DecodeOne(const char* bytes) const;
+  // Decodes `count` whole samples.
+  void Append(const char* bytes, size_t count, std::vector<float>* samples);
 
   SampleEncoding encoding_;
   std::array<char, 4> waiting_ = {};

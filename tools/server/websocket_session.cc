@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 // Bytes read at a time: a packet of audio, more of a large message. What a buffer keeps between
 // messages.
-constexpr size_t kFirstRead = 4096;
+constexpr size_t kFirstRead = 8192;
 constexpr size_t kLargestRead = 65536;
 
 // Held by the registry until it ends: while it does not read, no operation may be under way. All
@@ -139,7 +139,9 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
                   "a message is longer than " +
                       std::to_string(services().limits.max_message_bytes) + " bytes");
       DropBuffer();
-    } else if (ws_.is_message_done()) {
+    } else if (!ws_.is_message_done()) {
+      return Read();
+    } else {
       const auto bytes = buffer_.cdata();
       live_->Receive({ws_.got_text(), {static_cast<const char*>(bytes.data()), bytes.size()}});
       DropBuffer();
