@@ -65,8 +65,10 @@ behind or ended with another text than expected, and quantiles of these latencie
 Of a recording at another rate than the model's, a partial needs some 50 ms more than is reckoned
 here (--look_ahead_ms), which can make "chunk" one packet too long: look at the server's.
 
-Exit code: 0 success, 1 a stream failed, was refused, fell behind or ended with another text, 2 wrong
-flags.
+SIGINT or SIGTERM ends the run, and what was measured until then is printed.
+
+Exit code: 0 success, 1 a stream failed, was refused, fell behind or ended with another text, or the
+run was interrupted, 2 wrong flags.
 
 Examples:
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
@@ -180,6 +182,7 @@ class Load {
           &loop_, &connector_, session.servers, seed + static_cast<uint32_t>(i), &statistics_));
     }
     if (num_running_ == 0) end_timer_.SetAfter(FLAGS_duration_s);
+    loop_.StopAtSignals();
     if (console_->is_terminal()) ShowStatus();
   }
 
@@ -188,6 +191,7 @@ class Load {
     console_->SetStatus("");
     return statistics_;
   }
+  bool was_interrupted() const { return loop_.was_interrupted(); }
 
  private:
   void ShowStatus() {
@@ -225,6 +229,7 @@ int Run(Console* console) {
   const std::string report =
       FLAGS_json ? LoadJson(statistics, wall_s, cpu_s) : LoadTable(statistics, wall_s, cpu_s);
   std::fputs(report.c_str(), stdout);
+  if (load.was_interrupted()) throw std::runtime_error("interrupted before its end");
   return statistics.is_success() ? kExitSuccess : kExitFailure;
 }
 

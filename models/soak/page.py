@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from models.benchmark.figures import save_figure
+from models.soak.parts import BATCH_WAIT_MS
 from models.soak.plan import CHUNK_P95_MS, MEMORY_SHARE, Plan
 from models.soak.programs import Report
 
@@ -55,6 +56,15 @@ def steady(load: Report, streams: int) -> List[Dict[str, float]]:
     return [sample for sample in load["samples"] if sample[_STREAMS] == streams]
 
 
+def intervals_in_time(load: Report, streams: int) -> Tuple[int, int]:
+    """Of the times between two samples: in how many 95 % of the chunks were in time, and all."""
+    samples = steady(load, streams)
+    in_time = [after["chunks_in_time"] - before["chunks_in_time"]
+               >= 0.95 * (after["chunks"] - before["chunks"])
+               for before, after in zip(samples, samples[1:])]
+    return sum(in_time), len(in_time)
+
+
 def memory_per_stream(load: Report, streams: int) -> Tuple[float, float]:
     """Bytes per stream, at the first and at the last moment at which all streams were there."""
     rss = [sample[_RSS] for sample in steady(load, streams)]
@@ -68,12 +78,15 @@ def _load(load: Report, plan: Plan) -> str:
     formula, text = load["formula_bytes"], load["text_bytes"]
     p95 = report["latency_ms"]["server_chunk"]["p95"]
     client_p95 = report["latency_ms"]["chunk"]["p95"]
+    good, intervals = intervals_in_time(load, plan.streams)
     rows: List[Verdict] = [
         (f"{plan.streams} real-time streams, {plan.stream_s:.0f} s each",
          f"{report['done']} done, {_errors(report)}", report["done"] == plan.streams),
         (f"chunk received -> its partial sent, p95 at most {CHUNK_P95_MS:.0f} ms",
          f"{p95:.0f} ms; seen by the client {client_p95:.0f} ms",
          max(p95, client_p95) <= CHUNK_P95_MS),
+        (f"the same in every {plan.sample_s:.0f} seconds", f"in {good} of {intervals}",
+         good == intervals),
         ("no stream falls behind (2 s)", f"{report['behind']}", report["behind"] == 0),
         ("finals are decode_wav's", f"{report['mismatched']} others", report["mismatched"] == 0),
         (f"memory per stream within {MEMORY_SHARE:.0%} of the formula, {formula / _MIB:.2f} MiB "
@@ -86,7 +99,8 @@ def _load(load: Report, plan: Plan) -> str:
     share = load["server_cpu_s"] / report["wall_s"]
     return ("## Many streams on a large model\n\n"
             "AISHELL-size random model (`models/make_benchmark_model.py`), int8, chunks of 16 "
-            "encoder frames (640 ms), left\ncontext 64, packets of 200 ms. "
+            "encoder frames (640 ms), left\ncontext 64, packets of 200 ms, "
+            f"`--max_batch_wait_ms={BATCH_WAIT_MS}`.\n"
             f"The server used {share:.2f} cores, the clients "
             f"{report['client_cpu_s'] / report['wall_s']:.2f}.\n\n"
             + _table(rows) + "\n" + _latencies(report) + f"\n![Memory over time]({FIGURE})\n")

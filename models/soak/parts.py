@@ -7,7 +7,7 @@ import zipfile
 from typing import Any, Dict, List
 
 from models.soak.cluster import cluster
-from models.soak.plan import Plan
+from models.soak.plan import CHUNK_P95_MS, Plan
 from models.soak.programs import Report, Sampler, Server, SoakError, run_load, serve
 from models.soak.recordings import ROOT, decode, write_recordings
 
@@ -16,6 +16,8 @@ DIGITS = ROOT / "models" / "digits" / "digits.pt"
 PARTS = ("load", "vanish", "neighbours", "killed")
 
 PACKET_MS = 200  # of audio in each message
+# Longer than by default: fuller batches cost the workers less.
+BATCH_WAIT_MS = 40
 
 # What DESIGN.md says besides the formula of the caches: of a connection, and of a token of text.
 CONNECTION_BYTES = 60_000
@@ -24,6 +26,8 @@ TOKEN_BYTES = 60
 _RSS = "process_resident_memory_bytes"
 _DESCRIPTORS = "process_open_fds"
 _STREAMS = "runnel_streams"
+_CHUNKS = "runnel_chunk_latency_seconds_count"
+_CHUNKS_IN_TIME = f'runnel_chunk_latency_seconds_bucket{{le="{CHUNK_P95_MS / 1000:g}"}}'
 _SAMPLES = ROOT / "models" / "digits" / "samples" / "wav.scp"
 _NO_LIMITS = ["--max_streams=10000", "--max_connections=10000"]
 
@@ -58,7 +62,7 @@ class Parts:
         plan = self._plan
         wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
         expected, tokens = decode(self._bin, model, wav_scp, model_flags)
-        flags = [*model_flags, *_NO_LIMITS]
+        flags = [*model_flags, *_NO_LIMITS, f"--max_batch_wait_ms={BATCH_WAIT_MS}"]
         with serve(self._bin, model, flags, self._work / "load.log") as server:
             before, cpu_before = self._memory(server), server.cpu_s()
             with Sampler(server, plan.sample_s) as sampler:
@@ -68,11 +72,13 @@ class Parts:
                     f"--packet_ms={PACKET_MS}"])
             server_cpu_s = server.cpu_s() - cpu_before
             after = self._memory(server)
-        keys = ("time_s", _RSS, _DESCRIPTORS, _STREAMS)
+        keys = {"time_s": "time_s", _RSS: _RSS, _DESCRIPTORS: _DESCRIPTORS, _STREAMS: _STREAMS,
+                _CHUNKS: "chunks", _CHUNKS_IN_TIME: "chunks_in_time"}
         return {"report": report, "before": before, "after": after, "server_cpu_s": server_cpu_s,
                 "formula_bytes": stream_bytes(model, 64, 16) + CONNECTION_BYTES,
                 "text_bytes": tokens * TOKEN_BYTES,
-                "samples": [{key: sample[key] for key in keys} for sample in sampler.samples]}
+                "samples": [{name: sample[key] for key, name in keys.items()}
+                            for sample in sampler.samples]}
 
     def vanish(self) -> Report:
         """Clients that connect, speak and vanish, one by one and then together."""

@@ -51,6 +51,9 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     args = parser.parse_args(arguments)
     args.parts = args.parts.split(",")
     unknown = sorted(set(args.parts) - set(PARTS))
+    shortest = FULL.ramp_s + 2 * FULL.sample_s  # all streams are there at two looks at least
+    if args.stream_s < shortest:
+        parser.error(f"--stream_s is {args.stream_s:g}, expected at least {shortest:g}")
     if unknown:
         parser.error(f"--parts names '{unknown[0]}', expected some of {', '.join(PARTS)}")
     return args

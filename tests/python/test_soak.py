@@ -29,6 +29,9 @@ def test_every_part_runs(tmp_path):
 def test_wrong_command_lines(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--parts=none"])
+    with pytest.raises(SystemExit):
+        main(["--stream_s=20"])  # over before all have started
+    assert "--stream_s is 20, expected at least 40" in capsys.readouterr().err
     assert main(["--page_only", f"--output={tmp_path}", f"--work_dir={tmp_path}"]) == 1
     assert "no results" in capsys.readouterr().err
     assert main(["--quick", f"--bin={tmp_path}", f"--output={tmp_path}",

@@ -13,7 +13,7 @@ from tool_runner import BIN, DIGITS, FAILURE, ROOT, TINY_MODEL, USAGE, error_lin
 
 MODEL = f"--model={DIGITS / 'digits.pt'}"
 SHORT = "--seconds=0.01"
-FIELDS = ["precision", "streams", "chunk_size", "left_context", "num_threads",
+FIELDS = ["precision", "streams", "chunk_size", "left_context", "num_threads", "max_batch_streams",
           "ms_per_stream_chunk_median", "ms_per_stream_chunk_p95", "realtime_streams_per_core",
           "speedup_over_torchscript", "fraction_of_peak", "bytes_per_stream"]
 
@@ -66,6 +66,14 @@ def test_sizes_and_threads(tmp_path):
         "streams"] == 4
 
 
+def test_streams_take_turns_in_batches(tmp_path):
+    together, = measure(tmp_path, "--streams=7")
+    in_turns, = measure(tmp_path, "--streams=7", "--max_batch_streams=3")
+    assert (together["max_batch_streams"], in_turns["max_batch_streams"]) == (0, 3)
+    assert in_turns["streams"] == 7
+    assert in_turns["bytes_per_stream"] == together["bytes_per_stream"]
+
+
 @pytest.mark.parametrize("flags, precision", [
     (["--backend=libtorch"], "float32"), (["--precision=float64"], "float64"),
     (["--precision=int8"], "int8"), (["--precision=bfloat16"], "bfloat16")])
@@ -100,6 +108,7 @@ def test_long_run(tmp_path):
     (["--streams=1,"], "--streams is '1,'"),
     (["--streams=1", "--num_threads=2"], "--streams is '1', expected at least one per thread, 2"),
     (["--num_threads=0"], "--num_threads is 0, expected 1 to 1024"),
+    (["--max_batch_streams=-1"], "--max_batch_streams is -1, expected 0 to 65536"),
     (["--seconds=0"], "--seconds is 0"),
     (["--seconds=1e9"], "expected more than 0 and at most 600"),
     (["--hours=0"], "--hours is 0"),

@@ -1,11 +1,14 @@
 """load_client as a user runs it, in small: what it counts, compares and reports."""
 
 import json
+import signal
+import subprocess
 
 import pytest
 
 from server_process import TEXTS, Server, start
-from tool_runner import (FAILURE, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, error_line, run, succeed)
+from tool_runner import (BIN, FAILURE, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, error_line, run,
+                         succeed)
 
 LIST = f"--wav_scp={SAMPLE_LIST}"
 EXPECTED = f"--expected={SAMPLES / 'text'}"
@@ -93,6 +96,20 @@ def test_duration(server):
     found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=2",
                        "--duration_s=0.001", "--behind_s=1000"))
     assert found["started"] == found["done"] == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_run_is_reported(server, number):
+    with subprocess.Popen([BIN / "load_client", address(server), LIST, "--streams=3", "--ramp_s=0",
+                           "--duration_s=3600", "--json"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, encoding="utf-8") as process:
+        while server.metrics()["runnel_streams"] < 3:
+            assert process.poll() is None
+        process.send_signal(number)
+        stdout, stderr = process.communicate()
+    assert process.returncode == FAILURE
+    assert json.loads(stdout)["started"] >= 3
+    assert "interrupted" in stderr and len(stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])

@@ -127,6 +127,7 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
          {"chunk_size", result.options.setting.chunk_size},
          {"left_context", result.options.setting.left_context},
          {"num_threads", result.options.num_threads},
+         {"max_batch_streams", result.options.max_batch_streams},
          {"ms_per_stream_chunk_median", result.measurement.stream_chunk.median_ms},
          {"ms_per_stream_chunk_p95", result.measurement.stream_chunk.p95_ms},
          {"realtime_streams_per_core", result.realtime_streams_per_core()},

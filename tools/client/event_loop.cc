@@ -1,25 +1,34 @@
 #include "tools/client/event_loop.h"
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <csignal>
 #include <cstdint>
 #include <utility>
 
 namespace runnel::client {
 
-EventLoop::EventLoop() : context_(std::make_unique<boost::asio::io_context>()) {}
+EventLoop::EventLoop() = default;
 EventLoop::~EventLoop() = default;
 
 void EventLoop::Run() {
-  context_->restart();
-  context_->run();
+  context_.restart();
+  context_.run();
 }
 
-void EventLoop::Stop() { context_->stop(); }
+void EventLoop::Stop() { context_.stop(); }
 
 void EventLoop::Post(std::function<void()> callback) {
-  boost::asio::post(*context_, std::move(callback));
+  boost::asio::post(context_, std::move(callback));
+}
+
+void EventLoop::StopAtSignals() {
+  signals_.emplace(context_, SIGINT, SIGTERM);
+  signals_->async_wait([this](const boost::system::error_code& error, int /*signal*/) {
+    if (error) return;
+    was_interrupted_ = true;
+    Stop();
+  });
 }
 
 // A wait that has ended is called back even if it is cancelled meanwhile, so each has a number.

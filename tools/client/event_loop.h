@@ -3,13 +3,12 @@
 #ifndef RUNNEL_TOOLS_CLIENT_EVENT_LOOP_H_
 #define RUNNEL_TOOLS_CLIENT_EVENT_LOOP_H_
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <chrono>
 #include <functional>
 #include <memory>
-
-namespace boost::asio {
-class io_context;
-}
+#include <optional>
 
 namespace runnel::client {
 
@@ -29,10 +28,17 @@ class EventLoop {
   void Stop();
   void Post(std::function<void()> callback);
 
-  boost::asio::io_context& context() { return *context_; }
+  // From now on SIGINT and SIGTERM stop the loop instead of ending the process; Run returns after
+  // Stop only.
+  void StopAtSignals();
+  bool was_interrupted() const { return was_interrupted_; }
+
+  boost::asio::io_context& context() { return context_; }
 
  private:
-  const std::unique_ptr<boost::asio::io_context> context_;
+  boost::asio::io_context context_;
+  std::optional<boost::asio::signal_set> signals_;
+  bool was_interrupted_ = false;
 };
 
 // Calls back at one moment, again and again if set again; never after Cancel or its end.

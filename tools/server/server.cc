@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "encoder/first_line.h"
 #include "tools/descriptor_limit.h"
 #include "tools/seconds.h"
 #include "tools/server/access.h"
@@ -46,6 +47,15 @@ void ProvideDescriptors(const Limits& limits) {
   const int64_t allowed = RaiseDescriptorLimit();
   if (allowed < wanted) {
     LOG(WARNING) << "only " << allowed << " open files are allowed, " << wanted << " may be needed";
+  }
+}
+
+// The server serves without a store, and the store may come later; but somebody should know.
+void WarnUnlessUsable(SnapshotStore* store) {
+  try {
+    store->Check();
+  } catch (const SnapshotStoreError& error) {
+    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
   }
 }
 
@@ -104,6 +114,7 @@ class Server {
     on_listening((tls_ == nullptr ? "http://" : "https://") +
                  (is_v6 ? "[" + options_.listen + "]" : options_.listen) + ":" +
                  std::to_string(listener.port()));
+    if (store_ != nullptr) store_threads_.Run([store = store_.get()] { WarnUnlessUsable(store); });
     std::vector<std::thread> threads;
     for (int i = 1; i < options_.io_threads; ++i) threads.emplace_back([this] { RunLoop(); });
     RunLoop();

@@ -107,6 +107,9 @@ void CheckFlags() {
                StreamOptions::kMaxRate);
   RequireRange("max_left_context", FLAGS_max_left_context, 0, kMost);
   RequireRange("max_beam_size", FLAGS_max_beam_size, 1, SearchOptions::kMaxBeamSize);
+  RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1, 65536);
+  RequireAtLeast("max_batch_wait_ms", FLAGS_max_batch_wait_ms, 0);
+  RequireAtLeast("max_buffered_s", FLAGS_max_buffered_s, 0.001);
   RequireAtLeast("max_speed", FLAGS_max_speed, 0);
   RequireAtLeast("max_recording_s", FLAGS_max_recording_s, 0.1);
   RequireAtLeast("idle_timeout_s", FLAGS_idle_timeout_s, 0);

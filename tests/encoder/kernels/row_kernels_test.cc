@@ -100,6 +100,28 @@ TEST(RowKernelsTest, GluAndLogSoftmax) {
   }
 }
 
+TEST(RowKernelsTest, IndexOfMaximum) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const int64_t dim : kDims) {
+    std::vector<float> x = Random(dim, 6);
+    const auto first = [&] { return std::max_element(x.begin(), x.end()) - x.begin(); };
+    EXPECT_EQ(IndexOfMaximum(x.data(), dim), first()) << "dim " << dim;
+    for (int64_t i = dim - 1; i >= 0; --i) {  // ends with all values equal
+      x[static_cast<size_t>(i)] = 100.0f;
+      EXPECT_EQ(IndexOfMaximum(x.data(), dim), i) << "dim " << dim;
+    }
+    for (const float bad : {kInfinity, std::numeric_limits<float>::quiet_NaN()}) {
+      for (const int64_t i : {int64_t{0}, dim / 2, dim - 1}) {
+        std::vector<float> y = x;
+        y[static_cast<size_t>(i)] = bad;
+        EXPECT_EQ(IndexOfMaximum(y.data(), dim), -1) << "dim " << dim << ", value " << i;
+      }
+    }
+    x.assign(x.size(), -kInfinity);
+    EXPECT_EQ(IndexOfMaximum(x.data(), dim), 0) << "dim " << dim;
+  }
+}
+
 TEST(RowKernelsTest, StoreRowsKeepsHalfAStep) {
   for (const int64_t dim : kDims) {
     std::vector<float> x = Random(3 * dim, 5);
