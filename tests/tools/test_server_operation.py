@@ -21,13 +21,13 @@ def resume(server, token, **options):
     return socket, socket.receive_until("resumed")
 
 
-@pytest.mark.parametrize("search", ["greedy", "beam"])
 def test_store_that_cannot_be_reached_is_told_at_once():
     with Server("--snapshot_store=redis://127.0.0.1:1") as server:
         while not any("snapshot store: redis://127.0.0.1:1" in line for line in server.log):
             server.metrics()  # it serves all the same
 
 
+@pytest.mark.parametrize("search", ["greedy", "beam"])
 def test_resume_after_a_drop(tmp_path, search):
     samples, rate = samples_of(LONGEST)
     audio = pcm16(samples)
