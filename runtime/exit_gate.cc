@@ -1,25 +1,41 @@
 #include "runtime/exit_gate.h"
 
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdlib>
 #include <thread>
 
 #include "runtime/threads.h"
 
 namespace runnel {
+namespace {
+
+std::atomic<pid_t> registered_by{0};
+
+void CloseUnlessForked() {
+  if (getpid() == registered_by) ExitGate::OfProcess().Close();
+}
+
+}  // namespace
 
 ExitGate& ExitGate::OfProcess() {
-  // Never destroyed: threads wait at it until the process is gone.
-  static ExitGate& gate = *[] {
-    auto* made = new ExitGate;
-    // Static objects that a library makes later, on their first use, are destroyed before the gate
-    // is closed. LibTorch makes its pool when a thread first sets its number; Model::Load computed
-    // once.
-    std::thread([] { SetThreadsPerOperation(1); }).join();
-    // Fails without memory only; the process then ends as if there were no gate.
-    std::atexit([] { OfProcess().Close(); });
-    return made;
-  }();
+  static ExitGate& gate = *new ExitGate;
   return gate;
+}
+
+void ExitGate::CloseAtExit() {
+  OfProcess();
+  // LibTorch makes its pool when a thread first sets its number.
+  static const bool has_pool = [] {
+    std::thread([] { SetThreadsPerOperation(1); }).join();
+    return true;
+  }();
+  static_cast<void>(has_pool);
+  registered_by = getpid();
+  // Fails without memory only; the process then ends as if there were no gate.
+  std::atexit(CloseUnlessForked);
 }
 
 void ExitGate::Pass::StepIn() {

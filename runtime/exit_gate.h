@@ -15,9 +15,14 @@ namespace runnel {
 // threads compute inside this gate only, and exit() closes it. Thread-safe.
 class ExitGate {
  public:
-  // The one that exit() closes, before it destroys what was there when this was first called.
-  // Throws std::system_error when no thread can be started.
+  // The one that exit() closes. Never destroyed: threads wait at it until the process is gone.
   static ExitGate& OfProcess();
+
+  // exit() closes the gate before it destroys what was there when this was called: to be called
+  // when a model has computed something, which may have made static objects anew. A child that a
+  // process forks has none of its threads, and does not wait for them. Throws std::system_error
+  // when no thread can be started.
+  static void CloseAtExit();
 
   // A thread's way through the gate; it is outside again when this is destroyed.
   class Pass {

@@ -16,6 +16,7 @@
 #include "encoder/weights.h"
 #include "frontend/frame_extractor.h"
 #include "runtime/ctc_head.h"
+#include "runtime/exit_gate.h"
 #include "runtime/sha256.h"
 
 namespace runnel {
@@ -127,6 +128,7 @@ void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConf
     const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
     ctc_head.LogProbs(encoder.Step({{&state, silence.data(), {num_frames, whole}}}).rows);
   }
+  ExitGate::CloseAtExit();
 }
 
 }  // namespace

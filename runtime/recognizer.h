@@ -66,7 +66,8 @@ struct RecognizerStatus {
 // real time takes no more than its turn, and under overload all fall behind alike.
 //
 // A process may exit without destroying it: exit() waits for the chunks that are being computed,
-// not for callbacks, and no further chunk is begun.
+// not for callbacks, and no further chunk is begun. So a static object must not wait for a result
+// when it is destroyed; to cancel streams and destroy recognizers is fine.
 class Recognizer {
  public:
   // Starts the workers. Throws std::invalid_argument when an option is out of its range.

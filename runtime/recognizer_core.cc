@@ -189,15 +189,23 @@ RecognizerCore::RecognizerCore(std::shared_ptr<const Model> model, const Recogni
              FromMilliseconds(options.max_batch_wait_ms)) {}
 
 void RecognizerCore::Start() {
-  ExitGate::OfProcess();  // not only when a worker comes to it: the process may exit before
-  for (int i = 0; i < options_.num_threads; ++i) workers_.emplace_back([this] { Work(); });
+  for (int i = 0; i < options_.num_threads; ++i) {
+    workers_.emplace_back([self = shared_from_this()] { self->Work(); });
+  }
 }
 
 void RecognizerCore::Stop() {
   is_stopping_ = true;
   queue_.Stop();
   ExitGate::OfProcess().WakeUp();
-  for (std::thread& worker : workers_) worker.join();
+  for (std::thread& worker : workers_) {
+    // A callback that calls exit() with a static Recognizer is itself on its way out.
+    if (worker.get_id() == std::this_thread::get_id()) {
+      worker.detach();
+    } else {
+      worker.join();
+    }
+  }
   std::vector<std::shared_ptr<LiveStream>> left;
   {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -140,7 +140,8 @@ class Stream {
 // those it would have alone. A stream for which the model's output is not finite fails
 // (Stream::failure) and is passed over from then on; the others do not feel it. Throws
 // std::invalid_argument when they are of different models or one is listed twice; nothing has
-// changed then.
+// changed then. After any other exception, such as std::bad_alloc, the streams are half advanced
+// and need a Reset.
 size_t DecodeChunks(const std::vector<Stream*>& streams);
 
 }  // namespace runnel

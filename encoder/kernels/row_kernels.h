@@ -37,7 +37,8 @@ void Scale(float scale, int64_t count, float* x);
 // x = log(softmax(x)) over each row, in place.
 void LogSoftmax(int64_t rows, int64_t dim, float* x);
 
-// Index of the largest value, the first of equals; -1 when a value is infinity or no number.
+// Index of the largest of `dim` (at least 1) values, the first of equals; -1 when a value is plus
+// infinity or no number.
 int64_t IndexOfMaximum(const float* row, int64_t dim);
 
 // What turns the exact sums of an int8 product into numbers.

@@ -48,59 +48,59 @@ class Runnel:
         return self._library["runnel_" + name]
 
 
-def main(cleanup: contextlib.ExitStack) -> None:
+def main() -> None:
     runnel = Runnel(sys.argv[1])
     model, recognizer, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-    # Given back in the opposite order, whatever happens: no callback after the end of Python.
-    cleanup.callback(runnel.function("model_free"), model)
-    cleanup.callback(runnel.function("recognizer_free"), recognizer)
-    cleanup.callback(runnel.function("stream_close"), stream)
-    runnel.call("model_load", sys.argv[2].encode(), None, ctypes.byref(model))
-    runnel.call("recognizer_create", model, None, ctypes.byref(recognizer))
+    with contextlib.ExitStack() as cleanup:
+        # Given back in the opposite order, whatever happens: no callback after the end of Python.
+        cleanup.callback(runnel.function("model_free"), model)
+        cleanup.callback(runnel.function("recognizer_free"), recognizer)
+        cleanup.callback(runnel.function("stream_close"), stream)
+        runnel.call("model_load", sys.argv[2].encode(), None, ctypes.byref(model))
+        runnel.call("recognizer_create", model, None, ctypes.byref(recognizer))
 
-    stable = b""
-    over = threading.Event()
-    failures = []
+        stable = b""
+        over = threading.Event()
+        failures = []
 
-    @UpdateCallback
-    def on_update(_user_data, _stream, update) -> None:  # runs on a thread of the recognizer
-        nonlocal stable
-        update = ctypes.c_void_p(update)
-        stable += runnel.text("update_stable_text", update).encode()
-        text = stable.decode() + runnel.text("update_tentative_text", update)
-        if not runnel.function("update_is_final")(update):
-            print("partial:", text, flush=True)
-            return
-        error = runnel.text("update_error", update)
-        if error:
-            failures.append(error)
-        else:
-            print(text, flush=True)
-        over.set()
+        @UpdateCallback
+        def on_update(_user_data, _stream, update) -> None:  # runs on a thread of the recognizer
+            nonlocal stable
+            update = ctypes.c_void_p(update)
+            stable += runnel.text("update_stable_text", update).encode()
+            text = stable.decode() + runnel.text("update_tentative_text", update)
+            if not runnel.function("update_is_final")(update):
+                print("partial:", text, flush=True)
+                return
+            error = runnel.text("update_error", update)
+            if error:
+                failures.append(error)
+            else:
+                print(text, flush=True)
+            over.set()
 
-    with wave.open(sys.argv[3]) as audio:
-        if audio.getsampwidth() != 2 or audio.getnchannels() != 1:
-            sys.exit("live.py: expected 16 bit and one channel")
-        options = StreamOptions()
-        runnel.function("stream_options_init")(ctypes.byref(options),
-                                               ctypes.c_size_t(ctypes.sizeof(options)))
-        options.sample_rate_hz = audio.getframerate()
-        options.on_update = on_update
-        runnel.call("stream_open", recognizer, ctypes.byref(options), ctypes.byref(stream))
-        accepted = ctypes.c_size_t()
-        while (packet := audio.readframes(1600)) and not over.is_set():
-            while packet and not over.is_set():
-                runnel.call("stream_accept_int16", stream, packet,
-                            ctypes.c_size_t(len(packet) // 2), ctypes.byref(accepted))
-                packet = packet[2 * accepted.value:]
-                if packet:  # no room at the moment
-                    over.wait(0.05)
-    runnel.call("stream_finish", stream)
-    over.wait()
-    if failures:
-        sys.exit("live.py: " + failures[0])
+        with wave.open(sys.argv[3]) as audio:
+            if audio.getsampwidth() != 2 or audio.getnchannels() != 1:
+                sys.exit("live.py: expected 16 bit and one channel")
+            options = StreamOptions()
+            runnel.function("stream_options_init")(ctypes.byref(options),
+                                                   ctypes.c_size_t(ctypes.sizeof(options)))
+            options.sample_rate_hz = audio.getframerate()
+            options.on_update = on_update
+            runnel.call("stream_open", recognizer, ctypes.byref(options), ctypes.byref(stream))
+            accepted = ctypes.c_size_t()
+            while (packet := audio.readframes(1600)) and not over.is_set():
+                while packet and not over.is_set():
+                    runnel.call("stream_accept_int16", stream, packet,
+                                ctypes.c_size_t(len(packet) // 2), ctypes.byref(accepted))
+                    packet = packet[2 * accepted.value:]
+                    if packet:  # no room at the moment
+                        over.wait(0.05)
+        runnel.call("stream_finish", stream)
+        over.wait()
+        if failures:
+            sys.exit("live.py: " + failures[0])
 
 
 if __name__ == "__main__":
-    with contextlib.ExitStack() as opened:
-        main(opened)
+    main()

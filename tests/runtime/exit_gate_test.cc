@@ -33,6 +33,9 @@ TEST(ExitGateTest, CloseWaitsForThoseInside) {
     gate.Close();
     EXPECT_EQ(num_inside, 0);
   });
+  // Until Close has begun: from then on who gives up stays outside.
+  const std::atomic<bool> gives_up{true};
+  while (Pass(&gate, &gives_up).is_inside()) std::this_thread::yield();
   for (std::promise<void>& promise : let_go) promise.set_value();
   closing.join();
   for (std::thread& thread : threads) thread.join();

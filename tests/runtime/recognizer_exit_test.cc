@@ -1,6 +1,9 @@
 // The process ends while recognizers live: it neither crashes nor hangs, and gives its own status.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <future>
@@ -28,15 +31,18 @@ class RecognizerExitTest : public ::testing::TestWithParam<int> {
   RecognizerExitTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Never destroyed by itself.
-Recognizer& MakeRecognizer() { return *new Recognizer(Tiny(), Workers(4, 2, 60)); }
+// Never destroyed, and not lost either, as the address sanitizer would find.
+Recognizer& MakeRecognizer() {
+  static Recognizer& recognizer = *new Recognizer(Tiny(), Workers(4, 2, 60));
+  return recognizer;
+}
 
 using Streams = std::vector<std::shared_ptr<LiveStream>>;
 
 // Enough work for the rest of the process.
 Streams& OpenBusyStreams(Recognizer* recognizer, const UpdateCallback& on_update) {
   const std::vector<float> samples = NoiseOfChangingLevel(400000, 1);
-  auto& streams = *new Streams;
+  static Streams& streams = *new Streams;
   for (int64_t chunk_size : {1, 2, 4, 8, 16, 100}) {
     streams.push_back(recognizer->Open(Options(chunk_size, 16), on_update));
     streams.back()->AcceptSamples(samples.data(), samples.size());
@@ -113,6 +119,38 @@ TEST_P(RecognizerExitTest, WithAGlobalRecognizer) {
                                      });
     one.get_future().wait();
     std::exit(kStatus);
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
+}
+
+TEST_P(RecognizerExitTest, FromACallbackOfAGlobalRecognizer) {
+  const auto end = [] {
+    static GlobalRecognizer global;
+    global.recognizer = std::make_unique<Recognizer>(Tiny(), Workers(4, 2, 60));
+    OpenBusyStreams(global.recognizer.get(),
+                    [](LiveStream& /*stream*/, const LiveUpdate& /*update*/) {
+                      static std::atomic<bool> is_exiting{false};
+                      if (!is_exiting.exchange(true)) std::exit(kStatus);
+                    });
+    std::promise<void>().get_future().wait();  // for ever
+  };
+  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
+}
+
+// A child has the gate as it was, with threads inside, and none of the threads.
+TEST_P(RecognizerExitTest, OfAForkedChild) {
+  const auto end = [] {
+    std::promise<void> one;
+    std::atomic<bool> is_told{false};
+    OpenBusyStreams(&MakeRecognizer(), [&](LiveStream& /*stream*/, const LiveUpdate& /*update*/) {
+      if (!is_told.exchange(true)) one.set_value();
+    });
+    one.get_future().wait();
+    const pid_t child = fork();
+    if (child == 0) std::exit(kStatus);
+    int status = 0;
+    waitpid(child, &status, 0);
+    std::exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
 }

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from server_process import TEXTS, Server, start
+from websocket_client import PATIENCE_S
 from tool_runner import (BIN, FAILURE, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, error_line, run,
                          succeed)
 
@@ -103,10 +104,12 @@ def test_interrupted_run_is_reported(server, number):
     with subprocess.Popen([BIN / "load_client", address(server), LIST, "--streams=3", "--ramp_s=0",
                            "--duration_s=3600", "--json"], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, encoding="utf-8") as process:
-        while server.metrics()["runnel_streams"] < 3:
-            assert process.poll() is None
-        process.send_signal(number)
-        stdout, stderr = process.communicate()
+        try:
+            server.wait_for(lambda metrics: metrics["runnel_streams"] == 3)
+            process.send_signal(number)
+            stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()
     assert process.returncode == FAILURE
     assert json.loads(stdout)["started"] >= 3
     assert "interrupted" in stderr and len(stderr.splitlines()) == 1

@@ -23,8 +23,8 @@ def resume(server, token, **options):
 
 def test_store_that_cannot_be_reached_is_told_at_once():
     with Server("--snapshot_store=redis://127.0.0.1:1") as server:
-        while not any("snapshot store: redis://127.0.0.1:1" in line for line in server.log):
-            server.metrics()  # it serves all the same
+        server.wait_for(lambda _: any("snapshot store: redis://127.0.0.1:1" in line
+                                      for line in server.log))  # and serves all the same
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])

@@ -27,6 +27,7 @@ void EventLoop::StopAtSignals() {
   signals_->async_wait([this](const boost::system::error_code& error, int /*signal*/) {
     if (error) return;
     was_interrupted_ = true;
+    signals_->clear();  // the next one ends the process
     Stop();
   });
 }
