@@ -1,8 +1,11 @@
 #include "runtime/exit_gate.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <future>
 #include <thread>
 #include <vector>
@@ -70,6 +73,32 @@ TEST(ExitGateTest, NobodyStepsIntoAClosedGate) {
   late.join();
   EXPECT_TRUE(is_past);
 }
+
+#ifndef RUNNEL_SANITIZE  // whose own threads and locks a child lacks, and takes what they held for
+                         // lost
+// A child has the gate as it was, with a thread inside, and does not have the thread.
+TEST(ExitGateTest, AForkedChildDoesNotWait) {
+  constexpr int kStatus = 7;
+  const std::atomic<bool> given_up{false};
+  ExitGate::CloseAtExit();
+  std::promise<void> entered;
+  std::promise<void> let_go;
+  std::thread inside([&] {
+    const Pass pass(&ExitGate::OfProcess(), &given_up);
+    entered.set_value();
+    let_go.get_future().wait();
+  });
+  entered.get_future().wait();
+  const pid_t child = fork();
+  if (child == 0) std::exit(kStatus);
+  int status = 0;
+  waitpid(child, &status, 0);
+  let_go.set_value();
+  inside.join();
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), kStatus);
+}
+#endif
 
 }  // namespace
 }  // namespace runnel

@@ -1,7 +1,5 @@
 // The process ends while recognizers live: it neither crashes nor hangs, and gives its own status.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -133,24 +131,6 @@ TEST_P(RecognizerExitTest, FromACallbackOfAGlobalRecognizer) {
                       if (!is_exiting.exchange(true)) std::exit(kStatus);
                     });
     std::promise<void>().get_future().wait();  // for ever
-  };
-  EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
-}
-
-// A child has the gate as it was, with threads inside, and none of the threads.
-TEST_P(RecognizerExitTest, OfAForkedChild) {
-  const auto end = [] {
-    std::promise<void> one;
-    std::atomic<bool> is_told{false};
-    OpenBusyStreams(&MakeRecognizer(), [&](LiveStream& /*stream*/, const LiveUpdate& /*update*/) {
-      if (!is_told.exchange(true)) one.set_value();
-    });
-    one.get_future().wait();
-    const pid_t child = fork();
-    if (child == 0) std::exit(kStatus);
-    int status = 0;
-    waitpid(child, &status, 0);
-    std::exit(WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE);
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
 }
