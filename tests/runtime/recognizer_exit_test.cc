@@ -125,11 +125,15 @@ TEST_P(RecognizerExitTest, FromACallbackOfAGlobalRecognizer) {
   const auto end = [] {
     static GlobalRecognizer global;
     global.recognizer = std::make_unique<Recognizer>(Tiny(), Workers(4, 2, 60));
+    static std::promise<void> opened;  // before that the recognizer is in use here
+    static const std::shared_future<void> are_open = opened.get_future().share();
     OpenBusyStreams(global.recognizer.get(),
                     [](LiveStream& /*stream*/, const LiveUpdate& /*update*/) {
                       static std::atomic<bool> is_exiting{false};
+                      are_open.wait();
                       if (!is_exiting.exchange(true)) std::exit(kStatus);
                     });
+    opened.set_value();
     std::promise<void>().get_future().wait();  // for ever
   };
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
