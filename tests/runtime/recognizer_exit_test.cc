@@ -125,8 +125,9 @@ TEST_P(RecognizerExitTest, FromACallbackOfAGlobalRecognizer) {
   const auto end = [] {
     static GlobalRecognizer global;
     global.recognizer = std::make_unique<Recognizer>(Tiny(), Workers(4, 2, 60));
-    static std::promise<void> opened;  // before that the recognizer is in use here
-    static const std::shared_future<void> are_open = opened.get_future().share();
+    // Before that the recognizer is in use here. Not destroyed: callbacks go on while exit() runs.
+    static std::promise<void>& opened = *new std::promise<void>;
+    static const auto& are_open = *new std::shared_future<void>(opened.get_future().share());
     OpenBusyStreams(global.recognizer.get(),
                     [](LiveStream& /*stream*/, const LiveUpdate& /*update*/) {
                       static std::atomic<bool> is_exiting{false};
