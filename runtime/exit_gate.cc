@@ -26,13 +26,9 @@ ExitGate& ExitGate::OfProcess() {
 }
 
 void ExitGate::CloseAtExit() {
-  OfProcess();
   // LibTorch makes its pool when a thread first sets its number.
-  static const bool has_pool = [] {
-    std::thread([] { SetThreadsPerOperation(1); }).join();
-    return true;
-  }();
-  static_cast<void>(has_pool);
+  static std::once_flag has_pool;
+  std::call_once(has_pool, [] { std::thread([] { SetThreadsPerOperation(1); }).join(); });
   registered_by = getpid();
   // Fails without memory only; the process then ends as if there were no gate.
   std::atexit(CloseUnlessForked);

@@ -13,20 +13,23 @@ HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 
+// Beside it a float32 has no bits left for a fraction: adding this rounds to the nearest integer,
+// which then stands in the lowest bits of the sum.
+constexpr float kRoundingShift = 12582912.0f;  // 1.5 * 2^23
+
 // e^x, within 3e-7 of it, relatively. x is clamped to -87 .. 88, where float32 has no more to say
 // than nearly zero and nearly infinity; what is not a number stays none (x86 keeps the second
 // operand of minimum and maximum then).
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n e^r, the power by the exponent's bits, e^r by its
-// Taylor polynomial of degree 6. Beside 1.5 * 2^23 a float32 has no bits left for a fraction:
-// adding that rounds to the nearest integer, which then stands in the lowest bits.
+// Taylor polynomial of degree 6.
 template <class V>
 HWY_INLINE V Exp(V x) {
   namespace hn = hwy::HWY_NAMESPACE;
   const hn::DFromV<V> d;
   const hn::RebindToUnsigned<decltype(d)> bits;
   constexpr float kExponentBias = 127.0f;
-  const auto shift = hn::Set(d, 12582912.0f + kExponentBias);
+  const auto shift = hn::Set(d, kRoundingShift + kExponentBias);
   const auto finite = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 88.0f), x));
   const V shifted = hn::MulAdd(finite, hn::Set(d, 1.44269504f), shift);
   const V whole = hn::Sub(shifted, shift);

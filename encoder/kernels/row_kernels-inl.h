@@ -221,10 +221,8 @@ HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t
   const hn::Rebind<uint8_t, FloatTag> byte_tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const FloatVector inverse = hn::Set(d, 1.0f / range.scale);
-  // Adding this rounds to the nearest integer, which then stands in the lowest bits (as in Exp).
-  constexpr float kShift = 12582912.0f;
-  const FloatVector shift = hn::Set(d, kShift + static_cast<float>(range.zero_point));
-  const auto zero = hn::BitCast(IntTag(), hn::Set(d, kShift));
+  const FloatVector shift = hn::Set(d, kRoundingShift + static_cast<float>(range.zero_point));
+  const auto zero = hn::BitCast(IntTag(), hn::Set(d, kRoundingShift));
   const auto round = [&](FloatVector v) HWY_ATTR {
     const auto bits = hn::BitCast(IntTag(), hn::MulAdd(v, inverse, shift));
     return hn::DemoteTo(byte_tag, hn::Sub(bits, zero));  // saturates
