@@ -148,7 +148,11 @@ bool LiveStream::Poll(LiveUpdate* update) {
 bool LiveStream::WaitForUpdate(double timeout_ms) {
   std::unique_lock<std::mutex> lock(state_->mutex);
   const auto there = [this] { return state_->pending || state_->phase == State::Phase::kOver; };
-  state_->changed.wait_for(lock, std::chrono::duration<double, std::milli>(timeout_ms), there);
+  // A longer time would overflow the clock, and not be waited at all.
+  constexpr double kLongestMs = 1e9;
+  const std::chrono::duration<double, std::milli> timeout(
+      timeout_ms > 0 ? std::min(timeout_ms, kLongestMs) : 0);
+  state_->changed.wait_for(lock, timeout, there);
   return state_->pending.has_value();
 }
 

@@ -63,8 +63,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // False when there is nothing new.
   bool Poll(LiveUpdate* update);
 
-  // Waits until Poll has something or the stream is over, `timeout_ms` at most. True when Poll has
-  // something.
+  // Waits until Poll has something or the stream is over, `timeout_ms` at most (infinity too; a
+  // negative one or NaN does not wait). True when Poll has something.
   bool WaitForUpdate(double timeout_ms);
 
   // The stream with all samples accepted so far as bytes (Stream::Snapshot), for

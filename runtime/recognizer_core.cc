@@ -25,6 +25,12 @@ Clock::duration FromMilliseconds(double milliseconds) {
       std::chrono::duration<double, std::milli>(milliseconds));
 }
 
+// Whether a stream's chunks take so long that others should not wait for them.
+bool HasLongChunks(const StreamOptions& options) {
+  constexpr int64_t kLongChunk = 64;  // encoder frames
+  return options.chunk_size == StreamOptions::kWholeUtterance || options.chunk_size > kLongChunk;
+}
+
 }  // namespace
 
 // What a batch does for one stream: feed, decode, describe, deliver, in this order.
@@ -32,12 +38,6 @@ struct RecognizerCore::Turn {
   explicit Turn(std::shared_ptr<LiveStream> live_stream)
       : live(std::move(live_stream)), state(*live->state_), claim(&state) {}
 
-  // Whether its chunks take so long that others should not wait for them.
-  bool IsLong() const {
-    constexpr int64_t kLongChunk = 64;  // encoder frames
-    const int64_t chunk_size = state.options.chunk_size;
-    return chunk_size == StreamOptions::kWholeUtterance || chunk_size > kLongChunk;
-  }
   // Gives the decoder the samples of its next chunk. False when the stream was cancelled.
   bool Feed(Clock::time_point now);
   // What came out of it; gives the decoder back.
@@ -280,31 +280,32 @@ void RecognizerCore::Work() {
 
 void RecognizerCore::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch,
                               ExitGate::Pass* pass) {
-  std::vector<Turn> turns;
-  std::vector<Turn> long_turns;
-  const Clock::time_point start = Clock::now();
+  std::vector<std::shared_ptr<LiveStream>> together;
+  std::vector<std::shared_ptr<LiveStream>> alone;
   for (const std::weak_ptr<LiveStream>& queued : batch) {
     std::shared_ptr<LiveStream> live = queued.lock();
     if (live == nullptr) continue;
-    Turn turn(std::move(live));
-    if (!turn.Feed(start)) continue;
-    (turn.IsLong() ? long_turns : turns).push_back(std::move(turn));
+    (HasLongChunks(live->options()) ? alone : together).push_back(std::move(live));
   }
-  Decode(&turns, pass);
-  // One after another and last: who asked for short chunks does not wait for them.
-  for (Turn& turn : long_turns) {
+  Decode(std::move(together), pass);
+  // One after another and last: who asked for short chunks does not wait for them. Claimed only
+  // then: a callback of an earlier one may want a snapshot of a later one.
+  for (std::shared_ptr<LiveStream>& live : alone) {
     if (!pass->is_inside()) return;  // the process exits
-    std::vector<Turn> alone;
-    alone.push_back(std::move(turn));
-    Decode(&alone, pass);
+    Decode({std::move(live)}, pass);
   }
 }
 
-void RecognizerCore::Decode(std::vector<Turn>* turns, ExitGate::Pass* pass) {
+void RecognizerCore::Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGate::Pass* pass) {
   const Clock::time_point start = Clock::now();
+  std::vector<Turn> turns;
+  for (std::shared_ptr<LiveStream>& live : batch) {
+    Turn turn(std::move(live));
+    if (turn.Feed(start)) turns.push_back(std::move(turn));
+  }
   std::string error;
   std::vector<Stream*> streams;
-  for (Turn& turn : *turns) {
+  for (Turn& turn : turns) {
     if (turn.has_chunk) streams.push_back(&turn.state.stream);
   }
   try {
@@ -312,13 +313,14 @@ void RecognizerCore::Decode(std::vector<Turn>* turns, ExitGate::Pass* pass) {
   } catch (const std::exception& failed) {  // the streams are half advanced
     error = failed.what();
   }
-  for (Turn& turn : *turns) {
+  for (Turn& turn : turns) {
     if (turn.has_chunk) turn.error = error;
     turn.Describe();
   }
+  const double compute_ms = Milliseconds(Clock::now() - start);
   pass->StepOut();  // callbacks
-  if (!streams.empty()) Report(*turns, Milliseconds(Clock::now() - start));
-  for (Turn& turn : *turns) turn.Deliver();
+  if (!streams.empty()) Report(turns, compute_ms);
+  for (Turn& turn : turns) turn.Deliver();
   pass->StepIn();
 }
 

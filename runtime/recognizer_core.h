@@ -124,7 +124,7 @@ class RecognizerCore : public std::enable_shared_from_this<RecognizerCore> {
 
   void Work();
   void RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch, ExitGate::Pass* pass);
-  void Decode(std::vector<Turn>* turns, ExitGate::Pass* pass);
+  void Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGate::Pass* pass);
   void Report(const std::vector<Turn>& turns, double compute_ms);
 
   const std::shared_ptr<const Model> model_;

@@ -84,11 +84,18 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
 }
 
 std::vector<Hypothesis> Stream::NBest(int n) const {
-  std::vector<Hypothesis> hypotheses;
-  for (const TokenSequence& sequence : state_->search->NBest(n)) {
-    hypotheses.push_back(state_->MakeHypothesis(sequence));
+  for (int num_wanted = n;; num_wanted *= 2) {
+    const std::vector<TokenSequence> sequences = state_->search->NBest(num_wanted);
+    std::vector<Hypothesis> hypotheses;
+    std::set<std::string> texts;
+    for (const TokenSequence& sequence : sequences) {
+      Hypothesis hypothesis = state_->MakeHypothesis(sequence);
+      if (!texts.insert(hypothesis.text).second) continue;
+      hypotheses.push_back(std::move(hypothesis));
+      if (hypotheses.size() == static_cast<size_t>(n)) return hypotheses;
+    }
+    if (sequences.size() < static_cast<size_t>(num_wanted)) return hypotheses;
   }
-  return hypotheses;
 }
 
 Hypothesis Stream::Best() const { return NBest(1).front(); }

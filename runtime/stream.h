@@ -103,8 +103,10 @@ class Stream {
   // Throws std::invalid_argument when first is beyond NumStableTokens().
   std::vector<Token> TokensSince(size_t first) const;
 
-  // The `n` best hypotheses so far, best first, with token times and confidences. With
-  // search.lexicon they may end within a word until IsFinal.
+  // The `n` best hypotheses so far, best first, with token times and confidences. No two have the
+  // same text: of sequences of tokens that spell the same, the best stands for all. With
+  // search.lexicon they may end within a word until IsFinal. Throws std::invalid_argument when
+  // n < 1.
   std::vector<Hypothesis> NBest(int n) const;
   Hypothesis Best() const;
 

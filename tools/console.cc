@@ -43,6 +43,8 @@ Console::~Console() {
   google::ShutdownGoogleLogging();
 }
 
+void Console::ShowTimes() { FLAGS_log_prefix = true; }
+
 void Console::Info(const std::string& message) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ClearStatus();

@@ -18,6 +18,10 @@ class Console {
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
+  // From now on a log line begins with glog's severity, date, time and thread: for what runs for
+  // days.
+  void ShowTimes();
+
   // One line each; line breaks in `message` become spaces.
   void Info(const std::string& message);
   void Error(const std::string& message);

@@ -40,7 +40,8 @@ int Run(Console* console) {
   console->Info("model " + model->config().name + ", " +
                 std::to_string(options.recognizer.num_threads) + " worker threads; " +
                 model->ComputeDescription());
-  const auto print_address = [](const std::string& url) {
+  const auto print_address = [console](const std::string& url) {
+    console->ShowTimes();
     std::printf("stream_server: listening on %s (ws%s)\n", url.c_str(), url.c_str() + 4);
     std::fflush(stdout);
   };

@@ -113,8 +113,7 @@ runnel_status runnel_stream_wait(runnel_stream* stream, double timeout_ms, runne
     NotNull(update, "update") = nullptr;
     LiveStream& live = Live(stream);
     if (!(timeout_ms >= 0)) throw std::invalid_argument("timeout_ms is not a number of at least 0");
-    constexpr double kLongestMs = 1e9;  // infinity does not convert to a clock's ticks
-    if (live.WaitForUpdate(std::min(timeout_ms, kLongestMs))) Poll(&live, update);
+    if (live.WaitForUpdate(timeout_ms)) Poll(&live, update);
   });
 }
 

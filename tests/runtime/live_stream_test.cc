@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/error_message.h"
@@ -67,6 +68,51 @@ TEST(LiveStreamTest, TakesNoMoreThanItHasRoomFor) {
   Send(stream.get(), {samples.begin() + 8000, samples.end()}, 3000, &random);
   stream->Finish();
   ExpectSame(follower.Final().nbest, DecodeAtOnce(samples, Options(4, 8)), kBatchScoreTolerance);
+}
+
+TEST(LiveStreamTest, ACallbackMaySnapshotAndForkAnyStream) {
+  for (const int64_t chunk_size : {int64_t{4}, int64_t{100}, kWhole}) {
+    Recognizer recognizer(Tiny(), Workers(1, 4, 30));
+    const std::vector<float> samples = NoiseOfChangingLevel(20000, 21);
+    // The worker is busy with a callback until all are queued, so that they are one batch.
+    std::promise<void> go_on;
+    const auto busy = recognizer.Open(
+        Options(1, 0), [called = false, &go_on](LiveStream&, const LiveUpdate&) mutable {
+          if (!std::exchange(called, true)) go_on.get_future().wait();
+        });
+    busy->AcceptSamples(samples.data(), 4000);
+    std::vector<std::shared_ptr<LiveStream>> streams;
+    std::atomic<int> num_snapshots{0};
+    std::promise<void> over;
+    const auto take_all = [&](LiveStream&, const LiveUpdate& update) {
+      for (const auto& stream : streams) {
+        if (stream->Snapshot().empty() || stream->Fork() == nullptr) return;
+      }
+      if (update.is_final && ++num_snapshots == 3) over.set_value();
+    };
+    for (const int64_t size : {chunk_size, chunk_size, int64_t{4}}) {
+      streams.push_back(recognizer.Open(Options(size, 8), take_all));
+    }
+    for (const auto& stream : streams) {
+      EXPECT_EQ(stream->AcceptSamples(samples.data(), samples.size()), samples.size());
+      stream->Finish();
+    }
+    go_on.set_value();
+    ASSERT_EQ(over.get_future().wait_for(kPatience), std::future_status::ready);
+    for (const auto& stream : streams) stream->Cancel();  // no callback runs any more
+  }
+}
+
+TEST(LiveStreamTest, WaitForUpdateTakesAnyTime) {
+  Recognizer recognizer(Tiny(), Workers(1, 4, 30));
+  const auto stream = recognizer.Open(Options(4, 8));
+  EXPECT_FALSE(stream->WaitForUpdate(0));
+  EXPECT_FALSE(stream->WaitForUpdate(-1));
+  EXPECT_FALSE(stream->WaitForUpdate(std::numeric_limits<double>::quiet_NaN()));
+  const std::vector<float> samples = NoiseOfChangingLevel(9000, 22);
+  std::thread feeder([&] { stream->AcceptSamples(samples.data(), samples.size()); });
+  EXPECT_TRUE(stream->WaitForUpdate(std::numeric_limits<double>::infinity()));
+  feeder.join();
 }
 
 TEST(LiveStreamTest, CancelledStreamsCallNobody) {

@@ -223,6 +223,34 @@ TEST(StreamTextTest, OnlyListedWordsComeOut) {
   EXPECT_GE(seen.size(), 3U);
 }
 
+TEST(StreamTextTest, HypothesesDifferInText) {
+  StreamOptions options = Options(16, SearchMethod::kPrefixBeam);
+  options.search.beam_size = 16;
+  Stream stream(Digits(), options);
+  AudioSource audio(std::string(kDigitsFolder) + "samples/alicia_countdown.flac",
+                    Digits()->sample_rate_hz());
+  std::vector<float> samples(static_cast<size_t>(Digits()->sample_rate_hz()) * 30);
+  samples.resize(audio.Read(samples.data(), samples.size()));
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  stream.Decode();
+  // The digits' word boundary may end a text or not: more sequences than texts.
+  const std::vector<Hypothesis> all = stream.NBest(options.search.beam_size);
+  EXPECT_LT(all.size(), 16U);
+  std::set<std::string> texts;
+  for (const Hypothesis& hypothesis : all) texts.insert(hypothesis.text);
+  EXPECT_EQ(texts.size(), all.size());
+  for (int n = 1; n <= 20; ++n) {
+    const std::vector<Hypothesis> best = stream.NBest(n);
+    ASSERT_EQ(best.size(), std::min(all.size(), static_cast<size_t>(n)));
+    for (size_t i = 0; i < best.size(); ++i) {
+      EXPECT_EQ(best[i].text, all[i].text);
+      EXPECT_EQ(best[i].score, all[i].score);
+    }
+  }
+  EXPECT_THROW(stream.NBest(0), std::invalid_argument);
+}
+
 TEST(StreamTextTest, NoAudioIsNoWord) {
   Stream stream(Tiny(), Options(4, SearchMethod::kPrefixBeam, TinyLexicon()));
   stream.Finish();

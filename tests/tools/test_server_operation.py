@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -134,6 +135,9 @@ def test_drain():
         neighbour.go_on()
         server.signal(signal.SIGTERM)
         server.wait_for(lambda now: now["runnel_draining"] == 1)
+        server.wait_for(lambda _: any(
+            re.fullmatch(r"I\d{8} \d\d:\d\d:\d\d\.\d+ .*\] draining: 1 streams\n", line)
+            for line in server.log))
         assert server.get("/readyz").status == 503 and server.get("/healthz").status == 200
         with pytest.raises(Refused) as refused:
             server.open()
