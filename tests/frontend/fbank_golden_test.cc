@@ -13,6 +13,8 @@
 #include "frontend/fbank.h"
 #include "tests/support/feature_goldens.h"
 #include "tests/support/shared_data.h"
+#include "tests/support/tolerances.h"
+#include "tests/support/worst_of.h"
 
 namespace runnel {
 namespace {
@@ -46,12 +48,12 @@ void ExpectEqualsKaldi(const FbankOptions& options, const std::string& name) {
       ComputeFeatures(options, ReadSamples(SharedData("kaldi_fbank/test.wav")));
   ASSERT_EQ(actual.size(), expected.size());
   ASSERT_GT(actual.size(), 20000U);
-  float max_error = 0.0F;
+  double max_error = 0;
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    max_error = std::max(max_error, std::abs(actual[i] - expected[i]));
+    max_error = testing::WorstOf(max_error, std::abs(actual[i] - expected[i]));
   }
   ::testing::Test::RecordProperty("max_error", std::to_string(max_error));
-  EXPECT_LE(max_error, 5e-4F);
+  EXPECT_LE(max_error, testing::kKaldiTolerance);
 }
 
 TEST(FbankKaldiTest, Prepared) {
@@ -139,8 +141,9 @@ TEST_P(FbankTorchaudioTest, SameFeatures) {
     const float scale = is_log ? 1.0F : std::max(std::abs(golden.features[i]), 1.0F) * 0.2F;
     const float error = std::abs(actual[i] - golden.features[i]) / scale;
     max_error = std::max(max_error, error);
-    EXPECT_LE(error, 5e-4F) << "frame " << i / golden.dim << ", column " << i % golden.dim << ": "
-                            << actual[i] << ", expected " << golden.features[i];
+    EXPECT_LE(error, testing::kKaldiTolerance)
+        << "frame " << i / golden.dim << ", column " << i % golden.dim << ": " << actual[i]
+        << ", expected " << golden.features[i];
   }
   ::testing::Test::RecordProperty("max_error", std::to_string(max_error));
 }

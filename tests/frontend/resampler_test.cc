@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/tolerances.h"
+
 namespace runnel {
 namespace {
 
@@ -117,7 +119,7 @@ TEST(ResamplerTest, BlocksAreOneConversion) {
     const std::vector<float> output = AllAtOnce(rates.in_hz, rates.out_hz, samples);
     ASSERT_EQ(output.size(), expected.size()) << rates.in_hz << " -> " << rates.out_hz;
     for (std::size_t i = 0; i < output.size(); ++i) {
-      ASSERT_NEAR(output[i], expected[i], 1e-5F)
+      ASSERT_NEAR(output[i], expected[i], testing::kResamplerTolerance)
           << rates.in_hz << " -> " << rates.out_hz << " " << i;
     }
   }

@@ -14,12 +14,11 @@ from tool_runner import BIN, ROOT, SAMPLES, USAGE, error_line, run, succeed
 
 sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "golden")]
 from make_mel_goldens import compute as mel_spectrogram  # noqa: E402
+from convert_support import SHARED, TOLERANCE  # noqa: E402
 from nemo_files import NemoFile, load_case, recorded_caches, settings_of  # noqa: E402
 
 from models.reference.archive import mel_spectrogram_section  # noqa: E402
 
-SHARED = pathlib.Path(os.environ.get("RUNNEL_SHARED_DATA_DIR", ROOT.parent / "shared" / "data"))
-TOLERANCE = 2e-5  # float32 in another order, against WeNet's own float32
 # Word errors of an independent float32 implementation, whole utterances (the data's README).
 KNOWN_ERRORS = {"librispeech": (1, 107), "ljspeech": (7, 279), "commonvoice100": (74, 463),
                 "jfk": (2, 22)}

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tests/support/random_values.h"
+#include "tests/support/tolerances.h"
+#include "tests/support/worst_of.h"
 
 namespace runnel::kernels {
 namespace {
@@ -116,12 +118,13 @@ TEST(AttentionKernelTest, IsTheFormula) {
               const std::vector<double> expected = chunk.Expected(i, head);
               for (int64_t k = 0; k < head_dim; ++k) {
                 const auto place = static_cast<size_t>(i * chunk.dim + head * head_dim + k);
-                worst = std::max(worst,
-                                 std::abs(expected[static_cast<size_t>(k)] - chunk.context[place]));
+                worst = runnel::testing::WorstOf(
+                    worst, std::abs(expected[static_cast<size_t>(k)] - chunk.context[place]));
               }
             }
           }
-          EXPECT_LE(worst, 1e-5) << num_queries << " queries, " << num_cached << " cached";
+          EXPECT_LE(worst, runnel::testing::kAttentionKernelTolerance)
+              << num_queries << " queries, " << num_cached << " cached";
         }
       }
     }

@@ -11,6 +11,8 @@
 
 #include "encoder/kernels/row_kernels.h"
 #include "tests/support/random_values.h"
+#include "tests/support/tolerances.h"
+#include "tests/support/worst_of.h"
 
 namespace runnel::kernels {
 namespace {
@@ -69,14 +71,14 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Precisions, PackedLinearTest,
-                         ::testing::Values(Case{ProductPrecision::kFloat32, 1e-4},
-                                           Case{ProductPrecision::kBfloat16, 0.2},
-                                           Case{ProductPrecision::kInt8, 0.5}),
-                         [](const auto& one) {
-                           return "Precision" +
-                                  std::to_string(static_cast<int>(one.param.precision));
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Precisions, PackedLinearTest,
+    ::testing::Values(Case{ProductPrecision::kFloat32, runnel::testing::kFloat32ProductTolerance},
+                      Case{ProductPrecision::kBfloat16, runnel::testing::kBfloat16ProductTolerance},
+                      Case{ProductPrecision::kInt8, runnel::testing::kInt8ProductTolerance}),
+    [](const auto& one) {
+      return "Precision" + std::to_string(static_cast<int>(one.param.precision));
+    });
 
 TEST_P(PackedLinearTest, IsTheFormula) {
   const LinearShape shape{70, 33};
@@ -109,7 +111,7 @@ TEST_P(PackedLinearTest, IsTheFormula) {
               const auto place = static_cast<size_t>(r * shape.output_dim + n);
               const double expected =
                   Apply(activation, sum) + (result == ProductResult::kAdd ? before[place] : 0.0);
-              worst = std::max(worst, std::abs(expected - y[place]));
+              worst = runnel::testing::WorstOf(worst, std::abs(expected - y[place]));
             }
           }
           EXPECT_LE(worst, GetParam().tolerance) << rows << " rows";

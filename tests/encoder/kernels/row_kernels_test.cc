@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "encoder/kernels/depthwise_kernel.h"
+#include "tests/support/tolerances.h"
 
 namespace runnel::kernels {
 namespace {
@@ -63,7 +64,9 @@ TEST(RowKernelsTest, LayerNorm) {
         const double expected =
             (row[i] - mean) / std::sqrt(variance + 1e-5) * weight[static_cast<size_t>(i)] +
             bias[static_cast<size_t>(i)];
-        EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], expected, 2e-5) << "dim " << dim;
+        EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], expected,
+                    runnel::testing::kLayerNormTolerance)
+            << "dim " << dim;
       }
     }
   }
@@ -81,7 +84,7 @@ TEST(RowKernelsTest, GluAndLogSoftmax) {
         const double value = x[static_cast<size_t>(r * 2 * dim + i)];
         const double gate = x[static_cast<size_t>(r * 2 * dim + dim + i)];
         EXPECT_NEAR(y[static_cast<size_t>(r * dim + i)], value * Sigmoid(gate),
-                    1e-6 * (1 + std::abs(value)));
+                    runnel::testing::kElementwiseTolerance * (1 + std::abs(value)));
       }
     }
     std::vector<float> probs = x;
@@ -94,7 +97,7 @@ TEST(RowKernelsTest, GluAndLogSoftmax) {
       for (int64_t i = 0; i < 2 * dim; ++i) {
         const double expected = row[i] - high - std::log(sum);
         EXPECT_NEAR(probs[static_cast<size_t>(r * 2 * dim + i)], expected,
-                    1e-6 * (1 + std::abs(expected)));
+                    runnel::testing::kElementwiseTolerance * (1 + std::abs(expected)));
       }
     }
   }
@@ -225,7 +228,8 @@ TEST(DepthwiseKernelTest, IsTheFormula) {
         if (with_norm) LayerNorm(sums.data(), 1, dim, *norm, sums.data());
         for (int64_t c = 0; c < dim; ++c) {
           const double sum = sums[static_cast<size_t>(c)];
-          EXPECT_NEAR(y.float_row(t + 1)[c], sum * Sigmoid(sum), 1e-4 * (1 + std::abs(sum)));
+          EXPECT_NEAR(y.float_row(t + 1)[c], sum * Sigmoid(sum),
+                      runnel::testing::kDepthwiseTolerance * (1 + std::abs(sum)));
         }
       }
     }
