@@ -1,0 +1,40 @@
+"""Word errors of the model that ships on a person whom it never heard, beside those of its card."""
+
+import sys
+
+import pytest
+
+from tool_runner import ROOT, succeed
+
+sys.path[:0] = [str(ROOT / "tests" / "python")]
+from convert_support import need_shared  # noqa: E402
+
+from models.digits.build_eval_set import LEFT_OUT_LIST, ensure_set  # noqa: E402
+from models.digits.score import read_text, score_texts  # noqa: E402
+
+NUM_WORDS = 900
+# Other CPUs round products otherwise, and a few words are that close.
+MARGIN = 5
+
+
+@pytest.fixture(scope="module", name="recordings")
+def _recordings(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("eval")
+    ensure_set(LEFT_OUT_LIST, need_shared("fsdd"), folder)
+    return folder / LEFT_OUT_LIST
+
+
+# The model card's "left-out speaker", greedy and with the word list.
+@pytest.mark.parametrize("chunk_size, flags, errors", [
+    (16, (), 36), (4, (), 59),
+    (16, ("--word_list=models/digits/words.txt",), 24),
+    (4, ("--word_list=models/digits/words.txt",), 24),
+    (16, ("--word_list=models/digits/words.txt", "--precision=int8"), 25)])
+def test_word_errors(recordings, tmp_path, chunk_size, flags, errors):
+    hypotheses = tmp_path / "hypotheses"
+    succeed("decode_wav", "--model=models/digits/digits.pt", f"--wav_scp={recordings / 'wav.scp'}",
+            f"--chunk_size={chunk_size}", "--left_context=64", "--batch_streams=8",
+            f"--output={hypotheses}", *flags)
+    score = score_texts(read_text(recordings / "text"), read_text(hypotheses))
+    assert score.words == NUM_WORDS
+    assert score.total() <= errors + MARGIN, score
