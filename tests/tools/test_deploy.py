@@ -282,6 +282,15 @@ def test_alerts_ask_for_metrics_that_exist():
     assert documented == {rule["alert"] for rule in rules}
 
 
+def test_prometheus_asks_every_server_that_haproxy_has():
+    config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())
+    assert all((DEPLOY / name).is_file() for name in config["rule_files"])
+    job, = config["scrape_configs"]
+    proxied = re.findall(r"^ +server server\d+ .*?(127\.0\.0\.1:\d+)",
+                         (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE)
+    assert len(proxied) == 3 and job["static_configs"] == [{"targets": proxied}]
+
+
 # Slurm and the document
 
 def blocks(section: str) -> List[List[str]]:
