@@ -99,17 +99,13 @@ class AudioReader::Impl {
       Fail("is neither WAV nor FLAC, expected one of them");
     }
     if (header.complete) {
-      std::optional<std::uint64_t> data_size = WavDataSize(header, is_pipe);
-      if (is_pipe || !data_size.has_value()) {
-        if (!is_pipe) {
-          const off_t data = begin + static_cast<off_t>(header.bytes.size());
-          data_size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size - data, 0));
-        }
-        length_known_ = data_size.has_value();
-        wav_stream_ = std::make_unique<WavStream>(std::move(input), header, data_size);
-        SetFile(wav_stream_->Open(&info_));
-        return;
+      std::optional<std::uint64_t> rest;
+      if (!is_pipe) {
+        const off_t data = begin + static_cast<off_t>(header.bytes.size());
+        rest = static_cast<std::uint64_t>(std::max<off_t>(status.st_size - data, 0));
       }
+      OpenWav(std::move(input), header, rest);
+      return;
     }
     if (is_pipe) {
       if (!MayBeAudio(header.bytes)) FailAsNoAudio("Format not recognised");
@@ -119,6 +115,17 @@ class AudioReader::Impl {
       descriptor_ = std::move(input);
     }
     SetFile(sf_open_fd(descriptor_.get(), SFM_READ, &info_, SF_FALSE));
+  }
+
+  // `rest`: the bytes of a file behind its header; nothing for a pipe. Files take the way of pipes
+  // too, so that the same bytes give the same samples: libsndfile by itself would take the last of
+  // several data chunks.
+  void OpenWav(FileDescriptor input, const WavHeader& header, std::optional<std::uint64_t> rest) {
+    std::optional<std::uint64_t> size = WavDataSize(header, /*is_pipe=*/!rest.has_value());
+    if (rest.has_value()) size = std::min(size.value_or(*rest), *rest);
+    length_known_ = size.has_value();
+    wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
+    SetFile(wav_stream_->Open(&info_));
   }
 
   void SetFile(SNDFILE* file) {

@@ -31,8 +31,13 @@ void AppendLittleEndian(std::uint64_t value, std::size_t size, std::string* byte
 bool CanStream(const std::string& format) {
   constexpr std::uint32_t kPcm = 1, kFloat = 3, kALaw = 6, kMuLaw = 7, kExtensible = 0xfffe;
   if (format.size() < 16) return false;
-  const std::uint32_t tag = LittleEndian(format.data(), 2);
-  return tag == kPcm || tag == kFloat || tag == kALaw || tag == kMuLaw || tag == kExtensible;
+  std::uint32_t tag = LittleEndian(format.data(), 2);
+  if (tag == kExtensible) {
+    constexpr std::size_t kSubFormat = 24;
+    if (format.size() < kSubFormat + 2) return false;
+    tag = LittleEndian(format.data() + kSubFormat, 2);
+  }
+  return tag == kPcm || tag == kFloat || tag == kALaw || tag == kMuLaw;
 }
 
 // Appends up to `size` bytes of the input; false if it ends before.

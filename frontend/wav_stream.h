@@ -1,7 +1,8 @@
 // WAV read from front to back, without seeking: part of AudioReader, not meant for callers outside
 // the frontend. libsndfile wants to know a file's length and to look behind its samples; neither is
 // possible while a recorder is still writing into a pipe, and a header written before the recording
-// often promises no or absurdly many samples.
+// often promises no or absurdly many samples. Files are read the same way, so that what stands
+// behind their samples, such as a second data chunk, changes nothing.
 
 #ifndef RUNNEL_FRONTEND_WAV_STREAM_H_
 #define RUNNEL_FRONTEND_WAV_STREAM_H_

@@ -68,6 +68,13 @@ TEST_F(WavHeaderTest, OtherChunksAreSkipped) {
   wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late") +
                Chunk("id3 ", std::string(1001, 'y'));
   ExpectSamples(expected_);
+  // A second data chunk is such a chunk too.
+  for (const std::string& data :
+       {std::string(), std::string(200, '\1'), std::string(20001, '\2')}) {
+    wav_.after = Chunk("data", data);
+    ExpectSamples(expected_);
+    EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).num_samples(), 5000);
+  }
 }
 
 TEST_F(WavHeaderTest, Extensible) {
