@@ -1,6 +1,7 @@
 // decode_wav: recordings in, text out, decoded chunk by chunk as a live stream would be.
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -23,6 +24,7 @@
 #include "tools/decimal.h"
 #include "tools/decode_listener.h"
 #include "tools/decoder_pool.h"
+#include "tools/descriptor_limit.h"
 #include "tools/finished_results.h"
 #include "tools/model_flags.h"
 #include "tools/ordered_output.h"
@@ -68,7 +70,8 @@ DEFINE_string(shard, "",
               "with --wav_scp in a task of a Slurm array that task's part.");
 DEFINE_bool(partial, false,
             "Show on standard error what is recognised so far, whenever it changes.");
-DEFINE_int32(batch_streams, 1, "Recordings that each thread decodes side by side.");
+DEFINE_int32(batch_streams, 1,
+             "Recordings that each thread decodes side by side; each is an open file (ulimit -n).");
 DEFINE_int32(num_threads, 1, "Worker threads; each decodes its own batch of recordings.");
 
 namespace runnel {
@@ -95,8 +98,11 @@ Examples:
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
 )";
 
-// More files open at the same time, and more streams in memory, than a process gets.
+// More streams than a process has memory for.
 constexpr int kMaxBatchStreams = 65536;
+
+// Descriptors that are not recordings: standard streams, the output, and room to spare.
+constexpr int64_t kOtherDescriptors = 16;
 
 void CheckFlags() {
   RequireFlag("model", kModelFile);
@@ -105,6 +111,18 @@ void CheckFlags() {
   RequireRange("nbest", FLAGS_nbest, 1, std::numeric_limits<int32_t>::max());
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
+}
+
+// A recording that cannot be opened for want of descriptors is no bad recording.
+void CheckDescriptors(size_t num_recordings) {
+  const int64_t allowed = RaiseDescriptorLimit();
+  const int64_t side_by_side = int64_t{FLAGS_batch_streams} * FLAGS_num_threads;
+  const int64_t needed = std::min(side_by_side, static_cast<int64_t>(num_recordings));
+  if (needed <= allowed - kOtherDescriptors) return;
+  throw std::invalid_argument(
+      "--batch_streams times --num_threads is " + std::to_string(side_by_side) +
+      ", expected at most " + std::to_string(std::max<int64_t>(allowed - kOtherDescriptors, 0)) +
+      ": this process may have " + std::to_string(allowed) + " files open (ulimit -n)");
 }
 
 // --word_list alone is enough to say that beam search is wanted.
@@ -191,7 +209,7 @@ class DecodeReport : public DecodeListener {
 
   void OnResult(size_t index, const RecordingResult& result) override {
     console_->SetStatus("");
-    sink_(index, FormatResult(format_, recordings_[index].id, result, tokens_));
+    sink_(index, FormatResult(format_, recordings_[index].id, result, FLAGS_nbest, tokens_));
     progress_->AddFinished(/*failed=*/false);
   }
 
@@ -266,6 +284,7 @@ int Run(Console* console) {
   const std::string output_path = FileNameOfShard(FLAGS_output, shard);
   const std::vector<Recording> recordings = SelectShard(
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav), shard);
+  CheckDescriptors(recordings.size());
 
   std::vector<std::string> inputs = ModelInputFiles();
   inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});

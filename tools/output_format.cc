@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string FormatText(const std::string& id, const RecordingResult& result) {
-  if (result.hypotheses.size() == 1) return TextLine(id, result.hypotheses[0].text);
+std::string FormatText(const std::string& id, const RecordingResult& result, int nbest) {
+  if (nbest == 1) return TextLine(id, result.hypotheses[0].text);
   std::string lines;
   for (size_t i = 0; i < result.hypotheses.size(); ++i) {
     lines += TextLine(id + "-" + std::to_string(i + 1), result.hypotheses[i].text);
@@ -79,10 +79,10 @@ OutputFormat ParseOutputFormat(const std::string& name) {
 }
 
 std::string FormatResult(OutputFormat format, const std::string& id, const RecordingResult& result,
-                         const TokenTable& tokens) {
+                         int nbest, const TokenTable& tokens) {
   switch (format) {
     case OutputFormat::kText:
-      return FormatText(id, result);
+      return FormatText(id, result, nbest);
     case OutputFormat::kJson:
       return FormatJson(id, result, tokens);
     case OutputFormat::kCtm:

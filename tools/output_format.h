@@ -11,7 +11,7 @@
 namespace runnel {
 
 enum class OutputFormat {
-  kText,  // "id text"; with several hypotheses "id-1 text", "id-2 text", ..., best first
+  kText,  // "id text"; if more than one was asked for "id-1 text", "id-2 text", ..., best first
   kJson,  // one object per line: id, text, audio_seconds, nbest
   kCtm,   // the best hypothesis, "id 1 start duration word confidence" per word, in seconds
 };
@@ -22,11 +22,12 @@ OutputFormat ParseOutputFormat(const std::string& name);
 // "id text", or "id" when there is no text, and a newline.
 std::string TextLine(const std::string& id, const std::string& text);
 
-// All lines of one recording; ends with a newline unless empty. JSON is valid UTF-8 whatever the id
+// All lines of one recording; ends with a newline unless empty. `nbest`: the hypotheses that were
+// asked for, of which there may be fewer. JSON is valid UTF-8 whatever the id
 // and the units are. Scores, confidences and times have a fixed number of decimals, so that runs
 // which agree to within rounding print the same.
 std::string FormatResult(OutputFormat format, const std::string& id, const RecordingResult& result,
-                         const TokenTable& tokens);
+                         int nbest, const TokenTable& tokens);
 
 }  // namespace runnel
 

@@ -26,8 +26,8 @@ class OutputFormatTest : public ::testing::Test {
     result_.audio_seconds = 2.5;
   }
 
-  std::string Format(OutputFormat format, const std::string& id = "x") const {
-    return FormatResult(format, id, result_, tokens_);
+  std::string Format(OutputFormat format, const std::string& id = "x", int nbest = 1) const {
+    return FormatResult(format, id, result_, nbest, tokens_);
   }
 
   const TokenTable tokens_{"<blank> 0\na 1\nb 2\n", 3, 0, "units"};
@@ -37,9 +37,10 @@ class OutputFormatTest : public ::testing::Test {
 TEST_F(OutputFormatTest, Text) {
   EXPECT_EQ(Format(OutputFormat::kText), "x ab b\n");
   result_.hypotheses.push_back(Hypothesis());
-  EXPECT_EQ(Format(OutputFormat::kText), "x-1 ab b\nx-2\n");
+  EXPECT_EQ(Format(OutputFormat::kText, "x", 3), "x-1 ab b\nx-2\n");
   result_.hypotheses = {Hypothesis()};
   EXPECT_EQ(Format(OutputFormat::kText), "x\n");
+  EXPECT_EQ(Format(OutputFormat::kText, "x", 3), "x-1\n");
 }
 
 TEST_F(OutputFormatTest, Ctm) {
