@@ -140,8 +140,12 @@ class AudioReader::Impl {
 
   // Reads up to `max_frames` times num_channels() interleaved values.
   std::size_t ReadFrames(float* values, std::size_t max_frames) {
-    const sf_count_t count =
-        sf_readf_float(file_.get(), values, static_cast<sf_count_t>(max_frames));
+    // Not beyond the last sample: what stands behind it, such as a tag, is not FLAC's, and its
+    // decoder would complain.
+    const sf_count_t wanted =
+        std::min(static_cast<sf_count_t>(max_frames), info_.frames - samples_read_);
+    if (wanted <= 0) return 0;
+    const sf_count_t count = sf_readf_float(file_.get(), values, wanted);
     if (wav_stream_ != nullptr) {
       try {
         wav_stream_->RethrowReadError();
@@ -154,7 +158,7 @@ class AudioReader::Impl {
            Reason(sf_strerror(file_.get())) + ")");
     }
     const bool is_flac = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC;
-    if (count <= 0 && is_flac && length_known_ && samples_read_ < info_.frames) {
+    if (count <= 0 && is_flac && length_known_) {
       Fail("ends after " + std::to_string(samples_read_) + " samples, expected " +
            std::to_string(info_.frames) + ": it is truncated");
     }

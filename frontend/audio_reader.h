@@ -40,7 +40,7 @@ struct AudioReaderOptions {
 // Damaged input: a WAV file that ends before its header says is read as far as it goes, because
 // recorders leave such files behind; where the header leaves the length open (0 or all bits set)
 // it is read to the end of the input. A FLAC file that is cut off or damaged is an error as soon as
-// the damage is reached.
+// the damage is reached; what stands behind its last sample, such as a tag, is not looked at.
 //
 // Move-only. Thread rule: one thread at a time per reader.
 class AudioReader {

@@ -278,6 +278,34 @@ TEST_F(AudioReaderTest, BrokenFlacIsAnError) {
   ExpectComplaint(WriteRaw(hole), "is damaged");
 }
 
+TEST_F(AudioReaderTest, WhatStandsBehindFlacIsNotLookedAt) {
+  std::mt19937 random(1);
+  std::string garbage(5000, '\0');
+  for (char& byte : garbage) byte = static_cast<char>(random());
+  const std::string id3v1 = "TAGtitle" + std::string(120, '\0');
+  // Blocks of FLAC are of 4096 samples: the last one short, and full.
+  for (const std::size_t count : {std::size_t{1}, std::size_t{50000}, std::size_t{8 * 4096}}) {
+    for (const int channels : {1, 2}) {
+      const std::string path = Write(Noise(count * static_cast<std::size_t>(channels)), channels,
+                                     16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
+      const std::string bytes = ReadBytes(path);
+      const std::vector<float> expected = ReadFile(path);
+      ASSERT_EQ(expected.size(), count);
+      for (const std::string& tail : {id3v1, garbage, std::string(3000, '\0'), bytes}) {
+        EXPECT_EQ(ReadFile(WriteRaw(bytes + tail)), expected);
+        EXPECT_EQ(ReadFile(Pipe(bytes + tail).path()), expected);
+        AudioReader in_packets(WriteRaw(bytes + tail));
+        EXPECT_EQ(ReadAll(&in_packets, 4096), expected);
+      }
+      // Damage in the last block is still found.
+      std::string flipped = bytes;
+      flipped[flipped.size() - 4] = static_cast<char>(flipped[flipped.size() - 4] ^ 4);
+      ExpectComplaint(WriteRaw(flipped + id3v1), "is damaged");
+      EXPECT_NE(Complaint(WriteRaw(bytes.substr(0, bytes.size() - 3) + id3v1)), "");
+    }
+  }
+}
+
 TEST_F(AudioReaderTest, FlacOfUnknownLength) {
   const std::vector<float> samples = Noise(50000);
   const std::string path = Write(samples, 1, 16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
