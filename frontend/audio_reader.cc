@@ -28,6 +28,27 @@ constexpr std::size_t kBlockValues = 1 << 14;
 constexpr int kMinRateHz = 1000;
 constexpr int kMaxRateHz = 10000000;
 
+// Of one sample of an uncompressed or companded format; 0 for the others.
+int SampleBytes(int format) {
+  switch (format & SF_FORMAT_SUBMASK) {
+    case SF_FORMAT_PCM_U8:
+    case SF_FORMAT_ALAW:
+    case SF_FORMAT_ULAW:
+      return 1;
+    case SF_FORMAT_PCM_16:
+      return 2;
+    case SF_FORMAT_PCM_24:
+      return 3;
+    case SF_FORMAT_PCM_32:
+    case SF_FORMAT_FLOAT:
+      return 4;
+    case SF_FORMAT_DOUBLE:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
 struct SndfileCloser {
   void operator()(SNDFILE* file) const { sf_close(file); }
 };
@@ -68,6 +89,7 @@ class AudioReader::Impl {
 
   const SF_INFO& info() const { return info_; }
   bool length_known() const { return length_known_; }
+  std::optional<std::int64_t> announced_samples() const { return announced_samples_; }
 
   std::size_t Read(float* samples, std::size_t max_samples) {
     std::size_t done = 0;
@@ -126,6 +148,13 @@ class AudioReader::Impl {
     length_known_ = size.has_value();
     wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
     SetFile(wav_stream_->Open(&info_));
+    // In a file, too, about 2 GiB may be what its writer put because it did not know.
+    const std::optional<std::uint64_t> announced = WavDataSize(header, /*is_pipe=*/true);
+    const std::int64_t frame_bytes =
+        std::int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 0);
+    if (announced.has_value() && frame_bytes > 0) {
+      announced_samples_ = static_cast<std::int64_t>(*announced) / frame_bytes;
+    }
   }
 
   void SetFile(SNDFILE* file) {
@@ -215,6 +244,7 @@ class AudioReader::Impl {
   bool only_wav_and_flac_;
   SF_INFO info_ = {};
   bool length_known_ = true;
+  std::optional<std::int64_t> announced_samples_;
   std::int64_t samples_read_ = 0;
   std::vector<float> block_;  // interleaved; only with several channels
   // What file_ reads from, and so outlives it.
@@ -247,6 +277,10 @@ int AudioReader::num_channels() const { return impl_->info().channels; }
 std::optional<std::int64_t> AudioReader::num_samples() const {
   if (!impl_->length_known()) return std::nullopt;
   return impl_->info().frames;
+}
+
+std::optional<std::int64_t> AudioReader::announced_samples() const {
+  return impl_->announced_samples();
 }
 
 std::size_t AudioReader::Read(float* samples, std::size_t max_samples) {

@@ -38,9 +38,10 @@ struct AudioReaderOptions {
 // a name, as far as AudioReaderOptions.max_spool_bytes.
 //
 // Damaged input: a WAV file that ends before its header says is read as far as it goes, because
-// recorders leave such files behind; where the header leaves the length open (0 or all bits set)
-// it is read to the end of the input. A FLAC file that is cut off or damaged is an error as soon as
-// the damage is reached; what stands behind its last sample, such as a tag, is not looked at.
+// recorders leave such files behind (announced_samples tells); where the header leaves the length
+// open (0 or all bits set) it is read to the end of the input. A FLAC file that is cut off or
+// damaged is an error as soon as the damage is reached; what stands behind its last sample, such as
+// a tag, is not looked at.
 //
 // Move-only. Thread rule: one thread at a time per reader.
 class AudioReader {
@@ -64,6 +65,11 @@ class AudioReader {
   // Samples per channel, as far as the input says beforehand: what a truncated file really has, but
   // nothing for a stream whose header leaves it open, and what the header promises for a pipe.
   std::optional<std::int64_t> num_samples() const;
+
+  // Samples per channel that the header of a WAV file announces, whether or not they are there:
+  // more than Read has returned at the end means that the recording was cut off. Nothing where the
+  // header leaves it open (0, about 2 GiB or all bits set) and for compressed and other formats.
+  std::optional<std::int64_t> announced_samples() const;
 
   // Writes the next samples, in [-1, 1] for integer formats, as stored for floating-point ones, and
   // returns their number: `max_samples`, fewer only at the end, 0 from then on. What is in the

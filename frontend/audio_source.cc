@@ -60,6 +60,12 @@ std::optional<double> AudioSource::duration_s() const {
   return static_cast<double>(*num_samples) / reader_.sample_rate_hz();
 }
 
+std::optional<double> AudioSource::announced_s() const {
+  const std::optional<std::int64_t> announced = reader_.announced_samples();
+  if (!announced.has_value()) return std::nullopt;
+  return static_cast<double>(*announced) / reader_.sample_rate_hz();
+}
+
 double AudioSource::seconds_read() const {
   return static_cast<double>(input_samples_) / reader_.sample_rate_hz();
 }

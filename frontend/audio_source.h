@@ -38,6 +38,10 @@ class AudioSource {
   // Duration of the whole input, as far as it is known beforehand (see AudioReader::num_samples).
   std::optional<double> duration_s() const;
 
+  // Duration that the header announces, if it does (see AudioReader::announced_samples): more than
+  // seconds_read() at the end means that the recording was cut off.
+  std::optional<double> announced_s() const;
+
   // Duration of the input read so far; at the end, of all of it.
   double seconds_read() const;
 

@@ -121,8 +121,8 @@ void BatchDecoder::FinishSlots() {
       Fail(slot->index, recordings_[slot->index].path + ": " + slot->stream.failure());
       continue;
     }
-    listener_->OnResult(slot->index,
-                        {slot->stream.NBest(options_.nbest), slot->audio.seconds_read()});
+    listener_->OnResult(slot->index, {slot->stream.NBest(options_.nbest),
+                                      slot->audio.seconds_read(), slot->audio.announced_s()});
     queue_->Finish(slot->index);
   }
   slots_.erase(std::remove_if(slots_.begin(), slots_.end(), is_done), slots_.end());

@@ -82,9 +82,10 @@ constexpr char kUsage[] =
 
   decode_wav --model=M.pt (--wav=a.wav,b.flac | --wav_scp=list) [flags]
 
-Reads WAV, FLAC and what else libsndfile knows, at any sample rate. Results come in the order of the
-input, each as soon as it is ready; logs and a summary go to standard error. A file that cannot be
-decoded is named there and left out of the results. Exit code: 0 success, 1 something failed, 2 wrong
+Reads WAV, FLAC and what else libsndfile knows, at any sample rate from 1 kHz. Results come in the
+order of the input, each as soon as it is ready; logs and a summary go to standard error. A file that
+cannot be decoded is named there and left out of the results; a WAV file that was cut off is named
+there and decoded as far as it goes. Exit code: 0 success, 1 something failed, 2 wrong
 flags. A run that was killed and is started again with --resume ends with the file of one that was not.
 
 Examples:
@@ -209,6 +210,12 @@ class DecodeReport : public DecodeListener {
 
   void OnResult(size_t index, const RecordingResult& result) override {
     console_->SetStatus("");
+    if (result.announced_seconds.value_or(0) > result.audio_seconds) {
+      const std::string& path = recordings_[index].path;
+      console_->Info((path == "-" ? "standard input" : path) + ": ends after " +
+                     Decimal(result.audio_seconds, 2) + " s, its header announces " +
+                     Decimal(*result.announced_seconds, 2) + " s");
+    }
     sink_(index, FormatResult(format_, recordings_[index].id, result, FLAGS_nbest, tokens_));
     progress_->AddFinished(/*failed=*/false);
   }

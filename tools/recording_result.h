@@ -3,6 +3,7 @@
 #ifndef RUNNEL_TOOLS_RECORDING_RESULT_H_
 #define RUNNEL_TOOLS_RECORDING_RESULT_H_
 
+#include <optional>
 #include <vector>
 
 #include "runtime/result.h"
@@ -12,6 +13,8 @@ namespace runnel {
 struct RecordingResult {
   std::vector<Hypothesis> hypotheses;  // best first, at least one
   double audio_seconds = 0;
+  // By the file's header, if it says so: more than audio_seconds if the recording was cut off.
+  std::optional<double> announced_seconds;
 };
 
 }  // namespace runnel

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <ostream>
@@ -49,6 +50,11 @@ TEST_P(AudioFormatTest, AnyRateAndChannelCount) {
         EXPECT_EQ(reader.sample_rate_hz(), rate_hz);
         EXPECT_EQ(reader.num_channels(), channels);
         EXPECT_EQ(reader.num_samples(), 3001);
+        // Of plain WAV, in which each sample has its place.
+        const int type = GetParam().format & (SF_FORMAT_TYPEMASK | SF_FORMAT_ENDMASK);
+        const bool is_plain = type == SF_FORMAT_WAV || type == SF_FORMAT_WAVEX;
+        EXPECT_EQ(reader.announced_samples(),
+                  is_plain ? std::optional<std::int64_t>(3001) : std::nullopt);
         const std::vector<float> mean = ReadAll(&reader);
         ASSERT_EQ(mean.size(), 3001U);
         for (std::size_t i = 0; i < mean.size(); ++i) {

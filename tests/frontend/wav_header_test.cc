@@ -93,6 +93,7 @@ TEST_F(WavHeaderTest, LengthLeftOpen) {
       wav_.riff_size = riff_size;
       wav_.data_size = data_size;
       ExpectSamples(expected_);
+      EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).announced_samples(), std::nullopt);
     }
   }
   for (const std::uint64_t data_size : {0x7ffff000ULL, 0x7fffffd8ULL, 0x80000000ULL}) {
@@ -101,6 +102,7 @@ TEST_F(WavHeaderTest, LengthLeftOpen) {
     ExpectSamples(expected_);
     EXPECT_EQ(AudioReader(Pipe(wav_.Bytes()).path()).num_samples(), std::nullopt);
     EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).num_samples(), 5000);
+    EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).announced_samples(), std::nullopt);
   }
 }
 
@@ -118,6 +120,9 @@ TEST_F(WavHeaderTest, TruncatedFileIsReadAsFarAsItGoes) {
                                   expected_.begin() + static_cast<std::ptrdiff_t>((size - 44) / 2));
     EXPECT_EQ(ReadFile(WriteRaw(bytes.substr(0, size))), part) << size;
     EXPECT_EQ(ReadFile(Pipe(bytes.substr(0, size)).path()), part) << size;
+    EXPECT_EQ(AudioReader(WriteRaw(bytes.substr(0, size))).num_samples(), part.size()) << size;
+    EXPECT_EQ(AudioReader(WriteRaw(bytes.substr(0, size))).announced_samples(), 5000) << size;
+    EXPECT_EQ(AudioReader(Pipe(bytes.substr(0, size)).path()).announced_samples(), 5000) << size;
   }
 }
 

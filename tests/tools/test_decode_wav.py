@@ -188,15 +188,28 @@ def test_channels(tmp_path):
                                             f"--wav={tmp_path / 'stereo.wav'}"), "stereo.wav")
 
 
-def test_truncated_wav_is_decoded_as_far_as_it_goes(tmp_path):
+def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
     write_audio(tmp_path / "whole.wav", seconds=4.0)
     content = (tmp_path / "whole.wav").read_bytes()
     (tmp_path / "cut.wav").write_bytes(content[:44 + 2 * 32000])
     samples, _ = soundfile.read(tmp_path / "whole.wav", dtype="int16")
     soundfile.write(tmp_path / "half.wav", samples[:32000], 16000)
-    lines = succeed("decode_wav", MODEL,
-                    f"--wav={tmp_path / 'cut.wav'},{tmp_path / 'half.wav'}").splitlines()
-    assert lines[0].replace("cut", "half") == lines[1]
+    # What a recorder leaves that did not know the length.
+    for name, size in ("open.wav", 0), ("endless.wav", 0xffffffff), ("2gib.wav", 0x7fffffff):
+        riff_size = struct.pack("<I", min(size + 36, 0xffffffff))
+        (tmp_path / name).write_bytes(content[:4] + riff_size + content[8:40]
+                                      + struct.pack("<I", size) + content[44:44 + 2 * 32000])
+    names = ["half.wav", "cut.wav", "open.wav", "endless.wav", "2gib.wav"]
+    done = run("decode_wav", MODEL, "--wav=" + ",".join(str(tmp_path / name) for name in names))
+    assert done.returncode == 0
+    assert len({line.split(" ", 1)[1] for line in done.stdout.splitlines()}) == 1
+    assert [line for line in done.stderr.splitlines() if ".wav: " in line] == [
+        f"decode_wav: {tmp_path / 'cut.wav'}: ends after 2.00 s, its header announces 4.00 s"]
+    piped = subprocess.run(command("decode_wav", MODEL, "--wav=-"), check=True,
+                           input=(tmp_path / "cut.wav").read_bytes(), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    assert b"standard input: ends after 2.00 s, its header announces 4.00 s" in piped.stderr
+    assert piped.stdout.decode() == done.stdout.splitlines(True)[0].replace("half", "stdin")
 
 
 def test_audio_too_short_for_a_frame_gives_empty_text(tmp_path):
