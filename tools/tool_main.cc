@@ -58,6 +58,7 @@ int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
 int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console)) {
   OccupyStandardStreams();
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   Console console(tool.name);
   try {
     const int code =

@@ -15,8 +15,8 @@ constexpr int kExitUsage = 2;    // wrong flags
 
 // Parses the command line, handles --help and --version, then calls `run`, which returns the exit
 // code. std::invalid_argument (what libraries throw on bad options) ends in one line and
-// kExitUsage, any other exception in one line and kExitFailure. A closed output pipe is an error of
-// the write, not a signal.
+// kExitUsage, any other exception in one line and kExitFailure. A closed output pipe, or a file
+// that may not grow any more (ulimit -f), is an error of the write, not a signal.
 int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console));
 
 }  // namespace runnel

@@ -4,7 +4,6 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import struct
 import subprocess
@@ -324,28 +323,6 @@ def test_standard_input_without_an_end():
         line = error_file_line(run("decode_wav", MODEL, "--wav=-", stdin=endless),
                                "standard input")
     assert "cannot be read as audio (Format not recognised)" in line
-
-
-def limit(kind: int, soft: int, hard: int):
-    """What a child calls before it becomes the tool."""
-    return lambda: resource.setrlimit(kind, (soft, hard))
-
-
-def test_no_more_recordings_side_by_side_than_files_may_be_open(tmp_path):
-    write_audio(tmp_path / "a.wav", seconds=1)
-    listing = tmp_path / "list"
-    listing.write_text("".join(f"id{i} {tmp_path / 'a.wav'}\n" for i in range(100)))
-    arguments = ["decode_wav", MODEL, f"--wav_scp={listing}"]
-    few = {"preexec_fn": limit(resource.RLIMIT_NOFILE, 64, 64)}
-    for options in ["--batch_streams=100"], ["--batch_streams=10", "--num_threads=5"]:
-        line = error_line(run(arguments[0], "--model=not_read", arguments[2], *options, **few),
-                          USAGE)
-        assert "expected at most 48: this process may have 64 files open (ulimit -n)" in line
-    expected = succeed(*arguments)
-    assert succeed(*arguments, "--batch_streams=48", **few) == expected
-    # The soft limit is raised, and no more files are open than there are recordings.
-    raised = {"preexec_fn": limit(resource.RLIMIT_NOFILE, 64, 116)}
-    assert succeed(*arguments, "--batch_streams=1000", "--num_threads=2", **raised) == expected
 
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="freed memory is kept by the sanitizer")
