@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 
@@ -24,10 +23,25 @@ std::string Tail(const std::string& text, size_t width) {
   return text.substr(begin);
 }
 
-std::string OneLine(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  std::replace(text.begin(), text.end(), '\r', ' ');
-  return text;
+// `text` without what a terminal would obey: control characters (ASCII's, and U+0080 to U+009F)
+// become question marks, white space among them spaces. File names may hold any of them.
+std::string WithoutControls(const std::string& text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    if (byte >= '\t' && byte <= '\r') {
+      result += ' ';
+    } else if (byte < 0x20 || byte == 0x7F) {
+      result += '?';
+    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {
+      result += '?';
+      ++i;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -48,21 +62,22 @@ void Console::ShowTimes() { FLAGS_log_prefix = true; }
 void Console::Info(const std::string& message) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ClearStatus();
-  LOG(INFO) << name_ << ": " << OneLine(message);
+  LOG(INFO) << name_ << ": " << WithoutControls(message);
   DrawStatus();
 }
 
 void Console::Error(const std::string& message) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ClearStatus();
-  LOG(ERROR) << name_ << ": " << OneLine(message);
+  LOG(ERROR) << name_ << ": " << WithoutControls(message);
   DrawStatus();
 }
 
-void Console::Print(const std::string& lines) {
+void Console::Print(const std::string& line) {
+  const std::string shown = WithoutControls(line) + "\n";
   const std::lock_guard<std::mutex> lock(mutex_);
   ClearStatus();
-  std::fwrite(lines.data(), 1, lines.size(), stderr);
+  std::fwrite(shown.data(), 1, shown.size(), stderr);
   DrawStatus();
 }
 
@@ -70,7 +85,7 @@ void Console::SetStatus(const std::string& text) {
   if (!is_terminal_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   ClearStatus();
-  status_ = OneLine(text);
+  status_ = WithoutControls(text);
   DrawStatus();
 }
 

@@ -22,12 +22,13 @@ class Console {
   // days.
   void ShowTimes();
 
-  // One line each; line breaks in `message` become spaces.
+  // One line each; control characters in `message` become spaces and question marks, here and
+  // below.
   void Info(const std::string& message);
   void Error(const std::string& message);
 
-  // Lines as they are, without the tool's name.
-  void Print(const std::string& lines);
+  // A line without the tool's name; the line break is added.
+  void Print(const std::string& line);
 
   // Replaces the line at the bottom of the terminal, cut to its width (the end of `text` is kept);
   // "" removes it. Nothing when standard error is not a terminal.

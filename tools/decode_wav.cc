@@ -205,7 +205,7 @@ class DecodeReport : public DecodeListener {
 
   void OnPartial(size_t index, const std::string& text) override {
     if (!FLAGS_partial) return;
-    console_->Print(recordings_[index].id + " partial: " + text + "\n");
+    console_->Print(recordings_[index].id + " partial: " + text);
   }
 
   void OnResult(size_t index, const RecordingResult& result) override {

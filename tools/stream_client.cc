@@ -68,7 +68,7 @@ class Transcription : public SessionListener {
   void OnPartial(const std::string& text, const PartialTiming& /*timing*/) override {
     if (!FLAGS_partial || text == partial_text_) return;
     partial_text_ = text;
-    console_->Print(recording_.id + " partial: " + text + "\n");
+    console_->Print(recording_.id + " partial: " + text);
   }
 
   void OnRetry(const std::string& message) override {

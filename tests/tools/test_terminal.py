@@ -1,0 +1,109 @@
+"""What decode_wav shows on a terminal, and what must not reach one."""
+
+import os
+import pty
+import struct
+import subprocess
+import threading
+
+from tool_runner import FAILURE, TINY_MODEL, command, run, write_audio
+
+MODEL = f"--model={TINY_MODEL}"
+CLEAR = b"\r\x1b[K"  # what the console itself writes: to the line's beginning, line emptied
+
+
+class Terminal:
+    """A terminal for a tool's standard error, and all that the tool has written to it."""
+
+    def __init__(self) -> None:
+        self._master, self.slave = pty.openpty()
+        self._shown = b""
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                block = os.read(self._master, 4096)
+            except OSError:  # the last process that had it open is gone
+                return
+            with self._changed:
+                self._shown += block
+                self._changed.notify_all()
+
+    def shows(self, part: bytes, seconds: float) -> bool:
+        """Whether `part` has been written, waiting for it at most `seconds`."""
+        with self._changed:
+            return self._changed.wait_for(lambda: part in self._shown, seconds)
+
+    def close(self) -> bytes:
+        """Everything written, once the tool has ended."""
+        os.close(self.slave)
+        self._reader.join()
+        os.close(self._master)
+        return self._shown
+
+
+def feed_until_bar(options, terminal, stderr):
+    """Feeds a recording without an end until the terminal shows a bar; what came out.
+
+    Where none is to come, `terminal` is None: the recording has ten seconds.
+    """
+    header = (b"RIFF\xff\xff\xff\xffWAVEfmt "
+              + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
+              + b"data\xff\xff\xff\xff")
+    process = subprocess.Popen(command("decode_wav", MODEL, "--wav=-", *options),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+    watchdog = threading.Timer(120, process.kill)  # a hang becomes a failure
+    watchdog.start()
+    try:
+        process.stdin.write(header)
+        second = bytes(32000)
+        if terminal is None:
+            process.stdin.write(10 * second)
+        else:
+            while process.poll() is None and not terminal.shows(b" s of audio", 0.01):
+                process.stdin.write(second)
+                process.stdin.flush()
+        output, errors = process.communicate()
+    finally:
+        watchdog.cancel()
+        process.kill()
+    assert process.returncode == 0
+    return output, errors
+
+
+def test_progress_bar_only_on_a_terminal():
+    terminal = Terminal()
+    output, _ = feed_until_bar([], terminal, terminal.slave)
+    shown = terminal.close()
+    assert output.startswith(b"stdin")
+    assert b"[........................] 0/1 files, " in shown
+    # It is gone in the end, and log lines stand in lines of their own.
+    last_bar = shown.rindex(b" s of audio") + len(b" s of audio")
+    assert shown[last_bar:].startswith(CLEAR)
+    rest = shown[last_bar + len(CLEAR):].decode().split("\r\n")
+    assert [line.split(" ", 2)[:2] for line in rest] == [
+        ["decode_wav:", "files"], ["decode_wav:", "chunk"], [""]]
+
+    for options in [], ["--partial"]:
+        _, errors = feed_until_bar(options, None, subprocess.PIPE)
+        assert b" s of audio" not in errors and b"\x1b" not in errors
+
+
+def test_names_do_not_command_the_terminal(tmp_path):
+    # Sets the window's title; clears the screen; goes back; DEL; C1's CSI; and letters that stay.
+    name = "x\x1b]0;title\x07\x1b[2J\b\x7f\u009b2J\ty\u00e9\u4e00.wav"
+    write_audio(tmp_path / "a.wav")
+    harmless = "x?]0;title??[2J???2J y\u00e9\u4e00.wav: cannot open"
+    done = run("decode_wav", MODEL, f"--wav={tmp_path / name}")
+    assert done.returncode == FAILURE
+    assert harmless in done.stderr
+    done = run("decode_wav", f"--model={tmp_path / name}", f"--wav={tmp_path / 'a.wav'}")
+    assert done.returncode == FAILURE and "x?]0;title??[2J???2J y\u00e9\u4e00.wav" in done.stderr
+    assert not set(done.stderr) & {"\x1b", "\x07", "\b", "\x7f", "\u009b", "\t"}
+
+    write_audio(tmp_path / name)
+    done = run("decode_wav", MODEL, f"--wav={tmp_path / name}", "--partial")
+    assert " partial: " in done.stderr and "\x1b" not in done.stderr
