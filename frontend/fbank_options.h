@@ -57,7 +57,8 @@ struct FbankOptions {
   float blackman_coeff = 0.42F;
 
   // true: the window is padded with zeros to a power of two before the FFT.
-  // false: the FFT has the window's length, which must then be even.
+  // false: the FFT has the window's length, which must then be even. If it has a prime factor above
+  // 5, KISS FFT allocates memory for every frame; otherwise only a scratch's first frame does.
   bool round_to_power_of_two = true;
 
   // ---- Mel filters ----

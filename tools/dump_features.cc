@@ -24,7 +24,7 @@ DEFINE_string(model, "", "Model file whose feature options are used, instead of 
 DEFINE_string(units, "", "units.txt of a model file that holds none (WeNet's final.zip).");
 DEFINE_double(sample_scale, 32768, "Factor from samples in [-1, 1] to the range of the features.");
 
-// Kaldi's names and defaults, except dither.
+// Kaldi's defaults, except dither, and its names, except those that kUsage tells.
 DEFINE_int32(sample_frequency, 16000, "Rate to which the audio is resampled, Hz.");
 DEFINE_double(frame_length_ms, 25, "Length of a window, milliseconds.");
 DEFINE_double(frame_shift_ms, 10, "Distance between the starts of two windows, milliseconds.");
@@ -55,6 +55,10 @@ constexpr char kUsage[] =
     R"(dump_features writes the features of a recording: those of a model, or Kaldi's filter bank.
 
   dump_features --wav=a.wav --output=x.npy (--model=M.pt | [Kaldi's fbank options])
+
+The options have the names that compute-fbank-feats gives them, underscores for hyphens; but its
+frame-length, frame-shift and preemphasis-coefficient are --frame_length_ms, --frame_shift_ms and
+--preemph_coeff here, and --dither is 0 unless given.
 
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
