@@ -107,13 +107,13 @@ class AudioReaderTest : public ::testing::Test {
   // Writes `samples` with libsndfile and returns the path.
   std::string Write(const std::vector<float>& samples, int channels = 1, int rate_hz = 16000,
                     int format = SF_FORMAT_WAV | SF_FORMAT_PCM_16) {
-    const std::string path = folder_.File("audio");
+    std::string path = folder_.File("audio");
     testing::WriteAudio(path, samples, channels, rate_hz, format);
     return path;
   }
 
   std::string WriteRaw(const std::string& bytes) {
-    const std::string path = folder_.File("raw");
+    std::string path = folder_.File("raw");
     testing::WriteBytes(path, bytes);
     return path;
   }
