@@ -195,10 +195,82 @@ def test_limits_of_options():
         with server.open() as socket:  # a beam that nobody asked for is not refused
             assert speak(socket, LONGEST, search="beam", nbest=9) == TEXTS[LONGEST]
         with server.open() as socket:
-            socket.send_text(json.dumps({"signal": "start", "nbest": 100}))
+            socket.send_text(json.dumps({"signal": "start", "nbest": 10}))
             assert socket.receive_json()["type"] == "server_ready"
             socket.send_text(json.dumps({"signal": "end"}))
             assert socket.receive_json()["type"] == "final_result"
+
+
+def test_number_of_results():
+    with Server("--max_nbest=3", "--snapshot_store=") as server:
+        for message in [{"type": "start", "version": 1, "nbest": 4},
+                        {"type": "resume", "version": 1, "nbest": 4, "token": "0" * 32},
+                        {"signal": "start", "nbest": 4}]:
+            with server.open() as socket:
+                socket.send_json(**message)
+                refused = socket.receive()
+                assert "bad_option" in refused
+                assert "nbest is 4, expected at most 3 on this server" in refused
+                assert socket.close_code() == 1008
+        for nbest, status in (4, 400), (3, 200):
+            answer = request(server.port, f"/v1/recognize?search=beam&nbest={nbest}", "POST",
+                             FILES[LONGEST].read_bytes())
+            assert answer.status == status
+        assert len(answer.json()["nbest"]) == 3
+
+
+def test_audio_of_a_stream():
+    # Faster than real time too, and in whatever messages.
+    with Server("--max_audio_s=1.5", "--max_speed=0") as server:
+        for size in 320, 40000:
+            with server.open() as socket:
+                start(socket, 16000)
+                for piece in cut(bytes(2 * 24000), [size]):
+                    socket.send_bytes(piece)
+                socket.send_json(type="finish")
+                socket.receive_until("final")
+            with server.open() as socket:
+                start(socket, 8000)
+                for piece in cut(bytes(2 * 12001), [size]):
+                    socket.send_bytes(piece)
+                message = socket.receive_json()
+                while message["type"] == "partial":
+                    message = socket.receive_json()
+                assert message["code"] == "audio_limit" and "1.5 s" in message["message"]
+                assert socket.close_code() == 1008
+        assert server.rejections("audio_limit") == 2
+
+
+def test_long_results(tmp_path):
+    """A final message that a task makes is that of decode_wav, over WebSocket and over HTTP."""
+    samples, rate = samples_of(LONGEST)
+    soundfile.write(tmp_path / "long.wav", np.tile(samples, 8), rate, subtype="PCM_16")
+    expected = json.loads(succeed(
+        "decode_wav", f"--model={DIGITS / 'digits.pt'}", f"--wav={tmp_path / 'long.wav'}",
+        "--search=beam", "--beam_size=10", "--nbest=10", "--format=json"))
+    texts = [result["text"] for result in expected["nbest"]]
+    assert len(texts) == 10
+    exact, _ = soundfile.read(tmp_path / "long.wav", dtype="float32")
+    with Server("--max_speed=0") as server:
+        neighbour = Neighbour(server)
+        with server.open() as socket:
+            start(socket, rate, search="beam", beam_size=10, nbest=10)
+            for piece in cut(pcm16(exact), [20000]):
+                socket.send_bytes(piece)
+            neighbour.go_on()
+            socket.send_json(type="finish")
+            final = socket.receive_until("final")
+            assert socket.close_code() == 1000
+        answer = request(server.port, "/v1/recognize?search=beam&beam_size=10&nbest=10", "POST",
+                         (tmp_path / "long.wav").read_bytes()).json()
+        for result in final, answer:
+            assert [one["text"] for one in result["nbest"]] == texts
+            assert result["text"] == texts[0]
+        assert sum(len(one["tokens"]) for one in final["nbest"]) > 2000  # long enough for a task
+        assert final["nbest"] == answer["nbest"]
+        neighbour.finish()
+        after = server.metrics()
+        assert after["runnel_final_latency_seconds_count"] == 2
 
 
 def recording(rate, seconds, file_format):

@@ -159,12 +159,35 @@ def test_recording_options_and_chunked_body(server):
     ("/v1/recognize?chunk_size=%22", b"", "bad_option", "chunk_size"),
     ("/v1/recognize?search=guess", b"", "bad_option", "search"),
     ("/v1/recognize?left_context=-1", b"", "bad_option", "left_context"),
+    ("/v1/recognize?nbest=2&nbest=2", b"", "bad_option", "'nbest' cannot be given twice"),
+] + [
+    (f"/v1/recognize?{field}={value}", FILES[LONGEST].read_bytes(), "bad_option",
+     f"'{field}' is no option of a recording, expected chunk_size, left_context")
+    for field, value in [("sample_rate", "8000"), ("encoding", "float32"), ("resume", "true"),
+                         ("tokens", "false"), ("type", "start"), ("version", "1"), ("x", ""),
+                         ("Nbest", "2")]
 ])
 def test_wrong_recordings(server, target, body, code, message):
     answer = request(server.port, target, "POST", body)
     assert answer.status == 400
     assert answer.json()["error"]["code"] == code
     assert message in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("field", ["chunk_size=4", "left_context=32", "search=greedy",
+                                   "search=beam&beam_size=4", "search=beam&nbest=2", "token=x"])
+def test_options_of_recordings(server, field):
+    answer = request(server.port, f"/v1/recognize?{field}", "POST", FILES[LONGEST].read_bytes())
+    assert answer.status == 200 and answer.json()["text"]
+
+
+def test_recordings_are_counted_when_they_start(server):
+    series = 'runnel_streams_total{protocol="http"}'
+    before = server.metrics().get(series, 0)
+    for target, is_started in ("/v1/recognize", 1), ("/v1/recognize?chunk_size=0", 0):
+        assert request(server.port, target, "POST", b"no audio").status == 400
+        assert server.metrics().get(series, 0) == before + is_started
+        before += is_started
 
 
 def test_routes(server):

@@ -25,6 +25,8 @@ const char* CodeName(ErrorCode code) {
       return "idle_timeout";
     case ErrorCode::kTimeLimit:
       return "time_limit";
+    case ErrorCode::kAudioLimit:
+      return "audio_limit";
     case ErrorCode::kFull:
       return "full";
     case ErrorCode::kAddressFull:

@@ -27,6 +27,7 @@ struct Limits {
   // In audio.
   int max_sample_rate_hz = 48000;
   double max_recording_s = 3600;
+  double max_audio_s = 4 * 3600;
   double max_buffered_s = 30;
   double max_speed = 10;  // times real time, after a first max_buffered_s at any speed
 
@@ -43,6 +44,7 @@ struct Limits {
   int64_t max_chunk_size = 64;  // StreamOptions::kWholeUtterance: any, and that too
   int64_t max_left_context = 512;
   int max_beam_size = 32;
+  int max_nbest = 10;
 };
 
 }  // namespace runnel::server

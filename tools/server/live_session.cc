@@ -21,7 +21,15 @@ namespace {
 using Clock = LiveSession::Clock;
 
 constexpr int kNormalClose = 1000;
+// Tokens of all results from which on a task makes the final message: some milliseconds' work.
+constexpr size_t kLongResult = 2000;
 constexpr Pause kAllPauses[] = {Pause::kBuffer, Pause::kSpeed, Pause::kSendQueue};
+
+size_t NumTokens(const std::vector<Hypothesis>& nbest) {
+  size_t count = 0;
+  for (const Hypothesis& hypothesis : nbest) count += hypothesis.tokens.size();
+  return count;
+}
 
 }  // namespace
 
@@ -35,7 +43,7 @@ LiveSession::LiveSession(const Services& services, std::string id, std::function
 LiveSession::~LiveSession() { Disconnect(); }
 
 void LiveSession::Receive(const ClientMessage& message) {
-  if (close_code_.has_value()) return;
+  if (close_code_.has_value() || finishing_.has_value()) return;
   last_message_ = Clock::now();
   Guard([&] {
     if (protocol_ == nullptr) {
@@ -53,6 +61,8 @@ void LiveSession::Advance() {
   mailbox_->Open();
   if (close_code_.has_value()) return;
   Guard([&] {
+    if (auto texts = mailbox_->TakeFinal()) return OnFinalTexts(std::move(*texts));
+    if (finishing_.has_value()) return;
     if (auto restored = mailbox_->TakeRestored()) OnResumed(std::move(*restored));
     if (mailbox_->TakeRoom()) {
       waits_for_room_ = false;
@@ -62,6 +72,7 @@ void LiveSession::Advance() {
     // Of a stream that comes back, the next call says: "resumed" is first.
     if (auto snapshot = is_resuming_ ? std::nullopt : mailbox_->TakeSnapshot()) {
       SayUpdate();  // in the order of the audio
+      if (close_code_.has_value() || finishing_.has_value()) return;
       Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples));
     }
     if (mailbox_->TakeDrained()) Fail(ErrorCode::kDraining, "the server is shutting down");
@@ -91,7 +102,7 @@ bool LiveSession::IsPausedBy(Pause reason) const {
 }
 
 bool LiveSession::IsBlocked() const {
-  return !waiting_.empty() || is_resuming_ ||
+  return !waiting_.empty() || is_resuming_ || finishing_.has_value() ||
          std::any_of(std::begin(kAllPauses), std::end(kAllPauses),
                      [this](Pause reason) { return IsPausedBy(reason); });
 }
@@ -120,7 +131,7 @@ Clock::time_point LiveSession::AudioAllowedAt() const {
 }
 
 Clock::time_point LiveSession::NextDeadline() const {
-  if (close_code_.has_value()) return Clock::time_point::max();
+  if (close_code_.has_value() || finishing_.has_value()) return Clock::time_point::max();
   Clock::time_point deadline = Clock::time_point::max();
   const Limits& limits = services_.limits;
   if (limits.max_stream_s > 0) deadline = std::min(deadline, start_ + Seconds(limits.max_stream_s));
@@ -174,6 +185,11 @@ void LiveSession::Handle(const ResumeRequest& request) {
   if (services_.snapshot_store == nullptr) {
     return Fail(ErrorCode::kSnapshotUnknown, "this server keeps no snapshots");
   }
+  try {
+    CheckNBest(request.nbest, services_.limits);
+  } catch (const std::invalid_argument& error) {
+    return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
+  }
   is_resuming_ = true;
   snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
   ResumeStream(services_, request.token, snapshots_, mailbox_);
@@ -205,6 +221,14 @@ void LiveSession::Handle(const AudioRequest& request) {
   if (stream_ == nullptr || request.samples.empty()) return;
   if (!first_audio_.has_value()) first_audio_ = Clock::now();
   num_received_ += static_cast<int64_t>(request.samples.size());
+  const double max_audio_s = services_.limits.max_audio_s;
+  const auto num_samples =
+      static_cast<double>(stream_->num_samples()) + static_cast<double>(request.samples.size());
+  if (max_audio_s > 0 && num_samples > max_audio_s * stream_->options().sample_rate_hz) {
+    services_.metrics->CountRejection(Rejection::kAudioLimit);
+    return Fail(ErrorCode::kAudioLimit,
+                "the stream has more than " + Decimal(max_audio_s, 1) + " s of audio");
+  }
   const size_t taken = stream_->AcceptSamples(request.samples.data(), request.samples.size());
   if (taken == request.samples.size() || stream_->is_over()) return;
   held_.assign(request.samples.begin() + static_cast<std::ptrdiff_t>(taken), request.samples.end());
@@ -249,32 +273,68 @@ void LiveSession::Say(std::vector<std::string> texts) {
 // Formats what became known since the last time; the end of the conversation when it is the final
 // result.
 void LiveSession::SayUpdate() {
-  const std::optional<SessionMailbox::Update> news = mailbox_->TakeUpdate();
+  if (finishing_.has_value()) return;
+  std::optional<SessionMailbox::Update> news = mailbox_->TakeUpdate();
   if (!news.has_value()) return;
-  const LiveUpdate& update = news->update;
-  std::vector<std::string> texts = protocol_->OnUpdate(update);
-  const size_t num_texts = texts.size();
-  Say(std::move(texts));
-  if (num_texts > 0) {
-    OutgoingMessage& last = outgoing_.back();
-    last.chunk_accepted = news->chunk_accepted;
-    last.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
-                    !update.tentative_text.empty();
-    last.is_final = update.is_final;
+  LiveUpdate& update = news->update;
+  OutgoingMessage about;
+  about.chunk_accepted = news->chunk_accepted;
+  about.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
+                   !update.tentative_text.empty();
+  about.is_final = update.is_final;
+  if (update.is_final && NumTokens(update.nbest) >= kLongResult) {
+    finishing_ = std::move(about);
+    return MakeFinalTexts(std::move(update));
   }
+  SayResult(protocol_->OnUpdate(update), std::move(about));
   if (!update.is_final) return;
-  if (!update.error.empty()) {
-    LOG(WARNING) << "stream " << id_ << ": failed";
-    services_.metrics->CountError(ErrorCode::kStreamFailed);
-  } else if (snapshots_ != nullptr) {
-    snapshots_->Forget();
-  }
-  End(update.error.empty() ? kNormalClose : CloseCode(ErrorCode::kStreamFailed));
+  if (update.error.empty()) return EndWell();
+  LOG(WARNING) << "stream " << id_ << ": failed";
+  services_.metrics->CountError(ErrorCode::kStreamFailed);
+  End(CloseCode(ErrorCode::kStreamFailed));
+}
+
+// `about` is the last one of the texts.
+void LiveSession::SayResult(std::vector<std::string> texts, OutgoingMessage about) {
+  if (texts.empty()) return;
+  about.text = std::move(texts.back());
+  texts.pop_back();
+  Say(std::move(texts));
+  outgoing_bytes_ += about.text.size();
+  outgoing_.push_back(std::move(about));
+}
+
+void LiveSession::MakeFinalTexts(LiveUpdate update) {
+  const auto shared_update = std::make_shared<const LiveUpdate>(std::move(update));
+  services_.file_threads->Run([shared_update, protocol = protocol_, mailbox = mailbox_] {
+    std::vector<std::string> texts;
+    try {
+      texts = protocol->OnUpdate(*shared_update);
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "a final result: " << FirstLine(error.what());
+    }
+    mailbox->PutFinal(std::move(texts));
+  });
+}
+
+void LiveSession::OnFinalTexts(std::vector<std::string> texts) {
+  OutgoingMessage about = std::move(*finishing_);
+  finishing_.reset();
+  if (texts.empty()) throw std::runtime_error("the final result could not be written");
+  SayResult(std::move(texts), std::move(about));
+  EndWell();
+}
+
+// After the final result.
+void LiveSession::EndWell() {
+  if (snapshots_ != nullptr) snapshots_->Forget();
+  End(kNormalClose);
 }
 
 std::optional<OutgoingMessage> LiveSession::TakeMessage() {
   // Before "resumed" there is nothing to say of a stream that comes back.
-  if (outgoing_.empty() && !close_code_.has_value() && stream_ != nullptr)
+  if (outgoing_.empty() && !close_code_.has_value() && !finishing_.has_value() &&
+      stream_ != nullptr)
     Guard([this] { SayUpdate(); });
   if (outgoing_.empty()) return std::nullopt;
   OutgoingMessage message = std::move(outgoing_.front());
@@ -305,9 +365,9 @@ void LiveSession::Fail(ErrorCode code, const std::string& message) {
 }
 
 void LiveSession::Handle(const ProtocolError& error) {
-  if (close_code_.has_value()) return;
+  if (close_code_.has_value() || finishing_.has_value()) return;
   if (protocol_ != nullptr && stream_ != nullptr) SayUpdate();
-  if (close_code_.has_value()) return;  // that was the final result
+  if (close_code_.has_value() || finishing_.has_value()) return;  // that was the final result
   LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code);
   EndWith(error);
 }
@@ -320,7 +380,7 @@ void LiveSession::EndWith(const ProtocolError& error) {
 }
 
 void LiveSession::Drain() {
-  if (close_code_.has_value()) return;
+  if (close_code_.has_value() || finishing_.has_value()) return;
   if (snapshots_ != nullptr && stream_ != nullptr) return snapshots_->Drain(stream_);
   Fail(ErrorCode::kDraining, "the server is shutting down");
 }

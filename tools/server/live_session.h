@@ -93,6 +93,10 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void Guard(const std::function<void()>& work);
   void Say(std::vector<std::string> texts);
   void SayUpdate();
+  void SayResult(std::vector<std::string> texts, OutgoingMessage about);
+  void MakeFinalTexts(LiveUpdate update);
+  void OnFinalTexts(std::vector<std::string> texts);
+  void EndWell();
   void End(int close_code);
   void EndWith(const ProtocolError& error);
   bool IsPausedBy(Pause reason) const;
@@ -104,9 +108,12 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   const std::string id_;
   const std::shared_ptr<SessionMailbox> mailbox_;
   std::shared_ptr<SessionSnapshots> snapshots_;  // null: none wanted
-  std::unique_ptr<Protocol> protocol_;           // by the first message
+  std::shared_ptr<Protocol> protocol_;           // by the first message
   std::shared_ptr<LiveStream> stream_;
   bool is_resuming_ = false;  // waits for the store
+  // The final message, whose text a task makes, to which the protocol belongs meanwhile: what the
+  // client sends, and what time brings, makes no difference any more.
+  std::optional<OutgoingMessage> finishing_;
 
   std::deque<ClientRequest> waiting_;  // behind held samples or a resume
   std::vector<float> held_;            // samples the stream had no room for

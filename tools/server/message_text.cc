@@ -1,7 +1,7 @@
 #include "tools/server/message_text.h"
 
 #include <algorithm>
-#include <utility>
+#include <cmath>
 
 #include "runtime/utf8.h"
 #include "tools/decimal.h"
@@ -9,12 +9,39 @@
 namespace runnel::server {
 namespace {
 
+// Numbers below it are written as an integer of ten-thousandths.
+constexpr double kMostWritten = 1e11;
+
+// Whether a JSON string holds the text as it is.
+bool IsPlain(std::string_view text) {
+  return IsUtf8(text) && std::none_of(text.begin(), text.end(), [](unsigned char byte) {
+           return byte < 0x20 || byte == '"' || byte == '\\';
+         });
+}
+
 // The fields that tokens and words share.
-OrderedJson TimedText(const std::string& text, double start_ms, double end_ms, float confidence) {
-  return {{"text", text},
-          {"start_ms", Rounded(start_ms)},
-          {"end_ms", Rounded(end_ms)},
-          {"confidence", Rounded(static_cast<double>(confidence))}};
+void AppendTimed(std::string_view text, double start_ms, double end_ms, float confidence,
+                 std::string* json) {
+  *json += R"({"text":)";
+  AppendString(text, json);
+  *json += R"(,"start_ms":)";
+  AppendNumber(start_ms, json);
+  *json += R"(,"end_ms":)";
+  AppendNumber(end_ms, json);
+  *json += R"(,"confidence":)";
+  AppendNumber(static_cast<double>(confidence), json);
+  *json += '}';
+}
+
+// "[...]"; `append` appends one of `items`.
+template <typename Item, typename Append>
+void AppendList(const std::vector<Item>& items, size_t most, std::string* json, Append append) {
+  *json += '[';
+  for (size_t i = 0; i < std::min(items.size(), most); ++i) {
+    if (i > 0) *json += ',';
+    append(items[i]);
+  }
+  *json += ']';
 }
 
 }  // namespace
@@ -41,31 +68,66 @@ int64_t NumCharacters(std::string_view text) {
   });
 }
 
-OrderedJson TokensJson(const std::vector<Token>& tokens, const TokenTable& table) {
-  OrderedJson list = OrderedJson::array();
-  for (const Token& token : tokens) {
-    list.push_back(
-        TimedText(table.symbol(token.id), token.start_ms, token.end_ms, token.confidence));
+void AppendString(std::string_view text, std::string* json) {
+  if (!IsPlain(text)) {
+    *json += MessageText(text);
+    return;
   }
-  return list;
+  *json += '"';
+  *json += text;
+  *json += '"';
 }
 
-OrderedJson ResultJson(const std::vector<Hypothesis>& nbest, double audio_ms, bool wants_tokens,
-                       const TokenTable& table) {
-  OrderedJson list = OrderedJson::array();
-  for (const Hypothesis& hypothesis : nbest) {
-    OrderedJson words = OrderedJson::array();
-    for (const Word& word : hypothesis.words) {
-      words.push_back(TimedText(word.text, word.start_ms, word.end_ms, word.confidence));
-    }
-    OrderedJson entry = {{"text", hypothesis.text}, {"score", Rounded(hypothesis.score)}};
-    if (wants_tokens) entry["tokens"] = TokensJson(hypothesis.tokens, table);
-    entry["words"] = std::move(words);
-    list.push_back(std::move(entry));
+void AppendNumber(double value, std::string* json) {
+  if (!(std::abs(value) < kMostWritten)) {
+    *json += MessageText(Rounded(value));
+    return;
   }
-  return {{"text", nbest.empty() ? "" : nbest[0].text},
-          {"audio_ms", Rounded(audio_ms)},
-          {"nbest", std::move(list)}};
+  const int64_t all = std::llround(value * 1e4);
+  if (all < 0) *json += '-';
+  const uint64_t size = static_cast<uint64_t>(std::abs(all));
+  *json += std::to_string(size / 10000);
+  std::string decimals = std::to_string(10000 + size % 10000);
+  decimals[0] = '.';
+  while (decimals.size() > 2 && decimals.back() == '0') decimals.pop_back();
+  *json += decimals;
+}
+
+void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std::string* json) {
+  AppendList(tokens, tokens.size(), json, [&](const Token& token) {
+    AppendTimed(table.symbol(token.id), token.start_ms, token.end_ms, token.confidence, json);
+  });
+}
+
+void BeginField(std::string_view name, std::string* object) {
+  object->back() = ',';
+  AppendString(name, object);
+  *object += ':';
+}
+
+void AddResult(const std::vector<Hypothesis>& nbest, size_t max_results, double audio_ms,
+               bool wants_tokens, const TokenTable& table, std::string* object) {
+  BeginField("text", object);
+  AppendString(nbest.empty() ? "" : nbest[0].text, object);
+  *object += R"(,"audio_ms":)";
+  AppendNumber(audio_ms, object);
+  *object += R"(,"nbest":)";
+  AppendList(nbest, max_results, object, [&](const Hypothesis& hypothesis) {
+    *object += R"({"text":)";
+    AppendString(hypothesis.text, object);
+    *object += R"(,"score":)";
+    AppendNumber(hypothesis.score, object);
+    if (wants_tokens) {
+      *object += R"(,"tokens":)";
+      AppendTokens(hypothesis.tokens, table, object);
+    }
+    *object += R"(,"words":)";
+    AppendList(hypothesis.words, hypothesis.words.size(), object, [&](const Word& word) {
+      AppendTimed(word.text, word.start_ms, word.end_ms, word.confidence, object);
+    });
+    *object += '}';
+  });
+  *object += '}';
 }
 
 }  // namespace runnel::server

@@ -3,6 +3,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_MESSAGE_TEXT_H_
 #define RUNNEL_TOOLS_SERVER_MESSAGE_TEXT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -29,14 +30,23 @@ std::string ValidText(const std::string& text);
 // Characters (Unicode code points) of UTF-8 text.
 int64_t NumCharacters(std::string_view text);
 
+// What grows with a stream is appended to `json` piece by piece: a tree of the tokens of hours
+// would take a hundred times their memory. Written as MessageText writes it.
+void AppendString(std::string_view text, std::string* json);
+// With four decimals at most.
+void AppendNumber(double value, std::string* json);
 // [{"text","start_ms","end_ms","confidence"}], `text` as in the model's table of units.
-OrderedJson TokensJson(const std::vector<Token>& tokens, const TokenTable& table);
+void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std::string* json);
 
-// What became of a whole recording:
-// {"text","audio_ms","nbest":[{"text","score","tokens","words"}]}, no "tokens" unless wanted. Final
-// messages and the body of an HTTP reply.
-OrderedJson ResultJson(const std::vector<Hypothesis>& nbest, double audio_ms, bool wants_tokens,
-                       const TokenTable& table);
+// Opens the JSON text of an object that is not empty for one field more: what is appended next is
+// its value, and then "}".
+void BeginField(std::string_view name, std::string* object);
+
+// Appends to the JSON text of an object what became of a whole recording:
+// "text","audio_ms","nbest":[{"text","score","tokens","words"}], `max_results` of them at most, no
+// "tokens" unless wanted. Final messages and the body of an HTTP reply.
+void AddResult(const std::vector<Hypothesis>& nbest, size_t max_results, double audio_ms,
+               bool wants_tokens, const TokenTable& table, std::string* object);
 
 }  // namespace runnel::server
 

@@ -31,6 +31,7 @@ enum class Rejection {
   kMessageTooLarge,     // max_message_bytes
   kIdle,                // idle_timeout
   kTimeLimit,           // max_stream
+  kAudioLimit,          // max_audio
   kSlowReader,          // send_timeout
 };
 

@@ -31,7 +31,8 @@ enum class ErrorCode {
   kOddBytes,          // the audio ends within a sample
   kMessageTooLarge,
   kIdleTimeout,
-  kTimeLimit,  // of the whole connection
+  kTimeLimit,   // of the whole connection
+  kAudioLimit,  // of the audio of a stream
   kFull,
   kAddressFull,  // too many streams of one address
   kUnauthorized,
@@ -71,6 +72,7 @@ struct StartRequest {
 // options are in the snapshot.
 struct ResumeRequest {
   std::string token;
+  int nbest = 1;  // results in the final message
 };
 
 // Mono samples, none far beyond [-1, 1], every one a number; may be none at all.

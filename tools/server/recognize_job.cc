@@ -1,5 +1,9 @@
 #include "tools/server/recognize_job.h"
 
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <exception>
@@ -27,15 +31,27 @@ constexpr size_t kBlock = 16000;
 // In messages, in the place of a file's path.
 constexpr char kRecordingName[] = "the recording";
 
+// What a query may ask for; the recording itself says its rate, for example. "token" says who asks.
+constexpr std::array<std::string_view, 6> kOptions = {"chunk_size", "left_context", "search",
+                                                      "beam_size",  "nbest",        "token"};
+
+// Of an unknown name, in messages.
+constexpr size_t kLongestName = 40;
+
 // The start message that asks for what the query asks for: options are read, and refused, by one
-// reader. Throws std::invalid_argument when a field is given twice.
+// reader. Throws std::invalid_argument when there are others, or one is given twice.
 std::string StartMessage(std::string_view target) {
   nlohmann::ordered_json message = {{"type", "start"}, {"version", 1}};
   for (const auto& [name, value] : QueryFields(target)) {
-    if (name == "token") continue;  // who asks, not what for
-    if (message.contains(name))
-      throw std::invalid_argument("query: '" + name + "' cannot be given" +
-                                  (name == "type" || name == "version" ? "" : " twice"));
+    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end()) {
+      throw std::invalid_argument("query: '" + name.substr(0, kLongestName) +
+                                  "' is no option of a recording, expected chunk_size, "
+                                  "left_context, search, beam_size or nbest");
+    }
+    if (name == "token") continue;
+    if (message.contains(name)) {
+      throw std::invalid_argument("query: '" + name + "' cannot be given twice");
+    }
     const nlohmann::json number = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
     message[name] = number.is_number() ? number : nlohmann::json(value);
   }
@@ -80,6 +96,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
             if (const auto self = weak.lock()) self->OnUpdate(update);
           },
           request.nbest);
+      services_.metrics->CountStream("http");
     } catch (const std::invalid_argument& error) {
       Refuse(400, {ErrorCode::kBadOption, FirstLine(error.what())});
     }
@@ -143,10 +160,21 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     }
     if (!update.is_final) return;
     if (!update.error.empty()) return Refuse(422, {ErrorCode::kStreamFailed, update.error});
-    HttpReply reply;
-    for (const std::string& text : protocol_->OnUpdate(*all_)) reply.body += text + "\n";
-    services_.metrics->CountStream("http");
-    Reply(std::move(reply));
+    // Not here: a long result takes its time, in which the worker decodes for others.
+    services_.file_threads->Run([self = shared_from_this()] { self->ReplyResult(); });
+  }
+
+  void ReplyResult() {
+    if (is_done_) return;
+    try {
+      HttpReply reply;
+      reply.body = std::move(protocol_->OnUpdate(*all_).front());
+      reply.body += '\n';
+      Reply(std::move(reply));
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "a recording's result: " << FirstLine(error.what());
+      Refuse(500, {ErrorCode::kInternal, "an error of the server"});
+    }
   }
 
   void Refuse(int status, const ProtocolError& error) {
@@ -172,7 +200,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   std::atomic<bool> is_done_{false};
   std::unique_ptr<Protocol> protocol_;
   std::shared_ptr<LiveStream> stream_;
-  std::optional<LiveUpdate> all_;  // of the update callback
+  std::optional<LiveUpdate> all_;  // of the update callback, then of ReplyResult
   // Of the thread that feeds, one at a time.
   std::optional<AudioSource> audio_;
   std::vector<float> block_;

@@ -156,7 +156,7 @@ ClientRequest RunnelProtocol::ReadResume(JsonSection* message) {
   }
   CheckVersion(message);
   ReadClientSide(message);
-  ResumeRequest resume{message->String("token")};
+  ResumeRequest resume{message->String("token"), static_cast<int>(nbest_)};
   if (resume.token.empty() || resume.token.size() > kMaxTokenBytes) {
     message->Fail("token", "the token of a snapshot message");
   }
@@ -208,11 +208,10 @@ std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   if (update.is_final) {
     phase_ = Phase::kOver;
-    std::vector<Hypothesis> nbest = update.nbest;
-    if (nbest.size() > nbest_) nbest.resize(nbest_);
-    OrderedJson final = {{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}};
-    final.update(ResultJson(nbest, update.audio_ms, wants_tokens_, tokens_));
-    return {MessageText(final)};
+    std::string final =
+        MessageText({{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}});
+    AddResult(update.nbest, nbest_, update.audio_ms, wants_tokens_, tokens_, &final);
+    return {std::move(final)};
   }
   if (update.stable_size_before == 0) num_stable_characters_ = 0;
   const std::string stable_text = ValidText(update.stable_text);
@@ -225,11 +224,13 @@ std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
                          {"stable_length", num_stable_characters_},
                          {"audio_ms", Rounded(update.audio_ms)},
                          {"latency_ms", Rounded(update.latency_ms)}};
-  if (wants_tokens_) {
-    partial["stable_tokens"] = update.num_stable_tokens;
-    partial["tokens"] = TokensJson(update.tokens, tokens_);
-  }
-  return {MessageText(partial)};
+  if (!wants_tokens_) return {MessageText(partial)};
+  partial["stable_tokens"] = update.num_stable_tokens;
+  std::string text = MessageText(partial);
+  BeginField("tokens", &text);
+  AppendTokens(update.tokens, tokens_, &text);
+  text += '}';
+  return {std::move(text)};
 }
 
 std::vector<std::string> RunnelProtocol::OnSnapshot(const std::string& token, int64_t num_samples) {

@@ -10,6 +10,7 @@
 
 #include "tools/command_line.h"
 #include "tools/server/access.h"
+#include "tools/server/client_json.h"
 #include "tools/server/snapshot_store.h"
 
 DEFINE_string(listen, "127.0.0.1",
@@ -59,6 +60,7 @@ DEFINE_double(max_speed, 10,
               "0: no limit.");
 DEFINE_int32(max_sample_rate, 48000, "Largest sample rate of streams and recordings, in Hz.");
 DEFINE_double(max_recording_s, 3600, "Duration of a recording; longer ones are refused with 413.");
+DEFINE_double(max_audio_s, 4 * 3600, "Audio of a stream, at any speed; 0: no limit.");
 DEFINE_double(header_timeout_s, 10, "Time for an HTTP header, and between two requests.");
 DEFINE_double(handshake_timeout_s, 10, "Time for a TLS or WebSocket handshake.");
 DEFINE_double(idle_timeout_s, 60,
@@ -71,6 +73,8 @@ DEFINE_int64(max_chunk_size, 64,
              "Largest chunk_size that a client may ask for; -1: any, and -1, the whole utterance.");
 DEFINE_int64(max_left_context, 512, "Largest left_context that a client may ask for.");
 DEFINE_int32(max_beam_size, 32, "Largest beam_size that a client may ask for.");
+DEFINE_int32(max_nbest, 10,
+             "Largest nbest (results in the final message) that a client may ask for.");
 
 namespace runnel::server {
 namespace {
@@ -107,11 +111,13 @@ void CheckFlags() {
                StreamOptions::kMaxRate);
   RequireRange("max_left_context", FLAGS_max_left_context, 0, kMost);
   RequireRange("max_beam_size", FLAGS_max_beam_size, 1, SearchOptions::kMaxBeamSize);
+  RequireRange("max_nbest", FLAGS_max_nbest, 1, kMaxNBest);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1, 65536);
   RequireAtLeast("max_batch_wait_ms", FLAGS_max_batch_wait_ms, 0);
   RequireAtLeast("max_buffered_s", FLAGS_max_buffered_s, 0.001);
   RequireAtLeast("max_speed", FLAGS_max_speed, 0);
   RequireAtLeast("max_recording_s", FLAGS_max_recording_s, 0.1);
+  RequireAtLeast("max_audio_s", FLAGS_max_audio_s, 0);
   RequireAtLeast("idle_timeout_s", FLAGS_idle_timeout_s, 0);
   RequireAtLeast("max_stream_s", FLAGS_max_stream_s, 0);
   RequireAtLeast("drain_timeout_s", FLAGS_drain_timeout_s, 0);
@@ -136,6 +142,7 @@ Limits LimitsFromFlags() {
   limits.max_speed = FLAGS_max_speed;
   limits.max_sample_rate_hz = FLAGS_max_sample_rate;
   limits.max_recording_s = FLAGS_max_recording_s;
+  limits.max_audio_s = FLAGS_max_audio_s;
   limits.header_timeout_s = FLAGS_header_timeout_s;
   limits.handshake_timeout_s = FLAGS_handshake_timeout_s;
   limits.idle_timeout_s = FLAGS_idle_timeout_s;
@@ -146,6 +153,7 @@ Limits LimitsFromFlags() {
   limits.max_chunk_size = FLAGS_max_chunk_size;
   limits.max_left_context = FLAGS_max_left_context;
   limits.max_beam_size = FLAGS_max_beam_size;
+  limits.max_nbest = FLAGS_max_nbest;
   return limits;
 }
 

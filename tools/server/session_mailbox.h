@@ -12,14 +12,16 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "runtime/live_stream.h"
 #include "tools/server/protocol.h"
 
 namespace runnel::server {
 
-// Thread-safe. Never holds more than one update, merged from all that came, one snapshot and one
-// restored stream. `wake` is called once for all that is put in before the next Open.
+// Thread-safe. Never holds more than one update, merged from all that came, one snapshot, one
+// restored stream and the messages of one update. `wake` is called once for all that is put in
+// before the next Open.
 class SessionMailbox {
  public:
   using Clock = std::chrono::steady_clock;
@@ -58,6 +60,10 @@ class SessionMailbox {
   void PutRestored(Restored restored) {
     Put([&] { restored_ = std::move(restored); });
   }
+  // The messages of the final update; none: they could not be made.
+  void PutFinal(std::vector<std::string> texts) {
+    Put([&] { final_ = std::move(texts); });
+  }
   void PutRoom() {
     Put([&] { has_room_ = true; });
   }
@@ -74,6 +80,7 @@ class SessionMailbox {
     dropped.swap(restored_);
     update_.reset();
     snapshot_.reset();
+    final_.reset();
   }
 
   // From now on everything put in calls `wake` anew.
@@ -84,6 +91,7 @@ class SessionMailbox {
   std::optional<Update> TakeUpdate() { return Take(&update_); }
   std::optional<Snapshot> TakeSnapshot() { return Take(&snapshot_); }
   std::optional<Restored> TakeRestored() { return Take(&restored_); }
+  std::optional<std::vector<std::string>> TakeFinal() { return Take(&final_); }
   bool TakeRoom() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return std::exchange(has_room_, false);
@@ -132,6 +140,7 @@ class SessionMailbox {
   std::optional<Update> update_;
   std::optional<Snapshot> snapshot_;
   std::optional<Restored> restored_;
+  std::optional<std::vector<std::string>> final_;
   bool has_room_ = false;
   bool is_drained_ = false;
   bool is_woken_ = false;

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/decimal.h"
 #include "tools/server/client_json.h"
 #include "tools/server/message_text.h"
 
@@ -21,21 +20,24 @@ std::string Symbol(const TokenTable& table, int32_t id) {
 }
 
 // The recognizer makes one segment of a connection, which begins with its audio.
-OrderedJson Result(const std::string& text, const std::vector<Token>& tokens, bool is_final,
+std::string Result(std::string_view text, const std::vector<Token>& tokens, bool is_final,
                    const TokenTable& table) {
-  OrderedJson symbols = OrderedJson::array();
-  OrderedJson timestamps = OrderedJson::array();
+  std::string result = R"({"text":)";
+  AppendString(text, &result);
+  result += R"(,"tokens":[)";
   for (const Token& token : tokens) {
-    symbols.push_back(Symbol(table, token.id));
-    timestamps.push_back(Rounded(token.start_ms / 1000));
+    if (&token != &tokens.front()) result += ',';
+    AppendString(Symbol(table, token.id), &result);
   }
-  return {{"text", text},
-          {"tokens", std::move(symbols)},
-          {"timestamps", std::move(timestamps)},
-          {"segment", 0},
-          {"start_time", 0.0},
-          {"is_final", is_final},
-          {"is_eof", is_final}};
+  result += R"(],"timestamps":[)";
+  for (const Token& token : tokens) {
+    if (&token != &tokens.front()) result += ',';
+    AppendNumber(token.start_ms / 1000, &result);
+  }
+  result += R"(],"segment":0,"start_time":0.0,"is_final":)";
+  result += is_final ? "true" : "false";
+  result += is_final ? R"(,"is_eof":true})" : R"(,"is_eof":false})";
+  return result;
 }
 
 }  // namespace
@@ -75,13 +77,13 @@ std::vector<std::string> SherpaProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   whole_.Append(update);
   const bool has_result = update.is_final && !update.nbest.empty();
-  const OrderedJson result =
-      has_result ? Result(update.nbest[0].text, update.nbest[0].tokens, true, tokens_)
-                 : Result(whole_.stable_text + whole_.tentative_text, whole_.tokens,
-                          update.is_final, tokens_);
-  if (!update.is_final) return {MessageText(result)};
+  std::string result = has_result
+                           ? Result(update.nbest[0].text, update.nbest[0].tokens, true, tokens_)
+                           : Result(whole_.stable_text + whole_.tentative_text, whole_.tokens,
+                                    update.is_final, tokens_);
+  if (!update.is_final) return {std::move(result)};
   is_over_ = true;
-  return {MessageText(result), "Done!"};
+  return {std::move(result), "Done!"};
 }
 
 std::vector<std::string> SherpaProtocol::OnSnapshot(const std::string& /*token*/,
@@ -93,10 +95,12 @@ std::vector<std::string> SherpaProtocol::OnSnapshot(const std::string& /*token*/
 // more, which clients that do not know it pass over; no "Done!" follows.
 std::vector<std::string> SherpaProtocol::OnError(const ProtocolError& error) {
   is_over_ = true;
-  OrderedJson result =
+  std::string result =
       Result(whole_.stable_text + whole_.tentative_text, whole_.tokens, false, tokens_);
-  result["error"] = {{"code", CodeName(error.code)}, {"message", OneLine(error.message)}};
-  return {MessageText(result)};
+  BeginField("error", &result);
+  result += MessageText({{"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
+  result += '}';
+  return {std::move(result)};
 }
 
 }  // namespace runnel::server

@@ -43,7 +43,12 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
     }
     options.search.beam_size = std::min(options.search.beam_size, limits.max_beam_size);
   }
+  CheckNBest(request.nbest, limits);
   return options;
+}
+
+void CheckNBest(int nbest, const Limits& limits) {
+  if (nbest > limits.max_nbest) Refuse("nbest", nbest, limits.max_nbest);
 }
 
 void CheckSampleRate(int sample_rate_hz, const Limits& limits) {

@@ -17,6 +17,9 @@ namespace runnel::server {
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
                               const Limits& limits);
 
+// Throws std::invalid_argument when so many results are beyond the limits.
+void CheckNBest(int nbest, const Limits& limits);
+
 // Throws std::invalid_argument when audio of this rate is beyond the limits.
 void CheckSampleRate(int sample_rate_hz, const Limits& limits);
 

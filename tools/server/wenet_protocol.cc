@@ -104,17 +104,20 @@ std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
 }
 
 std::string WenetProtocol::FinalNBest(const std::vector<Hypothesis>& nbest) const {
-  OrderedJson list = OrderedJson::array();
+  std::string list = "[";
   for (size_t i = 0; i < std::min(nbest_, nbest.size()); ++i) {
-    OrderedJson pieces = OrderedJson::array();
+    list += i > 0 ? R"(,{"sentence":)" : R"({"sentence":)";
+    AppendString(nbest[i].text, &list);
+    list += R"(,"word_pieces":[)";
     for (const Token& token : nbest[i].tokens) {
-      pieces.push_back({{"word", tokens_.symbol(token.id)},
-                        {"start", std::llround(token.start_ms)},
-                        {"end", std::llround(token.end_ms)}});
+      list += &token == &nbest[i].tokens.front() ? R"({"word":)" : R"(,{"word":)";
+      AppendString(tokens_.symbol(token.id), &list);
+      list += R"(,"start":)" + std::to_string(std::llround(token.start_ms));
+      list += R"(,"end":)" + std::to_string(std::llround(token.end_ms)) + "}";
     }
-    list.push_back({{"sentence", nbest[i].text}, {"word_pieces", std::move(pieces)}});
+    list += "]}";
   }
-  return MessageText(list);
+  return list + "]";
 }
 
 std::vector<std::string> WenetProtocol::OnSnapshot(const std::string& /*token*/,
