@@ -29,7 +29,8 @@ _STREAMS = "runnel_streams"
 _CHUNKS = "runnel_chunk_latency_seconds_count"
 _CHUNKS_IN_TIME = f'runnel_chunk_latency_seconds_bucket{{le="{CHUNK_P95_MS / 1000:g}"}}'
 _SAMPLES = ROOT / "models" / "digits" / "samples" / "wav.scp"
-_NO_LIMITS = ["--max_streams=10000", "--max_connections=10000"]
+_NO_LIMITS = ["--max_streams=10000", "--max_streams_per_address=0", "--max_connections=10000",
+              "--max_connections_per_address=0"]
 
 
 def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int:

@@ -225,6 +225,18 @@ def test_full_servers_refuse_at_once(tmp_path):
             assert sum(cluster.spread()) == 1
 
 
+def test_recordings_meet_full_servers(tmp_path):
+    """HAProxy keeps no body that is larger than its buffer for a second server: clients repeat."""
+    with Cluster(tmp_path, "--max_streams=1") as cluster:
+        sockets = [WebSocket(server.port) for server in cluster.servers]
+        for size in 1000, 100_000:
+            answer = request(cluster.port, "/v1/recognize", "POST", bytes(size))
+            assert answer.status == 503 and answer.json()["error"]["code"] == "full"
+            assert int(answer.headers["retry-after"]) > 0
+        for websocket in sockets:
+            websocket.socket.close()
+
+
 def test_limits_per_address_are_the_clients_own(tmp_path):
     """Servers believe HAProxy about addresses, and HAProxy believes nobody."""
     with Cluster(tmp_path, "--max_streams_per_address=1") as cluster:

@@ -1,7 +1,9 @@
 """Every limit of stream_server: what is refused, how, and what goes on all the same."""
 
+import contextlib
 import io
 import json
+import socket as sockets
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import soundfile
 from server_process import (FILES, LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak,
                             start)
 from tool_runner import DIGITS, succeed
-from websocket_client import Refused, connect, read_answer, request
+from websocket_client import PATIENCE_S, Refused, connect, read_answer, request
 
 
 def refusal(server, **options):
@@ -66,14 +68,50 @@ def test_connections():
         with connect(server.port), server.open() as socket:
             refused = refusal(server)
             assert refused.status == 503 and refused.code == "full"
-            assert server.get("/healthz").status == 503
+            assert server.get("/").status == 503
+            # Whoever restarts servers that do not answer, sees that this one does.
+            assert server.get("/healthz").status == 200
+            assert server.get("/readyz").body == b"full\n"
+            assert server.metrics()["runnel_connections"] >= 3
             assert speak(socket, LONGEST) == TEXTS[LONGEST]
             socket.socket.close()
-        for _ in range(1000):  # until the server has seen them go
-            answer = server.get("/metrics")
-            if answer.status == 200:
-                break
-        assert server.rejections("connections_full") >= 2
+        server.wait_for(lambda now: now["runnel_connections"] == 1)
+        assert server.get("/readyz").status == 200
+        assert server.rejections("connections_full") == 2
+
+
+def test_connections_per_address():
+    reason = "address_connections_full"
+    with Server("--max_connections_per_address=2") as server, contextlib.ExitStack() as stack:
+        def connect_elsewhere():
+            return stack.enter_context(sockets.create_connection(
+                ("127.0.0.1", server.port), PATIENCE_S, source_address=("127.0.0.2", 0)))
+
+        def get(target):
+            connection = connect_elsewhere()
+            connection.sendall(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            return read_answer(connection)[0]
+
+        for _ in range(2):
+            connect_elsewhere()
+        refused = get("/")
+        assert refused.status == 503 and refused.json()["error"]["code"] == "address_full"
+        assert int(refused.headers["retry-after"]) > 0
+        assert get("/healthz").status == get("/readyz").status == get("/metrics").status == 200
+        for _ in range(50):  # most are cut off, and nobody else notices
+            connect_elsewhere()
+        server.wait_for(lambda now: now[f'runnel_rejections_total{{reason="{reason}"}}'] >= 40)
+        with server.open() as socket:
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+    # Behind a proxy it is the clients that count, one by one.
+    with Server("--max_connections_per_address=1", "--trusted_proxy=::ffff:127.0.0.1") as server:
+        with server.open(headers={"X-Forwarded-For": "2001:db8::1"}):
+            refused = refusal(server, headers={"X-Forwarded-For": "2001:DB8:0::1"})
+            assert refused.status == 503 and refused.code == "address_full"
+            for address in "10.1.1.1", "10.2.2.2":
+                with server.open(headers={"X-Forwarded-For": address}) as socket:
+                    start(socket)
+            assert server.rejections(reason) == 1
 
 
 def test_message_size():

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from server_process import LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak, start
+from tool_runner import DIGITS, FAILURE, error_line, run
 from websocket_client import Closed, Refused, connect, request
 
 SNAPSHOTS = ("--snapshot_interval_s=0.5", "--max_speed=0")
@@ -242,6 +243,23 @@ def test_tls(certificate):
             assert neighbour.close_code() == 1000
         server.signal()
         assert server.exit_code() == 0
+
+
+def test_keys_that_cannot_be_used(certificate, tmp_path):
+    encrypted = tmp_path / "encrypted.pem"
+    subprocess.run(["openssl", "rsa", "-aes256", "-passout", "pass:secret", "-in", certificate[1],
+                    "-out", encrypted], check=True, capture_output=True)
+    other = tmp_path / "other.pem"
+    subprocess.run(["openssl", "genrsa", "-out", other, "2048"], check=True, capture_output=True)
+    for chain, key, message in [
+            (certificate[0], encrypted, f"{encrypted}: the key is encrypted"),
+            (certificate[0], other, f"{other}: no private key in PEM for the certificate"),
+            (certificate[0], tmp_path / "no", f"{tmp_path / 'no'}: No such file or directory"),
+            (tmp_path / "no", certificate[1], f"{tmp_path / 'no'}: No such file or directory"),
+            (certificate[1], certificate[1], f"{certificate[1]}: cannot be read as a certificate")]:
+        done = run("stream_server", f"--model={DIGITS / 'digits.pt'}", f"--tls_key={key}",
+                   f"--tls_certificate={chain}", "--port=0")
+        assert message in error_line(done, FAILURE)
 
 
 def test_bearer_token(tmp_path):

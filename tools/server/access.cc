@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cctype>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -31,12 +32,6 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return parts;
-}
-
-bool IsAddress(const std::string& text) {
-  in6_addr unused{};
-  return ::inet_pton(AF_INET, text.c_str(), &unused) == 1 ||
-         ::inet_pton(AF_INET6, text.c_str(), &unused) == 1;
 }
 
 // By digests of equal length, so that the time does not tell how much of a guess is right.
@@ -78,10 +73,11 @@ std::string PercentDecoded(std::string_view text) {
 AccessRules::AccessRules(std::string token, const std::string& trusted_proxies)
     : token_(std::move(token)) {
   for (const std::string& proxy : SplitAtCommas(trusted_proxies)) {
-    if (!IsAddress(proxy)) {
+    const std::string address = NormalAddress(proxy);
+    if (address.empty()) {
       throw std::invalid_argument("--trusted_proxy has '" + proxy + "', expected an IP address");
     }
-    trusted_proxies_.insert(proxy);
+    trusted_proxies_.insert(address);
   }
 }
 
@@ -96,15 +92,36 @@ bool AccessRules::IsAllowed(std::string_view authorization, std::string_view tar
                                   : QueryValue(target, "token"));
 }
 
+bool AccessRules::IsTrusted(const std::string& peer) const {
+  return trusted_proxies_.count(NormalAddress(peer)) > 0;
+}
+
 std::string AccessRules::ClientAddress(const std::string& peer,
                                        std::string_view forwarded_for) const {
-  if (trusted_proxies_.count(peer) == 0) return peer;
+  if (!IsTrusted(peer)) return peer;
   const std::vector<std::string> chain = SplitAtCommas(forwarded_for);
   for (auto address = chain.rbegin(); address != chain.rend(); ++address) {
-    if (!IsAddress(*address)) break;
-    if (trusted_proxies_.count(*address) == 0) return *address;
+    const std::string normal = NormalAddress(*address);
+    if (normal.empty()) break;
+    if (trusted_proxies_.count(normal) == 0) return normal;
   }
   return peer;
+}
+
+std::string NormalAddress(std::string_view text) {
+  const std::string address(text.substr(0, text.find('%')));
+  std::array<char, INET6_ADDRSTRLEN> normal{};
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, address.c_str(), &v6) == 1) {
+    if (IN6_IS_ADDR_V4MAPPED(&v6) == 0) {
+      return ::inet_ntop(AF_INET6, &v6, normal.data(), normal.size());
+    }
+    std::memcpy(&v4, &v6.s6_addr[sizeof(v6) - sizeof(v4)], sizeof(v4));
+  } else if (::inet_pton(AF_INET, address.c_str(), &v4) != 1) {
+    return "";
+  }
+  return ::inet_ntop(AF_INET, &v4, normal.data(), normal.size());
 }
 
 std::string ReadToken(const std::string& path) {

@@ -15,13 +15,16 @@ namespace runnel::server {
 class AccessRules {
  public:
   // `token`: what clients must know; empty: nothing. `trusted_proxies`: addresses, separated by
-  // commas, whose X-Forwarded-For is believed. Throws std::invalid_argument when one is no IP
-  // address.
+  // commas and in any notation, whose X-Forwarded-For is believed. Throws std::invalid_argument
+  // when one is no IP address.
   AccessRules(std::string token, const std::string& trusted_proxies);
 
   // `authorization`: the header's value; `target`: of the request, perhaps with ?token=. Takes the
   // same time for every wrong token of one length.
   bool IsAllowed(std::string_view authorization, std::string_view target) const;
+
+  // Whether the peer is a proxy, whose connections are those of others.
+  bool IsTrusted(const std::string& peer) const;
 
   // The client's address: `peer`, or what a trusted proxy says: the last entry of X-Forwarded-For
   // that is no trusted proxy itself.
@@ -29,8 +32,12 @@ class AccessRules {
 
  private:
   const std::string token_;
-  std::set<std::string> trusted_proxies_;
+  std::set<std::string> trusted_proxies_;  // as NormalAddress
 };
+
+// An IP address in the one notation in which addresses are compared: IPv6 in its shortest form,
+// without a scope, IPv4 within IPv6 as IPv4. "" for what is no address.
+std::string NormalAddress(std::string_view text);
 
 // The first line of a file, without spaces around it. Throws std::runtime_error when it cannot be
 // read or is empty.

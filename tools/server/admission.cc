@@ -9,6 +9,8 @@ namespace {
 
 // Connections above the limit that are told so at the same time.
 constexpr int64_t kMostRefusedAtOnce = 64;
+// And of one address.
+constexpr int64_t kMostRefusedOfAddress = 8;
 
 }  // namespace
 
@@ -34,8 +36,15 @@ struct Admission::State {
 
   void RemoveStream(const std::string& address) {
     --num_streams;
-    const auto found = streams_of.find(address);
-    if (--found->second == 0) streams_of.erase(found);
+    Remove(address, &streams_of);
+  }
+
+  // By address; no zeros.
+  using Counts = std::unordered_map<std::string, int64_t>;
+
+  static void Remove(const std::string& address, Counts* counts) {
+    const auto found = counts->find(address);
+    if (--found->second == 0) counts->erase(found);
   }
 
   const Limits limits;
@@ -44,7 +53,8 @@ struct Admission::State {
   int64_t num_streams = 0;
   int64_t num_uploads = 0;
   int64_t num_connections = 0;
-  std::unordered_map<std::string, int64_t> streams_of;  // by address; no zeros
+  Counts streams_of;
+  Counts connections_of;
 };
 
 namespace {
@@ -85,14 +95,26 @@ Ticket Admission::AdmitUpload(const std::string& address, Refusal* refusal) {
   });
 }
 
-Ticket Admission::AdmitConnection(bool* is_within) {
+Ticket Admission::AdmitConnection(Refusal* refusal) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  *is_within = state_->num_connections < state_->limits.max_connections;
+  const bool is_within = state_->num_connections < state_->limits.max_connections;
+  *refusal = is_within ? Refusal::kNone : Refusal::kConnections;
   if (state_->num_connections >= state_->limits.max_connections + kMostRefusedAtOnce) {
     return nullptr;
   }
   ++state_->num_connections;
   return MakeTicket(state_, [](State* state) { --state->num_connections; });
+}
+
+Ticket Admission::AdmitAddress(const std::string& address, Refusal* refusal) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const int64_t most = state_->limits.max_connections_per_address;
+  int64_t& count = state_->connections_of[address];
+  *refusal = most == 0 || count < most ? Refusal::kNone : Refusal::kAddressConnections;
+  if (most > 0 && count >= most + kMostRefusedOfAddress) return nullptr;
+  ++count;
+  return MakeTicket(state_,
+                    [address](State* state) { State::Remove(address, &state->connections_of); });
 }
 
 void Admission::Drain() {
@@ -107,7 +129,8 @@ bool Admission::is_draining() const {
 
 bool Admission::is_full() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->num_streams >= state_->limits.max_streams;
+  return state_->num_streams >= state_->limits.max_streams ||
+         state_->num_connections > state_->limits.max_connections;
 }
 
 int64_t Admission::num_streams() const {

@@ -16,11 +16,12 @@ using Ticket = std::shared_ptr<void>;
 
 enum class Refusal {
   kNone,
-  kDraining,    // the server is going to end
-  kStreams,     // max_streams
-  kAddress,     // max_streams_per_address
-  kUploads,     // max_uploads
-  kConnections  // max_connections
+  kDraining,           // the server is going to end
+  kStreams,            // max_streams
+  kAddress,            // max_streams_per_address
+  kUploads,            // max_uploads
+  kConnections,        // max_connections
+  kAddressConnections  // max_connections_per_address
 };
 
 // Thread-safe. Tickets may live longer than the Admission.
@@ -33,15 +34,18 @@ class Admission {
   Ticket AdmitStream(const std::string& address, Refusal* refusal);
   Ticket AdmitUpload(const std::string& address, Refusal* refusal);
 
-  // Always gives a ticket: who comes in above the limit is told so by HTTP, hence `is_within`.
-  // Empty only when so many are being told already that the next can only be cut off.
-  Ticket AdmitConnection(bool* is_within);
+  // A place for a connection. Above the limit there are some more, hence a ticket and why not: who
+  // has one is told so by HTTP, and may ask how the server is. Empty when these are taken too: the
+  // next can only be cut off.
+  Ticket AdmitConnection(Refusal* refusal);
+  // The same for the connections of the client at `address`, which take a place above, too.
+  Ticket AdmitAddress(const std::string& address, Refusal* refusal);
 
   // From now on no stream is let in.
   void Drain();
   bool is_draining() const;
 
-  // Whether AdmitStream would refuse any address now.
+  // Whether any address would be refused a stream, or a connection, now.
   bool is_full() const;
   int64_t num_streams() const;
   int64_t num_connections() const;

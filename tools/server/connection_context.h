@@ -21,9 +21,11 @@ struct ConnectionServices {
 
 struct ConnectionContext {
   const ConnectionServices* shared = nullptr;
-  std::string id;       // for logs and clients
-  std::string address;  // of the peer, or of the client behind a trusted proxy
-  Ticket ticket;        // the connection's place
+  std::string id;                    // for logs and clients
+  std::string address;               // of the peer, or of the client behind a trusted proxy
+  Ticket ticket;                     // the connection's place
+  Ticket address_ticket;             // and that among those of its address
+  Refusal refusal = Refusal::kNone;  // of a place that is above a limit
 };
 
 }  // namespace runnel::server

@@ -66,6 +66,11 @@ HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
       metrics->CountRejection(Rejection::kConnectionsFull);
       reply = ErrorReply(503, CodeName(ErrorCode::kFull), "too many connections");
       break;
+    case Refusal::kAddressConnections:
+      metrics->CountRejection(Rejection::kAddressConnectionsFull);
+      reply = ErrorReply(503, CodeName(ErrorCode::kAddressFull),
+                         "too many connections from this address");
+      break;
     case Refusal::kStreams:
     case Refusal::kNone:
       metrics->CountRejection(Rejection::kFull);
@@ -74,6 +79,11 @@ HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
   }
   reply.headers.emplace_back("Retry-After", kRetryAfterS);
   return reply;
+}
+
+bool IsProbe(std::string_view target) {
+  const std::string_view path = PathOf(target);
+  return path == "/healthz" || path == "/readyz" || path == "/metrics";
 }
 
 HttpReply Answer(const Services& services, std::string_view method, std::string_view target) {

@@ -30,6 +30,9 @@ HttpReply RefusalReply(Refusal refusal, Metrics* metrics);
 // Any request but an upgrade and a well-formed upload. `method`: "GET"; `target`: "/healthz?x".
 HttpReply Answer(const Services& services, std::string_view method, std::string_view target);
 
+// Whether the target says how the server is: answered when the connections are full, too.
+bool IsProbe(std::string_view target);
+
 // The path of a request's target, without the query.
 std::string_view PathOf(std::string_view target);
 

@@ -56,11 +56,10 @@ std::string ForwardedFor(const http::request<http::empty_body>& request) {
 // Lives as long as an operation of it is under way. All members on the stream's strand.
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
-  HttpSession(AnyStream stream, ConnectionContext context, bool is_within)
+  HttpSession(AnyStream stream, ConnectionContext context)
       : stream_(std::move(stream)),
         peer_(context.address),
         context_(std::move(context)),
-        is_within_(is_within),
         buffer_(limits().max_header_bytes + kDropBlock),
         linger_timer_(stream_.get_executor()) {}
 
@@ -112,9 +111,12 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Route() {
     const http::request<http::empty_body>& request = header_->get();
-    context_.address = context_.shared->access->ClientAddress(peer_, ForwardedFor(request));
-    if (!is_within_) return Refuse(RefusalReply(Refusal::kConnections, &metrics()));
+    FindAddress();
     const std::string_view target = View(request.target());
+    if (context_.refusal != Refusal::kNone) {
+      if (IsProbe(target)) return Refuse(Answer(services(), View(request.method_string()), target));
+      return Refuse(RefusalReply(context_.refusal, &metrics()));
+    }
     if (beast::websocket::is_upgrade(request)) return Upgrade();
     if (PathOf(target) == kRecognizePath && request.method() == http::verb::post) return Upload();
     keep_alive_ = request.keep_alive();
@@ -122,6 +124,17 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     const bool has_body = header_->chunked() || header_->content_length().value_or(0) > 0;
     if (has_body) return Refuse(std::move(reply));
     Reply(std::move(reply));
+  }
+
+  // Whose request it is: behind a proxy, which uses a connection for several clients, every one's.
+  void FindAddress() {
+    const AccessRules& access = *context_.shared->access;
+    if (!access.IsTrusted(peer_)) return;
+    context_.address = access.ClientAddress(peer_, ForwardedFor(header_->get()));
+    context_.address_ticket.reset();
+    if (context_.refusal == Refusal::kConnections) return;
+    context_.address_ticket =
+        services().admission->AdmitAddress(context_.address, &context_.refusal);
   }
 
   bool IsAllowed() {
@@ -156,19 +169,26 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     Refusal refusal = Refusal::kNone;
     upload_ticket_ = services().admission->AdmitUpload(context_.address, &refusal);
     if (upload_ticket_ == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
+    registration_ = context_.shared->registry->Add([self = shared_from_this()] {
+      net::post(self->stream_.get_executor(), [self] { self->DrainUpload(); });
+    });
+    is_answered_ = false;
     upload_deadline_ = Clock::now() + Seconds(limits().max_upload_s);
     const bool waits = beast::iequals(header_->get()[http::field::expect], "100-continue");
     body_.emplace(std::move(*header_));
     body_->body_limit(limits().max_body_bytes);
     if (!waits) return ContinueBody();
+    is_telling_to_continue_ = true;
     net::async_write(stream_, net::buffer(kContinue, sizeof(kContinue) - 1),
                      [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
+                       self->is_telling_to_continue_ = false;
                        if (!error) return self->ContinueBody();
                        self->EndUpload();
                      });
   }
 
   void ContinueBody() {
+    if (is_draining_) return RefuseDraining();
     if (body_->is_done()) return Recognize();
     const Clock::time_point now = Clock::now();
     if (now >= upload_deadline_) {
@@ -183,6 +203,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       give_up = std::min(give_up, now + Seconds(limits().idle_timeout_s));
     }
     stream_.tcp().expires_at(give_up);
+    is_dropping_ = true;  // nobody else reads now
     http::async_read_some(stream_, buffer_, *body_,
                           [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
                             self->OnBody(error);
@@ -190,6 +211,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void OnBody(const ErrorOfSystem& error) {
+    if (is_draining_) return OnDropped(error, 0);
+    is_dropping_ = false;
     if (error == http::error::body_limit) return RefuseBody();
     if (error && error.category() == http::make_error_code(http::error::bad_method).category()) {
       metrics().CountRejection(Rejection::kBadRequest);
@@ -206,7 +229,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     const auto done = [weak = weak_from_this(),
                        executor = stream_.get_executor()](HttpReply reply) {
       net::post(executor, [weak, reply = std::move(reply)]() mutable {
-        if (const auto self = weak.lock()) self->Refuse(std::move(reply));
+        if (const auto self = weak.lock()) self->AnswerUpload(std::move(reply));
       });
     };
     stream_.tcp().expires_never();
@@ -214,9 +237,26 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     Drop();
   }
 
+  // Once, by the job or by a server that ends.
+  void AnswerUpload(HttpReply reply) {
+    if (!is_answered_) Refuse(std::move(reply));
+  }
+
+  // The server ends: the recording is not waited for any more.
+  void DrainUpload() {
+    if (is_draining_ || is_answered_ || upload_ticket_ == nullptr) return;
+    is_draining_ = true;
+    if (!is_telling_to_continue_) RefuseDraining();
+  }
+
+  void RefuseDraining() {
+    if (job_ != nullptr) job_->Cancel();
+    AnswerUpload(RefusalReply(Refusal::kDraining, &metrics()));
+  }
+
   // Whatever comes is dropped: while a recording is decoded, because the connection ends after the
-  // answer; after an answer, because closing at once could take it along. When the client goes, so
-  // does the job.
+  // answer; after an answer, because closing at once could take it along. When the connection
+  // breaks, the job ends; at an end of the client's own the answer is still to come.
   void Drop() {
     is_dropping_ = true;
     stream_.async_read_some(net::buffer(dropped_),
@@ -228,6 +268,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void OnDropped(const ErrorOfSystem& error, size_t count) {
     num_dropped_ += count;
     if (!error && num_dropped_ <= kMostDropped) return Drop();
+    is_dropping_ = false;
+    has_ended_ = error == net::error::eof || error == http::error::end_of_stream ||
+                 error == http::error::partial_message;
+    if (has_ended_ && !is_lingering_) return;
     linger_timer_.cancel();
     EndUpload();
   }
@@ -242,6 +286,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void EndUpload() {
     if (job_ != nullptr) job_->Cancel();
     job_.reset();
+    registration_.reset();
     upload_ticket_.reset();
     stream_.Close();
   }
@@ -255,6 +300,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Reply(HttpReply reply) {
     job_.reset();
     has_replied_ = true;
+    is_answered_ = true;
     const bool is_head = header_->is_header_done() && header_->get().method() == http::verb::head;
     response_.emplace(static_cast<http::status>(reply.status), 11);
     response_->set(http::field::server, "runnel");
@@ -275,8 +321,11 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void OnReplied(const ErrorOfSystem& error) {
-    upload_ticket_.reset();  // not earlier: a server that drains waits for it
-    if (error) return stream_.Close();
+    registration_.reset();
+    if (error) return EndUpload();
+    // Not earlier: a server that drains waits for it, and for a client that was just cut off to
+    // have read why.
+    if (!is_draining_ || has_ended_) upload_ticket_.reset();
     if (keep_alive_) return ReadHeader();
     ShutDown();
   }
@@ -287,9 +336,11 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (!stream_.has_tls()) {
       stream_.tcp().socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
     }
+    is_lingering_ = true;
+    if (has_ended_) return stream_.Close();
     linger_timer_.expires_after(kLingerTime);
     linger_timer_.async_wait([self = shared_from_this()](ErrorOfSystem error) {
-      if (!error) self->stream_.Close();
+      if (!error) self->EndUpload();
     });
     stream_.tcp().expires_never();
     if (!is_dropping_) Drop();
@@ -298,7 +349,6 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   AnyStream stream_;
   const std::string peer_;
   ConnectionContext context_;
-  const bool is_within_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::empty_body>> header_;
   std::optional<http::request_parser<http::string_body>> body_;
@@ -311,15 +361,20 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   std::array<char, kDropBlock> dropped_;
 
   Ticket upload_ticket_;
+  SessionRegistry::Handle registration_;  // of an upload; keeps this while nothing is read
+  bool is_telling_to_continue_ = false;
+  bool is_draining_ = false;   // the server ends, the upload with it
+  bool is_answered_ = false;   // the upload
+  bool has_ended_ = false;     // the client sends nothing more
+  bool is_lingering_ = false;  // everything was said
   Clock::time_point upload_deadline_;
   std::shared_ptr<RecognizeJob> job_;
 };
 
 }  // namespace
 
-void ServeConnection(AnyStream stream, ConnectionContext context, bool is_within) {
-  const auto session =
-      std::make_shared<HttpSession>(std::move(stream), std::move(context), is_within);
+void ServeConnection(AnyStream stream, ConnectionContext context) {
+  const auto session = std::make_shared<HttpSession>(std::move(stream), std::move(context));
   session->Start();
 }
 

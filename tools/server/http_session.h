@@ -8,9 +8,9 @@
 
 namespace runnel::server {
 
-// Serves the connection to its end; returns at once. `is_within`: false when it is one too many,
-// and every request is refused. On the stream's strand, or before it runs.
-void ServeConnection(AnyStream stream, ConnectionContext context, bool is_within);
+// Serves the connection to its end; returns at once. One that is above a limit (context.refusal) is
+// only told so, or how the server is. On the stream's strand, or before it runs.
+void ServeConnection(AnyStream stream, ConnectionContext context);
 
 }  // namespace runnel::server
 

@@ -14,8 +14,9 @@ struct Limits {
   // In numbers. A WebSocket connection is one stream from its upgrade on, an upload from its header
   // on.
   int64_t max_streams = 500;
-  int64_t max_streams_per_address = 0;
+  int64_t max_streams_per_address = 100;
   int64_t max_connections = 1000;
+  int64_t max_connections_per_address = 200;
   int64_t max_uploads = 8;
 
   // In bytes.

@@ -40,12 +40,7 @@ std::string AddressOf(const tcp::socket& socket) {
   boost::system::error_code error;
   const tcp::endpoint peer = socket.remote_endpoint(error);
   if (error) return "";
-  const auto address = peer.address();
-  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
-    return boost::asio::ip::make_address_v4(boost::asio::ip::v4_mapped, address.to_v6())
-        .to_string();
-  }
-  return address.to_string();
+  return peer.address().to_string();
 }
 
 }  // namespace
@@ -79,23 +74,31 @@ void Listener::Accept() {
 
 void Listener::OnAccept(tcp::socket socket) {
   try {
-    bool is_within = false;
-    Ticket ticket = services_->services->admission->AdmitConnection(&is_within);
-    if (ticket == nullptr) {
-      services_->services->metrics->CountRejection(Rejection::kConnectionsFull);
+    Metrics* metrics = services_->services->metrics;
+    Admission* admission = services_->services->admission;
+    ConnectionContext context;
+    context.ticket = admission->AdmitConnection(&context.refusal);
+    if (context.ticket == nullptr) {
+      metrics->CountRejection(Rejection::kConnectionsFull);
       return;  // the socket closes
+    }
+    context.address = NormalAddress(AddressOf(socket));
+    // A proxy's connections are those of its clients, whom the header of each names.
+    if (context.refusal == Refusal::kNone && !services_->access->IsTrusted(context.address)) {
+      context.address_ticket = admission->AdmitAddress(context.address, &context.refusal);
+      if (context.address_ticket == nullptr) {
+        metrics->CountRejection(Rejection::kAddressConnectionsFull);
+        return;
+      }
     }
     boost::system::error_code ignored;
     socket.set_option(tcp::no_delay(true), ignored);
-    ConnectionContext context;
     context.shared = services_;
     context.id = prefix_ + "-" + std::to_string(++num_accepted_);
-    context.address = AddressOf(socket);
-    context.ticket = std::move(ticket);
     const auto executor = socket.get_executor();
     boost::asio::dispatch(executor, [stream = AnyStream(std::move(socket), tls_),
-                                     context = std::move(context), is_within]() mutable {
-      ServeConnection(std::move(stream), std::move(context), is_within);
+                                     context = std::move(context)]() mutable {
+      ServeConnection(std::move(stream), std::move(context));
     });
   } catch (const std::exception& error) {
     LOG(ERROR) << "cannot serve a connection: " << error.what();

@@ -22,12 +22,26 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 
-constexpr std::array<const char*, 19> kReasons = {
-    "full",           "address_full",       "uploads_full",      "connections_full",
-    "draining",       "unauthorized",       "tls_handshake",     "websocket_handshake",
-    "bad_request",    "header_timeout",     "header_too_large",  "upload_timeout",
-    "body_too_large", "recording_too_long", "message_too_large", "idle_timeout",
-    "time_limit",     "audio_limit",        "slow_reader"};
+constexpr std::array<const char*, 20> kReasons = {"full",
+                                                  "address_full",
+                                                  "uploads_full",
+                                                  "connections_full",
+                                                  "address_connections_full",
+                                                  "draining",
+                                                  "unauthorized",
+                                                  "tls_handshake",
+                                                  "websocket_handshake",
+                                                  "bad_request",
+                                                  "header_timeout",
+                                                  "header_too_large",
+                                                  "upload_timeout",
+                                                  "body_too_large",
+                                                  "recording_too_long",
+                                                  "message_too_large",
+                                                  "idle_timeout",
+                                                  "time_limit",
+                                                  "audio_limit",
+                                                  "slow_reader"};
 static_assert(static_cast<size_t>(Rejection::kSlowReader) + 1 == kReasons.size());
 
 constexpr std::array<const char*, 3> kPauses = {"buffer", "speed", "send_queue"};

@@ -14,10 +14,11 @@ namespace runnel::server {
 
 // Why a client was turned away or cut off by a limit: label `reason` of runnel_rejections_total.
 enum class Rejection {
-  kFull,             // max_streams
-  kAddressFull,      // max_streams_per_address
-  kUploadsFull,      // max_uploads
-  kConnectionsFull,  // max_connections
+  kFull,                    // max_streams
+  kAddressFull,             // max_streams_per_address
+  kUploadsFull,             // max_uploads
+  kConnectionsFull,         // max_connections
+  kAddressConnectionsFull,  // max_connections_per_address
   kDraining,
   kUnauthorized,
   kTlsHandshake,        // what came was no TLS handshake, or took too long

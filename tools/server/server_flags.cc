@@ -44,8 +44,11 @@ DEFINE_int64(snapshot_ttl_s, 600, "How long a snapshot is kept.");
 DEFINE_double(snapshot_interval_s, 2, "Audio between two snapshots of a stream.");
 
 DEFINE_int64(max_streams, 500, "Streams at once; more are refused with 503.");
-DEFINE_int64(max_streams_per_address, 0, "Streams at once per client address; 0: no limit.");
+DEFINE_int64(max_streams_per_address, 100,
+             "Streams and recordings at once per client address; 0: no limit.");
 DEFINE_int64(max_connections, 1000, "Connections at once; more are refused with 503.");
+DEFINE_int64(max_connections_per_address, 200,
+             "Connections at once per client address; 0: no limit.");
 DEFINE_int64(max_uploads, 8, "Recordings (POST /v1/recognize) at once; more are refused with 503.");
 DEFINE_int64(max_message_bytes, 1 << 20,
              "Size of a WebSocket message; larger ones end the stream.");
@@ -100,6 +103,7 @@ void CheckFlags() {
   RequireRange("max_streams", FLAGS_max_streams, 1, kMost);
   RequireRange("max_streams_per_address", FLAGS_max_streams_per_address, 0, kMost);
   RequireRange("max_connections", FLAGS_max_connections, 1, kMost);
+  RequireRange("max_connections_per_address", FLAGS_max_connections_per_address, 0, kMost);
   RequireRange("max_uploads", FLAGS_max_uploads, 0, kMost);
   RequireRange("max_message_bytes", FLAGS_max_message_bytes, 1024, kMost);
   RequireRange("max_header_bytes", FLAGS_max_header_bytes, 1024, int64_t{1} << 24);
@@ -133,6 +137,7 @@ Limits LimitsFromFlags() {
   limits.max_streams = FLAGS_max_streams;
   limits.max_streams_per_address = FLAGS_max_streams_per_address;
   limits.max_connections = FLAGS_max_connections;
+  limits.max_connections_per_address = FLAGS_max_connections_per_address;
   limits.max_uploads = FLAGS_max_uploads;
   limits.max_message_bytes = static_cast<size_t>(FLAGS_max_message_bytes);
   limits.max_header_bytes = static_cast<size_t>(FLAGS_max_header_bytes);

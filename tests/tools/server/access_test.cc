@@ -36,6 +36,25 @@ TEST(AccessRules, OnlyTrustedProxiesAreBelieved) {
   EXPECT_THROW(AccessRules("", "somebody"), std::invalid_argument);
 }
 
+TEST(AccessRules, AddressesAreComparedAsAddresses) {
+  const AccessRules rules("", "2001:DB8:0:0::1, ::ffff:10.0.0.1, fe80::1");
+  for (const char* proxy : {"2001:db8::1", "2001:0db8::0001", "10.0.0.1", "::ffff:10.0.0.1",
+                            "::FFFF:a00:1", "fe80::1%eth0"}) {
+    EXPECT_TRUE(rules.IsTrusted(proxy)) << proxy;
+    EXPECT_EQ(rules.ClientAddress(proxy, "5.6.7.8"), "5.6.7.8") << proxy;
+  }
+  EXPECT_FALSE(rules.IsTrusted("2001:db8::2"));
+  EXPECT_FALSE(rules.IsTrusted(""));
+  // One client has one name, however its proxy writes it.
+  EXPECT_EQ(rules.ClientAddress("10.0.0.1", "2001:DB8::A"), "2001:db8::a");
+  EXPECT_EQ(rules.ClientAddress("10.0.0.1", "::ffff:5.6.7.8"), "5.6.7.8");
+  EXPECT_EQ(rules.ClientAddress("10.0.0.1", "5.6.7.8, 2001:0DB8::1"), "5.6.7.8");
+  for (const char* wrong : {"10.0.0", "10.0.0.1/8", "localhost", "1::2::3", "%eth0"}) {
+    EXPECT_THROW(AccessRules("", wrong), std::invalid_argument) << wrong;
+    EXPECT_EQ(NormalAddress(wrong), "");
+  }
+}
+
 TEST(QueryValue, FindsAndDecodes) {
   EXPECT_EQ(QueryValue("/a?x=1&y=a%20b+c%2", "y"), "a b c%2");
   EXPECT_EQ(QueryValue("/a?x=1", "y"), "");

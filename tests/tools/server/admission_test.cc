@@ -60,26 +60,59 @@ TEST(Admission, DrainingRefusesStreamsOnly) {
   EXPECT_FALSE(admission.AdmitStream("b", &refusal));
   EXPECT_EQ(refusal, Refusal::kDraining);
   EXPECT_FALSE(admission.AdmitUpload("b", &refusal));
-  bool is_within = false;
-  EXPECT_TRUE(admission.AdmitConnection(&is_within));
+  EXPECT_TRUE(admission.AdmitConnection(&refusal));
+  EXPECT_EQ(refusal, Refusal::kNone);
   EXPECT_EQ(admission.num_streams(), 1);
+}
+
+// Takes places until there are none; how many were within the limit.
+template <typename Admit>
+int NumWithin(const Admit& admit, Refusal expected, std::vector<Ticket>* tickets) {
+  int num_within = 0;
+  Refusal refusal = Refusal::kNone;
+  while (Ticket ticket = admit(&refusal)) {
+    tickets->push_back(ticket);
+    if (refusal == Refusal::kNone) ++num_within;
+    if (tickets->size() > 1000U) break;
+  }
+  EXPECT_EQ(refusal, expected);
+  return num_within;
 }
 
 TEST(Admission, ConnectionsAboveTheLimitAreToldUntilThereAreTooMany) {
   Admission admission(SmallLimits());
   std::vector<Ticket> tickets;
-  bool is_within = true;
-  int num_within = 0;
-  while (Ticket ticket = admission.AdmitConnection(&is_within)) {
-    tickets.push_back(ticket);
-    num_within += is_within ? 1 : 0;
-    ASSERT_LT(tickets.size(), 1000U);
-  }
-  EXPECT_EQ(num_within, 2);
+  const auto admit = [&](Refusal* refusal) { return admission.AdmitConnection(refusal); };
+  EXPECT_EQ(NumWithin(admit, Refusal::kConnections, &tickets), 2);
   EXPECT_GT(tickets.size(), 2U);
-  EXPECT_FALSE(is_within);
+  EXPECT_LT(tickets.size(), 1000U);
+  EXPECT_TRUE(admission.is_full());
+  tickets.resize(2);
+  EXPECT_FALSE(admission.is_full());
   tickets.clear();
   EXPECT_EQ(admission.num_connections(), 0);
+}
+
+TEST(Admission, ConnectionsOfAnAddress) {
+  Limits limits = SmallLimits();
+  limits.max_connections_per_address = 3;
+  Admission admission(limits);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Ticket> of_a;
+    std::vector<Ticket> of_b;
+    const auto admit_a = [&](Refusal* refusal) { return admission.AdmitAddress("a", refusal); };
+    const auto admit_b = [&](Refusal* refusal) { return admission.AdmitAddress("b", refusal); };
+    EXPECT_EQ(NumWithin(admit_a, Refusal::kAddressConnections, &of_a), 3);
+    EXPECT_GT(of_a.size(), 3U);
+    EXPECT_LT(of_a.size(), 100U);
+    EXPECT_EQ(NumWithin(admit_b, Refusal::kAddressConnections, &of_b), 3);
+  }
+  EXPECT_EQ(admission.num_connections(), 0);
+  limits.max_connections_per_address = 0;
+  Admission unlimited(limits);
+  std::vector<Ticket> tickets;
+  const auto admit = [&](Refusal* refusal) { return unlimited.AdmitAddress("a", refusal); };
+  EXPECT_EQ(NumWithin(admit, Refusal::kNone, &tickets), 1001);
 }
 
 TEST(Admission, TicketsMayOutliveIt) {
