@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -48,6 +50,7 @@ class LiveSessionTest : public ::testing::Test {
     services_.limits = limits;
     services_.recognizer = recognizer_.get();
     services_.metrics = &metrics_;
+    services_.file_threads = &file_threads_;
     session_ = std::make_shared<LiveSession>(services_, "id", [this] { bell_.Ring(); });
   }
 
@@ -71,6 +74,7 @@ class LiveSessionTest : public ::testing::Test {
   Metrics metrics_;
   Services services_;
   Bell bell_;
+  TaskThreads file_threads_{1, 0, 100};
   std::unique_ptr<Recognizer> recognizer_;
   std::shared_ptr<LiveSession> session_;
 };
@@ -114,6 +118,80 @@ TEST_F(LiveSessionTest, AudioThatHasNoRoomIsHeldAndNotLost) {
   const std::vector<json> messages = ToEnd();
   EXPECT_EQ(messages.back()["type"], "final");
   EXPECT_GT(messages.back()["audio_ms"].get<double>(), 9500);
+}
+
+// A stream whose final message a task makes, which waits until Release.
+class LongResultTest : public LiveSessionTest {
+ protected:
+  void SetUp() override {
+    Limits limits;
+    limits.max_speed = 0;
+    limits.max_buffered_s = 200;
+    limits.max_nbest = 100;
+    Open(limits);
+    file_threads_.Run([released = released_.get_future().share()] { released.wait(); });
+    Text(R"({"type":"start","version":1,"search":"beam","beam_size":32,"nbest":32})");
+    for (int i = 0; i < 6; ++i) {
+      std::string noise(64000, '\0');
+      for (char& byte : noise) byte = static_cast<char>(random_());
+      session_->Receive({false, noise});
+    }
+    Text(kFinish);
+    while (recognizer_->status().num_streams > 0) std::this_thread::yield();
+    while (session_->CanReceive()) {  // until the task has the final update
+      session_->Advance();
+      while (session_->TakeMessage().has_value()) {
+      }
+    }
+  }
+  void TearDown() override { Release(); }
+
+  void Release() {
+    if (!is_released_) released_.set_value();
+    is_released_ = true;
+  }
+
+  std::mt19937 random_{20261121};
+  std::promise<void> released_;
+  bool is_released_ = false;
+};
+
+TEST_F(LongResultTest, NothingComesBetweenItAndTheEnd) {
+  EXPECT_FALSE(session_->TakeMessage().has_value());
+  EXPECT_EQ(session_->NextDeadline(), LiveSession::Clock::time_point::max());
+  Text("no message at all");
+  session_->Drain();
+  session_->Fail(ErrorCode::kMessageTooLarge, "too large");
+  session_->Advance();
+  EXPECT_FALSE(session_->close_code().has_value());
+  Release();
+  const std::vector<json> messages = ToEnd();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages.back()["type"], "final");
+  size_t num_tokens = 0;
+  for (const json& result : messages.back()["nbest"]) num_tokens += result["tokens"].size();
+  EXPECT_GE(num_tokens, 2000U);
+  EXPECT_EQ(session_->close_code(), 1000);
+}
+
+TEST_F(LongResultTest, TheClientMayGoMeanwhile) {
+  session_->Disconnect();
+  Release();
+  file_threads_.Stop();
+  EXPECT_FALSE(session_->TakeMessage().has_value());
+}
+
+TEST_F(LiveSessionTest, AudioIsBoundedAtAnySpeed) {
+  Limits limits;
+  limits.max_audio_s = 2;
+  limits.max_speed = 0;
+  Open(limits);
+  Text(kStart);
+  Audio(32000);
+  EXPECT_FALSE(session_->close_code().has_value());
+  Audio(1);
+  EXPECT_EQ(ToEnd().back()["code"], "audio_limit");
+  EXPECT_EQ(session_->close_code(), 1008);
 }
 
 TEST_F(LiveSessionTest, FasterThanAllowedIsPaused) {
