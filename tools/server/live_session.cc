@@ -13,6 +13,7 @@
 #include "runtime/model.h"
 #include "tools/decimal.h"
 #include "tools/seconds.h"
+#include "tools/server/long_result.h"
 #include "tools/server/stream_request.h"
 
 namespace runnel::server {
@@ -21,15 +22,7 @@ namespace {
 using Clock = LiveSession::Clock;
 
 constexpr int kNormalClose = 1000;
-// Tokens of all results from which on a task makes the final message: some milliseconds' work.
-constexpr size_t kLongResult = 2000;
 constexpr Pause kAllPauses[] = {Pause::kBuffer, Pause::kSpeed, Pause::kSendQueue};
-
-size_t NumTokens(const std::vector<Hypothesis>& nbest) {
-  size_t count = 0;
-  for (const Hypothesis& hypothesis : nbest) count += hypothesis.tokens.size();
-  return count;
-}
 
 }  // namespace
 
@@ -282,9 +275,9 @@ void LiveSession::SayUpdate() {
   about.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
                    !update.tentative_text.empty();
   about.is_final = update.is_final;
-  if (update.is_final && NumTokens(update.nbest) >= kLongResult) {
+  if (IsLongResult(update)) {
     finishing_ = std::move(about);
-    return MakeFinalTexts(std::move(update));
+    return MakeFinalTexts(services_.file_threads, protocol_, std::move(update), mailbox_);
   }
   SayResult(protocol_->OnUpdate(update), std::move(about));
   if (!update.is_final) return;
@@ -302,19 +295,6 @@ void LiveSession::SayResult(std::vector<std::string> texts, OutgoingMessage abou
   Say(std::move(texts));
   outgoing_bytes_ += about.text.size();
   outgoing_.push_back(std::move(about));
-}
-
-void LiveSession::MakeFinalTexts(LiveUpdate update) {
-  const auto shared_update = std::make_shared<const LiveUpdate>(std::move(update));
-  services_.file_threads->Run([shared_update, protocol = protocol_, mailbox = mailbox_] {
-    std::vector<std::string> texts;
-    try {
-      texts = protocol->OnUpdate(*shared_update);
-    } catch (const std::exception& error) {
-      LOG(ERROR) << "a final result: " << FirstLine(error.what());
-    }
-    mailbox->PutFinal(std::move(texts));
-  });
 }
 
 void LiveSession::OnFinalTexts(std::vector<std::string> texts) {

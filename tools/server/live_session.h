@@ -94,7 +94,6 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void Say(std::vector<std::string> texts);
   void SayUpdate();
   void SayResult(std::vector<std::string> texts, OutgoingMessage about);
-  void MakeFinalTexts(LiveUpdate update);
   void OnFinalTexts(std::vector<std::string> texts);
   void EndWell();
   void End(int close_code);

@@ -26,7 +26,7 @@ struct Services {
   Metrics* metrics = nullptr;
   SnapshotStore* snapshot_store = nullptr;  // null: streams cannot be resumed
   TaskThreads* store_threads = nullptr;     // for the store
-  TaskThreads* file_threads = nullptr;      // for uploaded recordings
+  TaskThreads* file_threads = nullptr;      // for uploaded recordings, and long results
 };
 
 }  // namespace runnel::server

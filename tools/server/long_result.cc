@@ -1,0 +1,41 @@
+#include "tools/server/long_result.h"
+
+#include <glog/logging.h>
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encoder/first_line.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr size_t kManyTokens = 2000;  // of all results
+
+}  // namespace
+
+bool IsLongResult(const LiveUpdate& update) {
+  if (!update.is_final) return false;
+  size_t num_tokens = 0;
+  for (const Hypothesis& hypothesis : update.nbest) num_tokens += hypothesis.tokens.size();
+  return num_tokens >= kManyTokens;
+}
+
+void MakeFinalTexts(TaskThreads* threads, std::shared_ptr<Protocol> protocol, LiveUpdate update,
+                    std::shared_ptr<SessionMailbox> mailbox) {
+  const auto shared_update = std::make_shared<const LiveUpdate>(std::move(update));
+  threads->Run([shared_update, protocol = std::move(protocol), mailbox = std::move(mailbox)] {
+    std::vector<std::string> texts;
+    try {
+      texts = protocol->OnUpdate(*shared_update);
+    } catch (const std::exception& error) {
+      LOG(ERROR) << "a final result: " << FirstLine(error.what());
+    }
+    mailbox->PutFinal(std::move(texts));
+  });
+}
+
+}  // namespace runnel::server
