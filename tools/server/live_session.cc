@@ -64,18 +64,23 @@ void LiveSession::Advance() {
       SayUpdate();  // in the order of the audio
       Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples));
     }
-    if (mailbox_->TakeDrained()) Fail(ErrorCode::kDraining, "the server is shutting down");
+    if (mailbox_->TakeDrained()) FailDraining();
     CheckTime();
     CountPauses();
   });
 }
 
 void LiveSession::HandleWaiting() {
-  while (!waiting_.empty() && !close_code_.has_value() && held_.empty() && !is_resuming_) {
+  while (!waiting_.empty() && !close_code_.has_value() && CanHandle(waiting_.front())) {
     const ClientRequest request = std::move(waiting_.front());
     waiting_.pop_front();
     Handle(request);
   }
+}
+
+// Replies need no stream.
+bool LiveSession::CanHandle(const ClientRequest& request) const {
+  return held_.empty() && (!is_resuming_ || std::holds_alternative<ImmediateReply>(request));
 }
 
 bool LiveSession::IsPausedBy(Pause reason) const {
@@ -90,11 +95,13 @@ bool LiveSession::IsPausedBy(Pause reason) const {
   return false;
 }
 
-bool LiveSession::IsBlocked() const {
-  return !waiting_.empty() || is_resuming_ ||
-         std::any_of(std::begin(kAllPauses), std::end(kAllPauses),
-                     [this](Pause reason) { return IsPausedBy(reason); });
+bool LiveSession::IsPaused() const {
+  return !waiting_.empty() || std::any_of(std::begin(kAllPauses), std::end(kAllPauses),
+                                          [this](Pause reason) { return IsPausedBy(reason); });
 }
+
+// Whether the client may be silent because of us.
+bool LiveSession::IsBlocked() const { return is_resuming_ || IsPaused(); }
 
 void LiveSession::CountPauses() {
   for (const Pause reason : kAllPauses) {
@@ -105,7 +112,8 @@ void LiveSession::CountPauses() {
   }
 }
 
-bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsBlocked(); }
+// Also during a resume, so that a client that vanishes is noticed.
+bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsPaused(); }
 
 // The end of a pause because of max_speed: max_buffered_s may come at once, then so much per
 // second.
@@ -126,6 +134,8 @@ Clock::time_point LiveSession::NextDeadline() const {
   if (limits.max_stream_s > 0) deadline = std::min(deadline, start_ + Seconds(limits.max_stream_s));
   const Clock::time_point allowed = AudioAllowedAt();
   if (allowed > Clock::now()) deadline = std::min(deadline, allowed);
+  if (is_resuming_) deadline = std::min(deadline, resume_deadline_);
+  deadline = std::min(deadline, drain_deadline_);
   if (limits.idle_timeout_s > 0 && !finish_.has_value() && !IsBlocked()) {
     deadline = std::min(deadline, last_message_ + Seconds(limits.idle_timeout_s));
   }
@@ -140,6 +150,11 @@ void LiveSession::CheckTime() {
     services_.metrics->CountRejection(Rejection::kTimeLimit);
     return Fail(ErrorCode::kTimeLimit,
                 "the connection lasts longer than " + Decimal(limits.max_stream_s, 1) + " s");
+  }
+  if (now >= drain_deadline_) return FailDraining();
+  if (is_resuming_ && now >= resume_deadline_) {
+    return Fail(ErrorCode::kStoreUnavailable, "the store of snapshots does not answer within " +
+                                                  Decimal(services_.resume_patience_s, 1) + " s");
   }
   const bool is_blocked = IsBlocked();
   if (was_blocked_ && !is_blocked) last_message_ = now;  // until now we did not listen
@@ -175,6 +190,7 @@ void LiveSession::Handle(const ResumeRequest& request) {
     return Fail(ErrorCode::kSnapshotUnknown, "this server keeps no snapshots");
   }
   is_resuming_ = true;
+  resume_deadline_ = Clock::now() + Seconds(services_.resume_patience_s);
   snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
   ResumeStream(services_, request.token, snapshots_, mailbox_);
 }
@@ -321,9 +337,12 @@ void LiveSession::EndWith(const ProtocolError& error) {
 
 void LiveSession::Drain() {
   if (close_code_.has_value()) return;
-  if (snapshots_ != nullptr && stream_ != nullptr) return snapshots_->Drain(stream_);
-  Fail(ErrorCode::kDraining, "the server is shutting down");
+  if (snapshots_ == nullptr || stream_ == nullptr) return FailDraining();
+  drain_deadline_ = Clock::now() + Seconds(services_.drain_patience_s);
+  snapshots_->Drain(stream_);
 }
+
+void LiveSession::FailDraining() { Fail(ErrorCode::kDraining, "the server is shutting down"); }
 
 void LiveSession::End(int close_code) {
   close_code_ = close_code;

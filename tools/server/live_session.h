@@ -53,9 +53,9 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   // Goes on with what other threads have done, and with what time has brought.
   void Advance();
 
-  // False while what came is not used up: the buffer is full, audio came too fast, a snapshot is
-  // being fetched, or the client takes no messages. The owner then reads nothing, so that the
-  // client is slowed by the network, and loses nothing.
+  // False while what came is not used up: the buffer is full, audio came too fast, it came while a
+  // snapshot is being fetched, or the client takes no messages. The owner then reads nothing, so
+  // that the client is slowed by the network, and loses nothing.
   bool CanReceive() const;
 
   // When Advance is to be called, if nothing happens before; never: Clock::time_point::max().
@@ -95,8 +95,11 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void SayUpdate();
   void End(int close_code);
   void EndWith(const ProtocolError& error);
+  void FailDraining();
   bool IsPausedBy(Pause reason) const;
+  bool IsPaused() const;
   bool IsBlocked() const;
+  bool CanHandle(const ClientRequest& request) const;
   void CountPauses();
   Clock::time_point AudioAllowedAt() const;
 
@@ -106,7 +109,9 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   std::shared_ptr<SessionSnapshots> snapshots_;  // null: none wanted
   std::unique_ptr<Protocol> protocol_;           // by the first message
   std::shared_ptr<LiveStream> stream_;
-  bool is_resuming_ = false;  // waits for the store
+  bool is_resuming_ = false;  // waits for the store, until then:
+  Clock::time_point resume_deadline_;
+  Clock::time_point drain_deadline_ = Clock::time_point::max();  // of the last snapshot
 
   std::deque<ClientRequest> waiting_;  // behind held samples or a resume
   std::vector<float> held_;            // samples the stream had no room for

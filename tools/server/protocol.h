@@ -35,10 +35,11 @@ enum class ErrorCode {
   kFull,
   kAddressFull,  // too many streams of one address
   kUnauthorized,
-  kDraining,         // the server is shutting down
-  kSnapshotUnknown,  // no snapshot of that token
-  kSnapshotInvalid,  // of another model, damaged, of another version
-  kStreamFailed,     // the model's output for this audio is not finite
+  kDraining,          // the server is shutting down
+  kSnapshotUnknown,   // no snapshot of that token
+  kSnapshotInvalid,   // of another model, damaged, of another version
+  kStoreUnavailable,  // where snapshots are kept does not answer
+  kStreamFailed,      // the model's output for this audio is not finite
   kInternal
 };
 

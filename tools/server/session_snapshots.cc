@@ -44,6 +44,12 @@ SessionMailbox::Restored Refused(ErrorCode code, const std::string& message) {
   return {nullptr, {code, message}};
 }
 
+// Of a store that is gone, every stream tells every time.
+void LogStoreError(const std::exception& error) {
+  constexpr double kIntervalS = 1;
+  LOG_EVERY_T(WARNING, kIntervalS) << "snapshot store: " << FirstLine(error.what());
+}
+
 SessionMailbox::Restored Restore(const Services& services, const std::string& token,
                                  const std::shared_ptr<SessionSnapshots>& snapshots,
                                  const std::shared_ptr<SessionMailbox>& mailbox) {
@@ -51,8 +57,8 @@ SessionMailbox::Restored Restore(const Services& services, const std::string& to
   try {
     stored = services.snapshot_store->Get(token);
   } catch (const std::exception& error) {
-    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
-    return Refused(ErrorCode::kInternal, "the store of snapshots cannot be reached");
+    LogStoreError(error);
+    return Refused(ErrorCode::kStoreUnavailable, "the store of snapshots cannot be reached");
   }
   if (!stored.has_value()) {
     return Refused(ErrorCode::kSnapshotUnknown, "no snapshot of this token, or it has expired");
@@ -113,8 +119,12 @@ void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
   services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
 }
 
-// Forget may come at any moment: either it sees that something was stored, or this sees it.
+// Forget may come at any moment: either it sees that something was stored, or this sees it. A last
+// snapshot overtakes those that wait.
 void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
+  const std::lock_guard<std::mutex> lock(put_mutex_);
+  if (num_samples < num_stored_) return;
+  num_stored_ = num_samples;
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
@@ -123,13 +133,14 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});
   } catch (const std::exception& error) {
-    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+    LogStoreError(error);
     services_.metrics->CountSnapshot(SnapshotResult::kFailed);
   }
 }
 
 void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
-  const bool is_taken = services_.store_threads->Run([self = shared_from_this(), stream] {
+  const bool is_taken = services_.store_threads->RunFirst([self = shared_from_this(), stream] {
+    if (self->mailbox_->is_closed()) return;  // the session did not wait
     try {
       const int64_t num_samples = stream->num_samples();
       self->Put(stream->Snapshot(), num_samples);
@@ -159,7 +170,7 @@ void SessionSnapshots::Forget() {
       if (self->has_stored_) self->services_.snapshot_store->Remove(self->token_);
       if (!resumed_token.empty()) self->services_.snapshot_store->Remove(resumed_token);
     } catch (const std::exception& error) {
-      LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+      LogStoreError(error);
     }
   });
 }
@@ -167,7 +178,7 @@ void SessionSnapshots::Forget() {
 void ResumeStream(const Services& services, const std::string& token,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox) {
-  const bool is_taken = services.store_threads->Run([&services, token, snapshots, mailbox] {
+  const bool is_taken = services.store_threads->RunFirst([&services, token, snapshots, mailbox] {
     if (mailbox->is_closed()) return;  // the client did not wait
     mailbox->PutRestored(Restore(services, token, snapshots, mailbox));
   });

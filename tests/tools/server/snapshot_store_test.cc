@@ -1,8 +1,11 @@
 // The stores of snapshots: what both promise, then what is particular to a folder and to Redis.
 #include "tools/server/snapshot_store.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +27,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/tools/server/redis_process.h"
 #include "tools/server/directory_snapshot_store.h"
+#include "tools/server/outage_gate.h"
 #include "tools/server/redis_snapshot_store.h"
 
 namespace runnel::server {
@@ -33,6 +37,7 @@ namespace fs = std::filesystem;
 using runnel::testing::Contains;
 using runnel::testing::ErrorMessage;
 using runnel::testing::TemporaryFolder;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::Test;
 
@@ -354,7 +359,8 @@ TEST_F(RedisSnapshotStoreTest, RedisForgetsByItself) {
 TEST_F(RedisSnapshotStoreTest, GoesOnWhenRedisIsBack) {
   auto redis = std::make_unique<RedisProcess>();
   const int port = redis->port();
-  const auto store = MakeSnapshotStore(redis->url(), seconds(100));
+  const auto store = std::make_unique<RedisSnapshotStore>(
+      ParseRedisAddress(redis->url()), seconds(100), RedisSnapshotStore::kTimeout, milliseconds(0));
   const std::string token = NewSnapshotToken();
   const std::string prefix = "redis://127.0.0.1:" + std::to_string(port) + "/0: ";
   store->Put(token, "x");
@@ -386,6 +392,67 @@ TEST_F(RedisSnapshotStoreTest, DoesNotWaitForever) {
                        "no answer within 50 ms"));
   redis.Thaw();
   EXPECT_EQ(patient.Get(token), "x");
+}
+
+// What accepts connections and never answers: a Redis that hangs.
+class SilentServer {
+ public:
+  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(socket_, 100);
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { ::close(socket_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
+TEST_F(RedisSnapshotStoreTest, IsNotAskedAgainAtOnceWhenItHangs) {
+  const SilentServer server;
+  const RedisAddress address = ParseRedisAddress(server.url());
+  const auto failure = [](RedisSnapshotStore* store) {
+    return ErrorMessage<SnapshotStoreError>([&] { store->Get(NewSnapshotToken()); });
+  };
+  const std::string asked = server.url() + "/0: no answer within 50 ms";
+  RedisSnapshotStore store(address, seconds(100), milliseconds(50), std::chrono::hours(1));
+  EXPECT_EQ(failure(&store), asked);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(failure(&store), server.url() + "/0: did not answer a moment ago, is not asked now");
+  }
+  RedisSnapshotStore tireless(address, seconds(100), milliseconds(50), milliseconds(0));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(failure(&tireless), asked);
+}
+
+TEST(OutageGateTest, LetsOneTryAtATime) {
+  std::chrono::steady_clock::time_point now;
+  OutageGate gate(milliseconds(1000), [&] { return now; });
+  EXPECT_TRUE(gate.Enter());
+  EXPECT_TRUE(gate.Enter()) << "before a failure, everybody may";
+  gate.Leave(true);
+  gate.Leave(false);
+  EXPECT_FALSE(gate.Enter());
+  now += milliseconds(1000);
+  EXPECT_TRUE(gate.Enter());
+  now += milliseconds(5000);
+  EXPECT_FALSE(gate.Enter()) << "one is trying";
+  gate.Leave(false);
+  EXPECT_FALSE(gate.Enter());
+  now += milliseconds(1000);
+  EXPECT_TRUE(gate.Enter());
+  gate.Leave(true);
+  EXPECT_TRUE(gate.Enter());
+  EXPECT_TRUE(gate.Enter());
 }
 
 TEST_F(RedisSnapshotStoreTest, TellsWhatRedisSays) {
