@@ -132,6 +132,9 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});
+  } catch (const SnapshotStoreFull& error) {
+    LogStoreError(error);
+    services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
   } catch (const std::exception& error) {
     LogStoreError(error);
     services_.metrics->CountSnapshot(SnapshotResult::kFailed);

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -177,10 +178,17 @@ TEST_P(SnapshotStoreTest, ThreadsShareIt) {
   EXPECT_EQ(failures, 0);
 }
 
-TEST_P(SnapshotStoreTest, MustLive) {
-  EXPECT_TRUE(
-      Contains(ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(0)); }),
-               "expected at least 1 s"));
+TEST_P(SnapshotStoreTest, LivesASecondToAYear) {
+  for (const int64_t life : {int64_t{0}, int64_t{31'536'001}, int64_t{10'000'000'000},
+                             std::numeric_limits<int64_t>::max()}) {
+    EXPECT_EQ(
+        ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(life)); }),
+        "snapshots live " + std::to_string(life) + " s, expected 1 to 31536000 s");
+  }
+  const std::string token = NewSnapshotToken();
+  const auto store = MakeSnapshotStore(Place(), kMaxSnapshotLife);
+  store->Put(token, "x");
+  EXPECT_EQ(store->Get(token), "x");
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, ::testing::Values("folder", "redis"),
@@ -188,8 +196,10 @@ INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, ::testing::Values("folder", 
 
 class DirectorySnapshotStoreTest : public Test {
  protected:
-  std::unique_ptr<SnapshotStore> Store(seconds time_to_live = seconds(100)) {
-    return std::make_unique<DirectorySnapshotStore>(path_, time_to_live, [this] { return now_; });
+  std::unique_ptr<SnapshotStore> Store(seconds time_to_live = seconds(100),
+                                       int64_t max_bytes = std::numeric_limits<int64_t>::max()) {
+    return std::make_unique<DirectorySnapshotStore>(path_, time_to_live, max_bytes,
+                                                    [this] { return now_; });
   }
 
   const TemporaryFolder folder_;
@@ -232,6 +242,43 @@ TEST_F(DirectorySnapshotStoreTest, RemovesExpiredFilesAndNoOthers) {
   EXPECT_EQ(store->Get(token), "y");
   EXPECT_TRUE(fs::exists(folder_.File("notes.txt")));
   EXPECT_TRUE(fs::exists(folder_.File("abc.unfinished")));
+}
+
+TEST_F(DirectorySnapshotStoreTest, TakesNoMoreThanItsBound) {
+  const auto store = Store(seconds(100), 1000);
+  const std::string first = NewSnapshotToken();
+  const std::string second = NewSnapshotToken();
+  const std::string third = NewSnapshotToken();
+  store->Put(first, std::string(600, 'x'));
+  store->Put(second, std::string(400, 'x'));
+  EXPECT_EQ(store->num_bytes(), 1000);
+  EXPECT_EQ(ErrorMessage<SnapshotStoreFull>([&] { store->Put(third, "x"); }),
+            "snapshot folder " + path_ + ": full, it holds 1000 bytes of 1000");
+  EXPECT_EQ(store->Get(third), std::nullopt);
+  EXPECT_EQ(NumFiles(path_), 2u);
+  store->Put(first, std::string(650, 'y'));  // a stream that has one goes on
+  EXPECT_EQ(store->num_bytes(), 1050);
+  store->Remove(second);
+  store->Remove(second);
+  EXPECT_EQ(store->num_bytes(), 650);
+  store->Put(third, std::string(350, 'x'));
+  EXPECT_EQ(store->num_bytes(), 1000);
+  now_ += seconds(101);
+  store->Put(second, "x");  // the others have expired
+  EXPECT_EQ(store->num_bytes(), 1);
+}
+
+TEST_F(DirectorySnapshotStoreTest, CountsWhatOthersDoInTheFolder) {
+  const auto other = Store();
+  const std::string token = NewSnapshotToken();
+  other->Put(token, std::string(1000, 'x'));
+  const auto store = Store(seconds(100), 1000);
+  EXPECT_EQ(store->num_bytes(), 1000);
+  EXPECT_THROW(store->Put(NewSnapshotToken(), "x"), SnapshotStoreFull);
+  other->Remove(token);
+  now_ += seconds(2);
+  store->Put(NewSnapshotToken(), "x");
+  EXPECT_EQ(store->num_bytes(), 1);
 }
 
 TEST_F(DirectorySnapshotStoreTest, FilesAreForTheirOwnerOnly) {
@@ -317,6 +364,7 @@ TEST_F(DirectorySnapshotStoreTest, FullDisk) {
   EXPECT_EQ(message, "snapshot folder " + path_ + ": cannot write: File too large");
   EXPECT_EQ(store->Get(token), "old");
   EXPECT_EQ(NumFiles(path_), 1u);
+  EXPECT_EQ(store->num_bytes(), 3);
 }
 
 class RedisSnapshotStoreTest : public Test {
