@@ -40,7 +40,9 @@ DEFINE_double(speed, 1,
 DEFINE_bool(resume, false,
             "When a connection is lost or refused: try again, with the last snapshot if there is "
             "one, and send the audio from there on.");
-DEFINE_double(retry_s, 60, "With --resume: seconds without a word from a server, then give up.");
+DEFINE_double(
+    retry_s, 60,
+    "With --resume: seconds of trying without getting further in the audio, then give up.");
 DEFINE_double(timeout_s, 30,
               "Seconds that a server may take to be connected, to answer, or to say nothing.");
 DEFINE_double(look_ahead_ms, 45,
