@@ -192,7 +192,7 @@ void LiveSession::Handle(const ResumeRequest& request) {
   is_resuming_ = true;
   resume_deadline_ = Clock::now() + Seconds(services_.resume_patience_s);
   snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
-  ResumeStream(services_, request.token, snapshots_, mailbox_);
+  ResumeStream(services_, request, snapshots_, mailbox_);
 }
 
 void LiveSession::OnResumed(SessionMailbox::Restored restored) {

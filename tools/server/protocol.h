@@ -72,6 +72,7 @@ struct StartRequest {
 // options are in the snapshot.
 struct ResumeRequest {
   std::string token;
+  int nbest = 0;  // results in the final message; 0: as many as the stream was started with
 };
 
 // Mono samples, none far beyond [-1, 1], every one a number; may be none at all.

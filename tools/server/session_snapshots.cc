@@ -50,12 +50,12 @@ void LogStoreError(const std::exception& error) {
   LOG_EVERY_T(WARNING, kIntervalS) << "snapshot store: " << FirstLine(error.what());
 }
 
-SessionMailbox::Restored Restore(const Services& services, const std::string& token,
+SessionMailbox::Restored Restore(const Services& services, const ResumeRequest& request,
                                  const std::shared_ptr<SessionSnapshots>& snapshots,
                                  const std::shared_ptr<SessionMailbox>& mailbox) {
   std::optional<std::string> stored;
   try {
-    stored = services.snapshot_store->Get(token);
+    stored = services.snapshot_store->Get(request.token);
   } catch (const std::exception& error) {
     LogStoreError(error);
     return Refused(ErrorCode::kStoreUnavailable, "the store of snapshots cannot be reached");
@@ -67,11 +67,12 @@ SessionMailbox::Restored Restore(const Services& services, const std::string& to
   if (!unpacked.has_value()) {
     return Refused(ErrorCode::kSnapshotInvalid, "what is stored under this token is no session");
   }
-  snapshots->set_nbest(unpacked->nbest);
-  snapshots->SetResumedToken(token);
+  const int nbest = request.nbest > 0 ? request.nbest : unpacked->nbest;
+  snapshots->set_nbest(nbest);
+  snapshots->SetResumedToken(request.token);
   try {
     return {services.recognizer->Restore(unpacked->stream, MakeUpdateCallback(snapshots, mailbox),
-                                         unpacked->nbest),
+                                         nbest),
             {}};
   } catch (const std::exception& error) {
     return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));
@@ -178,12 +179,12 @@ void SessionSnapshots::Forget() {
   });
 }
 
-void ResumeStream(const Services& services, const std::string& token,
+void ResumeStream(const Services& services, const ResumeRequest& request,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox) {
-  const bool is_taken = services.store_threads->RunFirst([&services, token, snapshots, mailbox] {
+  const bool is_taken = services.store_threads->RunFirst([&services, request, snapshots, mailbox] {
     if (mailbox->is_closed()) return;  // the client did not wait
-    mailbox->PutRestored(Restore(services, token, snapshots, mailbox));
+    mailbox->PutRestored(Restore(services, request, snapshots, mailbox));
   });
   if (!is_taken) {
     mailbox->PutRestored(Refused(ErrorCode::kFull, "too many streams wait for their snapshots"));

@@ -61,9 +61,9 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   std::atomic<bool> is_forgotten_{false};
 };
 
-// Fetches the snapshot of `token` and continues it, on a store thread: the stream, or why there is
-// none, comes into the mailbox. Updates and new snapshots of the stream are `snapshots`'.
-void ResumeStream(const Services& services, const std::string& token,
+// Fetches the snapshot that `request` names and continues it, on a store thread: the stream, or why
+// there is none, comes into the mailbox. Updates and new snapshots of the stream are `snapshots`'.
+void ResumeStream(const Services& services, const ResumeRequest& request,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox);
 

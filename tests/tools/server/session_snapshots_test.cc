@@ -189,9 +189,8 @@ TEST_F(SessionSnapshotsTest, DrainingHasADeadline) {
 
 // An older snapshot that waits for its turn does not take the place of the last one.
 TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
-  std::promise<void> go_on;
-  const std::shared_future<void> may_go_on = go_on.get_future().share();
-  for (int i = 0; i < 2; ++i) threads_.Run([may_go_on] { may_go_on.wait(); });
+  std::promise<void> go_on[2];
+  for (std::promise<void>& one : go_on) threads_.Run([&one] { one.get_future().wait(); });
   session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
   session_->Receive({false, std::string(64000, '\1')});
   while (threads_.HasRoom(kMaxBytes)) std::this_thread::yield();  // the snapshot waits
@@ -199,7 +198,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
   services_.drain_patience_s = 1000;
   session_->Drain();
   store_.LetPut();
-  go_on.set_value();
+  go_on[0].set_value();  // one thread: what is first is done first
   while (!session_->close_code().has_value()) {
     session_->Advance();
     while (session_->TakeMessage().has_value()) {
@@ -207,6 +206,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
     std::this_thread::yield();
   }
   while (!threads_.HasRoom(kMaxBytes)) std::this_thread::yield();
+  go_on[1].set_value();
   EXPECT_EQ(store_.num_puts(), 1);
 }
 
