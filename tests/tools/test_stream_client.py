@@ -238,8 +238,13 @@ def test_refusals(server, tmp_path):
         flags = [address(closed), wav, FAST]
         assert "HTTP status 401: unauthorized: " in error_line(run("stream_client", *flags),
                                                                FAILURE)
-        with_token = [*flags, "--bearer_token=secret"]
+        assert succeed("stream_client", *flags, "--bearer_token=secret") == "diogo_one_word seven\n"
+        with_token = [*flags, f"--bearer_token_file={tmp_path}/token"]
         assert succeed("stream_client", *with_token) == "diogo_one_word seven\n"
+        (tmp_path / "empty").write_text("", encoding="utf-8")
+        for name in "empty", "missing":
+            assert f"{tmp_path}/{name}: expected a token" in error_line(
+                run("stream_client", *flags, f"--bearer_token_file={tmp_path}/{name}"), FAILURE)
         with closed.open(headers={"Authorization": "Bearer secret"}) as other:
             start(other)
             assert "HTTP status 503: full: " in error_line(run("stream_client", *with_token),
@@ -313,6 +318,8 @@ def test_tls(tmp_path):
     (["--server=ws://h/", "--wav=a", "--protocol=sherpa", "--encoding=pcm16"], "--encoding=pcm16"),
     (["--server=ws://h/", "--wav=a", "--encoding=mp3"], "--encoding is 'mp3', expected"),
     (["--server=ws://h/", "--wav=a", "--insecure", "--ca_file=c"], "--insecure and --ca_file"),
+    (["--server=ws://h/", "--wav=a", "--bearer_token=a", "--bearer_token_file=b"],
+     "--bearer_token and --bearer_token_file"),
 ])
 def test_wrong_flags(flags, message):
     assert message in error_line(run("stream_client", *flags), USAGE)

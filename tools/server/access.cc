@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -105,17 +104,6 @@ std::string AccessRules::ClientAddress(const std::string& peer,
     if (trusted_proxies_.count(*address) == 0) return *address;
   }
   return peer;
-}
-
-std::string ReadToken(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  std::string token(Trim(line));
-  if (token.empty()) {
-    throw std::runtime_error(path + ": expected a token in the first line of a readable file");
-  }
-  return token;
 }
 
 std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target) {

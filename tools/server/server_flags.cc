@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "tools/command_line.h"
-#include "tools/server/access.h"
 #include "tools/server/snapshot_store.h"
+#include "tools/token_file.h"
 
 DEFINE_string(listen, "127.0.0.1",
               "IP address to listen on: this machine only; 0.0.0.0 or ::, everybody.");
