@@ -36,7 +36,8 @@ DEFINE_string(expected, "",
               "File of 'id text' lines, as decode_wav writes them: every final text is compared.");
 DEFINE_double(behind_s, 2, "A partial or final that comes later than that has fallen behind.");
 DEFINE_int64(vanish, 0,
-             "Besides the streams: clients that connect, speak and vanish, one after another.");
+             "Besides the streams: clients that connect, speak and vanish, one after another; with "
+             "--resume they leave snapshots.");
 DEFINE_int64(vanish_at_once, 1, "That many of them at the same time.");
 DEFINE_int64(abuse, 0,
              "Besides the streams, until they end: neighbours that send garbage, endless headers, "
@@ -131,7 +132,7 @@ std::vector<LoadRecording> ReadRecordings(const SessionOptions& options) {
   return recordings;
 }
 
-// As many open connections as the system lets a process have.
+// Of this process so far: its own share of what the machine does.
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

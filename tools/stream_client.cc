@@ -41,7 +41,7 @@ the servers given: the text is the same as if nothing had happened.
 Examples:
   stream_client --server=ws://127.0.0.1:8080/ --wav=a.wav --partial
   stream_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --speed=0
-  stream_client --server=wss://asr.example.org/ --bearer_token=secret --wav=a.wav
+  stream_client --server=wss://asr.example.org/ --bearer_token_file=token --wav=a.wav
   stream_client --server=ws://a:8080/,ws://b:8080/ --resume --wav=long.flac
   stream_client --server=ws://127.0.0.1:8080/ --protocol=wenet --wav=a.wav
   arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial

@@ -59,6 +59,26 @@ def test_resume_after_a_drop(tmp_path, search):
         assert first.process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.parametrize("started, resumed, expected", [
+    ({"nbest": 5}, {}, 5), ({"nbest": 5}, {"nbest": 2}, 2), ({}, {"nbest": 5}, 5), ({}, {}, 1)],
+    ids=["as it was", "fewer", "more", "one"])
+def test_nbest_of_a_resume(tmp_path, started, resumed, expected):
+    samples, rate = samples_of(LONGEST)
+    audio = pcm16(samples)
+    with Server(f"--snapshot_store={tmp_path / 'snapshots'}", *SNAPSHOTS) as server:
+        with server.open() as socket:
+            start(socket, rate, resume=True, search="beam", chunk_size=4, **started)
+            socket.send_bytes(audio)
+            token = socket.receive_until("snapshot")["token"]
+        socket, message = resume(server, token, **resumed)
+        with socket:
+            socket.send_bytes(audio[2 * message["samples"]:])
+            socket.send_json(type="finish")
+            final = socket.receive_until("final")
+            assert len(final["nbest"]) == expected
+            assert final["text"] == final["nbest"][0]["text"] == TEXTS[LONGEST]
+
+
 def test_resume_refused(tmp_path):
     folder = tmp_path / "snapshots"
     with Server(f"--snapshot_store={folder}", *SNAPSHOTS) as server:

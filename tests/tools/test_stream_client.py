@@ -1,7 +1,12 @@
 """stream_client as a user runs it: protocols, pace, lost connections, and all that can go wrong."""
 
+import base64
+import contextlib
+import hashlib
+import json
 import re
 import socket
+import struct
 import subprocess
 import threading
 
@@ -135,6 +140,75 @@ def test_next_server(server):
         "--retry_s=0.3").stderr.splitlines()[-1]
 
 
+READY = {"type": "ready", "version": 1, "session": "s", "sample_rate": 16000, "encoding": "pcm16",
+         "chunk_size": 16, "left_context": 64, "frame_ms": 40.0, "model": "m", "resume": True}
+
+
+class Script:
+    """A server that says the same to every client that comes, and then closes."""
+
+    def __init__(self, *messages):
+        self.messages, self.count = messages, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def _serve(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            # A client that has heard enough is gone.
+            with client, client.makefile("rb") as lines, contextlib.suppress(OSError):
+                head = dict(line.split(b": ") for line in iter(lines.readline, b"\r\n")
+                            if b": " in line)
+                key = head[b"Sec-WebSocket-Key"].strip() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+                accept = base64.b64encode(hashlib.sha1(key).digest())
+                client.sendall(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                               b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept
+                               + b"\r\n\r\n")
+                self.count += 1
+                for message in self.messages:
+                    text = json.dumps(message).encode()
+                    size = (struct.pack("!B", len(text)) if len(text) < 126
+                            else struct.pack("!BH", 126, len(text)))
+                    client.sendall(b"\x81" + size + text)
+                client.sendall(struct.pack("!BBH", 0x88, 2, 1011))
+                client.shutdown(socket.SHUT_WR)
+                while lines.read1():  # what the client had to say
+                    pass
+
+
+def partial(audio_ms):
+    return {"type": "partial", "stable_text": "one", "tentative_text": "", "stable_offset": 0,
+            "stable_length": 3, "audio_ms": audio_ms, "latency_ms": 1.0}
+
+
+@pytest.mark.parametrize("before", [[], [partial(640.0)],
+                                    [partial(640.0), {"type": "snapshot", "token": "t",
+                                                      "samples": 10000}]],
+                         ids=["at once", "after a partial", "after a snapshot"])
+@pytest.mark.parametrize("code", ["stream_failed", "internal"])
+def test_failures_that_stay_are_not_tried_for_ever(code, before):
+    error = {"type": "error", "code": code, "message": "so it is"}
+    with Script(READY, *before, error) as script:
+        done = run("stream_client", address(script), f"--wav={FILES['diogo_one_word']}", FAST,
+                   "--resume", "--retry_s=1")
+    assert done.returncode == FAILURE and not done.stdout
+    assert f"the server's error {code}: so it is" in done.stderr.splitlines()[-1]
+    if code == "stream_failed":
+        assert script.count == 2
+    else:  # waits of a tenth of a second or more, doubled each time, for a second
+        assert 2 <= script.count <= 4
+
+
 def test_lost_connection_without_resume(server):
     with Proxy(server.port, [60000]) as proxy:
         line = error_line(run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", FAST),
@@ -164,8 +238,13 @@ def test_refusals(server, tmp_path):
         flags = [address(closed), wav, FAST]
         assert "HTTP status 401: unauthorized: " in error_line(run("stream_client", *flags),
                                                                FAILURE)
-        with_token = [*flags, "--bearer_token=secret"]
+        assert succeed("stream_client", *flags, "--bearer_token=secret") == "diogo_one_word seven\n"
+        with_token = [*flags, f"--bearer_token_file={tmp_path}/token"]
         assert succeed("stream_client", *with_token) == "diogo_one_word seven\n"
+        (tmp_path / "empty").write_text("", encoding="utf-8")
+        for name in "empty", "missing":
+            assert f"{tmp_path}/{name}: expected a token" in error_line(
+                run("stream_client", *flags, f"--bearer_token_file={tmp_path}/{name}"), FAILURE)
         with closed.open(headers={"Authorization": "Bearer secret"}) as other:
             start(other)
             assert "HTTP status 503: full: " in error_line(run("stream_client", *with_token),
@@ -239,6 +318,8 @@ def test_tls(tmp_path):
     (["--server=ws://h/", "--wav=a", "--protocol=sherpa", "--encoding=pcm16"], "--encoding=pcm16"),
     (["--server=ws://h/", "--wav=a", "--encoding=mp3"], "--encoding is 'mp3', expected"),
     (["--server=ws://h/", "--wav=a", "--insecure", "--ca_file=c"], "--insecure and --ca_file"),
+    (["--server=ws://h/", "--wav=a", "--bearer_token=a", "--bearer_token_file=b"],
+     "--bearer_token and --bearer_token_file"),
 ])
 def test_wrong_flags(flags, message):
     assert message in error_line(run("stream_client", *flags), USAGE)

@@ -92,6 +92,32 @@ def test_microphone_by_keyboard(server, browser):
     check_visit(browser, server.port)
 
 
+# A device that runs at 96 kHz: so does every context that asks for no other rate.
+FAST_DEVICE = """
+window.started = [];
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function(data) {
+  if (typeof data === 'string') started.push(JSON.parse(data));
+  send.call(this, data);
+};
+window.AudioContext = class extends AudioContext {
+  constructor(options) { super(options ?? {sampleRate: 96000}); }
+};
+"""
+
+
+def test_microphone_of_a_fast_device(server, browser):
+    browser.open(server.url)
+    browser.evaluate(FAST_DEVICE)
+    browser.evaluate("microphone.click()")
+    browser.wait_for(f"{CAPTION} === {json.dumps(TEXTS[LONGEST])}")
+    assert browser.evaluate("started[0].sample_rate") == 48000
+    browser.evaluate("microphone.click()")
+    browser.wait_for(IS_IDLE)
+    assert browser.evaluate("error.hidden")
+    check_visit(browser, server.port)
+
+
 # A server that says what it is told, and nothing is sent to.
 SCRIPTED = """
 window.WebSocket = class {
@@ -140,6 +166,44 @@ def test_text_so_far(server, browser):
     expected = [round(i / 100 * 32768) for i in range(10) for _ in range(100)][250:]
     assert [sample for packet in sent for sample in packet] == expected
     assert json.loads(browser.evaluate("server.sent.at(-1)")) == {"type": "finish"}
+
+
+# A server that says the same in every connection, and then closes. Nobody waits.
+RELENTLESS = """
+const later = window.setTimeout.bind(window);
+window.setTimeout = (call) => later(call, 0);
+window.numConnections = 0;
+window.WebSocket = class {
+  constructor() {
+    ++numConnections;
+    later(() => {
+      this.onopen();
+      for (const message of %s) this.onmessage({data: JSON.stringify(message)});
+      this.onclose();
+    });
+  }
+  send() {}
+  close() {}
+};
+import('/session.js').then(({Session}) => {
+  const session = new Session('ws://nowhere/', '', 16000);
+  session.addEventListener('failed', ({detail}) => { window.failure = detail; });
+})
+"""
+
+
+@pytest.mark.parametrize("code, expected", [("stream_failed", 2), ("internal", 9)])
+def test_failures_that_stay_are_not_tried_for_ever(server, browser, code, expected):
+    heard = [{"type": "ready", "chunk_size": 16, "frame_ms": 40, "model": "m"},
+             {"type": "partial", "stable_text": "one", "tentative_text": "", "stable_offset": 0,
+              "latency_ms": 1, "audio_ms": 640},
+             {"type": "snapshot", "token": "t", "samples": 0},
+             {"type": "error", "code": code, "message": "so it is"}]
+    browser.open(server.url)
+    browser.evaluate(RELENTLESS % json.dumps(heard))
+    browser.wait_for("window.failure")
+    assert browser.evaluate("[failure.code, failure.message, numConnections]") == [
+        code, "The server ended the stream: so it is.", expected]
 
 
 def test_settled_and_tentative_text_differ_not_only_in_colour(server, browser):

@@ -11,6 +11,7 @@
 #include "tools/client/server_url.h"
 #include "tools/command_line.h"
 #include "tools/decimal.h"
+#include "tools/token_file.h"
 
 DEFINE_string(server, "",
               "ws://host:port/ or wss://host:port/; several, separated by commas: --resume goes to "
@@ -40,13 +41,18 @@ DEFINE_double(speed, 1,
 DEFINE_bool(resume, false,
             "When a connection is lost or refused: try again, with the last snapshot if there is "
             "one, and send the audio from there on.");
-DEFINE_double(retry_s, 60, "With --resume: seconds without a word from a server, then give up.");
+DEFINE_double(
+    retry_s, 60,
+    "With --resume: seconds of trying without getting further in the audio, then give up.");
 DEFINE_double(timeout_s, 30,
               "Seconds that a server may take to be connected, to answer, or to say nothing.");
 DEFINE_double(look_ahead_ms, 45,
               "For latencies: audio beyond a partial's audio_ms that its chunk needed, unless the "
               "server says so itself.");
-DEFINE_string(bearer_token, "", "Sent as 'Authorization: Bearer ...'.");
+DEFINE_string(bearer_token_file, "",
+              "File whose first line is sent as 'Authorization: Bearer ...'.");
+DEFINE_string(bearer_token, "",
+              "The same as text, which other users of this machine can see while the tool runs.");
 DEFINE_string(ca_file, "",
               "wss: PEM file of certificates to trust instead of the system's authorities.");
 DEFINE_bool(insecure, false, "wss: trust any certificate.");
@@ -98,7 +104,13 @@ ConnectorOptions ConnectorOptionsFromFlags() {
   if (FLAGS_insecure && !FLAGS_ca_file.empty()) {
     throw std::invalid_argument("--insecure and --ca_file are both given, expected one of them");
   }
-  return {FLAGS_insecure, FLAGS_ca_file, FLAGS_bearer_token, FLAGS_timeout_s};
+  if (!FLAGS_bearer_token.empty() && !FLAGS_bearer_token_file.empty()) {
+    throw std::invalid_argument(
+        "--bearer_token and --bearer_token_file are both given, expected one of them");
+  }
+  return {FLAGS_insecure, FLAGS_ca_file,
+          FLAGS_bearer_token_file.empty() ? FLAGS_bearer_token : ReadToken(FLAGS_bearer_token_file),
+          FLAGS_timeout_s};
 }
 
 SessionOptions SessionOptionsFromFlags() {

@@ -16,7 +16,7 @@ namespace runnel::client {
 extern const char* const kClientFlagsSource;
 
 // These throw std::invalid_argument, naming flag, value and what was expected; RecordingsFromFlags
-// also as ReadRecordingList does.
+// also as ReadRecordingList does, ConnectorOptionsFromFlags as ReadToken.
 ConnectorOptions ConnectorOptionsFromFlags();
 SessionOptions SessionOptionsFromFlags();
 std::vector<Recording> RecordingsFromFlags();

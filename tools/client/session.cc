@@ -13,6 +13,7 @@ namespace {
 
 constexpr double kFirstWaitS = 0.1;  // before the first new try; doubled each time
 constexpr double kLongestWaitS = 3;
+constexpr char kStreamFailed[] = "stream_failed";
 
 double MillisecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
@@ -21,7 +22,8 @@ double MillisecondsBetween(Clock::time_point begin, Clock::time_point end) {
 // Errors of the server that another try, there or elsewhere, may not meet.
 bool MayBeRetried(const std::string& code) {
   return code == "full" || code == "address_full" || code == "draining" || code == "internal" ||
-         code == "snapshot_unknown" || code == "snapshot_invalid" || code == "stream_failed";
+         code == "snapshot_unknown" || code == "snapshot_invalid" || code == "store_unavailable" ||
+         code == kStreamFailed;
 }
 
 }  // namespace
@@ -37,7 +39,6 @@ Session::Session(EventLoop* loop, Connector* connector, const SessionOptions& op
       protocol_(MakeClientProtocol(options.protocol)),
       server_(options.first_server % options.servers.size()),
       look_ahead_ms_(options.look_ahead_ms),
-      last_word_time_(Clock::now()),
       wait_s_(kFirstWaitS),
       random_(options.seed),
       pace_timer_(loop, [this] { SendDue(); }),
@@ -143,7 +144,6 @@ void Session::OnSent() {
 
 void Session::OnMessage(std::string_view bytes) {
   last_word_time_ = Clock::now();
-  wait_s_ = kFirstWaitS;
   if (is_finished_) silence_timer_.SetAfter(options_.timeout_s);
   ServerMessage message;
   try {
@@ -159,8 +159,10 @@ void Session::OnMessage(std::string_view bytes) {
       if (message.look_ahead_ms >= 0) look_ahead_ms_ = message.look_ahead_ms;
       return BeginAudio(message.num_samples);
     case ServerMessage::Kind::kPartial:
+      CountProgress(static_cast<int64_t>(message.audio_ms * track_->sample_rate_hz() / 1000));
       return ReportPartial(message);
     case ServerMessage::Kind::kSnapshot:
+      CountProgress(message.num_samples);
       token_ = message.text;
       return;
     case ServerMessage::Kind::kFinal: {
@@ -176,6 +178,16 @@ void Session::OnMessage(std::string_view bytes) {
     case ServerMessage::Kind::kOther:
       return;
   }
+}
+
+// Only what goes beyond all that was heard before ends a trouble: a server that says hello and
+// fails each time, or at the same place each time, is no better than none.
+void Session::CountProgress(int64_t num_samples) {
+  if (num_samples <= num_heard_) return;
+  num_heard_ = num_samples;
+  trouble_begin_.reset();
+  has_failed_here_ = false;
+  wait_s_ = kFirstWaitS;
 }
 
 void Session::ReportPartial(const ServerMessage& message) {
@@ -198,10 +210,11 @@ void Session::ReportPartial(const ServerMessage& message) {
 void Session::OnServerError(const ServerMessage& message) {
   // The audio is all here, so a snapshot that is lost costs time and nothing else.
   if (message.code == "snapshot_unknown" || message.code == "snapshot_invalid") token_.clear();
+  const bool fails_again = message.code == kStreamFailed && std::exchange(has_failed_here_, true);
   RetryOrFail({message.code,
                options_.servers[server_].Text() + ": the server's error " + message.code + ": " +
                    message.text,
-               MayBeRetried(message.code)});
+               MayBeRetried(message.code) && !fails_again});
 }
 
 void Session::OnTimeout() {
@@ -220,8 +233,10 @@ void Session::RetryOrFail(const ConnectionEnd& end) {
   pace_timer_.Cancel();
   silence_timer_.Cancel();
   if (connection_ != nullptr) std::exchange(connection_, nullptr)->Abort();
-  const double silent_s = MillisecondsBetween(last_word_time_, Clock::now()) / 1000;
-  if (!options_.resumes || !end.may_be_retried || silent_s + wait_s_ > options_.retry_s) {
+  const Clock::time_point now = Clock::now();
+  if (!trouble_begin_.has_value()) trouble_begin_ = now;
+  const double trouble_s = MillisecondsBetween(*trouble_begin_, now) / 1000;
+  if (!options_.resumes || !end.may_be_retried || trouble_s + wait_s_ > options_.retry_s) {
     SessionResult result;
     result.code = end.code;
     result.message = end.message;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ struct SessionOptions {
   double packet_ms = 100;  // audio in a message at most
   // Asks for snapshots and, when a connection is lost or refused, tries again.
   bool resumes = false;
-  double retry_s = 60;    // how long it tries without a word from any server
+  double retry_s = 60;    // how long it tries without getting further than before
   double timeout_s = 30;  // how long a server may be silent that owes an answer
   // Audio beyond a partial's audio_ms that had to be there for it: the subsampling reads that much
   // ahead. 45: four frames of 10 ms become one by two 3x3 convolutions, over windows of 25 ms.
@@ -102,6 +103,7 @@ class Session : private ConnectionListener {
   void SendDue();
   int64_t SamplesDue(Clock::time_point now) const;
   Clock::time_point TimeOf(int64_t sample) const;
+  void CountProgress(int64_t num_samples);
   void ReportPartial(const ServerMessage& message);
   void OnServerError(const ServerMessage& message);
   void OnTimeout();
@@ -129,12 +131,15 @@ class Session : private ConnectionListener {
   Clock::time_point begin_time_;  // of sample 0
   Clock::time_point first_sent_time_;
   Clock::time_point finish_time_;
-  Clock::time_point last_word_time_;  // of any server, or the beginning
+  Clock::time_point last_word_time_;  // of any server
   double send_lag_ms_ = 0;
 
   std::string token_;  // of the newest snapshot; "": none
   int num_resumes_ = 0;
-  double wait_s_;  // before the next try
+  int64_t num_heard_ = 0;  // samples up to which there was a partial or a snapshot, ever
+  std::optional<Clock::time_point> trouble_begin_;  // first failure since num_heard_ grew
+  bool has_failed_here_ = false;                    // stream_failed since then
+  double wait_s_;                                   // before the next try
   std::minstd_rand random_;
   Timer pace_timer_;
   Timer retry_timer_;

@@ -57,6 +57,7 @@ class VanishingClients::Client : public ConnectionListener {
     if (moment_ == Moment::kConnected) return Vanish();
     StartOptions start = all_->options_.session.start;
     start.sample_rate_hz = track_->sample_rate_hz();
+    start.wants_snapshots = all_->options_.session.resumes;
     const std::string message = protocol_->StartMessage(start);
     if (!message.empty()) connection_->SendText(message);
     if (moment_ == Moment::kStarted && !message.empty()) return;

@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -122,17 +121,6 @@ std::string NormalAddress(std::string_view text) {
     return "";
   }
   return ::inet_ntop(AF_INET, &v4, normal.data(), normal.size());
-}
-
-std::string ReadToken(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  std::string token(Trim(line));
-  if (token.empty()) {
-    throw std::runtime_error(path + ": expected a token in the first line of a readable file");
-  }
-  return token;
 }
 
 std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target) {

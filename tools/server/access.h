@@ -39,10 +39,6 @@ class AccessRules {
 // without a scope, IPv4 within IPv6 as IPv4. "" for what is no address.
 std::string NormalAddress(std::string_view text);
 
-// The first line of a file, without spaces around it. Throws std::runtime_error when it cannot be
-// read or is empty.
-std::string ReadToken(const std::string& path);
-
 // The fields of the query of a request's target, (name, value), in order, percent-decoded. A field
 // without "=" has the value "".
 std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target);

@@ -19,8 +19,11 @@ using TimePoint = std::chrono::system_clock::time_point;
 
 // Of files that are being written; a dot and a token around it make the name.
 constexpr char kUnfinished[] = ".unfinished";
-// How often expired files are looked for, in times to live.
-constexpr int kRemovalsPerTimeToLive = 4;
+// How often the folder is looked through, at least: so many times while a snapshot lives, and then.
+constexpr int kLooksPerTimeToLive = 4;
+constexpr std::chrono::seconds kLongestInterval{10};
+// At most, when it is full.
+constexpr std::chrono::seconds kShortestInterval{1};
 
 // Closes a file when it goes out of scope.
 class File {
@@ -75,6 +78,13 @@ TimePoint ModificationTime(const struct stat& status) {
       std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
 }
 
+// -1: there is no such file.
+int64_t SizeOf(const std::string& path) {
+  struct stat status = {};
+  if (::lstat(path.c_str(), &status) != 0) return -1;
+  return S_ISREG(status.st_mode) ? static_cast<int64_t>(status.st_size) : 0;
+}
+
 // True for names that this store gives: what else is in the folder is not its business.
 bool IsOurName(const std::string& name) {
   const size_t end = name.find('.');
@@ -90,8 +100,12 @@ bool IsOurName(const std::string& name) {
 }  // namespace
 
 DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
-                                               std::chrono::seconds time_to_live, Clock clock)
-    : folder_(folder), time_to_live_(time_to_live), clock_(std::move(clock)) {
+                                               std::chrono::seconds time_to_live, int64_t max_bytes,
+                                               Clock clock)
+    : folder_(folder),
+      time_to_live_(time_to_live),
+      max_bytes_(max_bytes),
+      clock_(std::move(clock)) {
   if (folder.empty()) throw std::invalid_argument("the snapshot folder's name is empty");
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) Fail("cannot create", errno);
   struct stat status = {};
@@ -106,6 +120,7 @@ DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
                                 "one for its owner only (chmod 700)");
   }
   Check();
+  LookThrough(kShortestInterval);
 }
 
 void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot) {
@@ -113,13 +128,31 @@ void DirectorySnapshotStore::Put(const std::string& token, const std::string& sn
   RemoveExpired();
   const std::string path = PathOf(token);
   const std::string unfinished = path + "." + NewSnapshotToken() + kUnfinished;
+  const auto size = static_cast<int64_t>(snapshot.size());
+  const int64_t old_size = SizeOf(path);
+  TakeRoom(size, /*replaces=*/old_size >= 0);
   try {
     WriteFile(unfinished, snapshot);
     if (::rename(unfinished.c_str(), path.c_str()) != 0) Fail("cannot write", errno);
   } catch (const SnapshotStoreError&) {
     ::unlink(unfinished.c_str());
+    num_bytes_ -= size;
     throw;
   }
+  num_bytes_ -= std::max<int64_t>(0, old_size);
+}
+
+void DirectorySnapshotStore::TakeRoom(int64_t num_bytes, bool replaces) {
+  const auto has_room = [&] {
+    const bool fits = num_bytes <= max_bytes_ - num_bytes_.fetch_add(num_bytes);
+    if (!fits && !replaces) num_bytes_ -= num_bytes;
+    return fits || replaces;
+  };
+  if (has_room()) return;
+  LookThrough(kShortestInterval);  // others may have removed theirs
+  if (has_room()) return;
+  throw SnapshotStoreFull(Description() + ": full, it holds " + std::to_string(num_bytes_) +
+                          " bytes of " + std::to_string(max_bytes_));
 }
 
 std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token) {
@@ -145,7 +178,13 @@ std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token)
 
 void DirectorySnapshotStore::Remove(const std::string& token) {
   if (!IsSnapshotToken(token)) return;
-  if (::unlink(PathOf(token).c_str()) != 0 && errno != ENOENT) Fail("cannot remove", errno);
+  const std::string path = PathOf(token);
+  const int64_t size = SizeOf(path);
+  if (::unlink(path.c_str()) == 0) {
+    num_bytes_ -= size;
+  } else if (errno != ENOENT) {
+    Fail("cannot remove", errno);
+  }
 }
 
 void DirectorySnapshotStore::Check() {
@@ -175,12 +214,19 @@ void DirectorySnapshotStore::WriteFile(const std::string& path, const std::strin
 }
 
 void DirectorySnapshotStore::RemoveExpired() {
+  LookThrough(std::min<std::chrono::system_clock::duration>(
+                  time_to_live_, kLooksPerTimeToLive * kLongestInterval) /
+              kLooksPerTimeToLive);
+}
+
+void DirectorySnapshotStore::LookThrough(std::chrono::system_clock::duration interval) {
   const TimePoint now = clock_();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (now < next_removal_) return;
-    next_removal_ = now + time_to_live_ / kRemovalsPerTimeToLive;
+    if (now < last_look_ + interval && now >= last_look_) return;
+    last_look_ = now;
   }
+  int64_t num_bytes = 0;
   // Other servers may remove the same files at the same time; whatever fails here, the next round
   // or the Put that follows meets it again.
   std::error_code error;
@@ -188,11 +234,14 @@ void DirectorySnapshotStore::RemoveExpired() {
        !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string path = entry->path().string();
     struct stat status = {};
-    if (IsOurName(entry->path().filename().string()) && ::lstat(path.c_str(), &status) == 0 &&
-        now >= ModificationTime(status) + time_to_live_) {
-      ::unlink(path.c_str());
+    if (!IsOurName(entry->path().filename().string()) || ::lstat(path.c_str(), &status) != 0) {
+      continue;
+    }
+    if (now < ModificationTime(status) + time_to_live_ || ::unlink(path.c_str()) != 0) {
+      num_bytes += S_ISREG(status.st_mode) ? static_cast<int64_t>(status.st_size) : 0;
     }
   }
+  num_bytes_ = num_bytes;
 }
 
 }  // namespace runnel::server

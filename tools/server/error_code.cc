@@ -39,6 +39,8 @@ const char* CodeName(ErrorCode code) {
       return "snapshot_unknown";
     case ErrorCode::kSnapshotInvalid:
       return "snapshot_invalid";
+    case ErrorCode::kStoreUnavailable:
+      return "store_unavailable";
     case ErrorCode::kStreamFailed:
       return "stream_failed";
     case ErrorCode::kInternal:
@@ -58,6 +60,7 @@ int CloseCode(ErrorCode code) {
     case ErrorCode::kFull:
     case ErrorCode::kAddressFull:
     case ErrorCode::kDraining:
+    case ErrorCode::kStoreUnavailable:
       return kTryAgainLater;
     case ErrorCode::kStreamFailed:
     case ErrorCode::kInternal:

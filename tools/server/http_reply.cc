@@ -23,6 +23,8 @@ HttpReply MetricsReply(const Services& services) {
   state.num_connections = services.admission->num_connections();
   state.max_streams = services.limits.max_streams;
   state.queued_streams = services.recognizer->status().queued_streams;
+  if (services.snapshot_store != nullptr)
+    state.snapshot_bytes = services.snapshot_store->num_bytes();
   state.is_draining = services.admission->is_draining();
   return {200, kMetricsType, services.metrics->Text(state), {}};
 }

@@ -2,7 +2,6 @@
 
 #include <glog/logging.h>
 
-#include <algorithm>
 #include <exception>
 #include <stdexcept>
 #include <utility>
@@ -22,7 +21,6 @@ namespace {
 using Clock = LiveSession::Clock;
 
 constexpr int kNormalClose = 1000;
-constexpr Pause kAllPauses[] = {Pause::kBuffer, Pause::kSpeed, Pause::kSendQueue};
 
 }  // namespace
 
@@ -68,92 +66,27 @@ void LiveSession::Advance() {
       if (close_code_.has_value() || finishing_.has_value()) return;
       Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples));
     }
-    if (mailbox_->TakeDrained()) Fail(ErrorCode::kDraining, "the server is shutting down");
+    if (mailbox_->TakeDrained()) FailDraining();
     CheckTime();
     CountPauses();
   });
 }
 
 void LiveSession::HandleWaiting() {
-  while (!waiting_.empty() && !close_code_.has_value() && held_.empty() && !is_resuming_) {
+  while (!waiting_.empty() && !close_code_.has_value() && CanHandle(waiting_.front())) {
     const ClientRequest request = std::move(waiting_.front());
     waiting_.pop_front();
     Handle(request);
   }
 }
 
-bool LiveSession::IsPausedBy(Pause reason) const {
-  switch (reason) {
-    case Pause::kBuffer:
-      return !held_.empty();
-    case Pause::kSpeed:
-      return AudioAllowedAt() > Clock::now();
-    case Pause::kSendQueue:
-      return outgoing_bytes_ + mailbox_->update_bytes() > services_.limits.max_send_queue_bytes;
-  }
-  return false;
+// Replies need no stream.
+bool LiveSession::CanHandle(const ClientRequest& request) const {
+  return held_.empty() && (!is_resuming_ || std::holds_alternative<ImmediateReply>(request));
 }
 
-bool LiveSession::IsBlocked() const {
-  return !waiting_.empty() || is_resuming_ || finishing_.has_value() ||
-         std::any_of(std::begin(kAllPauses), std::end(kAllPauses),
-                     [this](Pause reason) { return IsPausedBy(reason); });
-}
-
-void LiveSession::CountPauses() {
-  for (const Pause reason : kAllPauses) {
-    bool& is_counted = is_pause_counted_[static_cast<size_t>(reason)];
-    const bool is_paused = !close_code_.has_value() && IsPausedBy(reason);
-    if (is_paused && !is_counted) services_.metrics->CountPause(reason);
-    is_counted = is_paused;
-  }
-}
-
-bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsBlocked(); }
-
-// The end of a pause because of max_speed: max_buffered_s may come at once, then so much per
-// second.
-Clock::time_point LiveSession::AudioAllowedAt() const {
-  const double speed = services_.limits.max_speed;
-  if (speed <= 0 || stream_ == nullptr || !first_audio_.has_value())
-    return Clock::time_point::min();
-  const double audio_s = static_cast<double>(num_received_) / stream_->options().sample_rate_hz;
-  const double ahead_s = audio_s - services_.limits.max_buffered_s;
-  if (ahead_s <= 0) return Clock::time_point::min();
-  return *first_audio_ + Seconds(ahead_s / speed);
-}
-
-Clock::time_point LiveSession::NextDeadline() const {
-  if (close_code_.has_value() || finishing_.has_value()) return Clock::time_point::max();
-  Clock::time_point deadline = Clock::time_point::max();
-  const Limits& limits = services_.limits;
-  if (limits.max_stream_s > 0) deadline = std::min(deadline, start_ + Seconds(limits.max_stream_s));
-  const Clock::time_point allowed = AudioAllowedAt();
-  if (allowed > Clock::now()) deadline = std::min(deadline, allowed);
-  if (limits.idle_timeout_s > 0 && !finish_.has_value() && !IsBlocked()) {
-    deadline = std::min(deadline, last_message_ + Seconds(limits.idle_timeout_s));
-  }
-  return deadline;
-}
-
-void LiveSession::CheckTime() {
-  if (close_code_.has_value()) return;
-  const Clock::time_point now = Clock::now();
-  const Limits& limits = services_.limits;
-  if (limits.max_stream_s > 0 && now >= start_ + Seconds(limits.max_stream_s)) {
-    services_.metrics->CountRejection(Rejection::kTimeLimit);
-    return Fail(ErrorCode::kTimeLimit,
-                "the connection lasts longer than " + Decimal(limits.max_stream_s, 1) + " s");
-  }
-  const bool is_blocked = IsBlocked();
-  if (was_blocked_ && !is_blocked) last_message_ = now;  // until now we did not listen
-  was_blocked_ = is_blocked;
-  if (limits.idle_timeout_s > 0 && !finish_.has_value() && !is_blocked &&
-      now >= last_message_ + Seconds(limits.idle_timeout_s)) {
-    services_.metrics->CountRejection(Rejection::kIdle);
-    Fail(ErrorCode::kIdleTimeout, "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
-  }
-}
+// Also during a resume, so that a client that vanishes is noticed.
+bool LiveSession::CanReceive() const { return !close_code_.has_value() && !IsPaused(); }
 
 void LiveSession::Handle(const ClientRequest& request) {
   std::visit([this](const auto& one) { Handle(one); }, request);
@@ -184,8 +117,9 @@ void LiveSession::Handle(const ResumeRequest& request) {
     return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
   }
   is_resuming_ = true;
+  resume_deadline_ = Clock::now() + Seconds(services_.resume_patience_s);
   snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
-  ResumeStream(services_, request.token, snapshots_, mailbox_);
+  ResumeStream(services_, request, snapshots_, mailbox_);
 }
 
 void LiveSession::OnResumed(SessionMailbox::Restored restored) {
@@ -361,9 +295,12 @@ void LiveSession::EndWith(const ProtocolError& error) {
 
 void LiveSession::Drain() {
   if (close_code_.has_value() || finishing_.has_value()) return;
-  if (snapshots_ != nullptr && stream_ != nullptr) return snapshots_->Drain(stream_);
-  Fail(ErrorCode::kDraining, "the server is shutting down");
+  if (snapshots_ == nullptr || stream_ == nullptr) return FailDraining();
+  drain_deadline_ = Clock::now() + Seconds(services_.drain_patience_s);
+  snapshots_->Drain(stream_);
 }
+
+void LiveSession::FailDraining() { Fail(ErrorCode::kDraining, "the server is shutting down"); }
 
 void LiveSession::End(int close_code) {
   close_code_ = close_code;

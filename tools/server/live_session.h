@@ -53,9 +53,9 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   // Goes on with what other threads have done, and with what time has brought.
   void Advance();
 
-  // False while what came is not used up: the buffer is full, audio came too fast, a snapshot is
-  // being fetched, or the client takes no messages. The owner then reads nothing, so that the
-  // client is slowed by the network, and loses nothing.
+  // False while what came is not used up: the buffer is full, audio came too fast, it came while a
+  // snapshot is being fetched, or the client takes no messages. The owner then reads nothing, so
+  // that the client is slowed by the network, and loses nothing.
   bool CanReceive() const;
 
   // When Advance is to be called, if nothing happens before; never: Clock::time_point::max().
@@ -98,8 +98,11 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void EndWell();
   void End(int close_code);
   void EndWith(const ProtocolError& error);
+  void FailDraining();
   bool IsPausedBy(Pause reason) const;
+  bool IsPaused() const;
   bool IsBlocked() const;
+  bool CanHandle(const ClientRequest& request) const;
   void CountPauses();
   Clock::time_point AudioAllowedAt() const;
 
@@ -109,7 +112,9 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   std::shared_ptr<SessionSnapshots> snapshots_;  // null: none wanted
   std::shared_ptr<Protocol> protocol_;           // by the first message
   std::shared_ptr<LiveStream> stream_;
-  bool is_resuming_ = false;  // waits for the store
+  bool is_resuming_ = false;  // waits for the store, until then:
+  Clock::time_point resume_deadline_;
+  Clock::time_point drain_deadline_ = Clock::time_point::max();  // of the last snapshot
   // The final message, whose text a task makes, to which the protocol belongs meanwhile: what the
   // client sends, and what time brings, makes no difference any more.
   std::optional<OutgoingMessage> finishing_;

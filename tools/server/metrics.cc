@@ -108,7 +108,7 @@ struct Metrics::Families {
       "its client did not take results");
   Family<Counter>& snapshots = AddCounters(
       &registry, "runnel_snapshots_total",
-      "Snapshots stored, skipped because the store is behind, failed, and resumed from");
+      "Snapshots stored, skipped because the store is behind or full, failed, and resumed from");
   Counter& audio = AddCounter(&registry, "runnel_audio_seconds_total", "Audio decoded");
   Counter& compute =
       AddCounter(&registry, "runnel_compute_seconds_total", "Time that workers spent decoding");
@@ -121,6 +121,9 @@ struct Metrics::Families {
   Gauge& num_connections = AddGauge(&registry, "runnel_connections", "Open connections now");
   Gauge& queued = AddGauge(&registry, "runnel_queued_streams",
                            "Streams now with a chunk that waits for a worker");
+  Gauge& snapshot_bytes =
+      AddGauge(&registry, "runnel_snapshot_bytes",
+               "Snapshots in the folder now, also those of other servers; 0 for Redis");
   Gauge& draining = AddGauge(&registry, "runnel_draining", "1 when no new streams are accepted");
   Gauge& resident = AddGauge(&registry, "process_resident_memory_bytes", "Memory in RAM");
   Gauge& descriptors = AddGauge(&registry, "process_open_fds", "Open file descriptors");
@@ -190,6 +193,7 @@ std::string Metrics::Text(const ServerState& state) const {
   families_->max_streams.Set(static_cast<double>(state.max_streams));
   families_->num_connections.Set(static_cast<double>(state.num_connections));
   families_->queued.Set(static_cast<double>(state.queued_streams));
+  families_->snapshot_bytes.Set(static_cast<double>(state.snapshot_bytes));
   families_->draining.Set(state.is_draining ? 1 : 0);
   families_->resident.Set(ResidentBytes());
   families_->descriptors.Set(OpenDescriptors());

@@ -42,6 +42,7 @@ struct ServerState {
   int64_t num_connections = 0;
   int64_t max_streams = 0;
   int64_t queued_streams = 0;
+  int64_t snapshot_bytes = 0;
   bool is_draining = false;
 };
 

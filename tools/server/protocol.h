@@ -36,10 +36,11 @@ enum class ErrorCode {
   kFull,
   kAddressFull,  // too many streams of one address
   kUnauthorized,
-  kDraining,         // the server is shutting down
-  kSnapshotUnknown,  // no snapshot of that token
-  kSnapshotInvalid,  // of another model, damaged, of another version
-  kStreamFailed,     // the model's output for this audio is not finite
+  kDraining,          // the server is shutting down
+  kSnapshotUnknown,   // no snapshot of that token
+  kSnapshotInvalid,   // of another model, damaged, of another version
+  kStoreUnavailable,  // where snapshots are kept does not answer
+  kStreamFailed,      // the model's output for this audio is not finite
   kInternal
 };
 
@@ -72,7 +73,7 @@ struct StartRequest {
 // options are in the snapshot.
 struct ResumeRequest {
   std::string token;
-  int nbest = 1;  // results in the final message
+  int nbest = 0;  // results in the final message; 0: as many as the stream was started with
 };
 
 // Mono samples, none far beyond [-1, 1], every one a number; may be none at all.

@@ -15,6 +15,18 @@ constexpr char kKeyPrefix[] = "runnel:snapshot:";
 constexpr int kMaxPort = 65535;
 constexpr int kMaxDatabase = 1 << 20;
 
+// What stands between this server and Redis, unlike an error that Redis answers.
+class Unreachable : public SnapshotStoreError {
+ public:
+  using SnapshotStoreError::SnapshotStoreError;
+};
+
+// What the system says when a socket's time is up.
+bool IsTimeout(const redisContext& connection) {
+  return connection.err == REDIS_ERR_IO &&
+         std::strcmp(connection.errstr, std::strerror(EAGAIN)) == 0;
+}
+
 [[noreturn]] void FailToParse(const std::string& url, const std::string& expected) {
   throw std::invalid_argument("the snapshot store is '" + url + "', expected " + expected);
 }
@@ -76,8 +88,9 @@ void RedisSnapshotStore::Deleter::operator()(redisReply* reply) const { freeRepl
 
 RedisSnapshotStore::RedisSnapshotStore(const RedisAddress& address,
                                        std::chrono::seconds time_to_live,
-                                       std::chrono::milliseconds timeout)
-    : address_(address), time_to_live_(time_to_live), timeout_(timeout) {}
+                                       std::chrono::milliseconds timeout,
+                                       std::chrono::milliseconds pause)
+    : address_(address), time_to_live_(time_to_live), timeout_(timeout), gate_(pause) {}
 
 RedisSnapshotStore::~RedisSnapshotStore() = default;
 
@@ -107,11 +120,29 @@ std::string RedisSnapshotStore::Description() const {
 }
 
 RedisSnapshotStore::Reply RedisSnapshotStore::Command(const std::vector<std::string>& words) {
+  if (!gate_.Enter()) Fail("did not answer a moment ago, is not asked now");
+  try {
+    Reply reply = Try(words);
+    gate_.Leave(/*has_answered=*/true);
+    return reply;
+  } catch (const Unreachable&) {
+    gate_.Leave(/*has_answered=*/false);
+    throw;
+  } catch (...) {
+    gate_.Leave(/*has_answered=*/true);
+    throw;
+  }
+}
+
+RedisSnapshotStore::Reply RedisSnapshotStore::Try(const std::vector<std::string>& words) {
   Connection connection = TakeIdle();
   Reply reply = connection ? Ask(connection.get(), words) : nullptr;
   if (!reply) {
-    // One that idled and is dead tells nothing about Redis, only about the others that idle.
-    if (connection) DropIdle();
+    if (connection) {
+      // One that idled and is dead tells nothing about Redis, only about the others that idle.
+      DropIdle();
+      if (IsTimeout(*connection)) FailOnDead(connection.get());
+    }
     connection = Connect();
     reply = Ask(connection.get(), words);
     if (!reply) FailOnDead(connection.get());
@@ -141,7 +172,7 @@ RedisSnapshotStore::Connection RedisSnapshotStore::Connect() const {
   Connection connection(
       redisConnectWithTimeout(address_.host.c_str(), address_.port, ToTimeval(timeout_)));
   if (!connection) Fail("out of memory");
-  if (connection->err != 0) Fail(std::string("cannot connect: ") + connection->errstr);
+  if (connection->err != 0) FailToReach(std::string("cannot connect: ") + connection->errstr);
   if (redisSetTimeout(connection.get(), ToTimeval(timeout_)) != REDIS_OK ||
       redisEnableKeepAlive(connection.get()) != REDIS_OK) {
     FailOnDead(connection.get());
@@ -174,11 +205,13 @@ void RedisSnapshotStore::Fail(const std::string& reason) const {
   throw SnapshotStoreError(Description() + ": " + reason);
 }
 
+void RedisSnapshotStore::FailToReach(const std::string& reason) const {
+  throw Unreachable(Description() + ": " + reason);
+}
+
 void RedisSnapshotStore::FailOnDead(const redisContext* connection) const {
-  // What the system says when a socket's time is up.
-  const bool is_timeout = connection->err == REDIS_ERR_IO &&
-                          std::strcmp(connection->errstr, std::strerror(EAGAIN)) == 0;
-  Fail(is_timeout ? "no answer within " + std::to_string(timeout_.count()) + " ms"
+  FailToReach(IsTimeout(*connection)
+                  ? "no answer within " + std::to_string(timeout_.count()) + " ms"
                   : std::string("connection lost: ") + connection->errstr);
 }
 

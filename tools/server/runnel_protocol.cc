@@ -156,11 +156,16 @@ ClientRequest RunnelProtocol::ReadResume(JsonSection* message) {
   }
   CheckVersion(message);
   ReadClientSide(message);
-  ResumeRequest resume{message->String("token"), static_cast<int>(nbest_)};
+  ResumeRequest resume{message->String("token"), 0};
   if (resume.token.empty() || resume.token.size() > kMaxTokenBytes) {
     message->Fail("token", "the token of a snapshot message");
   }
   message->CheckAllTaken();
+  if (message->Has("nbest")) {
+    resume.nbest = static_cast<int>(nbest_);
+  } else {
+    nbest_ = kMaxNBest;  // the stream knows how many
+  }
   phase_ = Phase::kAudio;
   return resume;
 }

@@ -74,7 +74,8 @@ class Server {
         store_(options.snapshot_store.empty()
                    ? nullptr
                    : MakeSnapshotStore(options.snapshot_store,
-                                       std::chrono::seconds(options.snapshot_ttl_s))),
+                                       std::chrono::seconds(options.snapshot_ttl_s),
+                                       options.max_snapshot_bytes)),
         store_threads_(kStoreThreads, kSnapshotBytes, kStoreTasks),
         // Every upload has one task at most.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),

@@ -25,6 +25,7 @@ struct ServerOptions {
   std::string trusted_proxies;  // separated by commas
   std::string snapshot_store;   // MakeSnapshotStore; empty: none
   int64_t snapshot_ttl_s = 600;
+  int64_t max_snapshot_bytes = int64_t{1} << 30;
   double snapshot_interval_s = 2;
   StreamOptions default_options;
   RecognizerOptions recognizer;  // max_buffered_s is that of the limits

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "tools/command_line.h"
-#include "tools/server/access.h"
 #include "tools/server/client_json.h"
 #include "tools/server/snapshot_store.h"
+#include "tools/token_file.h"
 
 DEFINE_string(listen, "127.0.0.1",
               "IP address to listen on: this machine only; 0.0.0.0 or ::, everybody.");
@@ -40,7 +40,11 @@ DEFINE_string(
     "Where streams are kept for clients that resume after a lost connection: a folder, "
     "redis://HOST[:PORT][/DATABASE], or none: nowhere. Empty: a folder of this user's, below "
     "$STATE_DIRECTORY, $XDG_RUNTIME_DIR or the folder for temporary files.");
-DEFINE_int64(snapshot_ttl_s, 600, "How long a snapshot is kept.");
+DEFINE_int64(snapshot_ttl_s, 600, "How long a snapshot is kept; a year at most.");
+DEFINE_int64(
+    max_snapshot_mb, 1024,
+    "Size of all snapshots in a folder, in MiB; when it is full, further streams get none. "
+    "Redis has its own limit (maxmemory).");
 DEFINE_double(snapshot_interval_s, 2, "Audio between two snapshots of a stream.");
 
 DEFINE_int64(max_streams, 500, "Streams at once; more are refused with 503.");
@@ -109,7 +113,8 @@ void CheckFlags() {
   RequireRange("max_header_bytes", FLAGS_max_header_bytes, 1024, int64_t{1} << 24);
   RequireRange("max_body_mb", FLAGS_max_body_mb, 1, int64_t{1} << 20);
   RequireRange("max_send_queue_kb", FLAGS_max_send_queue_kb, 1, int64_t{1} << 20);
-  RequireRange("snapshot_ttl_s", FLAGS_snapshot_ttl_s, 1, kMost);
+  RequireRange("snapshot_ttl_s", FLAGS_snapshot_ttl_s, 1, kMaxSnapshotLife.count());
+  RequireRange("max_snapshot_mb", FLAGS_max_snapshot_mb, 1, int64_t{1} << 30);
   RequireRange("max_chunk_size", FLAGS_max_chunk_size, -1, kMost);
   RequireRange("max_sample_rate", FLAGS_max_sample_rate, StreamOptions::kMinRate,
                StreamOptions::kMaxRate);
@@ -180,6 +185,7 @@ ServerOptions OptionsFromFlags() {
                            : FLAGS_snapshot_store == kNoSnapshots ? ""
                                                                   : FLAGS_snapshot_store;
   options.snapshot_ttl_s = FLAGS_snapshot_ttl_s;
+  options.max_snapshot_bytes = FLAGS_max_snapshot_mb << 20;
   options.snapshot_interval_s = FLAGS_snapshot_interval_s;
   options.default_options.chunk_size = FLAGS_chunk_size;
   options.default_options.left_context = FLAGS_left_context;

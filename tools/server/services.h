@@ -20,6 +20,10 @@ struct Services {
   Limits limits;
   StreamOptions default_options;  // in place of what a client leaves to the server
   double snapshot_interval_s = 2;
+  // For the store, while somebody waits: of a client that resumes, and of one that is to be told
+  // that the server ends.
+  double resume_patience_s = 5;
+  double drain_patience_s = 2;
 
   Recognizer* recognizer = nullptr;
   Admission* admission = nullptr;

@@ -44,15 +44,21 @@ SessionMailbox::Restored Refused(ErrorCode code, const std::string& message) {
   return {nullptr, {code, message}};
 }
 
-SessionMailbox::Restored Restore(const Services& services, const std::string& token,
+// Of a store that is gone, every stream tells every time.
+void LogStoreError(const std::exception& error) {
+  constexpr double kIntervalS = 1;
+  LOG_EVERY_T(WARNING, kIntervalS) << "snapshot store: " << FirstLine(error.what());
+}
+
+SessionMailbox::Restored Restore(const Services& services, const ResumeRequest& request,
                                  const std::shared_ptr<SessionSnapshots>& snapshots,
                                  const std::shared_ptr<SessionMailbox>& mailbox) {
   std::optional<std::string> stored;
   try {
-    stored = services.snapshot_store->Get(token);
+    stored = services.snapshot_store->Get(request.token);
   } catch (const std::exception& error) {
-    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
-    return Refused(ErrorCode::kInternal, "the store of snapshots cannot be reached");
+    LogStoreError(error);
+    return Refused(ErrorCode::kStoreUnavailable, "the store of snapshots cannot be reached");
   }
   if (!stored.has_value()) {
     return Refused(ErrorCode::kSnapshotUnknown, "no snapshot of this token, or it has expired");
@@ -61,11 +67,12 @@ SessionMailbox::Restored Restore(const Services& services, const std::string& to
   if (!unpacked.has_value()) {
     return Refused(ErrorCode::kSnapshotInvalid, "what is stored under this token is no session");
   }
-  snapshots->set_nbest(unpacked->nbest);
-  snapshots->SetResumedToken(token);
+  const int nbest = request.nbest > 0 ? request.nbest : unpacked->nbest;
+  snapshots->set_nbest(nbest);
+  snapshots->SetResumedToken(request.token);
   try {
     return {services.recognizer->Restore(unpacked->stream, MakeUpdateCallback(snapshots, mailbox),
-                                         unpacked->nbest),
+                                         nbest),
             {}};
   } catch (const std::exception& error) {
     return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));
@@ -113,8 +120,12 @@ void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
   services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
 }
 
-// Forget may come at any moment: either it sees that something was stored, or this sees it.
+// Forget may come at any moment: either it sees that something was stored, or this sees it. A last
+// snapshot overtakes those that wait.
 void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
+  const std::lock_guard<std::mutex> lock(put_mutex_);
+  if (num_samples < num_stored_) return;
+  num_stored_ = num_samples;
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
@@ -122,14 +133,18 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});
+  } catch (const SnapshotStoreFull& error) {
+    LogStoreError(error);
+    services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
   } catch (const std::exception& error) {
-    LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+    LogStoreError(error);
     services_.metrics->CountSnapshot(SnapshotResult::kFailed);
   }
 }
 
 void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
-  const bool is_taken = services_.store_threads->Run([self = shared_from_this(), stream] {
+  const bool is_taken = services_.store_threads->RunFirst([self = shared_from_this(), stream] {
+    if (self->mailbox_->is_closed()) return;  // the session did not wait
     try {
       const int64_t num_samples = stream->num_samples();
       self->Put(stream->Snapshot(), num_samples);
@@ -159,17 +174,17 @@ void SessionSnapshots::Forget() {
       if (self->has_stored_) self->services_.snapshot_store->Remove(self->token_);
       if (!resumed_token.empty()) self->services_.snapshot_store->Remove(resumed_token);
     } catch (const std::exception& error) {
-      LOG(WARNING) << "snapshot store: " << FirstLine(error.what());
+      LogStoreError(error);
     }
   });
 }
 
-void ResumeStream(const Services& services, const std::string& token,
+void ResumeStream(const Services& services, const ResumeRequest& request,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox) {
-  const bool is_taken = services.store_threads->Run([&services, token, snapshots, mailbox] {
+  const bool is_taken = services.store_threads->RunFirst([&services, request, snapshots, mailbox] {
     if (mailbox->is_closed()) return;  // the client did not wait
-    mailbox->PutRestored(Restore(services, token, snapshots, mailbox));
+    mailbox->PutRestored(Restore(services, request, snapshots, mailbox));
   });
   if (!is_taken) {
     mailbox->PutRestored(Refused(ErrorCode::kFull, "too many streams wait for their snapshots"));

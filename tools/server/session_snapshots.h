@@ -33,7 +33,8 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   // and the last one is stored.
   void OnUpdate(LiveStream* stream, const LiveUpdate& update);
 
-  // A last snapshot of what was received, then SessionMailbox::PutDrained, in any case.
+  // A last snapshot of what was received, then SessionMailbox::PutDrained, however it went; when
+  // the store has answered.
   void Drain(const std::shared_ptr<LiveStream>& stream);
 
   // The stream ended as its client wanted: nobody resumes it. What is stored is removed, and what
@@ -50,6 +51,8 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   const std::shared_ptr<SessionMailbox> mailbox_;
   std::mutex mutex_;           // of resumed_token_
   std::string resumed_token_;  // "" where the stream began here
+  std::mutex put_mutex_;       // held while the store is asked, so that it ends with the newest
+  int64_t num_stored_ = -1;    // samples of the newest snapshot that the store was given
   std::atomic<int> nbest_{1};
   double next_ms_ = 0;    // of audio; only in the update callback
   size_t last_size_ = 1;  // in bytes; only in the update callback
@@ -58,9 +61,9 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   std::atomic<bool> is_forgotten_{false};
 };
 
-// Fetches the snapshot of `token` and continues it, on a store thread: the stream, or why there is
-// none, comes into the mailbox. Updates and new snapshots of the stream are `snapshots`'.
-void ResumeStream(const Services& services, const std::string& token,
+// Fetches the snapshot that `request` names and continues it, on a store thread: the stream, or why
+// there is none, comes into the mailbox. Updates and new snapshots of the stream are `snapshots`'.
+void ResumeStream(const Services& services, const ResumeRequest& request,
                   const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox);
 

@@ -58,13 +58,15 @@ std::string DefaultSnapshotFolder() {
 }
 
 std::unique_ptr<SnapshotStore> MakeSnapshotStore(const std::string& place,
-                                                 std::chrono::seconds time_to_live) {
-  if (time_to_live < std::chrono::seconds(1)) {
+                                                 std::chrono::seconds time_to_live,
+                                                 int64_t max_bytes) {
+  if (time_to_live < std::chrono::seconds(1) || time_to_live > kMaxSnapshotLife) {
     throw std::invalid_argument("snapshots live " + std::to_string(time_to_live.count()) +
-                                " s, expected at least 1 s");
+                                " s, expected 1 to " + std::to_string(kMaxSnapshotLife.count()) +
+                                " s");
   }
   if (place.find("://") == std::string::npos) {
-    return std::make_unique<DirectorySnapshotStore>(place, time_to_live);
+    return std::make_unique<DirectorySnapshotStore>(place, time_to_live, max_bytes);
   }
   RedisAddress address = ParseRedisAddress(place);
   if (const char* password = std::getenv(kPasswordVariable)) address.password = password;

@@ -5,6 +5,8 @@
 #define RUNNEL_TOOLS_SERVER_SNAPSHOT_STORE_H_
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -19,6 +21,12 @@ class SnapshotStoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// There is no room for one more snapshot until others are removed or expire.
+class SnapshotStoreFull : public SnapshotStoreError {
+ public:
+  using SnapshotStoreError::SnapshotStoreError;
+};
+
 // Snapshots under tokens. Who knows a token may take over its stream: tokens are secrets.
 //
 // Thread-safe; different threads do not wait for each other. Every method may wait for a disk or a
@@ -30,7 +38,8 @@ class SnapshotStore {
 
   // Keeps `snapshot` under `token` (of NewSnapshotToken) for the store's time to live from now on.
   // What was there before is replaced in one go: Get gives the old one or the new one, whole.
-  // Throws std::invalid_argument when `token` is none.
+  // Throws std::invalid_argument when `token` is none, SnapshotStoreFull when nothing was there
+  // before and the store has a bound of its own.
   virtual void Put(const std::string& token, const std::string& snapshot) = 0;
 
   // Nothing when `token` (any bytes, from anybody) is unknown, expired or no token at all.
@@ -41,6 +50,9 @@ class SnapshotStore {
 
   // Returns when the store can be used, as far as that shows without writing; for readiness.
   virtual void Check() = 0;
+
+  // Of all snapshots, about, where the store counts them, else 0. Waits for nothing.
+  virtual int64_t num_bytes() const { return 0; }
 
   // What and where it is, for people; without secrets.
   virtual std::string Description() const = 0;
@@ -61,11 +73,16 @@ std::string DefaultSnapshotFolder();
 
 // `place` is a folder, or redis://HOST[:PORT][/DATABASE], with the password, if there is one, in
 // the environment variable RUNNEL_REDIS_PASSWORD. Snapshots are dropped `time_to_live` after they
-// were put, at least one second. Throws std::invalid_argument naming what is wrong with either, and
-// SnapshotStoreError when a folder cannot be used. Redis is not contacted before it is needed
-// (Check): servers start in any order.
-std::unique_ptr<SnapshotStore> MakeSnapshotStore(const std::string& place,
-                                                 std::chrono::seconds time_to_live);
+// were put, at least one second, at most kMaxSnapshotLife. A folder takes no new snapshots beyond
+// `max_bytes`; Redis has a bound of its own (maxmemory). Throws std::invalid_argument naming what
+// is wrong with either, and SnapshotStoreError when a folder cannot be used. Redis is not contacted
+// before it is needed (Check): servers start in any order.
+std::unique_ptr<SnapshotStore> MakeSnapshotStore(
+    const std::string& place, std::chrono::seconds time_to_live,
+    int64_t max_bytes = std::numeric_limits<int64_t>::max());
+
+// A year.
+constexpr std::chrono::seconds kMaxSnapshotLife = std::chrono::hours(24 * 365);
 
 }  // namespace runnel::server
 

@@ -18,10 +18,12 @@ TaskThreads::TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks)
 TaskThreads::~TaskThreads() { Stop(); }
 
 void TaskThreads::Stop() {
-  std::deque<Task> dropped;  // outside the lock
+  std::deque<Task> dropped_first;  // outside the lock
+  std::deque<Task> dropped;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stops_ = true;
+    dropped_first.swap(first_tasks_);
     dropped.swap(tasks_);
   }
   changed_.notify_all();
@@ -30,11 +32,22 @@ void TaskThreads::Stop() {
 }
 
 bool TaskThreads::Run(std::function<void()> task, size_t bytes) {
+  return Add({std::move(task), bytes}, &tasks_);
+}
+
+bool TaskThreads::RunFirst(std::function<void()> task) {
+  return Add({std::move(task), 0}, &first_tasks_);
+}
+
+bool TaskThreads::Add(Task task, std::deque<Task>* tasks) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (stops_ || tasks_.size() >= max_tasks_ || (bytes > 0 && bytes_ + bytes > max_bytes_))
+    const size_t bytes = task.bytes;
+    if (stops_ || first_tasks_.size() + tasks_.size() >= max_tasks_ ||
+        (bytes > 0 && bytes_ + bytes > max_bytes_)) {
       return false;
-    tasks_.push_back({std::move(task), bytes});
+    }
+    tasks->push_back(std::move(task));
     bytes_ += bytes;
   }
   changed_.notify_one();
@@ -43,7 +56,7 @@ bool TaskThreads::Run(std::function<void()> task, size_t bytes) {
 
 bool TaskThreads::HasRoom(size_t bytes) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return tasks_.size() < max_tasks_ && bytes_ + bytes <= max_bytes_;
+  return first_tasks_.size() + tasks_.size() < max_tasks_ && bytes_ + bytes <= max_bytes_;
 }
 
 void TaskThreads::Work() {
@@ -52,10 +65,11 @@ void TaskThreads::Work() {
     Task task;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return stops_ || !tasks_.empty(); });
+      changed_.wait(lock, [this] { return stops_ || !first_tasks_.empty() || !tasks_.empty(); });
       if (stops_) return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
+      std::deque<Task>& tasks = first_tasks_.empty() ? tasks_ : first_tasks_;
+      task = std::move(tasks.front());
+      tasks.pop_front();
     }
     try {
       task.work();

@@ -13,7 +13,7 @@
 
 namespace runnel::server {
 
-// Thread-safe. Tasks start in the order in which they came.
+// Thread-safe. Tasks of each kind start in the order in which they came.
 class TaskThreads {
  public:
   // `max_bytes`: what waiting tasks may hold in memory, as far as they say so; `max_tasks`: their
@@ -28,6 +28,9 @@ class TaskThreads {
   // bytes.
   bool Run(std::function<void()> task, size_t bytes = 0);
 
+  // The same for a task that somebody waits for: it starts before all of Run's.
+  bool RunFirst(std::function<void()> task);
+
   // Drops what has not begun, now and from now on, and waits for what has.
   void Stop();
 
@@ -40,12 +43,14 @@ class TaskThreads {
     size_t bytes = 0;
   };
 
+  bool Add(Task task, std::deque<Task>* tasks);
   void Work();
 
   const size_t max_bytes_;
   const size_t max_tasks_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::deque<Task> first_tasks_;
   std::deque<Task> tasks_;
   size_t bytes_ = 0;  // of tasks that wait or run
   bool stops_ = false;

@@ -13,7 +13,10 @@ namespace {
 
 struct Shower {
   std::string operator()(const StartRequest&) const { return "start"; }
-  std::string operator()(const ResumeRequest& resume) const { return "resume " + resume.token; }
+  std::string operator()(const ResumeRequest& resume) const {
+    return "resume " + resume.token +
+           (resume.nbest > 0 ? " nbest " + std::to_string(resume.nbest) : "");
+  }
   std::string operator()(const AudioRequest& audio) const {
     return "audio " + std::to_string(audio.samples.size());
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -219,6 +220,21 @@ TEST(RunnelProtocol, ReadyAndResumed) {
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   EXPECT_EQ(OnlyMessage(protocol.OnSnapshot("abc", 4800)),
             (json{{"type", "snapshot"}, {"token", "abc"}, {"samples", 4800}}));
+}
+
+TEST(RunnelProtocol, AResumeHasTheResultsOfItsStreamUnlessItSaysHowMany) {
+  LiveUpdate update;
+  update.is_final = true;
+  update.nbest.resize(7);
+  for (const auto& [field, expected, num_results] :
+       {std::tuple("", "resume a", 7U), std::tuple(R"(,"nbest":2)", "resume a nbest 2", 2U),
+        std::tuple(R"(,"nbest":9)", "resume a nbest 9", 7U)}) {
+    RunnelProtocol protocol(Units());
+    const std::string text =
+        R"({"type":"resume","version":1,"token":"a")" + std::string(field) + "}";
+    ExpectConversation(&protocol, {{Text(text), expected}});
+    EXPECT_EQ(OnlyMessage(protocol.OnUpdate(update))["nbest"].size(), num_results);
+  }
 }
 
 TEST(RunnelProtocol, PartialResults) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <map>
 #include <memory>
@@ -23,18 +24,21 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t kMaxBytes = size_t{1} << 30;
 constexpr char kToken[] = "00112233445566778899aabbccddeeff";
 
-// In memory; Put waits until it is let go on.
+// In memory; Put waits until it is let go on, and Get too, when it is told to.
 class SlowStore : public SnapshotStore {
  public:
   void Put(const std::string& token, const std::string& snapshot) override {
     is_putting_ = true;
+    ++num_puts_;
     allowed_.wait();
     const std::lock_guard<std::mutex> lock(mutex_);
     snapshots_[token] = snapshot;
   }
   std::optional<std::string> Get(const std::string& token) override {
+    if (holds_gets_) allowed_.wait();
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = snapshots_.find(token);
     if (found == snapshots_.end()) return std::nullopt;
@@ -49,8 +53,10 @@ class SlowStore : public SnapshotStore {
   std::string Description() const override { return "memory"; }
 
   void LetPut() { may_put_.set_value(); }
+  void HoldGets() { holds_gets_ = true; }
   void Hold(const std::string& snapshot) { snapshots_[kToken] = snapshot; }
   bool is_putting() const { return is_putting_; }
+  int num_puts() const { return num_puts_; }
   int num_removals() const { return num_removals_; }
   size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -63,6 +69,8 @@ class SlowStore : public SnapshotStore {
   std::promise<void> may_put_;
   const std::shared_future<void> allowed_ = may_put_.get_future().share();
   std::atomic<bool> is_putting_{false};
+  std::atomic<bool> holds_gets_{false};
+  std::atomic<int> num_puts_{0};
   std::atomic<int> num_removals_{0};
 };
 
@@ -78,11 +86,23 @@ class SessionSnapshotsTest : public ::testing::Test {
   }
   ~SessionSnapshotsTest() override { threads_.Stop(); }
 
+  void Resume() {
+    session_->Receive(
+        {true, std::string(R"({"type":"resume","version":1,"token":")") + kToken + "\"}"});
+  }
+
+  // The code of the error that the session ends with.
+  std::string LastCode() {
+    json last;
+    while (auto message = session_->TakeMessage()) last = json::parse(message->text);
+    return last.value("code", "");
+  }
+
   Metrics metrics_;
   Services services_;
   SlowStore store_;
   Recognizer recognizer_{testing::Tiny()};
-  TaskThreads threads_{2, size_t{1} << 30, 100};
+  TaskThreads threads_{2, kMaxBytes, 100};
   std::atomic<int> wakes_{0};
   std::shared_ptr<LiveSession> session_;
 };
@@ -105,8 +125,7 @@ TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
   stream->AcceptSamples(std::vector<float>(32000, 0.01F).data(), 32000);
   store_.Hold("runnel-session 1 1\n" + stream->Snapshot());
   stream->Cancel();
-  session_->Receive(
-      {true, std::string(R"({"type":"resume","version":1,"token":")") + kToken + "\"}"});
+  Resume();
   session_->Receive({true, R"({"type":"finish"})"});
   std::vector<json> messages;
   for (int heard = 0; !session_->close_code().has_value();) {
@@ -120,6 +139,95 @@ TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
   EXPECT_EQ(messages.front()["type"], "resumed");
   EXPECT_EQ(messages.front()["samples"], 32000);
   EXPECT_EQ(messages.back()["type"], "final");
+}
+
+TEST_F(SessionSnapshotsTest, AResumeHasADeadline) {
+  store_.HoldGets();
+  services_.resume_patience_s = 1000;
+  Resume();
+  EXPECT_LE(session_->NextDeadline(), LiveSession::Clock::now() + std::chrono::seconds(1000));
+  session_->Advance();
+  EXPECT_FALSE(session_->close_code().has_value());
+  session_ = std::make_shared<LiveSession>(services_, "other", [] {});
+  services_.resume_patience_s = 0;
+  Resume();
+  session_->Advance();
+  EXPECT_EQ(LastCode(), "store_unavailable");
+  EXPECT_EQ(session_->close_code(), 1013);
+  store_.LetPut();
+}
+
+// Otherwise nobody would notice that the client is gone.
+TEST_F(SessionSnapshotsTest, AClientThatResumesIsListenedTo) {
+  store_.HoldGets();
+  Resume();
+  EXPECT_TRUE(session_->CanReceive());
+  session_->Receive({true, R"({"type":"ping","id":7})"});
+  EXPECT_EQ(json::parse(session_->TakeMessage()->text)["type"], "pong");
+  EXPECT_TRUE(session_->CanReceive());
+  session_->Receive({false, std::string(100, '\1')});
+  EXPECT_FALSE(session_->CanReceive()) << "it waits for its stream";
+  session_->Disconnect();
+  store_.LetPut();
+}
+
+TEST_F(SessionSnapshotsTest, DrainingHasADeadline) {
+  services_.drain_patience_s = 1000;
+  session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
+  session_->Drain();
+  session_->Advance();
+  EXPECT_FALSE(session_->close_code().has_value());
+  session_ = std::make_shared<LiveSession>(services_, "other", [] {});
+  services_.drain_patience_s = 0;
+  session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
+  session_->Drain();
+  session_->Advance();
+  EXPECT_EQ(LastCode(), "draining");
+  EXPECT_EQ(session_->close_code(), 1013);
+  store_.LetPut();
+}
+
+// An older snapshot that waits for its turn does not take the place of the last one.
+TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
+  std::promise<void> go_on[2];
+  for (std::promise<void>& one : go_on) threads_.Run([&one] { one.get_future().wait(); });
+  session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
+  session_->Receive({false, std::string(64000, '\1')});
+  while (threads_.HasRoom(kMaxBytes)) std::this_thread::yield();  // the snapshot waits
+  session_->Receive({false, std::string(200, '\1')});             // which it does not hold
+  services_.drain_patience_s = 1000;
+  session_->Drain();
+  store_.LetPut();
+  go_on[0].set_value();  // one thread: what is first is done first
+  while (!session_->close_code().has_value()) {
+    session_->Advance();
+    while (session_->TakeMessage().has_value()) {
+    }
+    std::this_thread::yield();
+  }
+  while (!threads_.HasRoom(kMaxBytes)) std::this_thread::yield();
+  go_on[1].set_value();
+  EXPECT_EQ(store_.num_puts(), 1);
+}
+
+TEST(TaskThreads, WhatSomebodyWaitsForIsFirst) {
+  TaskThreads threads(1, 10, 10);
+  std::promise<void> go_on;
+  std::promise<void> has_begun;
+  std::promise<void> is_done;
+  std::string order;
+  threads.Run([&] {
+    has_begun.set_value();
+    go_on.get_future().wait();
+  });
+  has_begun.get_future().wait();
+  threads.Run([&] { order += "c"; });
+  threads.Run([&] { is_done.set_value(); });
+  threads.RunFirst([&] { order += "a"; });
+  threads.RunFirst([&] { order += "b"; });
+  go_on.set_value();
+  is_done.get_future().wait();
+  EXPECT_EQ(order, "abc");
 }
 
 TEST(TaskThreads, TakesNoMoreThanItsBounds) {

@@ -1,8 +1,11 @@
 // The stores of snapshots: what both promise, then what is particular to a folder and to Redis.
 #include "tools/server/snapshot_store.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -24,6 +28,7 @@
 #include "tests/support/temporary_folder.h"
 #include "tests/tools/server/redis_process.h"
 #include "tools/server/directory_snapshot_store.h"
+#include "tools/server/outage_gate.h"
 #include "tools/server/redis_snapshot_store.h"
 
 namespace runnel::server {
@@ -33,6 +38,7 @@ namespace fs = std::filesystem;
 using runnel::testing::Contains;
 using runnel::testing::ErrorMessage;
 using runnel::testing::TemporaryFolder;
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 using ::testing::Test;
 
@@ -172,10 +178,17 @@ TEST_P(SnapshotStoreTest, ThreadsShareIt) {
   EXPECT_EQ(failures, 0);
 }
 
-TEST_P(SnapshotStoreTest, MustLive) {
-  EXPECT_TRUE(
-      Contains(ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(0)); }),
-               "expected at least 1 s"));
+TEST_P(SnapshotStoreTest, LivesASecondToAYear) {
+  for (const int64_t life : {int64_t{0}, int64_t{31'536'001}, int64_t{10'000'000'000},
+                             std::numeric_limits<int64_t>::max()}) {
+    EXPECT_EQ(
+        ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(life)); }),
+        "snapshots live " + std::to_string(life) + " s, expected 1 to 31536000 s");
+  }
+  const std::string token = NewSnapshotToken();
+  const auto store = MakeSnapshotStore(Place(), kMaxSnapshotLife);
+  store->Put(token, "x");
+  EXPECT_EQ(store->Get(token), "x");
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, ::testing::Values("folder", "redis"),
@@ -183,8 +196,10 @@ INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, ::testing::Values("folder", 
 
 class DirectorySnapshotStoreTest : public Test {
  protected:
-  std::unique_ptr<SnapshotStore> Store(seconds time_to_live = seconds(100)) {
-    return std::make_unique<DirectorySnapshotStore>(path_, time_to_live, [this] { return now_; });
+  std::unique_ptr<SnapshotStore> Store(seconds time_to_live = seconds(100),
+                                       int64_t max_bytes = std::numeric_limits<int64_t>::max()) {
+    return std::make_unique<DirectorySnapshotStore>(path_, time_to_live, max_bytes,
+                                                    [this] { return now_; });
   }
 
   const TemporaryFolder folder_;
@@ -227,6 +242,43 @@ TEST_F(DirectorySnapshotStoreTest, RemovesExpiredFilesAndNoOthers) {
   EXPECT_EQ(store->Get(token), "y");
   EXPECT_TRUE(fs::exists(folder_.File("notes.txt")));
   EXPECT_TRUE(fs::exists(folder_.File("abc.unfinished")));
+}
+
+TEST_F(DirectorySnapshotStoreTest, TakesNoMoreThanItsBound) {
+  const auto store = Store(seconds(100), 1000);
+  const std::string first = NewSnapshotToken();
+  const std::string second = NewSnapshotToken();
+  const std::string third = NewSnapshotToken();
+  store->Put(first, std::string(600, 'x'));
+  store->Put(second, std::string(400, 'x'));
+  EXPECT_EQ(store->num_bytes(), 1000);
+  EXPECT_EQ(ErrorMessage<SnapshotStoreFull>([&] { store->Put(third, "x"); }),
+            "snapshot folder " + path_ + ": full, it holds 1000 bytes of 1000");
+  EXPECT_EQ(store->Get(third), std::nullopt);
+  EXPECT_EQ(NumFiles(path_), 2u);
+  store->Put(first, std::string(650, 'y'));  // a stream that has one goes on
+  EXPECT_EQ(store->num_bytes(), 1050);
+  store->Remove(second);
+  store->Remove(second);
+  EXPECT_EQ(store->num_bytes(), 650);
+  store->Put(third, std::string(350, 'x'));
+  EXPECT_EQ(store->num_bytes(), 1000);
+  now_ += seconds(101);
+  store->Put(second, "x");  // the others have expired
+  EXPECT_EQ(store->num_bytes(), 1);
+}
+
+TEST_F(DirectorySnapshotStoreTest, CountsWhatOthersDoInTheFolder) {
+  const auto other = Store();
+  const std::string token = NewSnapshotToken();
+  other->Put(token, std::string(1000, 'x'));
+  const auto store = Store(seconds(100), 1000);
+  EXPECT_EQ(store->num_bytes(), 1000);
+  EXPECT_THROW(store->Put(NewSnapshotToken(), "x"), SnapshotStoreFull);
+  other->Remove(token);
+  now_ += seconds(2);
+  store->Put(NewSnapshotToken(), "x");
+  EXPECT_EQ(store->num_bytes(), 1);
 }
 
 TEST_F(DirectorySnapshotStoreTest, FilesAreForTheirOwnerOnly) {
@@ -312,6 +364,7 @@ TEST_F(DirectorySnapshotStoreTest, FullDisk) {
   EXPECT_EQ(message, "snapshot folder " + path_ + ": cannot write: File too large");
   EXPECT_EQ(store->Get(token), "old");
   EXPECT_EQ(NumFiles(path_), 1u);
+  EXPECT_EQ(store->num_bytes(), 3);
 }
 
 class RedisSnapshotStoreTest : public Test {
@@ -354,7 +407,8 @@ TEST_F(RedisSnapshotStoreTest, RedisForgetsByItself) {
 TEST_F(RedisSnapshotStoreTest, GoesOnWhenRedisIsBack) {
   auto redis = std::make_unique<RedisProcess>();
   const int port = redis->port();
-  const auto store = MakeSnapshotStore(redis->url(), seconds(100));
+  const auto store = std::make_unique<RedisSnapshotStore>(
+      ParseRedisAddress(redis->url()), seconds(100), RedisSnapshotStore::kTimeout, milliseconds(0));
   const std::string token = NewSnapshotToken();
   const std::string prefix = "redis://127.0.0.1:" + std::to_string(port) + "/0: ";
   store->Put(token, "x");
@@ -386,6 +440,67 @@ TEST_F(RedisSnapshotStoreTest, DoesNotWaitForever) {
                        "no answer within 50 ms"));
   redis.Thaw();
   EXPECT_EQ(patient.Get(token), "x");
+}
+
+// What accepts connections and never answers: a Redis that hangs.
+class SilentServer {
+ public:
+  SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    ::bind(socket_, reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(socket_, 100);
+    ::getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+  }
+  ~SilentServer() { ::close(socket_); }
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
+TEST_F(RedisSnapshotStoreTest, IsNotAskedAgainAtOnceWhenItHangs) {
+  const SilentServer server;
+  const RedisAddress address = ParseRedisAddress(server.url());
+  const auto failure = [](RedisSnapshotStore* store) {
+    return ErrorMessage<SnapshotStoreError>([&] { store->Get(NewSnapshotToken()); });
+  };
+  const std::string asked = server.url() + "/0: no answer within 50 ms";
+  RedisSnapshotStore store(address, seconds(100), milliseconds(50), std::chrono::hours(1));
+  EXPECT_EQ(failure(&store), asked);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(failure(&store), server.url() + "/0: did not answer a moment ago, is not asked now");
+  }
+  RedisSnapshotStore tireless(address, seconds(100), milliseconds(50), milliseconds(0));
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(failure(&tireless), asked);
+}
+
+TEST(OutageGateTest, LetsOneTryAtATime) {
+  std::chrono::steady_clock::time_point now;
+  OutageGate gate(milliseconds(1000), [&] { return now; });
+  EXPECT_TRUE(gate.Enter());
+  EXPECT_TRUE(gate.Enter()) << "before a failure, everybody may";
+  gate.Leave(true);
+  gate.Leave(false);
+  EXPECT_FALSE(gate.Enter());
+  now += milliseconds(1000);
+  EXPECT_TRUE(gate.Enter());
+  now += milliseconds(5000);
+  EXPECT_FALSE(gate.Enter()) << "one is trying";
+  gate.Leave(false);
+  EXPECT_FALSE(gate.Enter());
+  now += milliseconds(1000);
+  EXPECT_TRUE(gate.Enter());
+  gate.Leave(true);
+  EXPECT_TRUE(gate.Enter());
+  EXPECT_TRUE(gate.Enter());
 }
 
 TEST_F(RedisSnapshotStoreTest, TellsWhatRedisSays) {

@@ -5,17 +5,18 @@ const MAX_BUFFERED_BYTES = 1 << 18; // on their way to the server, for sources t
 const ROOM_POLL_MS = 50;
 const FIRST_WAIT_MS = 250; // before connecting again; doubled each time
 const LONGEST_WAIT_MS = 4000;
-const MAX_TRIES = 8; // in a row without a word from a server
+const MAX_TRIES = 8; // in a row without getting further in the audio
 const MAX_KEPT_SECONDS = 120; // audio that is kept to be sent again
 
 /** Errors that may be gone after a while, or at another server behind the same address. */
 const PASSING = new Set(['full', 'address_full', 'draining', 'refused', 'internal',
-  'stream_failed', 'snapshot_unknown', 'snapshot_invalid']);
+  'stream_failed', 'snapshot_unknown', 'snapshot_invalid', 'store_unavailable']);
 
 const PLAIN_WORDS = {
   full: 'The server is full. Try again in a moment.',
   address_full: 'Too many streams come from this network. End one, or try again in a moment.',
   draining: 'The server is shutting down. Try again in a moment.',
+  store_unavailable: 'The server cannot reach what it knows of this stream. Start again.',
   unauthorized: 'The server asks for an access token.',
   idle_timeout: 'The server heard nothing for too long and ended the stream.',
   time_limit: 'The stream reached the longest time that the server allows.',
@@ -50,7 +51,9 @@ export class Session extends EventTarget {
     this.isFinished = false; // the source has ended
     this.isOver = false;
     this.wasReady = false;
-    this.tries = 0;
+    this.tries = 0; // since numHeard grew
+    this.numHeard = 0; // samples up to which there was a partial or a snapshot, ever
+    this.hasFailedHere = false; // "stream_failed" since then
     this.connect();
   }
 
@@ -111,12 +114,12 @@ export class Session extends EventTarget {
 
   hear(message) {
     if (this.isOver) return;
-    this.tries = 0;
     switch (message.type) {
       case 'ready': return this.goOn(message, 0);
       case 'resumed': return this.goOn(message, message.samples);
       case 'partial': return this.onPartial(message);
       case 'snapshot':
+        this.countProgress(message.samples);
         this.snapshot = message.token;
         return this.forget(message.samples);
       case 'final': return this.end('final', {text: message.text});
@@ -145,7 +148,16 @@ export class Session extends EventTarget {
     if (this.isFinished) this.say({type: 'finish'});
   }
 
+  /** A server that says hello and fails each time, or at the same place, is no better than none. */
+  countProgress(numSamples) {
+    if (numSamples <= this.numHeard) return;
+    this.numHeard = numSamples;
+    this.tries = 0;
+    this.hasFailedHere = false;
+  }
+
   onPartial(message) {
+    this.countProgress(message.audio_ms * this.rate / 1000);
     // Offsets count characters, of which JavaScript's strings may need two units.
     const characters = Array.from(this.stable);
     this.stable = characters.slice(0, message.stable_offset).join('') + message.stable_text;
@@ -170,7 +182,10 @@ export class Session extends EventTarget {
     // Why an upgrade was refused, browsers do not tell; a plain request is refused for the same reason.
     const refusal = this.refusal ?? await this.askWhy();
     if (this.isOver) return;
-    const mayPass = this.wasReady && (!refusal || PASSING.has(refusal.code));
+    const isFailure = refusal?.code === 'stream_failed';
+    const mayPass = this.wasReady && (!refusal || PASSING.has(refusal.code)) &&
+      !(isFailure && this.hasFailedHere);
+    this.hasFailedHere ||= isFailure;
     if (!mayPass || ++this.tries > MAX_TRIES) return this.fail(refusal);
     this.emit('reconnecting', {});
     const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.tries - 1));

@@ -2,6 +2,7 @@
 // Each source has `rate` (Hz) and calls onPacket(Float32Array, peak) in order; `ended` is a promise.
 
 const FILE_RATE = 16000; // recordings are brought to it by the browser
+const MAX_RATE = 48000; // of a microphone, as servers allow unless told otherwise
 const FAST_PACKET_SECONDS = 0.5;
 
 /** An error whose message is meant for the reader of the page. */
@@ -63,7 +64,15 @@ function microphoneError(error) {
   }
 }
 
-/** The microphone at the rate that the browser runs at. */
+/** At the device's rate; a faster one the browser brings down to MAX_RATE. */
+function microphoneContext() {
+  const context = new AudioContext();
+  if (context.sampleRate <= MAX_RATE) return context;
+  context.close();
+  return new AudioContext({sampleRate: MAX_RATE});
+}
+
+/** The microphone at the rate that the browser runs at, or at MAX_RATE. */
 export async function openMicrophone(onPacket) {
   if (!navigator.mediaDevices) {
     throw new SourceError('Browsers give the microphone only to pages from https or this very ' +
@@ -77,7 +86,7 @@ export async function openMicrophone(onPacket) {
   } catch (error) {
     throw microphoneError(error);
   }
-  const context = new AudioContext();
+  const context = microphoneContext();
   const close = () => {
     for (const track of stream.getTracks()) track.stop();
     return context.close();
