@@ -100,7 +100,7 @@ std::string AccessRules::ClientAddress(const std::string& peer,
   if (!IsTrusted(peer)) return peer;
   const std::vector<std::string> chain = SplitAtCommas(forwarded_for);
   for (auto address = chain.rbegin(); address != chain.rend(); ++address) {
-    const std::string normal = NormalAddress(*address);
+    std::string normal = NormalAddress(*address);
     if (normal.empty()) break;
     if (trusted_proxies_.count(normal) == 0) return normal;
   }
