@@ -80,6 +80,18 @@ def test_connections():
         assert server.rejections("connections_full") == 2
 
 
+def test_silent_connections_do_not_keep_probes_out():
+    with Server("--max_connections=2", "--header_timeout_s=300") as server, \
+            contextlib.ExitStack() as stack:
+        for _ in range(100):
+            stack.enter_context(sockets.create_connection(
+                ("127.0.0.1", server.port), PATIENCE_S, source_address=("127.0.0.2", 0)))
+        for _ in range(20):
+            assert server.get("/healthz").status == 200
+        # Those above the limit lose their places soon.
+        server.wait_for(lambda now: now["runnel_connections"] == 3)
+
+
 def test_connections_per_address():
     reason = "address_connections_full"
     with Server("--max_connections_per_address=2") as server, contextlib.ExitStack() as stack:

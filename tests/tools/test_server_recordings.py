@@ -51,6 +51,23 @@ def test_reset_ends_the_recognition(tmp_path):
         assert server.metrics()["runnel_audio_seconds_total"] < 300
 
 
+def test_clients_that_go_end_the_recognition(tmp_path):
+    body = long_recording(tmp_path)
+    with Server(*SLOW, "--max_batch_streams=2") as server:
+        connection = connect(server.port)
+        connection.sendall(HEAD("?chunk_size=1", len(body)).encode() + body)
+        server.wait_for(lambda now: now["runnel_audio_seconds_total"] > 0)
+        connection.close()  # in order: as one who closes nothing but his own side
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+        assert server.metrics()["runnel_audio_seconds_total"] < 300
+        with connect(server.port) as waiting:  # who only does that is told that it goes on
+            waiting.sendall(HEAD("?chunk_size=1", len(body)).encode() + body)
+            waiting.shutdown(sockets.SHUT_WR)
+            for _ in range(2):
+                assert read_answer(waiting)[0].status == 100
+            assert server.metrics()["runnel_streams"] == 1
+
+
 def test_draining_tells_recordings(tmp_path):
     """One that is being decoded, one whose body still comes, one that was told to continue."""
     body = long_recording(tmp_path)

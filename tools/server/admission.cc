@@ -55,6 +55,7 @@ struct Admission::State {
   int64_t num_connections = 0;
   Counts streams_of;
   Counts connections_of;
+  Counts refused_of;  // connections above the limit, by peer
 };
 
 namespace {
@@ -95,15 +96,24 @@ Ticket Admission::AdmitUpload(const std::string& address, Refusal* refusal) {
   });
 }
 
-Ticket Admission::AdmitConnection(Refusal* refusal) {
+Ticket Admission::AdmitConnection(const std::string& peer, Refusal* refusal) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  const bool is_within = state_->num_connections < state_->limits.max_connections;
-  *refusal = is_within ? Refusal::kNone : Refusal::kConnections;
-  if (state_->num_connections >= state_->limits.max_connections + kMostRefusedAtOnce) {
-    return nullptr;
+  const int64_t above = state_->num_connections - state_->limits.max_connections;
+  if (above < 0) {
+    *refusal = Refusal::kNone;
+    ++state_->num_connections;
+    return MakeTicket(state_, [](State* state) { --state->num_connections; });
   }
+  *refusal = Refusal::kConnections;
+  if (above >= kMostRefusedAtOnce) return nullptr;
+  const auto found = state_->refused_of.find(peer);
+  if (found != state_->refused_of.end() && found->second >= kMostRefusedOfAddress) return nullptr;
+  ++state_->refused_of[peer];
   ++state_->num_connections;
-  return MakeTicket(state_, [](State* state) { --state->num_connections; });
+  return MakeTicket(state_, [peer](State* state) {
+    State::Remove(peer, &state->refused_of);
+    --state->num_connections;
+  });
 }
 
 Ticket Admission::AdmitAddress(const std::string& address, Refusal* refusal) {

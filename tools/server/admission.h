@@ -34,10 +34,10 @@ class Admission {
   Ticket AdmitStream(const std::string& address, Refusal* refusal);
   Ticket AdmitUpload(const std::string& address, Refusal* refusal);
 
-  // A place for a connection. Above the limit there are some more, hence a ticket and why not: who
-  // has one is told so by HTTP, and may ask how the server is. Empty when these are taken too: the
-  // next can only be cut off.
-  Ticket AdmitConnection(Refusal* refusal);
+  // A place for a connection from `peer`. Above the limit there are some more, a few of them for
+  // each peer, hence a ticket and why not: who has one is told so by HTTP, and may ask how the
+  // server is. Empty when these are taken too: the next can only be cut off.
+  Ticket AdmitConnection(const std::string& peer, Refusal* refusal);
   // The same for the connections of the client at `address`, which take a place above, too.
   Ticket AdmitAddress(const std::string& address, Refusal* refusal);
 

@@ -35,6 +35,12 @@ using Clock = std::chrono::steady_clock;
 
 // How long, and how much, a client that was answered for the last time may still send.
 constexpr std::chrono::seconds kLingerTime{2};
+// The same, and the time for a handshake or a header, above max_connections: others want to be
+// told.
+constexpr std::chrono::milliseconds kRefusedLingerTime{200};
+constexpr double kRefusedHeader_s = 1;
+// Between two questions whether a client that sends nothing more still waits for its answer.
+constexpr std::chrono::seconds kAskAgain{1};
 constexpr size_t kMostDropped = size_t{128} << 20;
 constexpr size_t kDropBlock = 16384;
 
@@ -65,7 +71,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   void Start() {
     if (!stream_.has_tls()) return ReadHeader();
-    stream_.tcp().expires_after(Seconds(limits().handshake_timeout_s));
+    stream_.tcp().expires_after(Seconds(Patience(limits().handshake_timeout_s)));
     stream_.async_handshake([self = shared_from_this()](ErrorOfSystem error) {
       if (!error) return self->ReadHeader();
       self->metrics().CountRejection(Rejection::kTlsHandshake);
@@ -78,11 +84,16 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   const Limits& limits() const { return services().limits; }
   Metrics& metrics() const { return *services().metrics; }
 
+  bool IsAboveLimit() const { return context_.refusal == Refusal::kConnections; }
+  double Patience(double limit_s) const {
+    return IsAboveLimit() ? std::min(limit_s, kRefusedHeader_s) : limit_s;
+  }
+
   void ReadHeader() {
     header_.emplace();
     header_->header_limit(static_cast<std::uint32_t>(limits().max_header_bytes));
     header_->body_limit(std::numeric_limits<std::uint64_t>::max());  // Route decides
-    stream_.tcp().expires_after(Seconds(limits().header_timeout_s));
+    stream_.tcp().expires_after(Seconds(Patience(limits().header_timeout_s)));
     http::async_read_header(stream_, buffer_, *header_,
                             [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
                               self->OnHeader(error);
@@ -132,7 +143,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (!access.IsTrusted(peer_)) return;
     context_.address = access.ClientAddress(peer_, ForwardedFor(header_->get()));
     context_.address_ticket.reset();
-    if (context_.refusal == Refusal::kConnections) return;
+    if (IsAboveLimit()) return;
     context_.address_ticket =
         services().admission->AdmitAddress(context_.address, &context_.refusal);
   }
@@ -239,7 +250,40 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   // Once, by the job or by a server that ends.
   void AnswerUpload(HttpReply reply) {
-    if (!is_answered_) Refuse(std::move(reply));
+    if (is_answered_) return;
+    if (is_asking_) {
+      answer_ = std::move(reply);
+      return;
+    }
+    linger_timer_.cancel();
+    Refuse(std::move(reply));
+  }
+
+  // A client that sends nothing more either waits for its answer or has gone, and nothing but
+  // writing tells which: the answer 100 may come any number of times, and one who has gone resets
+  // the connection at it.
+  void WatchWhetherItWaits() {
+    if (is_answered_ || job_ == nullptr) return;
+    linger_timer_.expires_after(kAskAgain);
+    linger_timer_.async_wait([self = shared_from_this()](ErrorOfSystem stopped) {
+      if (!stopped) self->AskWhetherItWaits();
+    });
+  }
+
+  void AskWhetherItWaits() {
+    if (is_answered_) return;
+    is_asking_ = true;
+    net::async_write(stream_, net::buffer(kContinue, sizeof(kContinue) - 1),
+                     [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
+                       self->OnAsked(error);
+                     });
+  }
+
+  void OnAsked(const ErrorOfSystem& error) {
+    is_asking_ = false;
+    if (error) return EndUpload();
+    if (answer_.has_value()) return AnswerUpload(*std::move(answer_));
+    WatchWhetherItWaits();
   }
 
   // The server ends: the recording is not waited for any more.
@@ -256,7 +300,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   // Whatever comes is dropped: while a recording is decoded, because the connection ends after the
   // answer; after an answer, because closing at once could take it along. When the connection
-  // breaks, the job ends; at an end of the client's own the answer is still to come.
+  // breaks, the job ends; at an end of the client's own the answer may still be waited for.
   void Drop() {
     is_dropping_ = true;
     stream_.async_read_some(net::buffer(dropped_),
@@ -271,7 +315,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     is_dropping_ = false;
     has_ended_ = error == net::error::eof || error == http::error::end_of_stream ||
                  error == http::error::partial_message;
-    if (has_ended_ && !is_lingering_) return;
+    if (has_ended_ && !is_lingering_) return WatchWhetherItWaits();
     linger_timer_.cancel();
     EndUpload();
   }
@@ -338,7 +382,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     }
     is_lingering_ = true;
     if (has_ended_) return stream_.Close();
-    linger_timer_.expires_after(kLingerTime);
+    linger_timer_.expires_after(IsAboveLimit() ? kRefusedLingerTime : kLingerTime);
     linger_timer_.async_wait([self = shared_from_this()](ErrorOfSystem error) {
       if (!error) self->EndUpload();
     });
@@ -369,6 +413,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   bool is_lingering_ = false;  // everything was said
   Clock::time_point upload_deadline_;
   std::shared_ptr<RecognizeJob> job_;
+  bool is_asking_ = false;           // whether the client still waits
+  std::optional<HttpReply> answer_;  // until that is asked
 };
 
 }  // namespace

@@ -77,12 +77,12 @@ void Listener::OnAccept(tcp::socket socket) {
     Metrics* metrics = services_->services->metrics;
     Admission* admission = services_->services->admission;
     ConnectionContext context;
-    context.ticket = admission->AdmitConnection(&context.refusal);
+    context.address = NormalAddress(AddressOf(socket));
+    context.ticket = admission->AdmitConnection(context.address, &context.refusal);
     if (context.ticket == nullptr) {
       metrics->CountRejection(Rejection::kConnectionsFull);
       return;  // the socket closes
     }
-    context.address = NormalAddress(AddressOf(socket));
     // A proxy's connections are those of its clients, whom the header of each names.
     if (context.refusal == Refusal::kNone && !services_->access->IsTrusted(context.address)) {
       context.address_ticket = admission->AdmitAddress(context.address, &context.refusal);

@@ -60,7 +60,7 @@ TEST(Admission, DrainingRefusesStreamsOnly) {
   EXPECT_FALSE(admission.AdmitStream("b", &refusal));
   EXPECT_EQ(refusal, Refusal::kDraining);
   EXPECT_FALSE(admission.AdmitUpload("b", &refusal));
-  EXPECT_TRUE(admission.AdmitConnection(&refusal));
+  EXPECT_TRUE(admission.AdmitConnection("a", &refusal));
   EXPECT_EQ(refusal, Refusal::kNone);
   EXPECT_EQ(admission.num_streams(), 1);
 }
@@ -82,7 +82,10 @@ int NumWithin(const Admit& admit, Refusal expected, std::vector<Ticket>* tickets
 TEST(Admission, ConnectionsAboveTheLimitAreToldUntilThereAreTooMany) {
   Admission admission(SmallLimits());
   std::vector<Ticket> tickets;
-  const auto admit = [&](Refusal* refusal) { return admission.AdmitConnection(refusal); };
+  int num_peers = 0;
+  const auto admit = [&](Refusal* refusal) {
+    return admission.AdmitConnection(std::to_string(num_peers++), refusal);
+  };
   EXPECT_EQ(NumWithin(admit, Refusal::kConnections, &tickets), 2);
   EXPECT_GT(tickets.size(), 2U);
   EXPECT_LT(tickets.size(), 1000U);
@@ -90,6 +93,21 @@ TEST(Admission, ConnectionsAboveTheLimitAreToldUntilThereAreTooMany) {
   tickets.resize(2);
   EXPECT_FALSE(admission.is_full());
   tickets.clear();
+  EXPECT_EQ(admission.num_connections(), 0);
+}
+
+TEST(Admission, NoPeerTakesAllPlacesAboveTheLimit) {
+  Admission admission(SmallLimits());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Ticket> of_a;
+    std::vector<Ticket> of_b;
+    const auto admit_a = [&](Refusal* refusal) { return admission.AdmitConnection("a", refusal); };
+    const auto admit_b = [&](Refusal* refusal) { return admission.AdmitConnection("b", refusal); };
+    EXPECT_EQ(NumWithin(admit_a, Refusal::kConnections, &of_a), 2);
+    EXPECT_EQ(NumWithin(admit_b, Refusal::kConnections, &of_b), 0);
+    EXPECT_EQ(of_a.size(), 2U + of_b.size());
+    EXPECT_GT(of_b.size(), 0U);
+  }
   EXPECT_EQ(admission.num_connections(), 0);
 }
 
