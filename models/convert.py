@@ -10,7 +10,14 @@ import pathlib
 import sys
 
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
-from models.convert.command import main  # noqa: E402
+try:
+    from models.convert.command import main
+except ModuleNotFoundError as missing:
+    if missing.name not in ("numpy", "torch", "yaml"):
+        raise
+    sys.exit(f"convert.py: this Python ({sys.executable}) has no {missing.name}; expected one with "
+             "numpy, torch and yaml: apt-get install python3-torch python3-yaml, then "
+             "/usr/bin/python3 models/convert.py")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -342,7 +342,8 @@ typedef struct runnel_word {
 
 /* The whole text of the stream. */
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
-/* Natural logarithm of its probability under the model. */
+/* Natural logarithm of its probability under the model; with greedy search, of its best alignment
+ * only. */
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
 size_t runnel_hypothesis_num_tokens(const runnel_hypothesis* hypothesis);
 runnel_status runnel_hypothesis_token(const runnel_hypothesis* hypothesis, size_t index,

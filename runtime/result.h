@@ -27,8 +27,10 @@ struct Word {
 
 // One reading of the audio so far.
 struct Hypothesis {
-  std::string text;           // UTF-8
-  double score = 0;           // log probability (natural) under the CTC model
+  std::string text;  // UTF-8
+  // Log probability (natural) under the CTC model: of all alignments of its tokens that the beam
+  // search kept; with greedy search, of the one best alignment, which is less.
+  double score = 0;
   std::vector<Token> tokens;  // in order of time
   std::vector<Word> words;    // in order of time
 };

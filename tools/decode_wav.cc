@@ -26,6 +26,7 @@
 #include "tools/decoder_pool.h"
 #include "tools/descriptor_limit.h"
 #include "tools/finished_results.h"
+#include "tools/first_interrupt.h"
 #include "tools/model_flags.h"
 #include "tools/ordered_output.h"
 #include "tools/output_check.h"
@@ -86,7 +87,7 @@ Reads WAV, FLAC and what else libsndfile knows, at any sample rate from 1 kHz. R
 order of the input, each as soon as it is ready; logs and a summary go to standard error. A file that
 cannot be decoded is named there and left out of the results; a WAV file that was cut off is named
 there and decoded as far as it goes. Exit code: 0 success, 1 something failed, 2 wrong
-flags. A run that was killed and is started again with --resume ends with the file of one that was not.
+flags. Ctrl-C while standard input is read ends the audio, a second one the program. A run that was killed and is started again with --resume ends with the file of one that was not.
 
 Examples:
   decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac
@@ -305,6 +306,10 @@ int Run(Console* console) {
                   std::to_string(recordings.size()) + " recordings are finished");
   }
 
+  if (std::any_of(recordings.begin(), recordings.end(),
+                  [](const Recording& recording) { return recording.path == "-"; })) {
+    OutliveFirstInterrupt();
+  }
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   if (!FLAGS_word_list.empty()) {

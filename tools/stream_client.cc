@@ -1,6 +1,7 @@
 // stream_client: recordings sent to a server as if they were spoken now; its results printed.
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "tools/client/session.h"
 #include "tools/client/track_reader.h"
 #include "tools/command_line.h"
+#include "tools/first_interrupt.h"
 #include "tools/ordered_output.h"
 #include "tools/output_format.h"
 #include "tools/recording_list.h"
@@ -118,6 +120,10 @@ int Run(Console* console) {
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
   SampleRateFromFlags();
   const std::vector<Recording> recordings = RecordingsFromFlags();
+  if (std::any_of(recordings.begin(), recordings.end(),
+                  [](const Recording& recording) { return recording.path == "-"; })) {
+    OutliveFirstInterrupt();
+  }
   {
     EventLoop loop;
     Connector(&loop, connector_options);  // certificates that cannot be read are said once

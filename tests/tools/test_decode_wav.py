@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -165,6 +166,29 @@ def test_standard_input_is_decoded_while_it_arrives(tmp_path):
         else:
             pytest.fail("no partial result before the end of the audio")
         output, _ = process.communicate(pcm[len(samples) // 2:].tobytes())
+    finally:
+        watchdog.cancel()
+        process.kill()
+    assert process.returncode == 0
+    assert output.decode() == "stdin " + expected
+
+
+def test_an_interrupt_ends_the_input_and_not_the_program(tmp_path):
+    # Ctrl-C in a pipe: the recorder ends, and what it recorded has its text.
+    samples = write_audio(tmp_path / "a.wav", seconds=4.0)
+    expected = succeed("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}").split(" ", 1)[1]
+    audio = (tmp_path / "a.wav").read_bytes()
+    process = subprocess.Popen(command("decode_wav", MODEL, "--wav=-", "--partial"),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    watchdog = threading.Timer(120, process.kill)  # a hang becomes a failure
+    watchdog.start()
+    try:
+        process.stdin.write(audio[:len(samples)])
+        process.stdin.flush()
+        assert any(line.startswith(b"stdin partial: ") for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(audio[len(samples):])
     finally:
         watchdog.cancel()
         process.kill()

@@ -80,6 +80,13 @@ def test_connections():
         assert server.rejections("connections_full") == 2
 
 
+def test_what_the_model_recommends_has_the_limits_of_clients():
+    with Server("--max_left_context=32") as server, server.open() as socket:
+        assert start(socket)["left_context"] == 32
+    with Server("--max_left_context=32", "--left_context=48") as server, server.open() as socket:
+        assert start(socket)["left_context"] == 48  # whoever runs it knows
+
+
 def test_silent_connections_do_not_keep_probes_out():
     with Server("--max_connections=2", "--header_timeout_s=300") as server, \
             contextlib.ExitStack() as stack:

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+import soundfile
 
 from server_process import (FILES, LONGEST, TEXTS, Server, cut, pcm16, samples_of, speak, start)
 from tool_runner import USAGE, FAILURE, DIGITS, error_line, run
@@ -135,6 +136,16 @@ def test_recordings(server, name):
     answer = request(server.port, "/v1/recognize", "POST", FILES[name].read_bytes())
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
     assert answer.json()["text"] == TEXTS[name]
+
+
+def test_recording_that_was_cut_off(server, tmp_path):
+    soundfile.write(tmp_path / "a.wav", *soundfile.read(FILES[LONGEST]), subtype="PCM_16")
+    body = (tmp_path / "a.wav").read_bytes()
+    whole = request(server.port, "/v1/recognize", "POST", body).json()
+    assert whole["text"] == TEXTS[LONGEST] and "announced_ms" not in whole
+    part = request(server.port, "/v1/recognize", "POST", body[:len(body) // 2]).json()
+    assert part["audio_ms"] < 0.6 * whole["audio_ms"] < whole["audio_ms"] <= part["announced_ms"]
+    assert TEXTS[LONGEST].startswith(part["text"][:3])
 
 
 def test_recording_options_and_chunked_body(server):

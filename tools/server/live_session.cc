@@ -13,6 +13,7 @@
 #include "tools/decimal.h"
 #include "tools/seconds.h"
 #include "tools/server/long_result.h"
+#include "tools/server/message_text.h"
 #include "tools/server/stream_request.h"
 
 namespace runnel::server {
@@ -282,7 +283,8 @@ void LiveSession::Handle(const ProtocolError& error) {
   if (close_code_.has_value() || finishing_.has_value()) return;
   if (protocol_ != nullptr && stream_ != nullptr) SayUpdate();
   if (close_code_.has_value() || finishing_.has_value()) return;  // that was the final result
-  LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code);
+  LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code) << ": "
+            << ValidText(FirstLine(error.message));
   EndWith(error);
 }
 

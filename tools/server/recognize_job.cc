@@ -19,6 +19,7 @@
 #include "runtime/model.h"
 #include "tools/decimal.h"
 #include "tools/server/access.h"
+#include "tools/server/message_text.h"
 #include "tools/server/protocol.h"
 #include "tools/server/stream_request.h"
 
@@ -128,6 +129,8 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
         // What a header said, or left open, need not be true.
         if (audio_->seconds_read() > services_.limits.max_recording_s) return RefuseLength();
         if (block_.empty()) {
+          const double announced_s = audio_->announced_s().value_or(0);
+          if (announced_s > audio_->seconds_read()) announced_ms_ = announced_s * 1000;
           audio_.reset();
           return stream_->Finish();
         }
@@ -169,6 +172,11 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     try {
       HttpReply reply;
       reply.body = std::move(protocol_->OnUpdate(*all_).front());
+      if (announced_ms_.has_value()) {
+        BeginField("announced_ms", &reply.body);
+        AppendNumber(*announced_ms_, &reply.body);
+        reply.body += '}';
+      }
       reply.body += '\n';
       Reply(std::move(reply));
     } catch (const std::exception& error) {
@@ -201,6 +209,8 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   std::unique_ptr<Protocol> protocol_;
   std::shared_ptr<LiveStream> stream_;
   std::optional<LiveUpdate> all_;  // of the update callback, then of ReplyResult
+  // Of a recording that ends before its header says; of the thread that feeds, then of ReplyResult.
+  std::optional<double> announced_ms_;
   // Of the thread that feeds, one at a time.
   std::optional<AudioSource> audio_;
   std::vector<float> block_;

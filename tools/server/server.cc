@@ -94,9 +94,7 @@ class Server {
     shared_.services = &services_;
     shared_.access = &access_;
     shared_.registry = &registry_;
-    // Options that no stream could have are an error now.
-    recognizer_.Open(CompleteOptions(StartRequest{}, options.default_options, options.limits))
-        ->Cancel();
+    ChooseDefaults();
   }
 
   // Tasks use the recognizer, and its workers give tasks: those first, then the workers.
@@ -124,6 +122,38 @@ class Server {
   }
 
  private:
+  StreamOptions Defaults() {
+    const auto stream = recognizer_.Open(
+        CompleteOptions(StartRequest{}, services_.default_options, services_.limits));
+    stream->Cancel();
+    return stream->options();
+  }
+
+  // Options that no stream could have are an error now. What a model recommends has the limits of
+  // what clients ask for; what flags say has not.
+  void ChooseDefaults() {
+    StreamOptions defaults = Defaults();
+    const bool is_whole = defaults.chunk_size == StreamOptions::kWholeUtterance;
+    const bool is_unlimited = defaults.left_context == StreamOptions::kUnlimited;
+    int64_t& left_context = services_.default_options.left_context;
+    if (left_context == StreamOptions::kModelDefault && !is_whole &&
+        (is_unlimited || defaults.left_context > services_.limits.max_left_context)) {
+      left_context = services_.limits.max_left_context;
+      defaults = Defaults();
+    }
+    if (is_whole) {
+      LOG(INFO) << "stream_server: this model takes whole utterances, of "
+                << services_.limits.max_buffered_s << " s at most (--max_buffered_s)";
+      return;
+    }
+    LOG(INFO) << "stream_server: chunks of " << defaults.chunk_size
+              << " encoder frames, left context "
+              << (defaults.left_context == StreamOptions::kUnlimited
+                      ? "unlimited"
+                      : std::to_string(defaults.left_context))
+              << ", unless a client asks for others";
+  }
+
   RecognizerOptions WithMetrics(RecognizerOptions options) {
     options.on_batch = [this](const BatchReport& report) { metrics_.ObserveBatch(report); };
     return options;

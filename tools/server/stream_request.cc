@@ -29,13 +29,17 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
   if (options.chunk_size == StreamOptions::kModelDefault) {
     options.chunk_size = defaults.chunk_size;
   } else if (IsTooLongChunk(options.chunk_size, limits)) {
-    Refuse("chunk_size", options.chunk_size, limits.max_chunk_size);
+    Refuse(options.chunk_size == StreamOptions::kWholeUtterance ? "chunk_size (whole utterance)"
+                                                                : "chunk_size",
+           options.chunk_size, limits.max_chunk_size);
   }
   if (options.left_context == StreamOptions::kModelDefault) {
     options.left_context = defaults.left_context;
   } else if (options.left_context == StreamOptions::kUnlimited ||
              options.left_context > limits.max_left_context) {
-    Refuse("left_context", options.left_context, limits.max_left_context);
+    Refuse(options.left_context == StreamOptions::kUnlimited ? "left_context (unlimited)"
+                                                             : "left_context",
+           options.left_context, limits.max_left_context);
   }
   if (options.search.method == SearchMethod::kPrefixBeam) {
     if (request.names_beam_size && options.search.beam_size > limits.max_beam_size) {
@@ -59,7 +63,7 @@ void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
 
 std::string UtteranceTooLong(const Limits& limits) {
   return "chunk_size is -1, and the utterance is longer than the " +
-         Decimal(limits.max_buffered_s, 1) + " s that this server buffers";
+         Decimal(limits.max_buffered_s, 1) + " s that this server buffers (--max_buffered_s)";
 }
 
 }  // namespace runnel::server
