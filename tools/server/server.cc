@@ -77,7 +77,8 @@ class Server {
                                        std::chrono::seconds(options.snapshot_ttl_s),
                                        options.max_snapshot_bytes)),
         store_threads_(kStoreThreads, kSnapshotBytes, kStoreTasks),
-        // Every upload has one task at most.
+        // Every recording has one task at most, and every stream, its final result. Those of
+        // clients that are gone do nothing.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
         recognizer_(model, WithMetrics(options.recognizer)),
         signals_(io_, SIGTERM, SIGINT),

@@ -246,6 +246,8 @@ TEST(TaskThreads, TakesNoMoreThanItsBounds) {
   EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }));
   EXPECT_FALSE(threads.Run([] {}));
   EXPECT_FALSE(threads.HasRoom(0));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(threads.RunFirst([] {})) << "which overtakes those";
+  EXPECT_FALSE(threads.RunFirst([] {}));
   go_on.set_value();
   is_done.get_future().wait();  // whatever the one before has thrown
 }
