@@ -262,6 +262,65 @@ TEST_F(DirectorySnapshotStoreTest, TakesNoMoreThanItsBound) {
   EXPECT_EQ(store->num_bytes(), 1);
 }
 
+// However often a client resumes and vanishes, on whichever server.
+TEST_F(DirectorySnapshotStoreTest, AResumedStreamHasOnePlaceBeyondTheBound) {
+  const auto store = Store(seconds(100), 1000);
+  const auto other = Store(seconds(100), 1000);
+  const std::string first = NewSnapshotToken();
+  const std::string second = NewSnapshotToken();
+  const std::string third = NewSnapshotToken();
+  store->Put(first, std::string(1000, 'a'));
+  EXPECT_THROW(store->Put(second, "x", third), SnapshotStoreFull) << "nothing is there";
+  store->Put(second, std::string(1000, 'b'), first);
+  EXPECT_EQ(store->Get(first), std::string(1000, 'a'));
+  store->Put(second, std::string(1100, 'c'), first);
+  EXPECT_EQ(store->num_bytes(), 2100);
+  store->Put(first, std::string(900, 'd'));  // a connection that is not known to be dead
+  now_ += seconds(10);
+  for (const auto& server : {store.get(), other.get()}) {
+    EXPECT_THROW(server->Put(third, "x", first), SnapshotStoreFull);
+    EXPECT_THROW(server->Put(third, "x", second), SnapshotStoreFull);
+    EXPECT_EQ(server->num_bytes(), 2000);
+  }
+  EXPECT_EQ(NumFiles(path_), 2u);
+
+  store->Remove(first);
+  store->Put(second, std::string(1100, 'e'), first);  // is alone
+  other->Put(third, std::string(1100, 'f'), second);
+  other->Remove(second);
+  EXPECT_EQ(other->Get(third), std::string(1100, 'f'));
+  EXPECT_EQ(NumFiles(path_), 1u);
+}
+
+TEST_F(DirectorySnapshotStoreTest, NoServerExceedsTheBoundByMuchThatAnotherReached) {
+  const auto store = Store(seconds(1000), 1000);
+  const auto other = Store(seconds(1000), 1000);
+  const auto fill = [this](SnapshotStore* server) {
+    for (int i = 0; i < 20; ++i) {
+      try {
+        server->Put(NewSnapshotToken(), std::string(100, 'x'));
+      } catch (const SnapshotStoreFull&) {
+        return;
+      }
+      now_ += seconds(1);
+    }
+  };
+  fill(other.get());
+  fill(store.get());
+  EXPECT_EQ(store->num_bytes(), 1000);
+  EXPECT_EQ(NumFiles(path_), 10u);
+}
+
+TEST_F(DirectorySnapshotStoreTest, RemovesExpiredFilesWithoutBeingUsed) {
+  const auto store = Store(seconds(20));
+  store->Put(NewSnapshotToken(), "expires");
+  now_ += seconds(20);
+  EXPECT_EQ(NumFiles(path_), 1u);
+  store->RemoveExpired();
+  EXPECT_EQ(NumFiles(path_), 0u);
+  EXPECT_EQ(store->num_bytes(), 0);
+}
+
 TEST_F(DirectorySnapshotStoreTest, CountsWhatOthersDoInTheFolder) {
   const auto other = Store();
   const std::string token = NewSnapshotToken();
