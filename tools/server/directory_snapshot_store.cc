@@ -22,8 +22,10 @@ constexpr char kUnfinished[] = ".unfinished";
 // How often the folder is looked through, at least: so many times while a snapshot lives, and then.
 constexpr int kLooksPerTimeToLive = 4;
 constexpr std::chrono::seconds kLongestInterval{10};
-// At most, when it fills.
-constexpr std::chrono::seconds kShortestInterval{1};
+// At most, when it is full, which every stream without a snapshot meets again and again.
+constexpr std::chrono::milliseconds kFullInterval{1000};
+// At most, when it fills, for a new one.
+constexpr std::chrono::milliseconds kFillingInterval{100};
 
 // Closes a file when it goes out of scope.
 class File {
@@ -130,7 +132,7 @@ DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
                                 "one for its owner only (chmod 700)");
   }
   Check();
-  LookThrough(kShortestInterval);
+  LookThrough(kFullInterval);
 }
 
 void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot,
@@ -139,10 +141,11 @@ void DirectorySnapshotStore::Put(const std::string& token, const std::string& sn
   const std::string path = PathOf(token);
   RemoveExpired();
   // What others put counts, too.
-  if (num_bytes_ > max_bytes_ / 2 && !StateOf(path).exists) LookThrough(kShortestInterval);
+  const auto size = static_cast<int64_t>(snapshot.size());
+  if (num_bytes_ > max_bytes_ / 2 - size && !StateOf(path).exists) LookThrough(kFillingInterval);
   const std::string predecessor_path = IsSnapshotToken(predecessor) ? PathOf(predecessor) : "";
   if (TryPut(path, snapshot, predecessor_path)) return;
-  LookThrough(kShortestInterval);  // others may have removed theirs
+  LookThrough(kFullInterval);  // others may have removed theirs
   if (TryPut(path, snapshot, predecessor_path)) return;
   throw SnapshotStoreFull(Description() + ": full, it holds " + std::to_string(num_bytes_) +
                           " bytes of " + std::to_string(max_bytes_));
