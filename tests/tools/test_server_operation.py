@@ -42,11 +42,12 @@ def test_resume_after_a_drop(tmp_path, search):
                 socket.send_bytes(piece)
             snapshot = socket.receive_until("snapshot")
         first.process.kill()
-        for goes_on in (False, True):  # a snapshot may be used again until its stream has ended
+        for goes_on in (False, True):  # a snapshot may be used again until there are two newer ones
             socket, resumed = resume(second, snapshot["token"], nbest=nbest)
             with socket:
                 assert snapshot["samples"] <= resumed["samples"] <= len(samples)
-                for piece in cut(audio[2 * resumed["samples"]:], [3200]):
+                pieces = cut(audio[2 * resumed["samples"]:], [3200])
+                for piece in pieces if goes_on else pieces[:4]:  # no newer snapshot
                     socket.send_bytes(piece)
                 if not goes_on:
                     continue

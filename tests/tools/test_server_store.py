@@ -7,6 +7,10 @@ from server_process import LONGEST, TEXTS, Server, pcm16, samples_of, speak, sta
 from test_server_operation import SNAPSHOTS, socket_error
 from tool_runner import SAMPLE_LIST, USAGE, error_line, run
 
+SKIPPED = 'runnel_snapshots_total{result="skipped"}'
+LARGE = {"chunk_size": 1, "left_context": 512}  # makes the largest snapshots
+ONE_SNAPSHOT = ("--snapshot_interval_s=2", "--max_speed=0")  # of a recording of at most 4 s
+
 
 def test_store_that_hangs():
     """A Redis that accepts and never answers: resumes and draining come to an end all the same."""
@@ -31,26 +35,37 @@ def test_store_that_hangs():
 
 
 def stored(folder):
-    """Bytes of all files; some may vanish meanwhile."""
+    """Bytes of all snapshots; some may vanish meanwhile."""
     sizes = []
     for path in folder.iterdir():
+        if path.suffix == ".unfinished":
+            continue
         with contextlib.suppress(FileNotFoundError):
             sizes.append(path.stat().st_size)
     return sum(sizes)
 
 
-def test_clients_that_vanish_leave_no_more_than_the_bound(tmp_path):
-    folder = tmp_path / "snapshots"
+def fill(server):
+    """Streams that vanish, until one gets no snapshot; the tokens of those that did."""
     samples, rate = samples_of(LONGEST)
-    skipped = 'runnel_snapshots_total{result="skipped"}'
-    with Server(f"--snapshot_store={folder}", "--max_snapshot_mb=3", *SNAPSHOTS) as server:
-        while (before := server.metrics())[skipped] == 0:
-            with server.open() as stream:
-                start(stream, rate, resume=True, chunk_size=1, left_context=512)
-                stream.send_bytes(pcm16(samples))
-                server.wait_for(lambda now, old=before: any(
-                    now[name] > old[name] for name in now if name.startswith("runnel_snapshots")))
-            assert 0 < stored(folder) <= 3 << 20
+    tokens = []
+    while (before := server.metrics())[SKIPPED] == 0:
+        with server.open() as stream:
+            start(stream, rate, resume=True, **LARGE)
+            stream.send_bytes(pcm16(samples))
+            server.wait_for(lambda now, old=before: any(
+                now[name] > old[name] for name in now if name.startswith("runnel_snapshots")))
+            if server.metrics()[SKIPPED] == 0:
+                tokens.append(stream.receive_until("snapshot")["token"])
+    return tokens
+
+
+def test_clients_that_vanish_leave_no_more_than_the_bound(tmp_path):
+    """Of every stream there is one snapshot: what live streams grow is not bounded."""
+    folder = tmp_path / "snapshots"
+    with Server(f"--snapshot_store={folder}", "--max_snapshot_mb=3", *ONE_SNAPSHOT) as server:
+        assert fill(server)
+        assert 0 < stored(folder) <= 3 << 20
         server.wait_for(lambda now: now["runnel_snapshot_bytes"] == stored(folder))
         with server.open() as stream:  # served as ever, only not kept
             assert speak(stream, LONGEST, resume=True) == TEXTS[LONGEST]
@@ -60,6 +75,39 @@ def test_clients_that_vanish_leave_no_more_than_the_bound(tmp_path):
         assert done.returncode == 0, done.stderr
         server.wait_for(lambda now: now["runnel_streams"] == 0)
         assert stored(folder) <= 3 << 20
+
+
+def test_resumed_stream_has_snapshots_in_a_full_folder(tmp_path):
+    folder = tmp_path / "snapshots"
+    samples, rate = samples_of(LONGEST)
+    with Server(f"--snapshot_store={folder}", "--max_snapshot_mb=3", *ONE_SNAPSHOT) as server:
+        old = fill(server)[0]
+        new = []
+        with server.open() as stream:
+            stream.send_json(type="resume", version=1, token=old)
+            stream.receive_until("resumed")
+            for _ in range(2):
+                assert not new or (folder / old).exists()
+                stream.send_bytes(pcm16(samples))
+                new.append(stream.receive_until("snapshot")["token"])
+            assert new[0] == new[1] != old
+            server.wait_for(lambda _: not (folder / old).exists())
+            assert (folder / new[0]).exists()
+            stream.send_json(type="cancel")
+            assert stream.close_code() == 1000
+        server.wait_for(lambda _: not (folder / new[0]).exists())
+
+
+def test_snapshots_expire_on_a_server_that_does_nothing(tmp_path):
+    folder = tmp_path / "snapshots"
+    samples, rate = samples_of(LONGEST)
+    with Server(f"--snapshot_store={folder}", "--snapshot_ttl_s=1", *SNAPSHOTS) as server:
+        with server.open() as stream:
+            start(stream, rate, resume=True)
+            stream.send_bytes(pcm16(samples))
+            stream.receive_until("snapshot")
+        server.wait_for(lambda now: now["runnel_streams"] == now["runnel_snapshot_bytes"] == 0)
+        assert not list(folder.iterdir())
 
 
 def test_snapshots_live_a_year_at_most(tmp_path):

@@ -22,8 +22,10 @@ constexpr char kUnfinished[] = ".unfinished";
 // How often the folder is looked through, at least: so many times while a snapshot lives, and then.
 constexpr int kLooksPerTimeToLive = 4;
 constexpr std::chrono::seconds kLongestInterval{10};
-// At most, when it is full.
-constexpr std::chrono::seconds kShortestInterval{1};
+// At most, when it is full, which every stream without a snapshot meets again and again.
+constexpr std::chrono::milliseconds kFullInterval{1000};
+// At most, when it fills, for a new one.
+constexpr std::chrono::milliseconds kFillingInterval{100};
 
 // Closes a file when it goes out of scope.
 class File {
@@ -78,11 +80,21 @@ TimePoint ModificationTime(const struct stat& status) {
       std::chrono::nanoseconds(status.st_mtim.tv_nsec)));
 }
 
-// -1: there is no such file.
-int64_t SizeOf(const std::string& path) {
+constexpr mode_t kUnmarked = 0600;
+constexpr mode_t kMarked = 0400;
+
+struct FileState {
+  bool exists = false;
+  int64_t size = 0;
+  bool is_marked = false;
+};
+
+// No file has the path "".
+FileState StateOf(const std::string& path) {
   struct stat status = {};
-  if (::lstat(path.c_str(), &status) != 0) return -1;
-  return S_ISREG(status.st_mode) ? static_cast<int64_t>(status.st_size) : 0;
+  if (::lstat(path.c_str(), &status) != 0) return {};
+  if (!S_ISREG(status.st_mode)) return {true, 0, false};
+  return {true, static_cast<int64_t>(status.st_size), (status.st_mode & S_IWUSR) == 0};
 }
 
 // True for names that this store gives: what else is in the folder is not its business.
@@ -120,39 +132,59 @@ DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
                                 "one for its owner only (chmod 700)");
   }
   Check();
-  LookThrough(kShortestInterval);
+  LookThrough(kFullInterval);
 }
 
-void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot) {
+void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot,
+                                 const std::string& predecessor) {
   if (!IsSnapshotToken(token)) throw std::invalid_argument("not a snapshot token");
-  RemoveExpired();
   const std::string path = PathOf(token);
-  const std::string unfinished = path + "." + NewSnapshotToken() + kUnfinished;
+  RemoveExpired();
+  // What others put counts, too.
   const auto size = static_cast<int64_t>(snapshot.size());
-  const int64_t old_size = SizeOf(path);
-  TakeRoom(size, /*replaces=*/old_size >= 0);
+  if (num_bytes_ > max_bytes_ / 2 - size && !StateOf(path).exists) LookThrough(kFillingInterval);
+  const std::string predecessor_path = IsSnapshotToken(predecessor) ? PathOf(predecessor) : "";
+  if (TryPut(path, snapshot, predecessor_path)) return;
+  LookThrough(kFullInterval);  // others may have removed theirs
+  if (TryPut(path, snapshot, predecessor_path)) return;
+  throw SnapshotStoreFull(Description() + ": full, it holds " + std::to_string(num_bytes_) +
+                          " bytes of " + std::to_string(max_bytes_));
+}
+
+bool DirectorySnapshotStore::TryPut(const std::string& path, const std::string& snapshot,
+                                    const std::string& predecessor_path) {
+  const std::shared_lock<std::shared_mutex> lock(folder_mutex_);
+  const auto size = static_cast<int64_t>(snapshot.size());
+  const FileState old = StateOf(path);
+  const FileState predecessor = StateOf(predecessor_path);
+  // Alone again when its predecessor is gone.
+  bool is_marked = old.is_marked && (predecessor_path.empty() || predecessor.exists);
+  if (old.exists) {
+    num_bytes_ += size;
+  } else if (!TakeRoom(size)) {
+    if (!predecessor.exists || predecessor.is_marked) return false;
+    num_bytes_ += size;
+    is_marked = true;
+  }
+  const std::string unfinished = path + "." + NewSnapshotToken() + kUnfinished;
   try {
-    WriteFile(unfinished, snapshot);
+    WriteFile(unfinished, snapshot, is_marked);
     if (::rename(unfinished.c_str(), path.c_str()) != 0) Fail("cannot write", errno);
   } catch (const SnapshotStoreError&) {
     ::unlink(unfinished.c_str());
     num_bytes_ -= size;
     throw;
   }
-  num_bytes_ -= std::max<int64_t>(0, old_size);
+  num_bytes_ -= old.size;
+  // Where it has vanished meanwhile, there is nothing to mark.
+  if (is_marked && !old.exists) ::chmod(predecessor_path.c_str(), kMarked);
+  return true;
 }
 
-void DirectorySnapshotStore::TakeRoom(int64_t num_bytes, bool replaces) {
-  const auto has_room = [&] {
-    const bool fits = num_bytes <= max_bytes_ - num_bytes_.fetch_add(num_bytes);
-    if (!fits && !replaces) num_bytes_ -= num_bytes;
-    return fits || replaces;
-  };
-  if (has_room()) return;
-  LookThrough(kShortestInterval);  // others may have removed theirs
-  if (has_room()) return;
-  throw SnapshotStoreFull(Description() + ": full, it holds " + std::to_string(num_bytes_) +
-                          " bytes of " + std::to_string(max_bytes_));
+bool DirectorySnapshotStore::TakeRoom(int64_t num_bytes) {
+  if (num_bytes <= max_bytes_ - num_bytes_.fetch_add(num_bytes)) return true;
+  num_bytes_ -= num_bytes;
+  return false;
 }
 
 std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token) {
@@ -179,9 +211,10 @@ std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token)
 void DirectorySnapshotStore::Remove(const std::string& token) {
   if (!IsSnapshotToken(token)) return;
   const std::string path = PathOf(token);
-  const int64_t size = SizeOf(path);
+  const std::shared_lock<std::shared_mutex> lock(folder_mutex_);
+  const FileState old = StateOf(path);
   if (::unlink(path.c_str()) == 0) {
-    num_bytes_ -= size;
+    num_bytes_ -= old.size;
   } else if (errno != ENOENT) {
     Fail("cannot remove", errno);
   }
@@ -203,8 +236,10 @@ std::string DirectorySnapshotStore::PathOf(const std::string& token) const {
   return folder_ + "/" + token;
 }
 
-void DirectorySnapshotStore::WriteFile(const std::string& path, const std::string& content) const {
-  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+void DirectorySnapshotStore::WriteFile(const std::string& path, const std::string& content,
+                                       bool is_marked) const {
+  File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                   is_marked ? kMarked : kUnmarked));
   if (file.descriptor() < 0) Fail("cannot write", errno);
   if (!WriteAll(file.descriptor(), content)) Fail("cannot write", errno);
   const timespec now = ToTimespec(clock_());
@@ -226,6 +261,7 @@ void DirectorySnapshotStore::LookThrough(std::chrono::system_clock::duration int
     if (now < last_look_ + interval && now >= last_look_) return;
     last_look_ = now;
   }
+  const std::lock_guard<std::shared_mutex> lock(folder_mutex_);
   int64_t num_bytes = 0;
   // Other servers may remove the same files at the same time; whatever fails here, the next round
   // or the Put that follows meets it again.

@@ -65,7 +65,7 @@ void LiveSession::Advance() {
     if (auto snapshot = is_resuming_ ? std::nullopt : mailbox_->TakeSnapshot()) {
       SayUpdate();  // in the order of the audio
       if (close_code_.has_value() || finishing_.has_value()) return;
-      Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples));
+      Say(protocol_->OnSnapshot(snapshot->token, snapshot->num_samples), /*is_snapshot=*/true);
     }
     if (mailbox_->TakeDrained()) FailDraining();
     CheckTime();
@@ -191,10 +191,10 @@ void LiveSession::Handle(const CancelRequest& /*request*/) {
 
 void LiveSession::Handle(const ImmediateReply& reply) { Say({reply.text}); }
 
-void LiveSession::Say(std::vector<std::string> texts) {
+void LiveSession::Say(std::vector<std::string> texts, bool is_snapshot) {
   for (std::string& text : texts) {
     outgoing_bytes_ += text.size();
-    outgoing_.push_back({std::move(text), std::nullopt, false, false});
+    outgoing_.push_back({std::move(text), std::nullopt, false, false, is_snapshot});
   }
 }
 
@@ -259,6 +259,7 @@ std::optional<OutgoingMessage> LiveSession::TakeMessage() {
 }
 
 void LiveSession::OnSent(const OutgoingMessage& message) {
+  if (message.is_snapshot && snapshots_ != nullptr) snapshots_->OnSent();
   if (message.chunk_accepted.has_value()) {
     services_.metrics->ObserveChunkLatency(SecondsSince(*message.chunk_accepted));
   }

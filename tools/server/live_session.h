@@ -31,6 +31,7 @@ struct OutgoingMessage {
       chunk_accepted;  // last sample of the oldest chunk whose text it is the first with
   bool has_text = false;
   bool is_final = false;
+  bool is_snapshot = false;
 };
 
 // Pulled, not pushing: the owner hands in what arrives, and takes a message whenever it can send
@@ -91,7 +92,7 @@ class LiveSession : public std::enable_shared_from_this<LiveSession> {
   void OnOpened(int64_t num_samples);
   void CheckTime();
   void Guard(const std::function<void()>& work);
-  void Say(std::vector<std::string> texts);
+  void Say(std::vector<std::string> texts, bool is_snapshot = false);
   void SayUpdate();
   void SayResult(std::vector<std::string> texts, OutgoingMessage about);
   void OnFinalTexts(std::vector<std::string> texts);

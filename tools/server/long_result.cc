@@ -27,7 +27,8 @@ bool IsLongResult(const LiveUpdate& update) {
 void MakeFinalTexts(TaskThreads* threads, std::shared_ptr<Protocol> protocol, LiveUpdate update,
                     std::shared_ptr<SessionMailbox> mailbox) {
   const auto shared_update = std::make_shared<const LiveUpdate>(std::move(update));
-  threads->Run([shared_update, protocol = std::move(protocol), mailbox = std::move(mailbox)] {
+  threads->RunFirst([shared_update, protocol = std::move(protocol), mailbox = std::move(mailbox)] {
+    if (mailbox->is_closed()) return;  // the client is gone
     std::vector<std::string> texts;
     try {
       texts = protocol->OnUpdate(*shared_update);

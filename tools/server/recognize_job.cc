@@ -164,7 +164,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (!update.is_final) return;
     if (!update.error.empty()) return Refuse(422, {ErrorCode::kStreamFailed, update.error});
     // Not here: a long result takes its time, in which the worker decodes for others.
-    services_.file_threads->Run([self = shared_from_this()] { self->ReplyResult(); });
+    services_.file_threads->RunFirst([self = shared_from_this()] { self->ReplyResult(); });
   }
 
   void ReplyResult() {

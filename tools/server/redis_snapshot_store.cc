@@ -94,7 +94,8 @@ RedisSnapshotStore::RedisSnapshotStore(const RedisAddress& address,
 
 RedisSnapshotStore::~RedisSnapshotStore() = default;
 
-void RedisSnapshotStore::Put(const std::string& token, const std::string& snapshot) {
+void RedisSnapshotStore::Put(const std::string& token, const std::string& snapshot,
+                             const std::string& /*predecessor*/) {
   if (!IsSnapshotToken(token)) throw std::invalid_argument("not a snapshot token");
   Command({"SETEX", kKeyPrefix + token, std::to_string(time_to_live_.count()), snapshot});
 }

@@ -46,7 +46,9 @@ class RedisSnapshotStore : public SnapshotStore {
                      std::chrono::milliseconds pause = kPause);
   ~RedisSnapshotStore() override;
 
-  void Put(const std::string& token, const std::string& snapshot) override;
+  using SnapshotStore::Put;
+  void Put(const std::string& token, const std::string& snapshot,
+           const std::string& predecessor) override;
   std::optional<std::string> Get(const std::string& token) override;
   void Remove(const std::string& token) override;
   void Check() override;

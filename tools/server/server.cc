@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -34,6 +35,8 @@ constexpr int kFileThreads = 2;
 constexpr size_t kSnapshotBytes = size_t{256} << 20;
 // Snapshots, resumes and removals that wait; beyond it they are refused.
 constexpr size_t kStoreTasks = 4096;
+// How often the store is asked to remove what has expired.
+constexpr std::chrono::seconds kExpiryStep{1};
 // While draining: how often the server looks whether it is done.
 constexpr std::chrono::milliseconds kDrainStep{20};
 // After drain_timeout: for clients to be told.
@@ -77,11 +80,13 @@ class Server {
                                        std::chrono::seconds(options.snapshot_ttl_s),
                                        options.max_snapshot_bytes)),
         store_threads_(kStoreThreads, kSnapshotBytes, kStoreTasks),
-        // Every upload has one task at most.
+        // Every recording has one task at most, and every stream, its final result. Those of
+        // clients that are gone do nothing.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
         recognizer_(model, WithMetrics(options.recognizer)),
         signals_(io_, SIGTERM, SIGINT),
-        drain_timer_(io_) {
+        drain_timer_(io_),
+        expiry_timer_(io_) {
     services_.limits = options.limits;
     services_.default_options = options.default_options;
     services_.snapshot_interval_s = options.snapshot_interval_s;
@@ -114,6 +119,7 @@ class Server {
                  (is_v6 ? "[" + options_.listen + "]" : options_.listen) + ":" +
                  std::to_string(listener.port()));
     if (store_ != nullptr) store_threads_.Run([store = store_.get()] { WarnUnlessUsable(store); });
+    if (store_ != nullptr) WaitForExpiry();
     std::vector<std::thread> threads;
     for (int i = 1; i < options_.io_threads; ++i) threads.emplace_back([this] { RunLoop(); });
     RunLoop();
@@ -170,6 +176,19 @@ class Server {
     }
   }
 
+  // One task at a time, however slow the store is.
+  void WaitForExpiry() {
+    expiry_timer_.expires_after(kExpiryStep);
+    expiry_timer_.async_wait([this](boost::system::error_code error) {
+      if (error) return;
+      const bool is_taken = store_threads_.Run([this] {
+        store_->RemoveExpired();
+        net::post(io_, [this] { WaitForExpiry(); });
+      });
+      if (!is_taken) WaitForExpiry();
+    });
+  }
+
   void WaitForSignal() {
     signals_.async_wait([this](boost::system::error_code error, int /*signal*/) {
       if (error) return;
@@ -222,6 +241,7 @@ class Server {
   Recognizer recognizer_;
   net::signal_set signals_;
   net::steady_timer drain_timer_;
+  net::steady_timer expiry_timer_;
   Clock::time_point drain_deadline_;
   bool has_told_ = false;
   ServerEnd end_ = ServerEnd::kDrained;

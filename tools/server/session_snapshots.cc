@@ -129,7 +129,7 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
-    services_.snapshot_store->Put(token_, Pack(nbest_, bytes));
+    services_.snapshot_store->Put(token_, Pack(nbest_, bytes), resumed_token());
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});
@@ -161,18 +161,31 @@ void SessionSnapshots::SetResumedToken(const std::string& token) {
   resumed_token_ = token;
 }
 
+std::string SessionSnapshots::resumed_token() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return resumed_token_;
+}
+
+void SessionSnapshots::OnSent() {
+  const std::string resumed = resumed_token();
+  if (++num_sent_ != 2 || resumed.empty()) return;
+  services_.store_threads->Run([self = shared_from_this(), resumed] {
+    try {
+      self->services_.snapshot_store->Remove(resumed);
+    } catch (const std::exception& error) {
+      LogStoreError(error);
+    }
+  });
+}
+
 void SessionSnapshots::Forget() {
   is_forgotten_ = true;
-  std::string resumed_token;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    resumed_token = resumed_token_;
-  }
-  if (!has_stored_ && resumed_token.empty()) return;
-  services_.store_threads->Run([self = shared_from_this(), resumed_token] {
+  const std::string resumed = resumed_token();
+  if (!has_stored_ && resumed.empty()) return;
+  services_.store_threads->Run([self = shared_from_this(), resumed] {
     try {
       if (self->has_stored_) self->services_.snapshot_store->Remove(self->token_);
-      if (!resumed_token.empty()) self->services_.snapshot_store->Remove(resumed_token);
+      if (!resumed.empty()) self->services_.snapshot_store->Remove(resumed);
     } catch (const std::exception& error) {
       LogStoreError(error);
     }

@@ -26,12 +26,16 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   // Results in the final message, to be kept for whoever resumes. Before the stream is there.
   void set_nbest(int nbest) { nbest_ = nbest; }
 
-  // The snapshot that the stream goes on from: to be removed, too, when the stream ends.
+  // The snapshot that the stream goes on from. It is removed when the stream ends, or the client
+  // was sent two newer ones: one may be on its way still when the connection is lost.
   void SetResumedToken(const std::string& token);
 
   // In the stream's update callback: takes a snapshot when the interval since the last one is over
   // and the last one is stored.
   void OnUpdate(LiveStream* stream, const LiveUpdate& update);
+
+  // The client was sent what SessionMailbox::PutSnapshot was given. On the session's thread.
+  void OnSent();
 
   // A last snapshot of what was received, then SessionMailbox::PutDrained, however it went; when
   // the store has answered.
@@ -45,16 +49,18 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   // `num_samples`: that are in `bytes` for sure.
   void Store(std::string bytes, int64_t num_samples);
   void Put(const std::string& bytes, int64_t num_samples);
+  std::string resumed_token() const;
 
   const Services& services_;
   const std::string token_;
   const std::shared_ptr<SessionMailbox> mailbox_;
-  std::mutex mutex_;           // of resumed_token_
+  mutable std::mutex mutex_;   // of resumed_token_
   std::string resumed_token_;  // "" where the stream began here
   std::mutex put_mutex_;       // held while the store is asked, so that it ends with the newest
   int64_t num_stored_ = -1;    // samples of the newest snapshot that the store was given
   std::atomic<int> nbest_{1};
   double next_ms_ = 0;    // of audio; only in the update callback
+  int num_sent_ = 0;      // only in OnSent
   size_t last_size_ = 1;  // in bytes; only in the update callback
   std::atomic<bool> is_storing_{false};
   std::atomic<bool> has_stored_{false};  // or is about to

@@ -29,8 +29,8 @@ class SnapshotStoreFull : public SnapshotStoreError {
 
 // Snapshots under tokens. Who knows a token may take over its stream: tokens are secrets.
 //
-// Thread-safe; different threads do not wait for each other. Every method may wait for a disk or a
-// network (at most some seconds), so none is for an event loop's thread; all throw
+// Thread-safe; different threads do not wait for each other's snapshots. Every method may wait for
+// a disk or a network (at most some seconds), so none is for an event loop's thread; all throw
 // SnapshotStoreError, after which the store may be used further: it looks anew each time.
 class SnapshotStore {
  public:
@@ -38,15 +38,22 @@ class SnapshotStore {
 
   // Keeps `snapshot` under `token` (of NewSnapshotToken) for the store's time to live from now on.
   // What was there before is replaced in one go: Get gives the old one or the new one, whole.
-  // Throws std::invalid_argument when `token` is none, SnapshotStoreFull when nothing was there
-  // before and the store has a bound of its own.
-  virtual void Put(const std::string& token, const std::string& snapshot) = 0;
+  // `predecessor`: the token, "" for none, that the stream was resumed from and has its place
+  // under; it stays until it is removed. Throws std::invalid_argument when `token` is none,
+  // SnapshotStoreFull when the stream has no place yet and the store has a bound of its own.
+  virtual void Put(const std::string& token, const std::string& snapshot,
+                   const std::string& predecessor) = 0;
+  void Put(const std::string& token, const std::string& snapshot) { Put(token, snapshot, ""); }
 
   // Nothing when `token` (any bytes, from anybody) is unknown, expired or no token at all.
   virtual std::optional<std::string> Get(const std::string& token) = 0;
 
   // Forgets `token`, known or not.
   virtual void Remove(const std::string& token) = 0;
+
+  // Removes what has expired, where the store does that itself, if it is time again; to be called
+  // every second or so.
+  virtual void RemoveExpired() {}
 
   // Returns when the store can be used, as far as that shows without writing; for readiness.
   virtual void Check() = 0;

@@ -43,8 +43,7 @@ bool TaskThreads::Add(Task task, std::deque<Task>* tasks) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const size_t bytes = task.bytes;
-    if (stops_ || first_tasks_.size() + tasks_.size() >= max_tasks_ ||
-        (bytes > 0 && bytes_ + bytes > max_bytes_)) {
+    if (stops_ || tasks->size() >= max_tasks_ || (bytes > 0 && bytes_ + bytes > max_bytes_)) {
       return false;
     }
     tasks->push_back(std::move(task));
@@ -56,7 +55,7 @@ bool TaskThreads::Add(Task task, std::deque<Task>* tasks) {
 
 bool TaskThreads::HasRoom(size_t bytes) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return first_tasks_.size() + tasks_.size() < max_tasks_ && bytes_ + bytes <= max_bytes_;
+  return tasks_.size() < max_tasks_ && bytes_ + bytes <= max_bytes_;
 }
 
 void TaskThreads::Work() {

@@ -16,16 +16,16 @@ namespace runnel::server {
 // Thread-safe. Tasks of each kind start in the order in which they came.
 class TaskThreads {
  public:
-  // `max_bytes`: what waiting tasks may hold in memory, as far as they say so; `max_tasks`: their
-  // number.
+  // `max_bytes`: what waiting tasks may hold in memory, as far as they say so; `max_tasks`: so many
+  // of each kind wait, so that those of Run never keep one of RunFirst out.
   TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks);
   ~TaskThreads();
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
   // What `task` throws is logged. False, and nothing happens, when the threads are stopped, too
-  // many tasks wait, or they would hold more than max_bytes; the latter does not concern tasks of 0
-  // bytes.
+  // many of Run's tasks wait, or they would hold more than max_bytes; the latter does not concern
+  // tasks of 0 bytes.
   bool Run(std::function<void()> task, size_t bytes = 0);
 
   // The same for a task that somebody waits for: it starts before all of Run's.
@@ -34,7 +34,7 @@ class TaskThreads {
   // Drops what has not begun, now and from now on, and waits for what has.
   void Stop();
 
-  // Whether a task of that size would be taken now.
+  // Whether Run would take a task of that size now.
   bool HasRoom(size_t bytes) const;
 
  private:

@@ -30,12 +30,14 @@ constexpr char kToken[] = "00112233445566778899aabbccddeeff";
 // In memory; Put waits until it is let go on, and Get too, when it is told to.
 class SlowStore : public SnapshotStore {
  public:
-  void Put(const std::string& token, const std::string& snapshot) override {
+  void Put(const std::string& token, const std::string& snapshot,
+           const std::string& predecessor) override {
     is_putting_ = true;
     ++num_puts_;
     allowed_.wait();
     const std::lock_guard<std::mutex> lock(mutex_);
     snapshots_[token] = snapshot;
+    predecessor_ = predecessor;
   }
   std::optional<std::string> Get(const std::string& token) override {
     if (holds_gets_) allowed_.wait();
@@ -58,6 +60,15 @@ class SlowStore : public SnapshotStore {
   bool is_putting() const { return is_putting_; }
   int num_puts() const { return num_puts_; }
   int num_removals() const { return num_removals_; }
+  bool holds(const std::string& token) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return snapshots_.count(token) > 0;
+  }
+  // Of what was put last.
+  std::string predecessor() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return predecessor_;
+  }
   size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return snapshots_.size();
@@ -66,6 +77,7 @@ class SlowStore : public SnapshotStore {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::string> snapshots_;
+  std::string predecessor_;
   std::promise<void> may_put_;
   const std::shared_future<void> allowed_ = may_put_.get_future().share();
   std::atomic<bool> is_putting_{false};
@@ -89,6 +101,26 @@ class SessionSnapshotsTest : public ::testing::Test {
   void Resume() {
     session_->Receive(
         {true, std::string(R"({"type":"resume","version":1,"token":")") + kToken + "\"}"});
+  }
+
+  // Of two seconds, under kToken.
+  void HoldStream() {
+    const auto stream = recognizer_.Open();
+    stream->AcceptSamples(std::vector<float>(32000, 0.01F).data(), 32000);
+    store_.Hold("runnel-session 1 1\n" + stream->Snapshot());
+    stream->Cancel();
+  }
+
+  // Sends what there is until a message of that type is sent.
+  void SendUntil(const std::string& type) {
+    for (;;) {
+      session_->Advance();
+      while (auto message = session_->TakeMessage()) {
+        session_->OnSent(*message);
+        if (json::parse(message->text)["type"] == type) return;
+      }
+      std::this_thread::yield();
+    }
   }
 
   // The code of the error that the session ends with.
@@ -121,10 +153,7 @@ TEST_F(SessionSnapshotsTest, WhatIsForgottenIsNotStoredLater) {
 
 TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
   store_.LetPut();
-  const auto stream = recognizer_.Open();
-  stream->AcceptSamples(std::vector<float>(32000, 0.01F).data(), 32000);
-  store_.Hold("runnel-session 1 1\n" + stream->Snapshot());
-  stream->Cancel();
+  HoldStream();
   Resume();
   session_->Receive({true, R"({"type":"finish"})"});
   std::vector<json> messages;
@@ -139,6 +168,23 @@ TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
   EXPECT_EQ(messages.front()["type"], "resumed");
   EXPECT_EQ(messages.front()["samples"], 32000);
   EXPECT_EQ(messages.back()["type"], "final");
+}
+
+// A client that is sent one may have lost its connection before it got it.
+TEST_F(SessionSnapshotsTest, TheSnapshotResumedFromStaysUntilASecondNewOneIsSent) {
+  store_.LetPut();
+  HoldStream();
+  Resume();
+  SendUntil("resumed");
+  session_->Receive({false, std::string(64000, '\1')});
+  SendUntil("snapshot");
+  EXPECT_EQ(store_.predecessor(), kToken);
+  EXPECT_EQ(store_.num_removals(), 0);
+  session_->Receive({false, std::string(64000, '\1')});
+  SendUntil("snapshot");
+  while (store_.num_removals() == 0) std::this_thread::yield();
+  EXPECT_FALSE(store_.holds(kToken));
+  EXPECT_EQ(store_.size(), 1U);
 }
 
 TEST_F(SessionSnapshotsTest, AResumeHasADeadline) {
@@ -246,6 +292,8 @@ TEST(TaskThreads, TakesNoMoreThanItsBounds) {
   EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }));
   EXPECT_FALSE(threads.Run([] {}));
   EXPECT_FALSE(threads.HasRoom(0));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(threads.RunFirst([] {})) << "which overtakes those";
+  EXPECT_FALSE(threads.RunFirst([] {}));
   go_on.set_value();
   is_done.get_future().wait();  // whatever the one before has thrown
 }
