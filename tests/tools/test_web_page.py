@@ -83,6 +83,7 @@ def test_microphone_by_keyboard(server, browser):
     assert browser.evaluate("model.textContent") == "digits"
     browser.press(" ")
     browser.wait_for(IS_IDLE)
+    assert browser.evaluate("error.textContent") == ""
     assert browser.evaluate("stable.textContent") == TEXTS[LONGEST]
     assert browser.evaluate("tentative.textContent") == ""
 
@@ -114,7 +115,7 @@ def test_microphone_of_a_fast_device(server, browser):
     assert browser.evaluate("started[0].sample_rate") == 48000
     browser.evaluate("microphone.click()")
     browser.wait_for(IS_IDLE)
-    assert browser.evaluate("error.hidden")
+    assert browser.evaluate("error.textContent") == ""
     check_visit(browser, server.port)
 
 
@@ -156,7 +157,8 @@ def test_text_so_far(server, browser):
 
     browser.evaluate("for (let i = 0; i < 10; ++i)"
                      "  session.send(new Float32Array(100).fill(i / 100));"
-                     "session.finish(); 1")
+                     "session.finish(); session.send(new Float32Array(100)); 1")
+    assert browser.evaluate("server.sent.at(-1)") == '{"type":"finish"}'
     say(type="snapshot", token="t", samples=250)
     browser.evaluate("session.wasReady = true; server.sent = []; session.connect(); 1")
     browser.wait_for("server.sent?.length === 1")

@@ -18,6 +18,7 @@ class Capture extends AudioWorkletProcessor {
 
   /** Mixes the channels of the first input; false ends the node. */
   process([channels]) {
+    if (this.isOver) return false; // it is asked again for as long as it is connected
     const length = channels.length > 0 ? channels[0].length : 0;
     for (let i = 0; i < length; ++i) {
       let sum = 0;
@@ -25,7 +26,7 @@ class Capture extends AudioWorkletProcessor {
       this.packet[this.size++] = sum / channels.length;
       if (this.size === this.packet.length) this.post();
     }
-    return !this.isOver;
+    return true;
   }
 
   post() {

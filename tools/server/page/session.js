@@ -57,9 +57,9 @@ export class Session extends EventTarget {
     this.connect();
   }
 
-  /** Float32Array of mono samples in [-1, 1]. */
+  /** Float32Array of mono samples in [-1, 1]. After finish they are not heard. */
   send(samples) {
-    if (this.isOver) return;
+    if (this.isOver || this.isFinished) return;
     const pcm = toPcm16(samples);
     this.kept.push(pcm);
     this.numSamples += pcm.length;
