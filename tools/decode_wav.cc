@@ -86,8 +86,9 @@ constexpr char kUsage[] =
 Reads WAV, FLAC and what else libsndfile knows, at any sample rate from 1 kHz. Results come in the
 order of the input, each as soon as it is ready; logs and a summary go to standard error. A file that
 cannot be decoded is named there and left out of the results; a WAV file that was cut off is named
-there and decoded as far as it goes. Exit code: 0 success, 1 something failed, 2 wrong
-flags. Ctrl-C while standard input is read ends the audio, a second one the program. A run that was killed and is started again with --resume ends with the file of one that was not.
+there and decoded as far as it goes. Exit code: 0 success, 1 something failed, 2 wrong flags.
+Ctrl-C while standard input is read ends the audio, a second one the program. A run that was killed
+and is started again with --resume ends with the file of one that was not.
 
 Examples:
   decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac

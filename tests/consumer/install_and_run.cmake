@@ -2,10 +2,11 @@
 # they print last with the transcript of a sample: README.md's, and those of docs/embedding.md in C++ and
 # in C, the latter also without CMake.
 # cmake -D BUILD_DIR= -D WORK_DIR= -D SOURCE_DIR= -D EMBEDDING_DIR= -D C_COMPILER= -D CXX_COMPILER=
-#       -D FLAGS= -D PREFIX_PATH= -D MODEL= -D SAMPLES= -P install_and_run.cmake
+#       -D FLAGS= -D C_LIBRARIES= -D PREFIX_PATH= -D MODEL= -D SAMPLES= -P install_and_run.cmake
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${WORK_DIR}")
 set(prefix "${WORK_DIR}/prefix")
+list(JOIN C_LIBRARIES " " c_libraries)
 list(JOIN PREFIX_PATH ":" prefix_path)  # in the environment the separator is a colon
 set(ENV{CMAKE_PREFIX_PATH} "${prefix}:${prefix_path}:$ENV{CMAKE_PREFIX_PATH}")
 
@@ -36,6 +37,7 @@ endforeach()
 function(build source_dir build_dir)
   run("${CMAKE_COMMAND}" -S "${source_dir}" -B "${build_dir}" -G Ninja -D CMAKE_BUILD_TYPE=Release
       --no-warn-unused-cli "-DCMAKE_C_COMPILER=${C_COMPILER}" "-DCMAKE_C_FLAGS=${FLAGS}"
+      "-DCMAKE_C_STANDARD_LIBRARIES=${c_libraries}"
       "-DCMAKE_CXX_COMPILER=${CXX_COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
   run("${CMAKE_COMMAND}" --build "${build_dir}")
 endfunction()
@@ -68,7 +70,7 @@ expect_transcript(rms_phone_number "${WORK_DIR}/cpp/build/live" "${MODEL}" "${fl
 file(GLOB_RECURSE library "${prefix}/librunnel.so")
 cmake_path(GET library PARENT_PATH library_dir)
 run("${C_COMPILER}" -std=c99 -Wall -Wextra -Wpedantic -Werror ${FLAGS} "-I${include_dir}"
-    "${WORK_DIR}/c/live.c" "-L${library_dir}" "-Wl,-rpath,${library_dir}" -lrunnel
+    "${WORK_DIR}/c/live.c" "-L${library_dir}" "-Wl,-rpath,${library_dir}" -lrunnel ${C_LIBRARIES}
     -o "${WORK_DIR}/c/live")
 # A WAV file without its 44 bytes of header is PCM.
 set(pcm tail --bytes=+45 "${SAMPLES}/rms_telephone.wav" COMMAND)

@@ -118,6 +118,7 @@ class Server {
     on_listening((tls_ == nullptr ? "http://" : "https://") +
                  (is_v6 ? "[" + options_.listen + "]" : options_.listen) + ":" +
                  std::to_string(listener.port()));
+    LogDefaults();
     if (store_ != nullptr) store_threads_.Run([store = store_.get()] { WarnUnlessUsable(store); });
     if (store_ != nullptr) WaitForExpiry();
     std::vector<std::thread> threads;
@@ -147,16 +148,19 @@ class Server {
       left_context = services_.limits.max_left_context;
       defaults = Defaults();
     }
-    if (is_whole) {
-      LOG(INFO) << "stream_server: this model takes whole utterances, of "
-                << services_.limits.max_buffered_s << " s at most (--max_buffered_s)";
+    defaults_ = defaults;
+  }
+
+  void LogDefaults() const {
+    if (defaults_.chunk_size == StreamOptions::kWholeUtterance) {
+      LOG(INFO) << "this model takes whole utterances, of " << services_.limits.max_buffered_s
+                << " s at most (--max_buffered_s)";
       return;
     }
-    LOG(INFO) << "stream_server: chunks of " << defaults.chunk_size
-              << " encoder frames, left context "
-              << (defaults.left_context == StreamOptions::kUnlimited
+    LOG(INFO) << "chunks of " << defaults_.chunk_size << " encoder frames, left context "
+              << (defaults_.left_context == StreamOptions::kUnlimited
                       ? "unlimited"
-                      : std::to_string(defaults.left_context))
+                      : std::to_string(defaults_.left_context))
               << ", unless a client asks for others";
   }
 
@@ -232,6 +236,7 @@ class Server {
   Admission admission_;
   SessionRegistry registry_;
   Services services_;
+  StreamOptions defaults_;  // of a stream whose client asks for nothing
   ConnectionServices shared_;
   net::io_context io_;
   std::unique_ptr<net::ssl::context> tls_;
