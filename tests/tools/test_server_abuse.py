@@ -1,14 +1,14 @@
 """What clients may do to stream_server: whatever they send, their neighbour's text is right."""
 
 import json
-import os
 import random
 import socket as sockets
 import struct
 
 import pytest
 
-from server_process import LONGEST, TEXTS, Neighbour, Server, pcm16, samples_of, speak, start
+from server_process import (LONGEST, SMALL_QUARANTINE, TEXTS, Neighbour, Server, pcm16, samples_of,
+                            speak, start)
 from websocket_client import BINARY, CONTINUATION, TEXT, Closed, connect
 
 START = {"type": "start", "version": 1}
@@ -187,10 +187,8 @@ def test_random_bytes(server, neighbour):
     neighbour.go_on()
 
 
-def test_half_open_and_vanishing_clients(monkeypatch):
-    # The address sanitizer would keep 256 MB of what is freed, to see who still uses it.
-    monkeypatch.setenv("ASAN_OPTIONS", os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1")
-    with Server("--idle_timeout_s=2") as server:
+def test_half_open_and_vanishing_clients():
+    with Server("--idle_timeout_s=2", environment=SMALL_QUARANTINE) as server:
         neighbour = Neighbour(server)
         samples, rate = samples_of(LONGEST)
         audio = pcm16(samples)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from server_process import (FILES, LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak,
-                            start)
+from server_process import (FILES, LONGEST, SMALL_QUARANTINE, TEXTS, Neighbour, Server, cut, pcm16,
+                            samples_of, speak, start)
 from tool_runner import DIGITS, succeed
 from websocket_client import PATIENCE_S, Refused, connect, read_answer, request
 
@@ -214,7 +214,8 @@ def test_requests(head, status, code):
 
 def test_slow_reader():
     # A client that sends for ever and reads nothing: cut off, without memory that grows.
-    with Server("--send_timeout_s=1", "--max_send_queue_kb=16", "--max_speed=0") as server:
+    with Server("--send_timeout_s=1", "--max_send_queue_kb=16", "--max_speed=0",
+                environment=SMALL_QUARANTINE) as server:
         neighbour = Neighbour(server)
         with server.open(receive_buffer=2048) as socket:
             start(socket)
