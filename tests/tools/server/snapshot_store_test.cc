@@ -36,7 +36,7 @@ const std::vector<std::string>& NoTokens() {
       "0123456789abcdef0123456789abcdef0",  // too long
       "0123456789ABCDEF0123456789ABCDEF",
       "../456789abcdef0123456789abcdef0",
-      std::string("0123456789abcdef\0123456789abcde", 32),
+      "0123456789abcdef" + std::string(1, '\0') + "123456789abcdef",
       std::string(32, '\0'),
       std::string(1 << 20, 'a'),
       "0123456789abcdef 123456789abcdef",
