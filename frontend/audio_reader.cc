@@ -148,7 +148,7 @@ class AudioReader::Impl {
     length_known_ = size.has_value();
     wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
     SetFile(wav_stream_->Open(&info_));
-    // In a file, too, about 2 GiB may be what its writer put because it did not know.
+    // In a file, too, 2 GiB or more may be what its writer put because it did not know.
     const std::optional<std::uint64_t> announced = WavDataSize(header, /*is_pipe=*/true);
     const std::int64_t frame_bytes =
         std::int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 0);

@@ -40,8 +40,8 @@ struct AudioReaderOptions {
 // Damaged input: a WAV file that ends before its header says is read as far as it goes, because
 // recorders leave such files behind (announced_samples tells); where the header leaves the length
 // open (0 or all bits set) it is read to the end of the input. A FLAC file that is cut off or
-// damaged is an error as soon as the damage is reached; what stands behind its last sample, such as
-// a tag, is not looked at.
+// damaged is an error as soon as the damage is reached; where its header says how many samples
+// there are, what stands behind the last one, such as a tag, is not looked at.
 //
 // Move-only. Thread rule: one thread at a time per reader.
 class AudioReader {
@@ -68,7 +68,7 @@ class AudioReader {
 
   // Samples per channel that the header of a WAV file announces, whether or not they are there:
   // more than Read has returned at the end means that the recording was cut off. Nothing where the
-  // header leaves it open (0, about 2 GiB or all bits set) and for compressed and other formats.
+  // header leaves it open (0) or announces 2 GiB or more, and for all but plain and companded RIFF.
   std::optional<std::int64_t> announced_samples() const;
 
   // Writes the next samples, in [-1, 1] for integer formats, as stored for floating-point ones, and

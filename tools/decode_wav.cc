@@ -307,10 +307,7 @@ int Run(Console* console) {
                   std::to_string(recordings.size()) + " recordings are finished");
   }
 
-  if (std::any_of(recordings.begin(), recordings.end(),
-                  [](const Recording& recording) { return recording.path == "-"; })) {
-    OutliveFirstInterrupt();
-  }
+  if (HasStandardInput(recordings)) OutliveFirstInterrupt();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   if (!FLAGS_word_list.empty()) {

@@ -125,4 +125,9 @@ std::vector<Recording> ReadRecordingList(const std::string& list_path) {
   return recordings;
 }
 
+bool HasStandardInput(const std::vector<Recording>& recordings) {
+  return std::any_of(recordings.begin(), recordings.end(),
+                     [](const Recording& recording) { return recording.path == "-"; });
+}
+
 }  // namespace runnel

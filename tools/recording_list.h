@@ -25,6 +25,9 @@ std::vector<Recording> RecordingsFromPaths(const std::string& paths);
 // Kaldi command ("... |"); and when the file cannot be read or lists nothing.
 std::vector<Recording> ReadRecordingList(const std::string& list_path);
 
+// Whether one of them is standard input.
+bool HasStandardInput(const std::vector<Recording>& recordings);
+
 }  // namespace runnel
 
 #endif  // RUNNEL_TOOLS_RECORDING_LIST_H_

@@ -1,7 +1,6 @@
 // stream_client: recordings sent to a server as if they were spoken now; its results printed.
 #include <gflags/gflags.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -120,10 +119,7 @@ int Run(Console* console) {
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
   SampleRateFromFlags();
   const std::vector<Recording> recordings = RecordingsFromFlags();
-  if (std::any_of(recordings.begin(), recordings.end(),
-                  [](const Recording& recording) { return recording.path == "-"; })) {
-    OutliveFirstInterrupt();
-  }
+  if (HasStandardInput(recordings)) OutliveFirstInterrupt();
   {
     EventLoop loop;
     Connector(&loop, connector_options);  // certificates that cannot be read are said once
