@@ -30,7 +30,7 @@ sf_count_t Read(void* buffer, sf_count_t size, void* file) {
   const sf_count_t count =
       std::min(size, std::max<sf_count_t>(memory->size() - memory->position, 0));
   if (count == 0) return 0;
-  std::memcpy(buffer, memory->bytes.data() + memory->position, static_cast<std::size_t>(count));
+  std::memcpy(buffer, memory->bytes.data() + memory->position, static_cast<size_t>(count));
   memory->position += count;
   return count;
 }

@@ -1,6 +1,4 @@
-// Whether an input can be audio at all, judged by its first bytes: part of AudioReader, not meant
-// for callers outside the frontend.
-
+// Recognises audio formats by their first bytes. Private to AudioReader.
 #ifndef RUNNEL_FRONTEND_AUDIO_FORMAT_H_
 #define RUNNEL_FRONTEND_AUDIO_FORMAT_H_
 
@@ -8,11 +6,11 @@
 
 namespace runnel {
 
-// False if `start`, the first 12 bytes of an input or more, or all that it has, belongs to no
-// format that libsndfile reads. True says nothing about what follows.
+// False if `start` does not begin any format that libsndfile reads. `start`: at least the first 12
+// bytes of an input, or all of a shorter one. True promises nothing about the rest.
 bool MayBeAudio(const std::string& start);
 
-// True if `start`, of the same kind, begins a WAV (RIFF, RIFX or RF64) or a FLAC file.
+// True if such a `start` begins a WAV (RIFF, RIFX or RF64) or a FLAC file.
 bool BeginsAsWavOrFlac(const std::string& start);
 
 }  // namespace runnel

@@ -22,7 +22,7 @@ namespace runnel {
 namespace {
 
 // Values, of all channels together, read at a time where channels have to be combined.
-constexpr std::size_t kBlockValues = 1 << 14;
+constexpr size_t kBlockValues = 1 << 14;
 
 // Beyond any recorder's. A damaged header that says 1 Hz would make hours of audio of a small file.
 constexpr int kMinRateHz = 1000;
@@ -89,16 +89,16 @@ class AudioReader::Impl {
 
   const SF_INFO& info() const { return info_; }
   bool length_known() const { return length_known_; }
-  std::optional<std::int64_t> announced_samples() const { return announced_samples_; }
+  std::optional<int64_t> announced_samples() const { return announced_samples_; }
 
-  std::size_t Read(float* samples, std::size_t max_samples) {
-    std::size_t done = 0;
+  size_t Read(float* samples, size_t max_samples) {
+    size_t done = 0;
     while (done < max_samples) {
-      const std::size_t count = info_.channels == 1 ? ReadFrames(samples + done, max_samples - done)
-                                                    : ReadMixed(samples + done, max_samples - done);
+      const size_t count = info_.channels == 1 ? ReadFrames(samples + done, max_samples - done)
+                                               : ReadMixed(samples + done, max_samples - done);
       if (count == 0) break;
       CheckFinite(samples + done, count);
-      samples_read_ += static_cast<std::int64_t>(count);
+      samples_read_ += static_cast<int64_t>(count);
       done += count;
     }
     return done;
@@ -121,10 +121,10 @@ class AudioReader::Impl {
       Fail("is neither WAV nor FLAC, expected one of them");
     }
     if (header.complete) {
-      std::optional<std::uint64_t> rest;
+      std::optional<uint64_t> rest;
       if (!is_pipe) {
         const off_t data = begin + static_cast<off_t>(header.bytes.size());
-        rest = static_cast<std::uint64_t>(std::max<off_t>(status.st_size - data, 0));
+        rest = static_cast<uint64_t>(std::max<off_t>(status.st_size - data, 0));
       }
       OpenWav(std::move(input), header, rest);
       return;
@@ -142,18 +142,17 @@ class AudioReader::Impl {
   // `rest`: the bytes of a file behind its header; nothing for a pipe. Files take the way of pipes
   // too, so that the same bytes give the same samples: libsndfile by itself would take the last of
   // several data chunks.
-  void OpenWav(FileDescriptor input, const WavHeader& header, std::optional<std::uint64_t> rest) {
-    std::optional<std::uint64_t> size = WavDataSize(header, /*is_pipe=*/!rest.has_value());
+  void OpenWav(FileDescriptor input, const WavHeader& header, std::optional<uint64_t> rest) {
+    std::optional<uint64_t> size = WavDataSize(header, /*is_pipe=*/!rest.has_value());
     if (rest.has_value()) size = std::min(size.value_or(*rest), *rest);
     length_known_ = size.has_value();
     wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
     SetFile(wav_stream_->Open(&info_));
     // In a file, too, 2 GiB or more may be what its writer put because it did not know.
-    const std::optional<std::uint64_t> announced = WavDataSize(header, /*is_pipe=*/true);
-    const std::int64_t frame_bytes =
-        std::int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 0);
+    const std::optional<uint64_t> announced = WavDataSize(header, /*is_pipe=*/true);
+    const int64_t frame_bytes = int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 0);
     if (announced.has_value() && frame_bytes > 0) {
-      announced_samples_ = static_cast<std::int64_t>(*announced) / frame_bytes;
+      announced_samples_ = static_cast<int64_t>(*announced) / frame_bytes;
     }
   }
 
@@ -168,7 +167,7 @@ class AudioReader::Impl {
   }
 
   // Reads up to `max_frames` times num_channels() interleaved values.
-  std::size_t ReadFrames(float* values, std::size_t max_frames) {
+  size_t ReadFrames(float* values, size_t max_frames) {
     // Not beyond the last sample: what stands behind it, such as a tag, is not FLAC's, and its
     // decoder would complain.
     const sf_count_t wanted =
@@ -191,35 +190,34 @@ class AudioReader::Impl {
       Fail("ends after " + std::to_string(samples_read_) + " samples, expected " +
            std::to_string(info_.frames) + ": it is truncated");
     }
-    return static_cast<std::size_t>(std::max<sf_count_t>(count, 0));
+    return static_cast<size_t>(std::max<sf_count_t>(count, 0));
   }
 
-  std::size_t ReadMixed(float* samples, std::size_t max_samples) {
-    const std::size_t channels = num_channels();
-    const std::size_t count =
-        ReadFrames(block_.data(), std::min(max_samples, block_.size() / channels));
+  size_t ReadMixed(float* samples, size_t max_samples) {
+    const size_t channels = num_channels();
+    const size_t count = ReadFrames(block_.data(), std::min(max_samples, block_.size() / channels));
     const float* frame = block_.data();
-    for (std::size_t i = 0; i < count; ++i, frame += channels) {
+    for (size_t i = 0; i < count; ++i, frame += channels) {
       if (channel_ >= 0) {
         samples[i] = frame[channel_];
         continue;
       }
       double sum = 0.0;
-      for (std::size_t c = 0; c < channels; ++c) sum += static_cast<double>(frame[c]);
+      for (size_t c = 0; c < channels; ++c) sum += static_cast<double>(frame[c]);
       samples[i] = static_cast<float>(sum / static_cast<double>(channels));
     }
     return count;
   }
 
-  void CheckFinite(const float* samples, std::size_t count) const {
-    for (std::size_t i = 0; i < count; ++i) {
+  void CheckFinite(const float* samples, size_t count) const {
+    for (size_t i = 0; i < count; ++i) {
       if (std::isfinite(samples[i])) continue;
-      Fail("sample " + std::to_string(samples_read_ + static_cast<std::int64_t>(i)) + " is " +
+      Fail("sample " + std::to_string(samples_read_ + static_cast<int64_t>(i)) + " is " +
            std::to_string(samples[i]) + ", expected finite numbers");
     }
   }
 
-  std::size_t num_channels() const { return static_cast<std::size_t>(info_.channels); }
+  size_t num_channels() const { return static_cast<size_t>(info_.channels); }
 
   // libsndfile's reason as part of a line.
   static std::string Reason(std::string reason) {
@@ -240,12 +238,12 @@ class AudioReader::Impl {
 
   std::string name_;
   int channel_;
-  std::uint64_t max_spool_bytes_;
+  uint64_t max_spool_bytes_;
   bool only_wav_and_flac_;
   SF_INFO info_ = {};
   bool length_known_ = true;
-  std::optional<std::int64_t> announced_samples_;
-  std::int64_t samples_read_ = 0;
+  std::optional<int64_t> announced_samples_;
+  int64_t samples_read_ = 0;
   std::vector<float> block_;  // interleaved; only with several channels
   // What file_ reads from, and so outlives it.
   FileDescriptor descriptor_{-1};
@@ -274,16 +272,14 @@ int AudioReader::sample_rate_hz() const { return impl_->info().samplerate; }
 
 int AudioReader::num_channels() const { return impl_->info().channels; }
 
-std::optional<std::int64_t> AudioReader::num_samples() const {
+std::optional<int64_t> AudioReader::num_samples() const {
   if (!impl_->length_known()) return std::nullopt;
   return impl_->info().frames;
 }
 
-std::optional<std::int64_t> AudioReader::announced_samples() const {
-  return impl_->announced_samples();
-}
+std::optional<int64_t> AudioReader::announced_samples() const { return impl_->announced_samples(); }
 
-std::size_t AudioReader::Read(float* samples, std::size_t max_samples) {
+size_t AudioReader::Read(float* samples, size_t max_samples) {
   return impl_->Read(samples, max_samples);
 }
 

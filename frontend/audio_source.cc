@@ -4,10 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "frontend/resampler.h"
+
 namespace runnel {
 namespace {
 
-constexpr std::size_t kMaxBlock = 4096;  // samples
+constexpr size_t kMaxBlock = 4096;  // samples
 
 }  // namespace
 
@@ -15,37 +17,43 @@ AudioSource::AudioSource(const std::string& path, int rate_hz, const AudioReader
     : AudioSource(AudioReader(path, options), rate_hz) {}
 
 AudioSource::AudioSource(AudioReader reader, int rate_hz)
-    : reader_(std::move(reader)), resampler_(reader_.sample_rate_hz(), rate_hz) {}
+    : reader_(std::move(reader)),
+      resampler_(std::make_unique<Resampler>(reader_.sample_rate_hz(), rate_hz)) {}
 
-std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
-  if (resampler_.in_rate_hz() == resampler_.out_rate_hz()) {
-    const std::size_t count = reader_.Read(samples, max_samples);
+AudioSource::~AudioSource() = default;
+AudioSource::AudioSource(AudioSource&&) noexcept = default;
+AudioSource& AudioSource::operator=(AudioSource&&) noexcept = default;
+
+int AudioSource::rate_hz() const { return resampler_->out_rate_hz(); }
+
+size_t AudioSource::Read(float* samples, size_t max_samples) {
+  if (resampler_->in_rate_hz() == resampler_->out_rate_hz()) {
+    const size_t count = reader_.Read(samples, max_samples);
     input_samples_ += count;
     return count;
   }
-  std::size_t done = 0;
+  size_t done = 0;
   while (done < max_samples) {
     if (resampled_head_ == resampled_.size()) {
       if (input_ended_) break;
       resampled_.clear();
       resampled_head_ = 0;
-      // No more than it takes, so that nobody waits for samples of a live input that are not
-      // needed.
+      // A live input blocks until the samples arrive, so ask for no more than needed.
       const double needed =
           std::ceil(static_cast<double>(max_samples - done) *
-                    static_cast<double>(resampler_.in_rate_hz()) / resampler_.out_rate_hz());
-      const std::size_t size = needed < kMaxBlock ? static_cast<std::size_t>(needed) : kMaxBlock;
+                    static_cast<double>(resampler_->in_rate_hz()) / resampler_->out_rate_hz());
+      const size_t size = needed < kMaxBlock ? static_cast<size_t>(needed) : kMaxBlock;
       block_.resize(size);
-      const std::size_t count = reader_.Read(block_.data(), size);
+      const size_t count = reader_.Read(block_.data(), size);
       input_samples_ += count;
-      resampler_.Process(block_.data(), count, &resampled_);
+      resampler_->Process(block_.data(), count, &resampled_);
       if (count < size) {
         input_ended_ = true;
-        resampler_.Flush(&resampled_);
+        resampler_->Flush(&resampled_);
       }
       continue;
     }
-    const std::size_t count = std::min(max_samples - done, resampled_.size() - resampled_head_);
+    const size_t count = std::min(max_samples - done, resampled_.size() - resampled_head_);
     std::copy_n(resampled_.begin() + static_cast<std::ptrdiff_t>(resampled_head_), count,
                 samples + done);
     resampled_head_ += count;
@@ -55,13 +63,13 @@ std::size_t AudioSource::Read(float* samples, std::size_t max_samples) {
 }
 
 std::optional<double> AudioSource::duration_s() const {
-  const std::optional<std::int64_t> num_samples = reader_.num_samples();
+  const std::optional<int64_t> num_samples = reader_.num_samples();
   if (!num_samples.has_value()) return std::nullopt;
   return static_cast<double>(*num_samples) / reader_.sample_rate_hz();
 }
 
 std::optional<double> AudioSource::announced_s() const {
-  const std::optional<std::int64_t> announced = reader_.announced_samples();
+  const std::optional<int64_t> announced = reader_.announced_samples();
   if (!announced.has_value()) return std::nullopt;
   return static_cast<double>(*announced) / reader_.sample_rate_hz();
 }

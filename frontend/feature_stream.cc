@@ -12,24 +12,24 @@ namespace runnel {
 namespace {
 
 // Below this, spare capacity of a buffer is not worth returning; floats.
-constexpr std::size_t kSmallBuffer = 1 << 14;
+constexpr size_t kSmallBuffer = 1 << 14;
 
 // Whether any of the scaled samples is NaN or of a larger magnitude than `limit`. Without branches,
 // so that the loop is cheap: it runs over every sample.
-bool AnyBeyond(const float* samples, std::size_t count, float scale, float limit) {
+bool AnyBeyond(const float* samples, size_t count, float scale, float limit) {
   bool found = false;
-  for (std::size_t i = 0; i < count; ++i) found |= !(std::abs(samples[i] * scale) <= limit);
+  for (size_t i = 0; i < count; ++i) found |= !(std::abs(samples[i] * scale) <= limit);
   return found;
 }
 
 // The index in [0, size) of what stands at `index` when the audio is mirrored at both ends, as
 // often as needed. The images repeat: mirrored every 2 * size samples (-1 -> 0, size -> size - 1),
 // reflected every 2 * size - 2 (-1 -> 1, size -> size - 2).
-std::int64_t Image(AudioEdge edge, std::int64_t index, std::int64_t size) {
+int64_t Image(AudioEdge edge, int64_t index, int64_t size) {
   if (size == 1) return 0;
-  const std::int64_t doubled = edge == AudioEdge::kMirror ? 1 : 0;  // the first and last sample
-  const std::int64_t period = 2 * (size - 1 + doubled);
-  const std::int64_t image = ((index % period) + period) % period;
+  const int64_t doubled = edge == AudioEdge::kMirror ? 1 : 0;  // the first and last sample
+  const int64_t period = 2 * (size - 1 + doubled);
+  const int64_t image = ((index % period) + period) % period;
   return image < size ? image : period - doubled - image;
 }
 
@@ -44,7 +44,7 @@ FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, fl
   }
 }
 
-void FeatureStream::CheckSamples(const float* samples, std::size_t count, std::int64_t first_index,
+void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t first_index,
                                  float gain) const {
   if (finished_) {
     throw std::invalid_argument("FeatureStream: samples after Finish; expected Reset first");
@@ -55,30 +55,30 @@ void FeatureStream::CheckSamples(const float* samples, std::size_t count, std::i
   }
   const float limit = extractor_->geometry().max_magnitude / gain;
   if (!AnyBeyond(samples, count, sample_scale_, limit)) return;
-  std::size_t bad = 0;
+  size_t bad = 0;
   while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
   std::ostringstream message;
-  message << "FeatureStream: sample " << first_index + static_cast<std::int64_t>(bad) << " is "
+  message << "FeatureStream: sample " << first_index + static_cast<int64_t>(bad) << " is "
           << samples[bad] << ", expected a magnitude of at most " << limit / sample_scale_
           << " with a sample_scale of " << sample_scale_;
   throw std::invalid_argument(message.str());
 }
 
-void FeatureStream::AcceptSamples(const float* samples, std::size_t count) {
+void FeatureStream::AcceptSamples(const float* samples, size_t count) {
   CheckSamples(samples, count, samples_accepted_, 1.0F);
-  const std::size_t old_size = buffer_.size();
+  const size_t old_size = buffer_.size();
   buffer_.resize(old_size + count);
   float* const scaled = buffer_.data() + old_size;
-  for (std::size_t i = 0; i < count; ++i) scaled[i] = samples[i] * sample_scale_;
+  for (size_t i = 0; i < count; ++i) scaled[i] = samples[i] * sample_scale_;
   const float preemph = extractor_->geometry().preemph_coeff;
   if (preemph != 0.0F) {
-    for (std::size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       const float sample = scaled[i];
       scaled[i] = sample - preemph * last_sample_;
       last_sample_ = sample;
     }
   }
-  samples_accepted_ += static_cast<std::int64_t>(count);
+  samples_accepted_ += static_cast<int64_t>(count);
 }
 
 void FeatureStream::Finish() {
@@ -86,14 +86,14 @@ void FeatureStream::Finish() {
   DropConsumedSamples();
 }
 
-std::int64_t FeatureStream::NumFramesReady() const {
+int64_t FeatureStream::NumFramesReady() const {
   return extractor_->NumFrames(samples_accepted_, finished_) - frames_popped_;
 }
 
-std::size_t FeatureStream::PopFrames(std::size_t max_frames, float* features) {
-  const std::size_t num_frames = static_cast<std::size_t>(
-      std::min<std::uint64_t>(max_frames, static_cast<std::uint64_t>(NumFramesReady())));
-  for (std::size_t i = 0; i < num_frames; ++i) {
+size_t FeatureStream::PopFrames(size_t max_frames, float* features) {
+  const size_t num_frames =
+      static_cast<size_t>(std::min<uint64_t>(max_frames, static_cast<uint64_t>(NumFramesReady())));
+  for (size_t i = 0; i < num_frames; ++i) {
     extractor_->ComputeFrame(Window(frames_popped_), frames_popped_, &scratch_, features);
     features += dim();
     ++frames_popped_;
@@ -107,56 +107,65 @@ void FeatureStream::Reset() {
   *this = FeatureStream(extractor_, sample_scale_);
 }
 
-const float* FeatureStream::Window(std::int64_t frame) {
-  const std::int64_t held = first_held();
+const float* FeatureStream::Window(int64_t frame) {
+  const int64_t held = first_held();
   const float* const samples = buffer_.data() + buffer_head_;
-  const std::int64_t first = extractor_->FirstSampleOfFrame(frame);
-  const std::int64_t length = extractor_->frame_length();
+  const int64_t first = extractor_->FirstSampleOfFrame(frame);
+  const int64_t length = extractor_->frame_length();
   if (first >= 0 && first + length <= samples_accepted_) return samples + (first - held);
 
-  edge_window_.resize(static_cast<std::size_t>(length));
+  edge_window_.resize(static_cast<size_t>(length));
   const AudioEdge edge = extractor_->geometry().edge;
-  for (std::int64_t i = 0; i < length; ++i) {
-    const std::int64_t index = first + i;
+  for (int64_t i = 0; i < length; ++i) {
+    const int64_t index = first + i;
     const bool outside = index < 0 || index >= samples_accepted_;
-    edge_window_[static_cast<std::size_t>(i)] =
+    edge_window_[static_cast<size_t>(i)] =
         outside && edge == AudioEdge::kZero ? 0.0F
                                             : samples[Image(edge, index, samples_accepted_) - held];
   }
   return edge_window_.data();
 }
 
-const char* FeatureStream::Inconsistency() const {
-  constexpr std::int64_t kMaxSamples = std::int64_t{1} << 48;  // more than any stream has
-  if (samples_accepted_ < 0 || samples_accepted_ > kMaxSamples) return "samples accepted";
-  if (frames_popped_ < 0 || NumFramesReady() < 0) return "feature frames taken";
-  if (first_held() < 0) return "more samples kept than accepted";
+std::string FeatureStream::Inconsistency() const {
+  constexpr int64_t kMaxSamples = int64_t{1} << 48;  // more than any stream has
+  if (samples_accepted_ < 0 || samples_accepted_ > kMaxSamples) {
+    return "number of samples is " + std::to_string(samples_accepted_);
+  }
+  if (frames_popped_ < 0 || NumFramesReady() < 0) {
+    return "number of feature frames taken is " + std::to_string(frames_popped_) +
+           ", which do not follow from " + std::to_string(samples_accepted_) + " samples";
+  }
+  if (first_held() < 0) {
+    return "the features keep " + std::to_string(samples_buffered()) +
+           " samples; expected at most " + std::to_string(samples_accepted_);
+  }
   const bool all_read = finished_ && NumFramesReady() == 0;
-  if (!all_read && first_held() > std::max<std::int64_t>(0, FirstNeeded())) {
-    return "fewer samples kept than the next frame reads";
+  if (!all_read && first_held() > std::max<int64_t>(0, FirstNeeded())) {
+    return "the features keep " + std::to_string(samples_buffered()) +
+           " samples, fewer than the next frame reads";
   }
   const auto is_finite = [](float sample) { return std::isfinite(sample); };
   if (!is_finite(last_sample_) || !std::all_of(buffer_.begin(), buffer_.end(), is_finite)) {
-    return "samples that are not finite";
+    return "samples that the features keep are not finite";
   }
-  return nullptr;
+  return "";
 }
 
 // One sample more than the next window: where a window of odd length is mirrored about its middle
 // at the end of the audio, or one of even length reflected about its middle sample, its last sample
 // is the image of the one before its first.
-std::int64_t FeatureStream::FirstNeeded() const {
+int64_t FeatureStream::FirstNeeded() const {
   return extractor_->FirstSampleOfFrame(frames_popped_) - 1;
 }
 
 void FeatureStream::DropConsumedSamples() {
-  const std::int64_t held = first_held();
-  const std::int64_t needed = FirstNeeded();
+  const int64_t held = first_held();
+  const int64_t needed = FirstNeeded();
   if (finished_ && NumFramesReady() == 0) {
     buffer_head_ = buffer_.size();
   } else if (needed > held) {
-    buffer_head_ += static_cast<std::size_t>(
-        std::min(needed - held, static_cast<std::int64_t>(samples_buffered())));
+    buffer_head_ +=
+        static_cast<size_t>(std::min(needed - held, static_cast<int64_t>(samples_buffered())));
   }
 
   if (buffer_head_ < buffer_.size() - buffer_head_) return;

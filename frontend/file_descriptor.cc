@@ -19,7 +19,7 @@ namespace {
 }
 
 // `file` is what an error calls it.
-void WriteFully(int fd, const char* bytes, std::size_t size, const std::string& file) {
+void WriteFully(int fd, const char* bytes, size_t size, const std::string& file) {
   while (size > 0) {
     const ssize_t written = ::write(fd, bytes, size);
     if (written < 0) {
@@ -27,7 +27,7 @@ void WriteFully(int fd, const char* bytes, std::size_t size, const std::string& 
       ThrowErrno("cannot write to " + file);
     }
     bytes += written;
-    size -= static_cast<std::size_t>(written);
+    size -= static_cast<size_t>(written);
   }
 }
 
@@ -60,8 +60,8 @@ FileDescriptor MemoryFile(std::string_view bytes) {
   return file;
 }
 
-std::size_t ReadFully(int fd, char* buffer, std::size_t size) {
-  std::size_t done = 0;
+size_t ReadFully(int fd, char* buffer, size_t size) {
+  size_t done = 0;
   while (done < size) {
     const ssize_t count = ::read(fd, buffer + done, size - done);
     if (count < 0) {
@@ -69,12 +69,12 @@ std::size_t ReadFully(int fd, char* buffer, std::size_t size) {
       ThrowErrno("cannot read");
     }
     if (count == 0) break;
-    done += static_cast<std::size_t>(count);
+    done += static_cast<size_t>(count);
   }
   return done;
 }
 
-FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint64_t max_bytes) {
+FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, uint64_t max_bytes) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (error) folder = "/tmp";
@@ -83,8 +83,8 @@ FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint6
   if (file.get() < 0) ThrowErrno("cannot create the temporary file " + name);
   ::unlink(name.c_str());
 
-  std::uint64_t room = max_bytes;
-  const auto write = [&](const char* bytes, std::size_t size) {
+  uint64_t room = max_bytes;
+  const auto write = [&](const char* bytes, size_t size) {
     if (size > room) {
       throw std::system_error(EFBIG, std::generic_category(),
                               "goes on after " + std::to_string(max_bytes) +
@@ -95,7 +95,7 @@ FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint6
   };
   write(start.data(), start.size());
   std::vector<char> block(1 << 16);
-  while (const std::size_t count = ReadFully(fd, block.data(), block.size())) {
+  while (const size_t count = ReadFully(fd, block.data(), block.size())) {
     write(block.data(), count);
   }
   if (::lseek(file.get(), 0, SEEK_SET) != 0) ThrowErrno("cannot rewind a temporary file");

@@ -1,5 +1,4 @@
-// Owning POSIX file descriptors: part of AudioReader, not meant for callers outside the frontend.
-
+// Owning POSIX file descriptors. Private to AudioReader.
 #ifndef RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
 #define RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
 
@@ -36,12 +35,12 @@ FileDescriptor OpenForReading(const std::string& path);
 FileDescriptor MemoryFile(std::string_view bytes);
 
 // Reads `size` bytes, fewer only at the end of the input; returns their number.
-std::size_t ReadFully(int fd, char* buffer, std::size_t size);
+size_t ReadFully(int fd, char* buffer, size_t size);
 
 // A temporary file that holds `start`, then everything still unread from `fd`, and stands at its
 // beginning. It has no name any more, so nothing is left behind, however the process ends. More
 // than `max_bytes` altogether are an error (EFBIG).
-FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, std::uint64_t max_bytes);
+FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, uint64_t max_bytes);
 
 }  // namespace runnel
 

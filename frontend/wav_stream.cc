@@ -8,32 +8,32 @@
 namespace runnel {
 namespace {
 
-constexpr std::size_t kMaxHeaderBytes = std::size_t{16} << 20;
-constexpr std::uint32_t kAllBitsSet = 0xffffffff;
+constexpr size_t kMaxHeaderBytes = size_t{16} << 20;
+constexpr uint32_t kAllBitsSet = 0xffffffff;
 // What arecord, SoX and others announce when they write into a pipe: 2 GiB, less a little.
-constexpr std::uint32_t kPlaceholderSize = 0x7ffff000;
+constexpr uint32_t kPlaceholderSize = 0x7ffff000;
 // For a stream without a known end: far more than any, and safe to compute with.
-constexpr std::uint64_t kEndlessBytes = std::uint64_t{1} << 60;
+constexpr uint64_t kEndlessBytes = uint64_t{1} << 60;
 
-std::uint32_t LittleEndian(const char* bytes, std::size_t size) {
-  std::uint32_t value = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+uint32_t LittleEndian(const char* bytes, size_t size) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < size; ++i) {
+    value |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
   }
   return value;
 }
 
-void AppendLittleEndian(std::uint64_t value, std::size_t size, std::string* bytes) {
-  for (std::size_t i = 0; i < size; ++i) bytes->push_back(static_cast<char>(value >> (8 * i)));
+void AppendLittleEndian(uint64_t value, size_t size, std::string* bytes) {
+  for (size_t i = 0; i < size; ++i) bytes->push_back(static_cast<char>(value >> (8 * i)));
 }
 
 // Formats whose samples stand one after the other, so that reading them needs no look-ahead.
 bool CanStream(const std::string& format) {
-  constexpr std::uint32_t kPcm = 1, kFloat = 3, kALaw = 6, kMuLaw = 7, kExtensible = 0xfffe;
+  constexpr uint32_t kPcm = 1, kFloat = 3, kALaw = 6, kMuLaw = 7, kExtensible = 0xfffe;
   if (format.size() < 16) return false;
-  std::uint32_t tag = LittleEndian(format.data(), 2);
+  uint32_t tag = LittleEndian(format.data(), 2);
   if (tag == kExtensible) {
-    constexpr std::size_t kSubFormat = 24;
+    constexpr size_t kSubFormat = 24;
     if (format.size() < kSubFormat + 2) return false;
     tag = LittleEndian(format.data() + kSubFormat, 2);
   }
@@ -41,10 +41,10 @@ bool CanStream(const std::string& format) {
 }
 
 // Appends up to `size` bytes of the input; false if it ends before.
-bool Append(int fd, std::size_t size, std::string* bytes) {
-  const std::size_t old_size = bytes->size();
+bool Append(int fd, size_t size, std::string* bytes) {
+  const size_t old_size = bytes->size();
   bytes->resize(old_size + size);
-  const std::size_t count = ReadFully(fd, bytes->data() + old_size, size);
+  const size_t count = ReadFully(fd, bytes->data() + old_size, size);
   bytes->resize(old_size + count);
   return count == size;
 }
@@ -60,15 +60,15 @@ WavHeader ReadWavHeader(int fd) {
   }
   header.riff_size = LittleEndian(bytes.data() + 4, 4);
   while (Append(fd, 8, &bytes)) {
-    const std::size_t body = bytes.size();
+    const size_t body = bytes.size();
     const std::string id = bytes.substr(body - 8, 4);
-    const std::uint32_t size = LittleEndian(bytes.data() + body - 4, 4);
+    const uint32_t size = LittleEndian(bytes.data() + body - 4, 4);
     if (id == "data") {
       header.data_size = size;
       header.complete = CanStream(header.format);
       return header;
     }
-    const std::size_t padded = std::size_t{size} + size % 2;
+    const size_t padded = size_t{size} + size % 2;
     if (body + padded > kMaxHeaderBytes || !Append(fd, padded, &bytes)) return header;
     if (id == "fmt ") {
       header.format = bytes.substr(body, size);
@@ -78,8 +78,8 @@ WavHeader ReadWavHeader(int fd) {
   return header;
 }
 
-std::optional<std::uint64_t> WavDataSize(const WavHeader& header, bool is_pipe) {
-  const std::uint32_t size = header.data_size;
+std::optional<uint64_t> WavDataSize(const WavHeader& header, bool is_pipe) {
+  const uint32_t size = header.data_size;
   if (size == kAllBitsSet || (is_pipe && size >= kPlaceholderSize)) return std::nullopt;
   if (size > 0) return size;
   // No samples, if the RIFF chunk goes on behind this chunk or ends exactly after it in a file that
@@ -90,10 +90,9 @@ std::optional<std::uint64_t> WavDataSize(const WavHeader& header, bool is_pipe) 
   return std::nullopt;
 }
 
-WavStream::WavStream(FileDescriptor fd, const WavHeader& header,
-                     std::optional<std::uint64_t> data_size)
+WavStream::WavStream(FileDescriptor fd, const WavHeader& header, std::optional<uint64_t> data_size)
     : fd_(std::move(fd)) {
-  const std::uint64_t data_bytes = data_size.value_or(kEndlessBytes);
+  const uint64_t data_bytes = data_size.value_or(kEndlessBytes);
   start_ = "RF64";
   AppendLittleEndian(kAllBitsSet, 4, &start_);
   start_ += "WAVEds64";
@@ -137,14 +136,13 @@ sf_count_t WavStream::Read(char* buffer, sf_count_t size) {
   const auto start_size = static_cast<sf_count_t>(start_.size());
   if (position_ < start_size) {
     done = std::min(size, start_size - position_);
-    std::memcpy(buffer, start_.data() + position_, static_cast<std::size_t>(done));
+    std::memcpy(buffer, start_.data() + position_, static_cast<size_t>(done));
     position_ += done;
   }
   // Behind the samples there is nothing: libsndfile only looks for more chunks there.
   if (done == size || position_ != input_position_) return done;
   try {
-    const std::size_t count =
-        ReadFully(fd_.get(), buffer + done, static_cast<std::size_t>(size - done));
+    const size_t count = ReadFully(fd_.get(), buffer + done, static_cast<size_t>(size - done));
     if (opening_) start_.append(buffer + done, count);
     position_ += static_cast<sf_count_t>(count);
     input_position_ = position_;

@@ -1,9 +1,9 @@
-// WAV read from front to back, without seeking: part of AudioReader, not meant for callers outside
-// the frontend. libsndfile wants to know a file's length and to look behind its samples; neither is
-// possible while a recorder is still writing into a pipe, and a header written before the recording
-// often promises no or absurdly many samples. Files are read the same way, so that what stands
-// behind their samples, such as a second data chunk, changes nothing.
-
+// Reads WAV from front to back, without seeking. Private to AudioReader.
+//
+// libsndfile needs a file's length and reads the chunks after its samples. Neither is possible
+// while a recorder still writes into a pipe, and the header of a recording in progress often
+// announces no samples or far too many. Files are read the same way, so that chunks after the
+// samples, such as a second data chunk, change nothing.
 #ifndef RUNNEL_FRONTEND_WAV_STREAM_H_
 #define RUNNEL_FRONTEND_WAV_STREAM_H_
 
@@ -18,13 +18,13 @@
 
 namespace runnel {
 
-// What stands before the samples of a WAV file.
+// The part of a WAV file before its samples.
 struct WavHeader {
-  std::string bytes;   // everything that was read from the input, 12 bytes unless it has fewer
+  std::string bytes;   // all bytes read from the input so far
   std::string format;  // body of the "fmt " chunk
-  std::uint32_t riff_size = 0;
-  std::uint32_t data_size = 0;  // as the header has it; see WavDataSize
-  bool complete = false;        // the input now stands at the first sample
+  uint32_t riff_size = 0;
+  uint32_t data_size = 0;  // as in the header; see WavDataSize
+  bool complete = false;   // the input now stands at the first sample
 };
 
 // Reads from `fd` as far as the first sample. The result is not `complete` if the input is not WAV
@@ -32,25 +32,26 @@ struct WavHeader {
 // if more than 16 MiB precede the samples. Throws std::system_error if reading fails.
 WavHeader ReadWavHeader(int fd);
 
-// The number of bytes of samples, or nothing if the header leaves it open: then they go on to the
-// end of the input. Writers that cannot go back to correct the header put 0, or all bits set, or
-// (in a pipe: `is_pipe`) about 2 GiB.
-std::optional<std::uint64_t> WavDataSize(const WavHeader& header, bool is_pipe);
+// The number of bytes of samples. No value if the header leaves it open, and the samples go on to
+// the end of the input: writers that cannot go back to correct the header put 0, or all bits set,
+// or (in a pipe: `is_pipe`) about 2 GiB.
+std::optional<uint64_t> WavDataSize(const WavHeader& header, bool is_pipe);
 
-// Shows the samples behind a complete header to libsndfile as a file of known length that can be
-// searched: an RF64 header, made up here, whose 64-bit sizes have room for any stream.
-// Neither copyable nor movable, since libsndfile holds its address.
+// Presents the samples after a complete header to libsndfile as a file of known length that can
+// seek: with an RF64 header made here, whose 64-bit sizes have room for any stream. Neither
+// copyable nor movable, because libsndfile holds its address.
 class WavStream {
  public:
   // `fd` stands at the first sample; it is read only when libsndfile asks for samples.
-  WavStream(FileDescriptor fd, const WavHeader& header, std::optional<std::uint64_t> data_size);
+  WavStream(FileDescriptor fd, const WavHeader& header, std::optional<uint64_t> data_size);
   WavStream(const WavStream&) = delete;
   WavStream& operator=(const WavStream&) = delete;
 
   // Opens it. Returns null, with the reason in sf_strerror(nullptr), if libsndfile refuses.
   SNDFILE* Open(SF_INFO* info);
 
-  // Throws the std::system_error of an earlier read, which could not pass through libsndfile.
+  // Throws the std::system_error of an earlier read; it could not pass through libsndfile, which is
+  // C.
   void RethrowReadError() const;
 
  private:
@@ -58,12 +59,12 @@ class WavStream {
   sf_count_t Seek(sf_count_t offset, int whence);
 
   FileDescriptor fd_;
-  // The made-up header and, while libsndfile opens the file and may still step back, what it read
-  // of the samples.
+  // The header made here and, while libsndfile opens the file and may still step back, the samples
+  // that it has read.
   std::string start_;
-  sf_count_t length_;          // of the file shown
-  sf_count_t position_ = 0;    // in the file shown, where libsndfile believes itself to be
-  sf_count_t input_position_;  // in the file shown, where fd_ stands
+  sf_count_t length_;          // of the presented file
+  sf_count_t position_ = 0;    // of libsndfile, in the presented file
+  sf_count_t input_position_;  // of fd_, in the presented file
   bool opening_ = true;
   std::exception_ptr read_error_;
 };

@@ -1,4 +1,4 @@
-#include "frontend/dither.h"
+#include "frontend/features/dither.h"
 
 #include <cmath>
 
@@ -6,23 +6,23 @@ namespace runnel {
 namespace {
 
 // The finalizer of SplitMix64 (Steele, Lea and Flood, 2014): counters in, well-mixed bits out.
-std::uint64_t Mix(std::uint64_t x) {
+uint64_t Mix(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
 }
 
-constexpr std::uint64_t kCounterStep = 0x9e3779b97f4a7c15ULL;  // 2^64 / golden ratio, odd
+constexpr uint64_t kCounterStep = 0x9e3779b97f4a7c15ULL;  // 2^64 / golden ratio, odd
 
 }  // namespace
 
-void AddDither(const float* samples, std::size_t count, float deviation, std::uint64_t seed,
-               std::int64_t frame, float* output) {
+void AddDither(const float* samples, size_t count, float deviation, uint64_t seed, int64_t frame,
+               float* output) {
   const float two_pi = 2.0F * std::acos(-1.0F);
-  const std::uint64_t key = Mix(Mix(seed + kCounterStep) + static_cast<std::uint64_t>(frame));
-  for (std::size_t i = 0; i < count; i += 2) {
+  const uint64_t key = Mix(Mix(seed + kCounterStep) + static_cast<uint64_t>(frame));
+  for (size_t i = 0; i < count; i += 2) {
     // Two uniform numbers of 24 bits, the first above 0, to two normal ones (Box and Muller, 1958).
-    const std::uint64_t bits = Mix(key + kCounterStep * (i / 2 + 1));
+    const uint64_t bits = Mix(key + kCounterStep * (i / 2 + 1));
     const float u = static_cast<float>((bits >> 40) + 1) * 0x1p-24F;
     const float v = static_cast<float>(bits & 0xffffffU) * 0x1p-24F;
     const float radius = deviation * std::sqrt(-2.0F * std::log(u));

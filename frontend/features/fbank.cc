@@ -1,4 +1,4 @@
-#include "frontend/fbank.h"
+#include "frontend/features/fbank.h"
 
 #include <algorithm>
 #include <array>
@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <limits>
 
-#include "frontend/dither.h"
-#include "frontend/mel_energies.h"
-#include "frontend/mel_filters.h"
-#include "frontend/window_function.h"
+#include "frontend/features/dither.h"
+#include "frontend/features/mel_energies.h"
+#include "frontend/features/mel_filters.h"
+#include "frontend/features/window_function.h"
 
 namespace runnel {
 namespace {
@@ -20,16 +20,16 @@ constexpr float kLogFloor = std::numeric_limits<float>::epsilon();
 // Sum of value(i) over i < count, as kLanes interleaved sums: the compiler may keep them in SIMD
 // registers without reordering any addition, so the result does not depend on the machine.
 template <typename Value>
-float LaneSum(std::size_t count, const Value& value) {
-  constexpr std::size_t kLanes = 8;
+float LaneSum(size_t count, const Value& value) {
+  constexpr size_t kLanes = 8;
   std::array<float, kLanes> sums = {};
-  std::size_t i = 0;
+  size_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += value(i + lane);
+    for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += value(i + lane);
   }
   for (; i < count; ++i) sums[0] += value(i);
-  for (std::size_t step = kLanes / 2; step > 0; step /= 2) {
-    for (std::size_t lane = 0; lane < step; ++lane) sums[lane] += sums[lane + step];
+  for (size_t step = kLanes / 2; step > 0; step /= 2) {
+    for (size_t lane = 0; lane < step; ++lane) sums[lane] += sums[lane + step];
   }
   return sums[0];
 }
@@ -61,15 +61,15 @@ FrameGeometry Geometry(const FbankOptions& options) {
 Fbank::Fbank(const FbankOptions& options)
     : FrameExtractor(Geometry(options), options.FeatureDim()),
       options_(options),
-      window_(MakeWindow(options.window_type, static_cast<std::size_t>(frame_length()), false,
+      window_(MakeWindow(options.window_type, static_cast<size_t>(frame_length()), false,
                          static_cast<double>(options.blackman_coeff))),
       mel_energies_(std::make_unique<const MelEnergies>(options.FftSize(), KaldiMelFilters(options),
                                                         options.use_power)) {}
 
 Fbank::~Fbank() = default;
 
-float Fbank::PrepareWindow(const float* samples, std::int64_t frame, FrameScratch* scratch) const {
-  const auto length = static_cast<std::size_t>(frame_length());
+float Fbank::PrepareWindow(const float* samples, int64_t frame, FrameScratch* scratch) const {
+  const auto length = static_cast<size_t>(frame_length());
   const bool raw_energy = options_.use_energy && options_.raw_energy;
   float* const out = mel_energies_->Window(scratch);
 
@@ -82,36 +82,36 @@ float Fbank::PrepareWindow(const float* samples, std::int64_t frame, FrameScratc
 
   float mean = 0.0F;
   if (options_.remove_dc_offset) {
-    mean = LaneSum(length, [in](std::size_t i) { return in[i]; }) / static_cast<float>(length);
+    mean = LaneSum(length, [in](size_t i) { return in[i]; }) / static_cast<float>(length);
   }
   float energy = 0.0F;
   if (raw_energy) {
-    energy = LaneSum(length, [in, mean](std::size_t i) { return (in[i] - mean) * (in[i] - mean); });
+    energy = LaneSum(length, [in, mean](size_t i) { return (in[i] - mean) * (in[i] - mean); });
   }
 
   const float* const window = window_.data();
   const float preemph = options_.preemph_coeff;
   // The first sample has no predecessor and stands in for it.
   out[0] = ((in[0] - mean) - preemph * (in[0] - mean)) * window[0];
-  for (std::size_t i = 1; i < length; ++i) {
+  for (size_t i = 1; i < length; ++i) {
     out[i] = ((in[i] - mean) - preemph * (in[i - 1] - mean)) * window[i];
   }
   std::fill(out + length, out + options_.FftSize(), 0.0F);
 
   if (!options_.use_energy) return 0.0F;
-  if (!raw_energy) energy = LaneSum(length, [out](std::size_t i) { return out[i] * out[i]; });
+  if (!raw_energy) energy = LaneSum(length, [out](size_t i) { return out[i] * out[i]; });
   return std::log(std::max({energy, options_.energy_floor, kLogFloor}));
 }
 
-void Fbank::ComputeFrame(const float* samples, std::int64_t frame, FrameScratch* scratch,
+void Fbank::ComputeFrame(const float* samples, int64_t frame, FrameScratch* scratch,
                          float* features) const {
   const float log_energy = PrepareWindow(samples, frame, scratch);
-  const std::size_t num_bins = static_cast<std::size_t>(options_.num_mel_bins);
+  const size_t num_bins = static_cast<size_t>(options_.num_mel_bins);
   const bool energy_first = options_.use_energy && !options_.htk_compat;
   float* const mel = features + (energy_first ? 1 : 0);
   mel_energies_->Compute(scratch, mel);
   if (options_.use_log_fbank) {
-    for (std::size_t i = 0; i < num_bins; ++i) mel[i] = std::log(std::max(mel[i], kLogFloor));
+    for (size_t i = 0; i < num_bins; ++i) mel[i] = std::log(std::max(mel[i], kLogFloor));
   }
   if (options_.use_energy) features[energy_first ? 0 : num_bins] = log_energy;
 }

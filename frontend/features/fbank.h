@@ -1,16 +1,13 @@
 // Log mel filterbank features of one frame at a time, as Kaldi computes them.
-//
-// Where it stands: one of the extractors that a FeatureStream (feature_stream.h) cuts windows for.
-
-#ifndef RUNNEL_FRONTEND_FBANK_H_
-#define RUNNEL_FRONTEND_FBANK_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_FBANK_H_
+#define RUNNEL_FRONTEND_FEATURES_FBANK_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "frontend/fbank_options.h"
-#include "frontend/frame_extractor.h"
+#include "frontend/features/fbank_options.h"
+#include "frontend/features/frame_extractor.h"
 
 namespace runnel {
 
@@ -25,13 +22,13 @@ class Fbank : public FrameExtractor {
 
   const FbankOptions& options() const { return options_; }
 
-  void ComputeFrame(const float* samples, std::int64_t frame, FrameScratch* scratch,
+  void ComputeFrame(const float* samples, int64_t frame, FrameScratch* scratch,
                     float* features) const override;
 
  private:
   // Dither, mean removal, pre-emphasis and window function, into the scratch's window. Returns the
   // log energy of the window if use_energy is set, otherwise 0.
-  float PrepareWindow(const float* samples, std::int64_t frame, FrameScratch* scratch) const;
+  float PrepareWindow(const float* samples, int64_t frame, FrameScratch* scratch) const;
 
   FbankOptions options_;
   std::vector<float> window_;
@@ -40,4 +37,4 @@ class Fbank : public FrameExtractor {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_FBANK_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_FBANK_H_

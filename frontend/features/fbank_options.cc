@@ -1,12 +1,12 @@
-#include "frontend/fbank_options.h"
+#include "frontend/features/fbank_options.h"
 
 #include <cmath>
 #include <sstream>
 #include <string>
 
-#include "frontend/mel_filters.h"
-#include "frontend/option_checks.h"
-#include "frontend/window_function.h"
+#include "frontend/features/mel_filters.h"
+#include "frontend/features/option_checks.h"
+#include "frontend/features/window_function.h"
 
 namespace runnel {
 namespace {

@@ -1,18 +1,14 @@
-// Options of the filterbank features, under Kaldi's names and with Kaldi's meaning.
-//
-// Where it stands: a model's archive says which features the model was trained on; the runtime
-// fills this struct from it and builds one Fbank (fbank.h), which every stream then shares.
-
-#ifndef RUNNEL_FRONTEND_FBANK_OPTIONS_H_
-#define RUNNEL_FRONTEND_FBANK_OPTIONS_H_
+// Options of the filterbank features, with the names and the meaning that Kaldi gives them.
+#ifndef RUNNEL_FRONTEND_FEATURES_FBANK_OPTIONS_H_
+#define RUNNEL_FRONTEND_FEATURES_FBANK_OPTIONS_H_
 
 #include <cstdint>
 #include <string>
 
 namespace runnel {
 
-// The defaults are those of Kaldi's compute-fbank-feats, except that `dither` is 0: features are
-// reproducible unless asked otherwise. They must equal what the model was trained on; a wrong value
+// The defaults are those of Kaldi's compute-fbank-feats, except that `dither` is 0, which makes
+// features reproducible. The options must equal what the model was trained on; a wrong value
 // costs accuracy without any error message.
 struct FbankOptions {
   // ---- Framing ----
@@ -37,12 +33,12 @@ struct FbankOptions {
   // ---- Window ----
 
   // Gaussian noise added to each window, in the unit of the scaled samples; 0 = none, at most 1e6.
-  // Kaldi's default is 1. Set it only to imitate such a model's training; the noise of a frame
-  // depends on nothing but `dither_seed` and the frame's index, so results stay reproducible.
+  // Kaldi's default is 1. Set it only for a model that was trained with it. The noise of a frame
+  // depends only on `dither_seed` and the frame's index, so results stay reproducible.
   float dither = 0.0F;
 
   // Seed of the dither. Any value.
-  std::uint64_t dither_seed = 0;
+  uint64_t dither_seed = 0;
 
   // true: subtract the mean of each window before anything else.
   bool remove_dc_offset = true;
@@ -97,10 +93,10 @@ struct FbankOptions {
   bool htk_compat = false;
 
   // Throws std::invalid_argument, naming the field, its value and the range, if no features can be
-  // computed with these options; otherwise everything below is safe to call.
+  // computed with these options.
   void Validate() const;
 
-  // Derived sizes. They expect valid options.
+  // Derived sizes, of valid options.
   int FrameLengthSamples() const;
   int FrameShiftSamples() const;
   int FftSize() const;       // points of the real FFT, even
@@ -112,4 +108,4 @@ struct FbankOptions {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_FBANK_OPTIONS_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_FBANK_OPTIONS_H_

@@ -1,4 +1,4 @@
-#include "frontend/mel_energies.h"
+#include "frontend/features/mel_energies.h"
 
 #include <cmath>
 #include <utility>
@@ -6,7 +6,7 @@
 namespace runnel {
 
 MelEnergies::MelEnergies(int fft_size, MelFilters filters, bool use_power)
-    : fft_size_(static_cast<std::size_t>(fft_size)),
+    : fft_size_(static_cast<size_t>(fft_size)),
       power_spectrum_(fft_size),
       filters_(std::move(filters)),
       use_power_(use_power) {}
@@ -32,7 +32,7 @@ void MelEnergies::Compute(FrameScratch* scratch, float* mel) const {
   float* const power = scratch->power_.data();
   power_spectrum_.Compute(scratch->window_.data(), scratch->work_.data(), power);
   if (!use_power_) {
-    for (std::size_t k = 0; k < fft_size_ / 2; ++k) power[k] = std::sqrt(power[k]);
+    for (size_t k = 0; k < fft_size_ / 2; ++k) power[k] = std::sqrt(power[k]);
   }
   filters_.Apply(power, mel);
 }

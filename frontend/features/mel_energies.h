@@ -1,14 +1,13 @@
-// From a windowed frame to the outputs of its mel filters: what Fbank and MelSpectrogram share, not
-// meant for callers outside the frontend.
+// Computes the outputs of the mel filters from a windowed frame, for Fbank and MelSpectrogram.
 
-#ifndef RUNNEL_FRONTEND_MEL_ENERGIES_H_
-#define RUNNEL_FRONTEND_MEL_ENERGIES_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_MEL_ENERGIES_H_
+#define RUNNEL_FRONTEND_FEATURES_MEL_ENERGIES_H_
 
 #include <cstddef>
 
-#include "frontend/frame_extractor.h"
-#include "frontend/mel_filters.h"
-#include "frontend/power_spectrum.h"
+#include "frontend/features/frame_extractor.h"
+#include "frontend/features/mel_filters.h"
+#include "frontend/features/power_spectrum.h"
 
 namespace runnel {
 
@@ -30,7 +29,7 @@ class MelEnergies {
  private:
   void Prepare(FrameScratch* scratch) const;
 
-  std::size_t fft_size_;
+  size_t fft_size_;
   PowerSpectrum power_spectrum_;
   MelFilters filters_;
   bool use_power_;
@@ -38,4 +37,4 @@ class MelEnergies {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_MEL_ENERGIES_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_MEL_ENERGIES_H_

@@ -1,4 +1,4 @@
-#include "frontend/mel_filters.h"
+#include "frontend/features/mel_filters.h"
 
 #include <algorithm>
 #include <array>
@@ -32,10 +32,10 @@ double ToHz(MelScale scale, double mel) {
 
 }  // namespace
 
-void MelFilters::Add(std::size_t first_point, const std::vector<float>& weights) {
-  const std::size_t num_groups = (weights.size() + kGroup - 1) / kGroup;
+void MelFilters::Add(size_t first_point, const std::vector<float>& weights) {
+  const size_t num_groups = (weights.size() + kGroup - 1) / kGroup;
   filters_.push_back({first_point, num_groups});
-  const std::size_t begin = weights_.size();
+  const size_t begin = weights_.size();
   weights_.insert(weights_.end(), weights.begin(), weights.end());
   weights_.resize(begin + num_groups * kGroup, 0.0F);
   for (const float weight : weights) largest_weight_ = std::max(largest_weight_, weight);
@@ -47,8 +47,8 @@ void MelFilters::Apply(const float* spectrum, float* output) const {
     const float* points = spectrum + filter.first_point;
     // One sum per position in the group: independent additions that fit a SIMD register.
     std::array<float, kGroup> sums = {};
-    for (std::size_t group = 0; group < filter.num_groups; ++group) {
-      for (std::size_t i = 0; i < kGroup; ++i) sums[i] += weights[i] * points[i];
+    for (size_t group = 0; group < filter.num_groups; ++group) {
+      for (size_t i = 0; i < kGroup; ++i) sums[i] += weights[i] * points[i];
       weights += kGroup;
       points += kGroup;
     }
@@ -74,7 +74,7 @@ MelFilters KaldiMelFilters(const FbankOptions& options) {
     const float right = mel_low + static_cast<float>(bin + 2) * mel_step;
 
     weights.clear();
-    std::size_t first_point = 0;
+    size_t first_point = 0;
     for (int point = start; point < num_points; ++point) {
       const float mel = KaldiMel(hz_per_point * static_cast<float>(point));
       if (mel <= left) {
@@ -82,7 +82,7 @@ MelFilters KaldiMelFilters(const FbankOptions& options) {
         continue;
       }
       if (mel >= right) break;
-      if (weights.empty()) first_point = static_cast<std::size_t>(point);
+      if (weights.empty()) first_point = static_cast<size_t>(point);
       weights.push_back(mel <= centre ? (mel - left) / (centre - left)
                                       : (right - mel) / (right - centre));
     }
@@ -116,7 +116,7 @@ MelFilters LibrosaMelFilters(const MelSpectrogramOptions& options) {
     const double height = options.slaney_norm ? 2.0 / (right - left) : 1.0;
 
     weights.clear();
-    std::size_t first_point = 0;
+    size_t first_point = 0;
     for (int point = std::max(0, static_cast<int>(left / hz_per_point)); point < num_points;
          ++point) {
       const double hz = hz_per_point * point;
@@ -124,7 +124,7 @@ MelFilters LibrosaMelFilters(const MelSpectrogramOptions& options) {
           std::min((hz - left) / (centre - left), (right - hz) / (right - centre));
       if (hz >= right) break;
       if (weight <= 0.0) continue;
-      if (weights.empty()) first_point = static_cast<std::size_t>(point);
+      if (weights.empty()) first_point = static_cast<size_t>(point);
       weights.push_back(static_cast<float>(weight * height));
     }
     filters.Add(first_point, weights);

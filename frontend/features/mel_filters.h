@@ -1,13 +1,13 @@
-// The triangular mel filters: part of the extractors, not meant for callers outside the frontend.
+// The triangular mel filters: part of the extractors.
 
-#ifndef RUNNEL_FRONTEND_MEL_FILTERS_H_
-#define RUNNEL_FRONTEND_MEL_FILTERS_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_MEL_FILTERS_H_
+#define RUNNEL_FRONTEND_FEATURES_MEL_FILTERS_H_
 
 #include <cstddef>
 #include <vector>
 
-#include "frontend/fbank_options.h"
-#include "frontend/mel_spectrogram_options.h"
+#include "frontend/features/fbank_options.h"
+#include "frontend/features/mel_spectrogram_options.h"
 
 namespace runnel {
 
@@ -17,10 +17,10 @@ class MelFilters {
  public:
   // Spectra must be readable for this many values past their end, which must be finite: the weights
   // of a filter are padded with zeros to whole groups of this size.
-  static constexpr std::size_t kGroup = 4;
+  static constexpr size_t kGroup = 4;
 
   // Adds a filter with `weights` for the points from `first_point` on; none: its output is 0.
-  void Add(std::size_t first_point, const std::vector<float>& weights);
+  void Add(size_t first_point, const std::vector<float>& weights);
 
   // `spectrum`: the points, then kGroup - 1 more values (see above). `output`: one value per
   // filter.
@@ -30,8 +30,8 @@ class MelFilters {
 
  private:
   struct Filter {
-    std::size_t first_point;  // FFT point of its first weight
-    std::size_t num_groups;   // its weights, in groups
+    size_t first_point;  // FFT point of its first weight
+    size_t num_groups;   // its weights, in groups
   };
 
   std::vector<Filter> filters_;
@@ -56,4 +56,4 @@ MelFilters LibrosaMelFilters(const MelSpectrogramOptions& options);
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_MEL_FILTERS_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_MEL_FILTERS_H_

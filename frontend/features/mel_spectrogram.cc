@@ -1,13 +1,13 @@
-#include "frontend/mel_spectrogram.h"
+#include "frontend/features/mel_spectrogram.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 
-#include "frontend/mel_energies.h"
-#include "frontend/mel_filters.h"
-#include "frontend/window_function.h"
+#include "frontend/features/mel_energies.h"
+#include "frontend/features/mel_filters.h"
+#include "frontend/features/window_function.h"
 
 namespace runnel {
 namespace {
@@ -46,17 +46,17 @@ MelSpectrogram::MelSpectrogram(const MelSpectrogramOptions& options)
 MelSpectrogram::MelSpectrogram(const MelSpectrogramOptions& options, const MelFilters& filters)
     : FrameExtractor(Geometry(options, filters), options.num_mel_bins),
       options_(options),
-      window_(MakeWindow(options.window_type, static_cast<std::size_t>(options.frame_length),
+      window_(MakeWindow(options.window_type, static_cast<size_t>(options.frame_length),
                          options.periodic_window, kBlackmanCoeff)),
       mel_energies_(
           std::make_unique<const MelEnergies>(options.fft_size, filters, options.use_power)) {}
 
 MelSpectrogram::~MelSpectrogram() = default;
 
-void MelSpectrogram::ComputeFrame(const float* samples, std::int64_t /*frame*/,
-                                  FrameScratch* scratch, float* features) const {
+void MelSpectrogram::ComputeFrame(const float* samples, int64_t /*frame*/, FrameScratch* scratch,
+                                  float* features) const {
   float* const window = mel_energies_->Window(scratch);
-  for (std::size_t i = 0; i < window_.size(); ++i) window[i] = samples[i] * window_[i];
+  for (size_t i = 0; i < window_.size(); ++i) window[i] = samples[i] * window_[i];
   std::fill(window + window_.size(), window + options_.fft_size, 0.0F);
   mel_energies_->Compute(scratch, features);
 

@@ -1,16 +1,13 @@
 // Log mel spectrogram of one frame at a time, as NeMo and ESPnet compute it.
-//
-// Where it stands: one of the extractors that a FeatureStream (feature_stream.h) cuts windows for.
-
-#ifndef RUNNEL_FRONTEND_MEL_SPECTROGRAM_H_
-#define RUNNEL_FRONTEND_MEL_SPECTROGRAM_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_MEL_SPECTROGRAM_H_
+#define RUNNEL_FRONTEND_FEATURES_MEL_SPECTROGRAM_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "frontend/frame_extractor.h"
-#include "frontend/mel_spectrogram_options.h"
+#include "frontend/features/frame_extractor.h"
+#include "frontend/features/mel_spectrogram_options.h"
 
 namespace runnel {
 
@@ -18,12 +15,12 @@ class MelEnergies;
 class MelFilters;
 
 // The short-time Fourier transform of PyTorch (torch.stft with center), librosa's mel filters, and
-// a guarded logarithm. Pre-emphasis and what lies outside the audio are FrameGeometry's, so the
-// stream's.
+// a guarded logarithm. FeatureStream applies pre-emphasis and extends the audio at its ends, as
+// FrameGeometry says.
 //
-// The FFT gets the window's samples first and the zeros after them, where torch.stft has the window
-// in the middle: a delay, which changes phases alone. Hence a frame waits for its window only, not
-// for the whole of the FFT's points.
+// The FFT gets the window's samples first and the zeros after them, where torch.stft puts the
+// window in the middle. This delay changes phases only, and a frame waits for its window only, not
+// for all of the FFT's points.
 //
 // Sources: NeMo, nemo/collections/asr/parts/preprocessing/features.py (FilterbankFeatures); ESPnet,
 // espnet2/asr/frontend/default.py, espnet2/layers/stft.py and log_mel.py.
@@ -35,7 +32,7 @@ class MelSpectrogram : public FrameExtractor {
 
   const MelSpectrogramOptions& options() const { return options_; }
 
-  void ComputeFrame(const float* samples, std::int64_t frame, FrameScratch* scratch,
+  void ComputeFrame(const float* samples, int64_t frame, FrameScratch* scratch,
                     float* features) const override;
 
  private:
@@ -48,4 +45,4 @@ class MelSpectrogram : public FrameExtractor {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_MEL_SPECTROGRAM_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_MEL_SPECTROGRAM_H_

@@ -1,10 +1,10 @@
-#include "frontend/mel_spectrogram_options.h"
+#include "frontend/features/mel_spectrogram_options.h"
 
 #include <limits>
 #include <sstream>
 
-#include "frontend/option_checks.h"
-#include "frontend/window_function.h"
+#include "frontend/features/option_checks.h"
+#include "frontend/features/window_function.h"
 
 namespace runnel {
 namespace {

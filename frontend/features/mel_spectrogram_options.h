@@ -1,15 +1,10 @@
 // Options of the log mel spectrogram that NeMo and ESPnet compute.
-//
-// Where it stands: a model's archive says which features the model was trained on; the runtime
-// fills this struct from it and builds one MelSpectrogram (mel_spectrogram.h), which every stream
-// then shares.
-
-#ifndef RUNNEL_FRONTEND_MEL_SPECTROGRAM_OPTIONS_H_
-#define RUNNEL_FRONTEND_MEL_SPECTROGRAM_OPTIONS_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_MEL_SPECTROGRAM_OPTIONS_H_
+#define RUNNEL_FRONTEND_FEATURES_MEL_SPECTROGRAM_OPTIONS_H_
 
 #include <string>
 
-#include "frontend/frame_extractor.h"
+#include "frontend/features/frame_extractor.h"
 
 namespace runnel {
 
@@ -95,4 +90,4 @@ struct MelSpectrogramOptions {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_MEL_SPECTROGRAM_OPTIONS_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_MEL_SPECTROGRAM_OPTIONS_H_

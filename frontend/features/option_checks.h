@@ -1,8 +1,7 @@
-// How options complain about their values: part of the options' Validate, not meant for callers
-// outside the frontend.
+// The checks of option values in the options' Validate.
 
-#ifndef RUNNEL_FRONTEND_OPTION_CHECKS_H_
-#define RUNNEL_FRONTEND_OPTION_CHECKS_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_OPTION_CHECKS_H_
+#define RUNNEL_FRONTEND_FEATURES_OPTION_CHECKS_H_
 
 #include <sstream>
 #include <stdexcept>
@@ -12,7 +11,7 @@ namespace runnel {
 
 // A window of 2^20 samples is a minute at 16 kHz: anything longer is a mistaken unit.
 constexpr int kMaxFrameSamples = 1 << 20;
-// What AudioReader reads.
+// The range of rates that AudioReader reads.
 constexpr float kMinFrequencyHz = 1e3F;
 constexpr float kMaxFrequencyHz = 1e7F;
 constexpr int kMaxMelBins = 4096;
@@ -45,4 +44,4 @@ class OptionChecks {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_OPTION_CHECKS_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_OPTION_CHECKS_H_

@@ -1,4 +1,4 @@
-#include "frontend/power_spectrum.h"
+#include "frontend/features/power_spectrum.h"
 
 #include <kiss_fft.h>
 
@@ -11,11 +11,11 @@ namespace runnel {
 static_assert(std::is_same_v<kiss_fft_scalar, float>, "KISS FFT must be the float library");
 
 PowerSpectrum::PowerSpectrum(int fft_size)
-    : num_pairs_(static_cast<std::size_t>(fft_size / 2)),
+    : num_pairs_(static_cast<size_t>(fft_size / 2)),
       plan_(kiss_fft_alloc(fft_size / 2, 0, nullptr, nullptr)) {
   if (plan_ == nullptr) throw std::bad_alloc();
   const double two_pi = 2.0 * std::acos(-1.0);
-  for (std::size_t k = 0; k <= num_pairs_ / 2; ++k) {
+  for (size_t k = 0; k <= num_pairs_ / 2; ++k) {
     const double phase = two_pi * static_cast<double>(k) / static_cast<double>(fft_size);
     cos_.push_back(static_cast<float>(std::cos(phase)));
     sin_.push_back(static_cast<float>(std::sin(phase)));
@@ -36,7 +36,7 @@ void PowerSpectrum::Compute(const float* samples, float* work, float* power) con
   // signal's is X[k] = E[k] + exp(-2 pi i k / 2m) O[k]; also X[m-k] = conj(E[k] - exp(..) O[k]).
   // Below, e and o are 2E and 2O exp(..); the factor 4 of the power is taken out at the end.
   power[0] = (z[0].r + z[0].i) * (z[0].r + z[0].i);
-  for (std::size_t k = 1; k <= num_pairs_ / 2; ++k) {
+  for (size_t k = 1; k <= num_pairs_ / 2; ++k) {
     const kiss_fft_cpx a = z[k];
     const kiss_fft_cpx b = z[num_pairs_ - k];
     const float e_r = a.r + b.r;

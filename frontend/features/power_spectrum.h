@@ -1,8 +1,7 @@
-// The power spectrum of one window: part of the extractors, not meant for callers outside the
-// frontend.
+// The power spectrum of one window: part of the extractors.
 
-#ifndef RUNNEL_FRONTEND_POWER_SPECTRUM_H_
-#define RUNNEL_FRONTEND_POWER_SPECTRUM_H_
+#ifndef RUNNEL_FRONTEND_FEATURES_POWER_SPECTRUM_H_
+#define RUNNEL_FRONTEND_FEATURES_POWER_SPECTRUM_H_
 
 #include <cstddef>
 #include <memory>
@@ -35,11 +34,11 @@ class PowerSpectrum {
     void operator()(kiss_fft_state* plan) const;
   };
 
-  std::size_t num_pairs_;
+  size_t num_pairs_;
   std::unique_ptr<kiss_fft_state, PlanDeleter> plan_;  // complex, of fft_size / 2 points
   std::vector<float> cos_, sin_;                       // of 2 pi k / fft_size
 };
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_POWER_SPECTRUM_H_
+#endif  // RUNNEL_FRONTEND_FEATURES_POWER_SPECTRUM_H_

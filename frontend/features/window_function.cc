@@ -1,4 +1,4 @@
-#include "frontend/window_function.h"
+#include "frontend/features/window_function.h"
 
 #include <algorithm>
 #include <array>
@@ -49,14 +49,14 @@ std::string WindowTypes() {
 
 bool IsWindowType(const std::string& name) { return Find(name) != nullptr; }
 
-std::vector<float> MakeWindow(const std::string& type_name, std::size_t length, bool periodic,
+std::vector<float> MakeWindow(const std::string& type_name, size_t length, bool periodic,
                               double blackman_coeff) {
   const WindowType* const type = Find(type_name);
   if (type == nullptr) throw std::logic_error("MakeWindow: options were not validated");
   const double two_pi = 2.0 * std::acos(-1.0);
   const double step = two_pi / static_cast<double>(periodic ? length : length - 1);
   std::vector<float> window(length);
-  for (std::size_t i = 0; i < length; ++i) {
+  for (size_t i = 0; i < length; ++i) {
     window[i] = static_cast<float>(type->value(step * static_cast<double>(i), blackman_coeff));
   }
   return window;
