@@ -1,9 +1,5 @@
 #include "encoder/encoder.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
-#include <c10/core/InferenceMode.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -19,32 +15,46 @@ void CheckSize(const std::string& name, int64_t value, int64_t min) {
                               std::to_string(min) + " or -1");
 }
 
+std::string Differ(const char* what, int64_t found, const std::string& expected) {
+  return std::string(what) + " is " + std::to_string(found) + "; expected " + expected;
+}
+
+std::string Differ(const char* what, int64_t found, int64_t expected) {
+  return Differ(what, found, std::to_string(expected));
+}
+
+bool FitsFrames(const FeatureStatistics& statistics, int64_t num_frames, int64_t num_bins) {
+  const auto size = static_cast<size_t>(num_frames > 0 ? num_bins : 0);
+  return statistics.num_frames == num_frames && statistics.mean.size() == size &&
+         statistics.squares.size() == size;
+}
+
+bool IsFinite(const FeatureStatistics& statistics) {
+  const auto is_finite = [](double value) { return std::isfinite(value); };
+  const auto is_sum_of_squares = [](double value) { return std::isfinite(value) && value >= 0; };
+  return std::all_of(statistics.mean.begin(), statistics.mean.end(), is_finite) &&
+         std::all_of(statistics.squares.begin(), statistics.squares.end(), is_sum_of_squares);
+}
+
 }  // namespace
 
 int64_t EncoderState::num_bytes() const {
   int64_t bytes =
       features.num_bytes() +
       static_cast<int64_t>((statistics.mean.size() + statistics.squares.size()) * sizeof(double));
-  std::visit(
-      [&bytes](const auto& states) {
-        for (const auto& layer : states) bytes += layer.num_bytes();
-      },
-      layers);
+  for (const LayerState& layer : layers) bytes += layer.num_bytes();
   return bytes;
 }
 
-Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderOptions& options)
+Encoder::Encoder(const EncoderConfig& config, Weights* weights,
+                 std::unique_ptr<const EncoderBackend> backend)
     : config_(config),
-      options_(weights->options()),
-      normalizer_(weights, config),
+      normalizer_(config, weights),
       geometry_(config.subsampling),
-      core_(options.backend == EncoderOptions::Backend::kFast
-                ? MakeFastCore(config, weights, options.fast)
-                : MakeLibTorchCore(config, weights)) {}
+      conformer_(config, weights, std::move(backend)) {}
 
-EncoderState Encoder::InitialState(int64_t left_context) const {
-  CheckSize("left_context", left_context, 0);
-  return {FrameBuffer(config_.input_dim, options_), {}, core_->InitialLayers(), left_context};
+EncoderState Encoder::InitialState() const {
+  return {Matrix(data_type(), config_.input_dim), {}, conformer_.InitialStates()};
 }
 
 int64_t Encoder::FramesForChunk(const EncoderState& state, int64_t chunk_size) const {
@@ -67,11 +77,12 @@ std::optional<EncoderChunk> Encoder::NextChunk(const EncoderState& state, int64_
 void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
   std::set<const EncoderState*> distinct;
   for (const EncoderSegment& segment : segments) {
+    CheckSize("left_context", segment.left_context, 0);
     if (!distinct.insert(segment.state).second) {
       throw std::invalid_argument("two segments of a step share one state, expected one each");
     }
     if (segment.state->ended) {
-      throw std::invalid_argument("a segment follows its stream's last chunk");
+      throw std::invalid_argument("a segment follows the last chunk of its stream");
     }
     const char* reason = config_.NeedsWholeUtterance();
     if (reason != nullptr && !(segment.chunk.last && segment.state->num_frames == 0)) {
@@ -82,7 +93,7 @@ void Encoder::CheckSegments(const std::vector<EncoderSegment>& segments) const {
 }
 
 void Encoder::AddFrames(EncoderState* state, const float* features, int64_t num_frames) const {
-  state->features.Append(normalizer_.Forward(features, num_frames, &state->statistics));
+  normalizer_.Normalize(features, &state->statistics, state->features.AddRows(num_frames));
   state->num_frames += num_frames;
 }
 
@@ -90,147 +101,137 @@ int64_t Encoder::NextRead(const EncoderState& state) const {
   return std::max<int64_t>(0, state.offset * geometry_.rate() - geometry_.left_overlap());
 }
 
-// Without its end, a stream gives the encoder frames that read no frame to come.
+// Before its end, a stream gives the encoder frames that read no later feature frame.
 int64_t Encoder::CompleteFrames(const EncoderState& state) const {
   return state.ended ? geometry_.NumEncoderFrames(state.num_frames)
                      : (state.num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
                            geometry_.rate();
 }
 
-const char* Encoder::Inconsistency(const EncoderState& state, bool must_be_finite) const {
+std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_context,
+                                   bool must_be_finite) const {
   constexpr int64_t kMaxFrames = int64_t{1} << 48;  // more than any stream has
-  if (state.num_frames < 0 || state.num_frames > kMaxFrames) return "feature frames of the encoder";
-  if (state.offset != std::max<int64_t>(0, CompleteFrames(state))) return "encoder frames";
-  if (state.features.size() != std::max<int64_t>(0, state.num_frames - NextRead(state))) {
-    return "feature frames kept";
+  if (state.num_frames < 0 || state.num_frames > kMaxFrames) {
+    return Differ("number of feature frames", state.num_frames, "at least 0");
   }
-  const FeatureStatistics& statistics = state.statistics;
+  const int64_t offset = std::max<int64_t>(0, CompleteFrames(state));
+  if (state.offset != offset) return Differ("number of encoder frames", state.offset, offset);
+  const int64_t kept = std::max<int64_t>(0, state.num_frames - NextRead(state));
+  if (state.features.count() != kept) {
+    return Differ("number of feature frames kept", state.features.count(), kept);
+  }
   const bool counts = config_.normalization == Normalization::kUtterance ||
                       config_.normalization == Normalization::kRunning;
   const int64_t counted = counts ? state.num_frames : 0;
-  const size_t num_bins = counted > 0 ? static_cast<size_t>(config_.input_dim) : 0;
-  if (statistics.num_frames != counted || statistics.mean.size() != num_bins ||
-      statistics.squares.size() != num_bins) {
-    return "statistics of the features";
+  if (!FitsFrames(state.statistics, counted, config_.input_dim)) {
+    return "feature statistics do not fit the number of feature frames";
   }
-  for (size_t bin = 0; bin < num_bins; ++bin) {
-    const double squares = statistics.squares[bin];
-    if (!std::isfinite(statistics.mean[bin]) || !std::isfinite(squares) || squares < 0) {
-      return "statistics of the features that are none";
+  if (!IsFinite(state.statistics)) return "feature statistics are not finite";
+  if (must_be_finite && !AllFinite(state.features.rows())) return "feature frames are not finite";
+  if (config_.NeedsWholeUtterance() != nullptr && state.num_frames > 0 && !state.ended) {
+    return "part of an utterance, but this model needs the whole utterance in one chunk";
+  }
+
+  // The last chunk of a stream with unlimited left context need not leave keys: none reads them.
+  const bool unlimited = left_context < 0;
+  const int64_t num_keys = unlimited ? state.offset : std::min(state.offset, left_context);
+  const std::vector<LayerState> initial = conformer_.InitialStates();
+  for (size_t i = 0; i < state.layers.size(); ++i) {
+    const LayerState& layer = state.layers[i];
+    const bool may_be_fewer = unlimited && state.ended;
+    if (layer.keys.size() > num_keys || (layer.keys.size() < num_keys && !may_be_fewer)) {
+      return Differ("number of keys", layer.keys.size(), num_keys);
+    }
+    if (layer.values.size() != layer.keys.size()) {
+      return Differ("number of values", layer.values.size(), layer.keys.size());
+    }
+    if (layer.cnn_cache.size() != initial[i].cnn_cache.size()) {
+      return Differ("number of frames in the convolution cache", layer.cnn_cache.size(),
+                    initial[i].cnn_cache.size());
+    }
+    if (must_be_finite &&
+        !(layer.keys.AllFinite() && layer.values.AllFinite() && layer.cnn_cache.AllFinite())) {
+      return "keys, values or convolution cache are not finite";
     }
   }
-  if (must_be_finite && !state.features.AllFinite()) return "feature frames that are not finite";
-  if (config_.NeedsWholeUtterance() != nullptr && state.num_frames > 0 && !state.ended) {
-    return "a part of an utterance";
-  }
-
-  const LayerStates initial = core_->InitialLayers();
-  // Unlimited keys of a stream's last chunk need not be there: no other reads them.
-  const bool all_keys = state.left_context < 0;
-  const int64_t num_keys = all_keys ? state.offset : std::min(state.offset, state.left_context);
-  return std::visit(
-      [&](const auto& layers) -> const char* {
-        const auto& first = std::get<std::decay_t<decltype(layers)>>(initial);
-        for (size_t i = 0; i < layers.size(); ++i) {
-          const auto& layer = layers[i];
-          if (layer.keys.size() != layer.values.size() || layer.keys.size() > num_keys ||
-              (layer.keys.size() < num_keys && !(all_keys && state.ended))) {
-            return "keys and values kept";
-          }
-          if (layer.cnn_cache.size() != first[i].cnn_cache.size()) return "gated frames kept";
-          if (must_be_finite && !(layer.keys.AllFinite() && layer.values.AllFinite() &&
-                                  layer.cnn_cache.AllFinite())) {
-            return "keys, values or gated frames that are not finite";
-          }
-        }
-        return nullptr;
-      },
-      state.layers);
+  return "";
 }
 
-std::optional<CoreSegment> Encoder::Prepare(const EncoderSegment& segment) const {
+std::optional<Segment> Encoder::Prepare(const EncoderSegment& segment) const {
   EncoderState* state = segment.state;
   AddFrames(state, segment.features, segment.chunk.num_frames);
   state->ended = segment.chunk.last;
   const int64_t end = CompleteFrames(*state);
   if (end <= state->offset) return std::nullopt;
-  return CoreSegment{
-      state->features.Rows(), state->num_frames - state->features.size(),
-      {state->offset, end},   state->ended ? std::make_optional(state->num_frames) : std::nullopt,
-      state->left_context,    std::nullopt,
-      &state->layers};
+  Segment prepared;
+  prepared.frames = {state->offset, end};
+  prepared.features = std::as_const(state->features).rows();
+  prepared.first_feature = state->num_frames - state->features.count();
+  if (state->ended) prepared.num_features = state->num_frames;
+  prepared.chunk_size = prepared.num_rows();
+  prepared.left_context = segment.left_context;
+  return prepared;
 }
 
 void Encoder::DropFrames(EncoderState* state) const {
-  state->features.KeepLast(std::max<int64_t>(0, state->num_frames - NextRead(*state)));
+  const int64_t kept = std::max<int64_t>(0, state->num_frames - NextRead(*state));
+  state->features.DropFirst(std::max<int64_t>(0, state->features.count() - kept));
 }
 
 EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
                             const LayerObserver& observer) const {
-  const c10::InferenceMode guard;
   CheckSegments(segments);
-  EncoderOutput output;
-  std::vector<CoreSegment> ready;
+  EncoderOutput output{Matrix(data_type(), config_.model_dim), {}};
+  std::vector<Conformer::Input> inputs;
   std::vector<EncoderState*> states;
   for (const EncoderSegment& segment : segments) {
-    std::optional<CoreSegment> prepared = Prepare(segment);
+    const std::optional<Segment> prepared = Prepare(segment);
     output.num_rows.push_back(prepared ? prepared->num_rows() : 0);
     if (!prepared) continue;
-    ready.push_back(*std::move(prepared));
+    inputs.push_back({*prepared, &segment.state->layers});
     states.push_back(segment.state);
   }
-  if (ready.empty()) {
-    output.rows = at::empty({0, config_.model_dim}, options_);
-    return output;
-  }
-  output.rows = core_->Forward(ready, observer);
-  for (size_t s = 0; s < states.size(); ++s) {
-    states[s]->offset = ready[s].wanted.end;
-    DropFrames(states[s]);
+  if (inputs.empty()) return output;
+  output.rows = conformer_.Forward(inputs, observer);
+  for (size_t i = 0; i < states.size(); ++i) {
+    states[i]->offset = inputs[i].segment.frames.end;
+    DropFrames(states[i]);
   }
   return output;
 }
 
-EncoderState Encoder::StateAfter(const at::Tensor& features, int64_t chunk_size) const {
-  EncoderState state = InitialState(-1);
-  const at::Tensor frames = features.to(at::kFloat).contiguous();
-  const auto* next = frames.data_ptr<float>();
-  int64_t left = frames.size(0);
-  // Frames reach the normaliser as they do chunk by chunk.
+EncoderState Encoder::StateAfter(const float* features, int64_t num_frames,
+                                 int64_t chunk_size) const {
+  EncoderState state = InitialState();
+  // The normalizer receives the frames chunk by chunk, as in Step.
   for (int64_t chunk = 1; config_.normalization == Normalization::kRunning && chunk_size != -1;
        ++chunk) {
-    const int64_t num_frames = FramesForChunk(state, chunk * chunk_size);
-    if (num_frames > left) break;
-    AddFrames(&state, next, num_frames);
-    next += num_frames * config_.input_dim;
-    left -= num_frames;
+    const int64_t count = FramesForChunk(state, chunk * chunk_size);
+    if (state.num_frames + count > num_frames) break;
+    AddFrames(&state, features + state.num_frames * config_.input_dim, count);
   }
-  AddFrames(&state, next, left);
+  AddFrames(&state, features + state.num_frames * config_.input_dim, num_frames - state.num_frames);
   return state;
 }
 
-at::Tensor Encoder::Normalize(const at::Tensor& features, int64_t chunk_size) const {
-  const c10::InferenceMode guard;
-  return StateAfter(features, chunk_size).features.Rows();
+Matrix Encoder::Normalize(const float* features, int64_t num_frames, int64_t chunk_size) const {
+  return StateAfter(features, num_frames, chunk_size).features;
 }
 
-at::Tensor Encoder::ForwardUnderMask(const at::Tensor& features, int64_t chunk_size,
-                                     int64_t left_context, const LayerObserver& observer) const {
-  const c10::InferenceMode guard;
+Matrix Encoder::ForwardUnderMask(const float* features, int64_t num_frames, int64_t chunk_size,
+                                 int64_t left_context, const LayerObserver& observer) const {
   CheckSize("chunk_size", chunk_size, 1);
   CheckSize("left_context", left_context, 0);
-  const bool whole =
-      chunk_size == -1 || chunk_size >= subsampling().NumEncoderFrames(features.size(0));
+  const bool whole = chunk_size == -1 || chunk_size >= subsampling().NumEncoderFrames(num_frames);
   if (!whole && config_.NeedsWholeUtterance() != nullptr) {
     throw std::invalid_argument("this model needs the whole utterance in one chunk: " +
                                 std::string(config_.NeedsWholeUtterance()));
   }
-  EncoderState state = StateAfter(features, chunk_size);
-  std::optional<CoreSegment> segment = Prepare({&state, nullptr, {0, true}});
-  if (!segment) return at::empty({0, config_.model_dim}, options_);
-  segment->left_context = -1;
-  segment->mask = ChunkMask{chunk_size == -1 ? segment->num_rows() : chunk_size, left_context};
-  return core_->Forward({*segment}, observer);
+  EncoderState state = StateAfter(features, num_frames, chunk_size);
+  std::optional<Segment> segment = Prepare({&state, nullptr, {0, true}, left_context});
+  if (!segment) return Matrix(data_type(), config_.model_dim);
+  if (chunk_size != -1) segment->chunk_size = chunk_size;
+  return conformer_.Forward({{*segment, &state.layers}}, observer);
 }
 
 }  // namespace runnel

@@ -1,138 +1,124 @@
-// The Conformer encoder: an immutable model, streams as values, one ragged batch per step.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
+// The streaming encoder: feature frames to encoder frames, chunk by chunk, for many streams at a
+// time. This folder holds what all backends share: configuration, weights, state and schedule.
+// encoder/cpu and encoder/libtorch compute (encoder/backend.h), encoder/position scores positions,
+// and encoder/model_file reads the file.
 #ifndef RUNNEL_ENCODER_ENCODER_H_
 #define RUNNEL_ENCODER_ENCODER_H_
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <type_traits>
-#include <variant>
+#include <string>
 #include <vector>
 
+#include "encoder/backend.h"
+#include "encoder/conformer.h"
 #include "encoder/encoder_config.h"
-#include "encoder/encoder_core.h"
-#include "encoder/fast/fast_options.h"
-#include "encoder/frame_buffer.h"
+#include "encoder/layer_state.h"
 #include "encoder/normalization.h"
+#include "encoder/rows.h"
 #include "encoder/subsampling_geometry.h"
-#include "encoder/weights.h"
 
 namespace runnel {
 
-// Everything the encoder remembers of one stream. A plain value: a copy continues on its own. Made
-// by Encoder::InitialState.
-struct EncoderState {
-  FrameBuffer
-      features;  // the last feature frames, normalised, that later encoder frames still read
-  FeatureStatistics statistics;  // where the normalisation follows the stream
-  LayerStates layers;
-  int64_t left_context = 0;  // M, encoder frames, -1: unlimited; may change between steps
-  int64_t num_frames = 0;    // feature frames taken so far
-  int64_t offset = 0;        // encoder frames computed so far: the first of the next chunk
-  bool ended = false;        // the last chunk is computed
+class Weights;
 
-  // Bytes held by all buffers.
+// The encoder's state of one stream. A value: a copy continues on its own. Made by
+// Encoder::InitialState.
+struct EncoderState {
+  Matrix features;                 // the last normalised frames that later encoder frames read
+  FeatureStatistics statistics;    // of kRunning and kUtterance normalisation
+  std::vector<LayerState> layers;  // layer 0 first
+  int64_t num_frames = 0;          // feature frames received
+  int64_t offset = 0;              // encoder frames computed: the first one of the next chunk
+  bool ended = false;              // the last chunk is computed
+
+  // Bytes allocated by all buffers.
   int64_t num_bytes() const;
 
-  // All but left_context, which the owner knows, for the snapshot of a stream
-  // (runtime/state_fields.h). Read into an initial state; Encoder::Inconsistency must follow.
+  // For the snapshot of a stream (runtime/snapshot/state_fields.h). Reading starts from an initial
+  // state; the caller then checks Encoder::Inconsistency.
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    FrameBuffer::VisitState(self.features, fields);
+    Matrix::VisitState(self.features, fields);
     fields.Value(self.statistics.num_frames);
     fields.Values(self.statistics.mean);
     fields.Values(self.statistics.squares);
-    std::visit(
-        [&fields](auto& states) {
-          using State = typename std::decay_t<decltype(states)>::value_type;
-          for (auto& layer : states) State::VisitState(layer, fields);
-        },
-        self.layers);
+    for (auto& layer : self.layers) LayerState::VisitState(layer, fields);
     fields.Value(self.num_frames);
     fields.Value(self.offset);
     fields.Value(self.ended);
   }
 };
 
-// The new feature frames with which a stream's next chunk is complete.
+// The new feature frames that complete a stream's next chunk.
 struct EncoderChunk {
   int64_t num_frames;
-  bool last;  // the stream ends with them: what is left becomes one chunk
+  bool last;  // the stream ends with these frames
 };
 
-// One stream's part of a step. `features` holds the chunk's new feature frames, row-major
-// (chunk.num_frames, input_dim), which with those the state kept become one chunk, whatever its
-// length.
+// One stream's part of Encoder::Step.
 struct EncoderSegment {
   EncoderState* state;
-  const float* features;
+  const float* features;  // (chunk.num_frames, input_dim), row-major
   EncoderChunk chunk;
+  int64_t left_context;  // M, encoder frames before the chunk that it attends to; -1: all
 };
 
-// The encoder frames of a step, stacked in the order of its segments.
+// The encoder frames of a step, in the order of its segments.
 struct EncoderOutput {
-  at::Tensor rows;                // (total_rows, model_dim)
-  std::vector<int64_t> num_rows;  // per segment; 0 where the frames gave no encoder frame yet
+  Matrix rows;                    // (total_rows, model_dim)
+  std::vector<int64_t> num_rows;  // per segment; 0 where the frames complete no encoder frame
 };
 
-// How an encoder computes.
-struct EncoderOptions {
-  enum class Backend {
-    kLibTorch,  // on LibTorch's operations, in the weights' type: the reference
-    kFast       // on the kernels; weights of float32
-  };
-  Backend backend = Backend::kLibTorch;
-  FastOptions fast;  // of kFast
-};
-
-// Const after construction: Step may run in several threads at once on different states.
+// Const after construction: Step may run in several threads at once, on different streams.
 class Encoder {
  public:
-  // Takes every tensor whose name starts with "encoder."; throws std::runtime_error as Weights
-  // does, and for kFast where this build has no kernels.
-  Encoder(const EncoderConfig& config, Weights* weights, const EncoderOptions& options = {});
+  // Takes every tensor whose name starts with "encoder.", but for those of the position scheme,
+  // which `backend` has taken. Throws std::runtime_error as Weights does.
+  Encoder(const EncoderConfig& config, Weights* weights,
+          std::unique_ptr<const EncoderBackend> backend);
 
-  // A stream that has heard nothing. left_context: M in encoder frames, -1: unlimited. Throws
-  // std::invalid_argument below -1.
-  EncoderState InitialState(int64_t left_context) const;
+  // The state of a stream that has no frame yet.
+  EncoderState InitialState() const;
 
-  // What is wrong with a restored state, or null. A state that passes can be used like any other.
-  // must_be_finite: whether keys, values, gated and feature frames have to be.
-  const char* Inconsistency(const EncoderState& state, bool must_be_finite) const;
+  // Describes why a restored state is invalid; "" for a state that can be used like any other.
+  // left_context: of the stream. must_be_finite: whether all rows have to be finite.
+  std::string Inconsistency(const EncoderState& state, int64_t left_context,
+                            bool must_be_finite) const;
 
-  // The next chunk of a stream of which `num_available` more feature frames are there; nothing when
-  // it is not complete yet or nothing is left. `ended`: no frames follow those. chunk_size: encoder
-  // frames, -1: the whole utterance. The last chunk is as long as what is left, by the count of
-  // frames that the whole utterance gives: no frame is lost, none is invented.
+  // The next chunk of a stream that has `num_available` more feature frames; none while it is
+  // incomplete, and none when no encoder frame is left. `ended`: no frames follow. chunk_size:
+  // encoder frames, -1: the whole utterance. The last chunk holds the remaining encoder frames, so
+  // that a stream gives as many of them as its utterance computed at once.
   std::optional<EncoderChunk> NextChunk(const EncoderState& state, int64_t chunk_size,
                                         int64_t num_available, bool ended) const;
 
   // New feature frames that complete a chunk of `chunk_size` encoder frames (at least 1).
   int64_t FramesForChunk(const EncoderState& state, int64_t chunk_size) const;
 
-  // Computes one chunk of each segment's stream and advances its state. A row of the result does
-  // not depend on the other segments: with kFast to the bit, otherwise but for the rounding of a
-  // product with more rows. Throws
-  // std::invalid_argument when two segments share a state, when a stream goes on after its last
-  // chunk, or when the model needs the whole utterance and a segment is not one.
+  // Computes one chunk of each segment's stream and advances its state. A row does not depend on
+  // the other segments: with the CPU backend to the bit, with LibTorch but for the rounding of a
+  // matmul with more rows. Throws std::invalid_argument when two segments share a state, when a
+  // stream continues after its last chunk, when a left context is below -1, or when the model needs
+  // the whole utterance and a segment is less.
   EncoderOutput Step(const std::vector<EncoderSegment>& segments,
                      const LayerObserver& observer = nullptr) const;
 
-  // The whole utterance in one pass under the chunk mask: what chunk-by-chunk must equal. features:
-  // (T, input_dim); chunk_size -1: the whole utterance; left_context -1: unlimited. Returns
-  // (T', model_dim). Throws std::invalid_argument when chunk_size is 0, either is below -1, or the
-  // model needs the whole utterance in one chunk.
-  at::Tensor ForwardUnderMask(const at::Tensor& features, int64_t chunk_size, int64_t left_context,
-                              const LayerObserver& observer = nullptr) const;
+  // The whole utterance in one pass under the chunk mask, which chunk by chunk must equal.
+  // features: (num_frames, input_dim); chunk_size -1: the whole utterance; left_context -1:
+  // unlimited. Returns (encoder frames, model_dim). Throws std::invalid_argument when chunk_size is
+  // 0, either is below -1, or the model needs the whole utterance in one chunk.
+  Matrix ForwardUnderMask(const float* features, int64_t num_frames, int64_t chunk_size,
+                          int64_t left_context, const LayerObserver& observer = nullptr) const;
 
-  // Feature frames (T, input_dim) as chunks of `chunk_size` see them, in dtype(): normalised.
-  at::Tensor Normalize(const at::Tensor& features, int64_t chunk_size) const;
+  // Feature frames (num_frames, input_dim), normalised as in chunks of `chunk_size`.
+  Matrix Normalize(const float* features, int64_t num_frames, int64_t chunk_size) const;
 
   const EncoderConfig& config() const { return config_; }
-  at::ScalarType dtype() const { return c10::typeMetaToScalarType(options_.dtype()); }
+  const EncoderBackend& backend() const { return conformer_.backend(); }
+  // Of all rows: kFloat32 or kFloat64.
+  DataType data_type() const { return backend().data_type(); }
   // Rate, overlap and right context in feature frames; encoder frames of a recording.
   const SubsamplingGeometry& subsampling() const { return geometry_; }
 
@@ -144,22 +130,21 @@ class Encoder {
   // The end of the encoder frames that the state's feature frames complete.
   int64_t CompleteFrames(const EncoderState& state) const;
 
-  // Adds a segment's frames to its state: the encoder frames that they complete, if any.
-  std::optional<CoreSegment> Prepare(const EncoderSegment& segment) const;
-
-  // A state that was given all these frames, in chunks of `chunk_size`, and computed nothing.
-  EncoderState StateAfter(const at::Tensor& features, int64_t chunk_size) const;
-
-  // Normalises new frames and adds them to the state's.
+  // Normalises new frames and adds them to the state.
   void AddFrames(EncoderState* state, const float* features, int64_t num_frames) const;
   // Drops the frames of a state that no later encoder frame reads.
   void DropFrames(EncoderState* state) const;
 
+  // Adds a chunk's frames to the state; returns the encoder frames that they complete, if any.
+  std::optional<Segment> Prepare(const EncoderSegment& segment) const;
+
+  // A state that has received all these frames, in chunks of `chunk_size`, and computed nothing.
+  EncoderState StateAfter(const float* features, int64_t num_frames, int64_t chunk_size) const;
+
   EncoderConfig config_;
-  at::TensorOptions options_;  // type and device of all rows
   FeatureNormalizer normalizer_;
   SubsamplingGeometry geometry_;
-  std::unique_ptr<const EncoderCore> core_;
+  Conformer conformer_;
 };
 
 }  // namespace runnel

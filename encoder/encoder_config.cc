@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "encoder/json_section.h"
+#include "encoder/json/json_section.h"
 
 namespace runnel {
 namespace {
 
-// Far above any model, low enough that products of two sizes stay within 64 bits.
+// Far above any model, low enough that the product of two sizes stays within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
 
 double ParseEpsilon(JsonSection* section, const std::string& field) {
@@ -96,7 +96,7 @@ AttentionBias ParseAttentionBias(JsonSection* section) {
 }  // namespace
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
-  if (position.needs_whole_utterance) {
+  if (runnel::NeedsWholeUtterance(position)) {
     return "its position scheme counts from the end of the utterance";
   }
   if (convolution && convolution->type == ConvolutionType::kSymmetric) {
@@ -105,7 +105,7 @@ const char* EncoderConfig::NeedsWholeUtterance() const {
   }
   if (normalization == Normalization::kUtterance) {
     return "its features are normalised over the whole utterance (normalization utterance; "
-           "running, when chosen, uses what was heard so far)";
+           "running, when chosen, uses the frames received so far)";
   }
   return nullptr;
 }

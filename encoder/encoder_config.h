@@ -1,13 +1,12 @@
-// The encoder's architecture as the model file states it (its `encoder` section).
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools. models/README.md specifies it.
+// The encoder's architecture, as the `encoder` section of the model file states it.
 #ifndef RUNNEL_ENCODER_ENCODER_CONFIG_H_
 #define RUNNEL_ENCODER_ENCODER_CONFIG_H_
 
 #include <cstdint>
 #include <optional>
 
-#include "encoder/activation_type.h"
-#include "encoder/position/position_config.h"
+#include "encoder/activation.h"
+#include "encoder/position_config.h"
 #include "encoder/subsampling_geometry.h"
 
 namespace runnel {
@@ -19,13 +18,13 @@ enum class Normalization {
   kNone,
   kGlobalCmvn,  // (x - mean) * istd, by the tensors encoder.global_cmvn.{mean,istd}
   kUtterance,   // by mean and deviation of each bin over the whole utterance (NeMo's per_feature)
-  kRunning,     // by those of all that the stream has heard up to the chunk's last frame
+  kRunning,     // by mean and deviation over the stream up to the chunk's last frame
 };
 
 enum class ConvolutionType {
   kCausal,        // frame t reads t-K+1 .. t
-  kSymmetric,     // reads t-(K-1)/2 .. t+K/2, wherever they lie: the whole utterance is needed
-  kDynamicChunk,  // the same kernel, but frames after the chunk's end count as zero
+  kSymmetric,     // reads t-(K-1)/2 .. t+K/2, in any chunk: the whole utterance is needed
+  kDynamicChunk,  // reads the same frames, but those after the chunk's end count as zero
 };
 
 enum class ConvolutionNorm { kLayerNorm, kBatchNorm };
@@ -37,11 +36,11 @@ struct ConvolutionConfig {
   double norm_epsilon = 1e-5;
   Activation activation = Activation::kSwish;
   bool bias = true;  // of the three convolutions alike
-  // Frames before the stream are zero before the first pointwise convolution (WeNet), which makes
-  // them the gate of its bias; otherwise zero after the gate.
+  // Frames before the stream are zero before the first pointwise convolution (WeNet), and so become
+  // the gate of its bias. Otherwise they are zero after the gate.
   bool gated_padding = false;
 
-  // Frames before t, and after t, that frame t reads.
+  // Numbers of frames before t, and after t, that frame t reads.
   int64_t left_frames() const {
     return type == ConvolutionType::kCausal ? kernel_size - 1 : (kernel_size - 1) / 2;
   }
@@ -54,16 +53,23 @@ struct FeedForwardConfig {
   Activation activation = Activation::kSwish;
   bool bias = true;
 
-  // Of a module's output, before it is added to its input.
+  // Factor of a module's output, before the residual sum.
   double residual_scale() const { return macaron ? 0.5 : 1.0; }
 };
 
-// Which of attention's linear layers have a bias.
+// The linear layers of attention that have a bias.
 struct AttentionBias {
   bool query = true;
   bool key = true;
   bool value = true;
   bool out = true;
+};
+
+struct AttentionSizes {
+  int64_t model_dim;  // d
+  int64_t num_heads;  // H, divides model_dim
+
+  int64_t head_dim() const { return model_dim / num_heads; }  // d_k
 };
 
 struct EncoderConfig {
@@ -72,9 +78,9 @@ struct EncoderConfig {
   int num_layers = 0;
   int num_heads = 0;  // divides model_dim
   Normalization normalization = Normalization::kGlobalCmvn;
-  double normalization_epsilon = 1e-5;  // added to a deviation (kUtterance, kRunning)
+  double normalization_epsilon = 1e-5;  // added to the deviation (kUtterance, kRunning)
   SubsamplingConfig subsampling;
-  bool scale_input = true;  // subsampled input is multiplied by sqrt(model_dim)
+  bool scale_input = true;  // multiplies the subsampled input by sqrt(model_dim)
   PositionConfig position;
   AttentionBias attention_bias;
   FeedForwardConfig feed_forward;
@@ -86,7 +92,7 @@ struct EncoderConfig {
   int head_dim() const { return model_dim / num_heads; }  // d_k
   AttentionSizes attention_sizes() const { return {model_dim, num_heads}; }
 
-  // What keeps this model from streaming, for messages; nullptr when it can stream.
+  // The reason why this model cannot stream, for messages; nullptr when it can.
   const char* NeedsWholeUtterance() const;
 };
 

@@ -1,5 +1,4 @@
-// What one layer remembers of one stream, and how a step tells a layer where each stream's rows
-// lie. Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
+// The state of one stream in one layer, and a stream's part of a step.
 #ifndef RUNNEL_ENCODER_LAYER_STATE_H_
 #define RUNNEL_ENCODER_LAYER_STATE_H_
 
@@ -7,56 +6,70 @@
 #include <optional>
 #include <vector>
 
-#include "encoder/frame_buffer.h"
+#include "encoder/row_ring.h"
+#include "encoder/rows.h"
+#include "encoder/subsampling_geometry.h"
 
 namespace runnel {
 
-// A plain value. Together keys and values are the checkpoints' att_cache.
+// A value. Every ring holds rows of d, in the data type that the backend chooses. Keys and values
+// together are the att_cache of WeNet's checkpoints.
 struct LayerState {
-  FrameBuffer keys;       // rows of d: the last M encoder frames, fewer at the start
-  FrameBuffer values;     // likewise
-  FrameBuffer cnn_cache;  // rows of d: the gated frames that the next convolution reads again
-  // Rows of d that the position scheme keeps beside the keys, for the same frames and perhaps a few
-  // after them; empty for most schemes.
-  FrameBuffer key_positions;
+  RowRing keys;       // of the last left_context encoder frames, fewer at the start
+  RowRing values;     // of the same frames
+  RowRing cnn_cache;  // gated frames that the next depthwise convolution reads again
+  // Rows that the position scheme keeps for the frames of `keys`, and perhaps for a few frames
+  // after them. Empty for most schemes.
+  RowRing key_positions;
 
-  // Bytes held by all buffers.
+  // Drops the oldest `count` frames.
+  void DropKeys(int64_t count) {
+    keys.DropFirst(count);
+    values.DropFirst(count);
+    key_positions.DropFirst(count);
+  }
+
+  // Bytes allocated by all rings.
   int64_t num_bytes() const {
     return keys.num_bytes() + values.num_bytes() + cnn_cache.num_bytes() +
            key_positions.num_bytes();
   }
 
-  // For the snapshot of a stream (runtime/state_fields.h). The positions of keys depend on their
-  // frames alone: the scheme makes those anew that are missing.
+  // For the snapshot of a stream (runtime/snapshot/state_fields.h). `key_positions` is not written:
+  // it depends on the frame numbers alone, and the scheme computes missing rows again.
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    FrameBuffer::VisitState(self.keys, fields);
-    FrameBuffer::VisitState(self.values, fields);
-    FrameBuffer::VisitState(self.cnn_cache, fields);
+    RowRing::VisitState(self.keys, fields);
+    RowRing::VisitState(self.values, fields);
+    RowRing::VisitState(self.cnn_cache, fields);
   }
 };
 
-// Which frames of one pass a query sees: chunkstart(i) - left_context <= j < chunkend(i).
-struct ChunkMask {
-  int64_t chunk_size;    // encoder frames, at least 1
-  int64_t left_context;  // encoder frames, -1: all
-};
-
-// One stream's rows in the stacked (total_rows, dim) matrix of a step. State: what a layer
-// remembers of the stream, in one way of computing it.
-template <class State>
+// One stream's part of a step: encoder frames to compute, which are consecutive rows of a matrix
+// that holds the rows of all segments.
 struct Segment {
-  int64_t first_row;
-  int64_t num_rows;               // at least 1
-  int64_t offset;                 // encoder frame of the first row, from the stream's start
-  State* state;                   // advanced by the layer
-  int64_t left_context;           // frames of keys and values to keep, -1: all
-  std::optional<ChunkMask> mask;  // only when a whole utterance is computed under a chunk mask
-  bool ends = false;              // the stream's last chunk: no other will read its keys
-};
+  FrameRange frames;      // encoder frames, counted from the stream's start; at least one
+  int64_t first_row = 0;  // of frames.begin
 
-using LayerSegment = Segment<LayerState>;
-using LayerBatch = std::vector<LayerSegment>;
+  // Normalised feature frames, from frame `first_feature` of the stream on: all that `frames` read.
+  ConstRows features;
+  int64_t first_feature = 0;
+  // Feature frames of the whole stream, known once it has ended. No other segment of the stream
+  // follows then.
+  std::optional<int64_t> num_features;
+
+  // The rows are chunks of `chunk_size` encoder frames: one chunk when the stream is computed chunk
+  // by chunk, several when a whole utterance is computed under a chunk mask. A frame attends to its
+  // chunk and to `left_context` encoder frames before the chunk (-1: all), as far as the state
+  // holds them.
+  int64_t chunk_size = 0;
+  int64_t left_context = -1;
+
+  LayerState* state = nullptr;  // of the layer that computes; advanced by it
+
+  int64_t num_rows() const { return frames.end - frames.begin; }
+  bool ends() const { return num_features.has_value(); }
+};
 
 }  // namespace runnel
 

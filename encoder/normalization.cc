@@ -1,11 +1,11 @@
 #include "encoder/normalization.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
-
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <utility>
+
+#include "encoder/encoder_weights.h"
 
 namespace runnel {
 
@@ -33,39 +33,66 @@ void FeatureStatistics::Add(const float* frames, int64_t num_new_frames, int64_t
   num_frames += num_new_frames;
 }
 
-FeatureNormalizer::FeatureNormalizer(Weights* weights, const EncoderConfig& config)
-    : by_statistics_(config.normalization == Normalization::kUtterance ||
-                     config.normalization == Normalization::kRunning),
-      epsilon_(config.normalization_epsilon),
-      num_bins_(config.input_dim),
-      options_(weights->options()) {
-  if (config.normalization != Normalization::kGlobalCmvn) return;
-  mean_ = weights->Take("encoder.global_cmvn.mean", {config.input_dim});
-  istd_ = weights->Take("encoder.global_cmvn.istd", {config.input_dim});
-}
+namespace {
 
-at::Tensor FeatureNormalizer::Forward(const float* frames, int64_t num_frames,
-                                      FeatureStatistics* statistics) const {
-  if (!by_statistics_) {
-    // from_blob takes a pointer to non-const; the rows are only read.
-    const at::Tensor rows =
-        at::from_blob(const_cast<float*>(frames), {num_frames, num_bins_}, at::kFloat).to(options_);
-    return mean_.defined() ? (rows - mean_) * istd_ : rows;
+// Rows (count, mean.size()): (frame - mean) * istd, or the frame itself without a mean.
+template <class T>
+void NormalizeByWeights(const float* frames, int64_t count, const std::vector<float>& mean,
+                        const std::vector<float>& istd, int64_t num_bins, T* out) {
+  if (mean.empty()) {
+    std::copy(frames, frames + count * num_bins, out);
+    return;
   }
-  statistics->Add(frames, num_frames, num_bins_);
-  at::Tensor rows = at::empty({num_frames, num_bins_}, at::kDouble);
-  auto* out = rows.data_ptr<double>();
-  const double freedom =
-      statistics->num_frames > 1 ? static_cast<double>(statistics->num_frames - 1) : 1.0;
-  for (int64_t bin = 0; bin < num_bins_ && num_frames > 0; ++bin) {
-    const double mean = statistics->mean[static_cast<size_t>(bin)];
-    const double deviation =
-        std::sqrt(statistics->squares[static_cast<size_t>(bin)] / freedom) + epsilon_;
-    for (int64_t t = 0; t < num_frames; ++t) {
-      out[t * num_bins_ + bin] = (frames[t * num_bins_ + bin] - mean) / deviation;
+  for (int64_t t = 0; t < count; ++t, frames += num_bins, out += num_bins) {
+    for (size_t bin = 0; bin < mean.size(); ++bin) {
+      out[bin] = (T{frames[bin]} - T{mean[bin]}) * T{istd[bin]};
     }
   }
-  return rows.to(options_);
+}
+
+// (frame - mean) / (deviation + epsilon), in float64.
+template <class T>
+void NormalizeByStatistics(const float* frames, int64_t count, const FeatureStatistics& statistics,
+                           double epsilon, int64_t num_bins, T* out) {
+  const double freedom =
+      statistics.num_frames > 1 ? static_cast<double>(statistics.num_frames - 1) : 1.0;
+  for (int64_t bin = 0; bin < num_bins && count > 0; ++bin) {
+    const double mean = statistics.mean[static_cast<size_t>(bin)];
+    const double deviation =
+        std::sqrt(statistics.squares[static_cast<size_t>(bin)] / freedom) + epsilon;
+    for (int64_t t = 0; t < count; ++t) {
+      out[t * num_bins + bin] = static_cast<T>((frames[t * num_bins + bin] - mean) / deviation);
+    }
+  }
+}
+
+}  // namespace
+
+FeatureNormalizer::FeatureNormalizer(const EncoderConfig& config, Weights* weights)
+    : by_statistics_(config.normalization == Normalization::kUtterance ||
+                     config.normalization == Normalization::kRunning),
+      epsilon_(config.normalization_epsilon) {
+  if (config.normalization != Normalization::kGlobalCmvn) return;
+  GlobalCmvnWeights bound = BindGlobalCmvn(config, weights);
+  mean_ = std::move(bound.mean);
+  istd_ = std::move(bound.istd);
+}
+
+void FeatureNormalizer::Normalize(const float* frames, FeatureStatistics* statistics,
+                                  Rows out) const {
+  if (by_statistics_) statistics->Add(frames, out.count, out.dim);
+  const auto fill = [&](auto* values) {
+    if (by_statistics_) {
+      NormalizeByStatistics(frames, out.count, *statistics, epsilon_, out.dim, values);
+    } else {
+      NormalizeByWeights(frames, out.count, mean_, istd_, out.dim, values);
+    }
+  };
+  if (out.type == DataType::kFloat64) {
+    fill(out.float64());
+  } else {
+    fill(out.float32());
+  }
 }
 
 }  // namespace runnel

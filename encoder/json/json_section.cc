@@ -1,10 +1,10 @@
-#include "encoder/json_section.h"
+#include "encoder/json/json_section.h"
 
 #include <limits>
 #include <stdexcept>
 #include <utility>
 
-#include "encoder/json_text.h"
+#include "encoder/json/json_text.h"
 
 namespace runnel {
 

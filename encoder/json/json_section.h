@@ -1,7 +1,7 @@
-// Strict reading of one JSON object: every field taken once by name and type, none left over.
-// Internal to this project: the sections of runnel.json, and what clients of tools/server send.
-#ifndef RUNNEL_ENCODER_JSON_SECTION_H_
-#define RUNNEL_ENCODER_JSON_SECTION_H_
+// Reads one JSON object strictly: every field is taken once, by name and type, and no field is left
+// over. For the sections of runnel.json and for messages of the server's clients.
+#ifndef RUNNEL_ENCODER_JSON_JSON_SECTION_H_
+#define RUNNEL_ENCODER_JSON_JSON_SECTION_H_
 
 #include <cstdint>
 #include <map>
@@ -67,4 +67,4 @@ class JsonSection {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_ENCODER_JSON_SECTION_H_
+#endif  // RUNNEL_ENCODER_JSON_JSON_SECTION_H_

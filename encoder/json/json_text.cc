@@ -1,4 +1,4 @@
-#include "encoder/json_text.h"
+#include "encoder/json/json_text.h"
 
 #include <cstddef>
 #include <set>

@@ -1,6 +1,6 @@
-// How names begin and end. Internal to the encoder's readers of model files.
-#ifndef RUNNEL_ENCODER_AFFIXES_H_
-#define RUNNEL_ENCODER_AFFIXES_H_
+// Whether a text begins or ends with another.
+#ifndef RUNNEL_ENCODER_MODEL_FILE_AFFIXES_H_
+#define RUNNEL_ENCODER_MODEL_FILE_AFFIXES_H_
 
 #include <string>
 
@@ -16,4 +16,4 @@ inline bool EndsWith(const std::string& text, const std::string& end) {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_ENCODER_AFFIXES_H_
+#endif  // RUNNEL_ENCODER_MODEL_FILE_AFFIXES_H_

@@ -1,5 +1,6 @@
-#include "encoder/model_archive.h"
+#include "encoder/model_file/model_archive.h"
 
+#include <c10/util/Exception.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
@@ -12,11 +13,9 @@
 #include <system_error>
 #include <vector>
 
-#include "encoder/affixes.h"
-#include "encoder/first_line.h"
-#include "encoder/stripped_archive.h"
-#include "encoder/wenet_export.h"
-#include "encoder/zip_check.h"
+#include "encoder/model_file/affixes.h"
+#include "encoder/model_file/wenet_export.h"
+#include "encoder/model_file/zip_file.h"
 
 namespace runnel {
 namespace {
@@ -30,7 +29,15 @@ bool IsRunnelArchive(const std::vector<std::string>& entry_names) {
   });
 }
 
-// Says in our words what LibTorch would say in its own about files that are not archives at all.
+// One line. LibTorch's messages go on with a stack trace or a piece of source text.
+std::string ShortMessage(const std::exception& error) {
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  const std::string text =
+      torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+// Throws for a file that is not a zip archive at all, about which LibTorch's message is obscure.
 void CheckLooksLikeArchive(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -61,17 +68,6 @@ void CheckLooksLikeArchive(const std::string& path) {
   }
 }
 
-// Whether to read the file as a WeNet export; false for what is damaged, which is said elsewhere.
-// Whoever names units means a file without, whatever its entries are called.
-bool IsForeign(const std::string& path, const std::string& units_file) {
-  try {
-    const std::vector<std::string> entries = ZipEntryNames(path);
-    return !IsRunnelArchive(entries) && (!units_file.empty() || IsWenetExport(entries));
-  } catch (const std::runtime_error&) {
-    return !units_file.empty();
-  }
-}
-
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -82,7 +78,8 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-ModelArchive ReadForeign(const std::string& path, const std::string& units_file) {
+ModelArchive ReadForeign(const std::string& path, const ZipFile& zip,
+                         const std::string& units_file) {
   if (units_file.empty()) {
     throw std::runtime_error(path +
                              ": is a WeNet export, which holds no units, expected the "
@@ -90,10 +87,26 @@ ModelArchive ReadForeign(const std::string& path, const std::string& units_file)
   }
   const std::string units_text = ReadText(units_file);
   try {
-    CheckZip(path);
-    return ReadWenetExport(path, units_text);
+    ModelArchive archive = ReadWenetExport(zip, units_text);
+    archive.path = path;
+    return archive;
   } catch (const std::exception& error) {
-    throw std::runtime_error(path + ": " + FirstLine(error.what()));
+    throw std::runtime_error(path + ": " + ShortMessage(error));
+  }
+}
+
+[[noreturn]] void ThrowDamaged(const std::string& path, const std::exception& error) {
+  throw std::runtime_error(path + ": is damaged or not a TorchScript archive (" +
+                           ShortMessage(error) + ")");
+}
+
+ZipFile OpenWholeZip(const std::string& path) {
+  try {
+    ZipFile zip(path);
+    zip.CheckEntries();
+    return zip;
+  } catch (const std::exception& error) {
+    ThrowDamaged(path, error);
   }
 }
 
@@ -101,7 +114,11 @@ ModelArchive ReadForeign(const std::string& path, const std::string& units_file)
 
 ModelArchive ReadModelArchive(const std::string& path, const std::string& units_file) {
   CheckLooksLikeArchive(path);
-  if (IsForeign(path, units_file)) return ReadForeign(path, units_file);
+  const ZipFile zip = OpenWholeZip(path);
+  const std::vector<std::string> entries = zip.EntryNames();
+  if (!IsRunnelArchive(entries) && (!units_file.empty() || IsWenetExport(entries))) {
+    return ReadForeign(path, zip, units_file);
+  }
   if (!units_file.empty()) {
     throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
                              ")");
@@ -110,13 +127,11 @@ ModelArchive ReadModelArchive(const std::string& path, const std::string& units_
   archive.path = path;
   torch::jit::ExtraFilesMap extra{{kConfigFile, ""}, {kUnitsFile, ""}};
   try {
-    CheckZip(path);
     const torch::jit::Module module = torch::jit::load(path, c10::Device(c10::kCPU), extra);
     for (const auto& named : module.named_parameters()) archive.tensors[named.name] = named.value;
     for (const auto& named : module.named_buffers()) archive.tensors[named.name] = named.value;
   } catch (const std::exception& error) {
-    throw std::runtime_error(path + ": is damaged or not a TorchScript archive (" +
-                             FirstLine(error.what()) + ")");
+    ThrowDamaged(path, error);
   }
   archive.config_json = extra[kConfigFile];
   archive.units_text = extra[kUnitsFile];

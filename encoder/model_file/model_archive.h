@@ -1,7 +1,6 @@
-// Reads a model file: the TorchScript archive's tensors by name, and its two text files.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
-#ifndef RUNNEL_ENCODER_MODEL_ARCHIVE_H_
-#define RUNNEL_ENCODER_MODEL_ARCHIVE_H_
+// Reads a model file: the tensors of the TorchScript archive by name, and its two text files.
+#ifndef RUNNEL_ENCODER_MODEL_FILE_MODEL_ARCHIVE_H_
+#define RUNNEL_ENCODER_MODEL_FILE_MODEL_ARCHIVE_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +9,7 @@
 
 namespace runnel {
 
-// The contents of an archive, nothing interpreted yet.
+// The contents of a model file; nothing is interpreted yet.
 struct ModelArchive {
   std::string path;
   std::string config_json;                    // runnel.json
@@ -18,11 +17,11 @@ struct ModelArchive {
   std::map<std::string, at::Tensor> tensors;  // parameters and buffers by qualified name
 };
 
-// An archive of Runnel's own, or WeNet's TorchScript export (final.zip), which holds no units:
-// `units_file` names its units.txt, and must be empty for the former. Throws std::runtime_error,
-// one line: the file, what was wrong with it, what was expected.
+// Reads an archive in Runnel's format, or WeNet's TorchScript export (final.zip). The export holds
+// no vocabulary: `units_file` is the path of its units.txt. For Runnel's format `units_file` must
+// be empty. Throws std::runtime_error, one line: the file, what is wrong, what was expected.
 ModelArchive ReadModelArchive(const std::string& path, const std::string& units_file = "");
 
 }  // namespace runnel
 
-#endif  // RUNNEL_ENCODER_MODEL_ARCHIVE_H_
+#endif  // RUNNEL_ENCODER_MODEL_FILE_MODEL_ARCHIVE_H_

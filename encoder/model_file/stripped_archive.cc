@@ -1,4 +1,4 @@
-#include "encoder/stripped_archive.h"
+#include "encoder/model_file/stripped_archive.h"
 
 #include <zip.h>
 
@@ -10,8 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "encoder/affixes.h"
-#include "encoder/zip_file.h"
+#include "encoder/model_file/affixes.h"
 
 namespace runnel {
 namespace {
@@ -39,7 +38,7 @@ std::string ReadEntry(const ZipFile& file, uint64_t index) {
   return data;
 }
 
-// What a zip_source_t in memory holds after the archive on it was written.
+// The bytes of a zip_source_t in memory, after the archive on it was written.
 std::string Bytes(zip_source_t* source) {
   zip_stat_t stat;
   if (zip_source_open(source) != 0 || zip_source_stat(source, &stat) != 0) {
@@ -55,13 +54,6 @@ std::string Bytes(zip_source_t* source) {
 }
 
 }  // namespace
-
-std::vector<std::string> ZipEntryNames(const std::string& path) {
-  const ZipFile file(path);
-  std::vector<std::string> names;
-  for (uint64_t i = 0; i < file.num_entries(); ++i) names.push_back(file.Entry(i).name);
-  return names;
-}
 
 std::string WithoutMethods(const std::string& code) {
   std::istringstream lines(code);
@@ -82,8 +74,7 @@ std::string WithoutMethods(const std::string& code) {
   return kept;
 }
 
-std::string StrippedArchive(const std::string& path) {
-  const ZipFile original(path);
+std::string StrippedArchive(const ZipFile& original) {
   std::list<std::string> contents;  // libzip reads them when the archive is closed
   const SourcePointer memory(zip_source_buffer_create(nullptr, 0, 0, nullptr));
   if (memory == nullptr) throw std::runtime_error("cannot be rewritten in memory");
@@ -92,7 +83,7 @@ std::string StrippedArchive(const std::string& path) {
   zip_source_keep(memory.get());  // zip_close gives up one reference
   for (uint64_t i = 0; i < original.num_entries(); ++i) {
     const std::string name = original.Entry(i).name;
-    // Places in the code that is no longer there, and files that only people read.
+    // Line numbers of the code that is left out, and files that only people read.
     if (EndsWith(name, ".debug_pkl") || name.find("/extra/") != std::string::npos) continue;
     std::string data = ReadEntry(original, i);
     if (EndsWith(name, ".py")) data = WithoutMethods(data);

@@ -1,9 +1,11 @@
-#include "encoder/weights.h"
+#include "encoder/model_file/weights.h"
 
 #include <ATen/ops/isfinite.h>
 
 #include <stdexcept>
 #include <utility>
+
+#include "encoder/model_file/affixes.h"
 
 namespace runnel {
 namespace {
@@ -50,7 +52,7 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
 std::map<std::string, at::Tensor> Weights::TakeAll(const std::string& prefix) {
   std::map<std::string, at::Tensor> found;
   for (const auto& [name, tensor] : tensors_) {
-    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (!StartsWith(name, prefix)) continue;
     found.emplace(name, tensor);
     taken_.insert(name);
   }

@@ -1,7 +1,7 @@
-// Hands a model's tensors to the layers: each taken exactly once, by name, with its shape checked.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools. Pattern of CTranslate2's layers.
-#ifndef RUNNEL_ENCODER_WEIGHTS_H_
-#define RUNNEL_ENCODER_WEIGHTS_H_
+// Hands a model's tensors to the layers: each is taken exactly once, by name, with its shape
+// checked (the pattern of CTranslate2's layers).
+#ifndef RUNNEL_ENCODER_MODEL_FILE_WEIGHTS_H_
+#define RUNNEL_ENCODER_MODEL_FILE_WEIGHTS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -12,25 +12,25 @@
 
 namespace runnel {
 
-// Every method throws std::runtime_error naming the file, the tensor, what came and what was
-// expected. Used from one thread, while a model loads.
+// Every method throws std::runtime_error that names the file, the tensor, what was found and what
+// was expected. Used from one thread, while a model loads.
 class Weights {
  public:
-  // `tensors` by name, all float32; Take converts to `options`, its type (float32 or float64) and
-  // device. `source` is the file, for messages.
+  // `tensors` by name, all float32. Take converts them to the type (float32 or float64) of
+  // `options`. `source` is the file, for messages.
   Weights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options, std::string source);
 
   // Contiguous, detached from autograd, of `shape`, every value finite.
-  // Virtual for tests, whose weights are made up when asked for.
+  // Virtual for tests and benchmarks that generate weights on request.
   virtual at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape);
 
-  // Those whose names start with `prefix`, as they are in the file; they count as taken.
+  // Takes all tensors whose names start with `prefix`, as they are in the file.
   std::map<std::string, at::Tensor> TakeAll(const std::string& prefix);
 
   // Throws for a tensor that has the right shape but not the right values.
   [[noreturn]] void Fail(const std::string& name, const std::string& problem) const;
 
-  // Type of the tensors that Take gives.
+  // Type of the tensors that Take returns.
   at::ScalarType dtype() const { return c10::typeMetaToScalarType(options_.dtype()); }
   // Their type and device, for tensors made beside them.
   const at::TensorOptions& options() const { return options_; }
@@ -47,4 +47,4 @@ class Weights {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_ENCODER_WEIGHTS_H_
+#endif  // RUNNEL_ENCODER_MODEL_FILE_WEIGHTS_H_

@@ -1,4 +1,4 @@
-#include "encoder/wenet_export.h"
+#include "encoder/model_file/wenet_export.h"
 
 #include <ATen/TensorOperators.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -10,9 +10,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "encoder/affixes.h"
-#include "encoder/stripped_archive.h"
-#include "encoder/subsampling_geometry.h"
+#include "encoder/model_file/affixes.h"
+#include "encoder/model_file/stripped_archive.h"
 
 namespace runnel {
 namespace {
@@ -53,7 +52,7 @@ double Epsilon(const Module& norm) {
   if (ClassName(norm) != "LayerNorm" && ClassName(norm) != "BatchNorm1d") {
     Refuse("with a norm of class " + ClassName(norm) + ", expected LayerNorm or BatchNorm1d");
   }
-  if (!norm.hasattr("eps")) Refuse("whose " + ClassName(norm) + " does not tell its epsilon");
+  if (!norm.hasattr("eps")) Refuse("whose " + ClassName(norm) + " has no eps");
   return norm.attr("eps").toDouble();
 }
 
@@ -65,8 +64,9 @@ std::string ActivationName(const Module& activation) {
   Refuse("with the activation " + name + ", expected SiLU, Swish, ReLU or GELU");
 }
 
-// Our name of a tensor, empty for those that the model does not use.
-std::string OurName(const std::string& name) {
+// The name of a tensor in Runnel's format, empty for a tensor that the model does not use.
+// models/convert/wenet.py has the same rules for checkpoints.
+std::string RunnelName(const std::string& name) {
   if (EndsWith(name, ".num_batches_tracked") || name == "encoder.embed.pos_enc.pe") return "";
   const auto moved = [&](const std::string& from, const std::string& to) {
     return to + name.substr(from.size());
@@ -91,15 +91,15 @@ using Tensors = std::map<std::string, at::Tensor>;
 Tensors RenamedTensors(const Module& module) {
   Tensors tensors;
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
-    const std::string ours = OurName(name);
-    if (!ours.empty()) tensors[ours] = tensor;
+    const std::string renamed = RunnelName(name);
+    if (!renamed.empty()) tensors[renamed] = tensor;
   };
   for (const auto& named : module.named_parameters()) add(named.name, named.value);
   for (const auto& named : module.named_buffers()) add(named.name, named.value);
   return tensors;
 }
 
-// A dimension of a tensor that decides a size of the model.
+// Size `dim` of a tensor that must have `num_dims` dimensions.
 int64_t Size(const Tensors& tensors, const std::string& name, int64_t num_dims, int64_t dim) {
   const auto found = tensors.find(name);
   if (found == tensors.end()) Refuse("without " + name + ", which every WeNet export has");
@@ -124,7 +124,7 @@ json ReadConvolution(const Module& module) {
           {"left_padding", causal ? "gated_zero" : "zero"}};
 }
 
-// The scheme, by the classes of attention and of the positional encoding.
+// The position scheme follows from the classes of the attention and of the positional encoding.
 json ReadPosition(const std::string& attention, const std::string& encoding) {
   if (attention == "RelPositionMultiHeadedAttention" && encoding == "RelPositionalEncoding") {
     return {{"scheme", "unshifted"}, {"linear_pos_bias", false}, {"query_scaling", "after_bias"}};
@@ -132,7 +132,7 @@ json ReadPosition(const std::string& attention, const std::string& encoding) {
   if (attention == "MultiHeadedAttention" && encoding == "PositionalEncoding") {
     return {{"scheme", "absolute"}};
   }
-  // RelPositionalEncoding hands the positions to the attention, which may not look at them.
+  // RelPositionalEncoding gives the positions to the attention; MultiHeadedAttention ignores them.
   const bool ignored = attention == "MultiHeadedAttention" && encoding == "RelPositionalEncoding";
   const bool none =
       (attention == "MultiHeadedAttention" || attention == "RelPositionMultiHeadedAttention") &&
@@ -157,32 +157,40 @@ void FoldContentBias(int64_t num_layers, Tensors* tensors) {
   }
 }
 
-const char* SubsamplingName(const Module& embed) {
+// WeNet's class of a subsampling, its type in Runnel's format, and how many of 80 bins its
+// convolutions leave.
+struct SubsamplingClass {
+  const char* name;
+  const char* type;
+  int64_t bins;
+};
+constexpr SubsamplingClass kSubsamplings[] = {{"Conv2dSubsampling4", "conv2d4", 19},
+                                              {"Conv2dSubsampling6", "conv2d6", 12},
+                                              {"Conv2dSubsampling8", "conv2d8", 9},
+                                              {"LinearNoSubsampling", "linear", kUsualBins}};
+
+const SubsamplingClass& SubsamplingOf(const Module& embed) {
   const std::string name = ClassName(embed);
-  if (name == "Conv2dSubsampling4") return "conv2d4";
-  if (name == "Conv2dSubsampling6") return "conv2d6";
-  if (name == "Conv2dSubsampling8") return "conv2d8";
-  if (name == "LinearNoSubsampling") return "linear";
+  for (const SubsamplingClass& subsampling : kSubsamplings) {
+    if (name == subsampling.name) return subsampling;
+  }
   Refuse("with the subsampling " + name + ", which is not supported");
 }
 
-// The size of a feature frame: told by the statistics, else 80 where the subsampling can take it.
-int64_t InputDim(const Tensors& tensors, const std::string& subsampling, int64_t model_dim) {
+// The size of a feature frame: that of the feature statistics, else 80 if the weights fit it.
+int64_t InputDim(const Tensors& tensors, const SubsamplingClass& subsampling, int64_t model_dim) {
   if (tensors.count("encoder.global_cmvn.mean") > 0) {
     return Size(tensors, "encoder.global_cmvn.mean", 1, 0);
   }
   const int64_t inputs = Size(tensors, "encoder.embed.out.0.weight", 2, 1);
-  if (subsampling == "linear") return inputs;
-  const SubsamplingType type = subsampling == "conv2d4"   ? SubsamplingType::kConv2d4
-                               : subsampling == "conv2d6" ? SubsamplingType::kConv2d6
-                                                          : SubsamplingType::kConv2d8;
-  if (SubsamplingGeometry({type}).NumBins(kUsualBins) * model_dim != inputs) {
+  if (std::string(subsampling.type) == "linear") return inputs;
+  if (subsampling.bins * model_dim != inputs) {
     Refuse("without feature statistics, and not of 80 bins; convert its experiment folder");
   }
   return kUsualBins;
 }
 
-// What must be the same in every layer: the configuration states it once.
+// Traits that must be the same in every layer, because the configuration states them once.
 json LayerTraits(const Module& layer) {
   const bool conformer = HasModule(layer, "norm_mha");
   const Module feed_forward = Child(layer, "feed_forward");
@@ -198,7 +206,7 @@ json LayerTraits(const Module& layer) {
                                                       : json(nullptr)}};
 }
 
-// Layer norms outside the layers have the layers' epsilon in the configuration too.
+// The configuration has one epsilon for all layer norms, inside and outside the layers.
 void CheckEpsilon(const Module& parent, const std::string& name, double expected) {
   if (HasModule(parent, name) && Epsilon(Child(parent, name)) != expected) {
     Refuse("whose layer norm " + name + " has another epsilon than its layers");
@@ -236,13 +244,13 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
     return tensors->count("encoder.encoders.0." + name) > 0;
   };
   const int64_t model_dim = Size(*tensors, "ctc.ctc_lo.weight", 2, 1);
-  const std::string subsampling = SubsamplingName(embed);
+  const SubsamplingClass& subsampling = SubsamplingOf(embed);
   const json position = ReadPosition(ClassName(attention), ClassName(encoding));
   if (position["scheme"] == "none" && has("self_attn.pos_bias_u")) {
     FoldContentBias(num_layers, tensors);
   }
   const bool scaled = ClassName(encoding) != "NoPositionalEncoding";
-  if (scaled && !encoding.hasattr("xscale")) Refuse("whose positions do not tell their scale");
+  if (scaled && !encoding.hasattr("xscale")) Refuse("whose positional encoding has no xscale");
   if (scaled && std::abs(encoding.attr("xscale").toDouble() -
                          std::sqrt(static_cast<double>(model_dim))) > 1e-6) {
     Refuse("that scales its input by another factor than sqrt(model_dim)");
@@ -266,7 +274,7 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
           {"feed_forward_dim", Size(*tensors, "encoder.encoders.0.feed_forward.w_1.weight", 2, 0)},
           {"normalization",
            {{"type", tensors->count("encoder.global_cmvn.mean") > 0 ? "global_cmvn" : "none"}}},
-          {"subsampling", {{"type", subsampling}}},
+          {"subsampling", {{"type", subsampling.type}}},
           {"scale_input", scaled},
           {"position", position},
           {"attention_bias",
@@ -284,7 +292,7 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
           {"layer_norm_eps", traits["layer_norm_eps"]}};
 }
 
-// Chunks of 16 where the model was trained with chunks of any size, as WeNet's runtime does.
+// As WeNet's runtime: chunks of 16 for a model that was trained with chunks of any size.
 json ReadStreaming(const Module& encoder, const json& encoder_section) {
   const int64_t fixed = IntAttribute(encoder, "static_chunk_size", 0);
   const bool dynamic = BoolAttribute(encoder, "use_dynamic_chunk", false);
@@ -302,18 +310,18 @@ json ReadStreaming(const Module& encoder, const json& encoder_section) {
           {"only", nullptr}};
 }
 
-// The id of <blank> in units.txt; 0, WeNet's default, when it is called otherwise.
+// The id of <blank> or <blk> in units.txt; 0, WeNet's default, if neither is there.
 int64_t BlankId(const std::string& units_text) {
   std::istringstream lines(units_text);
-  for (std::string symbol, id; lines >> symbol >> id;) {
+  for (std::string token, id; lines >> token >> id;) {
     const bool is_number =
         !id.empty() && id.size() < 9 && id.find_first_not_of("0123456789") == std::string::npos;
-    if ((symbol == "<blank>" || symbol == "<blk>") && is_number) return std::stoll(id);
+    if ((token == "<blank>" || token == "<blk>") && is_number) return std::stoll(id);
   }
   return 0;
 }
 
-// Units that call the word boundary <space> call it by Runnel's name.
+// units.txt with the word boundary <space> under Runnel's name, U+2581.
 std::string WithWordBoundary(std::string units_text) {
   const std::string space = "<space>";
   const size_t at = StartsWith(units_text, space) ? 0 : units_text.find("\n" + space + " ");
@@ -343,15 +351,14 @@ bool IsWenetExport(const std::vector<std::string>& entry_names) {
   });
 }
 
-ModelArchive ReadWenetExport(const std::string& path, const std::string& units_text) {
-  std::istringstream stripped(StrippedArchive(path));
+ModelArchive ReadWenetExport(const ZipFile& zip, const std::string& units_text) {
+  std::istringstream stripped(StrippedArchive(zip));
   const Module module = torch::jit::load(stripped, c10::Device(c10::kCPU));
   if (ClassName(module) != "ASRModel") {
     throw std::runtime_error("holds a module of class " + ClassName(module) +
                              ", expected WeNet's ASRModel (joint CTC and attention)");
   }
   ModelArchive archive;
-  archive.path = path;
   archive.tensors = RenamedTensors(module);
   const Module encoder = Child(module, "encoder");
   if (archive.tensors.count("ctc.ctc_lo.weight") == 0) {

@@ -1,4 +1,4 @@
-#include "encoder/zip_file.h"
+#include "encoder/model_file/zip_file.h"
 
 #include <zip.h>
 
@@ -27,9 +27,9 @@ std::string ZipEntry::PrintableName() const {
 
 void ZipFile::Closer::operator()(zip* archive) const { zip_discard(archive); }
 
-ZipFile::ZipFile(const std::string& path, bool consistent) {
+ZipFile::ZipFile(const std::string& path) {
   int code = 0;
-  archive_.reset(zip_open(path.c_str(), ZIP_RDONLY | (consistent ? ZIP_CHECKCONS : 0), &code));
+  archive_.reset(zip_open(path.c_str(), ZIP_RDONLY | ZIP_CHECKCONS, &code));
   if (archive_ != nullptr) return;
   zip_error_t error;
   zip_error_init_with_code(&error, code);
@@ -52,6 +52,23 @@ ZipEntry ZipFile::Entry(uint64_t index) const {
   zip_file_get_external_attributes(archive_.get(), index, 0, &system, &attributes);
   return {stat.name, stat.size, stat.comp_method != ZIP_CM_STORE,
           (attributes & kFolderAttribute) != 0};
+}
+
+std::vector<std::string> ZipFile::EntryNames() const {
+  std::vector<std::string> names;
+  for (uint64_t i = 0; i < num_entries(); ++i) names.push_back(Entry(i).name);
+  return names;
+}
+
+void ZipFile::CheckEntries() const {
+  for (uint64_t i = 0; i < num_entries(); ++i) {
+    const ZipEntry entry = Entry(i);
+    // LibTorch allocates the size of a folder and reads nothing.
+    if (entry.folder) {
+      throw std::runtime_error("entry " + entry.PrintableName() + " is marked as a folder");
+    }
+    ForEachBlock(i, [](const char* /*data*/, size_t /*size*/) {});
+  }
 }
 
 void ZipFile::ForEachBlock(uint64_t index,

@@ -1,30 +1,36 @@
-// Sinusoids of the absolute frame added to the input of layer 0 (Vaswani et al. 2017, section 3.5);
-// dot-product attention alone. The 64-bit frame number goes on from chunk to chunk.
-#include <memory>
-
-#include "encoder/position/position_scheme.h"
+// Sinusoids of the absolute frame added to the input of layer 0 (Vaswani et al. 2017, section 3.5).
+// Attention itself has no positions. The 64-bit frame number continues from chunk to chunk.
+#include "encoder/position/schemes.h"
 #include "encoder/position/sinusoids.h"
 
 namespace runnel {
+
+PositionModules BuildScheme(const AbsolutePosition& /*config*/, Weights* /*weights*/,
+                            const AttentionNames& names, const AttentionSizes& sizes) {
+  PositionModules modules;
+  modules.layers.resize(names.size(), ContentOnly(sizes));
+  modules.input.emplace(sizes.model_dim);
+  return modules;
+}
+
 namespace {
 
-PositionModules BuildAbsolute(Weights* /*weights*/, const std::vector<std::string>& attention_names,
-                              const AttentionSizes& sizes) {
-  PositionModules modules;
-  modules.layers.resize(attention_names.size(), std::make_shared<const ContentOnly>(sizes));
-  modules.input = [sinusoids = Sinusoids(sizes.model_dim)](int64_t first_frame,
-                                                           int64_t num_frames) {
-    return sinusoids.Rows(first_frame, first_frame + num_frames - 1);
-  };
-  return modules;
+template <class T>
+void AddValues(const double* from, int64_t count, T* to) {
+  for (int64_t i = 0; i < count; ++i) to[i] += static_cast<T>(from[i]);
 }
 
 }  // namespace
 
-PositionConfig ParseAbsolutePosition(JsonSection* /*section*/) {
-  PositionConfig config;
-  config.build = &BuildAbsolute;
-  return config;
+void AddInputPositions(const PositionModules& modules, int64_t first_frame, Rows x) {
+  if (!modules.input) return;
+  const at::Tensor positions = modules.input->Rows(first_frame, first_frame + x.count - 1);
+  const auto* values = positions.data_ptr<double>();
+  if (x.type == DataType::kFloat64) {
+    AddValues(values, x.count * x.dim, x.float64());
+  } else {
+    AddValues(values, x.count * x.dim, x.float32());
+  }
 }
 
 }  // namespace runnel

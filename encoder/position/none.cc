@@ -1,16 +1,13 @@
-// No positions: dot-product attention alone (order is heard through the convolutions only).
-#include <memory>
-
-#include "encoder/position/position_scheme.h"
+// No positions: attention sees the order of frames through the convolutions only.
+#include "encoder/position/schemes.h"
 
 namespace runnel {
 
-PositionConfig ParseNoPosition(JsonSection* /*section*/) {
-  PositionConfig config;
-  config.build = ForEachLayer([](Weights*, const std::string&, const AttentionSizes& sizes) {
-    return std::make_shared<const ContentOnly>(sizes);
-  });
-  return config;
+PositionModules BuildScheme(const NoPosition& /*config*/, Weights* /*weights*/,
+                            const AttentionNames& names, const AttentionSizes& sizes) {
+  PositionModules modules;
+  modules.layers.resize(names.size(), ContentOnly(sizes));
+  return modules;
 }
 
 }  // namespace runnel

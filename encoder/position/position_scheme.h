@@ -1,112 +1,93 @@
-// The seam inside attention: how positions enter its scores and its values.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools. A scheme is one file here, which
-// parses its fields and builds its modules, and one line in the list of position_scheme.cc.
+// A layer's position scheme as data: the terms of its attention scores. How to add a scheme: a
+// struct in encoder/position_config.h, its line in position_config.cc, its builder in schemes.h.
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "encoder/frame_buffer.h"
-#include "encoder/position/position_config.h"
+#include "encoder/encoder_config.h"
+#include "encoder/model_file/weights.h"
+#include "encoder/position/distances.h"
+#include "encoder/position/linear_pos.h"
+#include "encoder/position/position_table.h"
+#include "encoder/position/sinusoids.h"
+#include "encoder/position_config.h"
+#include "encoder/row_ring.h"
+#include "encoder/rows.h"
 
 namespace runnel {
 
-// One stream's chunk of C queries and the L keys they may see, of all heads. The keys end with the
-// chunk: they are those of the encoder frames offset - num_cached() to offset + C - 1.
-struct AttentionChunk {
-  at::Tensor queries;        // (H, C, d_k), neither scaled nor biased
-  at::Tensor keys;           // (H, L, d_k)
-  int64_t offset;            // encoder frame of the first query, from the stream's start
-  at::Tensor key_positions;  // (H, L, d_k) from AppendKeyPositions, undefined if that keeps nothing
-  at::Tensor table;          // from Table, undefined if that gives none
+// p_ij is the row of the distance between i and j. Distances that the table's bounds exclude read
+// the row at the nearest bound.
+using RowsByDistance = std::shared_ptr<const PositionTable>;
 
-  int64_t num_queries() const { return queries.size(1); }
-  int64_t num_keys() const { return keys.size(1); }
-  int64_t num_cached() const { return num_keys() - num_queries(); }
+// p_ij is the row of the absolute frame of key j. A frame belongs to one stream, so its row is
+// computed once and kept beside its key.
+struct RowsByKeyFrame {
+  LinearPos linear_pos;
+
+  // (n, d): the frames first, ..., end - 1 (at least one), and perhaps more after them. A row has
+  // the same bits however a stream is divided into chunks.
+  at::Tensor Rows(int64_t first, int64_t end) const;
+
+  // Extends `rows`, whose oldest row is that of frame `first`, to all frames below `end`.
+  void Extend(int64_t first, int64_t end, RowRing* rows) const;
 };
 
-// Queries of a chunk that are handled at a time: rows first .. first + count - 1.
-struct QueryBlock {
-  int64_t first;
-  int64_t count;
+// p_ij is a learned row of d_k values that all heads share, by distance. The context vector of
+// query i also gets the sum over j of weight_ij times such a row.
+struct LearnedRows {
+  Distances distances;  // of the rows; distances beyond them read the row at the nearest end
+  at::Tensor keys;      // (n, d_k): p
+  at::Tensor values;    // (n, d_k), undefined: nothing is added to the context
 };
 
-// The scores of a scheme as sums of products of queries with rows, for kernels that compute them
-// without forming tensors: ((s q_i + u) . k_j + (s q_i + v) . p_ij) t.
-struct ScoreTerms {
-  at::Tensor content_bias;   // u (H, d_k), undefined: none
-  at::Tensor position_bias;  // v likewise
+// p_ij by ESPnet's legacy shift (LegacyShift in rel_shift.h), for whole utterances.
+struct LegacyRows {
+  LinearPos linear_pos;
+  int64_t table_length;
+
+  // (T, d): the first T rows of a table that counts down to 0 in table_length rows, or in T.
+  at::Tensor Rows(int64_t num_frames) const;
+};
+
+// score(i, j) = ((s q_i + u) . k_j + (s q_i + v) . p_ij) t, before mask and softmax.
+// tensor_attention.h evaluates it on tensors, cpu/kernels/attention_kernel.h on rows of float32.
+struct PositionScheme {
+  at::Tensor content_bias;   // u (H, d_k), undefined: 0
+  at::Tensor position_bias;  // v (H, d_k), undefined: 0
   double query_scale = 1.0;  // s
   double score_scale = 1.0;  // t
-  // Where p_ij depends on the distance of query and key: (first - last + 1, d) for the distances
-  // first, first - 1, ..., last, all within -max_distance .. max_distance; beyond them it is that
-  // of the nearest. Empty: p_ij is what AppendKeyPositions kept for key j, and 0 if that is
-  // nothing.
-  std::function<at::Tensor(int64_t first, int64_t last)> distance_rows;
-  int64_t max_distance = 0;
+  // Where p_ij comes from; std::monostate: p is 0.
+  std::variant<std::monostate, RowsByDistance, RowsByKeyFrame, LearnedRows, LegacyRows> rows;
 };
 
-// One layer's scheme. What is not overridden is attention without positions. Const: called from
-// several threads at once.
-class PositionScheme {
- public:
-  virtual ~PositionScheme() = default;
+// score(i, j) = q_i . k_j / sqrt(d_k): attention without positions.
+PositionScheme ContentOnly(const AttentionSizes& sizes);
 
-  // What the blocks of a chunk have in common, computed once for all of them: becomes chunk.table.
-  virtual at::Tensor Table(const AttentionChunk& chunk) const;
-
-  // (H, block.count, L), scaled, before mask and softmax. A row depends on the chunk and its place
-  // in it, not on the block.
-  virtual at::Tensor Scores(const AttentionChunk& chunk, const QueryBlock& block) const;
-
-  // What the queries read. weights: (H, block.count, L), values: (H, L, d_k); returns
-  // (H, block.count, d_k).
-  virtual at::Tensor Context(const at::Tensor& weights, const at::Tensor& values,
-                             const AttentionChunk& chunk, const QueryBlock& block) const;
-
-  // The terms of Scores, where it is such a sum and Context is not overridden; nothing otherwise.
-  virtual std::optional<ScoreTerms> score_terms() const;
-
-  // Called before a chunk that ends before frame `end`: appends what the scheme keeps beside the
-  // keys, one row of d per frame, from `first` (the frame after the buffer's last) to at least
-  // `end` - 1. A stream drops these rows together with its keys.
-  virtual void AppendKeyPositions(int64_t first, int64_t end, FrameBuffer* buffer) const;
-};
-
-// What a model's scheme consists of.
+// The position scheme of a model.
 struct PositionModules {
-  std::vector<std::shared_ptr<const PositionScheme>> layers;
-
-  // (num_frames, d), float64: what is added to the subsampled (and scaled) frames first_frame,
-  // first_frame + 1, ... before layer 0. Empty: nothing.
-  std::function<at::Tensor(int64_t first_frame, int64_t num_frames)> input;
+  std::vector<PositionScheme> layers;
+  // Rows of absolute frames that are added to the subsampled and scaled frames before layer 0.
+  std::optional<Sinusoids> input;
 };
 
-// A builder for schemes whose layers have nothing in common. `layer` takes the tensors of one.
-PositionConfig::Builder ForEachLayer(
-    std::function<std::shared_ptr<const PositionScheme>(
-        Weights* weights, const std::string& attention_name, const AttentionSizes& sizes)>
-        layer);
+// Takes the scheme's tensors of all layers at once, because layers may share some.
+// `attention_names`: prefix of each layer's attention tensors ("encoder.encoders.0.self_attn").
+// Throws std::runtime_error as Weights does.
+PositionModules BuildPositions(const PositionConfig& config, Weights* weights,
+                               const std::vector<std::string>& attention_names,
+                               const AttentionSizes& sizes);
 
-// Attention without positions of its own.
-class ContentOnly final : public PositionScheme {
- public:
-  explicit ContentOnly(const AttentionSizes& sizes) : sizes_(sizes) {}
-  std::optional<ScoreTerms> score_terms() const override;
-
- private:
-  AttentionSizes sizes_;
-};
-
-// (rows, d) -> (H, rows, d_k), sharing memory.
-at::Tensor SplitHeads(const at::Tensor& rows, int64_t num_heads);
+// Adds the rows of modules.input, if any, to x, whose row 0 is encoder frame `first_frame`.
+void AddInputPositions(const PositionModules& modules, int64_t first_frame, Rows x);
 
 }  // namespace runnel
 

@@ -4,74 +4,76 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace runnel {
 namespace {
 
 constexpr int64_t kBlockSize = 64;
 
-// Wider ranges (22 minutes of audio to either side, at 40 ms) are computed anew each time, so that
-// one huge utterance does not enlarge the model for good.
-constexpr int64_t kMaxRememberedBlocks = int64_t{2} * 32768 / kBlockSize;
+// Wider ranges (22 minutes of audio at 40 ms) are not remembered, so that one huge utterance does
+// not enlarge the model for good.
+constexpr int64_t kMaxRemembered = 32768;
 
-int64_t FloorDivide(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+int64_t BlockOf(int64_t distance) {
+  return distance >= 0 ? distance / kBlockSize : -((-distance + kBlockSize - 1) / kBlockSize);
+}
+
+Distances DistancesOfBlock(int64_t block) {
+  return {block * kBlockSize + kBlockSize - 1, block * kBlockSize};
+}
+
+// Not owned: the table keeps it.
+std::shared_ptr<const PositionTable::Range> Remembered(const PositionTable::Range* range) {
+  return {std::shared_ptr<const PositionTable::Range>(), range};
+}
 
 }  // namespace
 
-PositionTable::PositionTable(Linear linear_pos, int64_t model_dim, TableOrder order)
-    : linear_pos_(std::move(linear_pos)),
-      sinusoids_(model_dim),
-      order_(order),
-      memo_(std::make_unique<Memo>()) {}
+PositionTable::PositionTable(LinearPos linear_pos, TableOrder order, int64_t max_distance)
+    : linear_pos_(std::move(linear_pos)), order_(order), bounds_{max_distance, -max_distance} {}
 
-at::Tensor PositionTable::ComputeBlock(int64_t block) const {
-  const int64_t last = block * kBlockSize;
-  const int64_t first = last + kBlockSize - 1;
-  const at::Tensor sinusoids = order_ == TableOrder::kDescending ? sinusoids_.Rows(first, last)
-                                                                 : sinusoids_.Rows(-first, -last);
-  return linear_pos_.Forward(sinusoids.to(linear_pos_.options()));
-}
-
-at::Tensor PositionTable::Rows(int64_t first, int64_t last) const {
-  const int64_t low = FloorDivide(last, kBlockSize);
-  const int64_t high = FloorDivide(first, kBlockSize) + 1;
-  Blocks known = Remembered();
-  if (low < known.first || high > known.end) {
-    // Twice what is needed, so that a left context that grows chunk by chunk costs few refills.
-    Blocks wider{{}, std::min(low, known.first), std::max(high, known.end)};
-    if (high > known.end) wider.end = 2 * high;
-    const bool remember = wider.end - wider.first <= kMaxRememberedBlocks;
-    if (!remember) wider = {{}, low, high};
-    wider.rows = ComputeRows(wider.first, wider.end, known);
-    if (remember) Remember(wider);
-    known = std::move(wider);
+std::shared_ptr<const PositionTable::Range> PositionTable::Covering(const Distances& wanted) const {
+  const Distances clamped = wanted.ClampedTo(bounds_);
+  const Range* widest = widest_.load(std::memory_order_acquire);
+  if (widest == nullptr || !widest->distances.Contains(clamped)) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    widest = widest_.load(std::memory_order_relaxed);
+    if (widest == nullptr || !widest->distances.Contains(clamped)) {
+      const Distances range = widest == nullptr ? clamped : Widened(widest->distances, clamped);
+      if (range.size() <= kMaxRemembered) {
+        ranges_.push_back(std::make_unique<const Range>(Range{Compute(range, widest), range}));
+        widest = ranges_.back().get();
+        widest_.store(widest, std::memory_order_release);
+      }
+    }
   }
-  return known.rows.narrow(0, known.end * kBlockSize - 1 - first, first - last + 1);
+  if (widest != nullptr && widest->distances.Contains(clamped)) return Remembered(widest);
+  return std::make_shared<const Range>(Range{Compute(clamped, widest), clamped});
 }
 
-at::Tensor PositionTable::ComputeRows(int64_t first_block, int64_t end_block,
-                                      const Blocks& known) const {
+Distances PositionTable::Widened(const Distances& known, const Distances& wanted) const {
+  Distances range{std::max(known.first, wanted.first), std::min(known.last, wanted.last)};
+  const auto spare = [&] { return std::max<int64_t>(0, kMaxRemembered - range.size()); };
+  if (wanted.first > known.first) range.first += std::clamp<int64_t>(wanted.first, 0, spare());
+  if (wanted.last < known.last) range.last -= std::clamp<int64_t>(-wanted.last, 0, spare());
+  return range.ClampedTo(bounds_);
+}
+
+at::Tensor PositionTable::Compute(const Distances& distances, const Range* known) const {
+  const int64_t first_block = BlockOf(distances.first);
   std::vector<at::Tensor> blocks;
-  for (int64_t block = end_block - 1; block >= first_block; --block) {
-    const bool is_known = block >= known.first && block < known.end;
-    blocks.push_back(is_known
-                         ? known.rows.narrow(0, (known.end - 1 - block) * kBlockSize, kBlockSize)
-                         : ComputeBlock(block));
+  for (int64_t block = first_block; block >= BlockOf(distances.last); --block) {
+    const Distances rows = DistancesOfBlock(block);
+    if (known != nullptr && known->distances.Contains(rows)) {
+      blocks.push_back(known->rows.narrow(0, known->distances.first - rows.first, kBlockSize));
+    } else {
+      blocks.push_back(order_ == TableOrder::kDescending
+                           ? linear_pos_.Rows(rows.first, rows.last)
+                           : linear_pos_.Rows(-rows.first, -rows.last));
+    }
   }
-  return at::cat(blocks, 0);
-}
-
-PositionTable::Blocks PositionTable::Remembered() const {
-  const std::lock_guard<std::mutex> lock(memo_->mutex);
-  return memo_->blocks;
-}
-
-void PositionTable::Remember(const Blocks& blocks) const {
-  const std::lock_guard<std::mutex> lock(memo_->mutex);
-  const bool is_wider = blocks.first <= memo_->blocks.first && blocks.end >= memo_->blocks.end;
-  // Another thread may have remembered more meanwhile.
-  if (is_wider) memo_->blocks = blocks;
+  return at::cat(blocks).narrow(0, DistancesOfBlock(first_block).first - distances.first,
+                                distances.size());
 }
 
 }  // namespace runnel

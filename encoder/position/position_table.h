@@ -1,68 +1,58 @@
-// The projected sinusoids of relative attention, W_pos PE(r) for every distance r that is asked
-// for. Flow: packets -> frontend -> encoder (this) -> runtime -> tools. One per layer.
+// The rows of relative positions, W_pos PE(r) for every distance r, computed once per layer.
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
-#include "encoder/dense.h"
-#include "encoder/position/sinusoids.h"
+#include "encoder/position/distances.h"
+#include "encoder/position/linear_pos.h"
+#include "encoder/position_config.h"
 
 namespace runnel {
 
-// What stands in the row of distance r, in the words of the model file.
-enum class TableOrder {
-  kDescending,  // PE(r), r = query frame - key frame (Transformer-XL, ESPnet, NeMo)
-  kAscending    // PE(-r) (icefall)
-};
-
 // Distances are query frame minus key frame (Dai et al. 2019, section 3.3). The table of a chunk of
-// C frames with M frames of left context is a slice of this one, and so is that of a shorter left
-// context or an unfinished chunk: each row is computed once per layer and shared by all streams.
+// C frames with M frames of left context is a slice of this one, and all streams share its rows.
 //
 // A row has the same bits whatever was asked for before: rows are computed in blocks of fixed size
-// and place, because a product's rounding may depend on the number of its rows.
+// and place, because the rounding of a matrix multiplication may depend on its number of rows.
 //
-// Rows may be called from several threads at once.
+// Covering may be called from several threads at once, and takes no lock for distances that the
+// table remembers.
 class PositionTable {
  public:
-  // linear_pos: d to d; model_dim is d, even.
-  PositionTable(Linear linear_pos, int64_t model_dim, TableOrder order);
+  struct Range {
+    at::Tensor rows;  // (distances.size(), d), contiguous, in the type of the weights
+    Distances distances;
+  };
 
-  // (first - last + 1, d): rows of the distances first, first - 1, ..., last. The tensor is shared
-  // and must not be written to.
-  at::Tensor Rows(int64_t first, int64_t last) const;
+  // Distances beyond -max_distance .. max_distance have no rows.
+  PositionTable(LinearPos linear_pos, TableOrder order, int64_t max_distance);
+
+  // A range that contains `wanted`, clamped to +-max_distance, and perhaps more. It is valid while
+  // both the pointer and the table exist.
+  std::shared_ptr<const Range> Covering(const Distances& wanted) const;
 
  private:
-  // Rows of whole blocks, highest distance first. Block b holds the distances
-  // b * kBlockSize + (kBlockSize - 1) down to b * kBlockSize.
-  struct Blocks {
-    at::Tensor rows;
-    int64_t first = 0;  // lowest block
-    int64_t end = 0;    // one past the highest
-  };
+  // The range to remember next: `known` and `wanted`. An end that `known` does not reach is placed
+  // twice as far as `wanted` needs.
+  Distances Widened(const Distances& known, const Distances& wanted) const;
 
-  at::Tensor ComputeBlock(int64_t block) const;
+  // Rows within `known`, unless null, are copied from there.
+  at::Tensor Compute(const Distances& distances, const Range* known) const;
 
-  // Blocks first_block .. end_block-1, those of `known` taken from there.
-  at::Tensor ComputeRows(int64_t first_block, int64_t end_block, const Blocks& known) const;
-
-  Blocks Remembered() const;
-  void Remember(const Blocks& blocks) const;
-
-  Linear linear_pos_;
-  Sinusoids sinusoids_;
+  LinearPos linear_pos_;
   TableOrder order_;
-  // What is remembered: a memo, no state that results depend on. Nothing is computed under its
-  // lock. Behind a pointer because a mutex cannot be moved with its layer.
-  struct Memo {
-    std::mutex mutex;
-    Blocks blocks;
-  };
-  std::unique_ptr<Memo> memo_;
+  Distances bounds_;
+  // Ranges computed so far, each within the next. All are kept, because readers hold no lock.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<const Range>> ranges_;
+  mutable std::atomic<const Range*> widest_{nullptr};
 };
 
 }  // namespace runnel

@@ -1,24 +1,16 @@
-#include "encoder/position/distance_scores.h"
+#include "encoder/position/rel_shift.h"
 
-#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/matmul.h>
-
-#include <algorithm>
 
 namespace runnel {
 
-Distances Distances::ClampedTo(const Distances& range) const {
-  return {std::clamp(first, range.last, range.first), std::clamp(last, range.last, range.first)};
-}
-
-Distances DistancesOf(const AttentionChunk& chunk) {
-  return DistancesOf(chunk, {0, chunk.num_queries()});
-}
-
-Distances DistancesOf(const AttentionChunk& chunk, const QueryBlock& block) {
-  const int64_t first_query = chunk.num_cached() + block.first;  // its key's place
-  return {first_query + block.count - 1, first_query - (chunk.num_keys() - 1)};
+at::Tensor RelShift(const at::Tensor& scores, int64_t num_keys) {
+  const int64_t rows = scores.size(1);
+  const int64_t columns = scores.size(2);
+  return scores.as_strided({scores.size(0), rows, num_keys}, {rows * columns, columns - 1, 1},
+                           scores.storage_offset() + rows - 1);
 }
 
 at::Tensor DistanceScores(const at::Tensor& queries, const at::Tensor& table, const Distances& rows,
@@ -35,11 +27,12 @@ at::Tensor DistanceScores(const at::Tensor& queries, const at::Tensor& table, co
   return RelShift(scores, wanted.size() - queries.size(1) + 1);
 }
 
-at::Tensor RelShift(const at::Tensor& table, int64_t num_keys) {
-  const int64_t rows = table.size(1);
-  const int64_t columns = table.size(2);
-  return table.as_strided({table.size(0), rows, num_keys}, {rows * columns, columns - 1, 1},
-                          table.storage_offset() + rows - 1);
+at::Tensor LegacyShift(const at::Tensor& scores, int64_t first, int64_t num_queries) {
+  const int64_t num_frames = scores.size(2);
+  const at::Tensor padded = at::constant_pad_nd(scores, {1, 0}).contiguous();
+  return padded.as_strided({scores.size(0), num_queries, num_frames},
+                           {scores.size(1) * (num_frames + 1), num_frames, 1},
+                           padded.storage_offset() + num_frames - first);
 }
 
 }  // namespace runnel

@@ -1,5 +1,4 @@
 // Sinusoids of frame numbers or distances, the input of every scheme that has no learned table.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
 #ifndef RUNNEL_ENCODER_POSITION_SINUSOIDS_H_
 #define RUNNEL_ENCODER_POSITION_SINUSOIDS_H_
 
@@ -11,8 +10,8 @@
 namespace runnel {
 
 // PE(p)[2m] = sin(p w_m), PE(p)[2m+1] = cos(p w_m), w_m = 10000^(-2m/d) (Vaswani et al. 2017,
-// section 3.5). Good to 1e-10 for positions to either side of zero beyond 10^8 (45 days at 40 ms),
-// as the angle is reduced before it is rounded to float64. Const after construction.
+// section 3.5). Accurate to 1e-10 for positions to either side of zero beyond 10^8 (45 days at
+// 40 ms), because the angle is reduced before it is rounded to float64. Const after construction.
 class Sinusoids {
  public:
   // model_dim: d, even.

@@ -1,16 +1,16 @@
-#include "encoder/kernels/attention_kernel.h"
+#include "encoder/cpu/kernels/attention_kernel.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "encoder/kernels/scratch.h"
+#include "encoder/cpu/kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/kernels/attention_kernel.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/attention_kernel.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "encoder/kernels/exponential-inl.h"
-#include "encoder/kernels/transpose-inl.h"
+#include "encoder/cpu/kernels/exponential-inl.h"
+#include "encoder/cpu/kernels/transpose-inl.h"
 #include "hwy/highway.h"
 
 // The matrices of a block are stored with one vector per row, whose lanes are the block's queries:
@@ -73,7 +73,7 @@ HWY_INLINE void WeightValues(const float* weights, const float* const* values, i
 }
 
 // The queries of a block as columns, (head_dim, lanes), biased for the keys and for the positions.
-// Lanes without a query repeat the last one; nobody reads their results.
+// Lanes without a query repeat the last one; their results are not used.
 HWY_INLINE void TransposeQueries(const float* queries, int64_t stride, int64_t count,
                                  const AttentionHeads& heads, int64_t offset, float* for_keys,
                                  float* for_positions) {
@@ -191,7 +191,7 @@ HWY_INLINE Vector Exponentiate(Vector highs, int64_t num_keys, float* scores) {
   return sums;
 }
 
-// scores += products of the positions' queries with the positions; scaled. Returns the maxima.
+// Adds the scores of the positions, then scales. Returns the maxima.
 HWY_INLINE Vector AddPositionScores(const AttentionRows& rows, const AttentionHeads& heads,
                                     int64_t first, int64_t offset, const float* columns,
                                     float* positions, float* scores) {
@@ -217,9 +217,8 @@ HWY_INLINE Vector AddPositionScores(const AttentionRows& rows, const AttentionHe
   return ScaleScores(rows.num_keys, heads.score_scale, scores);
 }
 
-// Asks for a head's part of the rows, so that it is near when its turn comes. They lie `width`
-// apart, which hides from the hardware what comes next; of a server's many streams none is in a
-// cache.
+// Prefetches a head's part of the rows before it is read. The parts lie `width` values apart, so
+// the hardware does not prefetch them, and with many streams none of them is in a cache.
 HWY_INLINE void PrefetchHead(const float* const* rows, int64_t num_rows, int64_t offset,
                              int64_t head_dim) {
   constexpr int64_t kLineValues = 16;

@@ -1,7 +1,6 @@
-// Attention of one stream's chunk, computed a few queries at a time with one query per vector lane.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
-#ifndef RUNNEL_ENCODER_KERNELS_ATTENTION_KERNEL_H_
-#define RUNNEL_ENCODER_KERNELS_ATTENTION_KERNEL_H_
+// Attention of one chunk of a stream, a few queries at a time, one query per vector lane.
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_KERNEL_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_KERNEL_H_
 
 #include <cstdint>
 
@@ -22,27 +21,27 @@ struct AttentionRows {
   int64_t num_queries = 0;
   const float* const* keys = nullptr;    // pointers to rows, oldest frame first
   const float* const* values = nullptr;  // likewise
-  // What positions add: one row per key, or one per distance, or (null, no rows) nothing.
+  // Rows of positions: one per key, or one per distance, or none (null, no rows).
   const float* const* key_positions = nullptr;
   DistanceTable by_distance;
   int64_t num_keys = 0;
-  int64_t first_query = 0;   // the key of the frame of query 0
+  int64_t first_query = 0;   // index of the key whose frame is that of query 0
   float* context = nullptr;  // (num_queries, d), contiguous
 };
 
 struct AttentionHeads {
   int64_t num_heads = 0;
   int64_t head_dim = 0;                  // d_k
-  const float* content_bias = nullptr;   // u: (d), added to the queries of keys, or none
-  const float* position_bias = nullptr;  // v: (d), added to those of positions, or none
-  float query_scale = 1.0f;              // of queries, before the biases are added
-  float score_scale = 1.0f;              // of the sum of all scores
+  const float* content_bias = nullptr;   // u: (d), added to the queries for keys; null: zero
+  const float* position_bias = nullptr;  // v: (d), added to the queries for positions; null: zero
+  float query_scale = 1.0f;              // s, of queries, before the biases are added
+  float score_scale = 1.0f;              // t, of the sum of both scores
 };
 
-// context = softmax(scores) values, per head; scores = ((q s + u) . k + (q s + v) . position) t. A
-// query's context has the same bits whatever other queries there are.
+// context = softmax(scores) values, per head; scores = ((s q + u) . k + (s q + v) . position) t.
+// The context of a query has the same bits whatever other queries there are.
 void Attend(const AttentionRows& rows, const AttentionHeads& heads);
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_KERNELS_ATTENTION_KERNEL_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_KERNEL_H_

@@ -1,12 +1,12 @@
-#include "encoder/kernels/depthwise_kernel.h"
+#include "encoder/cpu/kernels/depthwise_kernel.h"
 
 #include <algorithm>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/kernels/depthwise_kernel.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/depthwise_kernel.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "encoder/kernels/row_kernels-inl.h"
+#include "encoder/cpu/kernels/row_kernels-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,7 +14,7 @@ namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 
 void DepthwiseRows(const float* const* frames, int64_t num_frames, int64_t num_outputs,
-                   const DepthwiseWeights& weights, const ProductInput& y, int64_t first) {
+                   const DepthwiseWeights& weights, const MatmulInput& y, int64_t first) {
   const int64_t dim = y.dim;
   Scratch scratch;
   auto* temporary = scratch.Take<float>(dim);
@@ -51,7 +51,7 @@ namespace runnel::kernels {
 HWY_EXPORT(DepthwiseRows);
 
 void DepthwiseConvolution(const float* const* frames, int64_t num_frames, int64_t num_outputs,
-                          const DepthwiseWeights& weights, const ProductInput& y, int64_t first) {
+                          const DepthwiseWeights& weights, const MatmulInput& y, int64_t first) {
   HWY_DYNAMIC_DISPATCH(DepthwiseRows)(frames, num_frames, num_outputs, weights, y, first);
 }
 

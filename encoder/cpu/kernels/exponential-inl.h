@@ -2,24 +2,23 @@
 
 #include "hwy/highway.h"
 
-#if defined(RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
-#undef RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
+#if defined(RUNNEL_ENCODER_CPU_KERNELS_EXPONENTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNNEL_ENCODER_CPU_KERNELS_EXPONENTIAL_INL_H_
+#undef RUNNEL_ENCODER_CPU_KERNELS_EXPONENTIAL_INL_H_
 #else
-#define RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_EXPONENTIAL_INL_H_
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 
-// Beside it a float32 has no bits left for a fraction: adding this rounds to the nearest integer,
-// which then stands in the lowest bits of the sum.
+// A float32 of this size has no bits for a fraction: adding it rounds to the nearest integer, which
+// is then in the lowest bits of the sum.
 constexpr float kRoundingShift = 12582912.0f;  // 1.5 * 2^23
 
-// e^x, within 3e-7 of it, relatively. x is clamped to -87 .. 88, where float32 has no more to say
-// than nearly zero and nearly infinity; what is not a number stays none (x86 keeps the second
-// operand of minimum and maximum then).
+// e^x with a relative error below 3e-7. x is clamped to -87 .. 88, where e^x is close to the limits
+// of float32. NaN stays NaN, because minimum and maximum of x86 return their second operand then.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n e^r, the power by the exponent's bits, e^r by its
 // Taylor polynomial of degree 6.
@@ -33,7 +32,7 @@ HWY_INLINE V Exp(V x) {
   const auto finite = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 88.0f), x));
   const V shifted = hn::MulAdd(finite, hn::Set(d, 1.44269504f), shift);
   const V whole = hn::Sub(shifted, shift);
-  // ln 2 in two parts, the first with few enough bits that the product is exact.
+  // ln 2 in two parts. The first has so few bits that its product with `whole` is exact.
   V r = hn::NegMulAdd(whole, hn::Set(d, 0.693359375f), finite);
   r = hn::NegMulAdd(whole, hn::Set(d, -2.12194440e-4f), r);
   V sum = hn::Set(d, 1.0f / 720);
@@ -50,4 +49,4 @@ HWY_INLINE V Exp(V x) {
 }  // namespace runnel::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // RUNNEL_ENCODER_KERNELS_EXPONENTIAL_INL_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_EXPONENTIAL_INL_H_

@@ -1,13 +1,13 @@
-#include "encoder/kernels/image_kernels.h"
+#include "encoder/cpu/kernels/image_kernels.h"
 
 #include <algorithm>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/kernels/image_kernels.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/image_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "encoder/kernels/row_kernels-inl.h"
+#include "encoder/cpu/kernels/row_kernels-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -79,7 +79,7 @@ void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& o
 }
 
 void Depthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-               const float* weights, const float* bias, const ProductInput& y) {
+               const float* weights, const float* bias, const MatmulInput& y) {
   const int64_t channels = x.channels;
   Scratch scratch;
   auto* temporary = scratch.Take<float>(channels);
@@ -125,9 +125,9 @@ HWY_INLINE void CopyPatchRow(const Image& x, int64_t frame, const Corner& corner
 // A patch that lies within the image, rounded or quantised from where it lies: `count` values per
 // frame, `stride` apart.
 HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t stride,
-                                int64_t count, const ProductInput& y, int64_t index) {
+                                int64_t count, const MatmulInput& y, int64_t index) {
   RowRange range{};
-  if (y.precision == ProductPrecision::kInt8) {
+  if (y.type == MatmulType::kInt8) {
     Extremes extremes;
     for (int64_t i = 0; i < num_frames; ++i) {
       extremes.Include(ExtremesOf(first + i * stride, count));
@@ -138,15 +138,15 @@ HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t 
   }
   for (int64_t i = 0; i < num_frames; ++i) {
     const float* row = first + i * stride;
-    switch (y.precision) {
-      case ProductPrecision::kFloat32:
+    switch (y.type) {
+      case MatmulType::kFloat32:
         std::memcpy(y.float_row(index) + i * count, row,
                     static_cast<size_t>(count) * sizeof(float));
         break;
-      case ProductPrecision::kBfloat16:
+      case MatmulType::kBfloat16:
         ToBfloat16(row, count, y.bfloat16_row(index) + i * count);
         break;
-      case ProductPrecision::kInt8:
+      case MatmulType::kInt8:
         ToUint8(row, count, range, y.uint8_row(index) + i * count);
         break;
     }
@@ -154,7 +154,7 @@ HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t 
 }
 
 void Patches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-             const ProductInput& y) {
+             const MatmulInput& y) {
   const int64_t row_size = kernel.size * x.channels;
   Scratch scratch;
   auto* temporary = scratch.Take<float>(y.dim);
@@ -196,11 +196,11 @@ void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOu
   HWY_DYNAMIC_DISPATCH(OneChannel)(x, kernel, outputs, weights, bias, channels, y);
 }
 void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                       const float* weights, const float* bias, const ProductInput& y) {
+                       const float* weights, const float* bias, const MatmulInput& y) {
   HWY_DYNAMIC_DISPATCH(Depthwise)(x, kernel, outputs, weights, bias, y);
 }
 void GatherPatches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                   const ProductInput& y) {
+                   const MatmulInput& y) {
   HWY_DYNAMIC_DISPATCH(Patches)(x, kernel, outputs, y);
 }
 

@@ -1,16 +1,15 @@
 // The strided convolutions of the subsampling over (frame, bin) images, channels innermost.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
-#ifndef RUNNEL_ENCODER_KERNELS_IMAGE_KERNELS_H_
-#define RUNNEL_ENCODER_KERNELS_IMAGE_KERNELS_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_IMAGE_KERNELS_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_IMAGE_KERNELS_H_
 
 #include <cstdint>
 
-#include "encoder/kernels/product_input.h"
+#include "encoder/cpu/kernels/matmul_input.h"
 
 namespace runnel::kernels {
 
-// Some frames of a signal, (num_frames, bins, channels) contiguous, the first of them `first_frame`
-// of the signal. A convolution reads zeros for frames and bins that are not there.
+// Frames of a signal from `first_frame` on, (num_frames, bins, channels) contiguous. A convolution
+// reads zeros for all other frames and bins.
 struct Image {
   const float* values;
   int64_t first_frame;
@@ -27,7 +26,7 @@ struct ImageKernel {
   int64_t padding;
 };
 
-// Which outputs are computed: frames first_frame .. first_frame + num_frames - 1, all `bins`.
+// The outputs to compute: frames first_frame .. first_frame + num_frames - 1, all `bins`.
 struct ImageOutputs {
   int64_t first_frame;
   int64_t num_frames;
@@ -39,16 +38,16 @@ struct ImageOutputs {
 void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                         const float* weights, const float* bias, int64_t channels, float* y);
 
-// A depthwise convolution, without activation: y has one row of channels per output. weights:
+// A depthwise convolution without activation. y: one row of channels per output. weights:
 // (size * size, channels).
 void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                       const float* weights, const float* bias, const ProductInput& y);
+                       const float* weights, const float* bias, const MatmulInput& y);
 
-// What each output reads, one row of (size, size, channels) per output: a convolution becomes the
-// product of these rows with its weights.
+// The inputs that each output reads, one row of (size, size, channels) per output. A convolution is
+// the matmul of these rows with its weights.
 void GatherPatches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
-                   const ProductInput& y);
+                   const MatmulInput& y);
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_KERNELS_IMAGE_KERNELS_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_IMAGE_KERNELS_H_

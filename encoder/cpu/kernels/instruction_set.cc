@@ -1,4 +1,4 @@
-#include "encoder/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/instruction_set.h"
 
 #include <hwy/highway.h>
 #include <hwy/targets.h>
@@ -30,15 +30,15 @@ const char* NameOf(dnnl::cpu_isa isa) {
   }
 }
 
-// Sets of oneDNN are ordered by inclusion but for avx2_vnni, which avx512_core does not include.
+// Sets of oneDNN are ordered by inclusion, except that avx512_core does not include avx2_vnni.
 bool Includes(dnnl::cpu_isa isa, dnnl::cpu_isa part) {
   return (static_cast<unsigned>(isa) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
 }
 
 InstructionSet Detect() {
-  // With AMX, oneDNN might choose it for some numbers of rows and not for others; whether the bits
-  // of a bfloat16 product depend on that is untested. Has no effect, and is not needed, where the
-  // CPU has none, or when a oneDNN primitive was made before.
+  // oneDNN might choose AMX for some numbers of rows and not for others. Whether the bits of a
+  // bfloat16 matmul depend on that is untested, so AMX is disabled. The call has no effect once a
+  // oneDNN primitive exists.
   if (Includes(dnnl::get_effective_cpu_isa(), dnnl::cpu_isa::avx512_core_amx)) {
     dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
   }
@@ -50,10 +50,10 @@ InstructionSet Detect() {
   if (too_high != 0) hwy::DisableTargets(too_high);
   const int64_t targets = hwy::SupportedTargets();
   InstructionSet set;
-  set.has_products = true;
-  set.bfloat16_products = Includes(isa, dnnl::cpu_isa::avx512_core_bf16);
+  set.has_matmul = true;
+  set.bfloat16_matmul = Includes(isa, dnnl::cpu_isa::avx512_core_bf16);
   set.any_number_of_rows = Includes(isa, dnnl::cpu_isa::avx512_core);
-  set.exact_int8_products = Includes(isa, dnnl::cpu_isa::avx512_core_vnni);
+  set.exact_int8_matmul = Includes(isa, dnnl::cpu_isa::avx512_core_vnni);
   set.description = std::string("oneDNN ") + NameOf(isa) + ", Highway " +
                     hwy::TargetName(targets & ~(targets - 1));
   return set;

@@ -1,5 +1,5 @@
 // UsedInstructionSet in a build without oneDNN.
-#include "encoder/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/instruction_set.h"
 
 namespace runnel::kernels {
 

@@ -1,45 +1,43 @@
-// Rows in the form in which a product with packed weights reads them.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
-#ifndef RUNNEL_ENCODER_KERNELS_PRODUCT_INPUT_H_
-#define RUNNEL_ENCODER_KERNELS_PRODUCT_INPUT_H_
+// Rows in the form that a matmul with packed weights reads.
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_INPUT_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_INPUT_H_
 
 #include <cstdint>
 
-#include "encoder/kernels/scratch.h"
+#include "encoder/cpu/kernels/scratch.h"
 
 namespace runnel::kernels {
 
-// In which numbers the large products multiply. Sums are float32 or exact (int32) in each.
-enum class ProductPrecision {
+// The data type that large matmuls multiply. Sums are float32 or, for kInt8, exact (int32).
+enum class MatmulType {
   kFloat32,
-  kBfloat16,  // both factors rounded to the nearest bfloat16
+  kBfloat16,  // both factors are rounded to the nearest bfloat16
   kInt8,      // weights: int8 by one scale per output; rows: uint8 by their own range
 };
 
-// A view of (rows, dim) values, contiguous. Every operation before a product writes its result in
-// this form, row by row, so that rounding and quantising cost no pass of their own.
-struct ProductInput {
-  ProductPrecision precision = ProductPrecision::kFloat32;
+// A view of (rows, dim) values, contiguous. Every operation before a matmul writes its result in
+// this form, row by row, so that rounding and quantising need no pass of their own.
+struct MatmulInput {
+  MatmulType type = MatmulType::kFloat32;
   int64_t dim = 0;
   void* values = nullptr;  // float, uint16_t (the bits of a bfloat16) or uint8_t
   // kInt8: a row's value is (uint8 - zero_point) * scale.
   float* scales = nullptr;
   int32_t* zero_points = nullptr;
 
-  // Room for `rows` rows, not initialised.
-  static ProductInput Take(Scratch* scratch, ProductPrecision precision, int64_t rows,
-                           int64_t dim) {
-    ProductInput input;
-    input.precision = precision;
+  // Memory for `rows` rows, not initialised.
+  static MatmulInput Take(Scratch* scratch, MatmulType type, int64_t rows, int64_t dim) {
+    MatmulInput input;
+    input.type = type;
     input.dim = dim;
-    switch (precision) {
-      case ProductPrecision::kFloat32:
+    switch (type) {
+      case MatmulType::kFloat32:
         input.values = scratch->Take<float>(rows * dim);
         break;
-      case ProductPrecision::kBfloat16:
+      case MatmulType::kBfloat16:
         input.values = scratch->Take<uint16_t>(rows * dim);
         break;
-      case ProductPrecision::kInt8:
+      case MatmulType::kInt8:
         input.values = scratch->Take<uint8_t>(rows * dim);
         input.scales = scratch->Take<float>(rows);
         input.zero_points = scratch->Take<int32_t>(rows);
@@ -53,16 +51,16 @@ struct ProductInput {
   uint8_t* uint8_row(int64_t row) const { return static_cast<uint8_t*>(values) + row * dim; }
 
   // The rows from `row` on.
-  ProductInput From(int64_t row) const {
-    ProductInput rest = *this;
-    switch (precision) {
-      case ProductPrecision::kFloat32:
+  MatmulInput From(int64_t row) const {
+    MatmulInput rest = *this;
+    switch (type) {
+      case MatmulType::kFloat32:
         rest.values = float_row(row);
         break;
-      case ProductPrecision::kBfloat16:
+      case MatmulType::kBfloat16:
         rest.values = bfloat16_row(row);
         break;
-      case ProductPrecision::kInt8:
+      case MatmulType::kInt8:
         rest.values = uint8_row(row);
         rest.scales += row;
         rest.zero_points += row;
@@ -74,4 +72,4 @@ struct ProductInput {
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_KERNELS_PRODUCT_INPUT_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_INPUT_H_

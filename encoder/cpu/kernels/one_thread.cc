@@ -1,13 +1,12 @@
-#include "encoder/kernels/one_thread.h"
+#include "encoder/cpu/kernels/one_thread.h"
 
 #include <dlfcn.h>
 
 namespace runnel::kernels {
 namespace {
 
-// The number of threads belongs to the OpenMP that oneDNN calls. That is known when the program
-// runs: the OpenMP of the compiler at hand (LLVM's, with clang) may be another one, and linking it
-// would bring a second into the process.
+// The number of threads is a setting of the OpenMP that oneDNN calls, which is found at run time.
+// Linking the compiler's own OpenMP (LLVM's, with clang) could bring a second one into the process.
 struct OpenMp {
   using GetMaxThreads = int (*)();
   using SetNumThreads = void (*)(int);
@@ -16,7 +15,7 @@ struct OpenMp {
   SetNumThreads set_num_threads =
       reinterpret_cast<SetNumThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
 
-  // False for a oneDNN that was built without OpenMP, on whose threads it has no say.
+  // False for a oneDNN that was built without OpenMP.
   bool is_there() const { return get_max_threads != nullptr && set_num_threads != nullptr; }
 };
 

@@ -1,11 +1,10 @@
-// Keeps oneDNN from splitting a product over threads.
-// Flow: encoder -> fast backend -> kernels (this).
-#ifndef RUNNEL_ENCODER_KERNELS_ONE_THREAD_H_
-#define RUNNEL_ENCODER_KERNELS_ONE_THREAD_H_
+// Keeps oneDNN from splitting a matmul over threads.
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_ONE_THREAD_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ONE_THREAD_H_
 
 namespace runnel::kernels {
 
-// Products that this thread makes while it lives run in one thread.
+// While it lives, matmuls that the calling thread makes or runs use one thread.
 class OneThread {
  public:
   OneThread();
@@ -19,4 +18,4 @@ class OneThread {
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_KERNELS_ONE_THREAD_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ONE_THREAD_H_

@@ -1,4 +1,4 @@
-#include "encoder/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/packed_linear.h"
 
 #include <algorithm>
 #include <array>
@@ -11,16 +11,16 @@
 #include <utility>
 #include <vector>
 
-#include "encoder/kernels/instruction_set.h"
-#include "encoder/kernels/one_thread.h"
-#include "encoder/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/one_thread.h"
+#include "encoder/cpu/kernels/row_kernels.h"
 
 namespace runnel::kernels {
 namespace {
 
 using DataType = dnnl::memory::data_type;
 
-// Products exist for 1 to 16 rows and for multiples of 16; others are done in two parts.
+// Matmuls exist for 1 to 16 rows and for multiples of 16. Others are computed in two parts.
 constexpr int64_t kRowStep = 16;
 constexpr int64_t kMaxRows = 256;
 constexpr int64_t kNumRowCounts = kRowStep + kMaxRows / kRowStep - 1;
@@ -34,7 +34,7 @@ size_t IndexOf(int64_t rows) {
   return static_cast<size_t>(rows <= kRowStep ? rows - 1 : kRowStep + rows / kRowStep - 2);
 }
 
-// Rows of the next product when `rows` are left and at most `max_rows` (a multiple of kRowStep) may
+// Rows of the next matmul when `rows` are left and at most `max_rows` (a multiple of kRowStep) may
 // be taken.
 int64_t NextRows(int64_t rows, int64_t max_rows) {
   if (rows <= kRowStep) return rows;
@@ -51,16 +51,16 @@ const dnnl::stream& ThreadStream() {
   return stream;
 }
 
-DataType TypeOf(ProductPrecision precision) {
-  switch (precision) {
-    case ProductPrecision::kFloat32:
+DataType TypeOf(MatmulType type) {
+  switch (type) {
+    case MatmulType::kFloat32:
       return DataType::f32;
-    case ProductPrecision::kBfloat16:
+    case MatmulType::kBfloat16:
       return DataType::bf16;
-    case ProductPrecision::kInt8:
+    case MatmulType::kInt8:
       return DataType::u8;
   }
-  throw std::logic_error("a product precision without a type");
+  throw std::logic_error("a matmul type without a type");
 }
 
 dnnl::memory::desc RowMajor(int64_t rows, int64_t columns, DataType type) {
@@ -79,12 +79,12 @@ dnnl::algorithm AlgorithmOf(Activation activation) {
   throw std::logic_error("an activation without an algorithm");
 }
 
-// What one execution of a product is given. Making these objects costs as much as a small product,
-// so that they are used again.
-class ProductArguments {
+// The arguments of one execution of a matmul. Making these objects costs as much as a small matmul,
+// so they are reused.
+class MatmulArguments {
  public:
-  ProductArguments(const dnnl::matmul::primitive_desc& description, const dnnl::memory& weights,
-                   const dnnl::memory* bias)
+  MatmulArguments(const dnnl::matmul::primitive_desc& description, const dnnl::memory& weights,
+                  const dnnl::memory* bias)
       : src_(description.src_desc(), Engine(), nullptr),
         dst_(description.dst_desc(), Engine(), nullptr),
         scratchpad_(description.scratchpad_desc(), Engine(), nullptr) {
@@ -102,7 +102,7 @@ class ProductArguments {
     dnnl::error::wrap_c_api(
         dnnl_primitive_execute(primitive.get(), ThreadStream().get(),
                                static_cast<int>(arguments_.size()), arguments_.data()),
-        "could not execute a product");
+        "could not execute a matmul");
   }
 
  private:
@@ -110,12 +110,12 @@ class ProductArguments {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-// One product for one number of rows. Run may be called from several threads at once.
-class Product {
+// One matmul for one number of rows. Run may be called from several threads at once.
+class Matmul {
  public:
   // `bias`: null where there is none.
-  Product(const dnnl::matmul::primitive_desc& description, dnnl::memory weights,
-          const dnnl::memory* bias)
+  Matmul(const dnnl::matmul::primitive_desc& description, dnnl::memory weights,
+         const dnnl::memory* bias)
       : description_(description),
         primitive_(description),
         weights_(std::move(weights)),
@@ -125,23 +125,23 @@ class Product {
 
   void Run(const void* x, void* y) const {
     Scratch scratch;
-    std::unique_ptr<ProductArguments> arguments = Take();
+    std::unique_ptr<MatmulArguments> arguments = Take();
     arguments->Execute(primitive_, x, y, scratch.Take<std::byte>(scratch_bytes_));
     const std::lock_guard<std::mutex> lock(mutex_);
     idle_.push_back(std::move(arguments));
   }
 
  private:
-  std::unique_ptr<ProductArguments> Take() const {
+  std::unique_ptr<MatmulArguments> Take() const {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!idle_.empty()) {
-        std::unique_ptr<ProductArguments> arguments = std::move(idle_.back());
+        std::unique_ptr<MatmulArguments> arguments = std::move(idle_.back());
         idle_.pop_back();
         return arguments;
       }
     }
-    return std::make_unique<ProductArguments>(description_, weights_, bias_ ? &*bias_ : nullptr);
+    return std::make_unique<MatmulArguments>(description_, weights_, bias_ ? &*bias_ : nullptr);
   }
 
   dnnl::matmul::primitive_desc description_;
@@ -150,29 +150,29 @@ class Product {
   std::optional<dnnl::memory> bias_;
   int64_t scratch_bytes_;
   mutable std::mutex mutex_;  // of `idle_`: as many as ever ran at once
-  mutable std::vector<std::unique_ptr<ProductArguments>> idle_;
+  mutable std::vector<std::unique_ptr<MatmulArguments>> idle_;
 };
 
 }  // namespace
 
 struct PackedLinear::Parts {
   LinearShape shape;
-  ProductPrecision precision;
-  ProductResult result;
+  MatmulType type;
+  MatmulOutput result;
   std::optional<Activation> activation;
   DataType src_type, weight_type, dst_type;
   dnnl::memory weights;
-  dnnl::memory bias;  // float products only
+  dnnl::memory bias;  // float matmuls only
   // int8 only.
   std::vector<float> scales;
   std::vector<int32_t> column_sums;
   std::vector<float> bias_values;
 
-  mutable std::mutex mutex;  // of `products`
-  mutable std::vector<std::unique_ptr<Product>> products;
-  mutable std::array<std::atomic<const Product*>, kNumRowCounts> by_rows{};
+  mutable std::mutex mutex;  // of `matmuls`
+  mutable std::vector<std::unique_ptr<Matmul>> matmuls;
+  mutable std::array<std::atomic<const Matmul*>, kNumRowCounts> by_rows{};
 
-  bool is_int8() const { return precision == ProductPrecision::kInt8; }
+  bool is_int8() const { return type == MatmulType::kInt8; }
 
   dnnl::matmul::primitive_desc Describe(int64_t rows, const dnnl::memory::desc& packed) const {
     const dnnl::memory::desc src = RowMajor(rows, shape.input_dim, src_type);
@@ -182,7 +182,7 @@ struct PackedLinear::Parts {
     if (is_int8()) return {dnnl::matmul::desc(src, packed, dst), attributes, Engine()};
     dnnl::post_ops after;
     if (activation) after.append_eltwise(1.0f, AlgorithmOf(*activation), AlphaOf(*activation), 0);
-    if (result == ProductResult::kAdd) after.append_sum(1.0f);
+    if (result == MatmulOutput::kAdd) after.append_sum(1.0f);
     attributes.set_post_ops(after);
     return {dnnl::matmul::desc(src, packed, RowMajor(1, shape.output_dim, DataType::f32), dst),
             attributes, Engine()};
@@ -190,35 +190,35 @@ struct PackedLinear::Parts {
 
   static float AlphaOf(Activation kind) { return kind == Activation::kSwish ? 1.0f : 0.0f; }
 
-  const Product& ForRows(int64_t rows) const {
-    std::atomic<const Product*>& slot = by_rows[IndexOf(rows)];
-    const Product* product = slot.load(std::memory_order_acquire);
-    if (product != nullptr) return *product;
+  const Matmul& ForRows(int64_t rows) const {
+    std::atomic<const Matmul*>& slot = by_rows[IndexOf(rows)];
+    const Matmul* matmul = slot.load(std::memory_order_acquire);
+    if (matmul != nullptr) return *matmul;
     const std::lock_guard<std::mutex> lock(mutex);
-    product = slot.load(std::memory_order_relaxed);
-    if (product == nullptr) {
+    matmul = slot.load(std::memory_order_relaxed);
+    if (matmul == nullptr) {
       const OneThread guard;
-      products.push_back(std::make_unique<Product>(Describe(rows, weights.get_desc()), weights,
-                                                   is_int8() ? nullptr : &bias));
-      product = products.back().get();
-      slot.store(product, std::memory_order_release);
+      matmuls.push_back(std::make_unique<Matmul>(Describe(rows, weights.get_desc()), weights,
+                                                 is_int8() ? nullptr : &bias));
+      matmul = matmuls.back().get();
+      slot.store(matmul, std::memory_order_release);
     }
-    return *product;
+    return *matmul;
   }
 
   // y: (rows, output_dim) of dst_type.
   void Run(const void* x, int64_t rows, void* y) const {
-    const Product& product = ForRows(rows);
-    // Below AVX-512 the number of threads is chosen now, not when the product was made.
+    const Matmul& matmul = ForRows(rows);
+    // Below AVX-512 the number of threads is chosen now, not when the matmul was made.
     std::optional<OneThread> one_thread;
     if (!UsedInstructionSet().any_number_of_rows) one_thread.emplace();
-    product.Run(x, y);
+    matmul.Run(x, y);
   }
 
   // Packs a plain (output_dim, input_dim) matrix.
-  void Pack(const void* values, DataType type) {
+  void Pack(const void* values, DataType from) {
     const OneThread guard;
-    const dnnl::memory::desc plain({shape.input_dim, shape.output_dim}, type,
+    const dnnl::memory::desc plain({shape.input_dim, shape.output_dim}, from,
                                    dnnl::memory::format_tag::ba);
     const dnnl::memory::desc any({shape.input_dim, shape.output_dim}, weight_type,
                                  dnnl::memory::format_tag::any);
@@ -232,31 +232,29 @@ struct PackedLinear::Parts {
   void PackInt8(const float* weight);
   void PackRoundedToBfloat16(const float* weight);
 
-  bool is_widened() const { return src_type != TypeOf(precision); }
+  bool is_widened() const { return src_type != TypeOf(type); }
 
-  // Where the rounding of a row depends on the number of rows, there are always kRowStep of them.
+  // Where the rounding of a row depends on the number of rows, a matmul always has kRowStep rows.
   bool has_fixed_rows() const { return !is_int8() && !UsedInstructionSet().any_number_of_rows; }
 
   // One block of rows; y or y_input, the other is null.
-  void MultiplyBlock(const ProductInput& x, int64_t rows, float* y,
-                     const ProductInput* y_input) const;
-  void MultiplyInt8(const ProductInput& x, int64_t rows, float* y,
-                    const ProductInput* y_input) const;
-  // The same on copies of the rows in float32: rounded values multiplied as such, or as many rows
-  // as there must be.
-  void MultiplyCopies(const ProductInput& x, int64_t rows, float* y,
-                      const ProductInput* y_input) const;
+  void MultiplyBlock(const MatmulInput& x, int64_t rows, float* y,
+                     const MatmulInput* y_input) const;
+  void MultiplyInt8(const MatmulInput& x, int64_t rows, float* y, const MatmulInput* y_input) const;
+  // The same on copies of the rows in float32: for rounded values, or to fill up to kRowStep rows.
+  void MultiplyCopies(const MatmulInput& x, int64_t rows, float* y,
+                      const MatmulInput* y_input) const;
 };
 
-void PackedLinear::Parts::MultiplyBlock(const ProductInput& x, int64_t rows, float* y,
-                                        const ProductInput* y_input) const {
+void PackedLinear::Parts::MultiplyBlock(const MatmulInput& x, int64_t rows, float* y,
+                                        const MatmulInput* y_input) const {
   if (is_int8()) return MultiplyInt8(x, rows, y, y_input);
   if (has_fixed_rows() || is_widened()) return MultiplyCopies(x, rows, y, y_input);
   Run(x.values, rows, y_input == nullptr ? static_cast<void*>(y) : y_input->values);
 }
 
-void PackedLinear::Parts::MultiplyInt8(const ProductInput& x, int64_t rows, float* y,
-                                       const ProductInput* y_input) const {
+void PackedLinear::Parts::MultiplyInt8(const MatmulInput& x, int64_t rows, float* y,
+                                       const MatmulInput* y_input) const {
   Scratch scratch;
   auto* sums = scratch.Take<int32_t>(rows * shape.output_dim);
   Run(x.values, rows, sums);
@@ -264,18 +262,18 @@ void PackedLinear::Parts::MultiplyInt8(const ProductInput& x, int64_t rows, floa
   if (y_input != nullptr) {
     Dequantize(sums, rows, shape.output_dim, x, outputs, *y_input);
   } else {
-    Dequantize(sums, rows, shape.output_dim, x, outputs, result == ProductResult::kAdd, y);
+    Dequantize(sums, rows, shape.output_dim, x, outputs, result == MatmulOutput::kAdd, y);
   }
 }
 
-void PackedLinear::Parts::MultiplyCopies(const ProductInput& x, int64_t rows, float* y,
-                                         const ProductInput* y_input) const {
+void PackedLinear::Parts::MultiplyCopies(const MatmulInput& x, int64_t rows, float* y,
+                                         const MatmulInput* y_input) const {
   Scratch scratch;
   const int64_t num_rows = has_fixed_rows() ? kRowStep : rows;
   const int64_t num_inputs = rows * shape.input_dim;
   const int64_t num_outputs = rows * shape.output_dim;
   auto* inputs = scratch.Take<float>(num_rows * shape.input_dim);
-  if (precision == ProductPrecision::kBfloat16) {
+  if (type == MatmulType::kBfloat16) {
     WidenBfloat16(x.bfloat16_row(0), num_inputs, inputs);
   } else {
     std::copy(x.float_row(0), x.float_row(0) + num_inputs, inputs);
@@ -283,7 +281,7 @@ void PackedLinear::Parts::MultiplyCopies(const ProductInput& x, int64_t rows, fl
   std::fill(inputs + num_inputs, inputs + num_rows * shape.input_dim, 0.0f);
   auto* outputs = scratch.Take<float>(num_rows * shape.output_dim);
   std::fill(outputs, outputs + num_rows * shape.output_dim, 0.0f);
-  if (result == ProductResult::kAdd) std::copy(y, y + num_outputs, outputs);
+  if (result == MatmulOutput::kAdd) std::copy(y, y + num_outputs, outputs);
   Run(inputs, num_rows, outputs);
   if (y_input != nullptr) {
     StoreRows(outputs, rows, *y_input);
@@ -294,7 +292,7 @@ void PackedLinear::Parts::MultiplyCopies(const ProductInput& x, int64_t rows, fl
 
 void PackedLinear::Parts::PackInt8(const float* weight) {
   // Without VNNI, pairs of products are summed in 16 bits, which saturate: 255 * 63 * 2 fits.
-  const float limit = UsedInstructionSet().exact_int8_products ? 127.0f : 63.0f;
+  const float limit = UsedInstructionSet().exact_int8_matmul ? 127.0f : 63.0f;
   std::vector<int8_t> quantized(static_cast<size_t>(shape.input_dim * shape.output_dim));
   for (int64_t n = 0; n < shape.output_dim; ++n) {
     const float* row = weight + n * shape.input_dim;
@@ -313,7 +311,7 @@ void PackedLinear::Parts::PackInt8(const float* weight) {
   Pack(quantized.data(), DataType::s8);
 }
 
-// Where the CPU has no products of bfloat16: the same numbers, multiplied as float32.
+// For a CPU that cannot multiply bfloat16: the rounded values, multiplied as float32.
 void PackedLinear::Parts::PackRoundedToBfloat16(const float* weight) {
   const int64_t count = shape.input_dim * shape.output_dim;
   std::vector<uint16_t> rounded(static_cast<size_t>(count));
@@ -324,27 +322,26 @@ void PackedLinear::Parts::PackRoundedToBfloat16(const float* weight) {
 }
 
 PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape shape,
-                           ProductPrecision precision, ProductResult result,
+                           MatmulType type, MatmulOutput result,
                            std::optional<Activation> activation)
     : parts_(std::make_unique<Parts>()) {
   UsedInstructionSet();  // limits the small operations before the first of them runs
-  if (precision == ProductPrecision::kInt8 && shape.input_dim > kMaxInt8Inputs) {
-    throw std::runtime_error("a product of " + std::to_string(shape.input_dim) +
+  if (type == MatmulType::kInt8 && shape.input_dim > kMaxInt8Inputs) {
+    throw std::runtime_error("a matmul of " + std::to_string(shape.input_dim) +
                              " inputs cannot be computed in int8, expected at most " +
                              std::to_string(kMaxInt8Inputs));
   }
   Parts& parts = *parts_;
   parts.shape = shape;
-  parts.precision = precision;
+  parts.type = type;
   parts.result = result;
   parts.activation = activation;
-  const bool widened =
-      precision == ProductPrecision::kBfloat16 && !UsedInstructionSet().bfloat16_products;
-  parts.src_type = widened ? DataType::f32 : TypeOf(precision);
+  const bool widened = type == MatmulType::kBfloat16 && !UsedInstructionSet().bfloat16_matmul;
+  parts.src_type = widened ? DataType::f32 : TypeOf(type);
   parts.weight_type = parts.is_int8() ? DataType::s8 : parts.src_type;
-  parts.dst_type = parts.is_int8()                   ? DataType::s32
-                   : result == ProductResult::kInput ? parts.src_type
-                                                     : DataType::f32;
+  parts.dst_type = parts.is_int8()                  ? DataType::s32
+                   : result == MatmulOutput::kInput ? parts.src_type
+                                                    : DataType::f32;
   parts.bias_values.assign(static_cast<size_t>(shape.output_dim), 0.0f);
   if (bias != nullptr) parts.bias_values.assign(bias, bias + shape.output_dim);
   try {
@@ -356,8 +353,8 @@ PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape s
       parts.Pack(weight, DataType::f32);
     }
   } catch (const dnnl::error& error) {
-    throw std::runtime_error("oneDNN has no product of " + std::to_string(shape.input_dim) +
-                             " by " + std::to_string(shape.output_dim) + " here: " + error.what());
+    throw std::runtime_error("oneDNN has no matmul of " + std::to_string(shape.input_dim) + " by " +
+                             std::to_string(shape.output_dim) + " here: " + error.what());
   }
   if (!parts.is_int8()) {
     parts.bias = dnnl::memory(RowMajor(1, shape.output_dim, DataType::f32), Engine(),
@@ -371,16 +368,16 @@ PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
 
 const LinearShape& PackedLinear::shape() const { return parts_->shape; }
 
-void PackedLinear::Forward(const ProductInput& x, int64_t rows, float* y) const {
+void PackedLinear::Forward(const MatmulInput& x, int64_t rows, float* y) const {
   Multiply(x, rows, y, nullptr);
 }
 
-void PackedLinear::Forward(const ProductInput& x, int64_t rows, const ProductInput& y) const {
+void PackedLinear::Forward(const MatmulInput& x, int64_t rows, const MatmulInput& y) const {
   Multiply(x, rows, nullptr, &y);
 }
 
-void PackedLinear::Multiply(const ProductInput& x, int64_t rows, float* y,
-                            const ProductInput* y_input) const {
+void PackedLinear::Multiply(const MatmulInput& x, int64_t rows, float* y,
+                            const MatmulInput* y_input) const {
   const Parts& parts = *parts_;
   const int64_t output_dim = parts.shape.output_dim;
   int64_t max_rows = kMaxRows;
@@ -391,11 +388,11 @@ void PackedLinear::Multiply(const ProductInput& x, int64_t rows, float* y,
   if (parts.has_fixed_rows()) max_rows = kRowStep;
   for (int64_t first = 0; first < rows;) {
     const int64_t count = NextRows(rows - first, max_rows);
-    const ProductInput input = x.From(first);
+    const MatmulInput input = x.From(first);
     if (y_input == nullptr) {
       parts.MultiplyBlock(input, count, y + first * output_dim, nullptr);
     } else {
-      const ProductInput output = y_input->From(first);
+      const MatmulInput output = y_input->From(first);
       parts.MultiplyBlock(input, count, nullptr, &output);
     }
     first += count;

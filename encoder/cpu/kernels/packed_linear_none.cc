@@ -1,17 +1,17 @@
 // PackedLinear in a build without oneDNN: cannot be made.
 #include <stdexcept>
 
-#include "encoder/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/packed_linear.h"
 
 namespace runnel::kernels {
 
 struct PackedLinear::Parts {};
 
 PackedLinear::PackedLinear(const float* /*weight*/, const float* /*bias*/, LinearShape /*shape*/,
-                           ProductPrecision /*precision*/, ProductResult /*result*/,
+                           MatmulType /*type*/, MatmulOutput /*result*/,
                            std::optional<Activation> /*activation*/) {
   throw std::runtime_error(
-      "this build has no fast CPU backend (RUNNEL_KERNELS), expected the LibTorch backend to be "
+      "this build has no CPU backend (RUNNEL_KERNELS), expected the LibTorch backend to be "
       "asked for");
 }
 PackedLinear::~PackedLinear() = default;
@@ -20,11 +20,11 @@ PackedLinear& PackedLinear::operator=(PackedLinear&&) noexcept = default;
 
 // No object exists whose methods could be called.
 const LinearShape& PackedLinear::shape() const { throw std::logic_error("no PackedLinear"); }
-void PackedLinear::Forward(const ProductInput& /*x*/, int64_t /*rows*/, float* /*y*/) const {
+void PackedLinear::Forward(const MatmulInput& /*x*/, int64_t /*rows*/, float* /*y*/) const {
   throw std::logic_error("no PackedLinear");
 }
-void PackedLinear::Forward(const ProductInput& /*x*/, int64_t /*rows*/,
-                           const ProductInput& /*y*/) const {
+void PackedLinear::Forward(const MatmulInput& /*x*/, int64_t /*rows*/,
+                           const MatmulInput& /*y*/) const {
   throw std::logic_error("no PackedLinear");
 }
 

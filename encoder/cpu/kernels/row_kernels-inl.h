@@ -1,14 +1,15 @@
-// What the vectorised operations share: loops over the values of a row, activations, and storing a
-// row in the form that the next product reads. Included once per instruction set (Highway).
+// Shared parts of the vectorised operations: loops over the values of a row, activations, and
+// storing a row in the form that the next matmul reads. Included once per instruction set
+// (Highway).
 
-#include "encoder/kernels/exponential-inl.h"
+#include "encoder/cpu/kernels/exponential-inl.h"
 #include "hwy/highway.h"
 
-#if defined(RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
-#undef RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
+#if defined(RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_INL_H_
+#undef RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_INL_H_
 #else
-#define RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_INL_H_
 #endif
 
 #include <algorithm>
@@ -18,8 +19,8 @@
 #include <limits>
 #include <optional>
 
-#include "encoder/activation_type.h"
-#include "encoder/kernels/product_input.h"
+#include "encoder/activation.h"
+#include "encoder/cpu/kernels/matmul_input.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
@@ -95,7 +96,7 @@ struct Swish {
 };
 struct Relu {
   HWY_INLINE FloatVector operator()(FloatVector x) const {
-    return hn::Max(hn::Zero(FloatTag()), x);  // in this order x86 keeps what is not a number
+    return hn::Max(hn::Zero(FloatTag()), x);  // in this order x86 keeps NaN
   }
 };
 struct Gelu {
@@ -170,8 +171,7 @@ HWY_INLINE void FromBfloat16(const uint16_t* row, int64_t count, float* to) {
   }
 }
 
-// How a row whose values lie in [low, high] becomes uint8; zero is one of the values that are
-// represented exactly.
+// How a row is quantised to uint8. Zero is represented exactly.
 struct RowRange {
   float scale;
   int32_t zero_point;
@@ -194,7 +194,7 @@ struct Extremes {
 struct ExtremesOfVectors {
   FloatVector lows;
   FloatVector highs;
-  FloatVector zeros;  // x * 0, summed: no number when an x is not finite
+  FloatVector zeros;  // x * 0, summed: NaN when an x is not finite
 
   HWY_INLINE ExtremesOfVectors()
       : lows(hn::Zero(FloatTag())), highs(hn::Zero(FloatTag())), zeros(hn::Zero(FloatTag())) {}
@@ -207,8 +207,7 @@ struct ExtremesOfVectors {
   HWY_INLINE Extremes Result() const { return {MinOf(lows), MaxOf(highs), SumOf(zeros) == 0.0f}; }
 };
 
-// A row that is not finite gets a scale that is none, and so does what is made of it: the search
-// reports that.
+// A row that is not finite gets a NaN scale. Its results are NaN too, which the search reports.
 HWY_INLINE RowRange RangeFor(const Extremes& extremes) {
   if (!extremes.finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
   const float scale = (extremes.high - extremes.low) / 255.0f;
@@ -240,13 +239,13 @@ HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t
 
 HWY_INLINE Extremes ExtremesOf(const float* row, int64_t count) {
   ExtremesOfVectors extremes;
-  // Vectors are zero where there is nothing, and zero is in the range.
+  // Lanes beyond the row are zero, and zero is in the range.
   ForEachVector(count,
                 [&](int64_t i, auto part) HWY_ATTR { extremes.Include(part.Load(row + i)); });
   return extremes.Result();
 }
 
-HWY_INLINE void StoreUint8Row(const float* row, RowRange range, const ProductInput& to,
+HWY_INLINE void StoreUint8Row(const float* row, RowRange range, const MatmulInput& to,
                               int64_t index) {
   to.scales[index] = range.scale;
   to.zero_points[index] = range.zero_point;
@@ -254,25 +253,25 @@ HWY_INLINE void StoreUint8Row(const float* row, RowRange range, const ProductInp
 }
 
 // Stores a float row as row `index` of `to`. For kFloat32 the row may be that row already.
-HWY_INLINE void StoreRow(const float* row, const ProductInput& to, int64_t index) {
-  switch (to.precision) {
-    case ProductPrecision::kFloat32:
+HWY_INLINE void StoreRow(const float* row, const MatmulInput& to, int64_t index) {
+  switch (to.type) {
+    case MatmulType::kFloat32:
       if (row != to.float_row(index)) {
         std::memcpy(to.float_row(index), row, static_cast<size_t>(to.dim) * sizeof(float));
       }
       break;
-    case ProductPrecision::kBfloat16:
+    case MatmulType::kBfloat16:
       ToBfloat16(row, to.dim, to.bfloat16_row(index));
       break;
-    case ProductPrecision::kInt8:
+    case MatmulType::kInt8:
       StoreUint8Row(row, RangeFor(ExtremesOf(row, to.dim)), to, index);
       break;
   }
 }
 
 // Where to compute row `index` of `to` in float32 before StoreRow: in place when it stays so.
-HWY_INLINE float* RowToCompute(const ProductInput& to, int64_t index, float* temporary) {
-  return to.precision == ProductPrecision::kFloat32 ? to.float_row(index) : temporary;
+HWY_INLINE float* RowToCompute(const MatmulInput& to, int64_t index, float* temporary) {
+  return to.type == MatmulType::kFloat32 ? to.float_row(index) : temporary;
 }
 
 // y = (x - mean) / deviation * weight + bias over `count` values; y may be x.
@@ -300,4 +299,4 @@ HWY_INLINE void NormalizeRow(const float* x, int64_t count, const float* weight,
 }  // namespace runnel::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // RUNNEL_ENCODER_KERNELS_ROW_KERNELS_INL_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_INL_H_

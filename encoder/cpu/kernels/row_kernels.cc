@@ -1,14 +1,14 @@
-#include "encoder/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/row_kernels.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/kernels/row_kernels.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/row_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "encoder/kernels/row_kernels-inl.h"
+#include "encoder/cpu/kernels/row_kernels-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,7 +22,7 @@ void LayerNormFloat(const float* x, int64_t rows, int64_t dim, const NormWeights
 }
 
 void LayerNormInput(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
-                    const ProductInput& y) {
+                    const MatmulInput& y) {
   Scratch scratch;
   auto* temporary = scratch.Take<float>(dim);
   for (int64_t r = 0; r < rows; ++r) {
@@ -32,7 +32,7 @@ void LayerNormInput(const float* x, int64_t rows, int64_t dim, const NormWeights
   }
 }
 
-void StoreFloatRows(const float* x, int64_t rows, const ProductInput& y) {
+void StoreFloatRows(const float* x, int64_t rows, const MatmulInput& y) {
   for (int64_t r = 0; r < rows; ++r) StoreRow(x + r * y.dim, y, r);
 }
 
@@ -128,7 +128,7 @@ HWY_INLINE void DequantizeRow(const int32_t* sums, int64_t dim, RowRange range,
   }
 }
 
-void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
                      const Int8Outputs& outputs, bool add, float* y) {
   WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
     for (int64_t r = 0; r < rows; ++r) {
@@ -141,8 +141,8 @@ void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const Produ
   });
 }
 
-void DequantizeInput(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
-                     const Int8Outputs& outputs, const ProductInput& y) {
+void DequantizeInput(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
+                     const Int8Outputs& outputs, const MatmulInput& y) {
   Scratch scratch;
   auto* row = scratch.Take<float>(dim);
   const FloatTag d;
@@ -185,10 +185,10 @@ void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& nor
   HWY_DYNAMIC_DISPATCH(LayerNormFloat)(x, rows, dim, norm, y);
 }
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
-               const ProductInput& y) {
+               const MatmulInput& y) {
   HWY_DYNAMIC_DISPATCH(LayerNormInput)(x, rows, dim, norm, y);
 }
-void StoreRows(const float* x, int64_t rows, const ProductInput& y) {
+void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
   HWY_DYNAMIC_DISPATCH(StoreFloatRows)(x, rows, y);
 }
 void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
@@ -203,12 +203,12 @@ void LogSoftmax(int64_t rows, int64_t dim, float* x) {
 int64_t IndexOfMaximum(const float* row, int64_t dim) {
   return HWY_DYNAMIC_DISPATCH(IndexOfRowMaximum)(row, dim);
 }
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
                 const Int8Outputs& outputs, bool add, float* y) {
   HWY_DYNAMIC_DISPATCH(DequantizeFloat)(sums, rows, dim, x, outputs, add, y);
 }
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
-                const Int8Outputs& outputs, const ProductInput& y) {
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
+                const Int8Outputs& outputs, const MatmulInput& y) {
   HWY_DYNAMIC_DISPATCH(DequantizeInput)(sums, rows, dim, x, outputs, y);
 }
 void RoundToBfloat16(const float* x, int64_t count, uint16_t* y) {

@@ -1,18 +1,17 @@
-// The small operations of the encoder on the rows of a step, vectorised for what the CPU has.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
-#ifndef RUNNEL_ENCODER_KERNELS_ROW_KERNELS_H_
-#define RUNNEL_ENCODER_KERNELS_ROW_KERNELS_H_
+// The small operations of the encoder on rows, vectorised for the instruction set of the CPU.
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_H_
 
 #include <cstdint>
 #include <optional>
 
-#include "encoder/activation_type.h"
-#include "encoder/kernels/product_input.h"
+#include "encoder/activation.h"
+#include "encoder/cpu/kernels/matmul_input.h"
 
 namespace runnel::kernels {
 
-// Every function handles each row by itself: its bits depend on nothing else in the batch. Matrices
-// are row-major and contiguous. All may be called from several threads at once.
+// Every function computes each row on its own, so its bits do not depend on other rows. Matrices
+// are row-major and contiguous. All functions may be called from several threads at once.
 
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, over each row. Ba et al. 2016.
 struct NormWeights {
@@ -22,10 +21,10 @@ struct NormWeights {
 };
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y);
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
-               const ProductInput& y);
+               const MatmulInput& y);
 
 // Copies, rounds or quantises: (rows, y.dim).
-void StoreRows(const float* x, int64_t rows, const ProductInput& y);
+void StoreRows(const float* x, int64_t rows, const MatmulInput& y);
 
 // (rows, 2 dim) -> (rows, dim): the first half times the sigmoid of the second (Dauphin et al.
 // 2017).
@@ -38,10 +37,10 @@ void Scale(float scale, int64_t count, float* x);
 void LogSoftmax(int64_t rows, int64_t dim, float* x);
 
 // Index of the largest of `dim` (at least 1) values, the first of equals; -1 when a value is plus
-// infinity or no number.
+// infinity or NaN.
 int64_t IndexOfMaximum(const float* row, int64_t dim);
 
-// What turns the exact sums of an int8 product into numbers.
+// Turns the exact sums of an int8 matmul into float32.
 struct Int8Outputs {
   const float* scales;         // (dim) of the weights of each output
   const int32_t* column_sums;  // (dim) sum of the weights of each output
@@ -50,11 +49,11 @@ struct Int8Outputs {
 };
 // sums: (rows, dim) of uint8 rows with x's scales and zero points. y: (rows, dim), overwritten or
 // added to.
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
                 const Int8Outputs& outputs, bool add, float* y);
 // The same, with y of kInt8 again.
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const ProductInput& x,
-                const Int8Outputs& outputs, const ProductInput& y);
+void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
+                const Int8Outputs& outputs, const MatmulInput& y);
 
 // bfloat16 <-> float32, `count` values.
 void RoundToBfloat16(const float* x, int64_t count, uint16_t* y);
@@ -62,4 +61,4 @@ void WidenBfloat16(const uint16_t* x, int64_t count, float* y);
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_KERNELS_ROW_KERNELS_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_H_

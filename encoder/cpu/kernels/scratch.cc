@@ -1,4 +1,4 @@
-#include "encoder/kernels/scratch.h"
+#include "encoder/cpu/kernels/scratch.h"
 
 #include <algorithm>
 #include <memory>

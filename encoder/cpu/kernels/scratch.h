@@ -1,16 +1,15 @@
-// Memory that a step needs only while it runs, one arena per thread.
-// Flow: packets -> frontend -> encoder (this) -> runtime -> tools.
-#ifndef RUNNEL_ENCODER_KERNELS_SCRATCH_H_
-#define RUNNEL_ENCODER_KERNELS_SCRATCH_H_
+// Memory for the intermediate results of a step, one arena per thread.
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_SCRATCH_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_SCRATCH_H_
 
 #include <cstddef>
 #include <cstdint>
 
 namespace runnel::kernels {
 
-// Pieces taken from the calling thread's arena, given back together when the object ends; objects
-// of a thread end in the reverse order of their making, as local variables do. The arena grows to
-// what the largest step needed and is then allocated no more; it is freed when its thread ends.
+// Takes pieces of the calling thread's arena and returns all of them when the object ends. Objects
+// of a thread must end in the reverse order of their construction, as local variables do. The arena
+// grows to the size of the largest step, and is freed when its thread ends.
 class Scratch {
  public:
   Scratch();
@@ -39,4 +38,4 @@ class Scratch {
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_KERNELS_SCRATCH_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_SCRATCH_H_

@@ -1,0 +1,84 @@
+// The seam between the encoder, which is written once, and the backends that compute its modules:
+// encoder/cpu (the default) and encoder/libtorch (the reference).
+#ifndef RUNNEL_ENCODER_BACKEND_H_
+#define RUNNEL_ENCODER_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "encoder/ctc_head.h"
+#include "encoder/layer_state.h"
+#include "encoder/rows.h"
+
+namespace runnel {
+
+struct AttentionWeights;  // encoder_weights.h
+struct ConvolutionWeights;
+struct FeedForwardWeights;
+struct LayerNormWeights;
+struct LinearWeights;
+struct SubsamplingWeights;
+
+// All modules are immutable: their methods may run in several threads at once, on different
+// streams.
+
+// Feature frames to encoder frames.
+class SubsamplingModule {
+ public:
+  virtual ~SubsamplingModule() = default;
+
+  // Fills x, the rows of all segments.
+  virtual void Forward(const std::vector<Segment>& segments, Rows x) const = 0;
+};
+
+// Attention, convolution or feed-forward, with the residual connection around it.
+class ResidualModule {
+ public:
+  virtual ~ResidualModule() = default;
+
+  // x = x + module(norm(x)), or x + module(x) for a module made without a norm. x: the rows of all
+  // segments. Advances the state of each segment.
+  virtual void AddTo(const std::vector<Segment>& segments, Rows x) const = 0;
+
+  // Prepares the module's part of the state of a new stream, whose rings are empty and of the
+  // backend's data type.
+  virtual void Initialize(LayerState* /*state*/) const {}
+};
+
+class NormModule {
+ public:
+  virtual ~NormModule() = default;
+
+  // x = norm(x), row by row.
+  virtual void Normalize(Rows x) const = 0;
+};
+
+// Makes the modules of one model. Const: may be used from several threads at once.
+class EncoderBackend {
+ public:
+  virtual ~EncoderBackend() = default;
+
+  // Of all rows between modules: kFloat32 or kFloat64.
+  virtual DataType data_type() const = 0;
+
+  // Adds to x what the position scheme adds to the input of layer 0; nothing for most schemes.
+  // Row 0 is encoder frame `first_frame` of its stream.
+  virtual void AddInputPositions(int64_t first_frame, Rows x) const = 0;
+
+  // `norm`: applied before the module; null where there is none.
+  virtual std::unique_ptr<const SubsamplingModule> MakeSubsampling(
+      const SubsamplingWeights& weights) const = 0;
+  virtual std::unique_ptr<const ResidualModule> MakeAttention(
+      int layer, const AttentionWeights& weights, const LayerNormWeights* norm) const = 0;
+  virtual std::unique_ptr<const ResidualModule> MakeConvolution(
+      const ConvolutionWeights& weights, const LayerNormWeights* norm) const = 0;
+  virtual std::unique_ptr<const ResidualModule> MakeFeedForward(
+      const FeedForwardWeights& weights, const LayerNormWeights* norm) const = 0;
+  virtual std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const = 0;
+  virtual std::unique_ptr<const CtcHead> MakeCtcHead(const LinearWeights& weights) const = 0;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_BACKEND_H_

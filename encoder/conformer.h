@@ -1,0 +1,57 @@
+// The network of the encoder: subsampling, Conformer layers and the last norm.
+#ifndef RUNNEL_ENCODER_CONFORMER_H_
+#define RUNNEL_ENCODER_CONFORMER_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "encoder/backend.h"
+#include "encoder/conformer_layer.h"
+#include "encoder/encoder_config.h"
+#include "encoder/layer_state.h"
+#include "encoder/rows.h"
+
+namespace runnel {
+
+class Weights;
+
+// Called with "subsampling", "layer 0", ..., "after_norm" and the rows at that point, for comparing
+// two computations of the same frames layer by layer. The rows are valid during the call.
+using LayerObserver = std::function<void(const std::string& name, ConstRows rows)>;
+
+// Immutable: Forward may run in several threads at once, on different streams.
+class Conformer {
+ public:
+  // Takes the tensors of encoder_weights.h but for those of the normalisation and the CTC head.
+  Conformer(const EncoderConfig& config, Weights* weights,
+            std::unique_ptr<const EncoderBackend> backend);
+
+  const EncoderBackend& backend() const { return *backend_; }
+
+  // Per layer, the state of a stream that has no frame yet.
+  std::vector<LayerState> InitialStates() const;
+
+  // A segment, and the states of its stream, one per layer.
+  struct Input {
+    Segment segment;
+    std::vector<LayerState>* states;
+  };
+
+  // The encoder frames of all segments, in their order: (total_rows, model_dim). Sets
+  // segment.first_row and segment.state. At least one input; no two of one stream.
+  Matrix Forward(const std::vector<Input>& inputs, const LayerObserver& observer) const;
+
+ private:
+  std::unique_ptr<const EncoderBackend> backend_;
+  int64_t model_dim_;
+  double input_scale_;
+  std::unique_ptr<const SubsamplingModule> subsampling_;
+  std::vector<ConformerLayer> layers_;
+  std::unique_ptr<const NormModule> after_norm_;  // null where there is none
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_CONFORMER_H_

@@ -1,0 +1,73 @@
+#include "encoder/cpu/backend.h"
+
+#include <stdexcept>
+
+#include "encoder/cpu/attention.h"
+#include "encoder/cpu/convolution.h"
+#include "encoder/cpu/ctc_head.h"
+#include "encoder/cpu/feed_forward.h"
+#include "encoder/cpu/layer_norm.h"
+#include "encoder/cpu/subsampling.h"
+#include "encoder/position/position_scheme.h"
+
+namespace runnel {
+namespace cpu {
+namespace {
+
+class CpuBackend final : public EncoderBackend {
+ public:
+  CpuBackend(const EncoderConfig& config, Weights* weights, const Options& options)
+      : config_(config),
+        options_(options),
+        positions_(BuildPositions(config.position, weights, AttentionNames(config),
+                                  config.attention_sizes())) {}
+
+  DataType data_type() const override { return DataType::kFloat32; }
+
+  void AddInputPositions(int64_t first_frame, Rows x) const override {
+    runnel::AddInputPositions(positions_, first_frame, x);
+  }
+
+  std::unique_ptr<const SubsamplingModule> MakeSubsampling(
+      const SubsamplingWeights& weights) const override {
+    return std::make_unique<Subsampling>(weights, config_, options_);
+  }
+  std::unique_ptr<const ResidualModule> MakeAttention(int layer, const AttentionWeights& weights,
+                                                      const LayerNormWeights* norm) const override {
+    return std::make_unique<Attention>(weights, norm, config_,
+                                       positions_.layers[static_cast<size_t>(layer)], options_);
+  }
+  std::unique_ptr<const ResidualModule> MakeConvolution(
+      const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
+    return std::make_unique<Convolution>(weights, norm, *config_.convolution, options_);
+  }
+  std::unique_ptr<const ResidualModule> MakeFeedForward(
+      const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
+    return std::make_unique<FeedForward>(weights, norm, config_.feed_forward, options_);
+  }
+  std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
+    return std::make_unique<LayerNorm>(weights);
+  }
+  std::unique_ptr<const runnel::CtcHead> MakeCtcHead(const LinearWeights& weights) const override {
+    return std::make_unique<CtcHead>(weights, options_);
+  }
+
+ private:
+  EncoderConfig config_;
+  Options options_;
+  PositionModules positions_;
+};
+
+}  // namespace
+}  // namespace cpu
+
+std::unique_ptr<const EncoderBackend> MakeCpuBackend(const EncoderConfig& config, Weights* weights,
+                                                     const cpu::Options& options) {
+  if (weights->dtype() != at::kFloat) {
+    throw std::invalid_argument(std::string("the CPU backend was given weights of type ") +
+                                c10::toString(weights->dtype()) + ", expected float32");
+  }
+  return std::make_unique<cpu::CpuBackend>(config, weights, options);
+}
+
+}  // namespace runnel

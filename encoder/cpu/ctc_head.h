@@ -1,0 +1,25 @@
+// The CTC output layer on the kernels.
+#ifndef RUNNEL_ENCODER_CPU_CTC_HEAD_H_
+#define RUNNEL_ENCODER_CPU_CTC_HEAD_H_
+
+#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/options.h"
+#include "encoder/ctc_head.h"
+#include "encoder/encoder_weights.h"
+
+namespace runnel::cpu {
+
+class CtcHead final : public runnel::CtcHead {
+ public:
+  CtcHead(const LinearWeights& weights, const Options& options);
+
+  Matrix LogProbs(ConstRows encoder_rows) const override;
+
+ private:
+  Options options_;
+  kernels::PackedLinear linear_;
+};
+
+}  // namespace runnel::cpu
+
+#endif  // RUNNEL_ENCODER_CPU_CTC_HEAD_H_

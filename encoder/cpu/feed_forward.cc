@@ -1,0 +1,36 @@
+#include "encoder/cpu/feed_forward.h"
+
+#include <algorithm>
+
+#include "encoder/cpu/packing.h"
+
+namespace runnel::cpu {
+namespace {
+
+// The hidden values of so many rows stay in the second-level cache between the two matmuls.
+constexpr int64_t kBlockRows = 64;
+
+}  // namespace
+
+FeedForward::FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
+                         const FeedForwardConfig& config, const Options& options)
+    : options_(options),
+      norm_(LayerNorm::If(norm)),
+      w_1_(Pack(weights.w_1, options, kernels::MatmulOutput::kInput, config.activation)),
+      w_2_(Pack(weights.w_2, options, kernels::MatmulOutput::kAdd, std::nullopt,
+                config.residual_scale())) {}
+
+void FeedForward::AddTo(const std::vector<Segment>& /*segments*/, Rows x) const {
+  for (int64_t first = 0; first < x.count; first += kBlockRows) {
+    const int64_t count = std::min(kBlockRows, x.count - first);
+    kernels::Scratch scratch;
+    const kernels::MatmulInput input =
+        NormalizedInput(x.Part(first, count), norm_, options_.matmul_type, &scratch);
+    const kernels::MatmulInput hidden =
+        kernels::MatmulInput::Take(&scratch, options_.matmul_type, count, w_1_.shape().output_dim);
+    w_1_.Forward(input, count, hidden);
+    w_2_.Forward(hidden, count, x.float32(first));
+  }
+}
+
+}  // namespace runnel::cpu

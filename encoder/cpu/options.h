@@ -1,0 +1,19 @@
+// How the CPU backend computes.
+#ifndef RUNNEL_ENCODER_CPU_OPTIONS_H_
+#define RUNNEL_ENCODER_CPU_OPTIONS_H_
+
+#include "encoder/cpu/kernels/matmul_input.h"
+
+namespace runnel::cpu {
+
+struct Options {
+  kernels::MatmulType matmul_type = kernels::MatmulType::kFloat32;
+  // Keys and values of the left context are stored as bfloat16, which halves the memory of a
+  // stream. Those of the current chunk are rounded alike, so that a frame has the same keys in
+  // every chunk that attends to it.
+  bool bfloat16_cache = false;
+};
+
+}  // namespace runnel::cpu
+
+#endif  // RUNNEL_ENCODER_CPU_OPTIONS_H_

@@ -1,0 +1,139 @@
+#include "encoder/cpu/subsampling.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "encoder/cpu/kernels/image_kernels.h"
+#include "encoder/cpu/packing.h"
+
+namespace runnel::cpu {
+namespace {
+
+// Encoder frames convolved at a time: their patches stay in the caches.
+constexpr int64_t kBlockFrames = 8;
+// Rows of the last layer at a time, of any number of segments.
+constexpr int64_t kBlockRows = 64;
+
+// (channels, 1, k, k) -> (k * k, channels)
+std::vector<float> TapsFirst(const at::Tensor& weight) {
+  return Float32Values(weight.flatten(1).t().contiguous());
+}
+
+// The last layer, for rows whose channels are innermost.
+LinearWeights ChannelsInnermost(const LinearWeights& out, int64_t bins) {
+  const int64_t rows = out.weight.size(0);
+  const int64_t columns = out.weight.size(1);
+  return {out.weight.view({rows, columns / bins, bins})
+              .transpose(1, 2)
+              .contiguous()
+              .view({rows, columns}),
+          out.bias};
+}
+
+// A convolution as a matmul of its patches, whose input channels are innermost.
+LinearWeights PatchLayer(const at::Tensor& weight, const at::Tensor& bias) {
+  return {weight.permute({0, 2, 3, 1}).contiguous().flatten(1), bias};
+}
+
+kernels::ImageKernel KernelOf(const SubsamplingStage& stage) {
+  return {stage.kernel_size, stage.stride, stage.padding_before};
+}
+
+}  // namespace
+
+Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig& config,
+                         const Options& options)
+    : options_(options),
+      geometry_(config.subsampling),
+      input_dim_(config.input_dim),
+      out_(Pack(ChannelsInnermost(weights.out, geometry_.NumBins(config.input_dim)), options,
+                kernels::MatmulOutput::kStore)),
+      row_dim_(out_.shape().input_dim) {
+  if (weights.norm) norm_.emplace(*weights.norm);
+  if (weights.stages.empty()) return;
+  if (geometry_.stages()[0].kernel_size != 3) {
+    throw std::logic_error("the first convolution of a subsampling is not 3 x 3");
+  }
+  channels_ = weights.stages[0].bias.size(0);
+  first_weight_ = TapsFirst(weights.stages[0].weight);
+  first_bias_ = Float32Values(weights.stages[0].bias);
+  for (size_t i = 1; i < weights.stages.size(); ++i) {
+    const SubsamplingStageWeights& stage = weights.stages[i];
+    const bool depthwise = stage.pointwise_weight.defined();
+    const LinearWeights linear = depthwise
+                                     ? PatchLayer(stage.pointwise_weight, stage.pointwise_bias)
+                                     : PatchLayer(stage.weight, stage.bias);
+    stages_.push_back({depthwise ? TapsFirst(stage.weight) : std::vector<float>(),
+                       depthwise ? Float32Values(stage.bias) : std::vector<float>(),
+                       Pack(linear, options, kernels::MatmulOutput::kStore, Activation::kRelu)});
+  }
+}
+
+void Subsampling::Forward(const std::vector<Segment>& segments, Rows x) const {
+  kernels::Scratch scratch;
+  auto* rows = scratch.Take<float>(kBlockRows * row_dim_);
+  int64_t filled = 0, done = 0;
+  const auto flush = [&] {
+    kernels::Scratch pieces;
+    const kernels::MatmulInput input =
+        kernels::MatmulInput::Take(&pieces, options_.matmul_type, filled, row_dim_);
+    kernels::StoreRows(rows, filled, input);
+    out_.Forward(input, filled, x.float32(done));
+    done += filled;
+    filled = 0;
+  };
+  for (const Segment& segment : segments) {
+    for (int64_t begin = segment.frames.begin; begin < segment.frames.end;) {
+      const int64_t end =
+          std::min({segment.frames.end, begin + kBlockFrames, begin + kBlockRows - filled});
+      Convolve(segment, {begin, end}, rows + filled * row_dim_);
+      filled += end - begin;
+      begin = end;
+      if (filled == kBlockRows) flush();
+    }
+  }
+  if (filled > 0) flush();
+  if (norm_) norm_->Normalize(x);
+}
+
+void Subsampling::Convolve(const Segment& segment, FrameRange frames, float* y) const {
+  const FrameRange read = geometry_.FramesFor(frames, segment.num_features);
+  const int64_t num_read = read.end - read.begin;
+  const float* features = segment.features.float32(read.begin - segment.first_feature);
+  if (geometry_.stages().empty()) {
+    std::copy(features, features + num_read * input_dim_, y);
+    return;
+  }
+  const std::vector<StageRange> ranges = geometry_.RangesFor(frames, segment.num_features);
+  kernels::Scratch scratch;
+  kernels::Image image{features, read.begin, num_read, input_dim_, 1};
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const SubsamplingStage& geometry = geometry_.stages()[i];
+    const FrameRange range = ranges[i].outputs;
+    const kernels::ImageOutputs outputs{range.begin, range.end - range.begin,
+                                        geometry.NumOutputs(image.bins)};
+    const int64_t num_outputs = outputs.num_frames * outputs.bins;
+    float* values = i + 1 == ranges.size() ? y : scratch.Take<float>(num_outputs * channels_);
+    if (i == 0) {
+      kernels::ConvolveOneChannel(image, KernelOf(geometry), outputs, first_weight_.data(),
+                                  first_bias_.data(), channels_, values);
+    } else {
+      const Stage& stage = stages_[i - 1];
+      const kernels::MatmulInput input = kernels::MatmulInput::Take(
+          &scratch, options_.matmul_type, num_outputs, stage.linear.shape().input_dim);
+      if (stage.depthwise_weight.empty()) {
+        kernels::GatherPatches(image, KernelOf(geometry), outputs, input);
+      } else {
+        kernels::ConvolveDepthwise(image, KernelOf(geometry), outputs,
+                                   stage.depthwise_weight.data(), stage.depthwise_bias.data(),
+                                   input);
+      }
+      stage.linear.Forward(input, num_outputs, values);
+    }
+    image = {values, range.begin, outputs.num_frames, outputs.bins, channels_};
+  }
+}
+
+}  // namespace runnel::cpu

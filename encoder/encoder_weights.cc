@@ -1,0 +1,199 @@
+#include "encoder/encoder_weights.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/isfinite.h>
+#include <ATen/ops/zeros.h>
+
+#include <utility>
+
+#include "encoder/subsampling_geometry.h"
+
+namespace runnel {
+namespace {
+
+LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
+                         int64_t output_dim, bool bias = true) {
+  LinearWeights linear;
+  linear.weight = weights->Take(name + ".weight", {output_dim, input_dim});
+  if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
+  return linear;
+}
+
+// A convolution whose kernel has one tap.
+LinearWeights BindPointwise(Weights* weights, const std::string& name, int64_t input_dim,
+                            int64_t output_dim, bool bias) {
+  LinearWeights linear;
+  linear.weight = weights->Take(name + ".weight", {output_dim, input_dim, 1}).squeeze(2);
+  if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
+  return linear;
+}
+
+LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_t dim,
+                               double epsilon) {
+  return {weights->Take(name + ".weight", {dim}), weights->Take(name + ".bias", {dim}), epsilon};
+}
+
+void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
+                   ConvolutionWeights* convolution) {
+  const std::vector<int64_t> shape = {convolution->bias.size(0)};
+  const auto take = [&](const char* field) {
+    return weights->Take(name + field, shape).to(at::kDouble);
+  };
+  const at::Tensor mean = take(".running_mean");
+  const at::Tensor scale = take(".weight") / (take(".running_var") + epsilon).sqrt();
+  const at::Tensor bias = (convolution->bias - mean) * scale + take(".bias");
+  if (!at::isfinite(scale).all().item<bool>()) {
+    weights->Fail(name + ".running_var", "holds a negative value, expected a variance");
+  }
+  convolution->taps = (convolution->taps * scale).to(weights->dtype());
+  convolution->bias = bias.to(weights->dtype());
+}
+
+// Channels of the subsampling's convolutions.
+int64_t NumChannels(const EncoderConfig& config) {
+  return config.subsampling.is_striding() ? config.subsampling.channels : config.model_dim;
+}
+
+std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Weights* weights) {
+  const bool depthwise = config.subsampling.type == SubsamplingType::kDwStriding8;
+  const int64_t channels = NumChannels(config);
+  const SubsamplingGeometry geometry(config.subsampling);
+  std::vector<SubsamplingStageWeights> stages;
+  int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
+  for (const SubsamplingStage& stage : geometry.stages()) {
+    const bool first = index == 0;
+    const auto take = [&](int layer, const std::vector<int64_t>& shape, at::Tensor* weight,
+                          at::Tensor* bias) {
+      const std::string name = "encoder.embed.conv." + std::to_string(layer);
+      *weight = weights->Take(name + ".weight", shape);
+      *bias = weights->Take(name + ".bias", {channels});
+    };
+    SubsamplingStageWeights bound;
+    bound.groups = depthwise && !first ? channels : 1;
+    take(index, {channels, first || depthwise ? 1 : channels, stage.kernel_size, stage.kernel_size},
+         &bound.weight, &bound.bias);
+    index += 2;
+    if (depthwise && !first) {
+      take(index - 1, {channels, channels, 1, 1}, &bound.pointwise_weight, &bound.pointwise_bias);
+      index += 1;
+    }
+    stages.push_back(std::move(bound));
+  }
+  return stages;
+}
+
+std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(layer); }
+
+}  // namespace
+
+std::string AttentionName(int layer) { return LayerName(layer) + ".self_attn"; }
+
+std::vector<std::string> AttentionNames(const EncoderConfig& config) {
+  std::vector<std::string> names;
+  for (int layer = 0; layer < config.num_layers; ++layer) names.push_back(AttentionName(layer));
+  return names;
+}
+
+GlobalCmvnWeights BindGlobalCmvn(const EncoderConfig& config, Weights* weights) {
+  return {Float32Values(weights->Take("encoder.global_cmvn.mean", {config.input_dim})),
+          Float32Values(weights->Take("encoder.global_cmvn.istd", {config.input_dim}))};
+}
+
+SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights) {
+  const SubsamplingGeometry geometry(config.subsampling);
+  const bool convolves = !geometry.stages().empty();
+  const int64_t out_dim =
+      geometry.NumBins(config.input_dim) * (convolves ? NumChannels(config) : 1);
+  SubsamplingWeights subsampling;
+  subsampling.stages = BindStages(config, weights);
+  subsampling.out = BindLinear(weights, "encoder.embed.out.0", out_dim, config.model_dim);
+  if (!convolves) {
+    subsampling.norm =
+        BindLayerNorm(weights, "encoder.embed.out.1", config.model_dim, config.layer_norm_eps);
+  }
+  return subsampling;
+}
+
+AttentionWeights BindAttention(const EncoderConfig& config, const std::string& name,
+                               Weights* weights) {
+  const int64_t dim = config.model_dim;
+  const AttentionBias& bias = config.attention_bias;
+  AttentionWeights attention;
+  attention.query = BindLinear(weights, name + ".linear_q", dim, dim, bias.query);
+  attention.key = BindLinear(weights, name + ".linear_k", dim, dim, bias.key);
+  attention.value = BindLinear(weights, name + ".linear_v", dim, dim, bias.value);
+  attention.out = BindLinear(weights, name + ".linear_out", dim, dim, bias.out);
+  return attention;
+}
+
+ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::string& name,
+                                   Weights* weights) {
+  const int64_t dim = config.model_dim;
+  const ConvolutionConfig& sizes = *config.convolution;
+  ConvolutionWeights convolution;
+  convolution.pointwise_1 =
+      BindPointwise(weights, name + ".pointwise_conv1", dim, 2 * dim, sizes.bias);
+  convolution.taps = weights->Take(name + ".depthwise_conv.weight", {dim, 1, sizes.kernel_size})
+                         .squeeze(1)
+                         .t()
+                         .contiguous();
+  convolution.bias = sizes.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
+                                : at::zeros({dim}, weights->dtype());
+  if (sizes.norm == ConvolutionNorm::kBatchNorm) {
+    FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution);
+  } else {
+    convolution.norm = BindLayerNorm(weights, name + ".norm", dim, sizes.norm_epsilon);
+  }
+  convolution.pointwise_2 = BindPointwise(weights, name + ".pointwise_conv2", dim, dim, sizes.bias);
+  return convolution;
+}
+
+FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::string& name,
+                                   Weights* weights) {
+  const FeedForwardConfig& sizes = config.feed_forward;
+  FeedForwardWeights feed_forward;
+  feed_forward.w_1 =
+      BindLinear(weights, name + ".w_1", config.model_dim, sizes.hidden_dim, sizes.bias);
+  feed_forward.w_2 =
+      BindLinear(weights, name + ".w_2", sizes.hidden_dim, config.model_dim, sizes.bias);
+  return feed_forward;
+}
+
+LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights) {
+  const std::string name = LayerName(layer);
+  const auto norm = [&](const char* field) {
+    return BindLayerNorm(weights, name + field, config.model_dim, config.layer_norm_eps);
+  };
+  LayerWeights bound;
+  if (config.feed_forward.macaron) {
+    bound.norm_feed_forward_macaron = norm(".norm_ff_macaron");
+    bound.feed_forward_macaron = BindFeedForward(config, name + ".feed_forward_macaron", weights);
+  }
+  bound.norm_attention = norm(".norm_mha");
+  bound.attention = BindAttention(config, AttentionName(layer), weights);
+  if (config.convolution) {
+    bound.norm_convolution = norm(".norm_conv");
+    bound.convolution = BindConvolution(config, name + ".conv_module", weights);
+    bound.norm_final = norm(".norm_final");
+  }
+  bound.norm_feed_forward = norm(".norm_ff");
+  bound.feed_forward = BindFeedForward(config, name + ".feed_forward", weights);
+  return bound;
+}
+
+LayerNormWeights BindAfterNorm(const EncoderConfig& config, Weights* weights) {
+  return BindLayerNorm(weights, "encoder.after_norm", config.model_dim, config.layer_norm_eps);
+}
+
+LinearWeights BindCtcHead(int64_t model_dim, int64_t vocab_size, Weights* weights) {
+  return BindLinear(weights, "ctc.ctc_lo", model_dim, vocab_size);
+}
+
+std::vector<float> Float32Values(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  const at::Tensor values = tensor.to(at::kFloat).contiguous();
+  const auto* begin = values.data_ptr<float>();
+  return {begin, begin + values.numel()};
+}
+
+}  // namespace runnel

@@ -1,0 +1,111 @@
+// Every tensor of the encoder and of the CTC head, by name and shape, bound once for all backends.
+// models/README.md lists them. The position schemes bind their own (encoder/position).
+#ifndef RUNNEL_ENCODER_ENCODER_WEIGHTS_H_
+#define RUNNEL_ENCODER_ENCODER_WEIGHTS_H_
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "encoder/encoder_config.h"
+#include "encoder/model_file/weights.h"
+
+namespace runnel {
+
+// All tensors have the data type of the Weights that they come from. d: model_dim.
+
+// y = x W^T + b. Convolutions whose kernel has one tap are such layers.
+struct LinearWeights {
+  at::Tensor weight;  // (output_dim, input_dim)
+  at::Tensor bias;    // (output_dim) or undefined
+};
+
+struct LayerNormWeights {
+  at::Tensor weight;  // (dim)
+  at::Tensor bias;    // (dim)
+  double epsilon = 0;
+};
+
+struct AttentionWeights {
+  LinearWeights query;
+  LinearWeights key;
+  LinearWeights value;
+  LinearWeights out;
+};
+
+struct ConvolutionWeights {
+  LinearWeights pointwise_1;  // (2 d, d): values, then gates
+  // The depthwise convolution, with a batch norm folded in.
+  at::Tensor taps;  // (kernel_size, d), oldest frame first
+  at::Tensor bias;  // (d)
+  std::optional<LayerNormWeights> norm;
+  LinearWeights pointwise_2;  // (d, d)
+};
+
+struct FeedForwardWeights {
+  LinearWeights w_1;  // (hidden_dim, d)
+  LinearWeights w_2;  // (d, hidden_dim)
+};
+
+// A stage of the subsampling. A depthwise convolution (groups = channels) is followed by a
+// pointwise one.
+struct SubsamplingStageWeights {
+  at::Tensor weight;  // (channels, input channels / groups, k, k)
+  at::Tensor bias;    // (channels)
+  int64_t groups = 1;
+  at::Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
+  at::Tensor pointwise_bias;    // (channels) or undefined
+};
+
+struct SubsamplingWeights {
+  std::vector<SubsamplingStageWeights> stages;  // first to last
+  LinearWeights out;                            // (d, channels * bins), channels outermost
+  std::optional<LayerNormWeights> norm;         // where there is no convolution
+};
+
+struct LayerWeights {
+  std::optional<LayerNormWeights> norm_feed_forward_macaron;
+  std::optional<FeedForwardWeights> feed_forward_macaron;
+  LayerNormWeights norm_attention;
+  AttentionWeights attention;
+  std::optional<LayerNormWeights> norm_convolution;
+  std::optional<ConvolutionWeights> convolution;
+  LayerNormWeights norm_feed_forward;
+  FeedForwardWeights feed_forward;
+  std::optional<LayerNormWeights> norm_final;  // where there is a convolution
+};
+
+// Global CMVN: a feature x becomes (x - mean) * istd.
+struct GlobalCmvnWeights {
+  std::vector<float> mean;  // (input_dim)
+  std::vector<float> istd;  // (input_dim)
+};
+
+// Prefix of the tensors of a layer's attention, and those of all layers, for the position schemes.
+std::string AttentionName(int layer);
+std::vector<std::string> AttentionNames(const EncoderConfig& config);
+
+// Each takes the tensors that the configuration calls for, and throws as Weights does.
+GlobalCmvnWeights BindGlobalCmvn(const EncoderConfig& config, Weights* weights);
+SubsamplingWeights BindSubsampling(const EncoderConfig& config, Weights* weights);
+LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights);
+LayerNormWeights BindAfterNorm(const EncoderConfig& config, Weights* weights);
+LinearWeights BindCtcHead(int64_t model_dim, int64_t vocab_size, Weights* weights);
+
+// The parts of BindLayer. `name`: prefix of the module's tensors.
+AttentionWeights BindAttention(const EncoderConfig& config, const std::string& name,
+                               Weights* weights);
+ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::string& name,
+                                   Weights* weights);
+FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::string& name,
+                                   Weights* weights);
+
+// The values of a tensor, row-major, rounded to float32; none for an undefined one.
+std::vector<float> Float32Values(const at::Tensor& tensor);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_ENCODER_ENCODER_WEIGHTS_H_

@@ -1,0 +1,53 @@
+#include "encoder/libtorch/attention.h"
+
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty_like.h>
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "encoder/libtorch/dense.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/position/tensor_attention.h"
+
+namespace runnel::libtorch {
+
+at::Tensor Attention::Forward(const at::Tensor& x, const std::vector<Segment>& segments) const {
+  const at::Tensor q = Linear(weights_.query, x);
+  const at::Tensor k = Linear(weights_.key, x);
+  const at::Tensor v = Linear(weights_.value, x);
+  at::Tensor context = at::empty_like(q);
+  for (const Segment& segment : segments) {
+    const auto rows_of = [&](const at::Tensor& all) {
+      return all.narrow(0, segment.first_row, segment.num_rows());
+    };
+    rows_of(context).copy_(Attend(rows_of(q), rows_of(k), rows_of(v), segment));
+  }
+  return Linear(weights_.out, context);
+}
+
+at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,
+                             const at::Tensor& values, const Segment& segment) const {
+  LayerState& state = *segment.state;
+  // The left context may have become shorter since the last chunk.
+  if (segment.left_context >= 0) state.DropKeys(state.keys.size() - segment.left_context);
+  const int64_t cached = state.keys.size();
+  const int64_t num_keys = cached + segment.num_rows();
+  AttentionChunk chunk{
+      queries, at::cat({Copy(state.keys), keys}), at::cat({Copy(state.values), values}), {}};
+  if (const auto* positions = std::get_if<RowsByKeyFrame>(&position_.rows)) {
+    positions->Extend(segment.frames.begin - cached, segment.frames.end, &state.key_positions);
+    chunk.key_positions = Copy(state.key_positions).narrow(0, 0, num_keys);
+  }
+  std::optional<ChunkMask> mask;
+  if (segment.chunk_size < segment.num_rows()) {
+    mask = ChunkMask{segment.chunk_size, segment.left_context};
+  }
+  Append(keys, segment.left_context, &state.keys);
+  Append(values, segment.left_context, &state.values);
+  state.key_positions.DropFirst(num_keys - state.keys.size());
+  return AttendOnTensors(position_, chunk, num_heads_, mask);
+}
+
+}  // namespace runnel::libtorch

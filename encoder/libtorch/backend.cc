@@ -1,0 +1,97 @@
+#include "encoder/libtorch/backend.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/log_softmax.h>
+#include <c10/core/InferenceMode.h>
+
+#include "encoder/libtorch/attention.h"
+#include "encoder/libtorch/convolution.h"
+#include "encoder/libtorch/dense.h"
+#include "encoder/libtorch/subsampling.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/position/position_scheme.h"
+
+namespace runnel {
+namespace libtorch {
+namespace {
+
+class Norm final : public NormModule {
+ public:
+  explicit Norm(const LayerNormWeights& weights) : weights_(weights) {}
+
+  void Normalize(Rows x) const override {
+    const c10::InferenceMode guard;
+    at::Tensor rows = View(x);
+    rows.copy_(LayerNorm(weights_, rows));
+  }
+
+ private:
+  LayerNormWeights weights_;
+};
+
+class CtcHead final : public runnel::CtcHead {
+ public:
+  explicit CtcHead(const LinearWeights& weights) : weights_(weights) {}
+
+  Matrix LogProbs(ConstRows encoder_rows) const override {
+    const c10::InferenceMode guard;
+    return Matrix(View(at::log_softmax(Linear(weights_, View(encoder_rows)), -1)));
+  }
+
+ private:
+  LinearWeights weights_;
+};
+
+class LibTorchBackend final : public EncoderBackend {
+ public:
+  LibTorchBackend(const EncoderConfig& config, Weights* weights)
+      : config_(config),
+        data_type_(DataTypeOf(weights->dtype())),
+        positions_(BuildPositions(config.position, weights, AttentionNames(config),
+                                  config.attention_sizes())) {}
+
+  DataType data_type() const override { return data_type_; }
+
+  void AddInputPositions(int64_t first_frame, Rows x) const override {
+    runnel::AddInputPositions(positions_, first_frame, x);
+  }
+
+  std::unique_ptr<const SubsamplingModule> MakeSubsampling(
+      const SubsamplingWeights& weights) const override {
+    return std::make_unique<Subsampling>(weights, config_);
+  }
+  std::unique_ptr<const ResidualModule> MakeAttention(int layer, const AttentionWeights& weights,
+                                                      const LayerNormWeights* norm) const override {
+    return std::make_unique<Attention>(weights, norm, config_,
+                                       positions_.layers[static_cast<size_t>(layer)]);
+  }
+  std::unique_ptr<const ResidualModule> MakeConvolution(
+      const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
+    return std::make_unique<Convolution>(weights, norm, *config_.convolution);
+  }
+  std::unique_ptr<const ResidualModule> MakeFeedForward(
+      const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
+    return std::make_unique<FeedForward>(weights, norm, config_.feed_forward);
+  }
+  std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
+    return std::make_unique<Norm>(weights);
+  }
+  std::unique_ptr<const runnel::CtcHead> MakeCtcHead(const LinearWeights& weights) const override {
+    return std::make_unique<CtcHead>(weights);
+  }
+
+ private:
+  EncoderConfig config_;
+  DataType data_type_;
+  PositionModules positions_;
+};
+
+}  // namespace
+}  // namespace libtorch
+
+std::unique_ptr<const EncoderBackend> MakeLibTorchBackend(const EncoderConfig& config,
+                                                          Weights* weights) {
+  return std::make_unique<libtorch::LibTorchBackend>(config, weights);
+}
+
+}  // namespace runnel

@@ -1,0 +1,49 @@
+#include "encoder/libtorch/dense.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/silu.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include "encoder/libtorch/tensor_rows.h"
+
+namespace runnel::libtorch {
+
+at::Tensor Activate(Activation activation, const at::Tensor& x) {
+  switch (activation) {
+    case Activation::kSwish:
+      return at::silu(x);
+    case Activation::kRelu:
+      return at::relu(x);
+    case Activation::kGelu:
+      return at::gelu(x);
+  }
+  TORCH_INTERNAL_ASSERT(false, "an activation without a function");
+}
+
+at::Tensor Linear(const LinearWeights& weights, const at::Tensor& x) {
+  return weights.bias.defined() ? at::linear(x, weights.weight, weights.bias)
+                                : at::linear(x, weights.weight);
+}
+
+at::Tensor LayerNorm(const LayerNormWeights& weights, const at::Tensor& x) {
+  return at::layer_norm(x, weights.weight.sizes(), weights.weight, weights.bias, weights.epsilon);
+}
+
+void TensorModule::AddTo(const std::vector<Segment>& segments, Rows x) const {
+  const c10::InferenceMode guard;
+  at::Tensor rows = View(x);
+  rows.add_(Forward(norm_ ? LayerNorm(*norm_, rows) : rows, segments));
+}
+
+at::Tensor FeedForward::Forward(const at::Tensor& x,
+                                const std::vector<Segment>& /*segments*/) const {
+  const at::Tensor y = Linear(weights_.w_2, Activate(config_.activation, Linear(weights_.w_1, x)));
+  return config_.macaron ? config_.residual_scale() * y : y;
+}
+
+}  // namespace runnel::libtorch
