@@ -1,43 +1,38 @@
-/* The C interface of Runnel: what runtime/recognizer.h and runtime/live_stream.h do, for C99, for
-   other languages' foreign function interfaces, and for binaries that outlive a version.
-   Flow: packets -> frontend -> encoder -> runtime (this) -> tools. Link librunnel (Runnel::c).
-   docs/embedding.md has complete programs.
+/* The C interface of Runnel: runtime/recognizer.h and runtime/live_stream.h for C99, for foreign
+   function interfaces of other languages, and for programs that are not recompiled for a new
+   version. Link librunnel (Runnel::c). docs/embedding.md has complete programs.
 
-   Conventions
-
-   Handles are opaque. Whoever receives one from a function below owns it and gives it back to the
-   function named beside its type; giving back NULL does nothing. Handles keep alive what they need:
-   a model may be freed as soon as the recognizer is there, a recognizer before its streams are
-   closed (they are cancelled then). Handles and strings that are said to be borrowed, and the
-   results of functions that return a const pointer, belong to the handle they were asked of and
-   are valid as long as it is.
+   Handles are opaque. The caller owns every handle that a function returns, unless it is said to be
+   borrowed, and frees it with the function named beside its type. Freeing NULL does nothing.
+   Handles keep alive what they need: a model may be freed once the recognizer is made, and a
+   recognizer before its streams are closed (which are cancelled then). Borrowed handles, strings
+   and other results of type const pointer belong to the handle they were read from and are valid as
+   long as it is.
 
    Errors. A function that can fail returns a runnel_status and takes a runnel_error as its last
-   argument: the caller's own place for the message, made once per thread and used for any number
-   of calls, or NULL when nobody wants to read it. Every call that takes it sets it, to RUNNEL_OK
-   and "" when the call succeeds. Outputs are NULL or 0 when a call fails, and the handles it was
-   given are as they were. Functions that cannot fail return NULL, "" or 0 for a handle that is
-   NULL. No argument makes the library end the process, but for handles that were given back.
-   No C++ exception leaves a function.
+   argument, which receives the message. Make one per thread and use it for any number of calls, or
+   pass NULL. Every call sets it: to RUNNEL_OK and "" when the call succeeds. When a call fails, its
+   outputs are NULL or 0 and the handles it was given are unchanged. Functions that cannot fail
+   return NULL, "" or 0 for a NULL handle. No argument ends the process, except a handle that is
+   freed already. No C++ exception leaves a function.
 
-   Threads. Every handle may be used from several threads at once, with two exceptions: a
-   runnel_error belongs to one call at a time, so that two threads which fail on the same stream
-   each read their own message; and the call that gives a handle back is its last.
+   Threads. Every handle may be used from several threads at once, with two exceptions. A
+   runnel_error belongs to one call at a time, so that each of two threads that fail on the same
+   stream reads its own message. The call that frees a handle must be the last.
 
-   Callbacks run on the recognizer's worker threads (in which cases on others says each), must not
-   throw C++ exceptions and should be short, because a worker waits for them. They may call every
-   function but runnel_recognizer_free. (Closing or cancelling a stream waits for its callback, so
-   two callbacks that close each other's streams wait for ever.)
+   Callbacks run on the recognizer's worker threads, unless their description says otherwise. They
+   must not throw C++ exceptions and should be short, because a worker waits for them. They may call
+   every function except runnel_recognizer_free. Closing or cancelling a stream waits for its
+   running callback, so two callbacks that close each other's streams deadlock.
 
-   Structs begin with their size, so that they can grow at their end while programs and library
-   change at different times. Options: declare the struct, call its _init with sizeof, change what
-   you want. A NULL for options takes the defaults. A program compiled against an older header runs
-   with a newer library of the same soname; a library refuses a struct of a size that it does not
-   know, which is that of a newer header, with RUNNEL_INVALID_ARGUMENT. Values of enums never
-   change. Truth values are 0 and 1.
+   Structs begin with their size, so that they can grow at their end. To set options, declare the
+   struct, call its _init function with sizeof, and change fields. NULL for options means the
+   defaults. A program that was compiled against an older header runs with a newer library of the
+   same soname. A library refuses the larger struct of a newer header with RUNNEL_INVALID_ARGUMENT.
+   Values of enums never change. Booleans are 0 and 1.
 
-   Strings are UTF-8 and end in NUL. Sample counts are of one channel. Times are in milliseconds of
-   audio from the start of the stream unless they are named latency or wait. */
+   Strings are UTF-8 and end in NUL. Samples are counted per channel. Times are in milliseconds of
+   audio from the start of the stream, unless their name contains latency, queue, chunk or wait. */
 #ifndef RUNNEL_RUNTIME_C_API_H_
 #define RUNNEL_RUNTIME_C_API_H_
 
@@ -59,43 +54,42 @@ typedef struct runnel_buffer runnel_buffer;         /* runnel_buffer_free */
 
 typedef enum runnel_status {
   RUNNEL_OK = 0,
-  RUNNEL_INVALID_ARGUMENT = 1, /* misuse: a NULL, a value out of range, a call out of order */
+  RUNNEL_INVALID_ARGUMENT = 1, /* wrong use: NULL, a value out of range, a call out of order */
   RUNNEL_BAD_DATA = 2,         /* a file or snapshot that cannot be read or used */
   RUNNEL_OUT_OF_RESOURCES = 3, /* memory or threads */
-  RUNNEL_INTERNAL = 4          /* a defect of this library */
+  RUNNEL_INTERNAL = 4          /* a bug in this library */
 } runnel_status;
 
-/* Of the library that is loaded, e.g. "0.1.0". */
+/* The version of the loaded library, e.g. "0.1.0". */
 const char* runnel_version(void);
 
 /* ---- Errors ---- */
 
-/* NULL when there is no memory; NULL is a valid argument everywhere. */
+/* Returns NULL when there is no memory. Every function accepts NULL as its error argument. */
 runnel_error* runnel_error_create(void);
 void runnel_error_free(runnel_error* error);
 
-/* Of the last call that was given `error`. One line; valid until the next such call. */
+/* Status and message of the last call that was given `error`. The message is one line and valid
+   until the next such call. */
 runnel_status runnel_error_status(const runnel_error* error);
 const char* runnel_error_message(const runnel_error* error);
 
 /* ---- Models: load once per process, share between recognizers ---- */
 
-/* In which numbers the large products multiply. */
+/* Data type of the large matrix multiplications; RUNNEL_FLOAT64: of everything. */
 enum { RUNNEL_FLOAT32 = 0, RUNNEL_BFLOAT16 = 1, RUNNEL_INT8 = 2, RUNNEL_FLOAT64 = 3 };
-/* What computes: the best of this build, its own kernels, or LibTorch's operations. */
-enum { RUNNEL_BACKEND_DEFAULT = 0, RUNNEL_BACKEND_FAST = 1, RUNNEL_BACKEND_LIBTORCH = 2 };
-enum { RUNNEL_CPU = 0, RUNNEL_CUDA = 1 };
+/* The fastest backend of this build, Runnel's own kernels, or LibTorch's operations. */
+enum { RUNNEL_BACKEND_DEFAULT = 0, RUNNEL_BACKEND_CPU = 1, RUNNEL_BACKEND_LIBTORCH = 2 };
 
 /* The fields and defaults of ModelOptions in runtime/model.h. */
 typedef struct runnel_model_options {
   size_t struct_size;
   int32_t precision;                 /* RUNNEL_FLOAT32 */
   int32_t backend;                   /* RUNNEL_BACKEND_DEFAULT */
-  int32_t device;                    /* RUNNEL_CPU */
   int32_t bfloat16_cache;            /* 0; 1: half the memory per stream */
-  int32_t dynamic_chunk_convolution; /* 0; to stream a model trained on whole utterances only */
-  int32_t running_normalization;     /* 0; likewise */
-  const char* units_file;            /* NULL; units of a model file that holds none */
+  int32_t dynamic_chunk_convolution; /* 0; 1: lets a whole-utterance model stream */
+  int32_t running_normalization;     /* 0; 1: likewise */
+  const char* units_file;            /* NULL; units.txt of a model file without one */
 } runnel_model_options;
 
 void runnel_model_options_init(runnel_model_options* options, size_t struct_size);
@@ -105,17 +99,17 @@ runnel_status runnel_model_load(const char* path, const runnel_model_options* op
 void runnel_model_free(runnel_model* model);
 
 const char* runnel_model_name(const runnel_model* model);
-/* Equal for models that compute the same: snapshots are bound to it. */
+/* Equal for models that compute the same results. A snapshot restores only on its own model. */
 const char* runnel_model_fingerprint(const runnel_model* model);
-/* What computes and on which instruction set, for a log. */
+/* Precision, cache and instruction set in one line, for a log. */
 const char* runnel_model_description(const runnel_model* model);
 int32_t runnel_model_sample_rate_hz(const runnel_model* model);
 /* Duration of one encoder frame: chunk_size and left_context are counted in these. */
 double runnel_model_frame_ms(const runnel_model* model);
-/* The unit of a token's id, as in the model's list; NULL when there is none. */
-const char* runnel_model_unit(const runnel_model* model, int32_t id);
+/* The token with this id as the model's units.txt writes it; NULL for an id out of range. */
+const char* runnel_model_token(const runnel_model* model, int32_t id);
 
-/* The words that a search is to be restricted to (format: runtime/lexicon.h); for any number of
+/* A list of words that a search is restricted to (format: runtime/word_list.h), for any number of
    streams of the model. */
 runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
                                     runnel_word_list** word_list, runnel_error* error);
@@ -123,17 +117,17 @@ void runnel_word_list_free(runnel_word_list* word_list);
 
 /* ---- Recognizers: worker threads that decode many streams in batches ---- */
 
-/* What one batch did. Borrowed: valid during the callback. */
+/* Durations of one batch. Borrowed: valid during the callback. */
 typedef struct runnel_batch_report {
   size_t struct_size;
   size_t num_chunks;
-  const double* queue_ms; /* (num_chunks) from its last sample accepted to the batch's start */
-  const double* chunk_ms; /* (num_chunks) from its last sample accepted to its result */
+  const double* queue_ms; /* (num_chunks) from last sample accepted to start of the batch */
+  const double* chunk_ms; /* (num_chunks) from last sample accepted to result */
   double compute_ms;      /* of the batch */
   double audio_s;         /* by which its chunks advanced their streams */
 } runnel_batch_report;
 
-/* Perhaps from several workers at once. */
+/* May be called from several workers at once. */
 typedef void (*runnel_batch_callback)(void* user_data, const runnel_batch_report* report);
 
 /* The fields and defaults of RecognizerOptions in runtime/recognizer.h. */
@@ -141,7 +135,7 @@ typedef struct runnel_recognizer_options {
   size_t struct_size;
   int32_t num_threads;            /* 1; workers, each on one core */
   int32_t max_batch_streams;      /* 16 */
-  double max_batch_wait_ms;       /* 10; how long a chunk waits at most for others */
+  double max_batch_wait_ms;       /* 10; longest wait of a chunk for others */
   double max_buffered_s;          /* 30; undecoded audio of a stream */
   runnel_batch_callback on_batch; /* NULL */
   void* user_data;                /* NULL; given to on_batch */
@@ -153,16 +147,16 @@ runnel_status runnel_recognizer_create(const runnel_model* model,
                                        const runnel_recognizer_options* options,
                                        runnel_recognizer** recognizer, runnel_error* error);
 
-/* Cancels the streams that are left and waits for the workers: no callback runs afterwards. Not to
-   be called by a callback. A process may exit without it: exit() waits for the chunks that are
-   being computed, not for callbacks, and no further chunk is begun. */
+/* Cancels the streams that are left and waits for the workers: no callback runs afterwards. A
+   callback must not call it. A process may exit without calling it: exit() waits for the chunks
+   that are being computed, not for callbacks, and no further chunk is begun. */
 void runnel_recognizer_free(runnel_recognizer* recognizer);
 
-/* Since the recognizer was made, where no moment is said. */
+/* Counts and durations since the recognizer was made, unless a field says "now". */
 typedef struct runnel_recognizer_status {
   size_t struct_size;     /* set by the caller before the call: sizeof */
-  int64_t num_streams;    /* not over, at this moment */
-  int64_t queued_streams; /* with a chunk that waits for a worker, at this moment */
+  int64_t num_streams;    /* now: not over */
+  int64_t queued_streams; /* now: with a chunk that waits for a worker */
   int64_t num_batches;
   int64_t num_chunks;
   double audio_s;   /* decoded */
@@ -179,16 +173,16 @@ runnel_status runnel_recognizer_get_status(const runnel_recognizer* recognizer,
 
 /* ---- Streams ---- */
 
-/* One at a time for one stream, in order. `stream` and `update` are borrowed: valid until the
-   callback returns (runnel_update_copy keeps one longer). The stream's owner may close it in the
-   callback by the handle that it got when it was opened. */
+/* One call at a time for each stream, in order. `stream` and `update` are borrowed: valid until the
+   callback returns (runnel_update_copy keeps an update longer). To close the stream in the
+   callback, use the handle that runnel_stream_open returned. */
 typedef void (*runnel_update_callback)(void* user_data, runnel_stream* stream,
                                        const runnel_update* update);
 
 enum {
   RUNNEL_MODEL_DEFAULT = -2,   /* chunk_size, left_context: what the model recommends */
   RUNNEL_WHOLE_UTTERANCE = -1, /* chunk_size: one chunk, decoded after runnel_stream_finish */
-  RUNNEL_UNLIMITED = -1        /* left_context: all that came before */
+  RUNNEL_UNLIMITED = -1        /* left_context: all frames before the chunk */
 };
 enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1 };
 
@@ -197,12 +191,12 @@ typedef struct runnel_stream_options {
   size_t struct_size;
   int64_t chunk_size;                /* RUNNEL_MODEL_DEFAULT; encoder frames */
   int64_t left_context;              /* RUNNEL_MODEL_DEFAULT; encoder frames */
-  int32_t sample_rate_hz;            /* 0; of the samples that come, 0: the model's */
+  int32_t sample_rate_hz;            /* 0; of the accepted samples; 0: the model's */
   int32_t search;                    /* RUNNEL_GREEDY */
   int32_t beam_size;                 /* 8; RUNNEL_PREFIX_BEAM only, as are the next two */
   int32_t token_beam;                /* 20 */
-  const runnel_word_list* word_list; /* NULL; may be freed once the stream is there */
-  int32_t nbest;                     /* 1; hypotheses in the final update at most */
+  const runnel_word_list* word_list; /* NULL; may be freed once the stream is open */
+  int32_t nbest;                     /* 1; most hypotheses in the final update */
   runnel_update_callback on_update;  /* NULL: results are polled */
   void* user_data;                   /* NULL; given to on_update */
 } runnel_stream_options;
@@ -213,14 +207,14 @@ runnel_status runnel_stream_open(runnel_recognizer* recognizer,
                                  const runnel_stream_options* options, runnel_stream** stream,
                                  runnel_error* error);
 
-/* Ends the stream, decoded to its end or not, and gives the handle back. No callback of the stream
-   runs afterwards, so its user data may go (called by that callback itself: it is the last).
-   Closing the borrowed handle of a callback does nothing. */
+/* Ends the stream, even if it is not decoded to its end, and frees the handle. No callback of the
+   stream runs afterwards, so its user data may be freed. When the callback itself closes the
+   stream, it is the last one. Closing the borrowed handle of a callback does nothing. */
 void runnel_stream_close(runnel_stream* stream);
 
-/* Mono samples in [-1, 1], or 16-bit ones. Never waits. Takes as many as there is room for and says
-   how many; the rest is for the caller to offer again. 0 when the stream is over. A sample that is
-   no number ends the stream with an error. RUNNEL_INVALID_ARGUMENT after runnel_stream_finish. */
+/* Mono samples in [-1, 1], or 16-bit samples. Never waits. Takes as many as the stream has room for
+   and sets `accepted`; the caller offers the rest again. `accepted` is 0 when the stream is over. A
+   NaN sample ends the stream with an error. RUNNEL_INVALID_ARGUMENT after runnel_stream_finish. */
 runnel_status runnel_stream_accept_float32(runnel_stream* stream, const float* samples,
                                            size_t count, size_t* accepted, runnel_error* error);
 runnel_status runnel_stream_accept_int16(runnel_stream* stream, const int16_t* samples,
@@ -229,37 +223,38 @@ runnel_status runnel_stream_accept_int16(runnel_stream* stream, const int16_t* s
 /* Samples that would be taken now. */
 size_t runnel_stream_room(const runnel_stream* stream);
 
-/* Calls `on_room` once: as soon as at least half of the room is free or the stream is over; from
-   this thread if that is so now. A second call before that takes the place of the first. */
+/* Calls `on_room` once, when at least half of the room is free or the stream is over: at once from
+   this thread if that is so now. A second call before then replaces the first callback. */
 typedef void (*runnel_room_callback)(void* user_data);
 runnel_status runnel_stream_notify_room(runnel_stream* stream, runnel_room_callback on_room,
                                         void* user_data, runnel_error* error);
 
-/* No more samples come: what is left is decoded, then comes the final update. */
+/* Ends the audio: the rest is decoded, then comes the final update. */
 runnel_status runnel_stream_finish(runnel_stream* stream, runnel_error* error);
 
-/* Ends the stream: nothing more is decoded, no update comes, no callback of it runs afterwards. */
+/* Ends the stream: nothing more is decoded, no update comes, and no callback of it runs afterwards.
+ */
 runnel_status runnel_stream_cancel(runnel_stream* stream, runnel_error* error);
 
-/* 1 when no update comes any more but those that can be polled already. 1 for NULL. */
+/* 1 when no update comes any more, except those that can be polled already. 1 for NULL. */
 int32_t runnel_stream_is_over(const runnel_stream* stream);
 
-/* Accepted since the start of the stream, before a restore or fork too. */
+/* Samples accepted since the start of the stream, including those before a restore or fork. */
 int64_t runnel_stream_num_samples(const runnel_stream* stream);
-/* What the options came to. */
+/* The options in use, with the defaults resolved. */
 int32_t runnel_stream_sample_rate_hz(const runnel_stream* stream);
 int64_t runnel_stream_chunk_size(const runnel_stream* stream);
 int64_t runnel_stream_left_context(const runnel_stream* stream);
 
-/* Of a stream without a callback: what became known since the last one, as one update, or NULL when
-   there is nothing new. The second waits for something new until the stream is over, `timeout_ms`
+/* For a stream without a callback: all updates since the last call, merged into one, or NULL when
+   there are none. runnel_stream_wait waits for an update or the end of the stream, for `timeout_ms`
    at most. */
 runnel_status runnel_stream_poll(runnel_stream* stream, runnel_update** update,
                                  runnel_error* error);
 runnel_status runnel_stream_wait(runnel_stream* stream, double timeout_ms, runnel_update** update,
                                  runnel_error* error);
 
-/* ---- Snapshots: a live stream as bytes, to continue here or in another process ---- */
+/* ---- Snapshots: a live stream as bytes, to continue in this or another process ---- */
 
 /* The stream with all samples accepted so far. Waits for a chunk of it that is being decoded.
    RUNNEL_INVALID_ARGUMENT when it is cancelled. */
@@ -269,10 +264,10 @@ const uint8_t* runnel_buffer_data(const runnel_buffer* buffer);
 size_t runnel_buffer_size(const runnel_buffer* buffer);
 void runnel_buffer_free(runnel_buffer* buffer);
 
-/* What a snapshot does not hold. */
+/* The options of a stream that a snapshot does not hold. */
 typedef struct runnel_restore_options {
   size_t struct_size;
-  const runnel_word_list* word_list; /* NULL; the stream's, if it had one */
+  const runnel_word_list* word_list; /* NULL; that of the stream, if it had one */
   int32_t nbest;                     /* 1 */
   runnel_update_callback on_update;  /* NULL; may run before runnel_stream_restore returns */
   void* user_data;                   /* NULL */
@@ -280,51 +275,53 @@ typedef struct runnel_restore_options {
 
 void runnel_restore_options_init(runnel_restore_options* options, size_t struct_size);
 
-/* Continues, on a machine of the same instruction set with the same results to the bit. Any bytes
-   may be given: RUNNEL_BAD_DATA for those that are no snapshot, damaged, of a newer version, of
-   another model or of another word list. */
+/* Continues from a snapshot, with bit-identical results on a machine with the same instruction set.
+   Safe for any bytes: RUNNEL_BAD_DATA for those that are not a snapshot, damaged, of a newer format
+   version, of another model or of another word list. */
 runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t* snapshot,
                                     size_t size, const runnel_restore_options* options,
                                     runnel_stream** stream, runnel_error* error);
 
-/* A second stream that continues from here on its own. `on_update` NULL: its results are polled. */
+/* A second stream that continues from this point independently. `on_update` NULL: its results are
+   polled. */
 runnel_status runnel_stream_fork(runnel_stream* stream, runnel_update_callback on_update,
                                  void* user_data, runnel_stream** fork, runnel_error* error);
 
-/* ---- Updates: the text of a stream is all stable texts so far, and then the tentative one ---- */
+/* ---- Updates: a stream's text is all stable texts so far, followed by the tentative text ---- */
 
-/* Text that became stable since the update before: no later audio changes it. */
+/* Text that became stable since the previous update. Later audio does not change it. */
 const char* runnel_update_stable_text(const runnel_update* update);
-/* What follows at the moment; takes the place of that of the update before. */
+/* The text after the stable text. It replaces the tentative text of the previous update. */
 const char* runnel_update_tentative_text(const runnel_update* update);
-/* Bytes of all stable text before that of this update: 0 in the first update, which after a restore
-   or fork has the whole text once more. */
+/* Bytes of stable text before this update's. 0 in the first update, which after a restore or fork
+   repeats the whole text. */
 size_t runnel_update_stable_size_before(const runnel_update* update);
-/* The texts cover the audio up to here. */
+/* The texts cover the audio up to this time. */
 double runnel_update_audio_ms(const runnel_update* update);
-/* From the newest chunk's last sample accepted until the update was made; 0 without a chunk. */
+/* From the last sample of the newest chunk accepted until the update was made; 0 without a chunk.
+ */
 double runnel_update_latency_ms(const runnel_update* update);
 /* 1 in the last update of a stream, which has hypotheses unless it has an error. */
 int32_t runnel_update_is_final(const runnel_update* update);
-/* Why the stream ended without results, in one line; "" if it did not. */
+/* Why the stream ended without results, in one line; "" otherwise. */
 const char* runnel_update_error(const runnel_update* update);
 
 typedef struct runnel_token {
   size_t struct_size; /* set by the caller before the call: sizeof */
-  int32_t id;         /* runnel_model_unit */
+  int32_t id;         /* runnel_model_token */
   float confidence;   /* 0 to 1 */
   double start_ms;
   double end_ms;
 } runnel_token;
 
-/* Tokens of the stable and then of the tentative text. */
+/* Tokens of the stable text, followed by those of the tentative text. */
 size_t runnel_update_num_tokens(const runnel_update* update);
-/* Those of them that are the stable text's. */
+/* How many of them belong to the stable text. */
 size_t runnel_update_num_stable_tokens(const runnel_update* update);
 runnel_status runnel_update_token(const runnel_update* update, size_t index, runnel_token* token,
                                   runnel_error* error);
 
-/* Best first. NULL when there are not that many. */
+/* Best first. NULL for an index out of range. */
 size_t runnel_update_num_hypotheses(const runnel_update* update);
 const runnel_hypothesis* runnel_update_hypothesis(const runnel_update* update, size_t index);
 

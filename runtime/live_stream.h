@@ -1,5 +1,4 @@
 // One live stream of a Recognizer: fed from any thread, read by a callback or by polling.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
 #ifndef RUNNEL_RUNTIME_LIVE_STREAM_H_
 #define RUNNEL_RUNTIME_LIVE_STREAM_H_
 
@@ -16,72 +15,75 @@ namespace runnel {
 
 class LiveStream;
 
-// Called from a worker thread: for one stream one at a time, in order. It may call every method of
-// the stream; Snapshot then gives the stream of this very moment. It must not throw, and should be
-// short: the worker waits. A stream whose callback keeps a shared_ptr to it lives until it is over.
-// Two callbacks that cancel each other's streams would wait for each other for ever.
+// Called from a worker thread: one call at a time for each stream, in order. It may call every
+// method of the stream; Snapshot then includes this update. It must not throw, and should be short,
+// because the worker waits for it. A stream whose callback holds a shared_ptr to it lives until it
+// is over. Two callbacks that cancel each other's streams deadlock.
 using UpdateCallback = std::function<void(LiveStream& stream, const LiveUpdate& update)>;
 
-// Made by Recognizer::Open and Restore. Thread-safe: every method from any thread. None waits for
-// a computation, but for Snapshot and Fork, which wait for a chunk of this stream that is just
-// being decoded, and Cancel, for a callback of this stream that runs. When its owner lets go of it
-// before Finish, it is cancelled; after Finish, it is decoded to its end all the same.
+// Made by Recognizer::Open and Restore. Thread-safe: every method from any thread. A stream that
+// its owner releases before Finish is cancelled; after Finish, it is decoded to its end. A stream
+// that outlives its recognizer is cancelled.
+//
+// No method waits for a computation, with two exceptions: Snapshot and Fork wait for the chunk of
+// this stream that is being decoded, and Cancel waits for a running callback of this stream.
 class LiveStream : public std::enable_shared_from_this<LiveStream> {
  public:
   struct State;
 
-  explicit LiveStream(std::unique_ptr<State> state);  // for Recognizer
+  explicit LiveStream(std::unique_ptr<State> state);  // internal: use Recognizer
   ~LiveStream();
   LiveStream(const LiveStream&) = delete;
   LiveStream& operator=(const LiveStream&) = delete;
 
   // Mono samples in [-1, 1] at options().sample_rate_hz. Takes as many as the stream has room for
-  // and returns their number: the rest is for the caller to offer again (NotifyRoom). 0 when the
-  // stream is over. A sample that is no number ends the stream with an error. Throws
-  // std::invalid_argument after Finish.
+  // and returns their number; the caller offers the rest again (NotifyRoom). Returns 0 when the
+  // stream is over. A NaN sample ends the stream with an error. Throws std::invalid_argument after
+  // Finish.
   size_t AcceptSamples(const float* samples, size_t count);
 
-  // Samples that AcceptSamples would take now.
+  // The number of samples that AcceptSamples would take now.
   size_t Room() const;
 
-  // Calls `on_room` once: as soon as at least half of the room is free or the stream is over, from
-  // this thread if that is so now, otherwise from a worker's. A second call before that takes the
-  // place of the first. Must not throw.
+  // Calls `on_room` once, when at least half of the room is free or the stream is over: at once
+  // from this thread if that is so now, else later from a worker. A second call before then
+  // replaces the first callback. `on_room` must not throw.
   void NotifyRoom(std::function<void()> on_room);
 
-  // No more samples come: what is left is decoded, then comes the final update.
+  // Ends the audio: the rest is decoded, then comes the final update.
   void Finish();
 
-  // Ends the stream: nothing more is decoded, no update comes. When it returns, no callback of the
-  // stream runs (but for the one that calls it).
+  // Ends the stream: nothing more is decoded and no update comes. When Cancel returns, no callback
+  // of the stream runs, except one that called Cancel itself.
   void Cancel();
 
-  // True when no update comes any more but those that Poll can take already.
+  // True when no update comes any more, except those that Poll can take already.
   bool is_over() const;
 
-  // Of a stream without a callback: takes what became known since the last Poll, as one update.
-  // False when there is nothing new.
+  // For a stream without a callback: takes all updates since the last Poll, merged into one.
+  // Returns false when there are none.
   bool Poll(LiveUpdate* update);
 
-  // Waits until Poll has something or the stream is over, `timeout_ms` at most (infinity too; a
-  // negative one or NaN does not wait). True when Poll has something.
+  // Waits until Poll has an update or the stream is over, for `timeout_ms` at most. Infinity is
+  // allowed; a negative value or NaN does not wait. Returns true when Poll has an update.
   bool WaitForUpdate(double timeout_ms);
 
   // The stream with all samples accepted so far as bytes (Stream::Snapshot), for
-  // Recognizer::Restore here or in another process. Throws std::invalid_argument when the stream is
+  // Recognizer::Restore in this or another process. Throws std::invalid_argument when the stream is
   // cancelled.
   std::string Snapshot();
 
-  // A second stream that continues from here on its own. Throws std::invalid_argument when the
-  // stream is cancelled or the recognizer is gone.
+  // A second stream that continues from this point independently. Throws std::invalid_argument when
+  // the stream is cancelled or the recognizer is gone.
   std::shared_ptr<LiveStream> Fork(UpdateCallback on_update = {});
 
-  // Accepted since the start of the stream, before a Restore or Fork too, at its own rate.
+  // Samples accepted since the start of the stream, at its own rate, including those before a
+  // Restore or a Fork.
   int64_t num_samples() const;
   const StreamOptions& options() const;  // defaults resolved
 
  private:
-  friend class RecognizerCore;
+  friend class BatchEntry;  // a worker's access to the state
   std::unique_ptr<State> state_;
 };
 

@@ -1,5 +1,4 @@
-// What a live stream tells its owner: the text that became known since it last did.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+// What a live stream reports to its owner: the text that became known since the last update.
 #ifndef RUNNEL_RUNTIME_LIVE_UPDATE_H_
 #define RUNNEL_RUNTIME_LIVE_UPDATE_H_
 
@@ -12,34 +11,33 @@
 
 namespace runnel {
 
-// The text of the stream is that of all stable_text so far, and then tentative_text. So the cost of
-// an update does not grow with the stream.
+// The text of a stream is the stable_text of all its updates, followed by the tentative_text of the
+// newest one. The cost of an update therefore does not grow with the stream.
 struct LiveUpdate {
-  // Text (UTF-8) that became stable since the update before: no later audio changes it.
+  // Text (UTF-8) that became stable since the previous update. Later audio does not change it.
   std::string stable_text;
-  // What follows the stable text at the moment; takes the place of the one of the update before.
+  // The text after the stable text. It replaces the tentative_text of the previous update.
   std::string tentative_text;
-  // Bytes of stable text before stable_text: 0 in the first update, which after a Restore or a Fork
-  // has the whole text once more.
+  // Bytes of stable text before stable_text. 0 in the first update, which after a Restore or a Fork
+  // repeats the whole text.
   size_t stable_size_before = 0;
-  // The tokens of stable_text and of tentative_text, in order; the first num_stable_tokens of them
-  // are those of stable_text.
+  // The tokens of stable_text, num_stable_tokens of them, followed by those of tentative_text.
   std::vector<Token> tokens;
   size_t num_stable_tokens = 0;
-  // The text covers the audio from the start of the stream to here.
+  // The text covers the first audio_ms milliseconds of the stream.
   double audio_ms = 0;
-  // When the last sample of the newest chunk was accepted, and the time from then until the update
-  // was made; without a chunk the clock's epoch, and 0.
+  // When the last sample of the newest chunk was accepted, and the time from then until this update
+  // was made. Without a chunk: the epoch of the clock, and 0.
   std::chrono::steady_clock::time_point accepted_at{};
   double latency_ms = 0;
 
-  // True in the last update of a stream. Then `nbest` has the results, best first, unless `error`
-  // says in one line why there are none.
+  // True in the last update of a stream. `nbest` then has the results, best first, or `error` says
+  // in one line why there are no results.
   bool is_final = false;
   std::vector<Hypothesis> nbest;
   std::string error;
 
-  // Makes one update of this one and the `next`: whoever sees it knows as much as from both.
+  // Merges the `next` update of the same stream into this one.
   void Append(LiveUpdate next);
 };
 

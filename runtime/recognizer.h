@@ -1,6 +1,6 @@
 // Live recognition for servers: streams fed from any thread, decoded in batches by worker threads.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools. docs/embedding.md has complete
-// programs. Who drives streams by hand needs only Stream and DecodeChunks (runtime/stream.h).
+// docs/embedding.md has complete programs. A program that decodes one file at a time needs only
+// Stream (runtime/stream.h).
 #ifndef RUNNEL_RUNTIME_RECOGNIZER_H_
 #define RUNNEL_RUNTIME_RECOGNIZER_H_
 
@@ -15,40 +15,50 @@
 
 namespace runnel {
 
-class Lexicon;
-class RecognizerCore;
+class BatchWorkers;
+class StreamPool;
+class WordList;
 
-// What one batch did. One value per chunk where there are several.
+// Durations of one batch; the vectors have one value per chunk.
 struct BatchReport {
   std::vector<double> queue_ms;  // from its last sample accepted to the start of the batch
   std::vector<double> chunk_ms;  // from its last sample accepted to its result
-  double compute_ms = 0;         // of the batch, features and search included
-  double audio_s = 0;            // of audio that the chunks advanced their streams by
+  double compute_ms = 0;         // of the whole batch, features and search included
+  double audio_s = 0;            // audio that the chunks advanced their streams by
 };
 
 struct RecognizerOptions {
-  // Worker threads, 1 to 1024. Each computes one batch at a time on one core.
+  static constexpr int kMaxThreads = 1024;
+  static constexpr int kMaxBatchStreams = 65536;
+  static constexpr double kMaxBatchWaitMs = 3.6e6;  // an hour
+  static constexpr double kMinBufferedS = 1e-3;
+  static constexpr double kMaxBufferedS = 86400;  // a day
+
+  // Worker threads, 1 to kMaxThreads. Each computes one batch at a time on one core.
   int num_threads = 1;
-  // Streams in one batch, at least 1. Larger: more throughput under load, longer steps.
+  // Largest number of streams in one batch, 1 to kMaxBatchStreams. Larger: more throughput under
+  // load, but each batch takes longer.
   int max_batch_streams = 16;
-  // How long a chunk that is ready waits at most for others to share its batch: a batch starts when
-  // it is full or its oldest chunk has waited this long. At least 0.
+  // A batch starts when it is full or its oldest chunk has waited this long for others, in
+  // milliseconds, 0 to kMaxBatchWaitMs.
   double max_batch_wait_ms = 10;
-  // Audio that a stream holds undecoded at most, in seconds, above 0: beyond it AcceptSamples takes
-  // nothing. A chunk must fit in; of whole-utterance streams, the whole utterance.
+  // Undecoded audio that a stream holds at most, in seconds, kMinBufferedS to kMaxBufferedS.
+  // AcceptSamples takes nothing beyond it. A chunk must fit in; with kWholeUtterance, the whole
+  // utterance.
   double max_buffered_s = 30;
-  // Called after each batch from worker threads, perhaps several at once; may be empty. Must not
-  // throw.
+  // Called after each batch from worker threads, possibly from several at once; may be empty. Must
+  // not throw.
   std::function<void(const BatchReport&)> on_batch;
 
   // Throws std::invalid_argument naming field, value and range.
   void Validate() const;
 };
 
-// Counted since the Recognizer was made, where no moment is said. Quantiles are within 0.5 %.
+// Counts and durations since the Recognizer was made, unless a field says "now". Quantiles are
+// within 0.5 %.
 struct RecognizerStatus {
-  int64_t num_streams = 0;     // not over, at this moment
-  int64_t queued_streams = 0;  // with a chunk that waits for a worker, at this moment
+  int64_t num_streams = 0;     // now: not over
+  int64_t queued_streams = 0;  // now: with a chunk that waits for a worker
   int64_t num_batches = 0;
   int64_t num_chunks = 0;  // num_chunks / num_batches is the mean batch size
   double audio_s = 0;      // decoded
@@ -60,41 +70,45 @@ struct RecognizerStatus {
   double chunk_ms_p99 = 0;
 };
 
-// Thread-safe. Scheduling: a stream with a complete chunk queues up with a deadline,
-// max_batch_wait_ms from then; batches take the oldest deadlines first, one chunk per stream. A
-// stream that has more audio queues up anew behind those who wait, so one that sends faster than
-// real time takes no more than its turn, and under overload all fall behind alike.
+// Thread-safe. A stream with a complete chunk joins a queue; its deadline is max_batch_wait_ms
+// later. Batches take the oldest deadlines first and one chunk per stream. A stream that has more
+// audio joins the end of the queue again, so a stream that sends faster than real time does not
+// slow the others down. Under overload all streams fall behind alike.
 //
-// A process may exit without destroying it: exit() waits for the chunks that are being computed,
-// not for callbacks, and no further chunk is begun. So a static object must not wait for a result
-// when it is destroyed; to cancel streams and destroy recognizers is fine.
+// A process may exit without destroying its Recognizer: exit() waits for the chunks that are being
+// computed, not for callbacks, and no further chunk is begun. The destructor of a static object
+// must therefore not wait for a result; it may cancel streams and destroy recognizers.
 class Recognizer {
  public:
-  // Starts the workers. Throws std::invalid_argument when an option is out of its range.
+  // Starts the workers. Throws std::invalid_argument when `model` is null or an option is out of
+  // its range, std::system_error when a thread cannot be started.
   explicit Recognizer(std::shared_ptr<const Model> model, const RecognizerOptions& options = {});
   // Cancels the streams that are left and waits for the workers. Not to be called by a callback.
   ~Recognizer();
   Recognizer(const Recognizer&) = delete;
   Recognizer& operator=(const Recognizer&) = delete;
 
-  // A new stream; who keeps it longer than the recognizer lives has a cancelled one. Without
-  // `on_update` the results are polled. nbest: hypotheses in the final update at most, at least 1.
-  // Throws std::invalid_argument as Stream does, and when a chunk is longer than max_buffered_s.
+  // Opens a stream. Without `on_update` its results are polled. nbest: largest number of hypotheses
+  // in the final update, at least 1. Throws std::invalid_argument as the constructor of Stream
+  // does, and when a chunk is longer than max_buffered_s.
   std::shared_ptr<LiveStream> Open(const StreamOptions& options = {}, UpdateCallback on_update = {},
                                    int nbest = 1);
 
-  // Continues from a LiveStream::Snapshot or Stream::Snapshot. Throws as Stream::Restore and Open
-  // do. `lexicon`: the stream's, when it had one.
+  // Continues from a LiveStream::Snapshot or Stream::Snapshot. `word_list`: that of the stream;
+  // null if it had none. Throws as Stream::Restore and Open do.
   std::shared_ptr<LiveStream> Restore(const std::string& snapshot, UpdateCallback on_update = {},
                                       int nbest = 1,
-                                      std::shared_ptr<const Lexicon> lexicon = nullptr);
+                                      std::shared_ptr<const WordList> word_list = nullptr);
 
   RecognizerStatus status() const;
-  const std::shared_ptr<const Model>& model() const;
-  const RecognizerOptions& options() const;
+  const std::shared_ptr<const Model>& model() const { return model_; }
+  const RecognizerOptions& options() const { return options_; }
 
  private:
-  std::shared_ptr<RecognizerCore> core_;
+  const std::shared_ptr<const Model> model_;
+  const RecognizerOptions options_;
+  const std::shared_ptr<StreamPool> pool_;
+  const std::shared_ptr<BatchWorkers> workers_;
 };
 
 }  // namespace runnel

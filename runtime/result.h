@@ -1,5 +1,4 @@
-// What a search has found: hypotheses, their tokens and words, in milliseconds of audio.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+// The result of a search: hypotheses with their tokens and words, timed in milliseconds of audio.
 #ifndef RUNNEL_RUNTIME_RESULT_H_
 #define RUNNEL_RUNTIME_RESULT_H_
 
@@ -9,12 +8,12 @@
 
 namespace runnel {
 
-// One output unit of a hypothesis.
+// One token of a hypothesis.
 struct Token {
-  int32_t id = 0;        // CTC output
-  double start_ms = 0;   // audio time at which the encoder frame that emitted it begins
-  double end_ms = 0;     // end of the last encoder frame in which it is emitted
-  float confidence = 0;  // probability, 0 to 1, of the token where it is emitted
+  int32_t id = 0;        // index in the vocabulary (runtime/token_table.h)
+  double start_ms = 0;   // start of the first encoder frame that emits it
+  double end_ms = 0;     // end of the last encoder frame that emits it
+  float confidence = 0;  // its probability in these frames, 0 to 1
 };
 
 // One word: the tokens between two word boundaries.
@@ -25,11 +24,11 @@ struct Word {
   float confidence = 0;  // lowest confidence of its tokens
 };
 
-// One reading of the audio so far.
+// One possible transcription of the audio so far.
 struct Hypothesis {
   std::string text;  // UTF-8
-  // Log probability (natural) under the CTC model: of all alignments of its tokens that the beam
-  // search kept; with greedy search, of the one best alignment, which is less.
+  // Natural log probability under the CTC model. With beam search: the sum over all alignments that
+  // the beam kept. With greedy search: of the best alignment only, which is lower.
   double score = 0;
   std::vector<Token> tokens;  // in order of time
   std::vector<Word> words;    // in order of time

@@ -1,5 +1,4 @@
-// What is wrong with the bytes of a snapshot.
-// Flow: packets -> frontend -> encoder -> runtime (this, below stream) -> tools.
+// The exception that says why a snapshot of a stream cannot be restored.
 #ifndef RUNNEL_RUNTIME_SNAPSHOT_ERROR_H_
 #define RUNNEL_RUNTIME_SNAPSHOT_ERROR_H_
 
@@ -7,7 +6,8 @@
 
 namespace runnel {
 
-// One line: not a snapshot, truncated, corrupt, of a newer format, of another model or word list.
+// The message is one line: the bytes are not a snapshot, truncated, corrupt, inconsistent, of a
+// newer format version, of another model or of another word list.
 class SnapshotError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -1,5 +1,4 @@
-// One audio stream being recognised: accept samples, decode, read text.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+// One audio stream: accept samples, decode chunks, read text.
 #ifndef RUNNEL_RUNTIME_STREAM_H_
 #define RUNNEL_RUNTIME_STREAM_H_
 
@@ -9,39 +8,39 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ctc_search.h"
 #include "runtime/model.h"
 #include "runtime/result.h"
+#include "runtime/search_options.h"
 #include "runtime/snapshot_error.h"
 
 namespace runnel {
 
-// Sizes in encoder frames (Model::encoder_frame_ms each).
+// Sizes are in encoder frames (Model::encoder_frame_ms each).
 struct StreamOptions {
-  // Recommended by the model file (its `streaming` section) where kModelDefault.
-  static constexpr int64_t kModelDefault = -2;
-  static constexpr int64_t kWholeUtterance = -1;  // chunk_size: one chunk, decoded by Finish
+  static constexpr int64_t kModelDefault = -2;    // what Model::streaming() recommends
+  static constexpr int64_t kWholeUtterance = -1;  // chunk_size: one chunk, decoded after Finish
   static constexpr int64_t kUnlimited = -1;       // left_context: all frames before the chunk
 
-  // C, at least 1. Larger: more accurate, later; smaller: the other way round.
+  // C, at least 1. Larger chunks: more accurate, later results.
   int64_t chunk_size = kModelDefault;
-  // M, frames before the chunk that attention sees, at least 0. Memory and time grow with it.
+  // M, the frames before the chunk that attention uses, at least 0. Memory and time grow with it.
   int64_t left_context = kModelDefault;
   SearchOptions search;
 
-  // Rate of the samples that the stream accepts, in Hz: the model's, or any other from kMinRate to
-  // kMaxRate, which is resampled (frontend/resampler.h). That delays results by some 50 ms.
+  // Rate of the samples that the stream accepts, in Hz. Samples of another rate than the model's
+  // are resampled, which delays results by about 50 ms.
   static constexpr int kModelRate = 0;
   static constexpr int kMinRate = 1000;
   static constexpr int kMaxRate = 768000;
   int sample_rate_hz = kModelRate;
 };
 
-// A value: a copy continues on its own from the same point, with the same results. Different
-// streams may be used from different threads at once; one stream only from one thread at a time.
+// A value: a copy continues independently from the same point, with the same results. Different
+// streams may be used from different threads at once; each stream from one thread at a time.
 class Stream {
  public:
-  // Throws std::invalid_argument when an option is out of its range or beyond the model's limits.
+  // Throws std::invalid_argument when `model` is null, or an option is out of its range or not
+  // permitted by the model.
   explicit Stream(std::shared_ptr<const Model> model, const StreamOptions& options = {});
   ~Stream();
   Stream(const Stream& other);
@@ -49,82 +48,81 @@ class Stream {
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  // Takes mono samples in [-1, 1] at StreamOptions::sample_rate_hz. Stores them, decodes nothing.
-  // Throws std::invalid_argument, having changed nothing, after Finish, or when a sample is not a
-  // number or too large for its power to be one (FeatureStream).
+  // Stores mono samples in [-1, 1] at StreamOptions::sample_rate_hz; decodes nothing. Throws
+  // std::invalid_argument, and changes nothing, after Finish and when a sample is NaN, infinite, or
+  // so large that its power overflows.
   void AcceptSamples(const float* samples, size_t num_samples);
 
-  // Declares the end of the audio: what is left becomes the last chunk. Decodes nothing.
+  // Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.
   void Finish();
 
-  // True when DecodeChunks would advance this stream: a chunk's frames are there.
+  // True when enough samples are there for DecodeChunks to advance this stream.
   bool ChunkReady() const;
 
-  // How many more samples must come at least before ChunkReady; 0 when it is, or when no samples
-  // lead to it: after Finish, after a failure, and with kWholeUtterance, where Finish alone does.
-  // Exact at the model's rate; at another, what the filter looks ahead comes on top. O(1).
+  // The least number of further samples before ChunkReady. 0 when it is true already, or when no
+  // number of samples makes it true: after Finish, after a failure, and with kWholeUtterance, where
+  // only Finish does. At another rate than the model's, the look-ahead of the resampling filter may
+  // need more. O(1).
   int64_t MinSamplesToChunk() const;
 
   // True after Finish.
   bool finished() const;
 
-  // Decodes every chunk that is ready. Throws std::runtime_error with failure() when there is one.
+  // Decodes every chunk that is ready. Throws std::runtime_error with failure() if there is one.
   void Decode();
 
-  // Why this stream advances no more, "" if it does: the model's output for its audio is not
-  // finite. Ends with Reset.
+  // Why this stream no longer advances: the model's output for its audio is not finite. "" while it
+  // advances. Reset clears it.
   const std::string& failure() const;
 
   // True after Finish when every frame is decoded: results are final.
   bool IsFinal() const;
 
-  // Best text so far, whole: its cost grows with the stream. For streams without end, TextSince.
+  // The whole text of the best hypothesis. Its cost grows with the stream; see TextSince.
   std::string Text() const;
 
-  // How many bytes at the beginning of Text() are *stable*: no audio to come changes them, Reset
-  // aside. Never falls. All of them with greedy search, and when IsFinal. With beam search what all
-  // hypotheses in the beam begin with; how far this lies behind the best text has no bound, since
-  // two nearly equal readings of one moment may stay in the beam for long. O(1).
+  // The number of bytes at the beginning of Text() that are *stable*: no later audio changes them.
+  // Only Reset lowers it. With greedy search, and when IsFinal, all bytes are stable. With beam
+  // search, the bytes that all hypotheses in the beam begin with are; they may fall behind Text()
+  // by any amount, since two nearly equal hypotheses may stay in the beam for long. O(1).
   size_t StableTextSize() const;
 
-  // Text() from byte `position` on, in time proportional to its length and that of the text which
-  // is not stable. To read a long stream piece by piece:
-  //   std::string now = stream.TextSince(seen);  // follows what was kept before
-  //   kept += now.substr(0, stream.StableTextSize() - seen);  // the rest may still change
+  // Text() from byte `position` on, in time proportional to its own length and the length of the
+  // text that is not stable. To read an endless stream piece by piece:
+  //   std::string now = stream.TextSince(seen);
+  //   stable += now.substr(0, stream.StableTextSize() - seen);  // the rest may still change
   //   seen = stream.StableTextSize();
   // Throws std::invalid_argument when position is beyond StableTextSize().
   std::string TextSince(size_t position) const;
 
-  // As StableTextSize, counted in tokens. The frames and the confidence of a stable token may
-  // still change.
+  // As StableTextSize, counted in tokens. The times and the confidence of a stable token may still
+  // change.
   size_t NumStableTokens() const;
 
   // The tokens of the best hypothesis from token `first` on, in time proportional to their number.
   // Throws std::invalid_argument when first is beyond NumStableTokens().
   std::vector<Token> TokensSince(size_t first) const;
 
-  // The `n` best hypotheses so far, best first, with token times and confidences. No two have the
-  // same text: of sequences of tokens that spell the same, the best stands for all. With
-  // search.lexicon they may end within a word until IsFinal. Throws std::invalid_argument when
-  // n < 1.
+  // The `n` best hypotheses so far, best first. No two have the same text: of token sequences with
+  // the same text, the best one is listed. With search.word_list they may end within a word until
+  // IsFinal. Throws std::invalid_argument when n < 1.
   std::vector<Hypothesis> NBest(int n) const;
   Hypothesis Best() const;
 
-  // Back to the state after construction, same options.
+  // Returns to the state after construction, with the same options.
   void Reset();
 
-  // All that the stream remembers, as bytes (runtime/snapshot_format.h): Restore continues from
-  // here, also in another process, with the same results to the bit on a machine of the same
-  // instruction set. Some hundred kilobytes to megabytes: keys and values, which have the size that
-  // the left context gives them, and every token so far.
+  // The state of the stream as bytes (format: runtime/snapshot/snapshot_format.h). Restore
+  // continues from it, in this or another process, with bit-identical results on a machine with the
+  // same instruction set. The size is some hundred kilobytes to megabytes: the keys and values of
+  // the left context, and every token so far.
   std::string Snapshot() const;
 
-  // `model` must have the fingerprint of that of the snapshot, `lexicon` that of its
-  // search.lexicon; null where it had none. Throws SnapshotError with one line that says what is
-  // wrong: not a snapshot, truncated, corrupt, of a newer version, of another model (both
-  // fingerprints), of another word list, or inconsistent in itself. Any bytes are safe to be given.
+  // `model` must have the fingerprint of the snapshot's model, `word_list` that of its
+  // search.word_list; null if it had none. Throws SnapshotError when it does not, and for bytes
+  // that are not a valid snapshot. Safe for any bytes.
   static Stream Restore(std::shared_ptr<const Model> model, const std::string& snapshot,
-                        std::shared_ptr<const Lexicon> lexicon = nullptr);
+                        std::shared_ptr<const WordList> word_list = nullptr);
 
   const Model& model() const;
   const StreamOptions& options() const;  // defaults resolved
@@ -137,13 +135,12 @@ class Stream {
   std::unique_ptr<State> state_;
 };
 
-// Decodes one chunk of every stream that has one ready, all as one ragged batch; returns how many
-// advanced. Streams may differ in chunk size, left context and search; the results of each are
-// those it would have alone. A stream for which the model's output is not finite fails
-// (Stream::failure) and is passed over from then on; the others do not feel it. Throws
-// std::invalid_argument when they are of different models or one is listed twice; nothing has
-// changed then. After any other exception, such as std::bad_alloc, the streams are half advanced
-// and need a Reset.
+// Decodes one chunk of every stream that has one ready, all in one batch, and returns how many
+// advanced. Streams may differ in chunk size, left context and search; each gets the results that
+// it would get alone. A stream for which the model's output is not finite fails (Stream::failure)
+// and is skipped from then on, without effect on the others. Throws std::invalid_argument, and
+// changes nothing, when the streams are of different models or one is listed twice. After any other
+// exception, such as std::bad_alloc, the streams are half advanced and need a Reset.
 size_t DecodeChunks(const std::vector<Stream*>& streams);
 
 }  // namespace runnel

@@ -1,60 +1,65 @@
-// The model's output units and how a sequence of them becomes text and words.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
+// A model's vocabulary, and how a sequence of its tokens becomes text and words.
 #ifndef RUNNEL_RUNTIME_TOKEN_TABLE_H_
 #define RUNNEL_RUNTIME_TOKEN_TABLE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/result.h"
 
 namespace runnel {
 
-// How a text ends that is joined token by token; the empty text at first.
+// The end of a text that TokenTable::AppendText builds token by token; initially of the empty text.
 struct TextEnd {
   bool is_empty = true;
-  bool at_boundary = false;  // a space is due before the next symbol
+  bool at_boundary = false;  // a space comes before the next characters
 };
 
-// Immutable after construction; every method may be called from several threads.
+// Immutable after construction: every method may be called from several threads.
 //
-// U+2581 in a symbol, alone or with others (SentencePiece puts it in front), is a word boundary.
-// Other symbols are joined as they are. Where no symbol but the blank has a U+2581, as in tables of
-// Chinese characters, the text has no spaces and every token is a word of its own.
+// U+2581 anywhere in a token is a word boundary (SentencePiece puts it in front). All other
+// characters are joined as they are. In a vocabulary without U+2581, such as one of Chinese
+// characters, the text has no spaces and every token is a word.
 class TokenTable {
  public:
-  // `units_text`: one "symbol id" per line (UTF-8), ids 0..vocab_size-1 each once, in any order, no
-  // symbol twice; lines may end in CRLF, and empty lines at the end are ignored. Throws
-  // std::runtime_error naming `source`, the line that is wrong and what was expected;
-  // std::invalid_argument when blank_id is not an id below vocab_size.
+  static constexpr std::string_view kWordBoundary = "\xE2\x96\x81";  // U+2581
+
+  // `units_text`: the text of units.txt (UTF-8), one "token id" per line. Each id of 0 to
+  // vocab_size - 1 occurs once, in any order, and no token twice. Lines may end in CRLF; empty
+  // lines at the end are ignored. Throws std::runtime_error naming `source`, the line that is wrong
+  // and what was expected; std::invalid_argument when blank_id is not an id below vocab_size.
   TokenTable(const std::string& units_text, int vocab_size, int blank_id,
              const std::string& source);
 
-  int size() const { return static_cast<int>(symbols_.size()); }
+  int size() const { return static_cast<int>(names_.size()); }
   int32_t blank_id() const { return blank_id_; }
 
-  // As in the file. Throws std::invalid_argument when `id` is not one of the table's.
-  const std::string& symbol(int32_t id) const { return symbols_[Index(id)]; }
+  // The token as in units.txt, e.g. "▁he". Throws std::invalid_argument for an id out of range.
+  const std::string& name(int32_t id) const { return names_[Index(id)]; }
 
-  // Joined symbols, word boundaries as single spaces, none at the ends; blanks are left out. Throws
-  // std::invalid_argument when an id is not one of the table's.
+  // The token with a space for each word boundary; "" for the blank. Throws as name does.
+  const std::string& text(int32_t id) const { return texts_[Index(id)]; }
+
+  // The tokens joined, with one space for each word boundary, none at the ends, and without blanks.
+  // Throws std::invalid_argument for an id out of range.
   std::string Text(const std::vector<int32_t>& ids) const;
 
-  // Appends to `text` what one more token adds to a Text that ends as `end` says, and updates
-  // `end`. Throws std::invalid_argument as Text does.
+  // Appends to `text`, which ends as `end` says, what one more token adds; updates `end`. Throws
+  // std::invalid_argument for an id out of range.
   void AppendText(int32_t id, TextEnd* end, std::string* text) const;
 
-  // The words of timed tokens. A token without text, such as a boundary alone, counts for no word.
-  // With word boundaries, the words joined by spaces are Text; without, joined by nothing.
+  // The words of timed tokens. A token without text, such as a boundary alone, belongs to no word.
+  // Joined by spaces they are Text; joined by nothing where the vocabulary has no word boundaries.
   std::vector<Word> Words(const std::vector<Token>& tokens) const;
 
  private:
   size_t Index(int32_t id) const;
 
-  std::vector<std::string> symbols_;
-  std::vector<std::string> texts_;  // symbols with a space for U+2581; the blank's is empty
+  std::vector<std::string> names_;
+  std::vector<std::string> texts_;  // names with a space for U+2581; the blank's is empty
   int32_t blank_id_;
   bool has_boundaries_ = false;
 };

@@ -1,5 +1,4 @@
-// The border between C and C++: no exception leaves, every failure becomes a status and a message.
-// Flow: packets -> frontend -> encoder -> runtime (this, below c_api) -> tools.
+// The border between C and C++: every exception becomes a status and a message.
 #ifndef RUNNEL_RUNTIME_C_API_CALL_H_
 #define RUNNEL_RUNTIME_C_API_CALL_H_
 
@@ -10,7 +9,7 @@
 
 namespace runnel::c_api {
 
-// Records the exception that is being handled, by its kind. `error` may be null.
+// Records the exception that is being handled. `error` may be null.
 runnel_status Fail(runnel_error* error) noexcept;
 runnel_status Succeed(runnel_error* error) noexcept;
 
@@ -32,7 +31,7 @@ T& NotNull(T* argument, const char* name) {
   return *argument;
 }
 
-// A truth value; throws std::invalid_argument naming the field when it is neither 0 nor 1.
+// Throws std::invalid_argument naming the field when the value is neither 0 nor 1.
 bool Truth(int32_t value, const char* name);
 
 }  // namespace runnel::c_api

@@ -1,5 +1,6 @@
-// What the opaque handles of the C interface are.
-// Flow: packets -> frontend -> encoder -> runtime (this, below c_api) -> tools.
+// The definitions of the opaque handles of the C interface.
+//
+// This folder implements runtime/c_api.h on Recognizer and LiveStream.
 #ifndef RUNNEL_RUNTIME_C_API_HANDLES_H_
 #define RUNNEL_RUNTIME_C_API_HANDLES_H_
 
@@ -11,7 +12,7 @@
 #include "runtime/result.h"
 
 namespace runnel {
-class Lexicon;
+class WordList;
 class LiveStream;
 class Model;
 class Recognizer;
@@ -23,14 +24,14 @@ struct runnel_model {
 };
 
 struct runnel_word_list {
-  std::shared_ptr<const runnel::Lexicon> lexicon;
+  std::shared_ptr<const runnel::WordList> word_list;
 };
 
 struct runnel_recognizer {
   std::unique_ptr<runnel::Recognizer> recognizer;
 };
 
-// A borrowed one owns nothing.
+// A borrowed handle, which a callback gets, has owned == nullptr.
 struct runnel_stream {
   std::shared_ptr<runnel::LiveStream> owned;
   runnel::LiveStream* live;
@@ -42,8 +43,8 @@ struct runnel_buffer {
 
 namespace runnel::c_api {
 
-// runnel_update and runnel_hypothesis are names of C for these two types, so that a callback can be
-// given one without a copy.
+// runnel_update and runnel_hypothesis are the C names of these two types, so that a callback gets
+// one without a copy.
 inline const LiveUpdate& FromC(const runnel_update& update) {
   return reinterpret_cast<const LiveUpdate&>(update);
 }
@@ -57,7 +58,7 @@ inline const runnel_hypothesis* ToC(const Hypothesis* hypothesis) {
   return reinterpret_cast<const runnel_hypothesis*>(hypothesis);
 }
 
-// The caller's own from now on.
+// Passes ownership to the caller.
 runnel_update* GiveToC(std::unique_ptr<LiveUpdate> update);
 
 }  // namespace runnel::c_api

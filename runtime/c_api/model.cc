@@ -1,4 +1,4 @@
-// runtime/c_api.h: models and word lists.
+// The functions of runtime/c_api.h for models and word lists.
 #include "runtime/model.h"
 
 #include <memory>
@@ -9,25 +9,19 @@
 #include "runtime/c_api/call.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/sized_struct.h"
-#include "runtime/lexicon.h"
+#include "runtime/word_list.h"
 
-using runnel::Lexicon;
 using runnel::Model;
 using runnel::ModelOptions;
+using runnel::WordList;
 using runnel::c_api::Call;
 using runnel::c_api::NotNull;
 using runnel::c_api::Truth;
 
 namespace {
 
-constexpr runnel_model_options kDefaults = {sizeof(runnel_model_options),
-                                            RUNNEL_FLOAT32,
-                                            RUNNEL_BACKEND_DEFAULT,
-                                            RUNNEL_CPU,
-                                            0,
-                                            0,
-                                            0,
-                                            nullptr};
+constexpr runnel_model_options kDefaults = {
+    sizeof(runnel_model_options), RUNNEL_FLOAT32, RUNNEL_BACKEND_DEFAULT, 0, 0, 0, nullptr};
 
 [[noreturn]] void Unknown(const char* field, int32_t value, const char* expected) {
   throw std::invalid_argument("runnel_model_options." + std::string(field) + " is " +
@@ -52,22 +46,12 @@ runnel::Backend BackendOf(int32_t value) {
   switch (value) {
     case RUNNEL_BACKEND_DEFAULT:
       return runnel::Backend::kDefault;
-    case RUNNEL_BACKEND_FAST:
-      return runnel::Backend::kFast;
+    case RUNNEL_BACKEND_CPU:
+      return runnel::Backend::kCpu;
     case RUNNEL_BACKEND_LIBTORCH:
       return runnel::Backend::kLibTorch;
   }
-  Unknown("backend", value, "RUNNEL_BACKEND_DEFAULT, _FAST and _LIBTORCH");
-}
-
-runnel::Device DeviceOf(int32_t value) {
-  switch (value) {
-    case RUNNEL_CPU:
-      return runnel::Device::kCpu;
-    case RUNNEL_CUDA:
-      return runnel::Device::kCuda;
-  }
-  Unknown("device", value, "RUNNEL_CPU and RUNNEL_CUDA");
+  Unknown("backend", value, "RUNNEL_BACKEND_DEFAULT, _CPU and _LIBTORCH");
 }
 
 ModelOptions OptionsOf(const runnel_model_options* given) {
@@ -75,7 +59,6 @@ ModelOptions OptionsOf(const runnel_model_options* given) {
   ModelOptions options;
   options.precision = PrecisionOf(c.precision);
   options.backend = BackendOf(c.backend);
-  options.device = DeviceOf(c.device);
   options.bfloat16_cache = Truth(c.bfloat16_cache, "runnel_model_options.bfloat16_cache");
   options.dynamic_chunk_convolution =
       Truth(c.dynamic_chunk_convolution, "runnel_model_options.dynamic_chunk_convolution");
@@ -108,7 +91,7 @@ runnel_status runnel_model_load(const char* path, const runnel_model_options* op
 void runnel_model_free(runnel_model* model) { delete model; }
 
 const char* runnel_model_name(const runnel_model* model) {
-  return model == nullptr ? "" : model->model->config().name.c_str();
+  return model == nullptr ? "" : model->model->name().c_str();
 }
 
 const char* runnel_model_fingerprint(const runnel_model* model) {
@@ -127,9 +110,9 @@ double runnel_model_frame_ms(const runnel_model* model) {
   return model == nullptr ? 0 : model->model->encoder_frame_ms();
 }
 
-const char* runnel_model_unit(const runnel_model* model, int32_t id) {
+const char* runnel_model_token(const runnel_model* model, int32_t id) {
   if (model == nullptr || id < 0 || id >= model->model->tokens().size()) return nullptr;
-  return model->model->tokens().symbol(id).c_str();
+  return model->model->tokens().name(id).c_str();
 }
 
 runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
@@ -139,7 +122,7 @@ runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
     const Model& of = *NotNull(model, "model").model;
     NotNull(path, "path");
     auto loaded = std::make_unique<runnel_word_list>();
-    loaded->lexicon = Lexicon::Read(path, of.tokens());
+    loaded->word_list = WordList::Read(path, of.tokens());
     *word_list = loaded.release();
   });
 }

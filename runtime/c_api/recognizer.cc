@@ -1,4 +1,4 @@
-// runtime/c_api.h: recognizers, and the streams that they open.
+// The functions of runtime/c_api.h for recognizers, and the streams that they open.
 #include "runtime/recognizer.h"
 
 #include <memory>
@@ -10,8 +10,8 @@
 #include "runtime/c_api/call.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/sized_struct.h"
-#include "runtime/lexicon.h"
 #include "runtime/live_stream.h"
+#include "runtime/word_list.h"
 
 using runnel::BatchReport;
 using runnel::LiveStream;
@@ -162,7 +162,7 @@ runnel_status runnel_stream_open(runnel_recognizer* recognizer,
     chosen.search.method = SearchOf(given.search);
     chosen.search.beam_size = given.beam_size;
     chosen.search.token_beam = given.token_beam;
-    if (given.word_list != nullptr) chosen.search.lexicon = given.word_list->lexicon;
+    if (given.word_list != nullptr) chosen.search.word_list = given.word_list->word_list;
     *stream = NewHandle([&] {
       return opener.Open(chosen, CallbackOf(given.on_update, given.user_data), given.nbest);
     });
@@ -185,7 +185,7 @@ runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t
     *stream = NewHandle([&] {
       return opener.Restore({bytes, size}, CallbackOf(given.on_update, given.user_data),
                             given.nbest,
-                            given.word_list == nullptr ? nullptr : given.word_list->lexicon);
+                            given.word_list == nullptr ? nullptr : given.word_list->word_list);
     });
   });
 }

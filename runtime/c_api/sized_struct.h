@@ -1,6 +1,5 @@
-// Structs of the C interface that begin with their size: how they cross from and to programs that
-// were compiled against another version of the header.
-// Flow: packets -> frontend -> encoder -> runtime (this, below c_api) -> tools.
+// Copies structs that begin with their size from and to programs that were compiled against another
+// version of runtime/c_api.h.
 #ifndef RUNNEL_RUNTIME_C_API_SIZED_STRUCT_H_
 #define RUNNEL_RUNTIME_C_API_SIZED_STRUCT_H_
 
@@ -14,12 +13,12 @@
 
 namespace runnel::c_api {
 
-// The sizes that a struct has had, ascending, the present one last. When a struct grows, this is
-// specialised for it: {offsetof(Struct, first_new_field), sizeof(Struct)}.
+// All sizes that a struct has had, ascending, the present one last. When a struct grows, specialise
+// this for it: {offsetof(Struct, first_new_field), sizeof(Struct)}.
 template <typename Struct>
 inline constexpr std::array<size_t, 1> kSizesOf = {sizeof(Struct)};
 
-// Throws std::invalid_argument when a struct of this size is of no version up to this one.
+// Throws std::invalid_argument when no version of the struct up to this one has this size.
 template <typename Struct>
 void CheckSize(size_t struct_size, const char* name) {
   const auto& sizes = kSizesOf<Struct>;
@@ -34,8 +33,8 @@ void CheckSize(size_t struct_size, const char* name) {
       (struct_size > sizes.back() ? ": the program's header is newer than the library" : ""));
 }
 
-// Fills a struct of `struct_size` bytes, of whatever version: fields that this library does not
-// know become 0.
+// Fills a struct of `struct_size` bytes, of any version, with the defaults. Fields that this
+// library does not know become 0.
 template <typename Struct>
 void Initialise(const Struct& defaults, void* target, size_t struct_size) {
   static_assert(std::is_trivially_copyable_v<Struct>);
@@ -45,8 +44,8 @@ void Initialise(const Struct& defaults, void* target, size_t struct_size) {
   std::memcpy(target, &struct_size, sizeof(struct_size));
 }
 
-// What the caller gave, and the defaults for fields that its version does not have. Throws as
-// CheckSize does. `given` may be null: the defaults.
+// The caller's struct, with the defaults for fields that its version does not have. Throws as
+// CheckSize does. `given` null: the defaults.
 template <typename Struct>
 Struct Read(const Struct* given, const Struct& defaults, const char* name) {
   static_assert(std::is_trivially_copyable_v<Struct>);
@@ -61,8 +60,8 @@ Struct Read(const Struct* given, const Struct& defaults, const char* name) {
   return result;
 }
 
-// Gives the caller as much of `value` as its struct has fields for. Throws as CheckSize does, and
-// when `target` is null.
+// Writes as much of `value` as the caller's version of the struct has fields for. Throws as
+// CheckSize does, and when `target` is null.
 template <typename Struct>
 void Write(const Struct& value, Struct* target, const char* name) {
   static_assert(std::is_trivially_copyable_v<Struct>);

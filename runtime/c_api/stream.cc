@@ -1,4 +1,4 @@
-// runtime/c_api.h: live streams and snapshots.
+// The functions of runtime/c_api.h for live streams and snapshots.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>

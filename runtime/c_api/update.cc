@@ -1,4 +1,4 @@
-// runtime/c_api.h: updates and hypotheses.
+// The functions of runtime/c_api.h for updates and hypotheses.
 #include <memory>
 #include <stdexcept>
 #include <string>

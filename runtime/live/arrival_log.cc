@@ -1,4 +1,4 @@
-#include "runtime/arrival_log.h"
+#include "runtime/live/arrival_log.h"
 
 #include <algorithm>
 #include <stdexcept>

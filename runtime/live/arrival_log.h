@@ -1,7 +1,6 @@
-// When the samples of a stream arrived, for measuring how long its results take.
-// Flow: packets -> frontend -> encoder -> runtime (this, below live_stream) -> tools.
-#ifndef RUNNEL_RUNTIME_ARRIVAL_LOG_H_
-#define RUNNEL_RUNTIME_ARRIVAL_LOG_H_
+// The arrival times of a stream's samples, from which the latency of its chunks is measured.
+#ifndef RUNNEL_RUNTIME_LIVE_ARRIVAL_LOG_H_
+#define RUNNEL_RUNTIME_LIVE_ARRIVAL_LOG_H_
 
 #include <chrono>
 #include <cstdint>
@@ -9,19 +8,20 @@
 
 namespace runnel {
 
-// Samples are counted from any fixed point. Arrivals within a millisecond are one entry, with the
-// time of the first, so that memory follows time and not the number of packets. Not thread-safe.
+// Samples are counted from any fixed point. Arrivals within a millisecond share one entry, with the
+// time of the first, so that memory grows with time and not with the number of packets. Not
+// thread-safe.
 class ArrivalLog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `end`: samples that have arrived by `time`, more than before.
+  // `end`: the number of samples that have arrived by `time`, larger than before.
   void Add(int64_t end, Clock::time_point time);
 
-  // When the sample with this index arrived, which must be one that has and that is not forgotten.
+  // When the sample with this index arrived. It must have arrived and not be forgotten.
   Clock::time_point TimeOf(int64_t sample) const;
 
-  // Forgets the samples before this one.
+  // Forgets the samples with a lower index.
   void Forget(int64_t before);
 
  private:
@@ -34,4 +34,4 @@ class ArrivalLog {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_ARRIVAL_LOG_H_
+#endif  // RUNNEL_RUNTIME_LIVE_ARRIVAL_LOG_H_

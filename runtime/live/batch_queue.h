@@ -1,7 +1,6 @@
-// Who waits for a worker, and when the next batch of them starts.
-// Flow: packets -> frontend -> encoder -> runtime (this, below recognizer) -> tools.
-#ifndef RUNNEL_RUNTIME_BATCH_QUEUE_H_
-#define RUNNEL_RUNTIME_BATCH_QUEUE_H_
+// The queue of streams with a chunk to decode, and the decision when their next batch starts.
+#ifndef RUNNEL_RUNTIME_LIVE_BATCH_QUEUE_H_
+#define RUNNEL_RUNTIME_LIVE_BATCH_QUEUE_H_
 
 #include <algorithm>
 #include <chrono>
@@ -14,14 +13,14 @@
 
 namespace runnel {
 
-// Items come out in the order in which they came in, so the oldest deadline first: an item's
-// deadline is `max_wait` after its Push. Thread-safe.
+// First in, first out. The deadline of an item is `max_wait` after its Push, so the item with the
+// oldest deadline is taken first. Thread-safe.
 template <class Item>
 class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // max_items: of a batch, at least 1.
+  // max_items: largest size of a batch, at least 1.
   BatchQueue(size_t max_items, Clock::duration max_wait)
       : max_items_(max_items), max_wait_(max_wait) {}
 
@@ -33,8 +32,8 @@ class BatchQueue {
     changed_.notify_one();
   }
 
-  // Waits until there are max_items or the oldest one's deadline has come, and takes them, at most
-  // max_items. Empty only after Stop.
+  // Waits until there are max_items or the oldest deadline has come, then takes at most max_items.
+  // The result is empty only after Stop.
   std::vector<Item> Take() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_ && !BatchIsDue()) {
@@ -53,12 +52,12 @@ class BatchQueue {
       batch.push_back(std::move(waiting_.front().item));
       waiting_.pop_front();
     }
-    // Whoever watched over the deadline of those left is the one that goes now.
+    // This thread no longer waits for the deadline of the items that are left; another must.
     if (!waiting_.empty()) changed_.notify_one();
     return batch;
   }
 
-  // From now on Take returns nothing, at once; what waits is dropped.
+  // From now on Take returns an empty batch at once. Waiting items are dropped.
   void Stop() {
     std::deque<Waiting> dropped;
     {
@@ -95,4 +94,4 @@ class BatchQueue {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_BATCH_QUEUE_H_
+#endif  // RUNNEL_RUNTIME_LIVE_BATCH_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "runtime/exit_gate.h"
+#include "runtime/live/exit_gate.h"
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -26,11 +26,12 @@ ExitGate& ExitGate::OfProcess() {
 }
 
 void ExitGate::CloseAtExit() {
-  // LibTorch makes its pool when a thread first sets its number.
+  // LibTorch makes its thread pool, a static object, when a thread first sets the number of
+  // threads.
   static std::once_flag has_pool;
   std::call_once(has_pool, [] { std::thread([] { SetThreadsPerOperation(1); }).join(); });
   registered_by = getpid();
-  // Fails without memory only; the process then ends as if there were no gate.
+  // Fails only when there is no memory; the process then ends without the gate.
   std::atexit(CloseUnlessForked);
 }
 
@@ -60,7 +61,9 @@ void ExitGate::Close() {
 }
 
 void ExitGate::WakeUp() {
-  { const std::lock_guard<std::mutex> lock(mutex_); }  // nobody is between its look and its wait
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+  }  // no thread is between its check and its wait
   changed_.notify_all();
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/latency_histogram.h"
+#include "runtime/live/latency_histogram.h"
 
 #include <algorithm>
 #include <cmath>

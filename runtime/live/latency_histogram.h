@@ -1,15 +1,14 @@
-// Quantiles of durations in constant memory, however many there are.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
-#ifndef RUNNEL_RUNTIME_LATENCY_HISTOGRAM_H_
-#define RUNNEL_RUNTIME_LATENCY_HISTOGRAM_H_
+// Quantiles of any number of durations in constant memory.
+#ifndef RUNNEL_RUNTIME_LIVE_LATENCY_HISTOGRAM_H_
+#define RUNNEL_RUNTIME_LIVE_LATENCY_HISTOGRAM_H_
 
 #include <cstdint>
 #include <vector>
 
 namespace runnel {
 
-// Counts per range of durations, each range 1 % wider than the one before: a quantile is within 0.5
-// % of the true one between a microsecond and an hour. Not thread-safe: one per thread, then Merge.
+// Counts durations in ranges, each 1 % wider than the one before. Between a microsecond and an hour
+// a quantile is within 0.5 % of the exact one. Not thread-safe: use one per thread, then Merge.
 class LatencyHistogram {
  public:
   LatencyHistogram();
@@ -18,8 +17,8 @@ class LatencyHistogram {
   void Add(double milliseconds, int64_t count = 1);
   void Merge(const LatencyHistogram& other);
 
-  // The duration that a share `quantile` (0 to 1) of all do not exceed, in milliseconds; 0 when
-  // there is none.
+  // The duration in milliseconds that a share `quantile` (0 to 1) of all durations does not exceed.
+  // 0 when there are no durations.
   double QuantileMs(double quantile) const;
 
   int64_t count() const { return count_; }
@@ -31,4 +30,4 @@ class LatencyHistogram {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_LATENCY_HISTOGRAM_H_
+#endif  // RUNNEL_RUNTIME_LIVE_LATENCY_HISTOGRAM_H_

@@ -2,64 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
-#include "runtime/recognizer_core.h"
+#include "runtime/live/live_stream_state.h"
 
 namespace runnel {
-
-LiveStream::State::State(std::shared_ptr<RecognizerCore> recognizer, Stream decoder_stream,
-                         UpdateCallback callback, int max_hypotheses)
-    : core(std::move(recognizer)),
-      is_polled(!callback),
-      nbest(max_hypotheses),
-      options(decoder_stream.options()),
-      capacity(static_cast<size_t>(core->options().max_buffered_s * options.sample_rate_hz)),
-      stream(std::move(decoder_stream)),
-      on_update(std::move(callback)) {}
-
-size_t LiveStream::State::SamplesWanted() const {
-  if (options.chunk_size == StreamOptions::kWholeUtterance && !stream.finished()) {
-    return std::numeric_limits<size_t>::max();
-  }
-  return static_cast<size_t>(stream.MinSamplesToChunk());
-}
-
-bool LiveStream::State::IsCancelled() const {
-  const std::lock_guard<std::mutex> lock(mutex);
-  return cancelled;
-}
-
-std::function<void()> LiveStream::State::TakeRoomCallback() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::function<void()> taken;
-  if (phase == Phase::kOver || waiting.size() <= capacity / 2) taken.swap(on_room);
-  return taken;
-}
-
-DecoderClaim::DecoderClaim(LiveStream::State* state) : state_(state) {
-  std::unique_lock<std::mutex> lock(state->mutex);
-  state->changed.wait(lock, [state] { return !state->claimed; });
-  state->claimed = true;
-}
-
-void DecoderClaim::Release() {
-  if (state_ == nullptr) return;
-  {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
-    state_->claimed = false;
-  }
-  state_->changed.notify_all();
-  state_ = nullptr;
-}
 
 LiveStream::LiveStream(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 LiveStream::~LiveStream() {
-  if (!is_over()) state_->core->Remove(this);
+  if (!is_over()) state_->pool->Remove(this);
 }
 
 size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
@@ -74,12 +28,11 @@ size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
     s.arrivals.Add(s.num_samples, State::Clock::now());
   }
   if (taken < count && s.options.chunk_size == StreamOptions::kWholeUtterance) {
-    // There will never be room again.
+    // A whole utterance is decoded after Finish only, so there will never be room again.
     s.overflow = "the utterance is longer than max_buffered_s, " +
-                 std::to_string(s.core->options().max_buffered_s) +
-                 " s; expected a shorter one or chunks";
+                 std::to_string(s.pool->max_buffered_s()) + " s; expected a shorter one or chunks";
   }
-  s.core->QueueIfReady(this);
+  s.QueueIfReady(this);
   return taken;
 }
 
@@ -105,7 +58,7 @@ void LiveStream::Finish() {
   state_->finish_requested = true;
   state_->finished_at = State::Clock::now();
   state_->self = shared_from_this();
-  state_->core->QueueIfReady(this);
+  state_->QueueIfReady(this);
 }
 
 void LiveStream::Cancel() {
@@ -123,7 +76,7 @@ void LiveStream::Cancel() {
     on_room.swap(state_->on_room);
   }
   state_->changed.notify_all();
-  if (was_live) state_->core->Remove(this);
+  if (was_live) state_->pool->Remove(this);
   if (on_room) on_room();
   if (state_->callback_thread.load() != std::this_thread::get_id()) {
     UpdateCallback done;  // destroyed after the lock is given back: it may hold this stream
@@ -148,7 +101,7 @@ bool LiveStream::Poll(LiveUpdate* update) {
 bool LiveStream::WaitForUpdate(double timeout_ms) {
   std::unique_lock<std::mutex> lock(state_->mutex);
   const auto there = [this] { return state_->pending || state_->phase == State::Phase::kOver; };
-  // A longer time would overflow the clock, and not be waited at all.
+  // A longer time would overflow the clock.
   constexpr double kLongestMs = 1e9;
   const std::chrono::duration<double, std::milli> timeout(
       timeout_ms > 0 ? std::min(timeout_ms, kLongestMs) : 0);
@@ -158,9 +111,9 @@ bool LiveStream::WaitForUpdate(double timeout_ms) {
 
 namespace {
 
-// The stream with all samples that were accepted.
+// A copy of the decoder that has also received the samples that wait.
 Stream WithWaiting(LiveStream::State* state) {
-  const DecoderClaim claim(state);
+  const DecoderLock decoder_lock(state);
   SampleQueue waiting;
   bool finished = false;
   {
@@ -183,7 +136,8 @@ Stream WithWaiting(LiveStream::State* state) {
 std::string LiveStream::Snapshot() { return WithWaiting(state_.get()).Snapshot(); }
 
 std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
-  return state_->core->Add(WithWaiting(state_.get()), std::move(on_update), state_->nbest);
+  return MakeLiveStream(state_->pool, WithWaiting(state_.get()), std::move(on_update),
+                        state_->nbest);
 }
 
 int64_t LiveStream::num_samples() const {

@@ -1,14 +1,13 @@
-// Samples that wait to be decoded.
-// Flow: packets -> frontend -> encoder -> runtime (this, below live_stream) -> tools.
-#ifndef RUNNEL_RUNTIME_SAMPLE_QUEUE_H_
-#define RUNNEL_RUNTIME_SAMPLE_QUEUE_H_
+// The samples of a live stream that wait to be decoded.
+#ifndef RUNNEL_RUNTIME_LIVE_SAMPLE_QUEUE_H_
+#define RUNNEL_RUNTIME_LIVE_SAMPLE_QUEUE_H_
 
 #include <cstddef>
 #include <vector>
 
 namespace runnel {
 
-// First in, first out; O(1) per sample. Returns its memory when it is empty. A value.
+// First in, first out; O(1) per sample. Frees its memory when it is empty. A value.
 class SampleQueue {
  public:
   size_t size() const { return samples_.size() - head_; }
@@ -33,10 +32,10 @@ class SampleQueue {
   }
 
  private:
-  std::vector<float> samples_;  // what is before head_ is dead
+  std::vector<float> samples_;  // those before head_ are taken
   size_t head_ = 0;
 };
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_SAMPLE_QUEUE_H_
+#endif  // RUNNEL_RUNTIME_LIVE_SAMPLE_QUEUE_H_

@@ -1,4 +1,4 @@
-#include "runtime/feature_config.h"
+#include "runtime/model/feature_config.h"
 
 #include <cmath>
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <map>
 #include <stdexcept>
 
-#include "encoder/json_section.h"
-#include "frontend/fbank.h"
-#include "frontend/mel_spectrogram.h"
+#include "encoder/json/json_section.h"
+#include "frontend/features/fbank.h"
+#include "frontend/features/mel_spectrogram.h"
 
 namespace runnel {
 namespace {

@@ -1,21 +1,21 @@
-// The features section of a model file: which extractor, and its options.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools. models/README.md specifies it.
-#ifndef RUNNEL_RUNTIME_FEATURE_CONFIG_H_
-#define RUNNEL_RUNTIME_FEATURE_CONFIG_H_
+// The `features` section of a model file: which extractor, and its options. models/README.md
+// specifies it.
+#ifndef RUNNEL_RUNTIME_MODEL_FEATURE_CONFIG_H_
+#define RUNNEL_RUNTIME_MODEL_FEATURE_CONFIG_H_
 
 #include <memory>
 #include <string>
 #include <variant>
 
-#include "frontend/fbank_options.h"
-#include "frontend/mel_spectrogram_options.h"
+#include "frontend/features/fbank_options.h"
+#include "frontend/features/mel_spectrogram_options.h"
 
 namespace runnel {
 
 class FrameExtractor;
 class JsonSection;
 
-// Samples in [-1, 1] are multiplied by sample_scale, then become frames as the options say.
+// Samples in [-1, 1] are multiplied by sample_scale before the extractor takes them.
 struct FeatureConfig {
   std::variant<FbankOptions, MelSpectrogramOptions> options;
   float sample_scale = 32768;
@@ -26,10 +26,9 @@ struct FeatureConfig {
 // Throws std::invalid_argument as the options' Validate does.
 std::shared_ptr<const FrameExtractor> MakeFrameExtractor(const FeatureConfig& config);
 
-// Of the reader of runnel.json, whose JsonSection is not installed. Throws std::runtime_error
-// naming `source`, field, value and what was expected.
+// Throws std::runtime_error naming `source`, field, value and what was expected.
 FeatureConfig ParseFeatureConfig(JsonSection section, const std::string& source);
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_FEATURE_CONFIG_H_
+#endif  // RUNNEL_RUNTIME_MODEL_FEATURE_CONFIG_H_

@@ -1,32 +1,33 @@
 #include "runtime/model.h"
 
-#include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <map>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "encoder/encoder.h"
-#include "encoder/kernels/instruction_set.h"
-#include "encoder/model_archive.h"
-#include "encoder/weights.h"
-#include "frontend/frame_extractor.h"
-#include "runtime/ctc_head.h"
-#include "runtime/exit_gate.h"
-#include "runtime/sha256.h"
+#include "encoder/cpu/backend.h"
+#include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/model_file/model_archive.h"
+#include "encoder/model_file/weights.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/snapshot/sha256.h"
 
 namespace runnel {
 
 namespace {
 
+// Tensors of this name may be in a model file. Nothing uses them.
 constexpr char kAttentionDecoder[] = "attention_decoder.";
 
-// What a model recommends that was trained on whole utterances, once the options let it stream: as
-// models/convert.py writes it.
+// What a model trained on whole utterances recommends, once the options let it stream: as
+// models/convert writes it.
 constexpr StreamingSetting kSubstituteSetting = {32, 128};
 
 // The configuration as the options change it.
@@ -60,42 +61,36 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
   return config;
 }
 
-// Throws std::invalid_argument for options that exclude each other.
-EncoderOptions EncoderOptionsOf(const ModelOptions& options) {
+// How the CPU backend computes; none for the LibTorch backend. Throws std::invalid_argument for
+// options that exclude each other.
+std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   const bool float64 = options.precision == Precision::kFloat64;
-  const bool cuda = options.device == Device::kCuda;
-  if (cuda && !at::globalContext().hasCUDA()) {
-    throw std::runtime_error(
-        "device cuda was asked for, but this LibTorch has no CUDA or finds no GPU");
+  const bool cpu =
+      options.backend == Backend::kCpu || (options.backend == Backend::kDefault && !float64 &&
+                                           kernels::UsedInstructionSet().has_matmul);
+  if (cpu && float64) {
+    throw std::invalid_argument("float64 is computed by the LibTorch backend only");
   }
-  const bool fast =
-      options.backend == Backend::kFast || (options.backend == Backend::kDefault && !float64 &&
-                                            !cuda && kernels::UsedInstructionSet().has_products);
-  if (fast && (float64 || cuda)) {
-    throw std::invalid_argument(std::string(cuda ? "device cuda" : "float64") +
-                                " is computed by the LibTorch backend only");
-  }
-  EncoderOptions encoder;
-  if (!fast) {
+  if (!cpu) {
     if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
       throw std::invalid_argument(
           "the LibTorch backend computes float32 and float64, with caches alike; bfloat16 and int8 "
-          "need the fast backend");
+          "need the CPU backend");
     }
-    return encoder;
+    return std::nullopt;
   }
-  encoder.backend = EncoderOptions::Backend::kFast;
-  encoder.fast.bfloat16_cache = options.bfloat16_cache;
+  cpu::Options cpu_options;
+  cpu_options.bfloat16_cache = options.bfloat16_cache;
   if (options.precision == Precision::kBfloat16) {
-    encoder.fast.precision = kernels::ProductPrecision::kBfloat16;
+    cpu_options.matmul_type = kernels::MatmulType::kBfloat16;
   } else if (options.precision == Precision::kInt8) {
-    encoder.fast.precision = kernels::ProductPrecision::kInt8;
+    cpu_options.matmul_type = kernels::MatmulType::kInt8;
   }
-  return encoder;
+  return cpu_options;
 }
 
 std::string Fingerprint(const ModelArchive& archive, const ModelOptions& options,
-                        const EncoderOptions& encoder) {
+                        bool by_cpu_backend) {
   Sha256 hash;
   hash.AddText("runnel model").AddText(archive.config_json).AddText(archive.units_text);
   hash.AddNumber(static_cast<int64_t>(archive.tensors.size()));
@@ -106,45 +101,35 @@ std::string Fingerprint(const ModelArchive& archive, const ModelOptions& options
     hash.Add(values.data_ptr(), values.nbytes());
   }
   hash.AddNumber(static_cast<int64_t>(options.precision))
-      .AddNumber(static_cast<int64_t>(options.device))
-      .AddNumber(encoder.backend == EncoderOptions::Backend::kFast ? 1 : 0)
+      .AddNumber(0)  // a former option; fingerprints of models stay as they were
+      .AddNumber(by_cpu_backend ? 1 : 0)
       .AddNumber(options.bfloat16_cache ? 1 : 0)
       .AddNumber(options.dynamic_chunk_convolution ? 1 : 0)
       .AddNumber(options.running_normalization ? 1 : 0);
   return hash.Fingerprint();
 }
 
-// Computes chunks of silence, so that the products for a chunk's number of rows are made and the
-// weights have been read before the first audio comes.
+// Computes chunks of silence, so that the matmuls for a chunk's number of rows are prepared and the
+// weights are in memory before the first audio comes.
 void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConfig& streaming) {
   constexpr int64_t kMaxChunkSize = 64;
   constexpr int kChunks = 2;
   const int64_t chunk_size =
       streaming.chunk_size < 0 ? kMaxChunkSize : std::min(streaming.chunk_size, kMaxChunkSize);
-  EncoderState state = encoder.InitialState(streaming.left_context);
+  EncoderState state = encoder.InitialState();
   const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
   for (int i = 0; i < (whole ? 1 : kChunks); ++i) {
     const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
     const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
-    ctc_head.LogProbs(encoder.Step({{&state, silence.data(), {num_frames, whole}}}).rows);
+    const EncoderOutput output =
+        encoder.Step({{&state, silence.data(), {num_frames, whole}, streaming.left_context}});
+    ctc_head.LogProbs(output.rows.rows());
   }
-  ExitGate::CloseAtExit();
 }
 
 }  // namespace
 
-struct Model::Parts {
-  EncoderOptions encoder_options;
-  ModelConfig config;
-  TokenTable tokens;
-  std::shared_ptr<const FrameExtractor> frame_extractor;
-  Encoder encoder;
-  CtcHead ctc_head;
-  std::map<std::string, at::Tensor> attention_decoder;  // as in the file, for rescoring
-  std::string fingerprint;
-};
-
-Model::Model(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Model::Model(std::unique_ptr<const ModelParts> parts) : parts_(std::move(parts)) {}
 Model::~Model() = default;
 
 std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOptions& options) {
@@ -153,54 +138,45 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
       WithOptions(ParseModelConfig(archive.config_json, path), options, path);
   TokenTable tokens(archive.units_text, config.ctc.vocab_size, config.ctc.blank_id,
                     path + ": units.txt");
-  const EncoderOptions encoder_options = EncoderOptionsOf(options);
+  const std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
   const auto tensor_options =
-      at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat)
-          .device(options.device == Device::kCuda ? at::kCUDA : at::kCPU);
-  std::string fingerprint = Fingerprint(archive, options, encoder_options);
+      at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat);
+  std::string fingerprint = Fingerprint(archive, options, cpu_options.has_value());
   Weights weights(std::move(archive.tensors), tensor_options, path);
-  Encoder encoder(config.encoder, &weights, encoder_options);
-  CtcHead ctc_head(&weights, config.encoder.model_dim, config.ctc.vocab_size, encoder_options);
-  std::map<std::string, at::Tensor> attention_decoder = weights.TakeAll(kAttentionDecoder);
+  Encoder encoder(config.encoder, &weights,
+                  cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options)
+                              : MakeLibTorchBackend(config.encoder, &weights));
+  std::unique_ptr<const CtcHead> ctc_head = encoder.backend().MakeCtcHead(
+      BindCtcHead(config.encoder.model_dim, config.ctc.vocab_size, &weights));
+  weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
-  if (encoder_options.backend == EncoderOptions::Backend::kFast) {
-    WarmUp(encoder, ctc_head, config.streaming);
-  }
+  if (cpu_options) WarmUp(encoder, *ctc_head, config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
   // Not make_shared: the constructor is private.
-  return std::shared_ptr<const Model>(new Model(std::make_unique<Parts>(Parts{
-      encoder_options, config, std::move(tokens), std::move(frame_extractor), std::move(encoder),
-      std::move(ctc_head), std::move(attention_decoder), std::move(fingerprint)})));
+  return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(
+      ModelParts{cpu_options, config, std::move(tokens), std::move(frame_extractor),
+                 std::move(encoder), std::move(ctc_head), std::move(fingerprint)})));
 }
 
-const ModelConfig& Model::config() const { return parts_->config; }
+const std::string& Model::name() const { return parts_->config.name; }
+const StreamingConfig& Model::streaming() const { return parts_->config.streaming; }
 const TokenTable& Model::tokens() const { return parts_->tokens; }
-const Encoder& Model::encoder() const { return parts_->encoder; }
-const CtcHead& Model::ctc_head() const { return parts_->ctc_head; }
-std::shared_ptr<const FrameExtractor> Model::frame_extractor() const {
-  return parts_->frame_extractor;
-}
-
 const std::string& Model::fingerprint() const { return parts_->fingerprint; }
 
-bool Model::is_bit_reproducible() const {
-  return parts_->encoder_options.backend == EncoderOptions::Backend::kFast;
-}
+bool Model::is_bit_reproducible() const { return parts_->cpu_options.has_value(); }
 
 std::string Model::ComputeDescription() const {
   if (!is_bit_reproducible()) {
-    return std::string(parts_->encoder.dtype() == at::kDouble ? "float64" : "float32") +
+    return std::string(parts_->encoder.data_type() == DataType::kFloat64 ? "float64" : "float32") +
            " by LibTorch";
   }
-  const FastOptions& fast = parts_->encoder_options.fast;
-  const char* precision = fast.precision == kernels::ProductPrecision::kFloat32    ? "float32"
-                          : fast.precision == kernels::ProductPrecision::kBfloat16 ? "bfloat16"
-                                                                                   : "int8";
-  return std::string(precision) + " products, " + (fast.bfloat16_cache ? "bfloat16" : "float32") +
+  const cpu::Options& options = *parts_->cpu_options;
+  const char* type = options.matmul_type == kernels::MatmulType::kFloat32    ? "float32"
+                     : options.matmul_type == kernels::MatmulType::kBfloat16 ? "bfloat16"
+                                                                             : "int8";
+  return std::string(type) + " matmuls, " + (options.bfloat16_cache ? "bfloat16" : "float32") +
          " caches, " + kernels::UsedInstructionSet().description;
 }
-
-bool Model::has_attention_decoder() const { return !parts_->attention_decoder.empty(); }
 
 int Model::sample_rate_hz() const {
   return static_cast<int>(parts_->frame_extractor->geometry().sample_frequency);

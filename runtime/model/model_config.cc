@@ -1,10 +1,10 @@
-#include "runtime/model_config.h"
+#include "runtime/model/model_config.h"
 
 #include <limits>
 #include <stdexcept>
 
-#include "encoder/json_section.h"
-#include "encoder/json_text.h"
+#include "encoder/json/json_section.h"
+#include "encoder/json/json_text.h"
 
 namespace runnel {
 namespace {

@@ -1,7 +1,6 @@
-// A tree of hypotheses that share what they have in common, stored as plain data.
-// Flow: packets -> frontend -> encoder -> runtime (this, below prefix_beam_search) -> tools.
-#ifndef RUNNEL_RUNTIME_COUNTED_TREE_H_
-#define RUNNEL_RUNTIME_COUNTED_TREE_H_
+// A tree of hypotheses that share their common beginnings, stored as plain data.
+#ifndef RUNNEL_RUNTIME_SEARCH_COUNTED_TREE_H_
+#define RUNNEL_RUNTIME_SEARCH_COUNTED_TREE_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -12,14 +11,14 @@
 
 namespace runnel {
 
-// Nodes are named by index, so that a copy of the tree is a copy of its state. A node lives while
-// somebody holds a reference to it or to a node below it; its slot is then used again. What is
-// stored is therefore bounded by what is referenced, without any pause to collect; and a node never
-// has more children than there are references held.
+// Nodes are referred to by index, so that a copy of the tree is a copy of its state. A node lives
+// while a reference to it or to a node below it is held; then its slot is reused. Memory is
+// therefore bounded by the references held, without collection pauses, and a node never has more
+// children than there are references.
 template <typename Value>
 class CountedTree {
  public:
-  static constexpr int32_t kRoot = 0;  // always there
+  static constexpr int32_t kRoot = 0;  // always alive
   static constexpr int32_t kNone = -1;
 
   CountedTree() : nodes_(1) { nodes_[kRoot].num_references = 1; }
@@ -28,7 +27,7 @@ class CountedTree {
   const Value& value(int32_t node) const { return At(node).value; }
   int32_t parent(int32_t node) const { return At(node).parent; }  // of the root: kNone
 
-  // Adds a child that `parent` may already have an equal of. The caller holds one reference to it.
+  // Adds a child, even when `parent` has an equal one. The caller holds one reference to it.
   int32_t Add(int32_t parent, const Value& value) {
     const int32_t node = TakeSlot();
     Node& added = At(node);
@@ -61,7 +60,7 @@ class CountedTree {
     }
   }
 
-  // The nodes on the paths from the root to these, the root left out: each once, parents before
+  // The nodes on the paths from the root to `ends`, without the root: each once, parents before
   // children, in the order of `ends`.
   std::vector<int32_t> NodesTo(const std::vector<int32_t>& ends) const {
     std::vector<bool> is_listed(nodes_.size());
@@ -80,7 +79,7 @@ class CountedTree {
 
   void Acquire(int32_t node) { ++At(node).num_references; }
 
-  // Gives one reference back, and the nodes that nobody refers to any more.
+  // Gives one reference back, and frees the nodes that have no reference left.
   void Release(int32_t node) {
     while (--At(node).num_references == 0) {
       const int32_t above = At(node).parent;
@@ -92,8 +91,8 @@ class CountedTree {
     }
   }
 
-  size_t num_nodes() const { return num_nodes_; }     // living ones, the root included
-  size_t num_slots() const { return nodes_.size(); }  // the most that have lived at once
+  size_t num_nodes() const { return num_nodes_; }     // alive, the root included
+  size_t num_slots() const { return nodes_.size(); }  // the most that were alive at once
 
  private:
   struct Node {
@@ -135,4 +134,4 @@ class CountedTree {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_COUNTED_TREE_H_
+#endif  // RUNNEL_RUNTIME_SEARCH_COUNTED_TREE_H_

@@ -1,10 +1,10 @@
-#include "runtime/ctc_search.h"
+#include "runtime/search/ctc_search.h"
 
 #include <stdexcept>
 #include <string>
 
-#include "runtime/greedy_search.h"
-#include "runtime/prefix_beam_search.h"
+#include "runtime/search/greedy_search.h"
+#include "runtime/search/prefix_beam_search.h"
 
 namespace runnel {
 
@@ -21,9 +21,9 @@ void SearchOptions::Validate() const {
     throw std::invalid_argument("search.token_beam must be at least 1, got " +
                                 std::to_string(token_beam));
   }
-  if (lexicon != nullptr && method != SearchMethod::kPrefixBeam) {
+  if (word_list != nullptr && method != SearchMethod::kPrefixBeam) {
     throw std::invalid_argument(
-        "search.lexicon needs search.method kPrefixBeam, got kGreedy, which knows no words");
+        "search.word_list needs search.method kPrefixBeam, got kGreedy, which knows no words");
   }
 }
 

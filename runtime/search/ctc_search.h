@@ -1,7 +1,8 @@
-// The seam between the CTC head and text: an incremental search over frames of log probabilities.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools. A stream owns one search.
-#ifndef RUNNEL_RUNTIME_CTC_SEARCH_H_
-#define RUNNEL_RUNTIME_CTC_SEARCH_H_
+// The interface of a CTC search, which finds token sequences in frames of log probabilities.
+//
+// This folder holds the searches: greedy and prefix beam. A stream owns one.
+#ifndef RUNNEL_RUNTIME_SEARCH_CTC_SEARCH_H_
+#define RUNNEL_RUNTIME_SEARCH_CTC_SEARCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -9,13 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/search_options.h"
+
 namespace runnel {
 
-class Lexicon;
 class StateReader;
 class StateWriter;
 
-// A token of a hypothesis, in encoder frames since the start of the stream.
+// A token of a hypothesis. Frames are encoder frames since the start of the stream.
 struct TokenSpan {
   int32_t id = 0;
   int64_t first_frame = 0;  // frame in which the token is first emitted
@@ -29,27 +31,9 @@ struct TokenSequence {
   double score = 0;
 };
 
-enum class SearchMethod { kGreedy, kPrefixBeam };
-
-struct SearchOptions {
-  // Far more prefixes than help; without a bound, a mistyped number would take all memory.
-  static constexpr int kMaxBeamSize = 10000;
-
-  SearchMethod method = SearchMethod::kGreedy;
-  int beam_size = 8;    // prefixes kept per frame (kPrefixBeam); 1 to kMaxBeamSize
-  int token_beam = 20;  // most probable tokens looked at per frame (kPrefixBeam); at least 1
-  // Only sequences of these words (kPrefixBeam); null: any tokens. The token_beam most probable are
-  // then those that may follow each prefix, however improbable beside others.
-  std::shared_ptr<const Lexicon> lexicon;
-
-  // Throws std::invalid_argument naming field, value and range, or the fields that do not go
-  // together.
-  void Validate() const;
-};
-
-// Feeding the same frames in any split gives the same result. Not thread-safe; copy with Clone.
+// The result does not depend on how the frames are split over calls of Advance. Not thread-safe.
 //
-// With a lexicon every sequence is one that words begin with; until Finish it may end within one.
+// With a word list every sequence consists of its words; until Finish it may end within a word.
 class CtcSearch {
  public:
   virtual ~CtcSearch() = default;
@@ -59,32 +43,31 @@ class CtcSearch {
   // infinity or every token of a frame has probability zero.
   virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
 
-  // Declares that the audio ends here. With a lexicon, what is left are the sequences that end with
-  // a word, or that are empty; without, nothing changes. Frames that come after all go on from what
-  // is left.
+  // Ends the audio. With a word list, only sequences that end with a word, or are empty, remain;
+  // without one, nothing changes. Further frames continue from the sequences that remain.
   virtual void Finish() = 0;
 
   // Best first; at most `n`, at least one (the empty sequence before any token). Throws
   // std::invalid_argument when n < 1.
   virtual std::vector<TokenSequence> NBest(int n) const = 0;
 
-  // The tokens of the best sequence from the `first` on, none where it has no more. O(their
+  // The tokens of the best sequence from index `first` on; empty when it has no more. O(their
   // number).
   virtual std::vector<TokenSpan> BestTokensSince(size_t first) const = 0;
 
   // Ids of the best sequence so far; cheap, for partial results. Valid until the next call.
   virtual const std::vector<int32_t>& BestIds() const = 0;
 
-  // How many of the first BestIds are *stable*: all sequences begin with them, and always will
-  // until Reset. Never falls. O(1).
+  // How many of the first BestIds are *stable*: all sequences begin with them, and no later frame
+  // changes that. Only Reset lowers it. O(1).
   virtual size_t NumStableIds() const = 0;
 
   // Frames given so far.
   virtual int64_t num_frames() const = 0;
 
-  // All that it remembers, for the snapshot of a stream. Restore takes what Save of a search with
-  // the same options wrote; it throws SnapshotError when that is not possible, and must not be used
-  // then. Whatever it does not refuse can be gone on with.
+  // The state, for the snapshot of a stream. Restore reads what Save of a search with the same
+  // options wrote. It throws SnapshotError for bytes that are not such a state; the search must
+  // then not be used. A state that it accepts is safe to continue from.
   virtual void Save(StateWriter* writer) const = 0;
   virtual void Restore(StateReader* reader) = 0;
 
@@ -92,11 +75,11 @@ class CtcSearch {
   virtual void Reset() = 0;
 };
 
-// vocab_size and blank_id as in the model's `ctc` section. Throws std::invalid_argument, also when
-// the lexicon is of a model with others.
+// vocab_size and blank_id are those of the model's `ctc` section. Throws std::invalid_argument when
+// they are out of range, an option is, or the word list is of a model with others.
 std::unique_ptr<CtcSearch> MakeCtcSearch(const SearchOptions& options, int vocab_size,
                                          int blank_id);
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_CTC_SEARCH_H_
+#endif  // RUNNEL_RUNTIME_SEARCH_CTC_SEARCH_H_

@@ -1,4 +1,4 @@
-#include "runtime/greedy_search.h"
+#include "runtime/search/greedy_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "runtime/log_probs.h"
-#include "runtime/state_fields.h"
+#include "runtime/search/log_probs.h"
+#include "runtime/snapshot/state_fields.h"
+#include "runtime/text/vocabulary.h"
 
 namespace runnel {
 
@@ -77,25 +78,33 @@ void CtcGreedySearch::Restore(StateReader* reader) {
   for (const TokenSpan& token : state_.tokens) state_.ids.push_back(token.id);
 }
 
-const char* CtcGreedySearch::Inconsistency() const {
+std::string CtcGreedySearch::Inconsistency() const {
   int64_t next_frame = 0;
   for (const TokenSpan& token : state_.tokens) {
-    if (token.id < 0 || token.id >= vocab_size_ || token.id == blank_id_) return "token ids";
+    if (token.id < 0 || token.id >= vocab_size_ || token.id == blank_id_) {
+      return "token id is " + std::to_string(token.id) + "; expected a token that is not the blank";
+    }
     if (token.first_frame < next_frame || token.last_frame < token.first_frame ||
         token.last_frame >= state_.num_frames) {
-      return "frames of tokens";
+      return "a token spans frames " + std::to_string(token.first_frame) + " to " +
+             std::to_string(token.last_frame) + "; expected frames from " +
+             std::to_string(next_frame) + " on and below " + std::to_string(state_.num_frames);
     }
     next_frame = token.last_frame + 1;
-    if (!(token.confidence >= 0 && token.confidence <= 1)) return "confidence of a token";
+    if (!(token.confidence >= 0 && token.confidence <= 1)) {
+      return "confidence of a token is " + std::to_string(token.confidence) + "; expected 0 to 1";
+    }
   }
-  if (!std::isfinite(state_.score)) return "score";
+  if (!std::isfinite(state_.score)) return "score of the search is not finite";
+  // The last frame emitted nothing (before any frame), the blank, or the last token.
   const int32_t last = state_.last_id;
-  // Before any frame there is none; any other one than the blank is that of the last token.
-  const bool right = state_.num_frames == 0 ? last == -1
-                     : last == blank_id_
-                         ? true
-                         : !state_.tokens.empty() && state_.tokens.back().id == last;
-  return right ? nullptr : "last token";
+  const bool is_consistent =
+      state_.num_frames == 0
+          ? last == -1
+          : last == blank_id_ || (!state_.tokens.empty() && state_.tokens.back().id == last);
+  return is_consistent ? ""
+                       : "token of the last frame is " + std::to_string(last) +
+                             "; expected the blank or the last token";
 }
 
 std::unique_ptr<CtcSearch> CtcGreedySearch::Clone() const {

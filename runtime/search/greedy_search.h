@@ -1,27 +1,27 @@
 // CTC best path: the most probable token of each frame, repeats collapsed, blanks dropped.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
 // Source: Graves et al. 2006, "Connectionist temporal classification", section 3.2 (best path).
-#ifndef RUNNEL_RUNTIME_GREEDY_SEARCH_H_
-#define RUNNEL_RUNTIME_GREEDY_SEARCH_H_
+#ifndef RUNNEL_RUNTIME_SEARCH_GREEDY_SEARCH_H_
+#define RUNNEL_RUNTIME_SEARCH_GREEDY_SEARCH_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "runtime/ctc_search.h"
+#include "runtime/search/ctc_search.h"
 
 namespace runnel {
 
-// Equally probable tokens: the lowest id. NBest has exactly one sequence; its score is the log
-// probability of the best path (one alignment, not the sum over all), and a token's confidence its
-// highest probability over its span. Cost of a frame: O(vocab_size).
+// Of equally probable tokens the lowest id wins. NBest has exactly one sequence. Its score is the
+// log probability of the best path: one alignment, not the sum over all. A token's confidence is
+// its highest probability over its span. Cost of a frame: O(vocab_size).
 class CtcGreedySearch : public CtcSearch {
  public:
   // Throws std::invalid_argument when blank_id is not an id below vocab_size.
   CtcGreedySearch(int vocab_size, int blank_id);
 
-  // Throws std::invalid_argument as MostProbableIds does; nothing has changed then.
+  // Throws std::invalid_argument, and changes nothing, as MostProbableIds does.
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override {}
   std::vector<TokenSequence> NBest(int n) const override;
@@ -35,7 +35,7 @@ class CtcGreedySearch : public CtcSearch {
   void Reset() override;
 
  private:
-  // Everything that the search remembers.
+  // The whole state of the search.
   struct State {
     std::vector<int32_t> ids;       // of `tokens`
     std::vector<TokenSpan> tokens;  // the last one grows while its token repeats
@@ -46,8 +46,8 @@ class CtcGreedySearch : public CtcSearch {
 
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields);
-  // What is wrong with a restored state, or null.
-  const char* Inconsistency() const;
+  // What is wrong with a restored state; "" if nothing is.
+  std::string Inconsistency() const;
   void AdvanceFrame(int32_t id, float log_prob);
 
   int vocab_size_;
@@ -57,4 +57,4 @@ class CtcGreedySearch : public CtcSearch {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_GREEDY_SEARCH_H_
+#endif  // RUNNEL_RUNTIME_SEARCH_GREEDY_SEARCH_H_

@@ -1,4 +1,4 @@
-#include "runtime/prefix_beam_search.h"
+#include "runtime/search/prefix_beam_search.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "runtime/log_probs.h"
+#include "runtime/search/log_probs.h"
+#include "runtime/text/vocabulary.h"
 
 namespace runnel {
 namespace {
@@ -21,9 +22,9 @@ struct MoreProbable {
 
 }  // namespace
 
-CtcPrefixBeamSearch::State::State(const Lexicon* lexicon) : beam(1) {
+CtcPrefixBeamSearch::State::State(const WordTree* words) : beam(1) {
   Prefix& empty = beam.front();
-  if (lexicon != nullptr) empty.places = Lexicon::Start();
+  if (words != nullptr) empty.word_nodes = WordTree::Start();
   empty.blank = empty.total = empty.best_blank.score = 0;
   prefixes.value(kRoot).rank = 0;
   prefixes.Acquire(kRoot);   // by the beam
@@ -35,16 +36,17 @@ CtcPrefixBeamSearch::State::State(const Lexicon* lexicon) : beam(1) {
 CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id)
     : vocab_size_(vocab_size),
       blank_id_(blank_id),
-      lexicon_(options.lexicon),
-      state_(options.lexicon.get()) {
+      words_(options.word_list == nullptr ? nullptr : &options.word_list->tree()),
+      word_list_(options.word_list),
+      state_(words_) {
   options.Validate();
   CheckVocabulary(vocab_size, blank_id);
-  if (lexicon_ != nullptr &&
-      (lexicon_->vocab_size() != vocab_size || lexicon_->blank_id() != blank_id)) {
+  if (word_list_ != nullptr &&
+      (word_list_->vocab_size() != vocab_size || word_list_->blank_id() != blank_id)) {
     throw std::invalid_argument(
-        "search.lexicon is of a model with " + std::to_string(lexicon_->vocab_size()) +
-        " units, blank " + std::to_string(lexicon_->blank_id()) + ", expected " +
-        std::to_string(vocab_size) + " units, blank " + std::to_string(blank_id));
+        "search.word_list is of a model with " + std::to_string(word_list_->vocab_size()) +
+        " tokens, blank " + std::to_string(word_list_->blank_id()) + ", expected " +
+        std::to_string(vocab_size) + " tokens, blank " + std::to_string(blank_id));
   }
   beam_size_ = static_cast<size_t>(options.beam_size);
   token_beam_ = static_cast<size_t>(std::min(options.token_beam, vocab_size));
@@ -54,10 +56,11 @@ CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab
 
 void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
   MostProbableIds(log_probs, num_frames, vocab_size_);  // throws where there is none
-  for (int64_t t = 0; lexicon_ != nullptr && t < num_frames; ++t) {
+  for (int64_t t = 0; words_ != nullptr && t < num_frames; ++t) {
     if (!std::isinf(log_probs[t * vocab_size_ + blank_id_])) continue;
     throw std::invalid_argument("log_probs: the blank has probability zero in frame " +
-                                std::to_string(t) + ", which a search with a lexicon cannot pass");
+                                std::to_string(t) +
+                                ", which a search with a word list cannot pass");
   }
   for (int64_t t = 0; t < num_frames; ++t) AdvanceFrame(log_probs + t * vocab_size_);
   UpdateBestPath();
@@ -65,10 +68,10 @@ void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
 }
 
 void CtcPrefixBeamSearch::Finish() {
-  if (lexicon_ == nullptr) return;
+  if (words_ == nullptr) return;
   std::vector<Prefix>& beam = state_.beam;
   const auto begin = std::stable_partition(beam.begin(), beam.end(), [](const Prefix& prefix) {
-    return Lexicon::IsComplete(prefix.places);
+    return WordTree::IsComplete(prefix.word_nodes);
   });
   std::for_each(begin, beam.end(), [this](const Prefix& prefix) { ReleasePrefix(prefix); });
   beam.erase(begin, beam.end());
@@ -78,13 +81,13 @@ void CtcPrefixBeamSearch::Finish() {
 }
 
 void CtcPrefixBeamSearch::AdvanceFrame(const float* log_probs) {
-  if (lexicon_ == nullptr) PickTokens(log_probs);
+  if (words_ == nullptr) PickTokens(log_probs);
   scratch_.candidates.clear();
   AddUnextended(log_probs);
   AddExtended(log_probs);
   KeepBestCandidates();
   ReplaceBeam(log_probs);
-  if (lexicon_ == nullptr) {
+  if (words_ == nullptr) {
     for (const int32_t token : scratch_.tokens) scratch_.is_picked[static_cast<size_t>(token)] = 0;
   }
   ++state_.num_frames;
@@ -107,21 +110,21 @@ void CtcPrefixBeamSearch::PickTokens(const float* log_probs) {
   for (const int32_t token : tokens) scratch_.is_picked[static_cast<size_t>(token)] = 1;
 }
 
-// Those that the lexicon allows after `prefix`.
+// The tokens that the word list allows after `prefix`.
 void CtcPrefixBeamSearch::PickTokensAfter(const Prefix& prefix, const float* log_probs) {
   std::vector<int32_t>& tokens = scratch_.tokens;
-  lexicon_->TokensAfter(prefix.places, &tokens);
+  words_->TokensAfter(prefix.word_nodes, &tokens);
   if (tokens.size() <= token_beam_) return;
   std::nth_element(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(token_beam_),
                    tokens.end(), MoreProbable{log_probs});
   tokens.resize(token_beam_);
 }
 
-// What a prefix may become without a token more: itself, after a blank or its last token again. A
-// shorter prefix that becomes this one by a new token is merged here, so that it is found once.
+// Candidates without a new token: a prefix after a blank or a repetition of its last token. Where a
+// shorter prefix becomes this one by a new token, that candidate is merged in here.
 void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
   const auto is_looked_at = [this](int32_t token) {
-    return lexicon_ != nullptr || scratch_.is_picked[static_cast<size_t>(token)] != 0;
+    return words_ != nullptr || scratch_.is_picked[static_cast<size_t>(token)] != 0;
   };
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
@@ -153,7 +156,7 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
 void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
-    if (lexicon_ != nullptr) PickTokensAfter(prefix, log_probs);
+    if (words_ != nullptr) PickTokensAfter(prefix, log_probs);
     MarkLongerPrefixes(prefix, true);
     for (const int32_t token : scratch_.tokens) {
       if (scratch_.is_merged[static_cast<size_t>(token)] != 0 || token == blank_id_) continue;
@@ -191,7 +194,7 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
   if (end != candidates.end()) {
     std::nth_element(candidates.begin(), end, candidates.end(), better);
     const auto is_complete = [this](const Candidate& candidate) { return IsComplete(candidate); };
-    if (lexicon_ != nullptr && std::none_of(candidates.begin(), end, is_complete)) {
+    if (words_ != nullptr && std::none_of(candidates.begin(), end, is_complete)) {
       // There is one among the others, for there was one in the beam and it may stay as it is.
       const auto rest = std::partition(end, candidates.end(), is_complete);
       std::iter_swap(end, std::min_element(end, rest, better));
@@ -203,9 +206,9 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
 }
 
 bool CtcPrefixBeamSearch::IsComplete(const Candidate& candidate) const {
-  const Lexicon::Places& places = state_.beam[candidate.source].places;
-  return candidate.token == kNone ? Lexicon::IsComplete(places)
-                                  : lexicon_->CompletesWord(places, candidate.token);
+  const WordTree::Nodes& word_nodes = state_.beam[candidate.source].word_nodes;
+  return candidate.token == kNone ? WordTree::IsComplete(word_nodes)
+                                  : words_->CompletesWord(word_nodes, candidate.token);
 }
 
 void CtcPrefixBeamSearch::ReplaceBeam(const float* log_probs) {
@@ -245,7 +248,7 @@ CtcPrefixBeamSearch::Prefix CtcPrefixBeamSearch::MakePrefix(const Candidate& can
   if (is_extended) {
     prefix.node = FindOrAddNode(prefix.node, candidate.token);
     prefix.last_token = candidate.token;
-    if (lexicon_ != nullptr) prefix.places = lexicon_->Next(prefix.places, candidate.token);
+    if (words_ != nullptr) prefix.word_nodes = words_->Next(prefix.word_nodes, candidate.token);
   } else {
     state_.prefixes.Acquire(prefix.node);
   }
@@ -378,7 +381,7 @@ std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
   return std::make_unique<CtcPrefixBeamSearch>(*this);
 }
 
-void CtcPrefixBeamSearch::Reset() { state_ = State(lexicon_.get()); }
+void CtcPrefixBeamSearch::Reset() { state_ = State(words_); }
 
 size_t CtcPrefixBeamSearch::num_stored_nodes() const {
   return state_.prefixes.num_slots() + state_.emissions.num_slots();

@@ -1,53 +1,53 @@
 // CTC prefix beam search: the most probable token sequences, summed over their alignments.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
 // Sources: Graves and Jaitly 2014, "Towards end-to-end speech recognition with recurrent neural
 // networks", section 4; Hannun et al. 2014, "First-pass large vocabulary continuous speech
 // recognition using bi-directional recurrent DNNs", algorithm 1 (without a language model). Token
 // times as in WeNet: those of the best single alignment within a sequence.
-#ifndef RUNNEL_RUNTIME_PREFIX_BEAM_SEARCH_H_
-#define RUNNEL_RUNTIME_PREFIX_BEAM_SEARCH_H_
+#ifndef RUNNEL_RUNTIME_SEARCH_PREFIX_BEAM_SEARCH_H_
+#define RUNNEL_RUNTIME_SEARCH_PREFIX_BEAM_SEARCH_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "runtime/counted_tree.h"
-#include "runtime/ctc_search.h"
-#include "runtime/lexicon.h"
+#include "runtime/search/counted_tree.h"
+#include "runtime/search/ctc_search.h"
+#include "runtime/text/word_tree.h"
+#include "runtime/word_list.h"
 
 namespace runnel {
 
 // A *prefix* is a token sequence that the frames so far may spell. Prefixes are nodes of one tree
-// in which siblings differ, so that equal ones are the same node and are always merged. With
-// beam_size and token_beam large enough nothing is pruned and the scores are the exact log
-// probabilities. Equally probable prefixes keep the order of the frame before; there a prefix as it
-// was comes before its extensions, and these in order of token id.
+// in which siblings differ, so that equal prefixes are one node and always merged. With beam_size
+// and token_beam large enough nothing is pruned, and the scores are the exact log probabilities.
+// Equally probable prefixes keep the order of the frame before: a prefix comes before its
+// extensions, and these are in the order of token ids.
 //
-// A token's frames are those of the prefix's most probable alignment, its confidence the highest
+// A token's frames are those of the prefix's most probable alignment. Its confidence is the highest
 // probability over these frames.
 //
-// With a lexicon, a prefix is extended only by tokens that may follow it there: by all of them, or
-// where they are more than token_beam by the most probable. A blank and the prefix's last token
-// once more are always possible. The most probable complete prefix of a frame is kept even when
-// beam_size others are more probable, so that the beam is never without one and there always is a
-// result at the end.
+// With a word list, a prefix is extended only by tokens that may follow it there: by all of them,
+// or by the token_beam most probable ones. A blank and a repetition of the last token are always
+// possible. The most probable complete prefix of a frame is kept even when beam_size others are
+// more probable, so that there is a result whenever the audio ends.
 //
-// Cost of a frame: O(vocab_size + beam_size * token_beam), whatever the length of the prefixes;
-// with a lexicon O(beam_size * tokens that may follow a prefix). Memory: the tokens of the kept
-// prefixes, stored once where they are common; usually little more than those of the best. But two
-// nearly equal readings of one moment, once both kept, stay so for as long as nothing later tells
-// them apart, and what follows is stored for each.
+// Cost of a frame: O(vocab_size + beam_size * token_beam), independent of the prefixes' lengths;
+// with a word list O(beam_size * tokens that may follow a prefix). Memory: the tokens of the kept
+// prefixes, common beginnings stored once; usually little more than the tokens of the best prefix.
+// Two nearly equal prefixes of one moment, however, stay in the beam until later frames decide
+// between them, and what follows is stored for each.
 class CtcPrefixBeamSearch : public CtcSearch {
  public:
-  // Of the options, all but the method count. Throws std::invalid_argument when one is out of
-  // range, when blank_id is not an id below vocab_size, or when the lexicon is of a model with
-  // another vocab_size or blank_id.
+  // Ignores options.method. Throws std::invalid_argument when an option is out of range, when
+  // blank_id is not an id below vocab_size, or when the word list is of a model with another
+  // vocab_size or blank_id.
   CtcPrefixBeamSearch(const SearchOptions& options, int vocab_size, int blank_id);
 
-  // Throws std::invalid_argument as MostProbableIds does, and with a lexicon when the blank, the
-  // one token that may follow anything, has probability zero; nothing has changed then.
+  // Throws std::invalid_argument, and changes nothing, as MostProbableIds does, and with a word
+  // list when the blank, the only token that may follow any prefix, has probability zero.
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override;
   std::vector<TokenSequence> NBest(int n) const override;
@@ -60,7 +60,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   std::unique_ptr<CtcSearch> Clone() const override;
   void Reset() override;
 
-  // Tree nodes for which there is memory, in use or not.
+  // Tree nodes that have memory, in use or not.
   size_t num_stored_nodes() const;
 
  private:
@@ -85,15 +85,14 @@ class CtcPrefixBeamSearch : public CtcSearch {
   struct Alignment {
     double score = kImpossible;  // log probability
     int32_t stem = kRoot;        // in `emissions`: of all tokens but the last
-    Emission last;               // of the last token; means nothing for the empty prefix
+    Emission last;               // of the last token; not used for the empty prefix
   };
 
   struct Prefix {
     int32_t node = kRoot;
     int32_t last_token = kNone;
-    Lexicon::Places places;  // empty without a lexicon
-    // Log probabilities of the alignments whose last frame is a blank, is the last token, is
-    // either.
+    WordTree::Nodes word_nodes;  // empty without a word list
+    // Log probabilities of the alignments that end in a blank, in the last token, in either.
     double blank = kImpossible;
     double non_blank = kImpossible;
     double total = kImpossible;
@@ -101,9 +100,9 @@ class CtcPrefixBeamSearch : public CtcSearch {
     Alignment best_non_blank;
   };
 
-  // Everything that the search remembers; copied as it is.
+  // The whole state of the search; a copy is a fork.
   struct State {
-    explicit State(const Lexicon* lexicon);
+    explicit State(const WordTree* words);
     int64_t num_frames = 0;
     std::vector<Prefix> beam;  // best first; holds references to its nodes and stems
     CountedTree<PrefixNode> prefixes;
@@ -127,25 +126,26 @@ class CtcPrefixBeamSearch : public CtcSearch {
     int32_t non_blank_source = kNone;
   };
 
-  // Buffers of AdvanceFrame, kept to avoid allocating; no meaning between frames, except that
-  // is_picked and is_merged are all 0.
+  // Buffers of AdvanceFrame, kept to avoid allocations. Between frames is_picked and is_merged are
+  // all 0, and the others have no meaning.
   struct Scratch {
     std::vector<int32_t> tokens;  // the most probable ones of the frame, or after one prefix
-    std::vector<char> is_picked;  // by token id: whether it is in `tokens`; not with a lexicon
+    std::vector<char> is_picked;  // by token id: whether it is in `tokens`; not with a word list
     std::vector<char> is_merged;  // by token id: the extension is itself a prefix in the beam
     std::vector<Candidate> candidates;
     std::vector<Prefix> next_beam;
     std::vector<int32_t> extended_stems;  // (beam, 2): StemAfter's results
   };
 
-  // What is saved of State; the rest follows from it.
+  // The part of State that is saved; the rest is computed from it (prefix_beam_state.cc).
   struct SavedNode;
   struct SavedEmission;
   struct SavedPrefix;
   struct Saved;
   template <class Self, class Fields>
   static void VisitSaved(Self& saved, Fields& fields);
-  const char* Inconsistency(const Saved& saved) const;
+  // What is wrong with a restored state; "" if nothing is.
+  std::string Inconsistency(const Saved& saved) const;
   void Rebuild(const Saved& saved);
 
   // The steps of a frame.
@@ -169,20 +169,21 @@ class CtcPrefixBeamSearch : public CtcSearch {
   std::vector<TokenSpan> TokensSince(const Prefix& prefix, size_t first) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);
-  // Log probability of the alignments of `prefix` after which `token` begins anew, and the best of
-  // them: after its own last token only those that end in a blank.
+  // Log probability of the alignments of `prefix` after which `token` is a new token, and the best
+  // of them. After the prefix's own last token, only alignments that end in a blank count.
   static double TotalBefore(const Prefix& prefix, int32_t token);
   static const Alignment& BestBefore(const Prefix& prefix, int32_t token);
 
   int vocab_size_;
   int32_t blank_id_;
   size_t beam_size_;
-  size_t token_beam_;                       // at most vocab_size
-  std::shared_ptr<const Lexicon> lexicon_;  // or null
+  size_t token_beam_;      // at most vocab_size
+  const WordTree* words_;  // owned by word_list_; null: any tokens
+  std::shared_ptr<const WordList> word_list_;
   State state_;
   Scratch scratch_;
 };
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_PREFIX_BEAM_SEARCH_H_
+#endif  // RUNNEL_RUNTIME_SEARCH_PREFIX_BEAM_SEARCH_H_

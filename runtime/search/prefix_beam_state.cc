@@ -1,19 +1,20 @@
-// What a prefix beam search remembers, as bytes and back: its trees as lists, parents first.
+// Saves and restores the state of a prefix beam search: its trees as lists, parents first.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "runtime/log_probs.h"
-#include "runtime/prefix_beam_search.h"
-#include "runtime/state_fields.h"
+#include "runtime/search/log_probs.h"
+#include "runtime/search/prefix_beam_search.h"
+#include "runtime/snapshot/state_fields.h"
 
 namespace runnel {
 
-// Nodes are named by their place in the list, from 1 on; 0 is the root.
+// Nodes are referred to by their index in the list, from 1 on; 0 is the root.
 struct CtcPrefixBeamSearch::SavedNode {
   int32_t parent = 0;
   int32_t token = 0;
@@ -42,7 +43,7 @@ struct CtcPrefixBeamSearch::SavedEmission {
   }
 };
 
-// `node`, and the stems of its alignments, by those names.
+// prefix.node and the stems of its alignments are such indices.
 struct CtcPrefixBeamSearch::SavedPrefix {
   Prefix prefix;
 
@@ -129,25 +130,33 @@ void CtcPrefixBeamSearch::Restore(StateReader* reader) {
   VisitSaved(saved, *reader);
   reader->Check(Inconsistency(saved));
   Rebuild(saved);
-  if (lexicon_ == nullptr) return;
-  const auto is_forbidden = [](const Prefix& prefix) { return prefix.places.empty(); };
-  const auto is_complete = [](const Prefix& prefix) { return Lexicon::IsComplete(prefix.places); };
+  if (words_ == nullptr) return;
+  const auto is_forbidden = [](const Prefix& prefix) { return prefix.word_nodes.empty(); };
+  const auto is_complete = [](const Prefix& prefix) {
+    return WordTree::IsComplete(prefix.word_nodes);
+  };
   const std::vector<Prefix>& beam = state_.beam;
-  reader->Require(std::none_of(beam.begin(), beam.end(), is_forbidden), "words of another list");
-  reader->Require(std::any_of(beam.begin(), beam.end(), is_complete), "no complete word");
+  reader->Require(std::none_of(beam.begin(), beam.end(), is_forbidden),
+                  "a hypothesis does not consist of listed words");
+  reader->Require(std::any_of(beam.begin(), beam.end(), is_complete),
+                  "no hypothesis ends with a complete word");
 }
 
-const char* CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
-  if (saved.num_frames < 0) return "frames of the search";
+std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
+  const char* const kWrongFrames = "the frames of a token are out of order or of range";
+  if (saved.num_frames < 0)
+    return "the search has processed " + std::to_string(saved.num_frames) + " frames";
   const auto is_right = [&saved](const Emission& emission, int64_t after) {
     return emission.first_frame > after && emission.last_frame >= emission.first_frame &&
            emission.last_frame < saved.num_frames && std::isfinite(emission.log_prob);
   };
 
-  // Trees: parents come first, siblings differ, and nothing leads nowhere. By name, the root's too:
+  // In both trees parents come before children, siblings differ, and every node leads to a prefix
+  // of the beam. The vectors below are indexed as the nodes are.
   const size_t num_nodes = saved.prefixes.size() + 1;
   const size_t num_stems = saved.emissions.size() + 1;
-  if (std::max(num_nodes, num_stems) >= std::numeric_limits<int32_t>::max()) return "tokens";
+  if (std::max(num_nodes, num_stems) >= std::numeric_limits<int32_t>::max())
+    return "a tree has more than 2^31 nodes";
   std::vector<int32_t> node_lengths(num_nodes, 0);
   std::vector<int32_t> stem_lengths(num_stems, 0);
   std::vector<int64_t> stem_ends(num_stems, -1);  // last frames
@@ -156,28 +165,34 @@ const char* CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
   std::vector<std::pair<int32_t, int32_t>> siblings;
   for (size_t i = 1; i < num_nodes; ++i) {
     const auto [parent, token] = saved.prefixes[i - 1];
-    if (parent < 0 || static_cast<size_t>(parent) >= i) return "tree of prefixes";
-    if (token < 0 || token >= vocab_size_ || token == blank_id_) return "token ids";
+    if (parent < 0 || static_cast<size_t>(parent) >= i)
+      return "the tree of prefixes has a parent after its child";
+    if (token < 0 || token >= vocab_size_ || token == blank_id_)
+      return "token id is " + std::to_string(token) + "; expected a token that is not the blank";
     node_lengths[i] = node_lengths[static_cast<size_t>(parent)] + 1;
     node_leads[static_cast<size_t>(parent)] = true;
     siblings.emplace_back(parent, token);
   }
   std::sort(siblings.begin(), siblings.end());
   if (std::adjacent_find(siblings.begin(), siblings.end()) != siblings.end()) {
-    return "tree of prefixes with one twice";
+    return "the tree of prefixes has equal siblings";
   }
   for (size_t i = 1; i < num_stems; ++i) {
     const auto& [parent, emission] = saved.emissions[i - 1];
-    if (parent < 0 || static_cast<size_t>(parent) >= i) return "tree of emissions";
-    if (!is_right(emission, stem_ends[static_cast<size_t>(parent)])) return "frames of tokens";
+    if (parent < 0 || static_cast<size_t>(parent) >= i)
+      return "the tree of emissions has a parent after its child";
+    if (!is_right(emission, stem_ends[static_cast<size_t>(parent)])) return kWrongFrames;
     stem_lengths[i] = stem_lengths[static_cast<size_t>(parent)] + 1;
     stem_ends[i] = emission.last_frame;
     stem_leads[static_cast<size_t>(parent)] = true;
   }
 
-  const size_t max_size = beam_size_ + (lexicon_ == nullptr ? 0 : 1);
-  if (saved.beam.empty() || saved.beam.size() > max_size) return "size of the beam";
-  // What so many frames can add up to, so that no sum leaves the numbers.
+  const size_t max_size = beam_size_ + (words_ == nullptr ? 0 : 1);
+  if (saved.beam.empty() || saved.beam.size() > max_size) {
+    return "the beam has " + std::to_string(saved.beam.size()) + " hypotheses; expected 1 to " +
+           std::to_string(max_size);
+  }
+  // The largest sum over so many frames: keeps all further sums finite.
   const double most = static_cast<double>(std::numeric_limits<float>::max()) *
                       (1.0 + static_cast<double>(saved.num_frames));
   const auto is_score = [most](double score) {
@@ -186,52 +201,56 @@ const char* CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
   std::vector<bool> in_beam(num_nodes);
   double total_before = std::numeric_limits<double>::infinity();
   for (const auto& [prefix] : saved.beam) {
-    if (prefix.node < 0 || static_cast<size_t>(prefix.node) >= num_nodes) return "prefixes";
+    if (prefix.node < 0 || static_cast<size_t>(prefix.node) >= num_nodes)
+      return "a hypothesis is not in the tree of prefixes";
     const auto node = static_cast<size_t>(prefix.node);
-    if (in_beam[node]) return "one prefix twice";
+    if (in_beam[node]) return "the beam has equal hypotheses";
     in_beam[node] = node_leads[node] = true;
     const double total = LogAdd(prefix.blank, prefix.non_blank);
     if (!is_score(prefix.blank) || !is_score(prefix.non_blank) || total == kImpossible ||
         total > total_before) {
-      return "scores of prefixes";
+      return "the scores of the hypotheses are not finite and descending";
     }
     total_before = total;
-    if (node == kRoot && prefix.non_blank != kImpossible) return "score of the empty prefix";
+    if (node == kRoot && prefix.non_blank != kImpossible)
+      return "the empty hypothesis ends in a token";
     for (const auto& [alignment, score] : {std::pair(&prefix.best_blank, prefix.blank),
                                            std::pair(&prefix.best_non_blank, prefix.non_blank)}) {
       const bool is_possible = alignment->score != kImpossible;
       if (!is_score(alignment->score) || is_possible != (score != kImpossible)) {
-        return "scores of alignments";
+        return "the score of an alignment does not fit the score of its hypothesis";
       }
-      if (alignment->stem < 0 || static_cast<size_t>(alignment->stem) >= num_stems) return "stems";
+      if (alignment->stem < 0 || static_cast<size_t>(alignment->stem) >= num_stems)
+        return "an alignment is not in the tree of emissions";
       const auto stem = static_cast<size_t>(alignment->stem);
       stem_leads[stem] = true;
       const int32_t length = is_possible ? std::max(0, node_lengths[node] - 1) : 0;
-      if (stem_lengths[stem] != length) return "alignments";
+      if (stem_lengths[stem] != length) return "an alignment and its hypothesis differ in length";
       if (is_possible && node != kRoot && !is_right(alignment->last, stem_ends[stem])) {
-        return "frames of tokens";
+        return kWrongFrames;
       }
     }
   }
   const auto all_lead = [](const std::vector<bool>& leads) {
     return std::all_of(leads.begin() + 1, leads.end(), [](bool lead) { return lead; });
   };
-  return all_lead(node_leads) && all_lead(stem_leads) ? nullptr : "prefixes that are in no beam";
+  return all_lead(node_leads) && all_lead(stem_leads) ? ""
+                                                      : "a tree has nodes that no hypothesis uses";
 }
 
 void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
-  state_ = State(lexicon_.get());
+  state_ = State(words_);
   state_.num_frames = saved.num_frames;
-  // The lists of nodes hold one reference to each until the beam does.
+  // The lists hold one reference to each node until the beam does.
   std::vector<int32_t> nodes = {kRoot};
   std::vector<int32_t> stems = {kRoot};
-  std::vector<Lexicon::Places> places = {state_.beam.front().places};
+  std::vector<WordTree::Nodes> word_nodes = {state_.beam.front().word_nodes};
   for (const auto& [parent, token] : saved.prefixes) {
     const int32_t above = nodes[static_cast<size_t>(parent)];
     const int32_t length = state_.prefixes.value(above).length + 1;
     nodes.push_back(state_.prefixes.Add(above, {token, length, kNone}));
-    if (lexicon_ != nullptr) {
-      places.push_back(lexicon_->Next(places[static_cast<size_t>(parent)], token));
+    if (words_ != nullptr) {
+      word_nodes.push_back(words_->Next(word_nodes[static_cast<size_t>(parent)], token));
     }
   }
   for (const auto& [parent, emission] : saved.emissions) {
@@ -244,7 +263,7 @@ void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
     Prefix& restored = beam.back();
     restored.node = nodes[name];
     restored.last_token = name == 0 ? kNone : saved.prefixes[name - 1].token;
-    if (lexicon_ != nullptr) restored.places = places[name];
+    if (words_ != nullptr) restored.word_nodes = word_nodes[name];
     restored.total = LogAdd(restored.blank, restored.non_blank);
     state_.prefixes.Acquire(restored.node);
     for (Alignment* alignment : {&restored.best_blank, &restored.best_non_blank}) {

@@ -1,4 +1,4 @@
-#include "runtime/sha256.h"
+#include "runtime/snapshot/sha256.h"
 
 #include <openssl/evp.h>
 

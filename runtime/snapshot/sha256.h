@@ -1,7 +1,6 @@
-// SHA-256, for what must be told apart by its contents: models, word lists, snapshots.
-// Flow: packets -> frontend -> encoder -> runtime (this) -> tools.
-#ifndef RUNNEL_RUNTIME_SHA256_H_
-#define RUNNEL_RUNTIME_SHA256_H_
+// SHA-256, which identifies models and word lists by their contents and guards snapshots.
+#ifndef RUNNEL_RUNTIME_SNAPSHOT_SHA256_H_
+#define RUNNEL_RUNTIME_SNAPSHOT_SHA256_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +12,7 @@ struct evp_md_ctx_st;
 
 namespace runnel {
 
-// OpenSSL's. Throws std::runtime_error when OpenSSL fails. One thread at a time.
+// Computed by OpenSSL; throws std::runtime_error when that fails. One thread at a time.
 class Sha256 {
  public:
   static constexpr size_t kSize = 32;  // bytes
@@ -21,13 +20,14 @@ class Sha256 {
   Sha256();
 
   Sha256& Add(const void* bytes, size_t count);
-  // Numbers as 8 bytes, texts after their length, so that what follows cannot be taken for a part.
+  // A number is added as 8 bytes, a text after its length, so that different sequences of calls add
+  // different bytes.
   Sha256& AddNumber(int64_t number);
   Sha256& AddText(std::string_view text);
 
-  // The hash of all that was added, kSize bytes. Ends it.
+  // The hash of everything added, kSize bytes. No other call may follow.
   std::string Bytes();
-  // The first half of it, in 32 lower-case hexadecimal digits. Ends it.
+  // Its first half, as 32 lower-case hexadecimal digits. No other call may follow.
   std::string Fingerprint();
   static bool IsFingerprint(std::string_view text);
 
@@ -40,4 +40,4 @@ class Sha256 {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_SHA256_H_
+#endif  // RUNNEL_RUNTIME_SNAPSHOT_SHA256_H_

@@ -1,11 +1,11 @@
-#include "runtime/snapshot_format.h"
+#include "runtime/snapshot/snapshot_format.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "runtime/sha256.h"
+#include "runtime/snapshot/sha256.h"
+#include "runtime/snapshot/state_fields.h"
 #include "runtime/snapshot_error.h"
-#include "runtime/state_fields.h"
 
 namespace runnel {
 namespace {
@@ -50,7 +50,7 @@ std::string_view OpenSnapshot(std::string_view snapshot, std::string_view finger
   if (version > kSnapshotVersion) {
     throw SnapshotError("snapshot is of format version " + std::to_string(version) +
                         ", which is newer than " + std::to_string(kSnapshotVersion) +
-                        ", the newest that is known here");
+                        ", the newest that this version of Runnel reads");
   }
   if (version == 0) throw SnapshotError("snapshot is corrupt: its format version is 0");
   std::string its_fingerprint(kFingerprintSize, '\0');
@@ -72,10 +72,11 @@ std::string_view OpenSnapshot(std::string_view snapshot, std::string_view finger
                         Bytes(sealed.size()));
   }
   if (!Sha256::IsFingerprint(its_fingerprint)) {  // the message quotes it
-    throw SnapshotError("snapshot is inconsistent: no fingerprint of a model");
+    throw SnapshotError(
+        "snapshot is inconsistent: its model fingerprint is not 32 hexadecimal digits");
   }
   if (its_fingerprint != fingerprint) {
-    throw SnapshotError("snapshot is of another model, or of one that computes otherwise: " +
+    throw SnapshotError("snapshot is of another model, or of the same one with other options: " +
                         its_fingerprint + ", expected " + std::string(fingerprint));
   }
   return sealed.substr(kSnapshotHeaderSize);

@@ -1,14 +1,14 @@
-// How what a stream remembers becomes bytes, and again what it was.
-// Flow: packets -> frontend -> encoder -> runtime (this, below stream) -> tools.
+// Writes the state of a stream to bytes and reads it back.
 //
-// Each class that remembers something of a stream has a template
+// Each class with state that belongs to a stream has a template
 //   template <class Self, class Fields> static void VisitState(Self& self, Fields& fields);
-// which shows its fields to a StateWriter (Self is const then) or a StateReader, in one order for
-// both. So the classes of the frontend and the encoder need to know nothing of bytes. Where
-// Fields::kReading is set it goes on to check what it was given, and to compute what was not
-// written: any bytes whatever must leave the object fit to be used, or throw.
-#ifndef RUNNEL_RUNTIME_STATE_FIELDS_H_
-#define RUNNEL_RUNTIME_STATE_FIELDS_H_
+// which passes its fields to a StateWriter (Self is const then) or a StateReader, in the same
+// order. So the classes of the frontend and the encoder do not depend on the format. When
+// Fields::kReading is set, VisitState also computes the values that are not stored and calls
+// fields.Check with what is wrong with them: after any bytes the object must be safe to use, or
+// VisitState must throw.
+#ifndef RUNNEL_RUNTIME_SNAPSHOT_STATE_FIELDS_H_
+#define RUNNEL_RUNTIME_SNAPSHOT_STATE_FIELDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ namespace runnel {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "snapshots are little-endian and written as they lie in memory");
 
-// The widths that a snapshot knows.
+// The types of numbers that a snapshot stores.
 template <class T>
 constexpr bool kIsStateNumber =
     std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> || std::is_same_v<T, uint32_t> ||
@@ -46,7 +46,7 @@ class StateWriter {
     }
   }
 
-  // The length of a list whose items follow, at least `bytes_each` bytes each.
+  // The length of a list. Its items follow, at least `bytes_each` bytes each.
   size_t Count(size_t count, size_t /*bytes_each*/) {
     Value(static_cast<uint64_t>(count));
     return count;
@@ -70,8 +70,8 @@ class StateWriter {
   std::string bytes_;
 };
 
-// Throws SnapshotError where the bytes end early or are none that a StateWriter writes. Takes no
-// more memory for a list than the bytes that are there can fill.
+// Throws SnapshotError when the bytes end early or a StateWriter cannot have written them. Takes no
+// more memory for a list than the remaining bytes can fill.
 class StateReader {
  public:
   static constexpr bool kReading = true;
@@ -84,7 +84,7 @@ class StateReader {
     if constexpr (std::is_same_v<T, bool>) {
       unsigned char byte = 0;
       Bytes(&byte, 1);
-      Require(byte <= 1, "neither yes nor no");
+      Require(byte <= 1, "a flag is neither 0 nor 1");
       value = byte == 1;
     } else {
       static_assert(kIsStateNumber<T>);
@@ -95,7 +95,7 @@ class StateReader {
   size_t Count(size_t /*count*/, size_t bytes_each) {
     uint64_t count = 0;
     Value(count);
-    Require(count <= bytes_.size() / bytes_each, "a list goes on beyond the end");
+    Require(count <= bytes_.size() / bytes_each, "a list is longer than the remaining bytes");
     return static_cast<size_t>(count);
   }
 
@@ -112,23 +112,25 @@ class StateReader {
   }
 
   void Bytes(void* bytes, size_t count) {
-    Require(count <= bytes_.size(), "it ends early");
+    Require(count <= bytes_.size(), "the contents end early");
     if (count > 0) std::memcpy(bytes, bytes_.data(), count);
     bytes_.remove_prefix(count);
   }
 
-  // `problem`: null where there is none.
-  void Check(const char* problem) const { Require(problem == nullptr, problem); }
-  void Require(bool condition, const char* problem) const {
-    if (!condition) throw SnapshotError(std::string("snapshot is inconsistent: ") + problem);
+  // Throws SnapshotError with `problem` unless it is "".
+  static void Check(const std::string& problem) {
+    if (!problem.empty()) throw SnapshotError("snapshot is inconsistent: " + problem);
+  }
+  static void Require(bool condition, const char* problem) {
+    if (!condition) Check(problem);
   }
 
   bool at_end() const { return bytes_.empty(); }
 
  private:
-  std::string_view bytes_;  // that are left
+  std::string_view bytes_;  // not read yet
 };
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_STATE_FIELDS_H_
+#endif  // RUNNEL_RUNTIME_SNAPSHOT_STATE_FIELDS_H_

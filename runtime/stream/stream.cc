@@ -1,21 +1,20 @@
 #include "runtime/stream.h"
 
-#include <ATen/core/Tensor.h>
-
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
-#include "runtime/ctc_head.h"
-#include "runtime/stream_state.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/stream/stream_state.h"
 
 namespace runnel {
 namespace {
 
-// Of several streams' rows so many get their log probabilities at a time: with thousands of units
-// they are still in the second-level cache when the search reads them.
+// Rows whose log probabilities are computed at a time, for one or several streams. With thousands
+// of tokens they are still in the second-level cache when the search reads them.
 constexpr int64_t kSearchRows = 32;
 
 }  // namespace
@@ -128,10 +127,11 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
     const EncoderChunk chunk = *ready[i]->NextChunk();
     features[i].resize(static_cast<size_t>(chunk.num_frames * ready[i]->features.dim()));
     ready[i]->features.PopFrames(static_cast<size_t>(chunk.num_frames), features[i].data());
-    segments.push_back({&ready[i]->encoder, features[i].data(), chunk});
+    segments.push_back(
+        {&ready[i]->encoder, features[i].data(), chunk, ready[i]->options.left_context});
   }
 
-  const EncoderOutput output = model.encoder().Step(segments);
+  const EncoderOutput output = model.parts().encoder.Step(segments);
   int64_t row = 0;
   for (size_t first = 0; first < ready.size();) {
     int64_t num_rows = output.num_rows[first];
@@ -139,12 +139,12 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
     while (end < ready.size() && num_rows + output.num_rows[end] <= kSearchRows) {
       num_rows += output.num_rows[end++];
     }
-    const at::Tensor log_probs =
-        model.ctc_head().LogProbs(output.rows.narrow(0, row, num_rows)).to(at::kFloat).contiguous();
-    const float* rows = log_probs.data_ptr<float>();
+    const Matrix log_probs =
+        ToFloat32(model.parts().ctc_head->LogProbs(output.rows.rows().Part(row, num_rows)));
+    const float* rows = log_probs.rows().float32();
     for (; first < end; ++first) {
       ready[first]->Search(rows, output.num_rows[first]);
-      rows += output.num_rows[first] * log_probs.size(1);
+      rows += output.num_rows[first] * log_probs.dim();
     }
     row += num_rows;
   }

@@ -1,22 +1,22 @@
-// Snapshots of streams: Stream::Snapshot and Stream::Restore.
+// Stream::Snapshot and Stream::Restore.
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-#include "runtime/lexicon.h"
 #include "runtime/model.h"
-#include "runtime/sha256.h"
+#include "runtime/snapshot/sha256.h"
+#include "runtime/snapshot/snapshot_format.h"
+#include "runtime/snapshot/state_fields.h"
 #include "runtime/snapshot_error.h"
-#include "runtime/snapshot_format.h"
-#include "runtime/state_fields.h"
 #include "runtime/stream.h"
-#include "runtime/stream_state.h"
+#include "runtime/stream/stream_state.h"
+#include "runtime/word_list.h"
 
 namespace runnel {
 namespace {
 
-// What a snapshot says of StreamOptions.
+// The StreamOptions in a snapshot.
 struct SavedOptions {
   int64_t chunk_size = 0;
   int64_t left_context = 0;
@@ -24,7 +24,7 @@ struct SavedOptions {
   int32_t method = 0;
   int32_t beam_size = 0;
   int32_t token_beam = 0;
-  std::string lexicon;  // its fingerprint; empty: none
+  std::string word_list;  // its fingerprint; "": none
 
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
@@ -34,12 +34,12 @@ struct SavedOptions {
     fields.Value(self.method);
     fields.Value(self.beam_size);
     fields.Value(self.token_beam);
-    fields.Text(self.lexicon);
+    fields.Text(self.word_list);
   }
 };
 
-std::string FingerprintOf(const Lexicon* lexicon) {
-  return lexicon == nullptr ? "" : lexicon->fingerprint();
+std::string FingerprintOf(const WordList* word_list) {
+  return word_list == nullptr ? "" : word_list->fingerprint();
 }
 
 std::string NameOf(const std::string& fingerprint) {
@@ -56,7 +56,7 @@ std::string Stream::Snapshot() const {
                            static_cast<int32_t>(options.search.method),
                            options.search.beam_size,
                            options.search.token_beam,
-                           FingerprintOf(options.search.lexicon.get())};
+                           FingerprintOf(options.search.word_list.get())};
   StateWriter writer;
   SavedOptions::VisitState(saved, writer);
   const State& state = *state_;
@@ -65,16 +65,16 @@ std::string Stream::Snapshot() const {
 }
 
 Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& snapshot,
-                       std::shared_ptr<const Lexicon> lexicon) {
+                       std::shared_ptr<const WordList> word_list) {
   if (model == nullptr) throw std::invalid_argument("Stream::Restore was given no model");
   StateReader reader(OpenSnapshot(snapshot, model->fingerprint()));
   SavedOptions saved;
   SavedOptions::VisitState(saved, reader);
-  reader.Require(saved.lexicon.empty() || Sha256::IsFingerprint(saved.lexicon),
-                 "no fingerprint of a word list");
-  if (saved.lexicon != FingerprintOf(lexicon.get())) {
-    throw SnapshotError("snapshot is of another word list: " + NameOf(saved.lexicon) +
-                        ", expected " + NameOf(FingerprintOf(lexicon.get())));
+  reader.Require(saved.word_list.empty() || Sha256::IsFingerprint(saved.word_list),
+                 "its word list fingerprint is not 32 hexadecimal digits");
+  if (saved.word_list != FingerprintOf(word_list.get())) {
+    throw SnapshotError("snapshot is of another word list: " + NameOf(saved.word_list) +
+                        ", expected " + NameOf(FingerprintOf(word_list.get())));
   }
   StreamOptions options;
   options.chunk_size = saved.chunk_size;
@@ -83,13 +83,14 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.search.method = static_cast<SearchMethod>(saved.method);
   options.search.beam_size = saved.beam_size;
   options.search.token_beam = saved.token_beam;
-  options.search.lexicon = std::move(lexicon);
+  options.search.word_list = std::move(word_list);
   try {
     Stream stream(std::move(model), options);
     State::VisitState(*stream.state_, reader);
-    reader.Require(reader.at_end(), "bytes after its end");
+    reader.Require(reader.at_end(), "its contents go on after the last field");
     return stream;
-  } catch (const std::invalid_argument& error) {  // of the options; not the caller's fault
+  } catch (
+      const std::invalid_argument& error) {  // by the snapshot's options; not the caller's fault
     throw SnapshotError(std::string("snapshot is inconsistent: ") + error.what());
   }
 }

@@ -1,20 +1,20 @@
-#include "runtime/stream_state.h"
+#include "runtime/stream/stream_state.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/utf8.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/text/utf8.h"
 
 namespace runnel {
 namespace {
 
-// What the resampling filter amplifies a sample by at most: the sum of the magnitudes of its taps,
-// some 5, and room.
+// Upper bound of the resampling filter's gain. The magnitudes of its taps add up to about 5.
 constexpr float kMaxGain = 16.0F;
 
 StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
-  const ModelConfig& config = model.config();
+  const ModelConfig& config = model.parts().config;
   if (options.chunk_size == StreamOptions::kModelDefault) {
     options.chunk_size = config.streaming.chunk_size;
   }
@@ -51,10 +51,10 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
     : model(std::move(shared_model)),
       options(ResolveOptions(NotNull(model), stream_options)),
       resampler(MakeResampler(options.sample_rate_hz, model->sample_rate_hz())),
-      features(model->frame_extractor(), model->config().features.sample_scale),
-      encoder(model->encoder().InitialState(options.left_context)),
-      search(MakeCtcSearch(options.search, model->config().ctc.vocab_size,
-                           model->config().ctc.blank_id)) {}
+      features(model->parts().frame_extractor, model->parts().config.features.sample_scale),
+      encoder(model->parts().encoder.InitialState()),
+      search(MakeCtcSearch(options.search, model->parts().config.ctc.vocab_size,
+                           model->parts().config.ctc.blank_id)) {}
 
 Stream::State::State(const State& other)
     : model(other.model),
@@ -99,7 +99,7 @@ int64_t Stream::State::MinSamplesToChunk() const {
     return 0;
   }
   const int64_t num_frames =
-      features.frames_popped() + model->encoder().FramesForChunk(encoder, options.chunk_size);
+      features.frames_popped() + model->parts().encoder.FramesForChunk(encoder, options.chunk_size);
   int64_t needed = features.extractor().SamplesForFrames(num_frames);
   if (resampler) needed = resampler->MinInputFor(needed);
   return std::max<int64_t>(1, needed - num_samples());
@@ -107,8 +107,8 @@ int64_t Stream::State::MinSamplesToChunk() const {
 
 std::optional<EncoderChunk> Stream::State::NextChunk() const {
   if (!failure.empty()) return std::nullopt;
-  return model->encoder().NextChunk(encoder, options.chunk_size, features.NumFramesReady(),
-                                    features.finished());
+  return model->parts().encoder.NextChunk(encoder, options.chunk_size, features.NumFramesReady(),
+                                          features.finished());
 }
 
 bool Stream::State::IsFinal() const {
@@ -120,8 +120,7 @@ void Stream::State::Search(const float* log_probs, int64_t num_rows) {
     search->Advance(log_probs, num_rows);
     UpdateResults();
   } catch (const std::invalid_argument& error) {  // not the caller's fault
-    failure =
-        "model " + model->config().name + " gives no probabilities for this audio: " + error.what();
+    failure = "model " + model->name() + " gives no probabilities for this audio: " + error.what();
   }
 }
 
@@ -138,7 +137,7 @@ void Stream::State::UpdateResults() {
 void Stream::State::Reset() {
   resampler = MakeResampler(options.sample_rate_hz, model->sample_rate_hz());
   features.Reset();
-  encoder = model->encoder().InitialState(options.left_context);
+  encoder = model->parts().encoder.InitialState();
   search->Reset();
   stable_text.clear();
   stable_end = TextEnd();
@@ -167,25 +166,40 @@ Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence) const {
   return hypothesis;
 }
 
-const char* Stream::State::Inconsistency() const {
-  if (!IsUtf8(failure)) return "a failure that is not UTF-8";
-  if (resampler && (features.samples_accepted() != resampler->num_out() ||
-                    features.finished() != resampler->flushed())) {
-    return "samples before and after the resampler";
+std::string Stream::State::Inconsistency() const {
+  const auto differ = [](const char* what, int64_t found, int64_t expected) {
+    return std::string(what) + " is " + std::to_string(found) + "; expected " +
+           std::to_string(expected);
+  };
+  if (!IsUtf8(failure)) return "the reason of its failure is not UTF-8";
+  if (resampler) {
+    if (features.samples_accepted() != resampler->num_out()) {
+      return differ("number of resampled samples", features.samples_accepted(),
+                    resampler->num_out());
+    }
+    if (features.finished() != resampler->flushed()) {
+      return "the resampler and the features differ in whether the audio has ended";
+    }
+    if (!features.finished()) {
+      const std::vector<float>& held = resampler->held();
+      features.CheckSamples(held.data(), held.size(), 0, kMaxGain);
+    }
   }
-  if (resampler && !features.finished()) {
-    const std::vector<float>& held = resampler->held();
-    features.CheckSamples(held.data(), held.size(), 0, kMaxGain);
+  if (features.frames_popped() != encoder.num_frames) {
+    return differ("number of feature frames in the encoder", encoder.num_frames,
+                  features.frames_popped());
   }
-  if (features.frames_popped() != encoder.num_frames) return "feature frames of the encoder";
   if (encoder.ended && !(features.finished() && features.NumFramesReady() == 0)) {
-    return "a last chunk before the end";
+    return "the encoder has ended before the audio";
   }
-  const char* problem = model->encoder().Inconsistency(encoder, failure.empty());
-  if (problem != nullptr) return problem;
+  std::string problem =
+      model->parts().encoder.Inconsistency(encoder, options.left_context, failure.empty());
+  if (!problem.empty()) return problem;
   const int64_t searched = search->num_frames();
-  const bool right = failure.empty() ? searched == encoder.offset : searched <= encoder.offset;
-  return right ? nullptr : "frames of the search";
+  if (searched > encoder.offset || (searched < encoder.offset && failure.empty())) {
+    return differ("number of encoder frames in the search", searched, encoder.offset);
+  }
+  return "";
 }
 
 }  // namespace runnel

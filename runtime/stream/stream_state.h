@@ -1,7 +1,9 @@
-// All that a stream remembers, one value. Internal to the runtime.
-// Flow: packets -> frontend -> encoder -> runtime (this, below stream) -> tools.
-#ifndef RUNNEL_RUNTIME_STREAM_STATE_H_
-#define RUNNEL_RUNTIME_STREAM_STATE_H_
+// The state of a stream: resampler, features, encoder and search, as one value that can be copied
+// and saved.
+//
+// This folder implements Stream: decoding in batches, snapshots.
+#ifndef RUNNEL_RUNTIME_STREAM_STREAM_STATE_H_
+#define RUNNEL_RUNTIME_STREAM_STREAM_STATE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +15,16 @@
 #include "encoder/encoder.h"
 #include "frontend/feature_stream.h"
 #include "frontend/resampler.h"
-#include "runtime/ctc_search.h"
 #include "runtime/model.h"
 #include "runtime/result.h"
-#include "runtime/state_fields.h"
+#include "runtime/search/ctc_search.h"
+#include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
 #include "runtime/token_table.h"
 
 namespace runnel {
 
-// The functions do what those of Stream do that have their names.
+// Functions with a name of Stream do what that function of Stream does.
 struct Stream::State {
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options);
   State(const State& other);
@@ -35,18 +37,19 @@ struct Stream::State {
   bool IsFinal() const;
   void Reset();
 
-  // Takes (num_rows, vocab_size) log probabilities of the frames that the encoder has just
-  // computed; sets `failure` where they are none.
+  // Takes the log probabilities, (num_rows, vocab_size), of the frames that the encoder has just
+  // computed. Sets `failure` when they are not finite.
   void Search(const float* log_probs, int64_t num_rows);
 
-  // To be called after everything that may make the stream final or advance the search.
+  // Updates the stable text. Call it after every step that may make the stream final or advance the
+  // search.
   void UpdateResults();
 
   std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans) const;
   Hypothesis MakeHypothesis(const TokenSequence& sequence) const;
 
-  // All but model and options, which a State that is read into was made with, for a snapshot
-  // (state_fields.h).
+  // Everything but the model and the options, for a snapshot (runtime/snapshot/state_fields.h). A
+  // State to read into is made with the same model and options.
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
     if (self.resampler) Resampler::VisitState(*self.resampler, fields);
@@ -62,17 +65,17 @@ struct Stream::State {
     }
   }
 
-  // Where parts that were restored do not go together, or null. Throws std::invalid_argument for
+  // Which restored parts contradict each other; "" if none do. Throws std::invalid_argument for
   // samples that AcceptSamples would refuse.
-  const char* Inconsistency() const;
+  std::string Inconsistency() const;
 
   std::shared_ptr<const Model> model;
   StreamOptions options;
-  std::optional<Resampler> resampler;  // where the samples' rate is not the model's
+  std::optional<Resampler> resampler;  // when the rate of the samples is not the model's
   FeatureStream features;
   EncoderState encoder;
   std::unique_ptr<CtcSearch> search;
-  // Text of the search's first num_stable_ids ids, which no audio to come changes.
+  // Text of the search's first num_stable_ids ids, which no later audio changes.
   std::string stable_text;
   TextEnd stable_end;
   size_t num_stable_ids = 0;
@@ -81,4 +84,4 @@ struct Stream::State {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_RUNTIME_STREAM_STATE_H_
+#endif  // RUNNEL_RUNTIME_STREAM_STREAM_STATE_H_

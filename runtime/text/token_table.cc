@@ -9,20 +9,18 @@
 #include <unordered_set>
 #include <utility>
 
-#include "runtime/log_probs.h"
-#include "runtime/utf8.h"
+#include "runtime/text/utf8.h"
+#include "runtime/text/vocabulary.h"
 
 namespace runnel {
 namespace {
 
-constexpr std::string_view kBoundary = "\xE2\x96\x81";  // U+2581
-
-struct Unit {
-  std::string symbol;
+struct Entry {
+  std::string name;
   int id;
 };
 
-// Lines without their ends, without the empty ones at the end of the text.
+// Lines without line ends; empty lines at the end of the text are left out.
 std::vector<std::string_view> SplitLines(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -39,46 +37,47 @@ std::vector<std::string_view> SplitLines(std::string_view text) {
 bool IsSpaceOrControl(char c) { return (c >= 0 && c <= ' ') || c == '\x7F'; }
 
 // Throws std::runtime_error that starts with `where`.
-Unit ParseLine(std::string_view line, const std::string& where) {
+Entry ParseLine(std::string_view line, const std::string& where) {
   if (!IsUtf8(line)) throw std::runtime_error(where + ": expected UTF-8, got other bytes");
   const size_t space = line.rfind(' ');
-  const std::string_view symbol = line.substr(0, std::min(space, line.size()));
+  const std::string_view name = line.substr(0, std::min(space, line.size()));
   const std::string_view digits = space == line.npos ? "" : line.substr(space + 1);
-  if (std::any_of(symbol.begin(), symbol.end(), IsSpaceOrControl) ||
+  if (std::any_of(name.begin(), name.end(), IsSpaceOrControl) ||
       std::any_of(digits.begin(), digits.end(), IsSpaceOrControl)) {
-    throw std::runtime_error(where + ": expected one space, between symbol and id, got more " +
+    throw std::runtime_error(where + ": expected one space, between token and id, got more " +
                              "white space or control characters");
   }
-  Unit unit{std::string(symbol), 0};
+  Entry entry{std::string(name), 0};
   const char* end = digits.data() + digits.size();
-  const auto [parsed_end, error] = std::from_chars(digits.data(), end, unit.id);
-  if (symbol.empty() || error != std::errc() || parsed_end != end) {
-    throw std::runtime_error(where + ": expected 'symbol id', got '" + std::string(line) + "'");
+  const auto [parsed_end, error] = std::from_chars(digits.data(), end, entry.id);
+  if (name.empty() || error != std::errc() || parsed_end != end) {
+    throw std::runtime_error(where + ": expected 'token id', got '" + std::string(line) + "'");
   }
-  return unit;
+  return entry;
 }
 
-[[noreturn]] void ThrowRepeated(const std::string& what, const Unit& unit,
+[[noreturn]] void ThrowRepeated(const std::string& what, const Entry& entry,
                                 const std::string& where) {
-  throw std::runtime_error(where + ": expected every " + what + " once, got '" + unit.symbol + " " +
-                           std::to_string(unit.id) + "' after another line with this " + what);
+  throw std::runtime_error(where + ": expected every " + what + " once, got '" + entry.name + " " +
+                           std::to_string(entry.id) + "' after another line with this " + what);
 }
 
-// `symbols` has the units so far at their ids, and empty ones elsewhere.
-void CheckId(const Unit& unit, const std::vector<std::string>& symbols, const std::string& where) {
-  const auto size = static_cast<int>(symbols.size());
-  if (unit.id < 0 || unit.id >= size) {
+// `names` has the tokens so far at their ids, and "" elsewhere.
+void CheckId(const Entry& entry, const std::vector<std::string>& names, const std::string& where) {
+  const auto size = static_cast<int>(names.size());
+  if (entry.id < 0 || entry.id >= size) {
     throw std::runtime_error(where + ": expected an id of 0 to " + std::to_string(size - 1) +
-                             ", got " + std::to_string(unit.id));
+                             ", got " + std::to_string(entry.id));
   }
-  if (!symbols[static_cast<size_t>(unit.id)].empty()) ThrowRepeated("id", unit, where);
+  if (!names[static_cast<size_t>(entry.id)].empty()) ThrowRepeated("id", entry, where);
 }
 
-// `symbol` with a space for every word boundary.
-std::string BoundariesAsSpaces(const std::string& symbol) {
-  std::string text = symbol;
-  for (size_t at = text.find(kBoundary); at != text.npos; at = text.find(kBoundary, at)) {
-    text.replace(at, kBoundary.size(), " ");
+// `name` with a space for every word boundary.
+std::string BoundariesAsSpaces(const std::string& name) {
+  std::string text = name;
+  for (size_t at = text.find(TokenTable::kWordBoundary); at != text.npos;
+       at = text.find(TokenTable::kWordBoundary, at)) {
+    text.replace(at, TokenTable::kWordBoundary.size(), " ");
   }
   return text;
 }
@@ -92,20 +91,20 @@ TokenTable::TokenTable(const std::string& units_text, int vocab_size, int blank_
   const std::vector<std::string_view> lines = SplitLines(units_text);
   if (lines.size() != static_cast<size_t>(vocab_size)) {
     throw std::runtime_error(source + ": expected " + std::to_string(vocab_size) +
-                             " units as vocab_size says, got " + std::to_string(lines.size()) +
+                             " tokens as vocab_size says, got " + std::to_string(lines.size()) +
                              " lines");
   }
-  symbols_.resize(lines.size());
+  names_.resize(lines.size());
   std::unordered_set<std::string> known;
-  // As many lines as ids, and no id twice: so none is missing.
+  // There are as many lines as ids and no id occurs twice, so no id is missing.
   for (size_t i = 0; i < lines.size(); ++i) {
     const std::string where = source + ": line " + std::to_string(i + 1);
-    Unit unit = ParseLine(lines[i], where);
-    CheckId(unit, symbols_, where);
-    if (!known.insert(unit.symbol).second) ThrowRepeated("symbol", unit, where);
-    symbols_[static_cast<size_t>(unit.id)] = std::move(unit.symbol);
+    Entry entry = ParseLine(lines[i], where);
+    CheckId(entry, names_, where);
+    if (!known.insert(entry.name).second) ThrowRepeated("token", entry, where);
+    names_[static_cast<size_t>(entry.id)] = std::move(entry.name);
   }
-  for (const std::string& symbol : symbols_) texts_.push_back(BoundariesAsSpaces(symbol));
+  for (const std::string& name : names_) texts_.push_back(BoundariesAsSpaces(name));
   texts_[static_cast<size_t>(blank_id)].clear();
   has_boundaries_ = std::any_of(texts_.begin(), texts_.end(), [](const std::string& text) {
     return text.find(' ') != text.npos;

@@ -1,4 +1,4 @@
-#include "runtime/utf8.h"
+#include "runtime/text/utf8.h"
 
 #include <cstddef>
 

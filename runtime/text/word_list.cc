@@ -1,4 +1,4 @@
-#include "runtime/lexicon.h"
+#include "runtime/word_list.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,15 +8,17 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/sha256.h"
-#include "runtime/utf8.h"
+#include "runtime/snapshot/sha256.h"
+#include "runtime/text/utf8.h"
+#include "runtime/text/word_tree.h"
+#include "runtime/token_table.h"
 
 namespace runnel {
 namespace {
 
-constexpr std::string_view kBoundary = "\xE2\x96\x81";  // U+2581
+constexpr std::string_view kBoundary = TokenTable::kWordBoundary;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kMaxLineSize = size_t{1} << 16;  // errors quote words
+constexpr size_t kMaxLineSize = size_t{1} << 16;  // keeps messages, which quote words, short
 constexpr std::string_view kFieldSeparators = " \t";
 
 bool BeginsWith(std::string_view text, std::string_view start) {
@@ -50,18 +52,18 @@ std::vector<std::string_view> SplitCharacters(std::string_view text) {
   return characters;
 }
 
-// Spells words in the units of a model. Errors are std::runtime_error.
+// Spells words in the tokens of a model. Errors are std::runtime_error.
 class Speller {
  public:
   explicit Speller(const TokenTable& tokens) : tokens_(tokens) {
     for (int32_t id = 0; id < tokens.size(); ++id) {
-      const std::string& symbol = tokens.symbol(id);
-      ids_.emplace(symbol, id);
+      const std::string& name = tokens.name(id);
+      ids_.emplace(name, id);
       if (id == tokens.blank_id()) continue;
-      has_boundaries_ = has_boundaries_ || symbol.find(kBoundary) != symbol.npos;
-      // Symbols like <unk> are no text in any model.
-      const bool is_special = symbol.front() == '<' && symbol.back() == '>';
-      if (pieces_.empty() && !is_special && SplitCharacters(symbol).size() > 1) pieces_ = symbol;
+      has_boundaries_ = has_boundaries_ || name.find(kBoundary) != name.npos;
+      // Tokens like <unk> are not text in any model.
+      const bool is_special = name.front() == '<' && name.back() == '>';
+      if (pieces_.empty() && !is_special && SplitCharacters(name).size() > 1) pieces_ = name;
     }
   }
 
@@ -69,28 +71,28 @@ class Speller {
   std::vector<int32_t> Spell(std::string_view line) const {
     const std::vector<std::string_view> fields = SplitFields(line);
     const std::string word(fields.front());
-    const std::vector<std::string_view> units =
+    const std::vector<std::string_view> pieces =
         fields.size() == 1 ? Characters(fields.front())
                            : std::vector<std::string_view>(fields.begin() + 1, fields.end());
     std::vector<int32_t> spelling;
-    for (const std::string_view unit : units) spelling.push_back(Id(unit, word));
+    for (const std::string_view piece : pieces) spelling.push_back(Id(piece, word));
     CheckText(word, spelling);
     return spelling;
   }
 
   bool BeginsWithBoundary(const std::vector<int32_t>& spelling) const {
-    return !has_boundaries_ || BeginsWith(tokens_.symbol(spelling.front()), kBoundary);
+    return !has_boundaries_ || BeginsWith(tokens_.name(spelling.front()), kBoundary);
   }
   bool EndsWithBoundary(const std::vector<int32_t>& spelling) const {
-    return !has_boundaries_ || EndsWith(tokens_.symbol(spelling.back()), kBoundary);
+    return !has_boundaries_ || EndsWith(tokens_.name(spelling.back()), kBoundary);
   }
 
  private:
   std::vector<std::string_view> Characters(std::string_view word) const {
     if (!pieces_.empty()) {
-      throw std::runtime_error("'" + std::string(word) + "' has no units, and this model's are " +
+      throw std::runtime_error("'" + std::string(word) + "' has no tokens, and this model's are " +
                                "not single characters ('" + pieces_ +
-                               "'): expected 'WORD unit unit ...'");
+                               "'): expected 'WORD token token ...'");
     }
     std::vector<std::string_view> characters = SplitCharacters(word);
     if (has_boundaries_ && characters.front() != kBoundary) {
@@ -99,15 +101,15 @@ class Speller {
     return characters;
   }
 
-  int32_t Id(std::string_view unit, const std::string& word) const {
-    const auto found = ids_.find(std::string(unit));
+  int32_t Id(std::string_view token, const std::string& word) const {
+    const auto found = ids_.find(std::string(token));
     if (found == ids_.end()) {
-      throw std::runtime_error("'" + word + "' needs the unit '" + std::string(unit) +
+      throw std::runtime_error("'" + word + "' needs the token '" + std::string(token) +
                                "', which the model does not have");
     }
     if (found->second == tokens_.blank_id()) {
-      throw std::runtime_error("'" + word + "' has the blank, '" + std::string(unit) +
-                               "', among its units; a spelling has none");
+      throw std::runtime_error("'" + word + "' has the blank, '" + std::string(token) +
+                               "', among its tokens; a spelling has none");
     }
     return found->second;
   }
@@ -124,23 +126,24 @@ class Speller {
       at_boundary = false;
       expected += character;
     }
-    if (expected.empty()) throw std::runtime_error("'" + word + "' is no word but a word boundary");
+    if (expected.empty())
+      throw std::runtime_error("'" + word + "' consists of word boundaries only; expected a word");
     const std::string text = tokens_.Text(spelling);
     if (text == expected) return;
-    throw std::runtime_error("expected units that spell '" + expected +
-                             "', got units that spell '" + text + "'");
+    throw std::runtime_error("expected tokens that spell '" + expected +
+                             "', got tokens that spell '" + text + "'");
   }
 
   const TokenTable& tokens_;
   std::unordered_map<std::string, int32_t> ids_;
   bool has_boundaries_ = false;
-  std::string pieces_;  // a unit of several characters, if there is one
+  std::string pieces_;  // a token of several characters, if there is one
 };
 
 void CheckIsText(std::string_view line) {
   if (line.size() > kMaxLineSize) {
     throw std::runtime_error("longer than " + std::to_string(kMaxLineSize) +
-                             " bytes, expected 'WORD' or 'WORD unit unit ...'");
+                             " bytes, expected 'WORD' or 'WORD token token ...'");
   }
   if (!IsUtf8(line)) throw std::runtime_error("expected UTF-8, got other bytes");
   const bool has_control = std::any_of(line.begin(), line.end(), [](char c) {
@@ -150,17 +153,17 @@ void CheckIsText(std::string_view line) {
 }
 
 std::string TooLarge(const std::string& source) {
-  return source + ": larger than " + std::to_string(Lexicon::kMaxTextSize) +
+  return source + ": larger than " + std::to_string(WordList::kMaxTextSize) +
          " bytes, expected a list of words";
 }
 
 }  // namespace
 
-Lexicon::Lexicon(const std::string& text, const TokenTable& tokens, const std::string& source)
+WordList::WordList(const std::string& text, const TokenTable& tokens, const std::string& source)
     : vocab_size_(tokens.size()), blank_id_(tokens.blank_id()) {
   if (text.size() > kMaxTextSize) throw std::runtime_error(TooLarge(source));
   const Speller speller(tokens);
-  std::vector<Spelling> spellings;
+  std::vector<WordTree::Spelling> spellings;
   bool all_begin = true;
   bool all_end = true;
   std::string_view rest = text;
@@ -187,16 +190,16 @@ Lexicon::Lexicon(const std::string& text, const TokenTable& tokens, const std::s
   if (spellings.empty()) throw std::runtime_error(source + ": lists no words");
   std::sort(spellings.begin(), spellings.end());
   spellings.erase(std::unique(spellings.begin(), spellings.end()), spellings.end());
-  BuildTree(spellings);
+  tree_ = std::make_unique<const WordTree>(spellings);
   Sha256 hash;
   hash.AddNumber(vocab_size_).AddNumber(blank_id_);
-  for (const Node& node : nodes_) {
-    hash.AddNumber(node.token).AddNumber(node.first_child).AddNumber(node.ends_word ? 1 : 0);
-  }
+  tree_->AddTo(&hash);
   fingerprint_ = hash.Fingerprint();
 }
 
-std::shared_ptr<const Lexicon> Lexicon::Read(const std::string& path, const TokenTable& tokens) {
+WordList::~WordList() = default;
+
+std::shared_ptr<const WordList> WordList::Read(const std::string& path, const TokenTable& tokens) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));
   std::string text;
@@ -206,79 +209,7 @@ std::shared_ptr<const Lexicon> Lexicon::Read(const std::string& path, const Toke
     if (text.size() > kMaxTextSize) throw std::runtime_error(TooLarge(path));
   }
   if (file.bad()) throw std::runtime_error(path + ": cannot read: " + std::strerror(errno));
-  return std::make_shared<const Lexicon>(text, tokens, path);
-}
-
-// Breadth first: a node's children are appended together when its turn comes.
-void Lexicon::BuildTree(const std::vector<Spelling>& spellings) {
-  // The spellings that go through a node: they have its first `length` tokens in common.
-  struct Range {
-    size_t begin;
-    size_t end;
-    size_t length;
-  };
-  std::vector<Range> ranges = {{0, spellings.size(), 0}};
-  nodes_.assign(1, Node());
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    Range range = ranges[i];
-    if (spellings[range.begin].size() == range.length) {
-      nodes_[i].ends_word = true;
-      ++range.begin;
-    }
-    nodes_[i].first_child = static_cast<int32_t>(nodes_.size());
-    while (range.begin < range.end) {
-      const int32_t token = spellings[range.begin][range.length];
-      size_t end = range.begin + 1;
-      while (end < range.end && spellings[end][range.length] == token) ++end;
-      nodes_.push_back({token, 0, 0, false});
-      ranges.push_back({range.begin, end, range.length + 1});
-      range.begin = end;
-    }
-    nodes_[i].end_child = static_cast<int32_t>(nodes_.size());
-  }
-}
-
-int32_t Lexicon::Child(int32_t node, int32_t token) const {
-  const auto begin = nodes_.begin() + At(node).first_child;
-  const auto end = nodes_.begin() + At(node).end_child;
-  const auto found = std::lower_bound(
-      begin, end, token, [](const Node& child, int32_t wanted) { return child.token < wanted; });
-  if (found == end || found->token != token) return kNone;
-  return static_cast<int32_t>(found - nodes_.begin());
-}
-
-void Lexicon::TokensAfter(const Places& places, std::vector<int32_t>* tokens) const {
-  tokens->clear();
-  for (const int32_t place : places) {
-    for (int32_t child = At(place).first_child; child < At(place).end_child; ++child) {
-      tokens->push_back(At(child).token);
-    }
-  }
-  if (places.size() == 1) return;
-  std::sort(tokens->begin(), tokens->end());
-  tokens->erase(std::unique(tokens->begin(), tokens->end()), tokens->end());
-}
-
-Lexicon::Places Lexicon::Next(const Places& places, int32_t token) const {
-  Places next;
-  bool is_complete = false;
-  for (const int32_t place : places) {
-    const int32_t child = Child(place, token);
-    if (child == kNone) continue;
-    if (At(child).ends_word) is_complete = true;
-    // At the end of a word that begins no other one there is nowhere to go but to the root.
-    if (At(child).first_child < At(child).end_child) next.push_back(child);
-  }
-  if (is_complete) next.push_back(kRoot);
-  std::sort(next.begin(), next.end());
-  return next;
-}
-
-bool Lexicon::CompletesWord(const Places& places, int32_t token) const {
-  return std::any_of(places.begin(), places.end(), [this, token](int32_t place) {
-    const int32_t child = Child(place, token);
-    return child != kNone && At(child).ends_word;
-  });
+  return std::make_shared<const WordList>(text, tokens, path);
 }
 
 }  // namespace runnel

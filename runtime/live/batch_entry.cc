@@ -1,0 +1,151 @@
+#include "runtime/live/batch_entry.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/text/first_line.h"
+
+namespace runnel {
+namespace {
+
+using Phase = LiveStream::State::Phase;
+
+double Milliseconds(BatchEntry::Clock::duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+}  // namespace
+
+BatchEntry::BatchEntry(std::shared_ptr<LiveStream> live)
+    : live_(std::move(live)), state_(*live_->state_), decoder_lock_(&state_) {}
+
+bool BatchEntry::Feed(Clock::time_point batch_start) {
+  Stream& stream = state_.stream;
+  {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    if (state_.phase == Phase::kOver) return false;
+    state_.phase = Phase::kDecoding;
+    arrival_ = state_.queued_at;
+    error_ = state_.overflow;
+  }
+  frames_before_ = stream.num_encoder_frames();
+  bool more = error_.empty();
+  while (more && !stream.ChunkReady() && !stream.finished()) {
+    const size_t needed = state_.SamplesWanted();
+    std::vector<float> samples;
+    bool finish = false;
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      const bool enough = needed <= state_.waiting.size() || state_.finish_requested;
+      const size_t count = enough ? std::min(needed, state_.waiting.size()) : 0;
+      const auto end = state_.num_samples - static_cast<int64_t>(state_.waiting.size() - count);
+      if (count > 0) {
+        arrival_ = state_.arrivals.TimeOf(end - 1);
+        state_.arrivals.Forget(end);
+        samples = state_.waiting.Take(count);
+      }
+      finish = state_.finish_requested && state_.waiting.size() == 0;
+      if (finish) arrival_ = state_.finished_at;
+      more = count > 0;
+    }
+    try {
+      if (!samples.empty()) stream.AcceptSamples(samples.data(), samples.size());
+      if (finish) stream.Finish();
+    } catch (const std::exception& failed) {  // a sample that is not a number, or no memory
+      error_ = failed.what();
+      more = false;
+    }
+  }
+  has_chunk_ = error_.empty() && stream.ChunkReady();
+  // Finish may have been called after the batch started.
+  queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
+  return true;
+}
+
+void BatchEntry::MakeUpdate(const std::string& error) {
+  const Stream& stream = state_.stream;
+  if (has_chunk_) error_ = error;
+  if (error_.empty()) error_ = stream.failure();
+  const double frame_ms = stream.model().encoder_frame_ms();
+  advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
+  chunk_ms_ = Milliseconds(Clock::now() - arrival_);
+  update_.audio_ms = static_cast<double>(stream.num_encoder_frames()) * frame_ms;
+  if (has_chunk_) {
+    update_.accepted_at = arrival_;
+    update_.latency_ms = chunk_ms_;
+  }
+  try {
+    FillTexts();
+    wanted_ = state_.SamplesWanted();
+  } catch (const std::exception& failed) {  // no memory
+    error_ = failed.what();
+  }
+  update_.error = FirstLine(error_);
+  update_.is_final = update_.is_final || !update_.error.empty();
+  decoder_lock_.Release();
+}
+
+void BatchEntry::FillTexts() {
+  const Stream& stream = state_.stream;
+  const size_t stable_size = stream.StableTextSize();
+  const std::string text = stream.TextSince(state_.seen_text);
+  update_.stable_size_before = state_.seen_text;
+  update_.stable_text = text.substr(0, stable_size - state_.seen_text);
+  update_.tentative_text = text.substr(stable_size - state_.seen_text);
+  update_.tokens = stream.TokensSince(state_.seen_tokens);
+  update_.num_stable_tokens = stream.NumStableTokens() - state_.seen_tokens;
+  state_.seen_text = stable_size;
+  state_.seen_tokens = stream.NumStableTokens();
+  update_.is_final = stream.IsFinal();
+  if (update_.is_final) update_.nbest = stream.NBest(state_.nbest);
+}
+
+void BatchEntry::Deliver() {
+  const bool has_news = has_chunk_ || update_.is_final;
+  std::shared_ptr<LiveStream> self;
+  bool is_live = true;
+  {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    is_live = state_.phase != Phase::kOver;
+    if (is_live && update_.is_final) {
+      state_.phase = Phase::kOver;
+      state_.waiting = SampleQueue();
+      self.swap(state_.self);
+    }
+    if (is_live && has_news && state_.is_polled) {
+      if (state_.pending) {
+        state_.pending->Append(update_);
+      } else {
+        state_.pending = update_;
+      }
+    }
+  }
+  if (is_live && update_.is_final) state_.pool->Remove(live_.get());
+  UpdateCallback done;  // destroyed after the lock is given back: it may hold this stream
+  {
+    // Cancel waits for this lock.
+    const std::lock_guard<std::mutex> running(state_.callback_mutex);
+    state_.callback_thread = std::this_thread::get_id();
+    if (has_news && state_.on_update && !state_.IsCancelled()) state_.on_update(*live_, update_);
+    if (const std::function<void()> on_room = state_.TakeRoomCallback()) on_room();
+    state_.callback_thread = std::thread::id();
+    if (update_.is_final || state_.IsCancelled()) done.swap(state_.on_update);
+  }
+  {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    if (state_.phase == Phase::kDecoding) {
+      state_.phase = Phase::kWaiting;
+      state_.wanted = wanted_;
+      state_.QueueIfReady(live_.get());
+    }
+  }
+  state_.changed.notify_all();
+}
+
+}  // namespace runnel

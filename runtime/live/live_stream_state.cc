@@ -1,0 +1,92 @@
+#include "runtime/live/live_stream_state.h"
+
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+
+namespace runnel {
+
+LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder,
+                         UpdateCallback callback, int max_hypotheses)
+    : pool(std::move(stream_pool)),
+      is_polled(!callback),
+      nbest(max_hypotheses),
+      options(decoder.options()),
+      capacity(static_cast<size_t>(pool->max_buffered_s() * options.sample_rate_hz)),
+      stream(std::move(decoder)),
+      on_update(std::move(callback)) {}
+
+size_t LiveStream::State::SamplesWanted() const {
+  if (options.chunk_size == StreamOptions::kWholeUtterance && !stream.finished()) {
+    return std::numeric_limits<size_t>::max();
+  }
+  return static_cast<size_t>(stream.MinSamplesToChunk());
+}
+
+void LiveStream::State::QueueIfReady(LiveStream* live) {
+  if (phase != Phase::kWaiting) return;
+  if (waiting.size() < wanted && !finish_requested && overflow.empty()) return;
+  phase = Phase::kQueued;
+  queued_at = Clock::now();
+  pool->queue().Push(live->weak_from_this());
+}
+
+bool LiveStream::State::IsCancelled() const {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return cancelled;
+}
+
+std::function<void()> LiveStream::State::TakeRoomCallback() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::function<void()> taken;
+  if (phase == Phase::kOver || waiting.size() <= capacity / 2) taken.swap(on_room);
+  return taken;
+}
+
+DecoderLock::DecoderLock(LiveStream::State* state) : state_(state) {
+  std::unique_lock<std::mutex> lock(state->mutex);
+  state->changed.wait(lock, [state] { return !state->decoder_locked; });
+  state->decoder_locked = true;
+}
+
+void DecoderLock::Release() {
+  if (state_ == nullptr) return;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    state_->decoder_locked = false;
+  }
+  state_->changed.notify_all();
+  state_ = nullptr;
+}
+
+std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& pool, Stream stream,
+                                           UpdateCallback on_update, int nbest) {
+  if (nbest < 1) {
+    throw std::invalid_argument("nbest is " + std::to_string(nbest) + ", expected at least 1");
+  }
+  const bool finished = stream.finished();
+  const int64_t num_samples = stream.num_samples();
+  auto owned_state =
+      std::make_unique<LiveStream::State>(pool, std::move(stream), std::move(on_update), nbest);
+  LiveStream::State& state = *owned_state;
+  state.num_samples = num_samples;
+  state.wanted = state.SamplesWanted();
+  if (state.options.chunk_size != StreamOptions::kWholeUtterance && state.wanted > state.capacity) {
+    std::ostringstream message;
+    message << "a chunk of " << state.options.chunk_size << " encoder frames needs " << state.wanted
+            << " samples, expected at most max_buffered_s, " << pool->max_buffered_s() << " s";
+    throw std::invalid_argument(message.str());
+  }
+  auto live = std::make_shared<LiveStream>(std::move(owned_state));
+  pool->Add(live);
+  const std::lock_guard<std::mutex> lock(state.mutex);
+  if (finished) {
+    state.finish_requested = true;
+    state.finished_at = LiveStream::State::Clock::now();
+    state.self = live;
+  }
+  state.QueueIfReady(live.get());
+  return live;
+}
+
+}  // namespace runnel

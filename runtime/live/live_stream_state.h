@@ -1,0 +1,110 @@
+// The state of a live stream, which its owner's threads and the workers share.
+#ifndef RUNNEL_RUNTIME_LIVE_LIVE_STREAM_STATE_H_
+#define RUNNEL_RUNTIME_LIVE_LIVE_STREAM_STATE_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "runtime/live/arrival_log.h"
+#include "runtime/live/sample_queue.h"
+#include "runtime/live/stream_pool.h"
+#include "runtime/live_stream.h"
+#include "runtime/live_update.h"
+#include "runtime/stream.h"
+
+namespace runnel {
+
+// Two locks guard a stream. `mutex` guards the fields below it and is held for moments only. A
+// DecoderLock guards the decoder, `stream`: a worker holds it while it decodes a batch, Snapshot
+// and Fork while they copy. Callbacks run under neither.
+struct LiveStream::State {
+  using Clock = ArrivalLog::Clock;
+
+  enum class Phase {
+    kWaiting,   // for samples
+    kQueued,    // for a worker
+    kDecoding,  // in a worker's batch, also while its callback runs
+    kOver
+  };
+
+  State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback,
+        int max_hypotheses);
+
+  // Samples that must wait before a chunk can be decoded; the maximum of size_t where only Finish
+  // completes the chunk. Needs the DecoderLock.
+  size_t SamplesWanted() const;
+
+  // Queues the stream up when it waits for samples and enough are there. `live` is the owner of
+  // this state. The caller holds `mutex`.
+  void QueueIfReady(LiveStream* live);
+
+  // Both lock `mutex`.
+  bool IsCancelled() const;
+  // The callback of NotifyRoom when it is due, else an empty one.
+  std::function<void()> TakeRoomCallback();
+
+  // Constant.
+  const std::shared_ptr<StreamPool> pool;
+  const bool is_polled;  // there is no callback
+  const int nbest;
+  const StreamOptions options;
+  const size_t capacity;  // largest number of waiting samples
+
+  // Guarded by the DecoderLock.
+  Stream stream;
+  size_t seen_text = 0;    // bytes of stable text in the updates so far
+  size_t seen_tokens = 0;  // stable tokens in the updates so far
+
+  // Guarded by mutex.
+  mutable std::mutex mutex;
+  std::condition_variable changed;  // of `decoder_locked`, `pending` or `phase`
+  bool decoder_locked = false;
+  Phase phase = Phase::kWaiting;
+  bool cancelled = false;
+  SampleQueue waiting;
+  ArrivalLog arrivals;      // counted as num_samples is
+  int64_t num_samples = 0;  // accepted
+  size_t wanted = 0;        // SamplesWanted after the last chunk
+  bool finish_requested = false;
+  std::string overflow;  // why no sample is accepted any more; "" while samples are accepted
+  Clock::time_point finished_at;
+  Clock::time_point queued_at;
+  std::function<void()> on_room;
+  std::optional<LiveUpdate> pending;  // for Poll
+  std::shared_ptr<LiveStream> self;   // from Finish to the end, when the owner may be gone
+
+  std::mutex callback_mutex;  // held while a callback runs
+  UpdateCallback on_update;   // guarded by callback_mutex; empty when the stream is over
+  std::atomic<std::thread::id> callback_thread{};
+};
+
+// Exclusive use of a stream's decoder. The constructor waits until no other lock is held.
+class DecoderLock {
+ public:
+  explicit DecoderLock(LiveStream::State* state);
+  ~DecoderLock() { Release(); }
+  DecoderLock(DecoderLock&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  DecoderLock& operator=(DecoderLock&& other) = delete;
+  void Release();
+
+ private:
+  LiveStream::State* state_;
+};
+
+// A live stream that continues `stream`. Throws std::invalid_argument when nbest < 1, when a chunk
+// is longer than pool->max_buffered_s(), and when the pool is closed.
+std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& pool, Stream stream,
+                                           UpdateCallback on_update, int nbest);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_LIVE_LIVE_STREAM_STATE_H_

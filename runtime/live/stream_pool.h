@@ -1,0 +1,50 @@
+// The live streams of one recognizer, and the queue of those whose next chunk waits for a worker.
+#ifndef RUNNEL_RUNTIME_LIVE_STREAM_POOL_H_
+#define RUNNEL_RUNTIME_LIVE_STREAM_POOL_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "runtime/live/batch_queue.h"
+#include "runtime/live_stream.h"
+
+namespace runnel {
+
+struct RecognizerOptions;
+
+// Shared by the workers and by every live stream, which may outlive them. Thread-safe. Does not own
+// the streams.
+class StreamPool {
+ public:
+  // `options` are valid.
+  explicit StreamPool(const RecognizerOptions& options);
+
+  // Throws std::invalid_argument after Close.
+  void Add(const std::shared_ptr<LiveStream>& stream);
+  // To be called once for each stream, when it is over.
+  void Remove(const LiveStream* stream);
+  // Cancels the streams that are left; Add throws from now on.
+  void Close();
+
+  // The streams with a chunk to decode.
+  BatchQueue<std::weak_ptr<LiveStream>>& queue() { return queue_; }
+  const BatchQueue<std::weak_ptr<LiveStream>>& queue() const { return queue_; }
+
+  // RecognizerOptions::max_buffered_s.
+  double max_buffered_s() const { return max_buffered_s_; }
+  size_t num_streams() const;
+
+ private:
+  const double max_buffered_s_;
+  BatchQueue<std::weak_ptr<LiveStream>> queue_;
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::unordered_map<const LiveStream*, std::weak_ptr<LiveStream>> streams_;
+  bool is_closed_ = false;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_LIVE_STREAM_POOL_H_

@@ -1,0 +1,41 @@
+// runnel.json, the configuration in a model file (models/README.md specifies it).
+#ifndef RUNNEL_RUNTIME_MODEL_MODEL_CONFIG_H_
+#define RUNNEL_RUNTIME_MODEL_MODEL_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "encoder/encoder_config.h"
+#include "runtime/model/feature_config.h"
+#include "runtime/streaming_config.h"
+
+namespace runnel {
+
+struct CtcConfig {
+  int vocab_size = 0;
+  int blank_id = 0;
+};
+
+struct ModelConfig {
+  std::string name;
+  FeatureConfig features;
+  EncoderConfig encoder;
+  CtcConfig ctc;
+  StreamingConfig streaming;
+};
+
+// Both throw std::invalid_argument naming value and range when the limits do not permit the size.
+void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size);
+void CheckLeftContext(const StreamingConfig& limits, int64_t left_context);
+// Checks both, that the setting is one the model was trained for, and that a model which needs the
+// whole utterance gets it. Throws std::invalid_argument.
+void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting);
+
+// Parses runnel.json strictly: every field occurs once, none is unknown, values are in range, and
+// the sections agree with each other. Throws std::runtime_error naming `source`, field, value and
+// what was expected.
+ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_MODEL_MODEL_CONFIG_H_

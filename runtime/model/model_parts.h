@@ -1,0 +1,35 @@
+// The parts of a loaded model, for the runtime and for tools that run them one by one
+// (tools/dump_encoder.cc, tools/verification). Not part of the public interface.
+//
+// This folder loads a model: it parses the configuration, chooses the backend and computes the
+// fingerprint.
+#ifndef RUNNEL_RUNTIME_MODEL_MODEL_PARTS_H_
+#define RUNNEL_RUNTIME_MODEL_MODEL_PARTS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "encoder/cpu/options.h"
+#include "encoder/ctc_head.h"
+#include "encoder/encoder.h"
+#include "frontend/features/frame_extractor.h"
+#include "runtime/model/model_config.h"
+#include "runtime/token_table.h"
+
+namespace runnel {
+
+// Immutable: every part may be used from several threads at once.
+struct ModelParts {
+  std::optional<cpu::Options> cpu_options;  // none: the LibTorch backend
+  ModelConfig config;                       // as the ModelOptions changed it
+  TokenTable tokens;
+  std::shared_ptr<const FrameExtractor> frame_extractor;
+  Encoder encoder;
+  std::unique_ptr<const CtcHead> ctc_head;
+  std::string fingerprint;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_MODEL_MODEL_PARTS_H_

@@ -1,0 +1,69 @@
+// The spellings of a word list as a prefix tree of token ids, which a search walks.
+//
+// This folder implements TokenTable and WordList.
+#ifndef RUNNEL_RUNTIME_TEXT_WORD_TREE_H_
+#define RUNNEL_RUNTIME_TEXT_WORD_TREE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace runnel {
+
+class Sha256;
+
+// A token sequence is *complete* when it is a sequence of spellings or empty, and *allowed* when
+// more tokens could make it complete. Immutable after construction: every method may be called from
+// several threads.
+class WordTree {
+ public:
+  using Spelling = std::vector<int32_t>;
+
+  // The nodes that an allowed sequence may have reached, in ascending order; the root is among them
+  // when the sequence is complete. Usually one node, or two after a word that begins another word;
+  // more where a text can be split into words in several ways, as in Chinese. At most one more than
+  // the longest spelling has tokens.
+  using Nodes = std::vector<int32_t>;
+
+  // `spellings`: at least one, sorted, none empty, none twice.
+  explicit WordTree(const std::vector<Spelling>& spellings);
+
+  // For the empty sequence.
+  static Nodes Start() { return {kRoot}; }
+  static bool IsComplete(const Nodes& nodes) { return nodes.front() == kRoot; }
+
+  // The tokens that may follow, each once, in ascending order; replaces the contents of `tokens`.
+  void TokensAfter(const Nodes& nodes, std::vector<int32_t>* tokens) const;
+
+  // The nodes reached by one more token; none when it may not follow.
+  Nodes Next(const Nodes& nodes, int32_t token) const;
+
+  // Whether the sequence is complete after this token.
+  bool CompletesWord(const Nodes& nodes, int32_t token) const;
+
+  size_t num_nodes() const { return nodes_.size(); }
+
+  // Adds the whole tree to a fingerprint.
+  void AddTo(Sha256* hash) const;
+
+ private:
+  static constexpr int32_t kRoot = 0;
+  static constexpr int32_t kNone = -1;
+
+  // The children of a node are adjacent, in ascending order of their tokens.
+  struct Node {
+    int32_t token = kNone;  // leads from the parent to this node
+    int32_t first_child = 0;
+    int32_t end_child = 0;
+    bool ends_word = false;
+  };
+
+  int32_t Child(int32_t node, int32_t token) const;  // or kNone
+  const Node& At(int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
+
+  std::vector<Node> nodes_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_TEXT_WORD_TREE_H_
