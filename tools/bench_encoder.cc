@@ -1,4 +1,4 @@
-// bench_encoder: how long a chunk takes, and how many streams a core decodes in real time.
+// bench_encoder: measures the time of a chunk and the number of streams per core in real time.
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -13,23 +13,24 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
+#include "tools/benchmark/benchmark_result.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
 #include "tools/benchmark/long_run.h"
 #include "tools/benchmark/machine.h"
+#include "tools/benchmark/matmul_timer.h"
+#include "tools/benchmark/matmuls.h"
 #include "tools/benchmark/measurement.h"
-#include "tools/benchmark/product_timer.h"
-#include "tools/benchmark/products.h"
-#include "tools/benchmark/report.h"
 #include "tools/benchmark/startup.h"
 #include "tools/benchmark/steady_streams.h"
-#include "tools/benchmark/torchscript_stream.h"
-#include "tools/command_line.h"
-#include "tools/model_flags.h"
-#include "tools/output_check.h"
-#include "tools/tool_main.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/model_flags.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/tool_main.h"
+#include "tools/reference/torchscript_model.h"
 
 DEFINE_string(streams, "1,2,4,8,16,32",
               "Numbers of streams to measure, separated by commas; a row of the table each.");
@@ -37,37 +38,40 @@ DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
              "Encoder frames of a chunk, at least 1; -2: as the model recommends.");
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
-    "Encoder frames before a chunk that it sees, at least 0; -2: as the model recommends.");
+    "Encoder frames before a chunk that it attends to, at least 0; -2: as the model recommends.");
 DEFINE_int32(num_threads, 1, "Threads, each of which owns an equal part of the streams.");
-DEFINE_int64(max_batch_streams, 0,
-             "Streams of a thread that are decoded together; the others have their turn after "
-             "them, as in a server, so that what a stream remembers has left the caches. 0: all.");
+DEFINE_int64(
+    max_batch_streams, 0,
+    "Streams of a thread that are decoded together; 0: all. The others follow in turn, as in "
+    "a server, so that the state of a stream has left the CPU's caches.");
 DEFINE_bool(baseline, false,
             "Time the file's own TorchScript forward_chunk in LibTorch in turns with Runnel, one "
             "stream per thread.");
 DEFINE_string(json, "", "File to write the results to, as JSON.");
-DEFINE_string(csv, "", "File to write every number to, as CSV; with --hours one row per minute.");
+DEFINE_string(csv, "", "File to write all values to, as CSV; with --hours one row per minute.");
 DEFINE_double(seconds, 2, "Seconds to measure for each row, and for its baseline.");
-DEFINE_double(hours, 0, "Run one stream for so many hours of audio, as fast as possible, instead.");
+DEFINE_double(
+    hours, 0,
+    "Instead of the table, run one stream for this many hours of audio, as fast as possible.");
 
 namespace runnel {
 namespace {
 
 constexpr char kUsage[] =
-    R"(bench_encoder measures the time that a model takes for a chunk, in the middle of a stream.
+    R"(bench_encoder measures the time that a model needs for one chunk in the middle of a stream.
 
   bench_encoder --model=M.pt [--streams=1,2,4,8,16,32] [--baseline] [--json=F] [flags]
   bench_encoder --model=M.pt --hours=10 [--csv=F] [flags]
 
-A chunk is one step of the encoder and the CTC head over a batch of streams, divided by their
-number; features are computed beforehand and nothing is searched. Caches are full, the rows are
+The time per chunk is that of one step of the encoder and the CTC head over a batch of streams, divided
+by the batch size. Features are computed beforehand, all caches are full, and no search runs. Columns:
   median, p95, min ms   time per chunk of one stream
-  /core, /machine       streams that are decoded as fast as they are spoken
-  MB each               what a stream remembers
-  products              share of the time that the large matrix products would take alone (oneDNN)
-  peak                  share of the CPU's speed, measured in the same run, by the operations counted
-  script ms, faster     the TorchScript baseline, and how many times faster Runnel is
-With --hours it prints what the first minute and the last hour cost, and with --csv each minute.
+  /core, /machine       streams decoded in real time
+  MB each               memory of the state of a stream
+  matmuls               share of the time that the large matmuls would take alone (oneDNN)
+  peak                  operations per second as a share of the CPU's peak, measured in the same run
+  script ms, faster     time of the TorchScript baseline, and Runnel's speed-up over it
+With --hours it prints the time per chunk of the first minute and the last hour; --csv adds each minute.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
@@ -139,7 +143,7 @@ void CheckFlags() {
 }
 
 StreamingSetting SettingFromFlags(const Model& model) {
-  const StreamingConfig& streaming = model.config().streaming;
+  const StreamingConfig& streaming = model.streaming();
   const auto choose = [](int64_t flag, int64_t recommended) {
     return flag == StreamOptions::kModelDefault ? recommended : flag;
   };
@@ -151,25 +155,28 @@ StreamingSetting SettingFromFlags(const Model& model) {
         "--left_context are " +
         setting.Name() + ", expected at least 1 and 0");
   }
-  CheckStreaming(model.config(), setting);
+  CheckStreaming(model.parts().config, setting);
   return setting;
 }
 
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
               const StreamingSetting& setting, Console* console) {
   const Machine machine = DescribeMachine(model->ComputeDescription());
-  std::optional<TorchScriptArchive> baseline;
-  if (FLAGS_baseline) baseline.emplace(ModelFile());
+  std::optional<TorchScriptModel> baseline;
+  if (FLAGS_baseline) {
+    baseline.emplace(ModelFile(), model->parts().config.encoder, at::kFloat,
+                     TorchScriptModel::Execution::kOptimized);
+  }
   BenchmarkResult result;
   const Precision precision = PrecisionFromFlag().value_or(Precision::kFloat32);
   result.options = {NameOf(precision),       setting,      1, FLAGS_num_threads,
                     FLAGS_max_batch_streams, FLAGS_seconds};
   result.chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
-  result.operations = OperationsPerChunk(model->config(), setting);
+  result.operations = OperationsPerChunk(model->parts().config, setting);
   result.peak_gflops =
       PeakGigaOperations(result.options.precision, std::min(kPeakSeconds, FLAGS_seconds));
   std::vector<BenchmarkResult> results;
-  std::printf("%s", TableHead(machine, model->config()).c_str());
+  std::printf("%s", TableHead(machine, model->parts().config).c_str());
   for (const int64_t num_streams : StreamsFromFlag()) {
     console->SetStatus(std::to_string(num_streams) + " streams");
     result.options.num_streams = num_streams;
@@ -195,7 +202,7 @@ void RunHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool
 
 int Run(Console* console) {
   CheckFlags();
-  StreamsFromFlag();  // wrong ones are told before the model loads
+  StreamsFromFlag();  // reports wrong values before the model loads
   SetThreadsPerOperation(1);
   if (FLAGS_baseline && !IsAsInFile()) {
     throw std::invalid_argument(
@@ -205,7 +212,7 @@ int Run(Console* console) {
   std::shared_ptr<const Model> model;
   const double load_ms = MillisecondsOf([&] { model = LoadModel(); });
   const StreamingSetting setting = SettingFromFlags(*model);
-  const FeaturePool pool(*model, FramesOfFirstChunk(model->encoder(), setting.chunk_size));
+  const FeaturePool pool(*model, FramesOfFirstChunk(model->parts().encoder, setting.chunk_size));
   if (IsFlagGiven("hours")) {
     RunHours(model, pool, setting, console);
   } else {

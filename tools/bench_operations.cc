@@ -1,31 +1,27 @@
-// bench_operations: the time of single operations at the sizes of an AISHELL Conformer, by Google
-// Benchmark. Names are operation/backend/precision/streams; `items_per_second` counts feature
-// frames for the frontend, and chunks of one stream for everything else.
-#include <ATen/ops/empty.h>
+// bench_operations: the time of single operations at the sizes of an AISHELL Conformer, measured
+// with Google Benchmark. Names are operation/backend/precision/streams. `items_per_second` counts
+// feature frames for the frontend, and chunks of one stream otherwise.
 #include <ATen/ops/randn.h>
 #include <benchmark/benchmark.h>
-#include <c10/core/InferenceMode.h>
 
+#include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "encoder/conformer_layer.h"
+#include "encoder/cpu/backend.h"
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
-#include "encoder/fast/fast_backend.h"
-#include "encoder/json_section.h"
-#include "encoder/libtorch_backend.h"
-#include "encoder/position/position_scheme.h"
-#include "frontend/fbank.h"
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/libtorch/tensor_rows.h"
 #include "frontend/feature_stream.h"
-#include "runtime/ctc_head.h"
+#include "frontend/features/fbank.h"
 #include "runtime/threads.h"
 #include "tools/benchmark/random_weights.h"
-#include "tools/verification/noise.h"
+#include "tools/reference/speech_noise.h"
 
 namespace runnel {
 namespace {
@@ -43,138 +39,137 @@ EncoderConfig AishellConfig() {
   config.num_heads = 4;
   config.feed_forward.hidden_dim = 2048;
   config.convolution->kernel_size = 8;
-  const nlohmann::json position = {{"scheme", "chunk_rpe"},
-                                   {"linear_pos_bias", false},
-                                   {"query_scaling", "after_bias"},
-                                   {"table_order", "descending"}};
-  JsonSection section(position, "position", "bench_operations");
-  config.position = ParsePosition(&section);
+  config.position = ChunkRpe();
   return config;
 }
 
-std::shared_ptr<const PositionScheme> MakePosition(const EncoderConfig& config, Weights* weights) {
-  return config.position.build(weights, {"self_attn"}, config.attention_sizes()).layers[0];
+Matrix RandomRows(int64_t count) {
+  return Matrix(libtorch::View(at::randn({count, AishellConfig().model_dim})));
 }
 
-// One layer's modules, apart.
-template <class Backend>
-struct Modules {
-  Modules(const EncoderConfig& config, const typename Backend::Options& options)
-      : Modules(config, options, std::make_unique<RandomWeights>(at::kFloat)) {}
-  Modules(const EncoderConfig& config, const typename Backend::Options& options,
-          const std::unique_ptr<RandomWeights>& weights)
-      : norm(weights.get(), "norm", config.model_dim, config.layer_norm_eps),
-        attention(Backend::MakeAttention(weights.get(), "self_attn", config,
-                                         MakePosition(config, weights.get()), options)),
-        convolution(Backend::MakeConvolution(weights.get(), "conv_module", config, options)),
-        feed_forward(Backend::MakeFeedForward(weights.get(), "feed_forward", config, options)),
-        layer(weights.get(), "layer", config, MakePosition(config, weights.get()), options) {}
+using MakeBackend = std::function<std::unique_ptr<const EncoderBackend>(const EncoderConfig& config,
+                                                                        Weights* weights)>;
 
-  typename Backend::LayerNorm norm;
-  typename Backend::Attention attention;
-  typename Backend::Convolution convolution;
-  typename Backend::FeedForward feed_forward;
-  ConformerLayer<Backend> layer;
+MakeBackend CpuBackend(kernels::MatmulType type) {
+  return [type](const EncoderConfig& config, Weights* weights) {
+    return MakeCpuBackend(config, weights, {type, false});
+  };
+}
+
+// A layer with random weights, and its modules with the norms before them.
+struct Layer {
+  explicit Layer(const MakeBackend& make_backend)
+      : Layer(std::make_unique<RandomWeights>(at::kFloat), make_backend) {}
+  Layer(const std::unique_ptr<RandomWeights>& weights, const MakeBackend& make_backend)
+      : Layer(*make_backend(AishellConfig(), weights.get()),
+              BindLayer(AishellConfig(), 0, weights.get())) {}
+  Layer(const EncoderBackend& backend, const LayerWeights& weights)
+      : feed_forward(backend.MakeFeedForward(weights.feed_forward, &weights.norm_feed_forward)),
+        attention(backend.MakeAttention(0, weights.attention, &weights.norm_attention)),
+        convolution(backend.MakeConvolution(*weights.convolution, &*weights.norm_convolution)),
+        whole(backend, weights, 0, true) {}
+
+  std::unique_ptr<const ResidualModule> feed_forward;
+  std::unique_ptr<const ResidualModule> attention;
+  std::unique_ptr<const ResidualModule> convolution;
+  ConformerLayer whole;
 };
 
-// The rows of a batch, and a layer's state of each of its streams.
-template <class Backend>
+// The rows of a batch, and the layer state of each of its streams.
 class Streams {
  public:
-  using Rows = typename Backend::Rows;
-
-  Streams(const ConformerLayer<Backend>& layer, int64_t num_streams)
-      : values_(at::randn({num_streams * kChunkSize, AishellConfig().model_dim})),
+  Streams(const ConformerLayer& layer, int64_t num_streams)
+      : rows_(RandomRows(num_streams * kChunkSize)),
         states_(static_cast<size_t>(num_streams), layer.InitialState()) {
     for (int64_t i = 0; i < num_streams; ++i) {
-      batch_.push_back({i * kChunkSize, kChunkSize, 0, &states_[static_cast<size_t>(i)],
-                        kLeftContext, std::nullopt});
-    }
-    if constexpr (std::is_same_v<Rows, at::Tensor>) {
-      rows_ = values_;
-    } else {
-      rows_ = {values_.data_ptr<float>(), values_.size(0), values_.size(1)};
+      Segment segment;
+      segment.frames = {0, kChunkSize};
+      segment.first_row = i * kChunkSize;
+      segment.chunk_size = kChunkSize;
+      segment.left_context = kLeftContext;
+      segment.state = &states_[static_cast<size_t>(i)];
+      segments_.push_back(segment);
     }
   }
 
-  // Computes one chunk of each: step(batch, &rows).
+  // Computes one chunk of each: step(segments, rows).
   template <typename Step>
   void Run(const Step& step) {
-    step(batch_, &rows_);
-    for (auto& segment : batch_) segment.offset += kChunkSize;
+    step(segments_, rows_.rows());
+    for (Segment& segment : segments_) {
+      segment.frames = {segment.frames.end, segment.frames.end + kChunkSize};
+    }
   }
 
  private:
-  at::Tensor values_;
-  std::vector<typename Backend::LayerState> states_;
-  typename Backend::Batch batch_;
-  Rows rows_;
+  Matrix rows_;
+  std::vector<LayerState> states_;
+  std::vector<Segment> segments_;
 };
 
-// Times step(modules, batch, &rows) in the steady state.
-template <class Backend, typename Step>
-void RunOnStreams(benchmark::State& state, const typename Backend::Options& options,
-                  int64_t num_streams, const Step& step) {
-  const c10::InferenceMode guard;
-  const Modules<Backend> modules(AishellConfig(), options);
-  Streams<Backend> streams(modules.layer, num_streams);
+using LayerStep = void (*)(const Layer& layer, const std::vector<Segment>& segments, Rows rows);
+
+// Times a step in the steady state.
+void RunOnStreams(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams,
+                  LayerStep step) {
+  const Layer layer(make_backend);
+  Streams streams(layer.whole, num_streams);
   const auto run = [&] {
-    streams.Run([&](const auto& batch, auto* rows) { step(modules, batch, rows); });
+    streams.Run([&](const auto& segments, Rows rows) { step(layer, segments, rows); });
   };
   for (int64_t i = 0; i <= 2 * kLeftContext / kChunkSize; ++i) run();
   for (auto _ : state) run();
   state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
-// Registers the modules of a layer, each with the norm before it and the sum after it, and the
-// layer.
-template <class Backend>
-void RegisterModules(const std::string& name, const typename Backend::Options& options,
+// Registers the modules of a layer, each with its norm and its residual sum, and the whole layer.
+void RegisterModules(const std::string& name, const MakeBackend& make_backend,
                      int64_t num_streams) {
-  const auto add = [&](const std::string& operation, auto step) {
+  const auto add = [&](const std::string& operation, LayerStep step) {
     benchmark::RegisterBenchmark((operation + name).c_str(), [=](benchmark::State& state) {
-      RunOnStreams<Backend>(state, options, num_streams, step);
+      RunOnStreams(state, make_backend, num_streams, step);
     });
   };
-  add("feed_forward", [](const auto& modules, const auto& batch, auto* rows) {
-    Backend::AddBranch(modules.feed_forward, &modules.norm, batch, rows);
+  add("feed_forward", [](const Layer& layer, const auto& segments, Rows rows) {
+    layer.feed_forward->AddTo(segments, rows);
   });
-  add("attention", [](const auto& modules, const auto& batch, auto* rows) {
-    Backend::AddBranch(modules.attention, &modules.norm, batch, rows);
+  add("attention", [](const Layer& layer, const auto& segments, Rows rows) {
+    layer.attention->AddTo(segments, rows);
   });
-  add("convolution", [](const auto& modules, const auto& batch, auto* rows) {
-    Backend::AddBranch(modules.convolution, &modules.norm, batch, rows);
+  add("convolution", [](const Layer& layer, const auto& segments, Rows rows) {
+    layer.convolution->AddTo(segments, rows);
   });
-  add("conformer_layer", [](const auto& modules, const auto& batch, auto* rows) {
-    modules.layer.Forward(batch, rows);
+  add("conformer_layer", [](const Layer& layer, const auto& segments, Rows rows) {
+    layer.whole.Forward(segments, rows);
   });
 }
 
-void RunCtcHead(benchmark::State& state, const EncoderOptions& options, int64_t num_streams) {
+void RunCtcHead(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams) {
   RandomWeights weights(at::kFloat);
   const int model_dim = AishellConfig().model_dim;
-  const CtcHead head(&weights, model_dim, kVocabSize, options);
-  const at::Tensor rows = at::randn({num_streams * kChunkSize, model_dim});
-  for (auto _ : state) benchmark::DoNotOptimize(head.LogProbs(rows));
+  const auto head = make_backend(AishellConfig(), &weights)
+                        ->MakeCtcHead(BindCtcHead(model_dim, kVocabSize, &weights));
+  const Matrix rows = RandomRows(num_streams * kChunkSize);
+  for (auto _ : state) benchmark::DoNotOptimize(head->LogProbs(rows.rows()));
   state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
 // An encoder without layers: feature frames to rows.
-void RunSubsampling(benchmark::State& state, const EncoderOptions& options, int64_t num_streams) {
+void RunSubsampling(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams) {
   EncoderConfig config = AishellConfig();
   config.num_layers = 0;
   config.after_norm = false;
   config.normalization = Normalization::kNone;
   RandomWeights weights(at::kFloat);
-  const Encoder encoder(config, &weights, options);
-  std::vector<EncoderState> states(static_cast<size_t>(num_streams), encoder.InitialState(0));
+  const Encoder encoder(config, &weights, make_backend(config, &weights));
+  std::vector<EncoderState> states(static_cast<size_t>(num_streams), encoder.InitialState());
   const int64_t first_frames = encoder.FramesForChunk(states[0], kChunkSize);
   const at::Tensor features = at::randn({first_frames, config.input_dim});
   const auto run = [&] {
     const int64_t num_frames = encoder.FramesForChunk(states[0], kChunkSize);
     std::vector<EncoderSegment> segments;
     for (EncoderState& stream : states) {
-      segments.push_back({&stream, features.data_ptr<float>(), {num_frames, false}});
+      segments.push_back({&stream, features.data_ptr<float>(), {num_frames, false}, kLeftContext});
     }
     encoder.Step(segments);
   };
@@ -183,7 +178,7 @@ void RunSubsampling(benchmark::State& state, const EncoderOptions& options, int6
   state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
-// Feature frames of 80 bins from packets of 100 ms, all that a stream does for them.
+// Feature frames of 80 bins from packets of 100 ms, with all the work of a stream.
 void FeatureFrames(benchmark::State& state) {
   FbankOptions options;
   options.num_mel_bins = 80;
@@ -201,7 +196,7 @@ void FeatureFrames(benchmark::State& state) {
   state.SetItemsProcessed(num_frames);
 }
 
-// One such frame, from samples to log mel energies.
+// The log mel energies of one frame, from its samples.
 void FbankFrames(benchmark::State& state) {
   FbankOptions options;
   options.num_mel_bins = 80;
@@ -224,33 +219,22 @@ void FbankFrames(benchmark::State& state) {
 void RegisterAll() {
   benchmark::RegisterBenchmark("feature_stream", FeatureFrames);
   benchmark::RegisterBenchmark("fbank", FbankFrames);
-  struct Variant {
-    std::string name;
-    EncoderOptions options;
-  };
-  using kernels::ProductPrecision;
-  std::vector<Variant> variants = {
-      {"/libtorch/float32/", {EncoderOptions::Backend::kLibTorch, {}}}};
-  for (const auto& [name, precision] : {std::pair("/fast/float32/", ProductPrecision::kFloat32),
-                                        std::pair("/fast/bfloat16/", ProductPrecision::kBfloat16),
-                                        std::pair("/fast/int8/", ProductPrecision::kInt8)}) {
-    variants.push_back({name, {EncoderOptions::Backend::kFast, {precision, false}}});
-  }
-  for (const Variant& variant : variants) {
-    const EncoderOptions& options = variant.options;
+  using kernels::MatmulType;
+  const std::vector<std::pair<std::string, MakeBackend>> backends = {
+      {"/libtorch/float32/", &MakeLibTorchBackend},
+      {"/cpu/float32/", CpuBackend(MatmulType::kFloat32)},
+      {"/cpu/bfloat16/", CpuBackend(MatmulType::kBfloat16)},
+      {"/cpu/int8/", CpuBackend(MatmulType::kInt8)}};
+  for (const auto& [backend_name, make_backend] : backends) {
     for (const int64_t num_streams : {1, 16}) {
-      const std::string name = variant.name + std::to_string(num_streams);
-      const auto add = [&](const std::string& operation, auto run) {
-        benchmark::RegisterBenchmark((operation + name).c_str(), [=](benchmark::State& state) {
-          run(state, options, num_streams);
-        });
+      const std::string name = backend_name + std::to_string(num_streams);
+      const auto add = [&, &make = make_backend](const std::string& operation, auto run) {
+        benchmark::RegisterBenchmark(
+            (operation + name).c_str(),
+            [run, make, num_streams](benchmark::State& state) { run(state, make, num_streams); });
       };
       add("subsampling", RunSubsampling);
-      if (options.backend == EncoderOptions::Backend::kLibTorch) {
-        RegisterModules<LibTorchBackend>(name, {}, num_streams);
-      } else {
-        RegisterModules<FastBackend>(name, options.fast, num_streams);
-      }
+      RegisterModules(name, make_backend, num_streams);
       add("ctc_head", RunCtcHead);
     }
   }

@@ -1,42 +1,35 @@
-// decode_wav: recordings in, text out, decoded chunk by chunk as a live stream would be.
+// decode_wav: recognises the speech in recordings, chunk by chunk as a live stream does.
 #include <gflags/gflags.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <limits>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "runtime/lexicon.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
-#include "tools/command_line.h"
-#include "tools/decimal.h"
-#include "tools/decode_listener.h"
-#include "tools/decoder_pool.h"
-#include "tools/descriptor_limit.h"
-#include "tools/finished_results.h"
-#include "tools/first_interrupt.h"
-#include "tools/model_flags.h"
-#include "tools/ordered_output.h"
-#include "tools/output_check.h"
-#include "tools/output_format.h"
-#include "tools/progress.h"
-#include "tools/recording_list.h"
-#include "tools/shard.h"
-#include "tools/tool_main.h"
+#include "runtime/word_list.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/decimal.h"
+#include "tools/cli/model_flags.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/process.h"
+#include "tools/cli/tool_main.h"
+#include "tools/decode/decode_recordings.h"
+#include "tools/decode/finished_results.h"
+#include "tools/decode/output_format.h"
+#include "tools/decode/progress.h"
+#include "tools/decode/recording_list.h"
+#include "tools/decode/shard.h"
 
-DEFINE_string(wav, "", "Audio files, separated by commas; - is standard input.");
+DEFINE_string(wav, "", "Audio files, separated by commas; -: standard input.");
 DEFINE_string(
     wav_scp, "",
     "List of audio files, one 'id path' per line; paths are relative to the current folder.");
@@ -44,16 +37,17 @@ DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean
 DEFINE_int64(
     chunk_size, runnel::StreamOptions::kModelDefault,
     "Encoder frames decoded at a time; -1: the whole utterance; -2: as the model recommends. "
-    "Larger is more accurate and later.");
-DEFINE_int64(left_context, runnel::StreamOptions::kModelDefault,
-             "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
+    "Larger chunks give higher accuracy and latency.");
+DEFINE_int64(
+    left_context, runnel::StreamOptions::kModelDefault,
+    "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
 DEFINE_string(search, "greedy",
               "greedy, or beam: CTC prefix beam search (the default with --word_list).");
 DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
 DEFINE_string(
     word_list, "",
-    "Recognise nothing but these words: a file with one word per line, or 'WORD unit unit "
-    "...' where the model's units are not single characters. Uses --search=beam.");
+    "Recognise only these words: a file with one word per line, or 'WORD token token ...' if "
+    "the model's tokens are not single characters. Uses --search=beam.");
 DEFINE_int32(nbest, 1, "Hypotheses written per recording; more than 1 needs --search=beam.");
 DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
@@ -64,15 +58,16 @@ DEFINE_string(output, "",
               "3-of-10.");
 DEFINE_bool(
     resume, false,
-    "Keep the results that --output holds already and decode only what is missing, with the "
-    "flags of the run that was ended before its time.");
-DEFINE_string(shard, "",
-              "i/n: decode only the i-th of n parts, every n-th recording. Default: all (1/1), but "
-              "with --wav_scp in a task of a Slurm array that task's part.");
-DEFINE_bool(partial, false,
-            "Show on standard error what is recognised so far, whenever it changes.");
-DEFINE_int32(batch_streams, 1,
-             "Recordings that each thread decodes side by side; each is an open file (ulimit -n).");
+    "Resume an interrupted run: keep the results in --output and decode only the missing ones. "
+    "The other flags must be those of the interrupted run.");
+DEFINE_string(
+    shard, "",
+    "i/n: decode only the i-th of n parts, every n-th recording. Default: all (1/1); in a "
+    "task of a Slurm array and with --wav_scp, the part of the task.");
+DEFINE_bool(partial, false, "Print partial results to standard error whenever they change.");
+DEFINE_int32(
+    batch_streams, 1,
+    "Recordings that each thread decodes at the same time; each is an open file (ulimit -n).");
 DEFINE_int32(num_threads, 1, "Worker threads; each decodes its own batch of recordings.");
 
 namespace runnel {
@@ -83,12 +78,12 @@ constexpr char kUsage[] =
 
   decode_wav --model=M.pt (--wav=a.wav,b.flac | --wav_scp=list) [flags]
 
-Reads WAV, FLAC and what else libsndfile knows, at any sample rate from 1 kHz. Results come in the
-order of the input, each as soon as it is ready; logs and a summary go to standard error. A file that
-cannot be decoded is named there and left out of the results; a WAV file that was cut off is named
-there and decoded as far as it goes. Exit code: 0 success, 1 something failed, 2 wrong flags.
-Ctrl-C while standard input is read ends the audio, a second one the program. A run that was killed
-and is started again with --resume ends with the file of one that was not.
+It reads WAV, FLAC and the other formats of libsndfile, at any sample rate from 1 kHz. Results are
+written in the order of the input; logs and a summary go to standard error. A file that cannot be
+decoded is reported there and left out of the results. A WAV file that was cut off is reported there
+and decoded as far as it goes. The first Ctrl-C while standard input is read ends the audio, the
+second one the program. A killed run that is resumed with --resume gives the same output file as an
+uninterrupted one. Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
   decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac
@@ -101,10 +96,10 @@ Examples:
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
 )";
 
-// More streams than a process has memory for.
+// A process does not have the memory for more streams.
 constexpr int kMaxBatchStreams = 65536;
 
-// Descriptors that are not recordings: standard streams, the output, and room to spare.
+// Descriptors for standard streams, the output and libraries.
 constexpr int64_t kOtherDescriptors = 16;
 
 void CheckFlags() {
@@ -116,19 +111,19 @@ void CheckFlags() {
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
 }
 
-// A recording that cannot be opened for want of descriptors is no bad recording.
+// Without this check, recordings would fail when the process runs out of descriptors.
 void CheckDescriptors(size_t num_recordings) {
   const int64_t allowed = RaiseDescriptorLimit();
-  const int64_t side_by_side = int64_t{FLAGS_batch_streams} * FLAGS_num_threads;
-  const int64_t needed = std::min(side_by_side, static_cast<int64_t>(num_recordings));
+  const int64_t at_once = int64_t{FLAGS_batch_streams} * FLAGS_num_threads;
+  const int64_t needed = std::min(at_once, static_cast<int64_t>(num_recordings));
   if (needed <= allowed - kOtherDescriptors) return;
   throw std::invalid_argument(
-      "--batch_streams times --num_threads is " + std::to_string(side_by_side) +
-      ", expected at most " + std::to_string(std::max<int64_t>(allowed - kOtherDescriptors, 0)) +
+      "--batch_streams times --num_threads is " + std::to_string(at_once) + ", expected at most " +
+      std::to_string(std::max<int64_t>(allowed - kOtherDescriptors, 0)) +
       ": this process may have " + std::to_string(allowed) + " files open (ulimit -n)");
 }
 
-// --word_list alone is enough to say that beam search is wanted.
+// --word_list alone selects beam search.
 SearchMethod SearchMethodFromFlags() {
   if (FLAGS_search == "beam") return SearchMethod::kPrefixBeam;
   if (FLAGS_search != "greedy") {
@@ -173,7 +168,7 @@ OutputFormat OutputFormatFromFlags() {
 
 Shard ShardFromFlags(Console* console) {
   if (IsFlagGiven("shard")) return ParseShard(FLAGS_shard);
-  // Who names single files in a task of an array wants these.
+  // The files of --wav are decoded by every task that names them.
   if (FLAGS_wav_scp.empty()) return {};
   const std::optional<Shard> shard =
       ShardFromSlurm([](const char* name) { return std::getenv(name); });
@@ -188,55 +183,6 @@ Shard ShardFromFlags(Console* console) {
   return *shard;
 }
 
-// Takes the results of single recordings, in any order, from any thread.
-using ResultSink = std::function<void(size_t index, std::string text)>;
-
-// Writes results to the output and everything else to the console.
-class DecodeReport : public DecodeListener {
- public:
-  DecodeReport(const Model& model, const std::vector<Recording>& recordings, OutputFormat format,
-               ResultSink sink, Progress* progress, Console* console)
-      : tokens_(model.tokens()),
-        recordings_(recordings),
-        format_(format),
-        sink_(std::move(sink)),
-        progress_(progress),
-        console_(console) {}
-
-  void OnAudio(double seconds) override { progress_->AddAudio(seconds); }
-
-  void OnPartial(size_t index, const std::string& text) override {
-    if (!FLAGS_partial) return;
-    console_->Print(recordings_[index].id + " partial: " + text);
-  }
-
-  void OnResult(size_t index, const RecordingResult& result) override {
-    console_->SetStatus("");
-    if (result.announced_seconds.value_or(0) > result.audio_seconds) {
-      const std::string& path = recordings_[index].path;
-      console_->Info((path == "-" ? "standard input" : path) + ": ends after " +
-                     Decimal(result.audio_seconds, 2) + " s, its header announces " +
-                     Decimal(*result.announced_seconds, 2) + " s");
-    }
-    sink_(index, FormatResult(format_, recordings_[index].id, result, FLAGS_nbest, tokens_));
-    progress_->AddFinished(/*failed=*/false);
-  }
-
-  void OnFailure(size_t index, const std::string& message) override {
-    console_->Error(message);
-    sink_(index, "");
-    progress_->AddFinished(/*failed=*/true);
-  }
-
- private:
-  const TokenTable& tokens_;
-  const std::vector<Recording>& recordings_;
-  const OutputFormat format_;
-  const ResultSink sink_;
-  Progress* const progress_;
-  Console* const console_;
-};
-
 std::string Milliseconds(double value) { return Decimal(value, 2) + " ms"; }
 
 std::string Describe(const StreamOptions& options, const Model& model) {
@@ -245,82 +191,68 @@ std::string Describe(const StreamOptions& options, const Model& model) {
                                 : "chunks of " + std::to_string(options.chunk_size) +
                                       " encoder frames of " +
                                       Milliseconds(model.encoder_frame_ms());
-  return "model " + model.config().name + ", " + chunk + ", left context " +
+  return "model " + model.name() + ", " + chunk + ", left context " +
          (options.left_context == StreamOptions::kUnlimited
               ? "unlimited"
               : std::to_string(options.left_context)) +
          "; " + model.ComputeDescription();
 }
 
-// Writes the results of `recordings` to `output`, after those that are there already.
-LatencyHistogram Decode(const std::shared_ptr<const Model>& model,
-                        const BatchDecoderOptions& options, OutputFormat format,
-                        const std::vector<Recording>& recordings, const FinishedResults& finished,
-                        const std::string& output_path, Progress* progress, Console* console) {
-  const auto decode = [&](const std::vector<Recording>& some, const ResultSink& sink) {
-    DecodeReport report(*model, some, format, sink, progress, console);
-    return DecodeRecordings(model, some, options, FLAGS_num_threads, &report);
-  };
-  std::vector<Recording> gaps;
-  for (const size_t index : finished.gaps()) gaps.push_back(recordings[index]);
-  std::map<size_t, std::string> found;
-  std::mutex mutex;  // of found
-  LatencyHistogram latency = decode(gaps, [&](size_t gap, std::string text) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    found.emplace(finished.gaps()[gap], std::move(text));
-  });
-  finished.Restore(found);
+// All options but the word list, which is read with the model's tokens.
+DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
+  DecodeOptions options;
+  options.batch.stream = {FLAGS_chunk_size, FLAGS_left_context, SearchOptionsFromFlags()};
+  options.batch.nbest = FLAGS_nbest;
+  options.batch.batch_streams = FLAGS_batch_streams;
+  options.batch.channel = FLAGS_channel;
+  options.num_threads = FLAGS_num_threads;
+  options.format = OutputFormatFromFlags();
+  options.output = FileNameOfShard(FLAGS_output, shard);
+  options.keeps_output = FLAGS_resume;
+  options.prints_partials = FLAGS_partial;
+  return options;
+}
 
-  OrderedOutput output(
-      output_path, FLAGS_resume ? OrderedOutput::Mode::kAppend : OrderedOutput::Mode::kOverwrite);
-  const auto first = recordings.begin() + static_cast<std::ptrdiff_t>(finished.num_reached());
-  latency.Merge(decode({first, recordings.end()}, [&](size_t index, std::string text) {
-    output.Put(index, std::move(text));
-  }));
-  output.Close();
-  return latency;
+void CheckOutput(const std::string& output, const std::vector<Recording>& recordings) {
+  std::vector<std::string> inputs = ModelInputFiles();
+  inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});
+  for (const Recording& recording : recordings) inputs.push_back(recording.path);
+  CheckOutputIsNoInput(output, inputs);
+  CheckOutputCanBeWritten(output);
+}
+
+FinishedResults ReadFinishedResults(const DecodeOptions& options,
+                                    const std::vector<Recording>& recordings, Console* console) {
+  if (!FLAGS_resume) return FinishedResults();
+  FinishedResults finished(options.output, options.format, recordings);
+  console->Info(options.output + ": " + std::to_string(finished.num_finished()) + " of " +
+                std::to_string(recordings.size()) + " recordings are finished");
+  return finished;
 }
 
 int Run(Console* console) {
   CheckFlags();
-  const OutputFormat format = OutputFormatFromFlags();
-  BatchDecoderOptions options;
-  options.stream = {FLAGS_chunk_size, FLAGS_left_context, SearchOptionsFromFlags()};
-  options.nbest = FLAGS_nbest;
-  options.batch_streams = FLAGS_batch_streams;
-  options.channel = FLAGS_channel;
   const Shard shard = ShardFromFlags(console);
-  const std::string output_path = FileNameOfShard(FLAGS_output, shard);
+  DecodeOptions options = DecodeOptionsFromFlags(shard);
   const std::vector<Recording> recordings = SelectShard(
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav), shard);
   CheckDescriptors(recordings.size());
-
-  std::vector<std::string> inputs = ModelInputFiles();
-  inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});
-  for (const Recording& recording : recordings) inputs.push_back(recording.path);
-  CheckOutputIsNoInput(output_path, inputs);
-  CheckOutputCanBeWritten(output_path);
-  const FinishedResults finished =
-      FLAGS_resume ? FinishedResults(output_path, format, recordings) : FinishedResults();
-  if (FLAGS_resume) {
-    console->Info(output_path + ": " + std::to_string(finished.num_finished()) + " of " +
-                  std::to_string(recordings.size()) + " recordings are finished");
-  }
+  CheckOutput(options.output, recordings);
+  const FinishedResults finished = ReadFinishedResults(options, recordings, console);
 
   if (HasStandardInput(recordings)) OutliveFirstInterrupt();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   if (!FLAGS_word_list.empty()) {
-    options.stream.search.lexicon = Lexicon::Read(FLAGS_word_list, model->tokens());
+    options.batch.stream.search.word_list = WordList::Read(FLAGS_word_list, model->tokens());
   }
-  // Made once here, so that options which this model cannot serve are an error before anything
-  // else.
-  console->Info(Describe(Stream(model, options.stream).options(), *model));
+  // Reports options that this model cannot serve before anything is decoded.
+  console->Info(Describe(Stream(model, options.batch.stream).options(), *model));
 
   Progress progress(recordings.size() - finished.num_finished(), /*shows_bar=*/!FLAGS_partial,
                     console);
   const LatencyHistogram latency =
-      Decode(model, options, format, recordings, finished, output_path, &progress, console);
+      DecodeRecordings(model, recordings, finished, options, &progress, console);
   console->SetStatus("");
   console->Info(progress.Summary());
   console->Info("chunk latency p50 " + Milliseconds(latency.QuantileMs(0.50)) + ", p95 " +

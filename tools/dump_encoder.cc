@@ -1,50 +1,50 @@
-// dump_encoder: what the encoder makes of a recording, chunk by chunk, as a NumPy file.
-#include <ATen/core/Tensor.h>
+// dump_encoder: writes the output of the encoder for a recording, chunk by chunk, to a NumPy file.
 #include <gflags/gflags.h>
 
 #include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "encoder/cpu/kernels/row_kernels.h"
+#include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
-#include "encoder/kernels/scratch.h"
-#include "runtime/ctc_head.h"
 #include "runtime/model.h"
+#include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
-#include "tools/command_line.h"
-#include "tools/feature_source.h"
-#include "tools/model_flags.h"
-#include "tools/npy.h"
-#include "tools/output_check.h"
-#include "tools/tool_main.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/feature_source.h"
+#include "tools/cli/model_flags.h"
+#include "tools/cli/npy.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/tool_main.h"
 
-DEFINE_string(wav, "", "Audio file; - is standard input.");
+DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_string(features, "", "NumPy file with features, float32 or float64, (frames, dim).");
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_int64(
     chunk_size, runnel::StreamOptions::kModelDefault,
     "Encoder frames computed at a time; -1: the whole utterance; -2: as the model recommends.");
-DEFINE_int64(left_context, runnel::StreamOptions::kModelDefault,
-             "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
+DEFINE_int64(
+    left_context, runnel::StreamOptions::kModelDefault,
+    "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
 DEFINE_string(
     output, "",
     "NumPy file to write: (encoder frames, model_dim), or with --log_probs (encoder frames, "
     "vocab_size).");
 DEFINE_bool(log_probs, false, "Write the CTC log probabilities instead of the encoder's output.");
-DEFINE_string(caches, "",
-              "NumPy file to write as well: what the layers remember after the last chunk, "
-              "(rows, model_dim): of each layer the keys, the values, then the gated frames that "
-              "the convolution reads again.");
+DEFINE_string(
+    caches, "",
+    "Second NumPy file to write: the caches after the last chunk, (rows, model_dim). For "
+    "each layer the keys, the values, then cnn_cache, the gated frames of the convolution.");
 
 namespace runnel {
 namespace {
 
 constexpr char kUsage[] =
-    R"(dump_encoder runs a model's encoder over one recording and writes what comes out.
+    R"(dump_encoder runs the encoder of a model over one recording and writes its output.
 
   dump_encoder --model=M.pt (--wav=a.wav | --features=x.npy) --output=y.npy [flags]
 
@@ -82,26 +82,26 @@ void CheckFlags() {
 
 std::unique_ptr<FeatureSource> OpenFeatures(const Model& model) {
   if (FLAGS_wav.empty()) {
-    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.frame_extractor()->dim());
+    return std::make_unique<NpyFeatureSource>(FLAGS_features, model.parts().frame_extractor->dim());
   }
-  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel, model.frame_extractor(),
-                                              model.config().features.sample_scale);
+  return std::make_unique<AudioFeatureSource>(FLAGS_wav, FLAGS_channel,
+                                              model.parts().frame_extractor,
+                                              model.parts().config.features.sample_scale);
 }
 
-void Append(const at::Tensor& rows, NpyWriter* writer) {
-  const at::Tensor values = rows.cpu().contiguous();
-  if (values.scalar_type() == at::kDouble) {
-    writer->Append(values.data_ptr<double>(), values.size(0));
+void Append(ConstRows rows, NpyWriter* writer) {
+  if (rows.type == DataType::kFloat64) {
+    writer->Append(rows.float64(), rows.count);
   } else {
-    writer->Append(values.data_ptr<float>(), values.size(0));
+    writer->Append(rows.float32(), rows.count);
   }
 }
 
-// Feeds the encoder what it needs for one chunk after the other; returns what it remembers then.
+// Computes one chunk after another. Returns the state after the last one.
 EncoderState DumpChunks(const Model& model, const StreamOptions& options, FeatureSource* source,
                         NpyWriter* writer) {
-  const Encoder& encoder = model.encoder();
-  EncoderState state = encoder.InitialState(options.left_context);
+  const Encoder& encoder = model.parts().encoder;
+  EncoderState state = encoder.InitialState();
   for (bool ended = false;;) {
     const int64_t wanted = options.chunk_size == StreamOptions::kWholeUtterance
                                ? std::numeric_limits<int64_t>::max()
@@ -111,31 +111,36 @@ EncoderState DumpChunks(const Model& model, const StreamOptions& options, Featur
     ended = num_frames < wanted;
     const auto chunk = encoder.NextChunk(state, options.chunk_size, num_frames, ended);
     if (!chunk) return state;
-    const at::Tensor rows = encoder.Step({{&state, frames.data(), *chunk}}).rows;
-    Append(FLAGS_log_probs ? model.ctc_head().LogProbs(rows) : rows, writer);
+    const EncoderOutput output =
+        encoder.Step({{&state, frames.data(), *chunk, options.left_context}});
+    if (FLAGS_log_probs) {
+      const Matrix log_probs = model.parts().ctc_head->LogProbs(output.rows.rows());
+      Append(log_probs.rows(), writer);
+    } else {
+      Append(output.rows.rows(), writer);
+    }
   }
 }
 
-void Append(const FrameBuffer& buffer, NpyWriter* writer) { Append(buffer.Rows(), writer); }
-
 void Append(const RowRing& ring, NpyWriter* writer) {
-  std::vector<const float*> rows(static_cast<size_t>(ring.size()));
-  kernels::Scratch scratch;
-  ring.Collect(&scratch, rows.data());
-  for (const float* row : rows) writer->Append(row, 1);
+  std::vector<float> widened(static_cast<size_t>(ring.dim()));
+  for (int64_t i = 0; i < ring.size(); ++i) {
+    if (ring.type() == DataType::kBfloat16) {
+      kernels::WidenBfloat16(static_cast<const uint16_t*>(ring.Row(i)), ring.dim(), widened.data());
+      writer->Append(widened.data(), 1);
+    } else {
+      Append(ConstRows{ring.type(), ring.Row(i), 1, ring.dim()}, writer);
+    }
+  }
 }
 
 void DumpCaches(const EncoderState& state, int64_t model_dim, NpyType type) {
   NpyWriter writer(FLAGS_caches, model_dim, type);
-  std::visit(
-      [&writer](const auto& layers) {
-        for (const auto& layer : layers) {
-          Append(layer.keys, &writer);
-          Append(layer.values, &writer);
-          Append(layer.cnn_cache, &writer);
-        }
-      },
-      state.layers);
+  for (const LayerState& layer : state.layers) {
+    Append(layer.keys, &writer);
+    Append(layer.values, &writer);
+    Append(layer.cnn_cache, &writer);
+  }
   writer.Close();
 }
 
@@ -147,9 +152,9 @@ int Run(Console* console) {
   const StreamOptions options =
       Stream(model, {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()}).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
-  const ModelConfig& config = model->config();
-  const NpyType type =
-      model->encoder().dtype() == at::kDouble ? NpyType::kFloat64 : NpyType::kFloat32;
+  const ModelConfig& config = model->parts().config;
+  const NpyType type = model->parts().encoder.data_type() == DataType::kFloat64 ? NpyType::kFloat64
+                                                                                : NpyType::kFloat32;
   NpyWriter writer(FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
                    type);
   const EncoderState state = DumpChunks(*model, options, source.get(), &writer);

@@ -1,4 +1,4 @@
-// dump_features: the features of a recording as a NumPy file.
+// dump_features: writes the features of a recording to a NumPy file.
 #include <gflags/gflags.h>
 
 #include <array>
@@ -7,24 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "frontend/fbank.h"
-#include "frontend/fbank_options.h"
-#include "frontend/frame_extractor.h"
+#include "frontend/features/fbank.h"
+#include "frontend/features/fbank_options.h"
+#include "frontend/features/frame_extractor.h"
 #include "runtime/model.h"
-#include "tools/command_line.h"
-#include "tools/feature_source.h"
-#include "tools/npy.h"
-#include "tools/output_check.h"
-#include "tools/tool_main.h"
+#include "runtime/model/model_parts.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/feature_source.h"
+#include "tools/cli/npy.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/tool_main.h"
 
-DEFINE_string(wav, "", "Audio file; - is standard input.");
+DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_string(output, "", "NumPy file to write: float32, (frames, dim).");
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
-DEFINE_string(model, "", "Model file whose feature options are used, instead of the flags below.");
+DEFINE_string(model, "", "Model file whose feature options replace the flags below.");
 DEFINE_string(units, "", "units.txt of a model file that holds none (WeNet's final.zip).");
 DEFINE_double(sample_scale, 32768, "Factor from samples in [-1, 1] to the range of the features.");
 
-// Kaldi's defaults, except dither, and its names, except those that kUsage tells.
+// Names and defaults are those of Kaldi, except for those in kUsage.
 DEFINE_int32(sample_frequency, 16000, "Rate to which the audio is resampled, Hz.");
 DEFINE_double(frame_length_ms, 25, "Length of a window, milliseconds.");
 DEFINE_double(frame_shift_ms, 10, "Distance between the starts of two windows, milliseconds.");
@@ -52,13 +53,13 @@ namespace runnel {
 namespace {
 
 constexpr char kUsage[] =
-    R"(dump_features writes the features of a recording: those of a model, or Kaldi's filter bank.
+    R"(dump_features writes the features of a recording, as a model takes them or as Kaldi's filter bank.
 
   dump_features --wav=a.wav --output=x.npy (--model=M.pt | [Kaldi's fbank options])
 
-The options have the names that compute-fbank-feats gives them, underscores for hyphens; but its
-frame-length, frame-shift and preemphasis-coefficient are --frame_length_ms, --frame_shift_ms and
---preemph_coeff here, and --dither is 0 unless given.
+The options have the names and defaults of Kaldi's compute-fbank-feats, with underscores instead of
+hyphens. Exceptions: frame-length, frame-shift and preemphasis-coefficient are --frame_length_ms,
+--frame_shift_ms and --preemph_coeff, and --dither is 0 by default.
 
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
@@ -128,8 +129,8 @@ int Run(Console* console) {
     ModelOptions options;
     options.units_file = FLAGS_units;
     const std::shared_ptr<const Model> model = Model::Load(FLAGS_model, options);
-    extractor = model->frame_extractor();
-    sample_scale = model->config().features.sample_scale;
+    extractor = model->parts().frame_extractor;
+    sample_scale = model->parts().config.features.sample_scale;
   }
 
   AudioFeatureSource source(FLAGS_wav, FLAGS_channel, extractor, sample_scale);

@@ -1,4 +1,4 @@
-// load_client: many live streams at the same time, to learn what a server bears.
+// load_client: runs many live streams at the same time, to measure the capacity of a server.
 #include <gflags/gflags.h>
 #include <sys/resource.h>
 
@@ -16,6 +16,9 @@
 #include <utility>
 #include <vector>
 
+#include "tools/cli/command_line.h"
+#include "tools/cli/process.h"
+#include "tools/cli/tool_main.h"
 #include "tools/client/abusive_client.h"
 #include "tools/client/client_flags.h"
 #include "tools/client/connection.h"
@@ -23,26 +26,26 @@
 #include "tools/client/load_run.h"
 #include "tools/client/load_statistics.h"
 #include "tools/client/vanishing_clients.h"
-#include "tools/command_line.h"
-#include "tools/descriptor_limit.h"
-#include "tools/recording_list.h"
-#include "tools/tool_main.h"
+#include "tools/decode/recording_list.h"
 
 DEFINE_int64(streams, 250, "Streams at the same time.");
-DEFINE_int64(rounds, 1, "Recordings one after another in the place of each stream.");
-DEFINE_double(duration_s, 0, "Instead of --rounds: seconds in which recordings are begun.");
-DEFINE_double(ramp_s, 5, "Seconds in which the streams start, evenly.");
+DEFINE_int64(rounds, 1, "Recordings that each stream sends, one after another.");
+DEFINE_double(duration_s, 0, "Instead of --rounds: seconds during which new recordings start.");
+DEFINE_double(ramp_s, 5, "Seconds over which the streams start, evenly spaced.");
 DEFINE_string(expected, "",
               "File of 'id text' lines, as decode_wav writes them: every final text is compared.");
-DEFINE_double(behind_s, 2, "A partial or final that comes later than that has fallen behind.");
-DEFINE_int64(vanish, 0,
-             "Besides the streams: clients that connect, speak and vanish, one after another; with "
-             "--resume they leave snapshots.");
-DEFINE_int64(vanish_at_once, 1, "That many of them at the same time.");
-DEFINE_int64(abuse, 0,
-             "Besides the streams, until they end: neighbours that send garbage, endless headers, "
-             "huge messages and the like.");
-DEFINE_int64(seed, 1, "Of what vanishing clients and neighbours do.");
+DEFINE_double(behind_s, 2,
+              "Latency of a partial or final, in seconds, above which a stream has fallen behind.");
+DEFINE_int64(
+    vanish, 0,
+    "Besides the streams: clients that connect, send audio and disconnect abruptly, one after "
+    "another. With --resume they request snapshots.");
+DEFINE_int64(vanish_at_once, 1, "Clients of --vanish at the same time.");
+DEFINE_int64(
+    abuse, 0,
+    "Besides the streams, until they end: clients that send garbage, endless headers, huge "
+    "messages and the like.");
+DEFINE_int64(seed, 1, "Seed of the clients of --vanish and --abuse.");
 DEFINE_bool(json, false, "Write the report as a line of JSON.");
 
 namespace runnel::client {
@@ -53,23 +56,23 @@ constexpr char kUsage[] =
 
   load_client --server=URL (--wav=a.wav,b.flac | --wav_scp=list) [flags]
 
-All recordings are read before the start; then every stream sends its packets at the times at which a
-microphone would. One thread does all of it, so that little is taken from a server on the same
-machine. The report goes to standard output: streams that were done, failed, were refused, fell
-behind or ended with another text than expected, and quantiles of these latencies:
+All recordings are read before the start. Every stream then sends its packets in real time, as a
+microphone would. The client uses one thread, to take little CPU time from a server on the same
+machine. The report on standard output counts the streams that were done, failed, were refused, fell
+behind or ended with an unexpected text, and gives quantiles of these latencies:
 
-  first partial  from the first packet sent until the first partial is here
-  chunk          from sending the packet with the last sample that a partial needed until it is here
-  final          from saying that the audio has ended until the final result is here
-  by the server  the same as the server measured it, between receiving audio and sending the result
+  first partial  from the first packet sent to the first partial received
+  chunk          from the packet with the last sample that a partial needs to the partial received
+  final          from the end of the audio to the final result received
+  by the server  the same latency measured by the server, from audio received to result sent
 
-Of a recording at another rate than the model's, a partial needs some 50 ms more than is reckoned
-here (--look_ahead_ms), which can make "chunk" one packet too long: look at the server's.
+If the rate of a recording differs from the model's, a partial needs about 50 ms more audio than
+--look_ahead_ms, and "chunk" may be one packet too long; "chunk, by the server" is exact.
 
-SIGINT or SIGTERM ends the run, and what was measured until then is printed.
+SIGINT or SIGTERM ends the run; the report then covers the run so far.
 
-Exit code: 0 success, 1 a stream failed, was refused, fell behind or ended with another text, or the
-run was interrupted, 2 wrong flags.
+Exit code: 0 success; 1 a stream failed, was refused, fell behind or ended with an unexpected text, or
+the run was interrupted; 2 wrong flags.
 
 Examples:
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
@@ -78,7 +81,7 @@ Examples:
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=0 --vanish=10000
 )";
 
-constexpr int64_t kMaxStreams = 60000;  // more connections than an address has ports
+constexpr int64_t kMaxStreams = 60000;  // an address has no more ports
 constexpr double kStatusS = 1;
 
 void CheckFlags() {
@@ -132,7 +135,7 @@ std::vector<LoadRecording> ReadRecordings(const SessionOptions& options) {
   return recordings;
 }
 
-// Of this process so far: its own share of what the machine does.
+// CPU time of this process so far.
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -153,8 +156,8 @@ LoadOptions LoadOptionsFromFlags(const SessionOptions& session) {
   return options;
 }
 
-// Everything that runs, and its end: when streams and vanishing clients are done, or, if there are
-// neither, when the time is over.
+// All clients of a run. It ends when the streams and the vanishing clients are done, or, without
+// any, after --duration_s.
 class Load {
  public:
   Load(const SessionOptions& session, const ConnectorOptions& connector_options,

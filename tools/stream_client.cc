@@ -1,4 +1,4 @@
-// stream_client: recordings sent to a server as if they were spoken now; its results printed.
+// stream_client: sends recordings to a server in real time and prints the results.
 #include <gflags/gflags.h>
 
 #include <cstddef>
@@ -8,20 +8,19 @@
 #include <string>
 #include <vector>
 
+#include "tools/cli/command_line.h"
+#include "tools/cli/process.h"
+#include "tools/cli/tool_main.h"
 #include "tools/client/client_flags.h"
 #include "tools/client/connection.h"
 #include "tools/client/event_loop.h"
 #include "tools/client/session.h"
 #include "tools/client/track_reader.h"
-#include "tools/command_line.h"
-#include "tools/first_interrupt.h"
-#include "tools/ordered_output.h"
-#include "tools/output_format.h"
-#include "tools/recording_list.h"
-#include "tools/tool_main.h"
+#include "tools/decode/ordered_output.h"
+#include "tools/decode/output_format.h"
+#include "tools/decode/recording_list.h"
 
-DEFINE_bool(partial, false,
-            "Show on standard error what is recognised so far, whenever it changes.");
+DEFINE_bool(partial, false, "Print partial results to standard error whenever they change.");
 
 namespace runnel::client {
 namespace {
@@ -31,13 +30,13 @@ constexpr char kUsage[] =
 
   stream_client --server=URL (--wav=a.wav,b.flac | --wav_scp=list) [flags]
 
-Reads what decode_wav reads, and sends it in packets as a microphone would, in real time or
-(--speed=0) as fast as the server takes it. Standard output gets 'id text' per recording, standard
-error everything else. A recording that fails is named there and left out of the results. Exit code:
-0 success, 1 something failed, 2 wrong flags.
+It reads the same recordings as decode_wav and sends them in packets, in real time as a microphone
+would, or as fast as the server accepts them (--speed=0). Standard output receives 'id text' per
+recording, standard error everything else. A recording that fails is reported there and left out of
+the results. Exit code: 0 success, 1 something failed, 2 wrong flags.
 
-With --resume the server is asked for snapshots, and a lost connection is made again, to the next of
-the servers given: the text is the same as if nothing had happened.
+With --resume the client requests snapshots and reconnects after a lost connection, to the next of
+the given servers. The text is the same as without the interruption.
 
 Examples:
   stream_client --server=ws://127.0.0.1:8080/ --wav=a.wav --partial
@@ -48,7 +47,7 @@ Examples:
   arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial
 )";
 
-// Sends one recording, from its reader to its result.
+// Sends one recording and receives its result.
 class Transcription : public SessionListener {
  public:
   // Throws as AudioSource does.
@@ -62,7 +61,7 @@ class Transcription : public SessionListener {
             [this](const std::string& message) { FailToRead(message); }),
         session_(std::make_unique<Session>(loop, connector, options, reader_.track(), this)) {}
 
-  // After the loop's Run; nothing when the recording failed.
+  // Valid after the loop's Run; no value when the recording failed.
   const std::optional<std::string>& text() const { return text_; }
 
  private:
@@ -97,7 +96,7 @@ class Transcription : public SessionListener {
   std::unique_ptr<Session> session_;
 };
 
-// Nothing when it failed; why has been said then.
+// No value when it failed, after the reason was printed.
 std::optional<std::string> Transcribe(const SessionOptions& options,
                                       const ConnectorOptions& connector_options,
                                       const Recording& recording, Console* console) {
@@ -122,7 +121,7 @@ int Run(Console* console) {
   if (HasStandardInput(recordings)) OutliveFirstInterrupt();
   {
     EventLoop loop;
-    Connector(&loop, connector_options);  // certificates that cannot be read are said once
+    Connector(&loop, connector_options);  // reports unreadable certificates once, not per recording
   }
   OrderedOutput output("");
   size_t num_failed = 0;

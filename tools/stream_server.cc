@@ -6,25 +6,29 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
-#include "tools/command_line.h"
-#include "tools/model_flags.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/model_flags.h"
+#include "tools/cli/tool_main.h"
 #include "tools/server/server.h"
 #include "tools/server/server_flags.h"
-#include "tools/tool_main.h"
 
 namespace runnel {
 namespace {
 
 constexpr char kUsage[] =
-    R"(stream_server recognises live speech for any number of clients.
+    R"(stream_server recognises live streams and recordings of many clients.
 
   stream_server --model=M.pt [--port=8080] [flags]
 
-On one port: WebSocket, on any path, in our protocol, WeNet's or sherpa-onnx's (docs/protocol.md); POST
-/v1/recognize with a WAV or FLAC file; /healthz, /readyz, /metrics for Prometheus; and a web page with
-live captions at /. When it listens, it prints one line with its address; logs go to standard error.
-SIGTERM or SIGINT: no new streams, those that live may end, then exit code 0; a second signal ends at
-once, with exit code 1. docs/deploy.md says how to run several behind a proxy.
+One port serves all of:
+  WebSocket on any path, in Runnel's, WeNet's or sherpa-onnx's protocol (docs/protocol.md)
+  POST /v1/recognize with a WAV or FLAC file
+  /healthz, /readyz and /metrics for Prometheus
+  / a web page with live captions
+
+The server prints one line with its address when it listens. Logs go to standard error. On SIGTERM or
+SIGINT it refuses new streams, waits until the others end, and exits with code 0. A second signal ends
+it at once, with code 1. docs/deploy.md shows several servers behind a proxy.
 
 Examples:
   stream_server --model=models/digits/digits.pt
@@ -37,9 +41,8 @@ int Run(Console* console) {
   const server::ServerOptions options = server::OptionsFromFlags();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
-  console->Info("model " + model->config().name + ", " +
-                std::to_string(options.recognizer.num_threads) + " worker threads; " +
-                model->ComputeDescription());
+  console->Info("model " + model->name() + ", " + std::to_string(options.recognizer.num_threads) +
+                " worker threads; " + model->ComputeDescription());
   const auto print_address = [console](const std::string& url) {
     console->ShowTimes();
     std::printf("stream_server: listening on %s (ws%s)\n", url.c_str(), url.c_str() + 4);

@@ -1,4 +1,4 @@
-// verify_streaming: does a model give the same results however it is streamed?
+// verify_streaming: checks that a model gives the same results however it is streamed.
 #include <gflags/gflags.h>
 
 #include <algorithm>
@@ -12,25 +12,26 @@
 #include "frontend/audio_source.h"
 #include "runtime/model.h"
 #include "runtime/threads.h"
-#include "tools/command_line.h"
-#include "tools/model_flags.h"
-#include "tools/tool_main.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/model_flags.h"
+#include "tools/cli/tool_main.h"
+#include "tools/reference/speech_noise.h"
 #include "tools/verification/comparison.h"
-#include "tools/verification/noise.h"
 #include "tools/verification/verification.h"
 
-DEFINE_string(wav, "", "Audio file; - is standard input.");
+DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_double(seconds, 0, "Seconds of speech-shaped noise, instead of --wav.");
 DEFINE_uint64(seed, 1, "Seed of the noise, the packet sizes and the batches.");
 DEFINE_int32(channel, -1, "Audio channel to use, counted from 0; -1: the mean of all.");
 DEFINE_double(
     tolerance, 0,
-    "Largest relative error allowed between different computations of the same frames; 0: "
-    "1e-10 in float64, which proves equality, 1e-4 in float32, where trained models amplify "
-    "rounding at frames between two units, 0.25 in bfloat16 and 0.5 in int8, whose results differ "
-    "from TorchScript's by design. With the fast backend, chunks, packets, copies and batches must "
-    "agree to the bit whatever this is; otherwise packets and copies get a tenth of it.");
-DEFINE_bool(verbose, false, "Also print the errors layer by layer and of every setting.");
+    "Largest relative error allowed between different computations of the same frames. 0: "
+    "1e-10 in float64, which proves equality; 1e-4 in float32, because trained models amplify "
+    "rounding at frames between two tokens; 0.25 in bfloat16 and 0.5 in int8, whose results differ "
+    "from TorchScript's by design. With the CPU backend, chunks, packets, copies and batches must "
+    "agree bit for bit whatever the tolerance; with LibTorch, packets and copies are allowed a "
+    "tenth of it.");
+DEFINE_bool(verbose, false, "Also print the errors of every layer and of every setting.");
 DEFINE_int32(num_threads, 0, "Settings computed at the same time; 0: one per core.");
 
 namespace runnel {
@@ -41,14 +42,14 @@ constexpr char kUsage[] =
 
   verify_streaming --model=M.pt (--wav=a.wav | --seconds=30) [flags]
 
-For chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, and left contexts M of 0, 1, C, 3C+1
-and all, and what the model recommends, in float32 and float64 (or --precision), it compares
+It tries chunk sizes C of 1, 2, 3, 4, 8, 16 and the whole utterance, left contexts M of 0, 1, C, 3C+1
+and all, and the setting that the model recommends, in float32 and float64 (or --precision). It compares
   - chunk by chunk with the whole utterance under the chunk mask,
   - audio in packets of random size, a stream copied midway, and streams of all settings in one batch
     with each stream on its own,
-  - Runnel with the archive's own TorchScript, run by LibTorch: forward and forward_chunk,
+  - Runnel with the model file's own TorchScript, run by LibTorch: forward and forward_chunk,
 and prints the largest error of each. Errors are relative to the largest magnitude in the result (or to
-1 where that is larger). Memory grows with the square of the length: take a minute or less.
+1 where that is larger). Memory grows with the square of the audio's length; use a minute or less.
 Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
 
 Examples:

@@ -1,4 +1,4 @@
-#include "tools/benchmark/report.h"
+#include "tools/benchmark/benchmark_result.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -68,15 +68,15 @@ std::optional<double> BenchmarkResult::fraction_of_peak() const {
   return static_cast<double>(operations.total()) / seconds / (*peak_gflops * 1e9);
 }
 
-std::optional<double> BenchmarkResult::product_share(ProductPart part) const {
-  if (!measurement.products_ms) return std::nullopt;
-  return (*measurement.products_ms)[part] / measurement.stream_chunk.median_ms;
+std::optional<double> BenchmarkResult::matmul_share(ModelPart part) const {
+  if (!measurement.matmuls_ms) return std::nullopt;
+  return (*measurement.matmuls_ms)[part] / measurement.stream_chunk.median_ms;
 }
 
-std::optional<double> BenchmarkResult::product_share() const {
-  if (!measurement.products_ms) return std::nullopt;
+std::optional<double> BenchmarkResult::matmul_share() const {
+  if (!measurement.matmuls_ms) return std::nullopt;
   double total_ms = 0;
-  for (const double part_ms : *measurement.products_ms) total_ms += part_ms;
+  for (const double part_ms : *measurement.matmuls_ms) total_ms += part_ms;
   return total_ms / measurement.stream_chunk.median_ms;
 }
 
@@ -84,10 +84,10 @@ std::string TableHead(const Machine& machine, const ModelConfig& config) {
   std::string head = config.name + " on " + machine.cpu + " (" + Join(machine.isa) + "), " +
                      std::to_string(machine.num_cores) + " cores\n" + machine.compute + "\n";
   head +=
-      "ms: time per chunk of one stream; products: share of it that the large products take "
+      "ms: time per chunk of one stream; matmuls: share of it that the large matmuls take "
       "alone\n";
   return head + Row({"precision", "streams", "C", "M", "threads", "median ms", "p95 ms", "min ms",
-                     "/core", "/machine", "MB each", "products", "peak", "script ms", "faster"});
+                     "/core", "/machine", "MB each", "matmuls", "peak", "script ms", "faster"});
 }
 
 std::string TableRow(const BenchmarkResult& result) {
@@ -101,7 +101,7 @@ std::string TableRow(const BenchmarkResult& result) {
               Fixed(time.median_ms, 3), Fixed(time.p95_ms, 3), Fixed(time.min_ms, 3),
               Fixed(per_core, 1), Fixed(per_core * options.num_threads, 1),
               Fixed(static_cast<double>(result.measurement.bytes_per_stream) / 1e6, 2),
-              Percent(result.product_share()), Percent(result.fraction_of_peak()),
+              Percent(result.matmul_share()), Percent(result.fraction_of_peak()),
               baseline ? Fixed(baseline->median_ms, 3) : "-", Fixed(result.speedup(), 2, "x")});
 }
 
@@ -143,8 +143,8 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
       "precision,streams,chunk_size,left_context,num_threads,median_ms,p95_ms,min_ms,"
       "realtime_streams_per_core,bytes_per_stream,dense_operations,attention_operations,peak_"
       "gflops,fraction_of_peak,"
-      "baseline_median_ms,baseline_min_ms,speedup,product_share";
-  for (const char* part : kProductPartNames) text += std::string(",product_share_") + part;
+      "baseline_median_ms,baseline_min_ms,speedup,matmul_share";
+  for (const char* part : kModelPartNames) text += std::string(",matmul_share_") + part;
   text += "\n";
   for (const BenchmarkResult& result : results) {
     const MeasurementOptions& options = result.options;
@@ -167,11 +167,11 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
             std::to_string(result.operations.attention);
     for (const std::optional<double>& value :
          {result.peak_gflops, result.fraction_of_peak(), baseline_time(&DurationSummary::median_ms),
-          baseline_time(&DurationSummary::min_ms), result.speedup(), result.product_share()}) {
+          baseline_time(&DurationSummary::min_ms), result.speedup(), result.matmul_share()}) {
       text += "," + CsvCell(value);
     }
-    for (size_t part = 0; part < kNumProductParts; ++part) {
-      text += "," + CsvCell(result.product_share(static_cast<ProductPart>(part)));
+    for (size_t part = 0; part < kNumModelParts; ++part) {
+      text += "," + CsvCell(result.matmul_share(static_cast<ModelPart>(part)));
     }
     text += "\n";
   }

@@ -1,5 +1,4 @@
-// What a list of measured times comes to.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Measures durations and summarises them.
 #ifndef RUNNEL_TOOLS_BENCHMARK_DURATIONS_H_
 #define RUNNEL_TOOLS_BENCHMARK_DURATIONS_H_
 
@@ -14,11 +13,11 @@ struct DurationSummary {
   double min_ms = 0;
 };
 
-// Exact quantiles; of an even number of values the median is the mean of the middle two. Zeros when
-// there are none.
+// Exact quantiles. The median of an even number of values is the mean of the middle two. All are
+// zero for an empty list.
 DurationSummary Summarize(std::vector<double> milliseconds);
 
-// Runs `work` and returns how long it took.
+// Runs `work` and returns its duration.
 template <typename Work>
 double MillisecondsOf(const Work& work) {
   const auto start = std::chrono::steady_clock::now();

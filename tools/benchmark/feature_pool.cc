@@ -4,8 +4,9 @@
 #include <stdexcept>
 
 #include "frontend/feature_stream.h"
-#include "frontend/frame_extractor.h"
-#include "tools/verification/noise.h"
+#include "frontend/features/frame_extractor.h"
+#include "runtime/model/model_parts.h"
+#include "tools/reference/speech_noise.h"
 
 namespace runnel {
 namespace {
@@ -17,11 +18,11 @@ constexpr uint64_t kSeed = 1;
 
 FeaturePool::FeaturePool(const Model& model, int64_t max_frames) {
   const double frames_per_second =
-      model.sample_rate_hz() / static_cast<double>(model.frame_extractor()->frame_shift());
+      model.sample_rate_hz() / static_cast<double>(model.parts().frame_extractor->frame_shift());
   const double seconds =
       std::max(kMinSeconds, 1 + 2 * static_cast<double>(max_frames) / frames_per_second);
   const std::vector<float> samples = SpeechShapedNoise(seconds, model.sample_rate_hz(), kSeed);
-  FeatureStream stream(model.frame_extractor(), model.config().features.sample_scale);
+  FeatureStream stream(model.parts().frame_extractor, model.parts().config.features.sample_scale);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   dim_ = stream.dim();
@@ -32,7 +33,7 @@ FeaturePool::FeaturePool(const Model& model, int64_t max_frames) {
 
 const float* FeaturePool::Frames(int64_t position, int64_t num_frames) const {
   if (num_frames > num_frames_) {
-    throw std::logic_error("a feature pool was asked for more frames than it was made for");
+    throw std::logic_error("more frames requested from the feature pool than its max_frames");
   }
   return frames_.data() + (position % (num_frames_ - num_frames + 1)) * dim_;
 }

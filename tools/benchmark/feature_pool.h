@@ -1,5 +1,4 @@
-// Feature frames to feed streams with, for as long as anyone likes.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// An endless supply of feature frames for the streams of a benchmark.
 #ifndef RUNNEL_TOOLS_BENCHMARK_FEATURE_POOL_H_
 #define RUNNEL_TOOLS_BENCHMARK_FEATURE_POOL_H_
 
@@ -10,13 +9,13 @@
 
 namespace runnel {
 
-// The features of some seconds of speech-shaped noise, over and over. Const after construction.
+// Repeats the features of some seconds of speech-shaped noise. Const after construction.
 class FeaturePool {
  public:
-  // Frames can be asked for `max_frames` at a time.
+  // `max_frames`: the most that one call of Frames returns.
   FeaturePool(const Model& model, int64_t max_frames);
 
-  // `num_frames` rows of the model's input_dim, which ones depends on `position`, any number >= 0.
+  // (num_frames, dim()), which depend on `position` alone, any number >= 0.
   const float* Frames(int64_t position, int64_t num_frames) const;
 
   int64_t dim() const { return dim_; }

@@ -14,7 +14,7 @@ constexpr double kMinuteMs = 60000;
 constexpr size_t kMinutesPerHour = 60;
 constexpr int kTurns = 400;  // of the old and the new stream
 
-// Keeps the times of the first minute and those of the last hour.
+// Keeps the chunk times of the first minute and of the last hour.
 class Periods {
  public:
   explicit Periods(size_t num_minutes)

@@ -1,5 +1,5 @@
-// Hours of one stream, as fast as possible: does a chunk still cost what it cost in the first
-// minute? Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Decodes hours of one stream as fast as possible and compares the time per chunk at the end with
+// that at the beginning.
 #ifndef RUNNEL_TOOLS_BENCHMARK_LONG_RUN_H_
 #define RUNNEL_TOOLS_BENCHMARK_LONG_RUN_H_
 
@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "runtime/model.h"
-#include "runtime/model_config.h"
+#include "runtime/model/model_config.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
 
 namespace runnel {
 
-// The chunks that begin in one minute of the stream.
+// The chunks that begin in one minute of audio.
 struct StreamMinute {
   int64_t minute = 0;  // from 0
   int64_t num_chunks = 0;
@@ -27,11 +27,11 @@ struct StreamMinute {
 
 struct LongRun {
   std::vector<StreamMinute> minutes;
-  // Over the first minute, and over the last hour (the last minute of a run below two hours).
+  // Of the first minute, and of the last hour (of the last minute if the run is below two hours).
   DurationSummary first_minute;
   DurationSummary last_hour;
-  // Chunks of the old stream and of a new one in turns, after the run: the same comparison, but
-  // free of a clock that changed meanwhile.
+  // Chunks of the old stream and of a new one in turns, after the run: the same comparison without
+  // the influence of a changed CPU clock.
   DurationSummary old_stream;
   DurationSummary new_stream;
 };
@@ -41,10 +41,10 @@ LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool
                     const StreamingSetting& setting, double hours,
                     const std::function<void(const StreamMinute&)>& on_minute);
 
-// One line per minute under a line of names.
+// CSV with a header line and one line per minute.
 std::string LongRunCsv(const std::vector<StreamMinute>& minutes);
 
-// What a person wants to know, a few lines.
+// A few lines for people.
 std::string LongRunSummary(const LongRun& run);
 
 }  // namespace runnel

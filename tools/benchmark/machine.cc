@@ -10,7 +10,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tools/benchmark/product_timer.h"
+#include "tools/benchmark/matmul_timer.h"
 
 namespace runnel {
 namespace {
@@ -53,7 +53,7 @@ Machine DescribeMachine(const std::string& compute) {
   machine.libraries.emplace_back("libtorch", TORCH_VERSION);
   if (!OneDnnVersion().empty()) machine.libraries.emplace_back("onednn", OneDnnVersion());
   machine.libraries.emplace_back("compiler", "GCC-compatible " __VERSION__);
-  // What limits the instruction set that oneDNN uses, where it is set.
+  // If set, limits the instruction set that oneDNN uses.
   const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA");
   if (limit != nullptr) machine.libraries.emplace_back("ONEDNN_MAX_CPU_ISA", limit);
   return machine;

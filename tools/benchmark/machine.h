@@ -1,5 +1,4 @@
-// What the results depend on besides Runnel: processor and libraries. No names of machines or
-// paths. Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// The processor and the libraries that results depend on, without host names or paths.
 #ifndef RUNNEL_TOOLS_BENCHMARK_MACHINE_H_
 #define RUNNEL_TOOLS_BENCHMARK_MACHINE_H_
 
@@ -11,17 +10,17 @@
 namespace runnel {
 
 struct Machine {
-  std::string cpu;               // "unknown" where Linux does not tell
+  std::string cpu;               // "unknown" where Linux does not report it
   std::vector<std::string> isa;  // its vector extensions, as Linux names them
   unsigned num_cores = 0;
-  std::string compute;                                         // what of Runnel computes
+  std::string compute;                                         // backend and data types
   std::vector<std::pair<std::string, std::string>> libraries;  // names and versions
 };
 
-// compute: Model::ComputeDescription.
+// `compute`: Model::ComputeDescription.
 Machine DescribeMachine(const std::string& compute);
 
-// Bytes of memory that this process holds, 0 where Linux does not tell.
+// Resident memory of this process, 0 where Linux does not report it.
 int64_t ResidentBytes();
 
 }  // namespace runnel

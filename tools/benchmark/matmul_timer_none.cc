@@ -1,10 +1,10 @@
-// ProductTimer of a build without oneDNN: there is none.
-#include "tools/benchmark/product_timer.h"
+// The functions of matmul_timer.h in a build without oneDNN.
+#include "tools/benchmark/matmul_timer.h"
 
 namespace runnel {
 
-std::unique_ptr<ProductTimer> ProductTimer::Make(const std::string& /*precision*/,
-                                                 const std::vector<Product>& /*products*/) {
+std::unique_ptr<MatmulTimer> MatmulTimer::Make(const std::string& /*precision*/,
+                                               const std::vector<Matmul>& /*matmuls*/) {
   return nullptr;
 }
 

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "tools/benchmark/durations.h"
-#include "tools/benchmark/product_timer.h"
+#include "tools/benchmark/matmul_timer.h"
 
 namespace runnel {
 namespace {
@@ -29,7 +29,7 @@ const dnnl::engine& Cpu() {
   return cpu;
 }
 
-// Bytes that make small positive numbers of every type used here, none of them denormal.
+// Memory whose bytes are small positive values in every type used here, never denormal.
 memory Filled(const memory::desc& desc) {
   memory filled(desc, Cpu());
   auto* bytes = static_cast<unsigned char*>(filled.get_data_handle());
@@ -42,15 +42,14 @@ memory Filled(const memory::desc& desc) {
   return filled;
 }
 
-// A primitive with its arguments.
 struct Operation {
-  ProductPart part;
+  ModelPart part;
   dnnl::primitive primitive;
   std::unordered_map<int, memory> arguments;
 };
 
 template <typename PrimitiveDesc>
-Operation MakeOperation(ProductPart part, const PrimitiveDesc& desc) {
+Operation MakeOperation(ModelPart part, const PrimitiveDesc& desc) {
   return {part,
           dnnl::primitive(desc),
           {{DNNL_ARG_SRC, Filled(desc.src_desc())},
@@ -58,45 +57,45 @@ Operation MakeOperation(ProductPart part, const PrimitiveDesc& desc) {
            {DNNL_ARG_DST, Filled(desc.dst_desc())}}};
 }
 
-Operation MakeMatmul(const Product& product, const Types& types) {
+Operation MakeMatmul(const Matmul& matmul, const Types& types) {
   using Tag = memory::format_tag;
   const dnnl::matmul::desc desc(
-      memory::desc({product.rows, product.inputs}, types.input, Tag::ab),
-      memory::desc({product.inputs, product.outputs}, types.weight, Tag::any),
-      memory::desc({product.rows, product.outputs}, types.output, Tag::ab));
-  return MakeOperation(product.part, dnnl::matmul::primitive_desc(desc, Cpu()));
+      memory::desc({matmul.rows, matmul.inputs}, types.input, Tag::ab),
+      memory::desc({matmul.inputs, matmul.outputs}, types.weight, Tag::any),
+      memory::desc({matmul.rows, matmul.outputs}, types.output, Tag::ab));
+  return MakeOperation(matmul.part, dnnl::matmul::primitive_desc(desc, Cpu()));
 }
 
-// Whatever is padded counts as input.
-Operation MakeConvolution(const Product& product, const Types& types) {
+// Padding counts as input.
+Operation MakeConvolution(const Matmul& matmul, const Types& types) {
   using Tag = memory::format_tag;
   const auto inputs = [&](int64_t outputs) {
-    return (outputs - 1) * product.stride + product.kernel_size;
+    return (outputs - 1) * matmul.stride + matmul.kernel_size;
   };
   const dnnl::convolution_forward::desc desc(
       dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct,
-      memory::desc({product.rows, product.inputs, inputs(product.height), inputs(product.width)},
+      memory::desc({matmul.rows, matmul.inputs, inputs(matmul.height), inputs(matmul.width)},
                    types.input, Tag::nhwc),
-      memory::desc({product.outputs, product.inputs, product.kernel_size, product.kernel_size},
+      memory::desc({matmul.outputs, matmul.inputs, matmul.kernel_size, matmul.kernel_size},
                    types.weight, Tag::any),
-      memory::desc({product.rows, product.outputs, product.height, product.width}, types.output,
+      memory::desc({matmul.rows, matmul.outputs, matmul.height, matmul.width}, types.output,
                    Tag::nhwc),
-      {product.stride, product.stride}, {0, 0}, {0, 0});
-  return MakeOperation(product.part, dnnl::convolution_forward::primitive_desc(desc, Cpu()));
+      {matmul.stride, matmul.stride}, {0, 0}, {0, 0});
+  return MakeOperation(matmul.part, dnnl::convolution_forward::primitive_desc(desc, Cpu()));
 }
 
-class OneDnnProductTimer : public ProductTimer {
+class OneDnnMatmulTimer : public MatmulTimer {
  public:
-  // Throws dnnl::error for what the CPU lacks.
-  OneDnnProductTimer(const Types& types, const std::vector<Product>& products) : stream_(Cpu()) {
-    for (const Product& product : products) {
-      operations_.push_back(product.kernel_size > 1 ? MakeConvolution(product, types)
-                                                    : MakeMatmul(product, types));
+  // Throws dnnl::error for types that the CPU lacks.
+  OneDnnMatmulTimer(const Types& types, const std::vector<Matmul>& matmuls) : stream_(Cpu()) {
+    for (const Matmul& matmul : matmuls) {
+      operations_.push_back(matmul.kernel_size > 1 ? MakeConvolution(matmul, types)
+                                                   : MakeMatmul(matmul, types));
     }
   }
 
-  std::array<double, kNumProductParts> Run() override {
-    std::array<double, kNumProductParts> milliseconds = {};
+  std::array<double, kNumModelParts> Run() override {
+    std::array<double, kNumModelParts> milliseconds = {};
     for (Operation& operation : operations_) {
       milliseconds[operation.part] += MillisecondsOf([&] {
         operation.primitive.execute(stream_, operation.arguments);
@@ -113,12 +112,12 @@ class OneDnnProductTimer : public ProductTimer {
 
 }  // namespace
 
-std::unique_ptr<ProductTimer> ProductTimer::Make(const std::string& precision,
-                                                 const std::vector<Product>& products) {
+std::unique_ptr<MatmulTimer> MatmulTimer::Make(const std::string& precision,
+                                               const std::vector<Matmul>& matmuls) {
   const std::optional<Types> types = TypesOf(precision);
   if (!types) return nullptr;
   try {
-    return std::make_unique<OneDnnProductTimer>(*types, products);
+    return std::make_unique<OneDnnMatmulTimer>(*types, matmuls);
   } catch (const dnnl::error&) {
     return nullptr;
   }
@@ -129,13 +128,13 @@ std::optional<double> PeakGigaOperations(const std::string& precision, double se
       {{64, 2048, 256}, {256, 512, 512}, {256, 2048, 256}, {512, 1024, 512}, {512, 256, 1024}}};
   std::optional<double> peak;
   for (const auto& [rows, inputs, outputs] : kShapes) {
-    const auto timer = ProductTimer::Make(precision, {{kCtcProducts, rows, inputs, outputs}});
+    const auto timer = MatmulTimer::Make(precision, {{kCtcPart, rows, inputs, outputs}});
     if (!timer) return std::nullopt;
     timer->Run();
     std::vector<double> milliseconds;
     double spent_ms = 0;
     do {
-      milliseconds.push_back(timer->Run()[kCtcProducts]);
+      milliseconds.push_back(timer->Run()[kCtcPart]);
       spent_ms += milliseconds.back();
     } while (spent_ms < seconds * 1000 / kShapes.size());
     const double operations = 2.0 * static_cast<double>(rows * inputs * outputs);

@@ -1,9 +1,9 @@
-#include "tools/benchmark/products.h"
+#include "tools/benchmark/matmuls.h"
 
 namespace runnel {
 namespace {
 
-// What a stage of the subsampling computes for one chunk in the steady state.
+// The output of one subsampling stage for one chunk in the steady state.
 struct StageOutput {
   int64_t height;  // frames
   int64_t width;   // bins
@@ -29,30 +29,30 @@ int64_t Channels(const EncoderConfig& config) {
 }
 
 void AddSubsampling(const EncoderConfig& config, int64_t chunk_size, int64_t num_streams,
-                    std::vector<Product>* products) {
+                    std::vector<Matmul>* matmuls) {
   const SubsamplingGeometry geometry(config.subsampling);
   const std::vector<StageOutput> outputs = StageOutputs(config, chunk_size);
   const int64_t channels = Channels(config);
   for (size_t i = 1; i < outputs.size(); ++i) {
     const auto [height, width] = outputs[i];
     if (config.subsampling.type == SubsamplingType::kDwStriding8) {
-      products->push_back({kSubsamplingProducts, num_streams * height * width, channels, channels});
+      matmuls->push_back({kSubsamplingPart, num_streams * height * width, channels, channels});
     } else {
       const SubsamplingStage& stage = geometry.stages()[i];
-      products->push_back({kSubsamplingProducts, num_streams, channels, channels, stage.kernel_size,
-                           stage.stride, height, width});
+      matmuls->push_back({kSubsamplingPart, num_streams, channels, channels, stage.kernel_size,
+                          stage.stride, height, width});
     }
   }
-  products->push_back({kSubsamplingProducts, num_streams * chunk_size,
-                       channels * geometry.NumBins(config.input_dim), config.model_dim});
+  matmuls->push_back({kSubsamplingPart, num_streams * chunk_size,
+                      channels * geometry.NumBins(config.input_dim), config.model_dim});
 }
 
-int64_t Operations(const Product& product) {
-  return 2 * product.rows * product.height * product.width * product.inputs * product.outputs *
-         product.kernel_size * product.kernel_size;
+int64_t Operations(const Matmul& matmul) {
+  return 2 * matmul.rows * matmul.height * matmul.width * matmul.inputs * matmul.outputs *
+         matmul.kernel_size * matmul.kernel_size;
 }
 
-// Convolutions of one channel each.
+// Convolutions in which every channel is computed by itself.
 int64_t DepthwiseOperations(const EncoderConfig& config, int64_t chunk_size) {
   int64_t operations = 0;
   const SubsamplingGeometry geometry(config.subsampling);
@@ -70,49 +70,48 @@ int64_t DepthwiseOperations(const EncoderConfig& config, int64_t chunk_size) {
   return operations;
 }
 
-// Queries with keys and with positions, weights with values.
+// Scores of keys and positions, and context.
 int64_t AttentionOperations(const EncoderConfig& config, const StreamingSetting& setting) {
   const int64_t keys = setting.left_context + setting.chunk_size;
   int64_t columns = 2 * keys;
-  const std::string& scheme = config.position.scheme;
-  if (scheme == "chunk_rpe" || scheme == "bounded_rpe") columns += keys + setting.chunk_size - 1;
-  if (scheme == "unshifted") columns += keys;
+  if (std::holds_alternative<ChunkRpe>(config.position)) columns += keys + setting.chunk_size - 1;
+  if (std::holds_alternative<UnshiftedPosition>(config.position)) columns += keys;
   return int64_t{2} * config.num_layers * setting.chunk_size * columns * config.model_dim;
 }
 
 }  // namespace
 
-std::vector<Product> LargeProducts(const ModelConfig& config, int64_t chunk_size,
-                                   int64_t num_streams) {
+std::vector<Matmul> LargeMatmuls(const ModelConfig& config, int64_t chunk_size,
+                                 int64_t num_streams) {
   const EncoderConfig& encoder = config.encoder;
   const int64_t rows = num_streams * chunk_size;
   const int64_t dim = encoder.model_dim;
   const int64_t hidden = encoder.feed_forward.hidden_dim;
-  std::vector<Product> products;
+  std::vector<Matmul> matmuls;
   const auto add_feed_forward = [&] {
-    products.push_back({kFeedForwardProducts, rows, dim, hidden});
-    products.push_back({kFeedForwardProducts, rows, hidden, dim});
+    matmuls.push_back({kFeedForwardPart, rows, dim, hidden});
+    matmuls.push_back({kFeedForwardPart, rows, hidden, dim});
   };
-  AddSubsampling(encoder, chunk_size, num_streams, &products);
+  AddSubsampling(encoder, chunk_size, num_streams, &matmuls);
   for (int layer = 0; layer < encoder.num_layers; ++layer) {
     if (encoder.feed_forward.macaron) add_feed_forward();
-    products.push_back({kAttentionProducts, rows, dim, 3 * dim});  // query, key, value
-    products.push_back({kAttentionProducts, rows, dim, dim});
+    matmuls.push_back({kAttentionPart, rows, dim, 3 * dim});  // query, key, value
+    matmuls.push_back({kAttentionPart, rows, dim, dim});
     if (encoder.convolution) {
-      products.push_back({kConvolutionProducts, rows, dim, 2 * dim});
-      products.push_back({kConvolutionProducts, rows, dim, dim});
+      matmuls.push_back({kConvolutionPart, rows, dim, 2 * dim});
+      matmuls.push_back({kConvolutionPart, rows, dim, dim});
     }
     add_feed_forward();
   }
-  products.push_back({kCtcProducts, rows, dim, config.ctc.vocab_size});
-  return products;
+  matmuls.push_back({kCtcPart, rows, dim, config.ctc.vocab_size});
+  return matmuls;
 }
 
 OperationCount OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting) {
   OperationCount count{DepthwiseOperations(config.encoder, setting.chunk_size),
                        AttentionOperations(config.encoder, setting)};
-  for (const Product& product : LargeProducts(config, setting.chunk_size, 1)) {
-    count.dense += Operations(product);
+  for (const Matmul& matmul : LargeMatmuls(config, setting.chunk_size, 1)) {
+    count.dense += Operations(matmul);
   }
   return count;
 }

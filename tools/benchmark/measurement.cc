@@ -5,19 +5,20 @@
 #include <chrono>
 #include <functional>
 
-#include "tools/benchmark/product_timer.h"
+#include "runtime/model/model_parts.h"
+#include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/steady_streams.h"
 #include "tools/benchmark/torchscript_stream.h"
-#include "tools/run_in_threads.h"
+#include "tools/cli/run_in_threads.h"
 
 namespace runnel {
 namespace {
 
 constexpr int kRounds = 4;            // of A B
-constexpr int kStepsAfterChange = 3;  // before a round is measured: caches are the other's
-constexpr int kScriptWarmUp = 10;     // LibTorch profiles, optimises and compiles in these
+constexpr int kStepsAfterChange = 3;  // not measured: the CPU's caches hold the other's data
+constexpr int kScriptWarmUp = 10;     // steps in which LibTorch profiles and compiles
 
-// What one thread owns.
+// The data of one thread.
 struct Worker {
   SteadyStreams streams;
   std::optional<TorchScriptStream> script;
@@ -34,9 +35,9 @@ void RunNumbered(int num_threads,
       num_threads, [&] { work(next++, stopped); }, [&] { stopped = true; });
 }
 
-// Runs steps in all threads at once for `seconds`, at least one in each. Nobody waits: a thread
-// that is early, or done, goes on with steps that do not count, so that all are measured under the
-// same load.
+// Runs steps in all threads at once for `seconds`, at least one in each. A thread that starts early
+// or is done goes on with steps that are not recorded, so that all are measured under the same
+// load.
 void MeasureRound(int num_threads, double seconds, const std::function<void(size_t)>& step,
                   const std::function<void(size_t, double)>& record) {
   std::atomic<int> num_ready{0};
@@ -73,7 +74,7 @@ int64_t BatchSize(int64_t num_streams, const MeasurementOptions& options) {
 }
 
 std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                                const TorchScriptArchive* baseline,
+                                const TorchScriptModel* baseline,
                                 const MeasurementOptions& options) {
   std::vector<Worker> workers;
   int64_t first_stream = 0;
@@ -86,7 +87,8 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
                        {},
                        {}});
     if (baseline != nullptr) {
-      workers.back().script.emplace(baseline, &pool, model->config().encoder, options.setting);
+      workers.back().script.emplace(baseline, &pool, model->parts().config.encoder,
+                                    options.setting);
     }
     first_stream = end;
   }
@@ -99,27 +101,27 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
   return workers;
 }
 
-std::optional<std::array<double, kNumProductParts>> MeasureProducts(
+std::optional<std::array<double, kNumModelParts>> MeasureMatmuls(
     const ModelConfig& config, const MeasurementOptions& options) {
   // Of the first thread.
   const int64_t batch = BatchSize(options.num_streams / options.num_threads, options);
-  std::optional<std::array<double, kNumProductParts>> result;
+  std::optional<std::array<double, kNumModelParts>> result;
   RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
-    const auto timer = ProductTimer::Make(options.precision,
-                                          LargeProducts(config, options.setting.chunk_size, batch));
+    const auto timer = MatmulTimer::Make(options.precision,
+                                         LargeMatmuls(config, options.setting.chunk_size, batch));
     if (!timer) return;
     timer->Run();
-    std::array<std::vector<double>, kNumProductParts> milliseconds;
+    std::array<std::vector<double>, kNumModelParts> milliseconds;
     double spent_ms = 0;
     do {
-      const std::array<double, kNumProductParts> run = timer->Run();
-      for (size_t part = 0; part < kNumProductParts; ++part) {
+      const std::array<double, kNumModelParts> run = timer->Run();
+      for (size_t part = 0; part < kNumModelParts; ++part) {
         milliseconds[part].push_back(run[part]);
         spent_ms += run[part];
       }
     } while (spent_ms < options.seconds * 1000 / kRounds);
     result.emplace();
-    for (size_t part = 0; part < kNumProductParts; ++part) {
+    for (size_t part = 0; part < kNumModelParts; ++part) {
       (*result)[part] = Summarize(milliseconds[part]).median_ms / static_cast<double>(batch);
     }
   });
@@ -129,7 +131,7 @@ std::optional<std::array<double, kNumProductParts>> MeasureProducts(
 }  // namespace
 
 Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                    const TorchScriptArchive* baseline, const MeasurementOptions& options) {
+                    const TorchScriptModel* baseline, const MeasurementOptions& options) {
   std::vector<Worker> workers = MakeWorkers(model, pool, baseline, options);
   for (int round = 0; round < kRounds; ++round) {
     MeasureRound(
@@ -155,7 +157,7 @@ Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool
     measurement.bytes_per_stream =
         std::max(measurement.bytes_per_stream, worker.streams.bytes_per_stream());
   }
-  measurement.products_ms = MeasureProducts(model->config(), options);
+  measurement.matmuls_ms = MeasureMatmuls(model->parts().config, options);
   return measurement;
 }
 

@@ -1,5 +1,4 @@
-// The time of one chunk of many streams in the steady state, and of the baseline beside it.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Measures the time of one chunk of many streams in the steady state, and that of the baseline.
 #ifndef RUNNEL_TOOLS_BENCHMARK_MEASUREMENT_H_
 #define RUNNEL_TOOLS_BENCHMARK_MEASUREMENT_H_
 
@@ -11,37 +10,36 @@
 #include <vector>
 
 #include "runtime/model.h"
-#include "runtime/model_config.h"
+#include "runtime/model/model_config.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
-#include "tools/benchmark/products.h"
+#include "tools/benchmark/matmuls.h"
+#include "tools/reference/torchscript_model.h"
 
 namespace runnel {
 
-class TorchScriptArchive;
-
 struct MeasurementOptions {
-  std::string precision;  // for ProductTimer
+  std::string precision;  // for MatmulTimer
   StreamingSetting setting;
   int64_t num_streams = 1;        // of all threads together
   int num_threads = 1;            // at most num_streams; each owns an equal part of the streams
-  int64_t max_batch_streams = 0;  // of a thread's that are decoded together; 0: all
-  double seconds = 2;             // measured, and as long again for the baseline
+  int64_t max_batch_streams = 0;  // streams of one thread that are decoded together; 0: all
+  double seconds = 2;             // of Runnel, and as many of the baseline
 };
 
-// All times are those of one chunk of one stream: a step of a batch, divided by its streams.
+// All times are those of one chunk of one stream: the time of a step, divided by the batch size.
 struct Measurement {
   DurationSummary stream_chunk;
   std::optional<DurationSummary> baseline;
   int64_t bytes_per_stream = 0;
-  // Of the large products alone, in one thread; no value where they cannot be timed.
-  std::optional<std::array<double, kNumProductParts>> products_ms;
+  // The large matmuls alone, in one thread; no value where they cannot be timed.
+  std::optional<std::array<double, kNumModelParts>> matmuls_ms;
 };
 
-// Fills all caches, then times. With `baseline` both are timed in turns, A B A B, each thread
-// running a stream of its own in LibTorch, so that a clock that changes meets both.
+// Fills all caches, then measures. `baseline`: null, or measured in turns with Runnel (A B A B), so
+// that a changing CPU clock affects both alike. Each thread runs one stream of the baseline.
 Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                    const TorchScriptArchive* baseline, const MeasurementOptions& options);
+                    const TorchScriptModel* baseline, const MeasurementOptions& options);
 
 }  // namespace runnel
 

@@ -1,5 +1,4 @@
-// Weights for layers that are measured without a model.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Random weights, for layers that are measured without a model.
 #ifndef RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_
 #define RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_
 
@@ -8,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "encoder/weights.h"
+#include "encoder/model_file/weights.h"
 
 namespace runnel {
 
-// Gives a layer whatever tensor it asks for: seeded, small enough that activations stay near 1.
+// Returns any tensor that is requested. Values are seeded and scaled so that activations stay
+// near 1.
 class RandomWeights final : public Weights {
  public:
   explicit RandomWeights(at::ScalarType dtype);

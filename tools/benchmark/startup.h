@@ -1,5 +1,4 @@
-// What a process spends before it decodes at full speed.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Measures the start of a process: loading a model, the first chunk, and later ones.
 #ifndef RUNNEL_TOOLS_BENCHMARK_STARTUP_H_
 #define RUNNEL_TOOLS_BENCHMARK_STARTUP_H_
 
@@ -7,7 +6,7 @@
 #include <string>
 
 #include "runtime/model.h"
-#include "runtime/model_config.h"
+#include "runtime/model/model_config.h"
 #include "tools/benchmark/feature_pool.h"
 
 namespace runnel {
@@ -18,7 +17,7 @@ struct Startup {
   double later_chunk_ms = 0;  // median, with full caches
 };
 
-// To be called before the model has computed anything. One stream, on the calling thread.
+// Measures one stream on the calling thread. The model must not have computed anything before.
 Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
                        const StreamingSetting& setting, double load_seconds);
 

@@ -1,5 +1,4 @@
-// Streams in the middle of a recording: what Runnel spends on one chunk of each.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Streams in the middle of a recording, whose chunks Runnel decodes in batches.
 #ifndef RUNNEL_TOOLS_BENCHMARK_STEADY_STREAMS_H_
 #define RUNNEL_TOOLS_BENCHMARK_STEADY_STREAMS_H_
 
@@ -9,22 +8,23 @@
 
 #include "encoder/encoder.h"
 #include "runtime/model.h"
-#include "runtime/model_config.h"
+#include "runtime/model/model_config.h"
 #include "tools/benchmark/feature_pool.h"
 
 namespace runnel {
 
-// Decoded in batches, used by one thread at a time.
+// Used by one thread at a time.
 class SteadyStreams {
  public:
-  // `setting`: both sizes limited, the chunk at least 1. `pool` gives rate * chunk_size frames and
-  // those of a first chunk; it must live as long as this. Streams are numbered from `first_stream`
-  // on, which decides what each hears. batch_size: streams of a batch, 1 to num_streams.
+  // `setting`: a limited chunk of at least 1 and a limited left context. `pool` must outlive this
+  // and supply FramesOfFirstChunk frames at a time. Streams are numbered from `first_stream` on;
+  // the number determines the features of a stream. `batch_size`: streams per step, 1 to
+  // num_streams.
   SteadyStreams(std::shared_ptr<const Model> model, const FeaturePool* pool,
                 const StreamingSetting& setting, int64_t num_streams, int64_t batch_size,
                 int64_t first_stream = 0);
 
-  // Computes chunks until every cache is as full as it gets, and has been refilled once.
+  // Computes chunks until every cache is full and its buffer has been compacted once.
   void FillCaches();
 
   // Computes one chunk of each of the next batch_size() streams: Encoder::Step and
@@ -32,7 +32,7 @@ class SteadyStreams {
   void Step();
 
   int64_t batch_size() const { return static_cast<int64_t>(segments_.size()); }
-  // Of the largest EncoderState.
+  // Size of the largest EncoderState.
   int64_t bytes_per_stream() const;
 
  private:
@@ -42,10 +42,10 @@ class SteadyStreams {
   std::vector<EncoderState> states_;
   std::vector<int64_t> positions_;  // in the pool, per stream
   std::vector<EncoderSegment> segments_;
-  size_t next_ = 0;  // stream of the next batch
+  size_t next_ = 0;  // first stream of the next step
 };
 
-// Feature frames that a stream's first chunk takes; the others take less.
+// Feature frames of a stream's first chunk; later chunks take fewer.
 int64_t FramesOfFirstChunk(const Encoder& encoder, int64_t chunk_size);
 
 }  // namespace runnel

@@ -1,4 +1,4 @@
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 #include <gflags/gflags.h>
 

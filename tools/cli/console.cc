@@ -1,4 +1,4 @@
-#include "tools/console.h"
+#include "tools/cli/console.h"
 
 #include <glog/logging.h>
 #include <sys/ioctl.h>
@@ -16,15 +16,15 @@ size_t TerminalWidth() {
   return known ? size.ws_col : 80;
 }
 
-// The last `width` bytes of `text` at most, not starting inside a UTF-8 sequence.
+// At most the last `width` bytes of `text`, beginning at a whole UTF-8 character.
 std::string Tail(const std::string& text, size_t width) {
   size_t begin = text.size() > width ? text.size() - width : 0;
   while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) ++begin;
   return text.substr(begin);
 }
 
-// `text` without what a terminal would obey: control characters (ASCII's, and U+0080 to U+009F)
-// become question marks, white space among them spaces. File names may hold any of them.
+// `text` without control characters (ASCII, and U+0080 to U+009F), which terminals obey and file
+// names may hold. White space becomes spaces, the others question marks.
 std::string WithoutControls(const std::string& text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {

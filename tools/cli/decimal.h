@@ -1,7 +1,6 @@
-// Numbers as people read them.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_DECIMAL_H_
-#define RUNNEL_TOOLS_DECIMAL_H_
+// Formats and rounds decimal numbers.
+#ifndef RUNNEL_TOOLS_CLI_DECIMAL_H_
+#define RUNNEL_TOOLS_CLI_DECIMAL_H_
 
 #include <cmath>
 #include <cstdio>
@@ -16,9 +15,9 @@ inline std::string Decimal(double value, int decimals) {
   return text;
 }
 
-// To four decimals, in the fewest digits that JSON needs for it.
+// `value` rounded to four decimals, which JSON then writes with few digits.
 inline double Rounded(double value) { return std::round(value * 1e4) / 1e4; }
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_DECIMAL_H_
+#endif  // RUNNEL_TOOLS_CLI_DECIMAL_H_

@@ -1,4 +1,4 @@
-#include "tools/feature_source.h"
+#include "tools/cli/feature_source.h"
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +46,7 @@ int64_t AudioFeatureSource::Read(float* frames, int64_t max_frames) {
     const size_t num_samples = audio_.Read(block_.data(), block_.size());
     try {
       features_.AcceptSamples(block_.data(), num_samples);
-    } catch (const std::invalid_argument& error) {  // bad data, since the calls are right
+    } catch (const std::invalid_argument& error) {  // of bad data
       throw std::runtime_error(path_ + ": " + error.what());
     }
     if (num_samples < block_.size()) features_.Finish();

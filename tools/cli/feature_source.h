@@ -1,7 +1,6 @@
-// Feature frames in blocks, from audio or from a NumPy file, for tools that work on frames.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_FEATURE_SOURCE_H_
-#define RUNNEL_TOOLS_FEATURE_SOURCE_H_
+// Reads feature frames in blocks, from audio or from a NumPy file.
+#ifndef RUNNEL_TOOLS_CLI_FEATURE_SOURCE_H_
+#define RUNNEL_TOOLS_CLI_FEATURE_SOURCE_H_
 
 #include <cstdint>
 #include <memory>
@@ -10,30 +9,32 @@
 
 #include "frontend/audio_source.h"
 #include "frontend/feature_stream.h"
-#include "frontend/frame_extractor.h"
-#include "tools/npy.h"
+#include "frontend/features/frame_extractor.h"
+#include "tools/cli/npy.h"
 
 namespace runnel {
 
-// One thread at a time.
+// Used by one thread at a time.
 class FeatureSource {
  public:
   virtual ~FeatureSource() = default;
 
-  // Up to `max_frames` further frames into `frames`, (max_frames, dim()); returns how many: fewer
-  // only at the end, 0 from then on. Throws std::runtime_error on bad data.
+  // Reads up to `max_frames` further frames into `frames`, (max_frames, dim()). Returns their
+  // number, which is less than `max_frames` only at the end and 0 afterwards. Throws
+  // std::runtime_error on bad data.
   virtual int64_t Read(float* frames, int64_t max_frames) = 0;
 
   virtual int64_t dim() const = 0;
 
-  // The same as a vector, (n, dim()), which grows with what is there, not with `max_frames`.
+  // The same as a vector, (n, dim()), whose memory grows with n, not with `max_frames`.
   std::vector<float> ReadVector(int64_t max_frames);
 };
 
-// An audio file ("-": standard input) through `extractor`. channel: from 0; -1: the mean of all.
+// The features of an audio file ("-": standard input). `channel`: counted from 0; -1: the mean of
+// all.
 class AudioFeatureSource : public FeatureSource {
  public:
-  // Throws as AudioSource and FeatureStream do; Read, too, but names the file.
+  // Throws as AudioSource and FeatureStream do. Read does too, and names the file.
   AudioFeatureSource(const std::string& path, int channel,
                      const std::shared_ptr<const FrameExtractor>& extractor, float sample_scale);
 
@@ -50,10 +51,10 @@ class AudioFeatureSource : public FeatureSource {
 // A matrix (frames, dim) in a .npy file.
 class NpyFeatureSource : public FeatureSource {
  public:
-  // Throws std::runtime_error as NpyReader does, and when the file has not `dim` columns.
+  // Throws std::runtime_error as NpyReader does, and when the file does not have `dim` columns.
   NpyFeatureSource(const std::string& path, int64_t dim);
 
-  // Throws std::runtime_error also when a value is not finite, naming row and column, from 0.
+  // Also throws std::runtime_error for a value that is not finite; it names row and column, from 0.
   int64_t Read(float* frames, int64_t max_frames) override;
   int64_t dim() const override { return reader_.num_columns(); }
 
@@ -65,4 +66,4 @@ class NpyFeatureSource : public FeatureSource {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_FEATURE_SOURCE_H_
+#endif  // RUNNEL_TOOLS_CLI_FEATURE_SOURCE_H_

@@ -1,4 +1,4 @@
-#include "tools/model_flags.h"
+#include "tools/cli/model_flags.h"
 
 #include <gflags/gflags.h>
 
@@ -6,34 +6,35 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 DEFINE_string(model, "", "Model file (models/README.md), or WeNet's final.zip with --units.");
 DEFINE_string(units, "", "units.txt of a model file that holds none (WeNet's final.zip).");
-DEFINE_bool(dynamic_chunk_convolution, false,
-            "Stream a model with symmetric convolution: frames after a chunk count as zero in it. "
-            "Changes its results. Once a model can stream, it recommends a chunk_size of 32 and a "
-            "left_context of 128.");
-DEFINE_bool(running_normalization, false,
-            "Stream a model that normalises features over the utterance: by what was heard so far "
-            "instead. Changes its results. Once a model can stream, it recommends a chunk_size of "
-            "32 and a left_context of 128.");
+DEFINE_bool(
+    dynamic_chunk_convolution, false,
+    "Stream a model with symmetric convolution: its convolution takes frames after a chunk as "
+    "zero. Changes the results. The recommended setting becomes --chunk_size=32 "
+    "--left_context=128.");
+DEFINE_bool(
+    running_normalization, false,
+    "Stream a model that normalises features over the utterance: the statistics are those of "
+    "the frames so far. Changes the results. The recommended setting becomes --chunk_size=32 "
+    "--left_context=128.");
 
 DEFINE_string(precision, "",
-              "In which numbers large products multiply: float32, bfloat16, int8; or float64, the "
+              "Data type of large matrix multiplications: float32, bfloat16, int8; or float64, the "
               "reference. Empty: float32; verify_streaming: float32 and float64.");
 DEFINE_string(backend, "",
-              "fast (Runnel's kernels) or libtorch (the reference). Empty: fast, but libtorch for "
+              "cpu (Runnel's kernels) or libtorch (the reference). Empty: cpu, but libtorch for "
               "float64.");
-DEFINE_string(device, "cpu", "cpu, or cuda: the first NVIDIA GPU, by the libtorch backend.");
 DEFINE_string(cache_precision, "float32",
-              "In which numbers streams keep keys and values: float32, or bfloat16 for half the "
-              "memory (fast backend only).");
+              "Data type of the keys and values of a stream: float32, or bfloat16 for half the "
+              "memory (CPU backend only).");
 
 namespace runnel {
 namespace {
 
-// The value that a flag names; the flag's own name is for the message.
+// The value that the text of a flag names. Throws std::invalid_argument if there is none.
 template <typename Value>
 Value Named(const char* flag, const std::string& given,
             const std::vector<std::pair<const char*, Value>>& values) {
@@ -81,9 +82,7 @@ std::shared_ptr<const Model> LoadModel(Precision precision) {
   options.precision = precision;
   options.backend = Named<Backend>(
       "backend", FLAGS_backend,
-      {{"", Backend::kDefault}, {"fast", Backend::kFast}, {"libtorch", Backend::kLibTorch}});
-  options.device =
-      Named<Device>("device", FLAGS_device, {{"cpu", Device::kCpu}, {"cuda", Device::kCuda}});
+      {{"", Backend::kDefault}, {"cpu", Backend::kCpu}, {"libtorch", Backend::kLibTorch}});
   options.bfloat16_cache = Named<bool>("cache_precision", FLAGS_cache_precision,
                                        {{"float32", false}, {"bfloat16", true}});
   options.units_file = FLAGS_units;

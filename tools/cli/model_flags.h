@@ -1,7 +1,6 @@
 // The flags of the tools that run a model, and the model they name.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_MODEL_FLAGS_H_
-#define RUNNEL_TOOLS_MODEL_FLAGS_H_
+#ifndef RUNNEL_TOOLS_CLI_MODEL_FLAGS_H_
+#define RUNNEL_TOOLS_CLI_MODEL_FLAGS_H_
 
 #include <memory>
 #include <optional>
@@ -12,21 +11,22 @@
 
 namespace runnel {
 
-// For ToolInfo::source_files: where --model, --units, --precision, --backend, --device,
-// --cache_precision,
-// --dynamic_chunk_convolution and --running_normalization are defined.
+// For ToolInfo::source_files: the file that defines --model, --units, --precision, --backend,
+// --cache_precision, --dynamic_chunk_convolution and --running_normalization.
 extern const char* const kModelFlagsSource;
 
-// Loads the model that the flags name. Throws std::invalid_argument when --model is missing, and as
-// Model::Load does. In another precision than the flag's: for tools that compute in several.
+// Loads the model that the flags name, in the precision of --precision or in the given one. Throws
+// std::invalid_argument when --model is missing, and as Model::Load does.
 std::shared_ptr<const Model> LoadModel();
 std::shared_ptr<const Model> LoadModel(Precision precision);
 
-// --precision, if given, and its name.
+// --precision, if given.
 std::optional<Precision> PrecisionFromFlag();
+
+// "float32", "bfloat16", ...
 std::string NameOf(Precision precision);
 
-// Whether the flags leave the model as its file's own TorchScript computes it.
+// Whether Runnel, with these flags, computes the same as the TorchScript in the model file.
 bool IsAsInFile();
 
 // --model.
@@ -37,4 +37,4 @@ std::vector<std::string> ModelInputFiles();
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_MODEL_FLAGS_H_
+#endif  // RUNNEL_TOOLS_CLI_MODEL_FLAGS_H_

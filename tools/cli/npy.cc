@@ -1,4 +1,4 @@
-#include "tools/npy.h"
+#include "tools/cli/npy.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 constexpr char kMagic[] = "\x93NUMPY";
 constexpr size_t kMagicSize = 6;
-// Whole header: magic, version 1.0, length, dictionary. Room for any two 64-bit sizes.
+// Size of the whole header: magic, version 1.0, length, dictionary with any two 64-bit sizes.
 constexpr size_t kHeaderSize = 128;
 constexpr size_t kPrefixSize = kMagicSize + 4;
 constexpr size_t kMaxHeaderSize = 1 << 20;
@@ -37,7 +37,7 @@ NpyWriter::NpyWriter(const std::string& path, int64_t num_columns, NpyType type)
 NpyWriter::~NpyWriter() {
   if (closed_) return;
   file_.close();
-  std::error_code ignored;  // nothing more can be done about a file that cannot be removed
+  std::error_code ignored;  // a destructor cannot report it
   if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
 }
 
@@ -88,7 +88,7 @@ void NpyWriter::Close() {
 
 NpyReader::NpyReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
   if (!file_) throw std::runtime_error(path_ + ": cannot open: " + std::strerror(errno));
-  std::error_code ignored;  // of a file that is open
+  std::error_code ignored;  // the file is open, so it exists
   if (std::filesystem::is_directory(path_, ignored)) Fail("is a directory, expected a file");
   char prefix[kMagicSize + 2];
   if (!file_.read(prefix, sizeof(prefix)) || std::memcmp(prefix, kMagic, kMagicSize) != 0) {

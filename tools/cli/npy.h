@@ -1,8 +1,7 @@
-// NumPy's .npy files, so that anyone can compare values: matrices of floating-point numbers.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// Writes and reads matrices of floating-point numbers in NumPy's .npy files.
 // Format: numpy.lib.format, versions 1.0 to 3.0.
-#ifndef RUNNEL_TOOLS_NPY_H_
-#define RUNNEL_TOOLS_NPY_H_
+#ifndef RUNNEL_TOOLS_CLI_NPY_H_
+#define RUNNEL_TOOLS_CLI_NPY_H_
 
 #include <cstdint>
 #include <fstream>
@@ -10,29 +9,29 @@
 
 namespace runnel {
 
-// What --output takes in the tools that write a matrix.
+// The value expected of --output in tools that write a matrix.
 constexpr char kNpyFile[] = "a NumPy file to write (*.npy)";
 
 enum class NpyType { kFloat32, kFloat64 };
 
-// Writes a matrix row by row; how many rows there are is only known at the end, so that no dump is
-// ever held in memory.
+// Writes a matrix row by row. The number of rows is written at the end, so the matrix need not fit
+// in memory.
 class NpyWriter {
  public:
   // Creates or overwrites `path`. Throws std::runtime_error when it cannot.
   NpyWriter(const std::string& path, int64_t num_columns, NpyType type);
 
-  // Removes the file unless Close has succeeded.
+  // Removes the file unless Close succeeded.
   ~NpyWriter();
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
-  // rows: (num_rows, num_columns), of the type given above (std::logic_error otherwise). Throws
-  // std::runtime_error when the data cannot be written.
+  // `rows`: (num_rows, num_columns), of the type of the file (otherwise std::logic_error). Throws
+  // std::runtime_error when writing fails.
   void Append(const float* rows, int64_t num_rows);
   void Append(const double* rows, int64_t num_rows);
 
-  // Writes the number of rows into the header. Must be called; throws as Append does.
+  // Writes the number of rows into the header. Must be called last; throws as Append does.
   void Close();
 
   int64_t num_rows() const { return num_rows_; }
@@ -53,16 +52,16 @@ class NpyWriter {
 // Reads a matrix row by row as float32.
 class NpyReader {
  public:
-  // Throws std::runtime_error, naming the file, what came and what was expected, unless it is a
-  // little-endian, C-ordered float32 or float64 matrix.
+  // Throws std::runtime_error, which names the file and what was expected, unless it holds a
+  // little-endian, C-ordered matrix of float32 or float64.
   explicit NpyReader(const std::string& path);
 
   int64_t num_rows() const { return num_rows_; }
   int64_t num_columns() const { return num_columns_; }
 
-  // Up to `max_rows` further rows into `rows`, (max_rows, num_columns); returns how many, 0 at the
-  // end. float64 is rounded. Throws std::runtime_error when the file ends early or goes on after
-  // its last row.
+  // Reads up to `max_rows` further rows into `rows`, (max_rows, num_columns). Returns their number,
+  // 0 at the end. float64 is rounded. Throws std::runtime_error when the file ends early or has
+  // bytes after its last row.
   int64_t Read(float* rows, int64_t max_rows);
 
  private:
@@ -79,4 +78,4 @@ class NpyReader {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_NPY_H_
+#endif  // RUNNEL_TOOLS_CLI_NPY_H_

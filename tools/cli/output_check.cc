@@ -1,4 +1,4 @@
-#include "tools/output_check.h"
+#include "tools/cli/output_check.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ namespace {
 
 void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs,
                           const std::string& flag) {
-  std::error_code ignored;  // a file that cannot be examined is not there
+  std::error_code ignored;  // an input that cannot be examined is reported by its reader
   if (!std::filesystem::is_regular_file(output, ignored)) return;
   for (const std::string& input : inputs) {
     if (std::filesystem::equivalent(output, input, ignored)) {
@@ -42,7 +42,7 @@ void CheckOutputCanBeWritten(const std::string& output) {
   }
   if (errno != ENOENT) FailToCreate(output, errno);
   if (output.back() == '/') FailToCreate(output, EISDIR);
-  // Not there yet: what counts is the folder.
+  // The file does not exist yet, so the folder must be writable.
   const std::filesystem::path parent = std::filesystem::path(output).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
@@ -53,16 +53,16 @@ void CheckOutputCanBeWritten(const std::string& output) {
 void CheckOutputCanBeRewritten(const std::string& output) {
   CheckOutputCanBeWritten(output);
   struct stat status = {};
-  bool can_be_searched = output != "-";
-  if (can_be_searched && ::stat(output.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    // Of what is no file, only devices are opened: a pipe might wait for its other end.
+  bool is_seekable = output != "-";
+  if (is_seekable && ::stat(output.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    // Only devices are opened; opening a pipe could block.
     const int device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)
                            ? ::open(output.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
                            : -1;
-    can_be_searched = device >= 0 && ::lseek(device, 0, SEEK_CUR) >= 0;
+    is_seekable = device >= 0 && ::lseek(device, 0, SEEK_CUR) >= 0;
     if (device >= 0) ::close(device);
   }
-  if (can_be_searched) return;
+  if (is_seekable) return;
   throw std::runtime_error(
       output +
       ": is a pipe or a terminal, expected a file: the number of rows, which is known last, is "

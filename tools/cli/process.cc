@@ -1,18 +1,13 @@
-// How many files and connections a process may have open.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_DESCRIPTOR_LIMIT_H_
-#define RUNNEL_TOOLS_DESCRIPTOR_LIMIT_H_
+#include "tools/cli/process.h"
 
 #include <sys/resource.h>
 
-#include <cstdint>
+#include <csignal>
 #include <limits>
 
 namespace runnel {
 
-// Allows this process as many descriptors as it may have (the soft limit is often 1024), and
-// returns their number.
-inline int64_t RaiseDescriptorLimit() {
+int64_t RaiseDescriptorLimit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return std::numeric_limits<int64_t>::max();
   rlimit raised = limit;
@@ -22,6 +17,11 @@ inline int64_t RaiseDescriptorLimit() {
                                          : static_cast<int64_t>(limit.rlim_cur);
 }
 
-}  // namespace runnel
+void OutliveFirstInterrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int /*signal*/) {};
+  action.sa_flags = SA_RESETHAND | SA_RESTART;  // reads continue; a second signal has its default
+  sigaction(SIGINT, &action, nullptr);
+}
 
-#endif  // RUNNEL_TOOLS_DESCRIPTOR_LIMIT_H_
+}  // namespace runnel

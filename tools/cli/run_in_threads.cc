@@ -1,4 +1,4 @@
-#include "tools/run_in_threads.h"
+#include "tools/cli/run_in_threads.h"
 
 #include <exception>
 #include <mutex>

@@ -1,13 +1,12 @@
-// Seconds as a number, and as durations of the steady clock.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_SECONDS_H_
-#define RUNNEL_TOOLS_SECONDS_H_
+// Converts between seconds as a number and durations of the steady clock.
+#ifndef RUNNEL_TOOLS_CLI_SECONDS_H_
+#define RUNNEL_TOOLS_CLI_SECONDS_H_
 
 #include <chrono>
 
 namespace runnel {
 
-// `seconds` up to 9e9.
+// `seconds`: up to 9e9.
 inline std::chrono::steady_clock::duration Seconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
       std::chrono::duration<double>(seconds));
@@ -19,4 +18,4 @@ inline double SecondsSince(std::chrono::steady_clock::time_point then) {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_SECONDS_H_
+#endif  // RUNNEL_TOOLS_CLI_SECONDS_H_

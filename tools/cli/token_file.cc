@@ -1,4 +1,4 @@
-#include "tools/token_file.h"
+#include "tools/cli/token_file.h"
 
 #include <fstream>
 #include <stdexcept>

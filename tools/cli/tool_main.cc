@@ -1,4 +1,4 @@
-#include "tools/tool_main.h"
+#include "tools/cli/tool_main.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/first_line.h"
+#include "runtime/text/first_line.h"
 
 namespace runnel {
 namespace {
@@ -23,17 +23,17 @@ int PrintHelp(const std::string& text) {
   return kExitSuccess;
 }
 
-// A standard stream that the caller closed would be the next file that is opened: messages would
-// end in results. In its place comes one that refuses what the stream is for.
+// If the caller closed a standard stream, the next opened file would take its number, and messages
+// would end up in results. This fills the number with a stream whose use fails.
 void OccupyStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
     const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    if (::open("/dev/null", mode) != stream) std::abort();  // nobody could be told
+    if (::open("/dev/null", mode) != stream) std::abort();  // no stream is left for a message
   }
 }
 
-// What was printed may still wait in the buffer, or may have been lost already.
+// Reports output that could not be written, including what is still in the buffer.
 void CheckStandardOutput() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     throw std::runtime_error(std::string("standard output: cannot write: ") + std::strerror(errno));

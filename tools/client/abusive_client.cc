@@ -13,7 +13,7 @@ constexpr char kStart[] = R"({"type":"start","version":1,"sample_rate":16000,"en
 constexpr char kFinish[] = R"({"type":"finish"})";
 constexpr char kWenetStart[] = R"({"signal":"start","nbest":1,"continuous_decoding":false})";
 
-// Messages of which some bytes are changed.
+// Valid messages, some bytes of which are changed.
 constexpr const char* kMessages[] = {
     kStart,
     R"({"type":"start","version":1,"chunk_size":16,"left_context":64,"search":"beam","nbest":3})",
@@ -27,7 +27,7 @@ constexpr const char* kMessages[] = {
     "Done",
 };
 
-// Bytes that are most likely to matter to a JSON reader.
+// Bytes with a meaning in JSON.
 constexpr char kJsonBytes[] = "{}[]\",:\\0e-.\xFF\xC0\x80 ntu";
 
 constexpr size_t kMaxHugeSize = size_t{48} << 20;
@@ -75,7 +75,7 @@ void AbusiveClient::Next() {
   sent_.clear();
   attack_ = &Attacks()[Random(0, Attacks().size() - 1)];
   const ServerUrl& server = servers_[Random(0, servers_.size() - 1)];
-  // Until then the server may have ended it already.
+  // The server may end the connection earlier.
   leave_timer_.SetAfter(static_cast<double>(Random(20, 2000)) / 1000);
   connection_ =
       attack_->is_raw ? connector_->ConnectRaw(server, this) : connector_->Connect(server, this);
@@ -117,7 +117,7 @@ void AbusiveClient::SendBinary(std::string bytes) {
 void AbusiveClient::SendRandomBytes() { connection_->SendRaw(RandomBytes(Random(1, 5000))); }
 
 void AbusiveClient::SendTlsGarbage() {
-  // A ClientHello by its first bytes.
+  // The first bytes are those of a ClientHello.
   connection_->SendRaw(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xFC\x03\x03", 11) +
                        RandomBytes(Random(0, 600)));
 }
@@ -191,7 +191,7 @@ void AbusiveClient::SendOddBytes() {
 }
 
 void AbusiveClient::SendNoNumbers() {
-  // float32: not a number, infinite, and what is far too loud.
+  // float32: NaN, infinity and very large values.
   const float samples[] = {std::numeric_limits<float>::quiet_NaN(),
                            std::numeric_limits<float>::infinity(),
                            std::numeric_limits<float>::max(), -1e30F};
@@ -218,15 +218,15 @@ void AbusiveClient::SendWrongFrames() {
       connection_->SendRaw(std::string("\x82\xFF\x40\x00\x00\x00\x00\x00\x00\x00", 10) +
                            RandomBytes(Random(0, 20000)));
       return;
-    case 1:  // without a mask
+    case 1:  // a frame without a mask
       connection_->SendRaw(std::string("\x81\x05hello", 7));
       return;
-    case 2:  // fragments without an end
+    case 2:  // endless fragments
       for (size_t i = Random(1, 2000); i > 0; --i) {
         connection_->SendRaw(std::string("\x00\x81\x01\x02\x03\x04", 6) + RandomBytes(1));
       }
       return;
-    case 3:  // pings, more than anybody answers
+    case 3:  // very many pings
       for (size_t i = Random(1, 2000); i > 0; --i) {
         connection_->SendRaw(std::string("\x89\x84\x01\x02\x03\x04", 6) + RandomBytes(4));
       }

@@ -1,5 +1,4 @@
-// A neighbour that sends what no decent client sends, attack after attack.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below load_client).
+// A client that attacks a server in many ways, one attack after another.
 #ifndef RUNNEL_TOOLS_CLIENT_ABUSIVE_CLIENT_H_
 #define RUNNEL_TOOLS_CLIENT_ABUSIVE_CLIENT_H_
 
@@ -18,11 +17,10 @@
 
 namespace runnel::client {
 
-// Which attacks it makes, in which order and with which bytes, follows from the seed: garbage for
-// TLS, HTTP and WebSocket frames, headers and messages that never end, messages of many MiB, JSON
-// that is nearly right, messages in a wrong order, audio that is none, connections that say
-// nothing, and clients that do not read. Goes on until it is destroyed; what the server answers is
-// no matter.
+// The seed determines the attacks, their order and their bytes: garbage as TLS, HTTP or WebSocket
+// frames, endless headers and messages, messages of many MiB, almost valid JSON, messages in a
+// wrong order, invalid audio, silent connections, and clients that do not read. Goes on until it is
+// destroyed and ignores the answers of the server.
 class AbusiveClient : private ConnectionListener {
  public:
   AbusiveClient(EventLoop* loop, Connector* connector, const std::vector<ServerUrl>& servers,
@@ -33,7 +31,7 @@ class AbusiveClient : private ConnectionListener {
 
  private:
   struct Attack {
-    bool is_raw;  // instead of a handshake
+    bool is_raw;  // replaces the WebSocket handshake
     void (AbusiveClient::*run)();
   };
   static const std::vector<Attack>& Attacks();
@@ -46,13 +44,13 @@ class AbusiveClient : private ConnectionListener {
   void Next();
   void Leave();
 
-  // Attacks instead of a handshake.
+  // Attacks that replace the WebSocket handshake.
   void SendRandomBytes();
   void SendTlsGarbage();
   void SendHalfAHeader();
   void SendUploadOfGarbage();
   void SendNothing();
-  // Attacks by WebSocket.
+  // Attacks over WebSocket.
   void SendRandomMessages();
   void SendNearlyRightJson();
   void StartTwice();

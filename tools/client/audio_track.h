@@ -1,5 +1,4 @@
-// A recording as the bytes that a client sends, all there or still growing.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below client/session).
+// The encoded audio of a recording, which is complete or still growing.
 #ifndef RUNNEL_TOOLS_CLIENT_AUDIO_TRACK_H_
 #define RUNNEL_TOOLS_CLIENT_AUDIO_TRACK_H_
 
@@ -10,30 +9,30 @@
 #include <string>
 
 #include "frontend/audio_source.h"
-#include "tools/client/client_protocol.h"
+#include "tools/cli/sample_encoding.h"
 
 namespace runnel::client {
 
-// A piece of a track; valid as long as the track is.
+// A piece of a track, valid as long as the track.
 struct AudioSlice {
   const void* data = nullptr;
   int64_t num_samples = 0;
   size_t num_bytes = 0;
 };
 
-// Not thread-safe. What was appended never moves.
+// Not thread-safe. Appended bytes never move.
 class AudioTrack {
  public:
   AudioTrack(int sample_rate_hz, SampleEncoding encoding)
       : sample_rate_hz_(sample_rate_hz), sample_size_(SampleSize(encoding)) {}
 
-  // Whole samples as the encoding has them.
+  // `bytes`: whole encoded samples.
   void Append(std::string bytes);
-  // Nothing more will be appended.
+  // Nothing is appended after this call.
   void SetComplete() { is_complete_ = true; }
 
-  // From sample `first` (at most num_samples()) on, `max_samples` at most and fewer at the end of a
-  // block that was appended at once.
+  // At most `max_samples` samples from `first` on, which is at most num_samples(). Fewer at the end
+  // of a block, which is what one call of Append appended.
   AudioSlice Slice(int64_t first, int64_t max_samples) const;
 
   int64_t num_samples() const { return num_samples_; }
@@ -54,14 +53,15 @@ class AudioTrack {
   bool is_complete_ = false;
 };
 
-// Samples in [-1, 1], little-endian, as the encoding has them: PCM16 is rounded and clipped, so
-// that 16-bit recordings come out as they were.
+// Encodes samples in [-1, 1], little-endian. PCM16 is rounded and clipped, which restores the
+// samples of 16-bit recordings.
 std::string EncodeSamples(const float* samples, size_t count, SampleEncoding encoding);
 
-// A recording at `sample_rate_hz` or (0) at its own rate. Throws as AudioSource does.
+// Opens a recording at `sample_rate_hz`, or at its own rate if that is 0. Throws as AudioSource
+// does.
 AudioSource OpenAudio(const std::string& path, int sample_rate_hz);
 
-// Reads all of it. Throws as AudioSource does.
+// Reads a whole recording. `sample_rate_hz` as of OpenAudio. Throws as AudioSource does.
 std::shared_ptr<const AudioTrack> ReadTrack(const std::string& path, int sample_rate_hz,
                                             SampleEncoding encoding);
 

@@ -7,15 +7,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "tools/cli/command_line.h"
+#include "tools/cli/decimal.h"
+#include "tools/cli/token_file.h"
 #include "tools/client/client_protocol.h"
 #include "tools/client/server_url.h"
-#include "tools/command_line.h"
-#include "tools/decimal.h"
-#include "tools/token_file.h"
 
-DEFINE_string(server, "",
-              "ws://host:port/ or wss://host:port/; several, separated by commas: --resume goes to "
-              "the next when a connection is lost.");
+DEFINE_string(
+    server, "",
+    "ws://host:port/ or wss://host:port/. Several are separated by commas: --resume goes on "
+    "to the next when a connection is lost.");
 DEFINE_string(protocol, "runnel",
               "runnel (docs/protocol.md), wenet, or sherpa (sherpa-onnx's online server).");
 DEFINE_string(wav, "", "Audio files, separated by commas.");
@@ -24,35 +25,39 @@ DEFINE_string(
     "List of audio files, one 'id path' per line; paths are relative to the current folder.");
 DEFINE_int32(
     sample_rate, -1,
-    "Rate in Hz at which the audio is sent; 0: each recording's own; -1: that with "
-    "--protocol=runnel, else 16000, because the others take the server's rate for granted.");
+    "Rate in Hz at which the audio is sent. 0: each recording's own; -1: 0 with "
+    "--protocol=runnel, otherwise 16000, because the other protocols do not announce a rate.");
 DEFINE_string(encoding, "",
-              "pcm16 or float32; empty: float32 with --protocol=sherpa, else pcm16. The other "
-              "protocols take no other.");
+              "pcm16 or float32. Empty: float32 with --protocol=sherpa, otherwise pcm16. Only "
+              "--protocol=runnel has a choice.");
 DEFINE_int64(chunk_size, -2,
              "Encoder frames that the server decodes at a time; -2: as its model recommends. Only "
-             "with --protocol=runnel, as --left_context.");
+             "with --protocol=runnel.");
 DEFINE_int64(left_context, -2,
-             "Encoder frames before a chunk that it sees; -1: all; -2: as the model recommends.");
+             "Encoder frames before a chunk that it attends to; -1: all; -2: as the model "
+             "recommends. Only with --protocol=runnel.");
 DEFINE_double(packet_ms, 100, "Audio in one message, in milliseconds.");
-DEFINE_double(speed, 1,
-              "Audio is sent this many times as fast as it was spoken; 0: as fast as the server "
-              "takes it.");
+DEFINE_double(
+    speed, 1,
+    "Speed at which audio is sent, relative to real time; 0: as fast as the server accepts "
+    "it.");
 DEFINE_bool(resume, false,
-            "When a connection is lost or refused: try again, with the last snapshot if there is "
-            "one, and send the audio from there on.");
+            "When a connection is lost or refused, connect again, resume from the last snapshot if "
+            "there is one, and send the audio that follows it.");
 DEFINE_double(
     retry_s, 60,
-    "With --resume: seconds of trying without getting further in the audio, then give up.");
-DEFINE_double(timeout_s, 30,
-              "Seconds that a server may take to be connected, to answer, or to say nothing.");
-DEFINE_double(look_ahead_ms, 45,
-              "For latencies: audio beyond a partial's audio_ms that its chunk needed, unless the "
-              "server says so itself.");
+    "With --resume: seconds without progress in the audio after which the stream has failed.");
+DEFINE_double(
+    timeout_s, 30,
+    "Seconds that a server may take to accept a connection, to answer, or to stay silent.");
+DEFINE_double(
+    look_ahead_ms, 45,
+    "For latencies: audio after a partial's audio_ms that its chunk needs, unless the server "
+    "reports it.");
 DEFINE_string(bearer_token_file, "",
               "File whose first line is sent as 'Authorization: Bearer ...'.");
 DEFINE_string(bearer_token, "",
-              "The same as text, which other users of this machine can see while the tool runs.");
+              "The token itself; other users of this machine can see it while the tool runs.");
 DEFINE_string(ca_file, "",
               "wss: PEM file of certificates to trust instead of the system's authorities.");
 DEFINE_bool(insecure, false, "wss: trust any certificate.");
@@ -67,12 +72,13 @@ constexpr int64_t kAsModelRecommends = -2;
 SampleEncoding EncodingFromFlags() {
   const SampleEncoding usual = UsualEncoding(FLAGS_protocol);
   if (FLAGS_encoding.empty()) return usual;
-  if (FLAGS_encoding != "pcm16" && FLAGS_encoding != "float32") {
+  SampleEncoding encoding = SampleEncoding::kPcm16;
+  if (FLAGS_encoding == NameOf(SampleEncoding::kFloat32)) {
+    encoding = SampleEncoding::kFloat32;
+  } else if (FLAGS_encoding != NameOf(SampleEncoding::kPcm16)) {
     throw std::invalid_argument("--encoding is '" + FLAGS_encoding +
                                 "', expected pcm16 or float32");
   }
-  const SampleEncoding encoding =
-      FLAGS_encoding == "pcm16" ? SampleEncoding::kPcm16 : SampleEncoding::kFloat32;
   if (FLAGS_protocol != "runnel" && encoding != usual) {
     throw std::invalid_argument("--encoding=" + FLAGS_encoding + " needs --protocol=runnel, got " +
                                 FLAGS_protocol);
@@ -115,7 +121,7 @@ ConnectorOptions ConnectorOptionsFromFlags() {
 
 SessionOptions SessionOptionsFromFlags() {
   RequireFlag("server", "a URL such as ws://127.0.0.1:8080/");
-  MakeClientProtocol(FLAGS_protocol);  // throws when there is none of the name
+  MakeClientProtocol(FLAGS_protocol);  // checks the name
   RequireAtLeast("packet_ms", FLAGS_packet_ms, 0.01);
   RequireAtLeast("speed", FLAGS_speed, 0);
   RequireAtLeast("retry_s", FLAGS_retry_s, 0);

@@ -1,6 +1,4 @@
-// The flags that stream_client and load_client share, and what they mean.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below stream_client,
-// load_client).
+// The flags that stream_client and load_client share.
 #ifndef RUNNEL_TOOLS_CLIENT_CLIENT_FLAGS_H_
 #define RUNNEL_TOOLS_CLIENT_CLIENT_FLAGS_H_
 
@@ -8,20 +6,21 @@
 
 #include "tools/client/connection.h"
 #include "tools/client/session.h"
-#include "tools/recording_list.h"
+#include "tools/decode/recording_list.h"
 
 namespace runnel::client {
 
-// For ToolInfo::source_files.
+// For ToolInfo::source_files: the file that defines these flags.
 extern const char* const kClientFlagsSource;
 
-// These throw std::invalid_argument, naming flag, value and what was expected; RecordingsFromFlags
-// also as ReadRecordingList does, ConnectorOptionsFromFlags as ReadToken.
+// These throw std::invalid_argument, which names the flag, its value and the expected one.
+// RecordingsFromFlags also throws as ReadRecordingList does, ConnectorOptionsFromFlags as
+// ReadToken.
 ConnectorOptions ConnectorOptionsFromFlags();
 SessionOptions SessionOptionsFromFlags();
 std::vector<Recording> RecordingsFromFlags();
 
-// --sample_rate, or what it stands for; 0: each recording's own.
+// --sample_rate with its default resolved; 0: each recording's own rate.
 int SampleRateFromFlags();
 
 // Throws std::invalid_argument unless the flag `name`, which is `value`, is at least `min`.

@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::json;
 using Kind = ServerMessage::Kind;
 
-// What is shown of a message that cannot be understood.
+// Bytes of an invalid message that an error shows.
 constexpr size_t kShownSize = 80;
 
 [[noreturn]] void FailToRead(std::string_view message, const std::string& reason) {
@@ -27,7 +27,7 @@ Json ParseObject(std::string_view message) {
   return object;
 }
 
-// Calls `read`, and says which message it was when a field is missing or of another type.
+// Calls `read`; the error names the message when a field is missing or has a wrong type.
 template <typename Read>
 ServerMessage ReadFields(std::string_view message, const Read& read) {
   try {
@@ -47,15 +47,11 @@ size_t SizeOfCharacters(const std::string& text, size_t num_characters) {
   return size;
 }
 
-// `text` behind what was there already.
+// Appends to `text`, after a space unless it is empty.
 void AppendSegment(const std::string& segment, std::string* text) {
   if (segment.empty()) return;
   if (!text->empty()) *text += ' ';
   *text += segment;
-}
-
-const char* NameOf(SampleEncoding encoding) {
-  return encoding == SampleEncoding::kPcm16 ? "pcm16" : "float32";
 }
 
 class RunnelProtocol : public ClientProtocol {
@@ -87,7 +83,7 @@ class RunnelProtocol : public ClientProtocol {
       read.kind = Kind::kReady;
       read.num_samples = object.value("samples", int64_t{0});
       read.look_ahead_ms = object.value("look_ahead_ms", -1.0);
-      stable_text_.clear();  // the next partial has all of it
+      stable_text_.clear();  // the next partial has the whole text
     } else if (type == "partial") {
       read.kind = Kind::kPartial;
       read.audio_ms = object.at("audio_ms");
@@ -198,12 +194,10 @@ class SherpaProtocol : public ClientProtocol {
   }
 
   std::string finished_text_;  // of the segments that have ended
-  std::string segment_text_;   // of the one that goes on
+  std::string segment_text_;   // of the current segment
 };
 
 }  // namespace
-
-int SampleSize(SampleEncoding encoding) { return encoding == SampleEncoding::kPcm16 ? 2 : 4; }
 
 std::unique_ptr<ClientProtocol> MakeClientProtocol(const std::string& name) {
   if (name == "runnel") return std::make_unique<RunnelProtocol>();

@@ -1,7 +1,7 @@
-// What a client says and hears in each of the protocols that the server speaks. Knows no socket.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below client/session).
+// The client's side of the server's protocols, independent of sockets.
 //
-// docs/protocol.md has our own; WeNet's and sherpa-onnx's are as their own clients speak them.
+// docs/protocol.md describes Runnel's own protocol. Those of WeNet and sherpa-onnx are implemented
+// as in their own clients.
 #ifndef RUNNEL_TOOLS_CLIENT_CLIENT_PROTOCOL_H_
 #define RUNNEL_TOOLS_CLIENT_CLIENT_PROTOCOL_H_
 
@@ -11,15 +11,12 @@
 #include <string>
 #include <string_view>
 
+#include "tools/cli/sample_encoding.h"
+
 namespace runnel::client {
 
-enum class SampleEncoding { kPcm16, kFloat32 };
-
-// Bytes of one sample.
-int SampleSize(SampleEncoding encoding);
-
-// What our own protocol's start message asks for; the other protocols have no words for it. Without
-// a value: as the server's model recommends.
+// The parameters of the start message; only Runnel's protocol has one. Values that are not set are
+// those that the server's model recommends.
 struct StartOptions {
   int sample_rate_hz = 16000;
   SampleEncoding encoding = SampleEncoding::kPcm16;
@@ -31,45 +28,45 @@ struct StartOptions {
 // One message of the server.
 struct ServerMessage {
   enum class Kind {
-    kReady,     // also "resumed": num_samples says where the audio goes on
-    kPartial,   // text: all so far
-    kSnapshot,  // text: the token; num_samples: the audio that is safe with it
+    kReady,     // also "resumed"; num_samples: the sample at which the audio goes on
+    kPartial,   // text: the whole text so far
+    kSnapshot,  // text: the token; num_samples: the audio that it covers
     kFinal,     // text: the result; nothing follows
     kError,     // code and text
-    kOther,     // nothing to do
+    kOther,     // to be ignored
   };
   Kind kind = Kind::kOther;
   std::string text;
   std::string code;
   int64_t num_samples = 0;
-  double audio_ms = -1;    // of a partial: the audio that it covers; -1: the server did not say
-  double latency_ms = -1;  // of a partial or final: as the server measured it; -1: it did not say
-  double look_ahead_ms = -1;  // of ready: see Session; -1: the server did not say
+  double audio_ms = -1;       // of a partial: the audio that it covers; -1: not reported
+  double latency_ms = -1;     // of a partial or final: measured by the server; -1: not reported
+  double look_ahead_ms = -1;  // of ready: see SessionOptions; -1: not reported
 };
 
-// One stream's conversation; remembers the text so far.
+// The messages of one stream. Keeps the text so far.
 class ClientProtocol {
  public:
   virtual ~ClientProtocol() = default;
 
-  // First message of a new stream; "": there is none.
+  // First message of a new stream; "": the protocol has none.
   virtual std::string StartMessage(const StartOptions& options) const = 0;
-  // Says that there is no more audio.
+  // The message at the end of the audio.
   virtual std::string FinishMessage() const = 0;
-  // Whether the server answers the first message by kReady.
+  // Whether the server answers the first message with kReady.
   virtual bool AnswersStart() const = 0;
-  // Throws std::runtime_error when the message is none of the protocol.
+  // Throws std::runtime_error when the message is not one of the protocol.
   virtual ServerMessage Read(std::string_view message) = 0;
 };
 
 // `name`: "runnel", "wenet" or "sherpa"; throws std::invalid_argument otherwise.
 std::unique_ptr<ClientProtocol> MakeClientProtocol(const std::string& name);
 
-// First message to continue a stream (our own protocol only). `encoding`: of what is sent from then
-// on; all else is in the snapshot.
+// First message to resume a stream, in Runnel's protocol only. `encoding`: of the audio from then
+// on; the snapshot holds all other parameters.
 std::string ResumeMessage(const std::string& token, SampleEncoding encoding);
 
-// The encoding that the protocol has without saying so: float32 for sherpa-onnx, else pcm16.
+// The default encoding of a protocol: float32 for sherpa-onnx, otherwise pcm16.
 SampleEncoding UsualEncoding(const std::string& protocol);
 
 struct RefusalBody {
@@ -77,8 +74,8 @@ struct RefusalBody {
   std::string message;
 };
 
-// The body of an HTTP answer, {"error":{"code":"full","message":"..."}}; nothing when it is
-// another.
+// Parses the body of an HTTP answer, {"error":{"code":"full","message":"..."}}; no value when the
+// body has another form.
 std::optional<RefusalBody> ReadRefusalBody(std::string_view body);
 
 }  // namespace runnel::client

@@ -23,9 +23,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "tools/cli/decimal.h"
+#include "tools/cli/seconds.h"
 #include "tools/client/client_protocol.h"
-#include "tools/decimal.h"
-#include "tools/seconds.h"
 
 namespace runnel::client {
 namespace {
@@ -38,10 +38,10 @@ using boost::system::error_code;
 using PlainStream = beast::tcp_stream;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
-constexpr size_t kWriteBufferSize = 16384;  // a packet is masked and sent in one piece
-constexpr size_t kMaxReadSize = 16 << 20;   // n-best lists of hours; no server may fill the memory
+constexpr size_t kWriteBufferSize = 16384;  // so that a packet is masked and sent in one piece
+constexpr size_t kMaxReadSize = 16 << 20;   // enough for the n-best list of hours
 
-// Codes with which a server says that this very conversation is wrong, and would be again.
+// WebSocket close codes after which another try would fail in the same way.
 bool IsFinalCloseCode(uint16_t code) {
   return code == websocket::close_code::protocol_error ||
          code == websocket::close_code::unknown_data ||
@@ -155,7 +155,7 @@ class WebSocketConnection final
 
   void Upgrade() {
     if (listener_ == nullptr) return;
-    Lowest().expires_never();  // from here on the WebSocket layer watches the time
+    Lowest().expires_never();  // the WebSocket layer has its own timeouts
     websocket::stream_base::timeout timeouts{};
     timeouts.handshake_timeout = Seconds(options_.timeout_s);
     timeouts.idle_timeout = Seconds(options_.timeout_s);
@@ -167,7 +167,7 @@ class WebSocketConnection final
         request.set(http::field::authorization, "Bearer " + options_.bearer_token);
       }
     }));
-    stream_.secure_prng(false);  // masks protect proxies from scripts in browsers, not from us
+    stream_.secure_prng(false);  // masks protect proxies from scripts in browsers only
     stream_.auto_fragment(false);
     stream_.write_buffer_bytes(kWriteBufferSize);
     stream_.read_message_max(kMaxReadSize);
@@ -198,7 +198,7 @@ class WebSocketConnection final
       listener_->OnMessage({static_cast<const char*>(incoming_.data().data()), incoming_.size()});
     }
     incoming_.consume(incoming_.size());
-    // A closing handshake needs the reading to go on.
+    // The closing handshake needs a pending read.
     if (is_reading_ && (listener_ != nullptr || is_closing_)) ReadNext();
   }
 
@@ -248,7 +248,7 @@ class WebSocketConnection final
 
   void OnWritten(const error_code& error) {
     is_writing_ = false;
-    // Why the connection ended, the reader knows: what the server said is still to be read.
+    // The reader reports the reason, since the last message of the server is still to be read.
     if (error) return;
     outgoing_.pop_front();
     if (!outgoing_.empty() || is_closing_) return WriteNext();
@@ -291,7 +291,7 @@ class WebSocketConnection final
     End({code, what + ": " + error.message(), code != "tls"});
   }
 
-  // Ends a connection; nothing is called back after it.
+  // Ends the connection; no callback follows OnClosed.
   void End(ConnectionEnd end) {
     ConnectionListener* const listener = std::exchange(listener_, nullptr);
     const auto self = this->shared_from_this();

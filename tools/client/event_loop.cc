@@ -27,19 +27,20 @@ void EventLoop::StopAtSignals() {
   signals_->async_wait([this](const boost::system::error_code& error, int /*signal*/) {
     if (error) return;
     was_interrupted_ = true;
-    signals_->clear();  // the next one ends the process
+    signals_->clear();  // a second signal ends the process
     Stop();
   });
 }
 
-// A wait that has ended is called back even if it is cancelled meanwhile, so each has a number.
+// Asio calls back a wait that has expired even if it is cancelled afterwards, so waits are
+// numbered.
 struct Timer::State {
   State(boost::asio::io_context* context, std::function<void()> on_time)
       : timer(*context), callback(std::move(on_time)) {}
 
   boost::asio::steady_timer timer;
   std::function<void()> callback;
-  uint64_t number = 0;  // of the wait that counts
+  uint64_t number = 0;  // of the latest wait
 };
 
 Timer::Timer(EventLoop* loop, std::function<void()> callback)

@@ -1,5 +1,4 @@
-// The one thread in which a client's connections and timers run.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below client/connection).
+// The event loop of a client: all connections and timers run in one thread.
 #ifndef RUNNEL_TOOLS_CLIENT_EVENT_LOOP_H_
 #define RUNNEL_TOOLS_CLIENT_EVENT_LOOP_H_
 
@@ -14,8 +13,7 @@ namespace runnel::client {
 
 using Clock = std::chrono::steady_clock;
 
-// Everything that is called back is called from within Run. Only Post and Stop may be called from
-// other threads.
+// All callbacks are called from within Run. Only Post and Stop may be called from other threads.
 class EventLoop {
  public:
   EventLoop();
@@ -23,7 +21,7 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Returns after Stop, or when nothing is left that could call back. Throws what callbacks throw.
+  // Returns after Stop, or when no callback is pending. Throws what callbacks throw.
   void Run();
   void Stop();
   void Post(std::function<void()> callback);
@@ -41,7 +39,7 @@ class EventLoop {
   bool was_interrupted_ = false;
 };
 
-// Calls back at one moment, again and again if set again; never after Cancel or its end.
+// Calls back once each time it is set; never after Cancel or the destructor.
 class Timer {
  public:
   Timer(EventLoop* loop, std::function<void()> callback);

@@ -11,10 +11,10 @@ constexpr size_t kKeptMismatches = 5;
 
 }  // namespace
 
-// One of the streams that run at the same time: recording after recording.
-class LoadRun::Place : public SessionListener {
+// One of the concurrent streams, which sends one recording after another.
+class LoadRun::Slot : public SessionListener {
  public:
-  Place(LoadRun* run, int64_t index)
+  Slot(LoadRun* run, int64_t index)
       : run_(run), index_(index), start_timer_(run->loop_, [this] { StartStream(); }) {
     start_timer_.SetAfter(run->options_.ramp_s * static_cast<double>(index) /
                           static_cast<double>(run->options_.num_streams));
@@ -52,7 +52,7 @@ class LoadRun::Place : public SessionListener {
     } else {
       statistics.AddFailure(result);
     }
-    // The session is on the stack below, so it goes later.
+    // The session is still on the stack, so it is destroyed later.
     run_->loop_->Post([this] { GoOn(); });
   }
 
@@ -88,7 +88,7 @@ class LoadRun::Place : public SessionListener {
   int64_t round_ = 0;
   const LoadRecording* recording_ = nullptr;
   double first_partial_ms_ = -1;
-  double latest_ms_ = 0;  // of this recording
+  double latest_ms_ = 0;  // largest latency of this recording
   Timer start_timer_;
   std::unique_ptr<Session> session_;
 };
@@ -105,7 +105,7 @@ LoadRun::LoadRun(EventLoop* loop, Connector* connector, const LoadOptions& optio
       begin_(Clock::now()),
       num_active_(options.num_streams) {
   for (int64_t i = 0; i < options_.num_streams; ++i) {
-    places_.push_back(std::make_unique<Place>(this, i));
+    slots_.push_back(std::make_unique<Slot>(this, i));
   }
 }
 

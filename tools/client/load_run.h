@@ -1,5 +1,4 @@
-// Many sessions side by side, each stream after another in its place, and what came of them.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below load_client).
+// Runs many sessions at the same time and gathers their statistics.
 #ifndef RUNNEL_TOOLS_CLIENT_LOAD_RUN_H_
 #define RUNNEL_TOOLS_CLIENT_LOAD_RUN_H_
 
@@ -23,16 +22,16 @@ struct LoadRecording {
 };
 
 struct LoadOptions {
-  SessionOptions session;   // its seed and first_server are each stream's own
+  SessionOptions session;   // except seed and first_server, which differ for each stream
   int64_t num_streams = 1;  // at the same time
-  double ramp_s = 0;        // in which they start, evenly
-  int64_t rounds = 1;       // recordings one after another in the place of a stream
-  double duration_s = 0;    // instead of rounds, if not 0: no recording starts later than that
-  double behind_s = 2;      // a partial or final that is later has fallen behind
+  double ramp_s = 0;        // time over which they start, evenly spaced
+  int64_t rounds = 1;       // recordings that each stream sends, one after another
+  double duration_s = 0;    // replaces rounds if above 0: no recording starts later
+  double behind_s = 2;      // latency above which a stream has fallen behind
 };
 
-// Starts at once; `on_done` is called in the loop when the last stream has ended. Every recording
-// is used equally often: stream i begins with recording i, and each goes on num_streams further.
+// Starts at once. Calls `on_done` in the loop when the last stream has ended. All recordings are
+// used equally often: stream i begins with recording i and advances by num_streams recordings.
 class LoadRun {
  public:
   LoadRun(EventLoop* loop, Connector* connector, const LoadOptions& options,
@@ -45,7 +44,7 @@ class LoadRun {
   int64_t num_active() const { return num_active_; }
 
  private:
-  class Place;
+  class Slot;
 
   EventLoop* const loop_;
   Connector* const connector_;
@@ -54,8 +53,8 @@ class LoadRun {
   LoadStatistics* const statistics_;
   const std::function<void()> on_done_;
   const Clock::time_point begin_;
-  std::vector<std::unique_ptr<Place>> places_;
-  int64_t num_active_;  // places whose last stream has not ended
+  std::vector<std::unique_ptr<Slot>> slots_;
+  int64_t num_active_;  // slots whose last stream has not ended
 };
 
 }  // namespace runnel::client

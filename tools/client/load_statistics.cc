@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/decimal.h"
+#include "tools/cli/decimal.h"
 
 namespace runnel::client {
 namespace {
@@ -51,7 +51,7 @@ void LatencyRecord::Add(double milliseconds) {
   max_ms_ = std::max(max_ms_, milliseconds);
 }
 
-// The histogram's ranges are rounded, the largest is known.
+// The histogram rounds its ranges; the largest value is known exactly.
 double LatencyRecord::QuantileMs(double quantile) const {
   return std::min(histogram_.QuantileMs(quantile), max_ms_);
 }

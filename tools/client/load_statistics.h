@@ -1,5 +1,4 @@
-// What came of many streams, and how it is told.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below load_client).
+// Statistics of many streams, and their reports as a table and as JSON.
 #ifndef RUNNEL_TOOLS_CLIENT_LOAD_STATISTICS_H_
 #define RUNNEL_TOOLS_CLIENT_LOAD_STATISTICS_H_
 
@@ -8,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/latency_histogram.h"
+#include "runtime/live/latency_histogram.h"
 #include "tools/client/session.h"
 
 namespace runnel::client {
@@ -16,7 +15,7 @@ namespace runnel::client {
 // Durations of one kind, in milliseconds.
 class LatencyRecord {
  public:
-  // Negative ones, which nobody measured, do not count.
+  // Ignores negative values, which stand for latencies that were not measured.
   void Add(double milliseconds);
   double QuantileMs(double quantile) const;
   double max_ms() const { return max_ms_; }
@@ -36,13 +35,13 @@ struct Mismatch {
 struct LoadStatistics {
   int64_t num_started = 0;
   int64_t num_done = 0;     // with a final result
-  int64_t num_refused = 0;  // told at once that there is no room
+  int64_t num_refused = 0;  // by a server that has no room
   int64_t num_failed = 0;   // without a final result, for any other reason
-  int64_t num_behind = 0;   // done, but late at some moment
+  int64_t num_behind = 0;   // done, but with a latency above behind_s
   int64_t num_resumes = 0;
   int64_t num_mismatched = 0;
   std::vector<Mismatch> mismatches;                   // the first few
-  double audio_s = 0;                                 // of those that are done
+  double audio_s = 0;                                 // of streams that are done
   std::map<std::string, int64_t> errors;              // number by code
   std::map<std::string, std::string> error_examples;  // message by code
   LatencyRecord first_partial;  // from the first packet sent to the first partial
@@ -51,7 +50,7 @@ struct LoadStatistics {
   LatencyRecord final_result;   // SessionResult::final_ms
   LatencyRecord server_final;   // SessionResult::server_final_ms
 
-  // Of neighbours that misbehave.
+  // Of vanishing and abusive clients.
   int64_t num_vanished = 0;
   int64_t num_attacks = 0;
 
@@ -60,7 +59,7 @@ struct LoadStatistics {
   bool is_success() const { return num_refused + num_failed + num_behind + num_mismatched == 0; }
 };
 
-// `wall_s`: of the whole run; `cpu_s`: that this client took of one core.
+// `wall_s`: of the whole run; `cpu_s`: CPU time of this process.
 std::string LoadTable(const LoadStatistics& statistics, double wall_s, double cpu_s);
 std::string LoadJson(const LoadStatistics& statistics, double wall_s, double cpu_s);
 

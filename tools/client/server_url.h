@@ -1,5 +1,4 @@
-// Where a server is: ws://host:port/path or wss://host:port/path.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below client/connection).
+// The URL of a server: ws://host:port/path or wss://host:port/path.
 #ifndef RUNNEL_TOOLS_CLIENT_SERVER_URL_H_
 #define RUNNEL_TOOLS_CLIENT_SERVER_URL_H_
 
@@ -15,18 +14,19 @@ struct ServerUrl {
   uint16_t port = 0;    // 1 to 65535; 80 (ws) or 443 (wss) when the URL has none
   std::string target;   // path and query, begins with /
 
-  // As in a Host header: with brackets around IPv6 and without a port that is the default.
+  // As in a Host header: IPv6 in brackets, no default port.
   std::string Authority() const;
-  // The whole, as a browser would show it.
+  // The whole URL.
   std::string Text() const;
 };
 
-// Schemes ws and wss, and http and https for them (what servers print for browsers), in any case.
-// Throws std::invalid_argument that names the URL and what is wrong with it: another scheme or
-// none, no host, a port that is none, user names, a fragment, white space or control characters.
+// Accepts the schemes ws and wss, and http and https in their place (servers print these for
+// browsers), in upper or lower case. Throws std::invalid_argument, which names the URL, for another
+// scheme or none, a missing host, an invalid port, user names, a fragment, white space or control
+// characters.
 ServerUrl ParseServerUrl(const std::string& text);
 
-// One or several, separated by commas. Throws as ParseServerUrl does, also on none.
+// One or several URLs, separated by commas. Throws as ParseServerUrl does, also on an empty list.
 std::vector<ServerUrl> ParseServerUrls(const std::string& text);
 
 }  // namespace runnel::client

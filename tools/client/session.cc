@@ -6,12 +6,12 @@
 #include <exception>
 #include <utility>
 
-#include "tools/decimal.h"
+#include "tools/cli/decimal.h"
 
 namespace runnel::client {
 namespace {
 
-constexpr double kFirstWaitS = 0.1;  // before the first new try; doubled each time
+constexpr double kFirstWaitS = 0.1;  // before the first retry; doubled each time
 constexpr double kLongestWaitS = 3;
 constexpr char kStreamFailed[] = "stream_failed";
 
@@ -19,7 +19,7 @@ double MillisecondsBetween(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
 }
 
-// Errors of the server that another try, there or elsewhere, may not meet.
+// Errors of the server that may not occur again at a retry.
 bool MayBeRetried(const std::string& code) {
   return code == "full" || code == "address_full" || code == "draining" || code == "internal" ||
          code == "snapshot_unknown" || code == "snapshot_invalid" || code == "store_unavailable" ||
@@ -93,7 +93,7 @@ void Session::BeginAudio(int64_t first_sample) {
   SendDue();
 }
 
-// A packet is complete, as a microphone's is, when its last sample has been spoken.
+// A packet is due when its last sample has been spoken, as with a microphone.
 Clock::time_point Session::TimeOf(int64_t sample) const {
   const std::chrono::duration<double> spoken(static_cast<double>(sample) /
                                              track_->sample_rate_hz() / options_.speed);
@@ -109,7 +109,7 @@ int64_t Session::SamplesDue(Clock::time_point now) const {
   return spoken / packet_samples_ * packet_samples_;
 }
 
-// One packet under way at a time: what the server does not take waits here.
+// Only one packet is under way at a time, so audio that the server does not accept waits here.
 void Session::SendDue() {
   if (is_packet_under_way_ || is_finished_ || connection_ == nullptr) return;
   const Clock::time_point now = Clock::now();
@@ -180,11 +180,11 @@ void Session::OnMessage(std::string_view bytes) {
   }
 }
 
-// Only what goes beyond all that was heard before ends a trouble: a server that says hello and
-// fails each time, or at the same place each time, is no better than none.
+// Only progress beyond all earlier audio ends a period of failures: a server that accepts a stream
+// and fails each time, or each time at the same sample, makes no progress.
 void Session::CountProgress(int64_t num_samples) {
-  if (num_samples <= num_heard_) return;
-  num_heard_ = num_samples;
+  if (num_samples <= num_covered_) return;
+  num_covered_ = num_samples;
   trouble_begin_.reset();
   has_failed_here_ = false;
   wait_s_ = kFirstWaitS;
@@ -208,7 +208,7 @@ void Session::ReportPartial(const ServerMessage& message) {
 }
 
 void Session::OnServerError(const ServerMessage& message) {
-  // The audio is all here, so a snapshot that is lost costs time and nothing else.
+  // The client has all the audio, so a lost snapshot costs only time.
   if (message.code == "snapshot_unknown" || message.code == "snapshot_invalid") token_.clear();
   const bool fails_again = message.code == kStreamFailed && std::exchange(has_failed_here_, true);
   RetryOrFail({message.code,
@@ -242,10 +242,10 @@ void Session::RetryOrFail(const ConnectionEnd& end) {
     result.message = end.message;
     return End(std::move(result));
   }
-  if (wait_s_ == kFirstWaitS) ++num_resumes_;  // not for every try
+  if (wait_s_ == kFirstWaitS) ++num_resumes_;  // once per lost connection, not per retry
   listener_->OnRetry(end.message);
   server_ = (server_ + 1) % options_.servers.size();
-  // A random part, so that the clients of a server that died do not come back all at once.
+  // The random part spreads the clients of a server that died.
   retry_timer_.SetAfter(wait_s_ * std::uniform_real_distribution<double>(0.5, 1)(random_));
   wait_s_ = std::min(2 * wait_s_, kLongestWaitS);
 }
@@ -254,7 +254,7 @@ void Session::End(SessionResult result) {
   pace_timer_.Cancel();
   silence_timer_.Cancel();
   if (connection_ != nullptr) {
-    // A packet that is under way lies in the track, which may be gone before a goodbye is said.
+    // A packet under way lies in the track, which may be gone before a closing handshake ends.
     const std::shared_ptr<Connection> connection = std::exchange(connection_, nullptr);
     is_packet_under_way_ ? connection->Abort() : connection->Close();
   }

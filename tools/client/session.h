@@ -1,7 +1,5 @@
-// One recording recognised by a server: says hello, sends the audio in time, reads the results, and
-// continues elsewhere when a connection is lost.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below stream_client,
-// load_client).
+// Has a server recognise one recording: opens a stream, paces the audio, reads the results, and
+// resumes the stream when a connection is lost.
 #ifndef RUNNEL_TOOLS_CLIENT_SESSION_H_
 #define RUNNEL_TOOLS_CLIENT_SESSION_H_
 
@@ -23,59 +21,59 @@
 namespace runnel::client {
 
 struct SessionOptions {
-  std::vector<ServerUrl> servers;  // the first that is tried is servers[first_server]
+  std::vector<ServerUrl> servers;  // servers[first_server] is tried first
   size_t first_server = 0;
   std::string protocol = "runnel";
-  StartOptions start;      // start.sample_rate_hz is the track's
-  double speed = 1;        // times real time; 0: as fast as the server takes it
-  double packet_ms = 100;  // audio in a message at most
-  // Asks for snapshots and, when a connection is lost or refused, tries again.
+  StartOptions start;      // except sample_rate_hz, which is that of the track
+  double speed = 1;        // relative to real time; 0: as fast as the server accepts audio
+  double packet_ms = 100;  // most audio in one message
+  // Whether to request snapshots and to try again when a connection is lost or refused.
   bool resumes = false;
-  double retry_s = 60;    // how long it tries without getting further than before
-  double timeout_s = 30;  // how long a server may be silent that owes an answer
-  // Audio beyond a partial's audio_ms that had to be there for it: the subsampling reads that much
-  // ahead. 45: four frames of 10 ms become one by two 3x3 convolutions, over windows of 25 ms.
+  double retry_s = 60;    // time without progress after which the session fails
+  double timeout_s = 30;  // longest silence of a server whose answer is due
+  // Audio after a partial's audio_ms that its chunk needs, because the subsampling looks ahead. 45
+  // ms for two 3x3 convolutions of stride 2 over frames of 10 ms with windows of 25 ms.
   double look_ahead_ms = 45;
-  uint32_t seed = 1;  // of the random part of waiting times
+  uint32_t seed = 1;  // of the random part of the delays before a retry
 };
 
-// When a partial came, in milliseconds.
+// The time of a partial result, in milliseconds.
 struct PartialTiming {
   double since_first_packet = 0;
-  // From sending the packet with the last sample that the partial needed (audio_ms + look_ahead_ms;
-  // when the audio ended before that: from saying so) until it was here. -1: the protocol does not
-  // say what a partial covers.
+  // From sending the packet with the last sample that the partial needs (audio_ms + look_ahead_ms),
+  // or from the finish message if the audio ended before it, to the partial's arrival. -1: the
+  // protocol does not report the audio that a partial covers.
   double since_last_sample = -1;
-  double server_latency = -1;  // as the server measured it; -1: the protocol does not say
+  double server_latency = -1;  // measured by the server; -1: not reported
 };
 
 struct SessionResult {
   bool is_success = false;
   std::string text;     // of the final result
-  std::string code;     // of a failure: the server's, or ConnectionEnd's, "timeout", "bad_reply"
+  std::string code;     // of a failure: from the server or ConnectionEnd, "timeout", "bad_reply"
   std::string message;  // of a failure: one line
-  int num_resumes = 0;  // times that it lost its connection and tried to go on
-  double final_ms = 0;  // from saying that the audio has ended to the final result
-  double server_final_ms = -1;  // the same as the server measured it; -1: the protocol does not say
-  double send_lag_ms = 0;       // most that a packet was late, because the server did not take it
+  int num_resumes = 0;  // lost connections after which it tried to resume
+  double final_ms = 0;  // from the finish message to the final result
+  double server_final_ms = -1;  // the same, measured by the server; -1: not reported
+  double send_lag_ms = 0;       // largest delay of a packet that the server was slow to accept
 };
 
 class SessionListener {
  public:
   virtual ~SessionListener() = default;
   virtual void OnPartial(const std::string& /*text*/, const PartialTiming& /*timing*/) {}
-  // The session goes on after a lost connection; `message` says why it had to.
+  // The session goes on after a lost connection; `message` is the reason of the loss.
   virtual void OnRetry(const std::string& /*message*/) {}
-  // The last call. The session may be destroyed in it only by way of EventLoop::Post.
+  // The last call. It must not destroy the session, except through EventLoop::Post.
   virtual void OnEnd(const SessionResult& result) = 0;
 };
 
-// Lives in its loop's thread. Starts connecting at once; its end, before OnEnd, drops the
-// connection.
+// Used in the thread of its loop only. Starts connecting at once; a session that is destroyed
+// before OnEnd drops its connection.
 class Session : private ConnectionListener {
  public:
-  // `track` may still grow: then OnMoreAudio says so. Throws std::invalid_argument on a protocol's
-  // name that is none.
+  // `track` may still grow; the caller then calls OnMoreAudio. Throws std::invalid_argument on an
+  // unknown protocol.
   Session(EventLoop* loop, Connector* connector, const SessionOptions& options,
           std::shared_ptr<const AudioTrack> track, SessionListener* listener);
   ~Session() override;
@@ -84,7 +82,7 @@ class Session : private ConnectionListener {
 
   void OnMoreAudio();
 
-  // Drops the connection without a word; there is no OnEnd.
+  // Drops the connection without a message; OnEnd is not called.
   void Vanish();
 
  private:
@@ -118,26 +116,26 @@ class Session : private ConnectionListener {
 
   std::unique_ptr<ClientProtocol> protocol_;  // of this connection
   std::shared_ptr<Connection> connection_;
-  size_t server_;                  // index of the one in use
-  bool is_sending_audio_ = false;  // ready was heard
+  size_t server_;                  // index of the current server
+  bool is_sending_audio_ = false;  // ready was received
   bool is_packet_under_way_ = false;
   bool is_finished_ = false;  // finish was sent
   int64_t first_sample_ = 0;  // sent over this connection
   int64_t next_sample_ = 0;   // to be sent
   double look_ahead_ms_;
-  std::deque<SentPacket> sent_;  // that partials have not covered yet
+  std::deque<SentPacket> sent_;  // packets that no partial covers yet
 
-  bool has_begun_ = false;        // some audio was due once
+  bool has_begun_ = false;        // audio was due at least once
   Clock::time_point begin_time_;  // of sample 0
   Clock::time_point first_sent_time_;
   Clock::time_point finish_time_;
-  Clock::time_point last_word_time_;  // of any server
+  Clock::time_point last_word_time_;  // of the last message of any server
   double send_lag_ms_ = 0;
 
   std::string token_;  // of the newest snapshot; "": none
   int num_resumes_ = 0;
-  int64_t num_heard_ = 0;  // samples up to which there was a partial or a snapshot, ever
-  std::optional<Clock::time_point> trouble_begin_;  // first failure since num_heard_ grew
+  int64_t num_covered_ = 0;  // samples covered by any partial or snapshot so far
+  std::optional<Clock::time_point> trouble_begin_;  // first failure since num_covered_ grew
   bool has_failed_here_ = false;                    // stream_failed since then
   double wait_s_;                                   // before the next try
   std::minstd_rand random_;

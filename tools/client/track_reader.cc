@@ -13,30 +13,30 @@
 
 namespace runnel::client {
 
-// Shared with the thread, which may outlive the reader. The loop and what it calls are used only
-// while the reader is there.
+// Shared with the thread, which may outlive the reader. The loop and the callbacks are used only
+// while the reader exists.
 struct TrackReader::State {
   State(EventLoop* event_loop, const std::string& path, int sample_rate_hz)
       : source(OpenAudio(path, sample_rate_hz)), loop(event_loop) {}
 
-  // Calls `change` in the loop. False when nobody waits for it any more.
+  // Calls `change` in the loop. False when the reader is gone.
   bool Post(const std::shared_ptr<State>& self, std::function<void()> change) {
     const std::lock_guard<std::mutex> lock(mutex);
     if (is_over) return false;
     loop->Post([self, change = std::move(change)] {
-      if (!self->is_over) change();  // written in this thread only
+      if (!self->is_over) change();  // only this thread writes is_over
     });
     return true;
   }
 
-  AudioSource source;  // the thread's
+  AudioSource source;  // used by the thread
   std::thread thread;
-  std::shared_ptr<AudioTrack> track;  // the loop's
+  std::shared_ptr<AudioTrack> track;  // used in the loop
   std::function<void()> on_audio;
   std::function<void(const std::string&)> on_error;
   std::mutex mutex;
   EventLoop* const loop;
-  bool is_over = false;  // under the mutex
+  bool is_over = false;  // guarded by the mutex
 };
 
 namespace {

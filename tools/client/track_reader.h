@@ -1,5 +1,5 @@
-// Reads a recording in a thread of its own, so that a microphone's pipe does not stop the
-// connection. Flow: packets -> frontend -> encoder -> runtime -> tools (this, below stream_client).
+// Reads a recording in its own thread, so that waiting for a microphone does not block the
+// connection.
 #ifndef RUNNEL_TOOLS_CLIENT_TRACK_READER_H_
 #define RUNNEL_TOOLS_CLIENT_TRACK_READER_H_
 
@@ -14,14 +14,14 @@ namespace runnel::client {
 
 class TrackReader {
  public:
-  // Opens the recording and starts reading it, in pieces of `packet_ms`, into track(). Throws as
-  // AudioSource does. In the loop, `on_audio` is called when the track has grown or is complete,
-  // and `on_error` with the reason when it cannot be read to its end; never after the destructor.
+  // Opens the recording and starts reading it into track(), in pieces of `packet_ms`. Throws as
+  // AudioSource does. `on_audio` is called in the loop when the track has grown or is complete,
+  // `on_error` with the reason when reading fails; neither is called after the destructor.
   TrackReader(EventLoop* loop, const std::string& path, int sample_rate_hz, SampleEncoding encoding,
               double packet_ms, std::function<void()> on_audio,
               std::function<void(const std::string&)> on_error);
-  // To be called in the loop's thread. Leaves a thread behind that waits for standard input, which
-  // nothing can wake.
+  // Must be called in the loop's thread. A thread that waits for standard input cannot be woken and
+  // is left behind.
   ~TrackReader();
   TrackReader(const TrackReader&) = delete;
   TrackReader& operator=(const TrackReader&) = delete;

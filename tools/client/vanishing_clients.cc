@@ -11,14 +11,14 @@
 namespace runnel::client {
 namespace {
 
-// When a client is gone.
+// The stage at which a client vanishes.
 enum class Moment {
   kConnecting,
   kConnected,
-  kStarted,      // said hello
-  kSpeaking,     // some audio later
-  kFinished,     // all audio, and said so
-  kFirstResult,  // the same, and the server has begun to answer
+  kStarted,      // after the start message
+  kSpeaking,     // after some audio
+  kFinished,     // after all audio and the finish message
+  kFirstResult,  // after the first result
 };
 constexpr int kNumMoments = 6;
 constexpr int kMaxPackets = 20;
@@ -67,7 +67,7 @@ class VanishingClients::Client : public ConnectionListener {
     }
   }
 
-  // All of it, or the first few packets.
+  // All audio, or the first few packets.
   void SendAudio() {
     const int num_packets = moment_ == Moment::kSpeaking ? 1 + Random(kMaxPackets) : -1;
     const auto packet_samples =
@@ -103,7 +103,9 @@ class VanishingClients::Client : public ConnectionListener {
     Fail(end.code, end.message);
   }
 
-  void OnSilence() { Fail("timeout", "the server says nothing to a client that means to vanish"); }
+  void OnSilence() {
+    Fail("timeout", "no message from the server for a client that is about to vanish");
+  }
 
   void Fail(const std::string& code, const std::string& message) {
     SessionResult result;

@@ -1,5 +1,4 @@
-// Clients that connect, speak and vanish, at every moment of a stream's life.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below load_client).
+// Clients that connect, send audio and disconnect abruptly, at every stage of a stream.
 #ifndef RUNNEL_TOOLS_CLIENT_VANISHING_CLIENTS_H_
 #define RUNNEL_TOOLS_CLIENT_VANISHING_CLIENTS_H_
 
@@ -15,13 +14,13 @@ namespace runnel::client {
 
 struct VanishOptions {
   SessionOptions session;
-  int64_t count = 0;    // connections in all
+  int64_t count = 0;    // connections in total
   int64_t at_once = 1;  // at the same time
   uint32_t seed = 1;
 };
 
-// Starts at once; `on_done` is called in the loop when the last one has vanished. One that the
-// server does not let in counts as a failed stream.
+// Starts at once. Calls `on_done` in the loop when the last one has vanished. A client that the
+// server refuses counts as a failed stream.
 class VanishingClients {
  public:
   VanishingClients(EventLoop* loop, Connector* connector, const VanishOptions& options,
@@ -41,7 +40,7 @@ class VanishingClients {
   LoadStatistics* const statistics_;
   const std::function<void()> on_done_;
   int64_t num_begun_ = 0;
-  int64_t num_active_;  // clients that have not come to their end
+  int64_t num_active_;  // clients that have not ended
   std::vector<std::unique_ptr<Client>> clients_;
 };
 

@@ -1,4 +1,4 @@
-#include "tools/batch_decoder.h"
+#include "tools/decode/batch_decoder.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace runnel {
 namespace {
 
-// Audio read at a time: a pipe is waited for this long, so it bounds the delay of partial results.
+// Reading from a pipe waits for a whole block, so the block bounds the delay of partial results.
 constexpr int kBlocksPerSecond = 20;
 
 }  // namespace
@@ -81,7 +81,7 @@ bool BatchDecoder::Feed(Slot* slot) {
       }
     }
     return true;
-  } catch (const std::invalid_argument& error) {  // of the stream, which knows no file
+  } catch (const std::invalid_argument& error) {  // from the stream, which does not know the file
     Fail(slot->index, recordings_[slot->index].path + ": " + error.what());
     return false;
   } catch (const std::exception& error) {

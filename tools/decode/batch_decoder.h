@@ -1,50 +1,49 @@
-// One thread's work: several recordings decoded side by side, one ragged batch per step.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_BATCH_DECODER_H_
-#define RUNNEL_TOOLS_BATCH_DECODER_H_
+// The work of one decoding thread: several recordings at the same time, one ragged batch per step.
+#ifndef RUNNEL_TOOLS_DECODE_BATCH_DECODER_H_
+#define RUNNEL_TOOLS_DECODE_BATCH_DECODER_H_
 
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "runtime/latency_histogram.h"
+#include "runtime/live/latency_histogram.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
-#include "tools/decode_listener.h"
-#include "tools/recording_list.h"
-#include "tools/work_queue.h"
+#include "tools/decode/recording_list.h"
+#include "tools/decode/recording_result.h"
+#include "tools/decode/work_queue.h"
 
 namespace runnel {
 
 struct BatchDecoderOptions {
   StreamOptions stream;
   int nbest = 1;          // hypotheses per recording
-  int batch_streams = 1;  // recordings decoded side by side
-  int channel = -1;       // of the audio, from 0; -1: the mean of all
+  int batch_streams = 1;  // recordings decoded at the same time
+  int channel = -1;       // audio channel, counted from 0; -1: the mean of all
 };
 
-// Reads audio in blocks, as the streams consume it: memory does not grow with a recording's length
-// (beyond what a model with unlimited context keeps). Not thread-safe: one per thread.
+// Reads audio in blocks as the streams consume it, so memory does not grow with the length of a
+// recording (except for the caches of a model with unlimited left context). Used by one thread.
 class BatchDecoder {
  public:
-  // Everything passed by pointer or reference must outlive the decoder.
+  // `recordings`, `queue` and `listener` must outlive the decoder.
   BatchDecoder(std::shared_ptr<const Model> model, const std::vector<Recording>& recordings,
                const BatchDecoderOptions& options, WorkQueue* queue, DecodeListener* listener);
   ~BatchDecoder();
 
-  // Takes recordings from the queue until none is left or it is stopped. A recording that cannot be
-  // read is reported to the listener; what else is thrown is passed on.
+  // Takes recordings from the queue until it is empty or stopped. Reports recordings that cannot be
+  // read to the listener; other exceptions are passed on.
   void Run();
 
-  // Of the steps so far, each counted once for every stream that it advanced.
+  // Duration of every step so far, counted once for each stream that it advanced.
   const LatencyHistogram& step_latency() const { return step_latency_; }
 
  private:
   struct Slot;
 
   void FillSlots();
-  // Reads until a chunk is ready or the audio ends; false when the recording failed.
+  // Reads until a chunk is ready or the audio ends. Returns false when the recording failed.
   bool Feed(Slot* slot);
   void Step();
   void FinishSlots();
@@ -62,4 +61,4 @@ class BatchDecoder {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_BATCH_DECODER_H_
+#endif  // RUNNEL_TOOLS_DECODE_BATCH_DECODER_H_

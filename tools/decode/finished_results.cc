@@ -1,4 +1,4 @@
-#include "tools/finished_results.h"
+#include "tools/decode/finished_results.h"
 
 #include <cerrno>
 #include <cstring>
@@ -16,7 +16,7 @@ namespace {
   throw std::runtime_error(path + ": " + what + ": " + std::strerror(errno));
 }
 
-// The recording that a line of output is about; "" when that cannot be told.
+// The id of the recording in a line of output; "" if the line has none.
 std::string IdOf(const std::string& line, OutputFormat format) {
   if (format != OutputFormat::kJson) return line.substr(0, line.find(' '));
   const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -54,8 +54,8 @@ FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
                                "the list, the shard and the format of the first run");
     }
     const size_t index = found->second;
-    const bool continues = format == OutputFormat::kCtm && index + 1 == places_.size();
-    if (index < places_.size() && !continues) {
+    const bool continues = format == OutputFormat::kCtm && index + 1 == lines_.size();
+    if (index < lines_.size() && !continues) {
       throw std::runtime_error(place + "'" + found->first +
                                "' does not come after the line before in the list of recordings");
     }
@@ -63,19 +63,19 @@ FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
     begin += size;
   }
   if (file.bad()) Fail(path, "cannot read");
-  if (format == OutputFormat::kCtm && !places_.empty()) {
-    places_.pop_back();
-    for (; !places_.empty() && places_.back().size == 0; places_.pop_back()) gaps_.pop_back();
+  if (format == OutputFormat::kCtm && !lines_.empty()) {
+    lines_.pop_back();
+    for (; !lines_.empty() && lines_.back().size == 0; lines_.pop_back()) gaps_.pop_back();
   }
 }
 
 void FinishedResults::Add(size_t index, int64_t begin, int64_t size) {
-  for (size_t gap = places_.size(); gap < index; ++gap) {
+  for (size_t gap = lines_.size(); gap < index; ++gap) {
     gaps_.push_back(gap);
-    places_.emplace_back();
+    lines_.emplace_back();
   }
-  if (index == places_.size()) places_.push_back({begin, 0});
-  places_[index].size += size;
+  if (index == lines_.size()) lines_.push_back({begin, 0});
+  lines_[index].size += size;
 }
 
 void FinishedResults::Restore(const std::map<size_t, std::string>& found) const {
@@ -83,7 +83,7 @@ void FinishedResults::Restore(const std::map<size_t, std::string>& found) const 
   bool is_new = false;
   for (const auto& [index, text] : found) is_new = is_new || !text.empty();
   if (is_new) return Rewrite(found);
-  const int64_t size = places_.empty() ? 0 : places_.back().begin + places_.back().size;
+  const int64_t size = lines_.empty() ? 0 : lines_.back().begin + lines_.back().size;
   std::error_code error;
   std::filesystem::resize_file(path_, static_cast<uintmax_t>(size), error);
   if (error) throw std::runtime_error(path_ + ": cannot write: " + error.message());
@@ -96,14 +96,14 @@ void FinishedResults::Rewrite(const std::map<size_t, std::string>& found) const 
   std::ofstream new_file(new_path, std::ios::binary);
   if (!new_file) Fail(new_path, "cannot create");
   std::string text;
-  for (size_t i = 0; i < places_.size(); ++i) {
+  for (size_t i = 0; i < lines_.size(); ++i) {
     if (const auto result = found.find(i); result != found.end()) {
       new_file << result->second;
       continue;
     }
-    text.resize(static_cast<size_t>(places_[i].size));
-    old_file.seekg(places_[i].begin);
-    if (!old_file.read(text.data(), places_[i].size)) Fail(path_, "cannot read");
+    text.resize(static_cast<size_t>(lines_[i].size));
+    old_file.seekg(lines_[i].begin);
+    if (!old_file.read(text.data(), lines_[i].size)) Fail(path_, "cannot read");
     new_file << text;
   }
   new_file.close();

@@ -1,4 +1,4 @@
-#include "tools/ordered_output.h"
+#include "tools/decode/ordered_output.h"
 
 #include <cerrno>
 #include <cstring>

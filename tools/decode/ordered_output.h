@@ -1,7 +1,6 @@
-// Writes results in the order of the input, whatever the order in which they are found.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_ORDERED_OUTPUT_H_
-#define RUNNEL_TOOLS_ORDERED_OUTPUT_H_
+// Writes results in the order of the input, whatever the order in which they arrive.
+#ifndef RUNNEL_TOOLS_DECODE_ORDERED_OUTPUT_H_
+#define RUNNEL_TOOLS_DECODE_ORDERED_OUTPUT_H_
 
 #include <cstddef>
 #include <cstdio>
@@ -11,23 +10,24 @@
 
 namespace runnel {
 
-// Put may be called from several threads.
+// Put is thread-safe.
 class OrderedOutput {
  public:
   enum class Mode { kOverwrite, kAppend };
 
-  // `path` is created when it is missing; "" and "-" are standard output. Throws std::runtime_error
-  // when it cannot be opened.
+  // Creates `path` if it is missing; "" and "-" are standard output. Throws std::runtime_error when
+  // it cannot be opened.
   explicit OrderedOutput(const std::string& path, Mode mode = Mode::kOverwrite);
   ~OrderedOutput();
   OrderedOutput(const OrderedOutput&) = delete;
   OrderedOutput& operator=(const OrderedOutput&) = delete;
 
-  // The text of result `index` (0, 1, ..., each once; may be empty), written and flushed as soon as
-  // those before it are. Throws std::runtime_error naming the file when it cannot be written.
+  // Takes the text of result `index` (0, 1, ..., each once; may be empty), which is written and
+  // flushed after those before it. Throws std::runtime_error, which names the file, when writing
+  // fails.
   void Put(size_t index, std::string text);
 
-  // Throws as Put does; afterwards everything is written.
+  // Writes everything; throws as Put does.
   void Close();
 
  private:
@@ -42,4 +42,4 @@ class OrderedOutput {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_ORDERED_OUTPUT_H_
+#endif  // RUNNEL_TOOLS_DECODE_ORDERED_OUTPUT_H_

@@ -1,11 +1,11 @@
-#include "tools/output_format.h"
+#include "tools/decode/output_format.h"
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
-#include "tools/decimal.h"
+#include "tools/cli/decimal.h"
 
 namespace runnel {
 namespace {
@@ -24,7 +24,7 @@ std::string FormatText(const std::string& id, const RecordingResult& result, int
 Json ToJson(const Hypothesis& hypothesis, const TokenTable& table) {
   Json tokens = Json::array();
   for (const Token& token : hypothesis.tokens) {
-    tokens.push_back({{"token", table.symbol(token.id)},
+    tokens.push_back({{"token", table.name(token.id)},
                       {"start_ms", Rounded(token.start_ms)},
                       {"end_ms", Rounded(token.end_ms)},
                       {"confidence", Rounded(token.confidence)}});

@@ -1,6 +1,7 @@
-#include "tools/progress.h"
+#include "tools/decode/progress.h"
 
-#include "tools/decimal.h"
+#include "tools/cli/decimal.h"
+#include "tools/cli/seconds.h"
 
 namespace runnel {
 namespace {
@@ -43,8 +44,7 @@ void Progress::Show() {
 
 std::string Progress::Summary() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const double wall_seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  const double wall_seconds = SecondsSince(start_);
   std::string summary = "files " + std::to_string(num_finished_) + ", failures " +
                         std::to_string(num_failed_) + ", audio " + Decimal(audio_seconds_, 2) +
                         " s, wall " + Decimal(wall_seconds, 2) + " s, real-time factor ";

@@ -1,24 +1,23 @@
-// How far a tool has come: a status line while it runs (on a terminal), a summary at the end.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_PROGRESS_H_
-#define RUNNEL_TOOLS_PROGRESS_H_
+// The progress of decoding a list: a status line on a terminal, and a summary at the end.
+#ifndef RUNNEL_TOOLS_DECODE_PROGRESS_H_
+#define RUNNEL_TOOLS_DECODE_PROGRESS_H_
 
 #include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <string>
 
-#include "tools/console.h"
+#include "tools/cli/console.h"
 
 namespace runnel {
 
 // Thread-safe. The clock starts at construction.
 class Progress {
  public:
-  // `shows_bar`: on a terminal, a bar at its bottom.
+  // `shows_bar`: show a bar if standard error is a terminal.
   Progress(size_t num_recordings, bool shows_bar, Console* console);
 
-  // Audio that has been read since the last call.
+  // `seconds`: audio read since the last call.
   void AddAudio(double seconds);
   void AddFinished(bool failed);
 
@@ -43,4 +42,4 @@ class Progress {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_PROGRESS_H_
+#endif  // RUNNEL_TOOLS_DECODE_PROGRESS_H_

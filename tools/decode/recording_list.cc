@@ -1,4 +1,4 @@
-#include "tools/recording_list.h"
+#include "tools/decode/recording_list.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,23 +11,23 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/utf8.h"
+#include "runtime/text/utf8.h"
 
 namespace runnel {
 namespace {
 
 constexpr char kWhiteSpace[] = " \t\r\v\f";
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
-constexpr std::streamsize kMaxLineSize = 1
-                                         << 16;  // a file that is no list may never have a line end
+// Bytes. A file that is not a list may have no line ends.
+constexpr std::streamsize kMaxLineSize = 1 << 16;
 
 bool IsControl(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < ' ' || byte == 0x7F;
 }
 
-// Ids are text, in which nothing moves a terminal's cursor, and end at white space in Kaldi's
-// tables; file names may hold any bytes.
+// Makes an id of a file name, which may hold any bytes. Ids are UTF-8 without white space, which
+// ends them in Kaldi's tables, or control characters, which terminals obey.
 std::string AsId(std::string name) {
   const bool is_text = IsUtf8(name);
   for (char& c : name) {

@@ -1,18 +1,27 @@
-// What happens while recordings are decoded, for whoever prints it.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_DECODE_LISTENER_H_
-#define RUNNEL_TOOLS_DECODE_LISTENER_H_
+// The result of decoding one recording, and the interface that receives the results of a list.
+#ifndef RUNNEL_TOOLS_DECODE_RECORDING_RESULT_H_
+#define RUNNEL_TOOLS_DECODE_RECORDING_RESULT_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
+#include <vector>
 
-#include "tools/recording_result.h"
+#include "runtime/result.h"
 
 namespace runnel {
 
-// `index` counts recordings in the order of the list. Methods are called from several threads at
-// once; those of one recording one after the other, OnResult or OnFailure last. What they throw
-// ends the whole run.
+struct RecordingResult {
+  std::vector<Hypothesis> hypotheses;  // best first, at least one
+  double audio_seconds = 0;
+  // According to the file's header, if it has a length. More than audio_seconds if the file was cut
+  // off.
+  std::optional<double> announced_seconds;
+};
+
+// `index` is the position of a recording in the list. Methods are called by several threads at
+// once, but for one recording one after another, OnResult or OnFailure last. An exception that a
+// method throws ends the whole run.
 class DecodeListener {
  public:
   virtual ~DecodeListener() = default;
@@ -31,4 +40,4 @@ class DecodeListener {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_DECODE_LISTENER_H_
+#endif  // RUNNEL_TOOLS_DECODE_RECORDING_RESULT_H_

@@ -1,4 +1,4 @@
-#include "tools/shard.h"
+#include "tools/decode/shard.h"
 
 #include <cstddef>
 #include <stdexcept>
@@ -6,7 +6,7 @@
 namespace runnel {
 namespace {
 
-// More than there are recordings anywhere.
+// No list has as many recordings.
 constexpr size_t kMaxDigits = 12;
 
 // A decimal number without sign, or nothing.
@@ -16,7 +16,7 @@ std::optional<int64_t> ParseNumber(const std::string& text) {
   return std::stoll(text);
 }
 
-// Of an array's variable; `missing` when it is not set.
+// The value of a variable of the array; `missing` when it is not set.
 int64_t SlurmNumber(const Environment& environment, const std::string& name,
                     std::optional<int64_t> missing) {
   const char* text = environment(name.c_str());

@@ -1,4 +1,4 @@
-#include "tools/work_queue.h"
+#include "tools/decode/work_queue.h"
 
 #include <algorithm>
 

@@ -1,7 +1,6 @@
-// Hands out recordings to worker threads, never far ahead of the oldest one still being decoded.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_WORK_QUEUE_H_
-#define RUNNEL_TOOLS_WORK_QUEUE_H_
+// Hands out recordings to worker threads, never far ahead of the oldest unfinished one.
+#ifndef RUNNEL_TOOLS_DECODE_WORK_QUEUE_H_
+#define RUNNEL_TOOLS_DECODE_WORK_QUEUE_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -11,22 +10,22 @@
 
 namespace runnel {
 
-// Thread-safe. Since items are handed out in order and at most `window` beyond the oldest
-// unfinished one, at most `window` results ever wait for an earlier one.
+// Thread-safe. Items are handed out in order and at most `window` beyond the oldest unfinished one,
+// so at most `window` results wait for an earlier one.
 class WorkQueue {
  public:
   // Items 0 .. num_items-1; `window` at least 1.
   WorkQueue(size_t num_items, size_t window);
 
-  // The next item, or none when there are none left or Stop was called. Where the window is
-  // exhausted: with `wait`, waits until it moves; otherwise none. Only a worker that holds no item
-  // may wait, lest it wait for itself.
+  // The next item; no value when no item is left or Stop was called. If the window is exhausted,
+  // waits until it moves or, without `wait`, returns no value. Only a worker that holds no item may
+  // wait; otherwise it could wait for itself.
   std::optional<size_t> Take(bool wait);
 
-  // `item` was taken and is done with.
+  // Marks a taken item as finished.
   void Finish(size_t item);
 
-  // Nothing more is handed out.
+  // Hands out no more items.
   void Stop();
   bool stopped() const;
 
@@ -44,4 +43,4 @@ class WorkQueue {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_WORK_QUEUE_H_
+#endif  // RUNNEL_TOOLS_DECODE_WORK_QUEUE_H_

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Decodes a corpus as a Slurm array, one part of the list per task (docs/deploy.md):
 #   sbatch --array=1-20 tools/deploy/decode_array.sh models/digits/digits.pt corpus/wav.scp results
-# Tasks that were killed, preempted or failed are repeated by the same line: --resume keeps what is done.
+# The same line repeats killed, preempted and failed tasks: --resume keeps finished results.
 #SBATCH --job-name=runnel
 #SBATCH --cpus-per-task=4
 #SBATCH --mem-per-cpu=1G
@@ -17,7 +17,7 @@ if (($# != 3)); then
 fi
 model=$1 list=$2 folder=$3
 
-# Which part this is decode_wav reads from Slurm's variables; {shard} becomes e.g. 3-of-20.
+# decode_wav reads its shard from Slurm's variables; {shard} becomes for example 3-of-20.
 mkdir -p "$folder"
 exec "${RUNNEL_DECODE_WAV:-decode_wav}" --model="$model" --wav_scp="$list" \
   --output="$folder/{shard}.txt" --resume \

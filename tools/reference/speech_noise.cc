@@ -1,4 +1,4 @@
-#include "tools/verification/noise.h"
+#include "tools/reference/speech_noise.h"
 
 #include <cmath>
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// Uniform in [0, 1). The standard's distributions differ from library to library.
+// Uniform in [0, 1). The distributions of the C++ standard differ between libraries.
 double Uniform(std::mt19937_64* random) { return static_cast<double>((*random)() >> 11) * 0x1p-53; }
 
 }  // namespace

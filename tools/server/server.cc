@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
 #include <chrono>
 #include <csignal>
 #include <exception>
@@ -14,14 +15,14 @@
 #include <utility>
 #include <vector>
 
-#include "encoder/first_line.h"
-#include "tools/descriptor_limit.h"
-#include "tools/seconds.h"
-#include "tools/server/access.h"
-#include "tools/server/listener.h"
-#include "tools/server/snapshot_store.h"
-#include "tools/server/stream_request.h"
-#include "tools/server/tls.h"
+#include "runtime/text/first_line.h"
+#include "tools/cli/process.h"
+#include "tools/cli/seconds.h"
+#include "tools/server/resources/access.h"
+#include "tools/server/session/stream_request.h"
+#include "tools/server/store/make_snapshot_store.h"
+#include "tools/server/transport/listener.h"
+#include "tools/server/transport/tls.h"
 
 namespace runnel::server {
 namespace {
@@ -31,18 +32,18 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kStoreThreads = 2;
 constexpr int kFileThreads = 2;
-// Snapshots that wait for a store that is slow; beyond it they are skipped.
+// Snapshots in memory that wait for a slow store; further ones are skipped.
 constexpr size_t kSnapshotBytes = size_t{256} << 20;
-// Snapshots, resumes and removals that wait; beyond it they are refused.
+// Snapshots, resumes and removals that wait for the store; further ones are refused.
 constexpr size_t kStoreTasks = 4096;
-// How often the store is asked to remove what has expired.
+// Between two calls of SnapshotStore::RemoveExpired.
 constexpr std::chrono::seconds kExpiryStep{1};
-// While draining: how often the server looks whether it is done.
+// Between two looks at the number of streams while the server drains.
 constexpr std::chrono::milliseconds kDrainStep{20};
-// After drain_timeout: for clients to be told.
+// After drain_timeout_s: time to send the error `draining` to the clients.
 constexpr std::chrono::seconds kFarewellTime{5};
 
-// A connection takes a descriptor; what else does, is less than that.
+// File descriptors beside one per connection, rounded up.
 constexpr int64_t kOtherDescriptors = 256;
 
 void ProvideDescriptors(const Limits& limits) {
@@ -53,7 +54,7 @@ void ProvideDescriptors(const Limits& limits) {
   }
 }
 
-// The server serves without a store, and the store may come later; but somebody should know.
+// The server runs without the store too, and the store may become reachable later.
 void WarnUnlessUsable(SnapshotStore* store) {
   try {
     store->Check();
@@ -62,8 +63,8 @@ void WarnUnlessUsable(SnapshotStore* store) {
   }
 }
 
-// Everything of a server, in the order in which it can be taken down: the event loop outlives the
-// workers and tasks that post to it, and ends with the connections that it holds.
+// The order of the members is the order of destruction: the event loop outlives the workers and
+// the tasks that post to it, and ends with the connections that it holds.
 class Server {
  public:
   Server(const std::shared_ptr<const Model>& model, const ServerOptions& options)
@@ -77,19 +78,18 @@ class Server {
         store_(options.snapshot_store.empty()
                    ? nullptr
                    : MakeSnapshotStore(options.snapshot_store,
-                                       std::chrono::seconds(options.snapshot_ttl_s),
-                                       options.max_snapshot_bytes)),
+                                       std::chrono::seconds(options.limits.snapshot_ttl_s),
+                                       options.limits.max_snapshot_bytes())),
         store_threads_(kStoreThreads, kSnapshotBytes, kStoreTasks),
-        // Every recording has one task at most, and every stream, its final result. Those of
-        // clients that are gone do nothing.
+        // Unbounded: a recording or a stream has one task at most, and the task of a client that
+        // has gone returns at once.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
         recognizer_(model, WithMetrics(options.recognizer)),
-        signals_(io_, SIGTERM, SIGINT),
-        drain_timer_(io_),
+        signals_(net::make_strand(io_), SIGTERM, SIGINT),
+        drain_timer_(signals_.get_executor()),
         expiry_timer_(io_) {
     services_.limits = options.limits;
     services_.default_options = options.default_options;
-    services_.snapshot_interval_s = options.snapshot_interval_s;
     services_.recognizer = &recognizer_;
     services_.admission = &admission_;
     services_.metrics = &metrics_;
@@ -102,7 +102,7 @@ class Server {
     ChooseDefaults();
   }
 
-  // Tasks use the recognizer, and its workers give tasks: those first, then the workers.
+  // Tasks use the recognizer, and the workers of the recognizer add tasks: the tasks end first.
   ~Server() {
     file_threads_.Stop();
     store_threads_.Stop();
@@ -129,6 +129,12 @@ class Server {
   }
 
  private:
+  enum class Phase {
+    kServing,
+    kDraining,  // streams go on, new ones are refused
+    kFarewell   // the remaining streams were told to end
+  };
+
   StreamOptions Defaults() {
     const auto stream = recognizer_.Open(
         CompleteOptions(StartRequest{}, services_.default_options, services_.limits));
@@ -136,8 +142,8 @@ class Server {
     return stream->options();
   }
 
-  // Options that no stream could have are an error now. What a model recommends has the limits of
-  // what clients ask for; what flags say has not.
+  // Throws std::invalid_argument when no stream could have the default options. A left context that
+  // the model recommends is limited as if a client had asked for it; one from a flag is not.
   void ChooseDefaults() {
     StreamOptions defaults = Defaults();
     const bool is_whole = defaults.chunk_size == StreamOptions::kWholeUtterance;
@@ -153,7 +159,7 @@ class Server {
 
   void LogDefaults() const {
     if (defaults_.chunk_size == StreamOptions::kWholeUtterance) {
-      LOG(INFO) << "this model takes whole utterances, of " << services_.limits.max_buffered_s
+      LOG(INFO) << "this model decodes whole utterances, of " << services_.limits.max_buffered_s
                 << " s at most (--max_buffered_s)";
       return;
     }
@@ -169,7 +175,7 @@ class Server {
     return options;
   }
 
-  // An exception ends the handler that threw it, not the loop.
+  // An exception ends the handler that threw it, not the event loop.
   void RunLoop() {
     while (!io_.stopped()) {
       try {
@@ -180,7 +186,7 @@ class Server {
     }
   }
 
-  // One task at a time, however slow the store is.
+  // At most one such task exists, however slow the store is.
   void WaitForExpiry() {
     expiry_timer_.expires_after(kExpiryStep);
     expiry_timer_.async_wait([this](boost::system::error_code error) {
@@ -196,13 +202,14 @@ class Server {
   void WaitForSignal() {
     signals_.async_wait([this](boost::system::error_code error, int /*signal*/) {
       if (error) return;
-      if (admission_.is_draining()) {
+      if (phase_ != Phase::kServing) {
         LOG(INFO) << "ends at once";
         end_ = ServerEnd::kAtOnce;
         return io_.stop();
       }
       LOG(INFO) << "draining: " << admission_.num_streams() << " streams";
       admission_.Drain();
+      phase_ = Phase::kDraining;
       drain_deadline_ = Clock::now() + Seconds(options_.limits.drain_timeout_s);
       WaitForSignal();
       Drain();
@@ -215,12 +222,12 @@ class Server {
       return io_.stop();
     }
     if (Clock::now() >= drain_deadline_) {
-      if (has_told_) {
+      if (phase_ == Phase::kFarewell) {
         LOG(WARNING) << "ends with " << admission_.num_streams() << " streams left";
         return io_.stop();
       }
       LOG(INFO) << "tells " << admission_.num_streams() << " streams to end";
-      has_told_ = true;
+      phase_ = Phase::kFarewell;
       drain_deadline_ = Clock::now() + kFarewellTime;
       registry_.DrainAll();
     }
@@ -236,7 +243,7 @@ class Server {
   Admission admission_;
   SessionRegistry registry_;
   Services services_;
-  StreamOptions defaults_;  // of a stream whose client asks for nothing
+  StreamOptions defaults_;  // of a stream whose client names no option
   ConnectionServices shared_;
   net::io_context io_;
   std::unique_ptr<net::ssl::context> tls_;
@@ -244,12 +251,12 @@ class Server {
   TaskThreads store_threads_;
   TaskThreads file_threads_;
   Recognizer recognizer_;
-  net::signal_set signals_;
+  net::signal_set signals_;  // on a strand of its own, with the three members below
   net::steady_timer drain_timer_;
-  net::steady_timer expiry_timer_;
   Clock::time_point drain_deadline_;
-  bool has_told_ = false;
+  Phase phase_ = Phase::kServing;
   ServerEnd end_ = ServerEnd::kDrained;
+  net::steady_timer expiry_timer_;
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
 // The flags of stream_server, as the options of a server.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
 #ifndef RUNNEL_TOOLS_SERVER_SERVER_FLAGS_H_
 #define RUNNEL_TOOLS_SERVER_SERVER_FLAGS_H_
 
@@ -11,7 +10,7 @@ namespace runnel::server {
 extern const char* const kServerFlagsSource;
 
 // Throws std::invalid_argument naming the flag that is out of its range, std::runtime_error when
-// the token cannot be read.
+// the file of the bearer token cannot be read.
 ServerOptions OptionsFromFlags();
 
 }  // namespace runnel::server

@@ -10,7 +10,7 @@
 namespace runnel {
 namespace {
 
-// False for NaN on the left, so that NaN stays the worst.
+// NaN counts as the worst and stays it: once `worst` is NaN, no candidate is worse.
 bool IsWorse(double candidate, double worst) { return worst == worst && !(candidate <= worst); }
 
 std::string Row(const std::string& name, const std::string& absolute, const std::string& relative,

@@ -1,5 +1,4 @@
-// How far two ways of computing the same numbers are apart, and the table of all such checks.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
+// The difference between two computations of the same values, and the table of all such checks.
 #ifndef RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
 #define RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
 
@@ -22,23 +21,23 @@ struct Difference {
 // With two digits: "1.2e-07".
 std::string FormatError(double error);
 
-// One property that must hold, over several settings.
+// One property that must hold in all settings.
 class Check {
  public:
   Check(std::string name, double tolerance) : name_(std::move(name)), tolerance_(tolerance) {}
 
-  // Returns what this comparison alone gave.
+  // Returns the difference of this comparison alone.
   Difference Compare(const std::string& setting, const at::Tensor& actual,
                      const at::Tensor& expected);
 
   bool passed() const { return worst_.relative <= tolerance_; }
   const std::string& name() const { return name_; }
 
-  // Name, errors, setting of the largest one, tolerance, verdict.
+  // Name, errors, setting with the largest error, tolerance, verdict.
   std::string TableRow() const;
   static std::string TableHead();
 
-  // One line: which check failed, where, by how much.
+  // One line: the check that failed, its setting and its error.
   std::string Failure() const;
 
  private:

@@ -4,13 +4,15 @@
 
 #include <cstddef>
 
+#include "encoder/libtorch/tensor_rows.h"
+
 namespace runnel {
 
 LayerObserver LayerRecorder::Observer() {
-  return [this](const std::string& name, const at::Tensor& rows) {
+  return [this](const std::string& name, ConstRows rows) {
     std::vector<at::Tensor>& parts = rows_[name];
     if (parts.empty()) names_.push_back(name);
-    parts.push_back(rows.clone());
+    parts.push_back(libtorch::View(rows).clone());
   };
 }
 

@@ -1,5 +1,4 @@
 // The errors between two runs of the encoder, layer by layer.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
 #ifndef RUNNEL_TOOLS_VERIFICATION_LAYER_ERRORS_H_
 #define RUNNEL_TOOLS_VERIFICATION_LAYER_ERRORS_H_
 
@@ -15,13 +14,13 @@
 
 namespace runnel {
 
-// What an encoder computes on the way, all chunks of a run put together.
+// The output of every layer, with all chunks of a run concatenated.
 class LayerRecorder {
  public:
-  // Must not outlive the recorder.
+  // The observer must not outlive the recorder.
   LayerObserver Observer();
 
-  // Names in order of computation.
+  // Names of the layers, in order of computation.
   const std::vector<std::string>& names() const { return names_; }
   // (T', model_dim)
   at::Tensor Rows(const std::string& name) const;

@@ -19,7 +19,7 @@ bool IsAllowed(const StreamingSetting& setting, const ModelConfig& config) {
   return true;
 }
 
-// No frame is before the first chunk, so a whole utterance has few contexts to tell apart.
+// A whole utterance is one chunk with nothing before it, so all other contexts would be the same.
 std::set<int64_t> LeftContexts(int64_t chunk_size) {
   if (chunk_size == kFull) return {0, kUnlimited};
   return {0, 1, chunk_size, 3 * chunk_size + 1, kUnlimited};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "encoder/libtorch/tensor_rows.h"
 #include "frontend/feature_stream.h"
 
 namespace runnel {
@@ -13,14 +14,15 @@ namespace {
 
 constexpr size_t kLongestPacket = 4000;  // samples
 
-// A stream that is fed one chunk of known features at a time. A copy continues on its own.
+// Feeds known features to a stream, one chunk at a time. A copy continues independently.
 class ChunkPlayer {
  public:
   ChunkPlayer(const Encoder& encoder, const at::Tensor& features, const StreamingSetting& setting)
       : encoder_(&encoder),
         features_(features),
         chunk_size_(setting.chunk_size),
-        state_(encoder.InitialState(setting.left_context)) {}
+        left_context_(setting.left_context),
+        state_(encoder.InitialState()) {}
 
   bool Done() const { return !NextChunk().has_value(); }
 
@@ -29,10 +31,10 @@ class ChunkPlayer {
     const EncoderChunk chunk = *NextChunk();
     const float* frames = features_.data_ptr<float>() + next_frame_ * features_.size(1);
     next_frame_ += chunk.num_frames;
-    return {&state_, frames, chunk};
+    return {&state_, frames, chunk, left_context_};
   }
 
-  void Keep(const at::Tensor& rows) { outputs_.push_back(rows.clone()); }
+  void Keep(ConstRows rows) { outputs_.push_back(libtorch::View(rows).clone()); }
   at::Tensor Output() const { return at::cat(outputs_, 0); }
 
  private:
@@ -43,6 +45,7 @@ class ChunkPlayer {
   const Encoder* encoder_;
   at::Tensor features_;
   int64_t chunk_size_;
+  int64_t left_context_;
   EncoderState state_;
   int64_t next_frame_ = 0;
   std::vector<at::Tensor> outputs_;
@@ -55,12 +58,19 @@ void StepTogether(const Encoder& encoder, const std::vector<ChunkPlayer*>& playe
   const EncoderOutput output = encoder.Step(segments, observer);
   int64_t row = 0;
   for (size_t i = 0; i < players.size(); ++i) {
-    players[i]->Keep(output.rows.narrow(0, row, output.num_rows[i]));
+    players[i]->Keep(output.rows.rows().Part(row, output.num_rows[i]));
     row += output.num_rows[i];
   }
 }
 
 }  // namespace
+
+at::Tensor RunUnderMask(const Encoder& encoder, const at::Tensor& features,
+                        const StreamingSetting& setting, const LayerObserver& observer) {
+  const Matrix rows = encoder.ForwardUnderMask(features.data_ptr<float>(), features.size(0),
+                                               setting.chunk_size, setting.left_context, observer);
+  return libtorch::View(rows.rows()).clone();
+}
 
 at::Tensor RunChunked(const Encoder& encoder, const at::Tensor& features,
                       const StreamingSetting& setting, const LayerObserver& observer) {
@@ -112,14 +122,16 @@ at::Tensor RunPackets(const Encoder& encoder,
                       const std::vector<float>& samples, const StreamingSetting& setting,
                       std::mt19937_64* random) {
   FeatureStream stream(extractor, sample_scale);
-  EncoderState state = encoder.InitialState(setting.left_context);
+  EncoderState state = encoder.InitialState();
   std::vector<at::Tensor> outputs;
   const auto compute_ready_chunks = [&] {
     while (const auto chunk = encoder.NextChunk(state, setting.chunk_size, stream.NumFramesReady(),
                                                 stream.finished())) {
       std::vector<float> frames(static_cast<size_t>(chunk->num_frames * stream.dim()));
       stream.PopFrames(static_cast<size_t>(chunk->num_frames), frames.data());
-      outputs.push_back(encoder.Step({{&state, frames.data(), *chunk}}).rows);
+      const EncoderOutput output =
+          encoder.Step({{&state, frames.data(), *chunk, setting.left_context}});
+      outputs.push_back(libtorch::View(output.rows.rows()).clone());
     }
   };
   for (size_t begin = 0; begin < samples.size();) {
@@ -130,6 +142,22 @@ at::Tensor RunPackets(const Encoder& encoder,
   }
   stream.Finish();
   compute_ready_chunks();
+  return at::cat(outputs, 0);
+}
+
+at::Tensor RunTorchScriptChunked(const TorchScriptModel& model, const at::Tensor& features,
+                                 const StreamingSetting& setting) {
+  const int64_t num_frames = features.size(0);
+  TorchScriptModel::Caches caches = model.InitialCaches();
+  std::vector<at::Tensor> outputs;
+  for (int64_t offset = 0; offset < model.subsampling().NumEncoderFrames(num_frames);) {
+    FrameRange frames = model.FramesOfChunk(offset, setting.chunk_size);
+    const bool last = setting.chunk_size == -1 || frames.end > num_frames;
+    if (last) frames.end = num_frames;
+    outputs.push_back(model.ForwardChunk(features.slice(0, frames.begin, frames.end), offset, last,
+                                         setting.left_context, &caches));
+    offset += outputs.back().size(0);
+  }
   return at::cat(outputs, 0);
 }
 

@@ -8,22 +8,24 @@
 #include <stdexcept>
 #include <utility>
 
+#include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
+#include "encoder/libtorch/tensor_rows.h"
 #include "frontend/feature_stream.h"
-#include "runtime/ctc_head.h"
+#include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
-#include "tools/run_in_threads.h"
+#include "tools/cli/run_in_threads.h"
 #include "tools/verification/stream_runs.h"
 
 namespace runnel {
 namespace {
 
-// Packets and copies lead to the same operations on the same numbers.
+// The share of the tolerance for packets and copies, which repeat the same operations.
 constexpr double kSameComputation = 0.1;
 
 // (T, input_dim) float32.
 at::Tensor ComputeFeatures(const Model& model, const std::vector<float>& samples) {
-  FeatureStream stream(model.frame_extractor(), model.config().features.sample_scale);
+  FeatureStream stream(model.parts().frame_extractor, model.parts().config.features.sample_scale);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   const int64_t num_frames = stream.NumFramesReady();
@@ -56,21 +58,29 @@ std::vector<Check> MakeChecks(double tolerance, bool is_bit_reproducible) {
           {"chunk by chunk = TorchScript forward_chunk", tolerance}};
 }
 
+at::Tensor LogProbs(const CtcHead& ctc_head, const at::Tensor& encoder_rows) {
+  const Matrix log_probs = ctc_head.LogProbs(libtorch::View(encoder_rows));
+  return libtorch::View(log_probs.rows()).clone();
+}
+
 }  // namespace
 
 Verification::Verification(std::shared_ptr<const Model> model, const std::string& model_path,
                            std::vector<float> samples, const VerificationOptions& options)
     : model_(std::move(model)),
       options_(options),
-      settings_(SettingGrid(model_->config())),
+      settings_(SettingGrid(model_->parts().config)),
       samples_(std::move(samples)),
       features_(ComputeFeatures(*model_, samples_)),
-      num_encoder_frames_(model_->encoder().subsampling().NumEncoderFrames(features_.size(0))),
+      num_encoder_frames_(
+          model_->parts().encoder.subsampling().NumEncoderFrames(features_.size(0))),
       tries_packets_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
       checks_(MakeChecks(options.tolerance, model_->is_bit_reproducible())) {
   if (options.compare_torchscript) {
-    script_.emplace(model_path, model_->config().encoder, model_->encoder().dtype());
+    script_.emplace(model_path, model_->parts().config.encoder,
+                    libtorch::ScalarTypeOf(model_->parts().encoder.data_type()),
+                    TorchScriptModel::Execution::kInterpreted);
   } else {
     checks_.erase(checks_.begin() + kForward, checks_.end());
   }
@@ -95,30 +105,30 @@ void Verification::Run(const std::function<void(const std::string& name)>& on_se
 
   std::mt19937_64 random(options_.seed);
   const std::vector<at::Tensor> batched =
-      RunBatched(model_->encoder(), features_, settings_, &random);
+      RunBatched(model_->parts().encoder, features_, settings_, &random);
   for (size_t i = 0; i < settings_.size(); ++i) Record(kBatched, i, batched[i], chunked_[i]);
 }
 
 void Verification::CompareWithOthers(size_t index) {
-  const Encoder& encoder = model_->encoder();
-  const CtcHead& ctc_head = model_->ctc_head();
+  const Encoder& encoder = model_->parts().encoder;
+  const CtcHead& ctc_head = *model_->parts().ctc_head;
   const StreamingSetting& setting = settings_[index];
-  const at::Tensor whole =
-      encoder.ForwardUnderMask(features_, setting.chunk_size, setting.left_context);
+  const at::Tensor whole = RunUnderMask(encoder, features_, setting);
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
   chunked_[index] = chunked;
   Record(kChunked, index, chunked, whole);
   if (script_) {
     const at::Tensor frames = ScriptFeatures(setting);
-    Record(kForward, index, ctc_head.LogProbs(whole), script_->Forward(frames, setting));
-    Record(kForwardChunk, index, ctc_head.LogProbs(chunked),
-           script_->ForwardChunks(frames, setting));
+    Record(kForward, index, LogProbs(ctc_head, whole),
+           script_->Forward(frames, setting.chunk_size, setting.left_context));
+    Record(kForwardChunk, index, LogProbs(ctc_head, chunked),
+           RunTorchScriptChunked(*script_, frames, setting));
   }
   if (!tries_packets_[index]) return;
   std::mt19937_64 random(options_.seed + index);
   Record(kPackets, index,
-         RunPackets(encoder, model_->frame_extractor(), model_->config().features.sample_scale,
-                    samples_, setting, &random),
+         RunPackets(encoder, model_->parts().frame_extractor,
+                    model_->parts().config.features.sample_scale, samples_, setting, &random),
          chunked);
   for (const at::Tensor& output : RunCopied(encoder, features_, setting, &random)) {
     Record(kCopied, index, output, chunked);
@@ -126,19 +136,21 @@ void Verification::CompareWithOthers(size_t index) {
 }
 
 at::Tensor Verification::ScriptFeatures(const StreamingSetting& setting) const {
-  const Normalization normalization = model_->encoder().config().normalization;
+  const Normalization normalization = model_->parts().encoder.config().normalization;
   const bool outside =
       normalization == Normalization::kUtterance || normalization == Normalization::kRunning;
-  return outside ? model_->encoder().Normalize(features_, setting.chunk_size).cpu() : features_;
+  if (!outside) return features_;
+  const Matrix rows = model_->parts().encoder.Normalize(features_.data_ptr<float>(),
+                                                        features_.size(0), setting.chunk_size);
+  return libtorch::View(rows.rows()).clone();
 }
 
 void Verification::CompareLayers(size_t index) {
   const StreamingSetting& setting = settings_[index];
   LayerRecorder whole;
   LayerRecorder chunked;
-  model_->encoder().ForwardUnderMask(features_, setting.chunk_size, setting.left_context,
-                                     whole.Observer());
-  RunChunked(model_->encoder(), features_, setting, chunked.Observer());
+  RunUnderMask(model_->parts().encoder, features_, setting, whole.Observer());
+  RunChunked(model_->parts().encoder, features_, setting, chunked.Observer());
   const std::lock_guard<std::mutex> lock(mutex_);
   layer_errors_.Add(chunked, whole);
 }

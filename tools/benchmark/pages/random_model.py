@@ -1,4 +1,10 @@
-"""The benchmark's model: an architecture as people train it, with random weights."""
+"""Models of the benchmark: architectures as people train them, with random weights.
+
+    python3 -m tools.benchmark.pages.random_model --output=model.pt [--seed=1]
+
+writes a model of the size of WeNet's AISHELL Conformer, 33 million parameters. Its text is
+meaningless; its time is that of a trained model.
+"""
 
 import argparse
 import sys
@@ -16,19 +22,22 @@ from models.reference.convolution import BatchNorm, ConvolutionConfig
 AISHELL = ConformerConfig(
     input_dim=80, model_dim=256, num_layers=12, num_heads=4, feed_forward_dim=2048,
     convolution=ConvolutionConfig(kernel_size=8), vocab_size=4233)
+SMALL = ConformerConfig(  # for tests
+    input_dim=80, model_dim=32, num_layers=2, num_heads=2, feed_forward_dim=64,
+    convolution=ConvolutionConfig(kernel_size=8), vocab_size=50)
 STREAMING = {"chunk_size": 16, "left_context": 64}
 
-# Log mel energies of 16-bit speech lie around this mean with about this deviation.
+# Mean and deviation, roughly, of log mel energies of 16-bit speech.
 _FEATURE_MEAN, _FEATURE_STD = 12.0, 4.0
-# Random logits of deviation 2.3: some units are likely and most are not, as after training.
+# Gives logits a deviation of 2.3: a few tokens are likely and most are not, as after training.
 _LOGIT_GAIN = 4.0
 
 
 def random_model(config: ConformerConfig, seed: int) -> ConformerCtc:
     """A model whose activations stay near 1 in every layer, as those of trained models do.
 
-    Matrices keep PyTorch's initial values, which preserve the scale of what they multiply; norms
-    get gains and offsets that differ, so that no implementation can leave them out.
+    Matrices keep PyTorch's initial values, which preserve the scale of their input. Norms get
+    random gains and offsets, so that an implementation that leaves them out gives other results.
     """
     torch.manual_seed(seed)
     model = ConformerCtc(config)
@@ -45,25 +54,28 @@ def random_model(config: ConformerConfig, seed: int) -> ConformerCtc:
 
 
 def write_model(config: ConformerConfig, seed: int, path: str) -> None:
-    """Writes the archive of a random model; unit i is the i-th ideograph from U+4E00 on."""
+    """Writes the archive of a random model, whose tokens are ideographs from U+4E00 on."""
     ideographs = [chr(0x4E00 + i) for i in range(config.vocab_size - 2)]
-    units = (["<blank>", WORD_BOUNDARY] + ideographs)[:config.vocab_size]
+    tokens = (["<blank>", WORD_BOUNDARY] + ideographs)[:config.vocab_size]
     sections = model_config("benchmark", config, fbank_section(num_mel_bins=config.input_dim),
                             STREAMING)
-    export_archive(random_model(config, seed), sections, units, path)
+    export_archive(random_model(config, seed), sections, tokens, path)
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """The command line of make_benchmark_model.py."""
-    parser = argparse.ArgumentParser(
-        prog="make_benchmark_model.py",
-        description="Writes an AISHELL-size Conformer with random weights.")
+    """Runs the command; 1 when the model cannot be written."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", required=True, help="the archive to write")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args(arguments)
     try:
         write_model(AISHELL, args.seed, args.output)
     except (OSError, RuntimeError) as error:  # PyTorch reports a missing folder as RuntimeError
-        print(f"make_benchmark_model.py: {str(error).splitlines()[0]}", file=sys.stderr)
+        print(f"random_model: {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,26 +1,25 @@
-"""Word error rates of decode_wav on recordings with a manifest, by set and over all of them.
+"""Word error rates of decode_wav on the recordings of a manifest, for each set and for all.
 
-    python3 -m models.evaluate --model=M.pt --manifest=DIR/manifest.tsv [--chunk_sizes=-1,16,32]
-        [--left_contexts=-1,64] [decode_wav's flags ...]
+    python3 -m tools.benchmark.report.evaluate --model=M.pt --manifest=DIR/manifest.tsv
+        [--chunk_sizes=-1,16,32] [--left_contexts=-1,64] [decode_wav's flags ...]
 
 The manifest has the columns id, set and text; the recordings are DIR/wav/ID.* beside it. Texts are
-compared in lower case without punctuation. A chunk size of -1 is decoded once, with unlimited left
-context. Flags that this program does not know go to decode_wav
-(--dynamic_chunk_convolution --running_normalization stream a model that was trained offline).
+compared in lower case without punctuation. A chunk size of -1 (the whole utterance) is decoded
+once, with unlimited left context. Unknown flags go to decode_wav: --dynamic_chunk_convolution
+--running_normalization, for example, stream a model that was trained offline.
 """
 
 import argparse
 import csv
 import re
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 from models.digits.score import Errors, align
-
-ROOT = Path(__file__).parents[1]
+from tools.benchmark.pages.command import ROOT
+from tools.benchmark.pages.programs import ProgramError, run_program
 
 
 def words_of(text: str) -> List[str]:
@@ -46,16 +45,11 @@ def read_manifest(path: Path) -> List[Tuple[str, str, List[str], Path]]:
 
 def decode(args: argparse.Namespace, flags: List[str], scp: Path, chunk_size: int,
            left_context: int) -> Dict[str, List[str]]:
-    """id -> recognised words. Raises RuntimeError with decode_wav's message."""
+    """The recognised words by id. Raises ProgramError with decode_wav's message."""
     command = [str(args.decode_wav), f"--model={args.model}", f"--wav_scp={scp}",
                f"--chunk_size={chunk_size}", f"--left_context={left_context}", *flags]
-    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines()
-        raise RuntimeError(lines[-1] if lines else
-                           f"{args.decode_wav} ended with status {done.returncode}, no message")
     texts = {}
-    for line in done.stdout.splitlines():
+    for line in run_program(command).splitlines():
         key, _, text = line.partition(" ")
         texts[key] = words_of(text)
     return texts
@@ -102,7 +96,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
                     print(f"C={chunk_size:<3} M={left_context:<3} {score(rows, found)}", flush=True)
                     if chunk_size == -1:
                         break
-    except (RuntimeError, ValueError, OSError) as error:
+    except (ProgramError, ValueError, OSError) as error:
         print(f"evaluate: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,21 +1,20 @@
-"""The figures of the benchmark's page, as SVG."""
+"""The figures of the benchmark's page."""
 
 import pathlib
 from typing import Any, Callable, Dict, Iterable, List
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from models.benchmark.fit import fit_line
-from models.benchmark.tools import Row
+from tools.benchmark.pages.figure import save_figure
+from tools.benchmark.report.fit import fit_line
+from tools.benchmark.report.programs import Row
 
 COLORS = {"float32": "#1f77b4", "bfloat16": "#2ca02c", "int8": "#d62728"}
 _OTHER = "#7f7f7f"
 
 
 def save_figures(results: Dict[str, Any], folder: pathlib.Path) -> List[str]:
-    """Draws what was measured; the names of the files, without folder."""
+    """Draws a figure for each section that was measured. Returns the names of the files."""
     figures: Dict[str, Callable[[Axes], None]] = {}
     if results["table"]:
         figures["benchmark_batch.svg"] = lambda axes: _batch(axes, results)
@@ -32,22 +31,6 @@ def save_figures(results: Dict[str, Any], folder: pathlib.Path) -> List[str]:
     for file, draw in figures.items():
         save_figure(folder / file, draw)
     return list(figures)
-
-
-def save_figure(path: pathlib.Path, draw: Callable[[Axes], None]) -> None:
-    """Draws one figure, from zero up, as SVG that is the same for the same numbers."""
-    matplotlib.rcParams["svg.hashsalt"] = "runnel"
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.add_subplot()
-    draw(axes)
-    axes.set_ylim(bottom=0)
-    axes.grid(True, color="#e0e0e0", linewidth=0.7)
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(fontsize=8)
-    figure.savefig(path, metadata={"Date": None})
-    # Its lines end with spaces, which version control complains about.
-    text = path.read_text(encoding="utf-8")
-    path.write_text("".join(line.rstrip() + "\n" for line in text.splitlines()), encoding="utf-8")
 
 
 def _precisions(rows: Iterable[Row]) -> List[str]:

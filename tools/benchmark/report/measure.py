@@ -1,26 +1,27 @@
-"""Runs everything that a plan names and gathers the results in one JSON-able dictionary."""
+"""Runs the measurements of a plan and gathers their results in one dictionary for JSON."""
 
 import os
 import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
-from models.benchmark import onnx_runtime
-from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
-from models.benchmark.tools import NotMeasured, Row, Tools
+from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.report import onnx_runtime
+from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
+from tools.benchmark.report.programs import Programs, Row
 
 Results = Dict[str, Any]
 
 
 class Measurements:
-    """Fills `results`; what cannot be measured becomes a line in results["notes"].
+    """Fills `results`. A measurement that fails becomes a line in results["notes"].
 
-    results: machine, load (before it began), model (parameters), commands (by section), the rows of
-    `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations`, `starts`
-    (of the processes that measured `table`), and `long_run` (None if it failed).
+    Keys of results: machine; load (average, before the run); commands (by section); the rows of
+    `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations` and
+    `starts` (of the processes that measured `table`); and `long_run` (None if it failed).
     """
 
-    def __init__(self, plan: Plan, tools: Tools, report: Callable[[str], None]) -> None:
-        self._plan, self._tools, self._report = plan, tools, report
+    def __init__(self, plan: Plan, programs: Programs, report: Callable[[str], None]) -> None:
+        self._plan, self._programs, self._report = plan, programs, report
         self._precisions: List[str] = []  # those that work
         self.results: Results = {"machine": {}, "load": os.getloadavg()[0], "notes": [],
                                  "commands": {}, "long_run": None}
@@ -33,18 +34,18 @@ class Measurements:
         self._report(what)
         try:
             return measure()
-        except NotMeasured as error:
+        except ProgramError as error:
             self.results["notes"].append(f"{what}: not measured: {error}")
             self._report(f"  {error}")
             return None
 
     def _rows(self, section: str, what: str, flags: List[str], **extra: Any) -> List[Row]:
         """Adds the rows of one run of bench_encoder to a section, each with `extra`."""
-        measured = self._try(what, lambda: self._tools.table(flags))
+        measured = self._try(what, lambda: self._programs.table(flags))
         if measured is None:
             return []
         rows, machine, start = measured
-        self.results["commands"].setdefault(section, []).append(self._tools.command(flags))
+        self.results["commands"].setdefault(section, []).append(self._programs.command(flags))
         peaks = {**self.results["machine"].get("peak_gflops_per_core", {}),
                  **machine.get("peak_gflops_per_core", {})}
         self.results["machine"] = {**machine, "peak_gflops_per_core": peaks}
@@ -64,11 +65,11 @@ class Measurements:
                 self._precisions.append(precision)
 
     def measure_backends(self) -> None:
-        """The reference path, and the fast path's other choices."""
+        """The LibTorch backend, and the CPU backend with another cache precision."""
         plan = self._plan
         common = [_streams((1, plan.batch)), f"--seconds={plan.seconds}", "--baseline"]
-        self._rows("backends", "LibTorch path", ["--backend=libtorch", *common],
-                   label="LibTorch path, float32")
+        self._rows("backends", "LibTorch backend", ["--backend=libtorch", *common],
+                   label="LibTorch backend, float32")
         for precision in self._precisions:
             self._rows("backends", f"{precision}, cache in bfloat16",
                        [*_precision(precision), "--cache_precision=bfloat16", *common],
@@ -106,18 +107,18 @@ class Measurements:
         precision, hours = self._precisions[-1], self._plan.hours
         run: Optional[Dict[str, Any]] = self._try(
             f"{hours:g} hours in {precision}",
-            lambda: self._tools.long_run(hours, _precision(precision)))
+            lambda: self._programs.long_run(hours, _precision(precision)))
         if run is None:
             return
         self.results["long_run"] = {**run, "precision": precision, "hours": hours}
         self.results["commands"]["long_run"] = [
-            self._tools.command([*_precision(precision), f"--hours={hours:g}"])]
+            self._programs.command([*_precision(precision), f"--hours={hours:g}"])]
 
     def measure_operations(self) -> None:
         """Single operations, by bench_operations."""
         self.results["operations"] = self._try(
             "single operations",
-            lambda: self._tools.operations(self._plan.operation_seconds)) or []
+            lambda: self._programs.operations(self._plan.operation_seconds)) or []
 
     def measure_onnx(self, seed: int, folder: pathlib.Path) -> None:
         """ONNX Runtime, if it can be had."""

@@ -18,7 +18,7 @@ OUTPUTS = ["log_probs", "next_att_cache", "next_cnn_cache"]
 
 
 class Pointwise(nn.Module):
-    """A convolution of one tap as the matrix product that it is: quantised as such, and no slower.
+    """A convolution of one tap, as a matmul: it can then be quantised, and is no slower.
 
     (B, inputs, T) -> (B, outputs, T).
     """
@@ -37,9 +37,9 @@ class Pointwise(nn.Module):
 
 
 class ChunkStep(nn.Module):
-    """One chunk of B streams with full caches: every size is fixed, as ONNX Runtime likes it best.
+    """One chunk of B streams with full caches.
 
-    The position table, which does not change then, is a constant.
+    All sizes are fixed, which is fastest in ONNX Runtime. The position table is then a constant.
     """
 
     def __init__(self, model: ConformerCtc, config: ConformerConfig, chunk_size: int,

@@ -1,8 +1,8 @@
-"""Dynamic int8 for an ONNX model: products with constant weights become MatMulInteger.
+"""Dynamic int8 for an ONNX model: matmuls with constant weights become MatMulInteger.
 
-As ONNX Runtime's own quantize_dynamic does it (which needs its Python package), but for weights
-with a scale per output channel: activations are quantised to 8 bits without sign, by one range per
-tensor, when they come; weights to 8 bits with sign, beforehand. Convolutions stay float32.
+The scheme is that of ONNX Runtime's quantize_dynamic (which needs its Python package), except that
+weights have a scale per output channel. Activations become unsigned 8-bit values at run time, with
+one range per tensor; weights become signed 8-bit values beforehand. Convolutions stay float32.
 """
 
 import pathlib
@@ -20,8 +20,8 @@ def quantize_weight(weight: np.ndarray) -> "tuple[np.ndarray, np.ndarray]":
     return np.rint(weight / scale).clip(-127, 127).astype(np.int8), scale
 
 
-def _product_nodes(node: NodeProto, scale: str, weight: str) -> List[NodeProto]:
-    """x W as int8, with the names that ONNX Runtime's fusions look for in any graph."""
+def _matmul_nodes(node: NodeProto, scale: str, weight: str) -> List[NodeProto]:
+    """x W as int8, in the pattern of nodes that ONNX Runtime's fusions recognise."""
     prefix, (x, _), (y,) = node.output[0], node.input, node.output
     return [
         helper.make_node("DynamicQuantizeLinear", [x],
@@ -44,13 +44,13 @@ def _constants(graph: onnx.GraphProto) -> Dict[str, np.ndarray]:
 
 
 def quantize(model: onnx.ModelProto) -> int:
-    """Rewrites `model` in place; returns how many products were quantised.
+    """Rewrites `model` in place; returns the number of matmuls that were quantised.
 
-    A product of two constants is left alone: ONNX Runtime computes it once.
+    A matmul of two constants is left alone: ONNX Runtime computes it once.
     """
     graph = model.graph
     constants = _constants(graph)
-    derived = set(constants)  # names of what does not depend on the input
+    derived = set(constants)  # names of values that do not depend on the input
     nodes: List[NodeProto] = []
     count = 0
     for node in graph.node:
@@ -66,7 +66,7 @@ def quantize(model: onnx.ModelProto) -> int:
             for name, array in zip(names, (values, scale)):
                 constants[name] = array
                 graph.initializer.append(numpy_helper.from_array(array, name))
-        nodes.extend(_product_nodes(node, names[1], names[0]))
+        nodes.extend(_matmul_nodes(node, names[1], names[0]))
         count += 1
     del graph.node[:]
     graph.node.extend(nodes)

@@ -1,4 +1,4 @@
-"""ONNX Runtime on the same weights, as npm's onnxruntime-node carries it."""
+"""Measures ONNX Runtime (npm's onnxruntime-node) with the same weights."""
 
 import json
 import os
@@ -6,23 +6,24 @@ import pathlib
 import shutil
 from typing import Any, Dict, List
 
-from models.benchmark.model import random_model
-from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
-from models.benchmark.tools import NotMeasured, Row, run_program
+from tools.benchmark.pages.programs import ProgramError, run_program
+from tools.benchmark.pages.random_model import random_model
+from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
+from tools.benchmark.report.programs import Row
 
 PACKAGE = "onnxruntime-node"
 _SCRIPT = pathlib.Path(__file__).with_name("time_onnx.js")
 
 
 def install(folder: pathlib.Path) -> None:
-    """Gets the package into folder/node_modules unless it is there. Raises NotMeasured."""
+    """Gets the package into folder/node_modules unless it is there. Raises ProgramError."""
     if shutil.which("node") is None:
-        raise NotMeasured("node is not installed")
+        raise ProgramError("node is not installed")
     if (folder / "node_modules" / PACKAGE).is_dir():
         return
     npm = shutil.which("npm")
     if npm is None:
-        raise NotMeasured("npm is not installed")
+        raise ProgramError("npm is not installed")
     folder.mkdir(parents=True, exist_ok=True)
     run_program([npm, "install", "--prefix", str(folder), PACKAGE, "--ignore-scripts",
                  "--no-audit", "--no-fund", "--loglevel=error"])
@@ -36,14 +37,14 @@ def measure(plan: Plan, seed: int, folder: pathlib.Path) -> List[Row]:
         folder: for the package and the exported models.
 
     Raises:
-        NotMeasured: with what is missing.
+        ProgramError: node, npm, the package or a Python module is missing, or a run failed.
     """
     install(folder)
     try:  # Debian's python3-onnx; imported here since nothing else needs it
-        from models.benchmark.onnx_quantize import quantize_file
+        from tools.benchmark.report.onnx_quantize import quantize_file
     except ImportError as error:
-        raise NotMeasured(f"Python: {error}") from None
-    from models.benchmark.onnx_export import INPUTS, ChunkStep, export_onnx
+        raise ProgramError(f"Python: {error}") from None
+    from tools.benchmark.report.onnx_export import INPUTS, ChunkStep, export_onnx
     step = ChunkStep(random_model(plan.architecture, seed), plan.architecture, CHUNK_SIZE,
                      LEFT_CONTEXT)
     rows: List[Row] = []

@@ -2,37 +2,41 @@
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from models.benchmark.fit import fit_line, fit_operations
-from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT
-from models.benchmark.tools import Row
+from tools.benchmark.pages.markdown import table
+from tools.benchmark.report.fit import fit_line, fit_operations
+from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
+from tools.benchmark.report.programs import Row
 
-# Times faster than TorchScript: one stream, and per stream of a batch of 16.
+# Speed-up over TorchScript: of one stream, and per stream of a batch of 16.
 TARGETS = {"float32": (2.2, 2.8), "bfloat16": (4.0, 5.5), "int8": (6.0, 9.0)}
-THREADS_TARGET = 1.8  # streams of two threads, by those of one
+THREADS_TARGET = 1.8  # throughput of two threads, relative to one
 LOAD_TARGET_S = 1.0  # until the model is loaded, packed and warm
-FIRST_CHUNK_TARGET = 1.5  # times a later one
-DRIFT_TARGET = 0.03  # hour ten against minute one
+FIRST_CHUNK_TARGET = 1.5  # time of the first chunk, relative to a later one
+DRIFT_TARGET = 0.03  # of the time per chunk after ten hours, relative to a new stream
 PARTS = ("subsampling", "feed_forward", "attention", "convolution", "ctc")
 
 _INTRODUCTION = """# Benchmarks
 
-Written by `make bench`, which measures everything below and draws the figures. Numbers are of the
-machine described here and of no other. {quick}
+`make bench` measures everything below, draws the figures and writes this page. The numbers hold
+for the machine described here only. {quick}
 
-The model is `models/make_benchmark_model.py`'s: {model},
-random weights, {parameters} million parameters. Chunks have {chunk_size} encoder frames
-({chunk_ms:.0f} ms of audio), and {left_context} frames of left context, unless said otherwise.
+The model has random weights in a common architecture (`tools/benchmark/pages/random_model.py`):
+{model}, {parameters} million parameters. Unless stated otherwise, a chunk has {chunk_size} encoder
+frames ({chunk_ms:.0f} ms of audio) and {left_context} encoder frames of left context.
 
-A time is that of one chunk of one stream: one step of the encoder and the CTC head over a batch,
-divided by its streams, in the middle of the stream, all caches full. Features are computed
-beforehand and nothing is searched (for the features see [Single operations](#single-operations)).
-Times are medians unless a column says otherwise.
+**Time** is that of one chunk of one stream: the time of one step of the encoder and the CTC head
+over a batch, divided by the batch size. The streams are past their start and all caches are full.
+Features are computed beforehand and no search runs; for the features see
+[Single operations](#single-operations). Times are medians unless a column says otherwise.
 
-The baseline is the same file's own TorchScript `forward_chunk` in LibTorch, one stream and one
-thread, timed in turns with Runnel (A B A B), in the steady state too and after LibTorch has
-optimised it. *Products* is the share of the time that the large matrix products take when they run
-alone, weights packed by oneDNN, in the same run. *Peak* is the operations counted, by the time, by
-the speed of the fastest of some large products whose weights stay in cache, in the same run.
+**Baseline** is the TorchScript `forward_chunk` of the same file, run by LibTorch for one stream on
+one thread. It is measured in turns with Runnel (A B A B), after LibTorch has optimised it.
+
+**Matmuls** is the share of the time that the large matrix multiplications take when they run alone,
+with weights packed by oneDNN, in the same run.
+
+**Peak** is the speed in operations per second as a share of the CPU's peak. The peak is the speed
+of the fastest of several large matmuls whose weights stay in the cache, measured in the same run.
 """
 
 
@@ -59,14 +63,12 @@ Column = Tuple[str, Callable[[Row], str]]
 
 
 def _table(rows: Sequence[Row], columns: Sequence[Column]) -> str:
-    lines = ["| " + " | ".join(name for name, _ in columns) + " |",
-             "|" + " --- |" * len(columns)]
-    lines += ["| " + " | ".join(cell(row) for _, cell in columns) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    return table([name for name, _ in columns],
+                 [[cell(row) for _, cell in columns] for row in rows])
 
 
 def _commands(results: Dict[str, Any], section: str, shown: int = 3) -> str:
-    """How it was measured; the first few of many that differ in one flag."""
+    """The first commands of a section, which differ in one flag."""
     commands = results["commands"].get(section, [])
     if not commands:
         return ""
@@ -80,7 +82,7 @@ def _figure(figures: Sequence[str], file: str, text: str) -> str:
 
 
 def _introduction(results: Dict[str, Any]) -> str:
-    quick = ("**This is the quick run of the tests: a tiny model, times that mean nothing.** "
+    quick = ("**This is the quick run of the tests: a tiny model and meaningless times.** "
              if results["quick"] else "")
     model = results["model"]
     return _INTRODUCTION.format(quick=quick, model=model["description"],
@@ -100,7 +102,7 @@ def _machine(results: Dict[str, Any]) -> str:
             f"{machine['cpu']}, {machine['cores']} cores, {', '.join(machine['isa'])}. "
             f"{libraries}. Load average before the run: {results['load']:.1f}.\n\n"
             f"Peak of one thread, 10^9 operations per second: {peaks or 'not measured'}.\n\n"
-            "What computes in the tables by precision:\n\n"
+            "Data types and instruction sets of each precision:\n\n"
             + "".join(f"- {start['compute']}\n" for start in results["starts"]))
 
 
@@ -112,8 +114,8 @@ _COLUMNS: List[Column] = [
     ("min", lambda row: _number(row["min_ms"], 2)),
     ("real-time streams per core", lambda row: _number(row["realtime_streams_per_core"], 0)),
     ("baseline ms", lambda row: _number(row["baseline_median_ms"], 2)),
-    ("faster", lambda row: _number(row["speedup"], 2, "x")),
-    ("products", lambda row: _percent(row["product_share"])),
+    ("speed-up", lambda row: _number(row["speedup"], 2, "x")),
+    ("matmuls", lambda row: _percent(row["matmul_share"])),
     ("peak", lambda row: _percent(row["fraction_of_peak"])),
     ("MB per stream", lambda row: _number(row["bytes_per_stream"] / 1e6, 2)),
 ]
@@ -148,36 +150,36 @@ def _targets(results: Dict[str, Any]) -> str:
              "measured_batch": measured(precision, 16, batch)}
             for precision, (one, batch) in TARGETS.items()]
     columns: List[Column] = [
-        ("faster than TorchScript", lambda row: row["precision"]),
+        ("speed-up over TorchScript", lambda row: row["precision"]),
         ("target, 1 stream", lambda row: row["one"]),
         ("measured", lambda row: row["measured_one"]),
         ("target, 16 streams, per stream", lambda row: row["batch"]),
         ("measured", lambda row: row["measured_batch"])]
-    return ("## Targets\n\nSet for a core with AVX-512, VNNI and bfloat16 products.\n\n"
+    return ("## Targets\n\nFor a core with AVX-512, VNNI and bfloat16 instructions.\n\n"
             + _table(rows, columns))
 
 
 def _where_time_goes(results: Dict[str, Any]) -> str:
     rows = [row for row in results["table"]
-            if row["product_share"] is not None and row["streams"] in (1, 16)]
+            if row["matmul_share"] is not None and row["streams"] in (1, 16)]
     if not rows:
         return ""
     columns: List[Column] = _COLUMNS[:3] + [
-        (part.replace("_", "-"), lambda row, part=part: _percent(row[f"product_share_{part}"]))
+        (part.replace("_", "-"), lambda row, part=part: _percent(row[f"matmul_share_{part}"]))
         for part in PARTS] + [
-        ("everything else", lambda row: _percent(1 - row["product_share"]))]
+        ("everything else", lambda row: _percent(1 - row["matmul_share"]))]
     return ("## Where the time goes\n\n"
-            "Share of the time that the large products of each part take when they run alone. "
-            "Everything else is norms, softmax, scores and context of the attention, depthwise "
-            "convolution, quantisation, activations that were not fused, memory that moves, and "
-            "what the products lose to running between those.\n\n" + _table(rows, columns))
+            "The share of the time that the large matmuls of each part take when they run alone. "
+            "Everything else is norms, softmax, attention scores and context, depthwise "
+            "convolution, quantisation, activations that are not fused, copies, and the slow-down "
+            "of matmuls that run between these operations.\n\n" + _table(rows, columns))
 
 
 def _backends(results: Dict[str, Any]) -> str:
     if not results["backends"]:
         return ""
-    columns: List[Column] = [("path", lambda row: row["label"]), *_COLUMNS[1:]]
-    return ("## Other paths\n\n" + _commands(results, "backends") + "\n"
+    columns: List[Column] = [("variant", lambda row: row["label"]), *_COLUMNS[1:]]
+    return ("## Other variants\n\n" + _commands(results, "backends") + "\n"
             + _table(results["backends"], columns))
 
 
@@ -201,9 +203,9 @@ def _threads(results: Dict[str, Any]) -> str:
     columns: List[Column] = [
         *_COLUMNS[:1], ("threads", lambda row: str(row["num_threads"])), *_COLUMNS[1:5],
         ("real-time streams, all threads", lambda row: _number(total(row), 0)),
-        ("times one thread's", gain)]
+        ("relative to one thread", gain)]
     return ("## Threads\n\n" + _commands(results, "threads") + "\n"
-            f"Each thread has a batch of its own. Target for two: {THREADS_TARGET:g}x.\n\n"
+            f"Each thread has its own batch. Target for two threads: {THREADS_TARGET:g}x.\n\n"
             + _table(rows, columns))
 
 
@@ -214,9 +216,9 @@ def _starts(results: Dict[str, Any]) -> str:
         *_COLUMNS[:1], ("model loaded, s", lambda row: _number(row["load_s"], 2)),
         ("first chunk, ms", lambda row: _number(row["first_ms"], 2)),
         ("later chunks, ms", lambda row: _number(row["later_ms"], 2)),
-        ("first by later", lambda row: _number(row["first_ms"] / row["later_ms"], 2, "x"))]
-    return ("## Start-up\n\nOf the processes that measured [One core](#one-core), files in the "
-            f"system's cache. Targets: {LOAD_TARGET_S:g} s, {FIRST_CHUNK_TARGET:g}x.\n\n"
+        ("first relative to later", lambda row: _number(row["first_ms"] / row["later_ms"], 2, "x"))]
+    return ("## Start-up\n\nFrom the processes of [One core](#one-core), with the model file in "
+            f"the system's cache. Targets: {LOAD_TARGET_S:g} s and {FIRST_CHUNK_TARGET:g}x.\n\n"
             + _table(results["starts"], columns))
 
 
@@ -237,13 +239,13 @@ def _onnx(results: Dict[str, Any]) -> str:
         ("largest difference of log probabilities",
          lambda row: f"{row['largest_difference']:.1e}")]
     return (f"## ONNX Runtime\n\nVersion {rows[0]['version']}, npm's `onnxruntime-node`, one "
-            "thread, every optimisation on; the same weights, exported by "
-            "`models/benchmark/onnx_export.py` with all sizes fixed and the position tables as "
-            "constants. int8 is dynamic: products with constant weights are MatMulInteger with a "
-            "scale per output channel "
-            "(`models/benchmark/onnx_quantize.py`), convolutions of the subsampling stay float32. "
-            "Timed on its own, not in turns; copies of inputs and outputs by the Node binding are "
-            "part of the time. Differences are from PyTorch's float32, after one chunk.\n\n"
+            "thread, all optimisations. The weights are the same; "
+            "`tools/benchmark/report/onnx_export.py` exports them with fixed sizes and constant "
+            "position tables. int8 is dynamic: matmuls with constant weights become MatMulInteger "
+            "with a scale per output channel (`tools/benchmark/report/onnx_quantize.py`); the "
+            "convolutions of the subsampling stay float32. ONNX Runtime is measured by itself, not "
+            "in turns. The time includes the copies of inputs and outputs by the Node binding. "
+            "Differences are from PyTorch's float32, after one chunk.\n\n"
             + _table(rows, columns))
 
 
@@ -259,7 +261,7 @@ def _linear(rows: Sequence[Row], name: str) -> str:
                                           [row["median_ms"] for row in points])})
     columns: List[Column] = [
         *_COLUMNS[:2],
-        ("ms without", lambda row: _number(row["line"].intercept, 3)),
+        ("ms at 0", lambda row: _number(row["line"].intercept, 3)),
         ("microseconds per frame", lambda row: _number(row["line"].slope * 1e3, 2)),
         ("R squared", lambda row: _number(row["line"].r_squared, 4))]
     return _table(fits, columns) if fits else ""
@@ -270,8 +272,8 @@ def _left_context(results: Dict[str, Any], figures: Sequence[str]) -> str:
     if not rows:
         return ""
     return ("## Left context\n\n" + _commands(results, "left_contexts", 1) + "\n"
-            "The count of operations is linear in M: each frame of it adds a key, a position and a "
-            "value for each query. Straight lines by least squares:\n\n"
+            "The number of operations is linear in M: each encoder frame adds a key, a position "
+            "and a value for each query. Straight lines by least squares:\n\n"
             + _linear(rows, "left_context") + "\n"
             + _figure(figures, "benchmark_left_context.svg", "time against left context"))
 
@@ -281,8 +283,8 @@ def _chunk_size(results: Dict[str, Any], figures: Sequence[str]) -> str:
     if not rows:
         return ""
     return ("## Chunk size\n\n" + _commands(results, "chunk_sizes", 1) + "\n"
-            "The count of operations is linear in C but for the chunk's attention to itself, which "
-            "is quadratic and small:\n\n" + _linear(rows, "chunk_size") + "\n"
+            "The number of operations is linear in C, except for the attention within the chunk, "
+            "which is quadratic and small:\n\n" + _linear(rows, "chunk_size") + "\n"
             + _figure(figures, "benchmark_chunk_size.svg", "time against chunk size"))
 
 
@@ -301,15 +303,17 @@ def _fits(results: Dict[str, Any]) -> str:
         return ""
     columns: List[Column] = [
         *_COLUMNS[:2],
-        ("ms of every chunk", lambda row: _number(row["fit"].overhead_ms, 3)),
+        ("constant ms", lambda row: _number(row["fit"].overhead_ms, 3)),
         ("dense, 10^9/s", lambda row: _number(row["fit"].dense_gflops, 0)),
         ("attention, 10^9/s", lambda row: _number(row["fit"].attention_gflops, 0)),
         ("R squared", lambda row: _number(row["fit"].r_squared, 4)),
         ("largest deviation", lambda row: _percent(row["fit"].largest_deviation))]
-    return ("## Time by the count of operations\n\n"
-            "Over both sweeps: time = a constant + operations of products with weights by their "
-            "speed + operations of queries with keys, positions and values by theirs, least "
-            "squares of relative residuals. A speed of inf: the fit gives them no time.\n\n"
+    return ("## Time and number of operations\n\n"
+            "A fit over both sweeps: time = a constant + dense operations / their speed + "
+            "attention operations / their speed. Dense operations are those of matmuls with "
+            "weights, attention operations those of scores and context. The fit minimises the "
+            "squares of relative residuals. A speed of inf means that the fit attributes no time "
+            "to these operations.\n\n"
             + _table(fits, columns))
 
 
@@ -326,16 +330,17 @@ def _hours(results: Dict[str, Any], figures: Sequence[str]) -> str:
     drift = abs(run["ratio_in_turns"] - 1)
     verdict = "within" if drift <= DRIFT_TARGET else "outside"
     return (f"## {run['hours']:g} hours of one stream\n\n" + _commands(results, "long_run") + "\n"
-            f"Last hour by first minute, as they came: {run['ratio_over_time']:.3f}. A clock that "
-            "changes in between is part of that ratio, so the old stream was afterwards timed in "
-            f"turns with a new one: {run['ratio_in_turns']:.3f}, {verdict} the target of "
-            f"{DRIFT_TARGET * 100:g} %. {memory}\n\n"
+            f"Time per chunk of the last hour relative to the first minute: "
+            f"{run['ratio_over_time']:.3f}. That ratio includes changes of the CPU's clock, so the "
+            "old stream was then measured in turns with a new one: "
+            f"{run['ratio_in_turns']:.3f}, {verdict} the target of {DRIFT_TARGET * 100:g} %. "
+            f"{memory}\n\n"
             + _figure(figures, "benchmark_hours.svg", "time per chunk over the stream")
             + _figure(figures, "benchmark_memory.svg", "memory over the stream"))
 
 
 def _operations(results: Dict[str, Any]) -> str:
-    """Names are operation, or operation/backend/precision/streams."""
+    """Names are `operation` or `operation/backend/precision/streams`."""
     microseconds = {row["name"]: 1e6 / row["items_per_second"] for row in results["operations"]}
     if not microseconds:
         return ""
@@ -356,13 +361,14 @@ def _operations(results: Dict[str, Any]) -> str:
           for variant in variants]]
     ordered = sorted(modules.values(), key=lambda row: int(row["streams"]))
     return ("## Single operations\n\n```\nbench_operations\n```\n\n"
-            "At AISHELL's sizes, one thread, mean microseconds. Of a feature frame of 80 bins, "
-            "alone (`fbank`) and by a stream that is given packets of 100 ms "
-            "(`feature_stream`):\n\n"
+            "Mean microseconds on one thread, at the sizes of the AISHELL model. First, one "
+            "feature frame of 80 bins: computed alone (`fbank`), and by a stream from packets of "
+            "100 ms (`feature_stream`).\n\n"
             + _table(frames, [("operation", lambda row: row["name"]),
                               ("microseconds per frame", lambda row: _number(row["us"], 2))])
-            + "\nOf a chunk of one stream, divided by the streams of the batch; the modules of a "
-            "layer include the norm before and the sum after them:\n\n" + _table(ordered, columns))
+            + "\nSecond, one chunk of one stream: the time of a batch divided by its size. The "
+            "modules of a layer include their norm and residual sum.\n\n"
+            + _table(ordered, columns))
 
 
 def _notes(results: Dict[str, Any]) -> str:

@@ -1,18 +1,17 @@
-"""What the benchmark measures: everything, or little enough for a test."""
+"""The sizes of a benchmark: the full one, and a quick one for tests."""
 
 import dataclasses
 from typing import Sequence
 
-from models.benchmark.model import AISHELL, STREAMING
 from models.reference.config import ConformerConfig
-from models.reference.convolution import ConvolutionConfig
+from tools.benchmark.pages.random_model import AISHELL, SMALL, STREAMING
 
 CHUNK_SIZE, LEFT_CONTEXT = STREAMING["chunk_size"], STREAMING["left_context"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """Sizes and durations; flags are bench_encoder's."""
+    """Sizes and durations, named as the flags of bench_encoder."""
 
     architecture: ConformerConfig
     streams: Sequence[int] = (1, 2, 4, 8, 16, 32)
@@ -20,7 +19,7 @@ class Plan:
     left_contexts: Sequence[int] = (0, 16, 32, 64, 128, 256)  # encoder frames, with CHUNK_SIZE
     chunk_sizes: Sequence[int] = (2, 4, 8, 16, 32, 64)  # with LEFT_CONTEXT
     sweep_streams: Sequence[int] = (1, 16)
-    batch: int = 16  # streams of one thread where one number is enough
+    batch: int = 16  # streams per thread where only one batch size is measured
     seconds: float = 2.0  # per row of the table, and per row of its baseline
     sweep_seconds: float = 1.0
     hours: float = 10.0
@@ -31,9 +30,6 @@ class Plan:
 
 FULL = Plan(architecture=AISHELL)
 QUICK = Plan(
-    architecture=ConformerConfig(
-        input_dim=80, model_dim=32, num_layers=2, num_heads=2, feed_forward_dim=64,
-        convolution=ConvolutionConfig(kernel_size=8), vocab_size=50),
-    streams=(1, 2), left_contexts=(0, 16, 64), chunk_sizes=(4, 8, 16), sweep_streams=(1, 2),
-    batch=2, seconds=0.02, sweep_seconds=0.01, hours=0.03, operation_seconds=0.001,
-    onnx_batches=(1, 2), onnx_seconds=0.02)
+    architecture=SMALL, streams=(1, 2), left_contexts=(0, 16, 64), chunk_sizes=(4, 8, 16),
+    sweep_streams=(1, 2), batch=2, seconds=0.02, sweep_seconds=0.01, hours=0.03,
+    operation_seconds=0.001, onnx_batches=(1, 2), onnx_seconds=0.02)

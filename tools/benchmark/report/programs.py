@@ -1,40 +1,34 @@
-"""Runs bench_encoder and bench_operations and reads what they write."""
+"""Runs bench_encoder and bench_operations and reads their results."""
 
 import csv
 import json
 import pathlib
 import re
-import subprocess
 import tempfile
 from typing import Any, Dict, List, Tuple
 
+from tools.benchmark.pages.programs import run_program
+
 Row = Dict[str, Any]
 
-_TIMEOUT_S = 1800
 
-
-class NotMeasured(Exception):
-    """A program could not measure something; the message is its own."""
-
-
-class Tools:
+class Programs:
     """The programs of one build, on one model."""
 
     def __init__(self, folder: pathlib.Path, model: pathlib.Path) -> None:
         self._folder = folder
         self._model = model
 
-    def _run(self, tool: str, arguments: List[str]) -> str:
-        """Standard output. Raises NotMeasured with the last line of a tool that fails."""
-        return run_program([str(self._folder / tool), *arguments])
+    def _run(self, name: str, arguments: List[str]) -> str:
+        return run_program([str(self._folder / name), *arguments])
 
     def command(self, flags: List[str]) -> str:
-        """What one would type for these flags, without the folders of this machine."""
+        """The command that a user would type for these flags, without this machine's folders."""
         return " ".join(["bench_encoder", f"--model={self._model.name}", *flags])
 
     def table(self, flags: List[str]) -> Tuple[List[Row], Dict[str, Any], Row]:
-        """The rows of a table, numbers as such and None where there is none; the machine; and
-        load_s, first_ms and later_ms of the process's start."""
+        """The rows of a table, as read_rows returns them; the machine; and load_s, first_ms and
+        later_ms of the process's start."""
         with tempfile.TemporaryDirectory() as folder:
             rows, report = pathlib.Path(folder, "rows.csv"), pathlib.Path(folder, "report.json")
             text = self._run("bench_encoder", [f"--model={self._model}", *flags, f"--csv={rows}",
@@ -44,7 +38,7 @@ class Tools:
             return read_rows(rows), machine, dict(zip(("load_s", "first_ms", "later_ms"), start))
 
     def long_run(self, hours: float, flags: List[str]) -> Dict[str, Any]:
-        """One stream for hours: `minutes` (rows), and the two ratios that the tool prints."""
+        """One stream for hours: its `minutes` (rows), `summary` and the two ratios in it."""
         with tempfile.TemporaryDirectory() as folder:
             rows = pathlib.Path(folder, "minutes.csv")
             text = self._run("bench_encoder", [f"--model={self._model}", f"--hours={hours}",
@@ -54,7 +48,7 @@ class Tools:
                     "ratio_over_time": ratios[0], "ratio_in_turns": ratios[1]}
 
     def operations(self, min_time_s: float) -> List[Row]:
-        """name, nanoseconds of one call, and items_per_second of every operation."""
+        """The name, nanoseconds per call and items_per_second of every operation."""
         text = self._run("bench_operations", [f"--benchmark_min_time={min_time_s}",
                                               "--benchmark_format=json"])
         return [{"name": row["name"], "ns": row["cpu_time"],
@@ -62,22 +56,8 @@ class Tools:
                 for row in json.loads(text)["benchmarks"]]
 
 
-def run_program(command: List[str], **options: Any) -> str:
-    """Standard output of a program that ends by itself. Raises NotMeasured with its last line."""
-    name = pathlib.Path(command[0]).name
-    try:
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False,
-                              timeout=_TIMEOUT_S, **options)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotMeasured(f"{name}: {error}") from None
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"{name}: ended with {done.returncode}"]
-        raise NotMeasured(lines[-1])
-    return done.stdout
-
-
 def read_rows(path: pathlib.Path) -> List[Row]:
-    """A CSV file with a line of names: whole numbers, other numbers, text, None for nothing."""
+    """The rows of a CSV file with a header: each value an int, a float, text, or None if empty."""
     with path.open(encoding="utf-8", newline="") as file:
         return [{name: _value(text) for name, text in row.items()}
                 for row in csv.DictReader(file)]

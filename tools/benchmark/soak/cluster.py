@@ -1,4 +1,4 @@
-"""Three servers behind HAProxy with their snapshots in Redis, as docs/deploy.md sets them up."""
+"""Three servers behind HAProxy with their snapshots in Redis, set up as in docs/deploy.md."""
 
 import contextlib
 import os
@@ -9,8 +9,9 @@ import time
 import urllib.request
 from typing import Callable, Dict, Iterator, List, Optional, Tuple
 
-from models.soak.programs import Server, SoakError, serve
-from models.soak.recordings import ROOT
+from tools.benchmark.pages.command import ROOT
+from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.soak.programs import Server, serve
 
 NUM_SERVERS = 3
 _START_TIMEOUT_S = 60
@@ -18,7 +19,7 @@ _POLL_S = 0.1
 
 
 def _free_ports(count: int) -> List[int]:
-    """Ports of the loopback interface on which nothing listens at the moment."""
+    """Ports of the loopback interface that are free at the moment."""
     with contextlib.ExitStack() as stack:
         listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
         for listener in listeners:
@@ -30,7 +31,7 @@ def _wait_until(is_there: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + _START_TIMEOUT_S
     while not is_there():
         if time.monotonic() > deadline:
-            raise SoakError(f"{what} did not start")
+            raise ProgramError(f"{what} did not start")
         time.sleep(_POLL_S)
 
 

@@ -6,30 +6,30 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from models.benchmark.figures import save_figure
-from models.soak.parts import BATCH_WAIT_MS
-from models.soak.plan import CHUNK_P95_MS, MEMORY_SHARE, Plan
-from models.soak.programs import Report
+from tools.benchmark.pages.figure import save_figure
+from tools.benchmark.pages.markdown import table
+from tools.benchmark.soak.parts import BATCH_WAIT_MS
+from tools.benchmark.soak.plan import CHUNK_P95_MS, MEMORY_SHARE, Plan
+from tools.benchmark.soak.programs import Report
 
 FIGURE = "soak_memory.svg"
 
 _INTRODUCTION = """# Soak
 
-Written by `make soak`, which runs everything below on one machine: servers, clients, proxy. Numbers
-are of this machine ({machine}) and of no other. {quick}
+`make soak` runs servers, clients and a proxy on one machine and writes this page. The numbers hold
+for this machine only: {machine}. {quick}
 """
 _MIB = float(1 << 20)
 _STREAMS = "runnel_streams"
 _RSS = "process_resident_memory_bytes"
 
-Verdict = Tuple[str, str, bool]  # what was asked, what was measured, whether it is met
+Verdict = Tuple[str, str, bool]  # target, measured value, whether the target is met
 
 
-def _table(rows: List[Verdict]) -> str:
-    lines = ["| target | measured | |", "| --- | --- | --- |"]
-    lines += [f"| {target} | {measured} | {'met' if met else '**short**'} |"
-              for target, measured, met in rows]
-    return "\n".join(lines) + "\n"
+def _targets(rows: List[Verdict]) -> str:
+    return table(["target", "measured", ""],
+                 [(target, measured, "met" if met else "**short**")
+                  for target, measured, met in rows])
 
 
 def _errors(report: Report) -> str:
@@ -39,25 +39,22 @@ def _errors(report: Report) -> str:
 
 
 def _latencies(report: Report) -> str:
-    lines = ["| latency in ms | p50 | p95 | p99 | largest | count |", "| --- " * 6 + "|"]
     names = {"first_partial": "first partial, by the client", "chunk": "chunk, by the client",
              "server_chunk": "chunk, by the server", "final": "final, by the client",
              "server_final": "final, by the server"}
-    for key, name in names.items():
-        values = report["latency_ms"][key]
-        if values["count"]:
-            numbers = [f"{values[q]:.0f}" for q in ("p50", "p95", "p99", "max")]
-            lines.append(f"| {name} | " + " | ".join(numbers) + f" | {values['count']} |")
-    return "\n".join(lines) + "\n"
+    measured = [(name, report["latency_ms"][key]) for key, name in names.items()]
+    return table(["latency in ms", "p50", "p95", "p99", "largest", "count"],
+                 [(name, *(f"{values[q]:.0f}" for q in ("p50", "p95", "p99", "max")),
+                   str(values["count"])) for name, values in measured if values["count"]])
 
 
 def steady(load: Report, streams: int) -> List[Dict[str, float]]:
-    """The samples at which all streams were there."""
+    """The samples during which all streams were open."""
     return [sample for sample in load["samples"] if sample[_STREAMS] == streams]
 
 
 def intervals_in_time(load: Report, streams: int) -> Tuple[int, int]:
-    """Of the times between two samples: in how many 95 % of the chunks were in time, and all."""
+    """Intervals between two samples: those with 95 % of the chunks in time, and all."""
     samples = steady(load, streams)
     in_time = [after["chunks_in_time"] - before["chunks_in_time"]
                >= 0.95 * (after["chunks"] - before["chunks"])
@@ -66,7 +63,7 @@ def intervals_in_time(load: Report, streams: int) -> Tuple[int, int]:
 
 
 def memory_per_stream(load: Report, streams: int) -> Tuple[float, float]:
-    """Bytes per stream, at the first and at the last moment at which all streams were there."""
+    """Bytes per stream, in the first and in the last sample with all streams open."""
     rss = [sample[_RSS] for sample in steady(load, streams)]
     return ((rss[0] - load["before"]["rss"]) / streams,
             (rss[-1] - load["before"]["rss"]) / streams)
@@ -82,53 +79,53 @@ def _load(load: Report, plan: Plan) -> str:
     rows: List[Verdict] = [
         (f"{plan.streams} real-time streams, {plan.stream_s:.0f} s each",
          f"{report['done']} done, {_errors(report)}", report["done"] == plan.streams),
-        (f"chunk received -> its partial sent, p95 at most {CHUNK_P95_MS:.0f} ms",
-         f"{p95:.0f} ms; seen by the client {client_p95:.0f} ms",
+        (f"chunk received to partial sent, p95 at most {CHUNK_P95_MS:.0f} ms",
+         f"{p95:.0f} ms; measured by the client {client_p95:.0f} ms",
          max(p95, client_p95) <= CHUNK_P95_MS),
-        (f"the same in every {plan.sample_s:.0f} seconds", f"in {good} of {intervals}",
+        (f"the same in every interval of {plan.sample_s:.0f} s", f"in {good} of {intervals}",
          0 < good == intervals),
-        ("no stream falls behind (2 s)", f"{report['behind']}", report["behind"] == 0),
-        ("finals are decode_wav's", f"{report['mismatched']} others", report["mismatched"] == 0),
+        ("no stream falls behind by 2 s", f"{report['behind']} fell behind", report["behind"] == 0),
+        ("finals equal decode_wav's", f"{report['mismatched']} differ", report["mismatched"] == 0),
         (f"memory per stream within {MEMORY_SHARE:.0%} of the formula, {formula / _MIB:.2f} MiB "
          f"and {text / _MIB:.2f} MiB of text at the end",
-         f"{first / _MIB:.2f} MiB when all had come, {last / _MIB:.2f} MiB at the end",
+         f"{first / _MIB:.2f} MiB once all had started, {last / _MIB:.2f} MiB at the end",
          abs(first / formula - 1) <= MEMORY_SHARE
          and abs(last / (formula + text) - 1) <= MEMORY_SHARE),
-        ("flat but for the text", f"grew by {(last - first) / _MIB:.2f} MiB",
+        ("memory constant except for the text", f"grew by {(last - first) / _MIB:.2f} MiB",
          last - first <= text + 0.05 * formula)]
     share = load["server_cpu_s"] / report["wall_s"]
     return ("## Many streams on a large model\n\n"
-            "AISHELL-size random model (`models/make_benchmark_model.py`), int8, chunks of 16 "
-            "encoder frames (640 ms), left\ncontext 64, packets of 200 ms, "
+            "Random model of AISHELL's size (`tools/benchmark/pages/random_model.py`), int8, "
+            "chunks of 16 encoder frames\n(640 ms), left context 64, packets of 200 ms, "
             f"`--max_batch_wait_ms={BATCH_WAIT_MS}`.\n"
             f"The server used {share:.2f} cores, the clients "
             f"{report['client_cpu_s'] / report['wall_s']:.2f}.\n\n"
-            + _table(rows) + "\n" + _latencies(report) + f"\n![Memory over time]({FIGURE})\n")
+            + _targets(rows) + "\n" + _latencies(report) + f"\n![Memory over time]({FIGURE})\n")
 
 
 def _vanish(vanish: Report, plan: Plan) -> str:
     looks = vanish["looks"]
     growth = (looks[-1]["rss"] - looks[0]["rss"]) / _MIB
     rows: List[Verdict] = [
-        (f"{plan.vanish_one_by_one} one by one, {plan.vanish_at_once} together: memory as before",
+        (f"{plan.vanish_one_by_one} one by one, {plan.vanish_at_once} at once: same memory",
          f"{looks[0]['rss'] / _MIB:.1f} MiB before, {looks[1]['rss'] / _MIB:.1f} and "
          f"{looks[-1]['rss'] / _MIB:.1f} MiB after", growth <= 5),
-        ("descriptors as before", f"{looks[0]['descriptors']:.0f} before, "
+        ("same number of descriptors", f"{looks[0]['descriptors']:.0f} before, "
          f"{looks[-1]['descriptors']:.0f} after",
          looks[-1]["descriptors"] <= looks[0]["descriptors"]),
         ("no stream is left", f"{looks[-1]['streams']:.0f}", looks[-1]["streams"] == 0)]
-    return ("## Clients that connect, speak and vanish\n\n"
-            f"Digit model. Before: after a first {plan.vanish_one_by_one // 4} one by one and "
-            f"{plan.vanish_at_once} together.\n\n"
-            + _table(rows))
+    return ("## Clients that disconnect abruptly\n\n"
+            f"Digit model. `before` is after a first round: {plan.vanish_one_by_one // 4} clients "
+            f"one by one and {plan.vanish_at_once} at once.\n\n"
+            + _targets(rows))
 
 
 def _digits(title: str, text: str, report: Report) -> str:
     rows: List[Verdict] = [
         ("every accepted stream ends", f"{report['done']} of {report['started']} done, "
          f"{_errors(report)}", report["done"] == report["started"]),
-        ("finals are decode_wav's", f"{report['mismatched']} others", report["mismatched"] == 0)]
-    return f"## {title}\n\n{text}\n\n" + _table(rows)
+        ("finals equal decode_wav's", f"{report['mismatched']} differ", report["mismatched"] == 0)]
+    return f"## {title}\n\n{text}\n\n" + _targets(rows)
 
 
 def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pathlib.Path:
@@ -143,16 +140,16 @@ def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pat
     if "neighbours" in results:
         report = results["neighbours"]["report"]
         sections.append(_digits(
-            "Digits beside clients that misbehave",
+            "Digits beside abusive clients",
             f"{plan.neighbour_streams} real-time streams of the digit model's samples for "
-            f"{plan.neighbour_s:.0f} s; meanwhile {report['attacks']} attacks\nand "
-            f"{report['vanished']} clients that vanished.", report))
+            f"{plan.neighbour_s:.0f} s, during {report['attacks']} attacks\nand "
+            f"{report['vanished']} abrupt disconnections.", report))
     if "killed" in results:
         killed = results["killed"]
         sections.append(_digits(
             "A server killed", f"Three servers of the digit model behind HAProxy, snapshots in "
             f"Redis, {plan.killed_streams} real-time streams; one server gets SIGKILL.\n"
-            f"{killed['report']['resumes']} streams went on elsewhere.", killed["report"]))
+            f"{killed['report']['resumes']} streams resumed on another server.", killed["report"]))
     page = folder / "soak.md"
     page.write_text("\n".join(sections), encoding="utf-8")
     return page

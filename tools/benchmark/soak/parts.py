@@ -1,4 +1,4 @@
-"""The parts of a soak. Each starts what it needs, and returns what it measured as JSON values."""
+"""The parts of a soak. Each starts the programs it needs and returns its measurements for JSON."""
 
 import json
 import pathlib
@@ -6,20 +6,22 @@ import threading
 import zipfile
 from typing import Any, Dict, List
 
-from models.soak.cluster import cluster
-from models.soak.plan import CHUNK_P95_MS, Plan
-from models.soak.programs import Report, Sampler, Server, SoakError, run_load, serve
-from models.soak.recordings import ROOT, decode, write_recordings
+from tools.benchmark.pages.command import ROOT
+from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.soak.cluster import cluster
+from tools.benchmark.soak.plan import CHUNK_P95_MS, Plan
+from tools.benchmark.soak.programs import Report, Sampler, Server, run_load, serve
+from tools.benchmark.soak.recordings import decode, write_recordings
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
 PARTS = ("load", "vanish", "neighbours", "killed")
 
 PACKET_MS = 200  # of audio in each message
-# Longer than by default: fuller batches cost the workers less.
+# Longer than the default, because fuller batches take less time per chunk.
 BATCH_WAIT_MS = 40
 
-# What DESIGN.md says besides the formula of the caches: of a connection, and of a token of text.
+# Besides the caches: memory of an idle connection, and of one token of text.
 CONNECTION_BYTES = 60_000
 TOKEN_BYTES = 60
 
@@ -34,7 +36,7 @@ _NO_LIMITS = ["--max_streams=10000", "--max_streams_per_address=0", "--max_conne
 
 
 def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int:
-    """The formula of DESIGN.md ("Memory per stream") for float32 caches, without text."""
+    """Bytes of a stream with float32 caches and no text (docs/embedding.md, Memory per stream)."""
     with zipfile.ZipFile(model) as archive:
         name = next(n for n in archive.namelist() if n.endswith("/extra/runnel.json"))
         config = json.loads(archive.read(name))
@@ -46,7 +48,7 @@ def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int
 
 
 class Parts:
-    """Runs the programs of one build, with what they write below one folder."""
+    """Runs the programs of one build; their files lie in one folder."""
 
     def __init__(self, plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path) -> None:
         self._plan = plan
@@ -59,7 +61,7 @@ class Parts:
                 "streams": metrics[_STREAMS]}
 
     def load(self, model: pathlib.Path, model_flags: List[str]) -> Report:
-        """Real-time streams on the large model, each for the whole time."""
+        """Many real-time streams on the large model."""
         plan = self._plan
         wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
         expected, tokens = decode(self._bin, model, wav_scp, model_flags)
@@ -92,8 +94,8 @@ class Parts:
                     f"--vanish={count}", f"--vanish_at_once={at_once}"])
                 looks.append(self._memory(server))
                 return report
-            # First as many together as later, and some one by one: what memory that takes, and the
-            # allocator keeps, is known then.
+            # A first round, so that the memory that the allocator keeps is there before the first
+            # look.
             run(plan.vanish_one_by_one // 4, 1)
             run(plan.vanish_at_once, plan.vanish_at_once)
             looks.pop(0)
@@ -102,7 +104,7 @@ class Parts:
         return {"looks": looks, "reports": reports}
 
     def neighbours(self) -> Report:
-        """Digits, every final compared with decode_wav's, beside clients that misbehave."""
+        """Streams of digits beside abusive clients; every final is compared with decode_wav."""
         plan = self._plan
         samples = self._work / "neighbours" / "wav.scp"
         samples.parent.mkdir(exist_ok=True)
@@ -133,7 +135,7 @@ class Parts:
             finally:
                 timer.cancel()
             if victim.poll() is None:
-                raise SoakError("the server was not killed before the streams ended")
+                raise ProgramError("the server was not killed before the streams ended")
         return {"report": report}
 
 

@@ -1,4 +1,4 @@
-"""How long and how much a soak is: the whole one, and one for tests."""
+"""The sizes of a soak: the full one, and a quick one for tests."""
 
 import dataclasses
 
@@ -7,17 +7,17 @@ import dataclasses
 class Plan:
     """Sizes of the parts of a soak; times in seconds."""
 
-    streams: int  # real-time ones at once, on the large model
-    stream_s: float  # that each of them lasts
-    ramp_s: float  # in which they start
-    vanish_one_by_one: int  # clients that connect, speak and vanish
-    vanish_at_once: int  # that many of them together
-    neighbour_streams: int  # digits, beside clients that misbehave
+    streams: int  # real-time streams at once, on the large model
+    stream_s: float  # duration of each
+    ramp_s: float  # time over which they start
+    vanish_one_by_one: int  # clients that connect, send audio and disconnect abruptly
+    vanish_at_once: int  # number of such clients at the same time
+    neighbour_streams: int  # streams of digits, beside abusive clients
     neighbour_s: float
     abusive_clients: int
-    killed_streams: int  # digits, behind a proxy, while a server is killed
-    killed_stream_s: float  # that each of them lasts
-    sample_s: float  # between two looks at the server's memory
+    killed_streams: int  # streams of digits behind a proxy, while a server is killed
+    killed_stream_s: float  # duration of each
+    sample_s: float  # interval between two readings of the server's metrics
 
 
 FULL = Plan(streams=250, stream_s=600, ramp_s=30, vanish_one_by_one=10_000, vanish_at_once=500,
@@ -28,5 +28,5 @@ QUICK = Plan(streams=4, stream_s=6, ramp_s=1, vanish_one_by_one=20, vanish_at_on
              killed_stream_s=12, sample_s=1)
 
 # The targets of the whole soak.
-CHUNK_P95_MS = 250.0  # audio of a chunk received -> its partial sent
-MEMORY_SHARE = 0.10  # of the formula's bytes, that the measured ones may differ by
+CHUNK_P95_MS = 250.0  # from the audio of a chunk received to its partial result sent
+MEMORY_SHARE = 0.10  # largest deviation of the memory from the formula, as a share

@@ -1,4 +1,4 @@
-"""Long recordings of spoken digits, out of the samples that ship with the digit model."""
+"""Long recordings of spoken digits, joined from the samples of the digit model."""
 
 import json
 import pathlib
@@ -7,9 +7,9 @@ from typing import List, Tuple
 import numpy as np
 import soundfile
 
-from models.soak.programs import run_program
+from tools.benchmark.pages.command import ROOT
+from tools.benchmark.pages.programs import run_program
 
-ROOT = pathlib.Path(__file__).parents[2]
 SAMPLES = ROOT / "models" / "digits" / "samples"
 RATE_HZ = 16000
 _SEED = 5
@@ -45,7 +45,7 @@ def write_recordings(folder: pathlib.Path, count: int, seconds: float) -> pathli
 
 def decode(bin_folder: pathlib.Path, model: pathlib.Path, wav_scp: pathlib.Path,
            flags: List[str]) -> Tuple[pathlib.Path, float]:
-    """What decode_wav finds, as a file of 'id text' lines; and the mean number of tokens."""
+    """Decodes a list. Returns a file of 'id text' lines, and the mean number of tokens."""
     output = run_program([str(bin_folder / "decode_wav"), f"--model={model}",
                           f"--wav_scp={wav_scp}", "--format=json", *flags])
     results = [json.loads(line) for line in output.splitlines()]

@@ -1,16 +1,16 @@
-// The page: buttons, captions and what they say. Audio comes from sources.js, text from session.js.
+// The page's buttons and captions. Audio comes from sources.js, text from session.js.
 import {LevelMeter} from './level_meter.js';
 import {Session} from './session.js';
 import {SourceError, openFile, openMicrophone, openPlayback} from './sources.js';
 
 const byId = (id) => document.getElementById(id);
 const elements = Object.fromEntries(['status', 'stable', 'tentative', 'hint', 'error', 'microphone',
-  'file', 'aloud', 'latency', 'chunk', 'heard', 'model', 'history', 'earlier', 'drop',
+  'file', 'aloud', 'latency', 'chunk', 'audio', 'model', 'history', 'earlier', 'drop',
   'token'].map((id) => [id, byId(id)]));
 const tokenForm = byId('token-form');
 const meter = new LevelMeter(byId('meter'), byId('levels'));
 
-let current = null; // {session, source, isStopping} while something is recognised
+let current = null; // {session, source, isStopping} while a stream runs
 let accessToken = '';
 
 function showStatus(state, text) {
@@ -23,7 +23,7 @@ function showError(message) {
   elements.error.hidden = !message;
 }
 
-/** Adds to what stands there where that is enough, so that screen readers say new words only. */
+/** Appends to the text where possible, so that screen readers read only the new words. */
 function showStable(text) {
   const old = elements.stable.textContent;
   if (text === old) return;
@@ -44,10 +44,10 @@ function formatTime(milliseconds) {
 
 function showFacts({latencyMs, audioMs}) {
   elements.latency.textContent = `${Math.max(1, Math.round(latencyMs))} ms`;
-  elements.heard.textContent = formatTime(audioMs);
+  elements.audio.textContent = formatTime(audioMs);
 }
 
-/** What was said before goes to the list below. */
+/** Moves the last text to the list of earlier ones. */
 function putAway() {
   elements.stable.normalize();
   const text = (elements.stable.textContent + elements.tentative.textContent).trim();
@@ -73,7 +73,7 @@ function serverUrl() {
   return url;
 }
 
-/** `open(onPacket, hasRoom)` opens the source, of which `label` says what happens. */
+/** `open(onPacket, hasRoom)` opens the source; `label` describes it while it runs. */
 async function start(open, label) {
   if (current) return;
   const run = {session: null, source: null, isStopping: false};
@@ -128,11 +128,11 @@ function listen(run, label) {
   });
 }
 
-/** No more audio; the end comes with the final text. */
+/** Ends the audio. The run ends with the final text. */
 async function stop(run) {
   if (run.isStopping) return;
   run.isStopping = true;
-  if (!run.source) return; // start sees it
+  if (!run.source) return; // start() checks isStopping
   showStatus('waiting', 'Finishing…');
   await run.source.stop();
   if (current === run) run.session.finish();
@@ -157,7 +157,7 @@ function askForToken() {
 }
 
 function recognise(file) {
-  // Browsers play nothing on a page that nobody has touched, and dropping a file is no touch.
+  // Browsers play audio only after a click or key press on the page; dropping a file is neither.
   if (elements.aloud.checked && navigator.userActivation?.hasBeenActive !== false) {
     return start((onPacket) => openPlayback(file, onPacket), `Playing ${file.name}`);
   }
@@ -171,7 +171,7 @@ elements.microphone.addEventListener('click', () => {
 
 elements.file.addEventListener('change', () => {
   const [file] = elements.file.files;
-  elements.file.value = ''; // the same recording may be chosen again
+  elements.file.value = ''; // allows the same recording to be chosen again
   if (file) recognise(file);
 });
 
@@ -183,7 +183,7 @@ tokenForm.addEventListener('submit', (event) => {
   elements.microphone.focus();
 });
 
-// dragenter and dragleave come for every element on the way; only their balance tells.
+// dragenter and dragleave fire for every element under the pointer, so their difference counts.
 let dragDepth = 0;
 function showDrop(depth) {
   dragDepth = depth;

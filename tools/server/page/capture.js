@@ -1,4 +1,4 @@
-// Runs in the audio thread: hands over what flows through it, in packets of about 40 ms.
+// Runs in the audio thread: posts the audio in packets of about 40 ms.
 // Messages out: {samples: Float32Array (mono), peak: 0 to 1}, and {flushed: true} after "flush".
 
 const PACKET_SECONDS = 0.04;

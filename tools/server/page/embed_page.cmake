@@ -1,5 +1,5 @@
-# Writes OUTPUT, the C++ source of PageFiles() (page.h), from FILES (a list):
-#   cmake -D OUTPUT=page.cc -D "FILES=index.html;app.js" -P embed_page.cmake
+# Writes OUTPUT, the C++ source of PageFiles() (page_files.h), from FILES (a list):
+#   cmake -D OUTPUT=page_files.cc -D "FILES=index.html;app.js" -P embed_page.cmake
 set(types .html text/html .js text/javascript .css text/css .svg image/svg+xml)
 set(arrays "")
 set(entries "")
@@ -29,7 +29,7 @@ foreach(file IN LISTS FILES)
   math(EXPR number "${number} + 1")
 endforeach()
 file(WRITE "${OUTPUT}" "// Written by embed_page.cmake.
-#include \"tools/server/page.h\"
+#include \"tools/server/page/page_files.h\"
 
 namespace runnel::server {
 namespace {

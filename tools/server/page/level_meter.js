@@ -6,7 +6,7 @@ const FLOOR_DB = -50; // shown as silence
 const ANNOUNCED_EVERY = 12; // levels: twice a second or so
 
 export class LevelMeter {
-  /** `element` tells its value to assistive technology, `canvas` shows it. */
+  /** `element` gives the value to assistive technology; `canvas` draws it. */
   constructor(element, canvas) {
     this.element = element;
     this.canvas = canvas;

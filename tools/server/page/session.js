@@ -1,24 +1,24 @@
-// One stream of speech in the protocol of docs/protocol.md, over as many connections as it takes.
+// One stream in Runnel's protocol (docs/protocol.md). Reconnects and resumes after a lost connection.
 
 const VERSION = 1;
-const MAX_BUFFERED_BYTES = 1 << 18; // on their way to the server, for sources that can wait
+const MAX_BUFFERED_BYTES = 1 << 18; // not yet sent; sources that can wait then do
 const ROOM_POLL_MS = 50;
-const FIRST_WAIT_MS = 250; // before connecting again; doubled each time
+const FIRST_WAIT_MS = 250; // before reconnecting; doubled each time
 const LONGEST_WAIT_MS = 4000;
-const MAX_TRIES = 8; // in a row without getting further in the audio
-const MAX_KEPT_SECONDS = 120; // audio that is kept to be sent again
+const MAX_TRIES = 8; // reconnects in a row without progress in the audio
+const MAX_KEPT_SECONDS = 120; // audio that is kept for a resume
 
-/** Errors that may be gone after a while, or at another server behind the same address. */
-const PASSING = new Set(['full', 'address_full', 'draining', 'refused', 'internal',
+/** Errors that may pass after a while, or on another server behind the same address. */
+const TRANSIENT = new Set(['full', 'address_full', 'draining', 'refused', 'internal',
   'stream_failed', 'snapshot_unknown', 'snapshot_invalid', 'store_unavailable']);
 
-const PLAIN_WORDS = {
+const EXPLANATIONS = {
   full: 'The server is full. Try again in a moment.',
   address_full: 'Too many streams come from this network. End one, or try again in a moment.',
   draining: 'The server is shutting down. Try again in a moment.',
-  store_unavailable: 'The server cannot reach what it knows of this stream. Start again.',
+  store_unavailable: 'The server cannot reach its store of streams. Start again.',
   unauthorized: 'The server asks for an access token.',
-  idle_timeout: 'The server heard nothing for too long and ended the stream.',
+  idle_timeout: 'The server received nothing for too long and ended the stream.',
   time_limit: 'The stream reached the longest time that the server allows.',
   refused: 'The server does not take another stream from here. Try again in a moment.',
   unreachable: 'The server cannot be reached.',
@@ -43,21 +43,21 @@ export class Session extends EventTarget {
     this.url = new URL(url);
     if (token) this.url.searchParams.set('token', token);
     this.rate = Math.round(rate);
-    this.kept = []; // Int16Array packets that a server may have to be sent again
-    this.keptBegin = 0; // sample with which they begin
+    this.kept = []; // Int16Array packets that may have to be sent again
+    this.keptBegin = 0; // index of their first sample
     this.numSamples = 0; // from the source, so far
-    this.snapshot = ''; // token of the newest one
+    this.snapshot = ''; // token of the latest snapshot
     this.stable = '';
     this.isFinished = false; // the source has ended
     this.isOver = false;
     this.wasReady = false;
-    this.tries = 0; // since numHeard grew
-    this.numHeard = 0; // samples up to which there was a partial or a snapshot, ever
-    this.hasFailedHere = false; // "stream_failed" since then
+    this.tries = 0; // since numProcessed grew
+    this.numProcessed = 0; // samples covered by a partial or a snapshot so far
+    this.hasFailedHere = false; // "stream_failed" since numProcessed grew
     this.connect();
   }
 
-  /** Float32Array of mono samples in [-1, 1]. After finish they are not heard. */
+  /** `samples`: Float32Array, mono, in [-1, 1]. Ignored after finish. */
   send(samples) {
     if (this.isOver || this.isFinished) return;
     const pcm = toPcm16(samples);
@@ -74,13 +74,13 @@ export class Session extends EventTarget {
     }
   }
 
-  /** No more audio: the final text follows. */
+  /** The audio is complete; "final" follows. */
   finish() {
     this.isFinished = true;
-    if (this.isReady) this.say({type: 'finish'});
+    if (this.isReady) this.sendMessage({type: 'finish'});
   }
 
-  /** Ends it without a final text, and without events. */
+  /** Ends the stream without further events. */
   cancel() {
     this.isOver = true;
     this.socket.close();
@@ -92,31 +92,31 @@ export class Session extends EventTarget {
     this.socket = socket;
     this.isReady = false;
     this.refusal = null; // the server's last error
-    socket.onopen = () => this.hello();
-    socket.onmessage = ({data}) => this.hear(JSON.parse(data));
+    socket.onopen = () => this.start();
+    socket.onmessage = ({data}) => this.onMessage(JSON.parse(data));
     socket.onclose = () => this.onClose(socket);
   }
 
-  say(message) {
+  sendMessage(message) {
     this.socket.send(JSON.stringify(message));
   }
 
-  hello() {
+  start() {
     if (this.snapshot) {
-      this.say({type: 'resume', version: VERSION, token: this.snapshot, encoding: 'pcm16',
+      this.sendMessage({type: 'resume', version: VERSION, token: this.snapshot, encoding: 'pcm16',
         tokens: false});
     } else {
-      // Beam search reads better, and shows words before it has settled on them.
-      this.say({type: 'start', version: VERSION, sample_rate: this.rate, encoding: 'pcm16',
+      // Beam search is more accurate and shows tentative words.
+      this.sendMessage({type: 'start', version: VERSION, sample_rate: this.rate, encoding: 'pcm16',
         search: 'beam', resume: true, tokens: false});
     }
   }
 
-  hear(message) {
+  onMessage(message) {
     if (this.isOver) return;
     switch (message.type) {
-      case 'ready': return this.goOn(message, 0);
-      case 'resumed': return this.goOn(message, message.samples);
+      case 'ready': return this.sendKept(message, 0);
+      case 'resumed': return this.sendKept(message, message.samples);
       case 'partial': return this.onPartial(message);
       case 'snapshot':
         this.countProgress(message.samples);
@@ -129,8 +129,8 @@ export class Session extends EventTarget {
     }
   }
 
-  /** Sends what the server does not have, from sample `begin` on. */
-  goOn(message, begin) {
+  /** The server is ready for the samples from `begin` on: sends those that are kept. */
+  sendKept(message, begin) {
     this.isReady = true;
     if (begin < this.keptBegin) {
       return this.end('failed', {code: 'lost',
@@ -145,20 +145,20 @@ export class Session extends EventTarget {
       }
       sample += pcm.length;
     }
-    if (this.isFinished) this.say({type: 'finish'});
+    if (this.isFinished) this.sendMessage({type: 'finish'});
   }
 
-  /** A server that says hello and fails each time, or at the same place, is no better than none. */
+  /** Resets the retry limits when the server gets further in the audio than before. */
   countProgress(numSamples) {
-    if (numSamples <= this.numHeard) return;
-    this.numHeard = numSamples;
+    if (numSamples <= this.numProcessed) return;
+    this.numProcessed = numSamples;
     this.tries = 0;
     this.hasFailedHere = false;
   }
 
   onPartial(message) {
     this.countProgress(message.audio_ms * this.rate / 1000);
-    // Offsets count characters, of which JavaScript's strings may need two units.
+    // Offsets count Unicode characters, of which some take two elements of a JavaScript string.
     const characters = Array.from(this.stable);
     this.stable = characters.slice(0, message.stable_offset).join('') + message.stable_text;
     this.emit('caption', {
@@ -179,11 +179,11 @@ export class Session extends EventTarget {
   async onClose(socket) {
     if (this.isOver || socket !== this.socket) return;
     this.isReady = false;
-    // Why an upgrade was refused, browsers do not tell; a plain request is refused for the same reason.
-    const refusal = this.refusal ?? await this.askWhy();
+    // Browsers hide why an upgrade was refused. A plain request is refused for the same reason.
+    const refusal = this.refusal ?? await this.fetchRefusal();
     if (this.isOver) return;
     const isFailure = refusal?.code === 'stream_failed';
-    const mayPass = this.wasReady && (!refusal || PASSING.has(refusal.code)) &&
+    const mayPass = this.wasReady && (!refusal || TRANSIENT.has(refusal.code)) &&
       !(isFailure && this.hasFailedHere);
     this.hasFailedHere ||= isFailure;
     if (!mayPass || ++this.tries > MAX_TRIES) return this.fail(refusal);
@@ -193,7 +193,7 @@ export class Session extends EventTarget {
   }
 
   /** {code} of the server's refusal, or null when it does not answer. */
-  async askWhy() {
+  async fetchRefusal() {
     try {
       const ready = await fetch('/readyz');
       if (ready.status === 503) return {code: (await ready.text()).trim()};
@@ -208,7 +208,7 @@ export class Session extends EventTarget {
 
   fail(refusal) {
     const code = refusal?.code ?? 'unreachable';
-    const message = PLAIN_WORDS[code] ?? `The server ended the stream: ${refusal.message}.`;
+    const message = EXPLANATIONS[code] ?? `The server ended the stream: ${refusal.message}.`;
     this.end('failed', {code, message});
   }
 

@@ -1,14 +1,14 @@
-// Where audio comes from: the microphone, a recording that is played, a recording as fast as possible.
+// The sources of audio: the microphone, a recording that is played, a recording that is sent fast.
 // Each source has `rate` (Hz) and calls onPacket(Float32Array, peak) in order; `ended` is a promise.
 
-const FILE_RATE = 16000; // recordings are brought to it by the browser
-const MAX_RATE = 48000; // of a microphone, as servers allow unless told otherwise
+const FILE_RATE = 16000; // the browser resamples recordings to it
+const MAX_RATE = 48000; // of a microphone; the default limit of servers
 const FAST_PACKET_SECONDS = 0.5;
 
-/** An error whose message is meant for the reader of the page. */
+/** An error whose message the page shows. */
 export class SourceError extends Error {}
 
-/** Reads `node` of `context` by the worklet in capture.js. Returns {stop}: after it, no packets come. */
+/** Reads `node` of `context` by the worklet in capture.js. Returns {stop}, after which no packets come. */
 async function capture(context, node, onPacket) {
   try {
     await context.audioWorklet.addModule('capture.js');
@@ -23,7 +23,7 @@ async function capture(context, node, onPacket) {
     if (data.samples.length > 0) onPacket(data.samples, data.peak);
   };
   node.connect(worklet);
-  // Only what leads to the speakers is computed; the worklet itself is silent.
+  // Browsers run only nodes that lead to the speakers. The worklet outputs silence.
   worklet.connect(context.destination);
   return {
     async stop() {
@@ -34,7 +34,7 @@ async function capture(context, node, onPacket) {
   };
 }
 
-/** `source` with its rate and an end: what `node` gives goes to onPacket. Calls `close` at the end. */
+/** A source with a rate and an end, whose audio is that of `node`. Calls `close` at the end. */
 async function tapped(context, node, onPacket, close, source) {
   try {
     const tap = await capture(context, node, onPacket);
@@ -64,7 +64,7 @@ function microphoneError(error) {
   }
 }
 
-/** At the device's rate; a faster one the browser brings down to MAX_RATE. */
+/** A context with the device's rate, or MAX_RATE for a faster device. */
 function microphoneContext() {
   const context = new AudioContext();
   if (context.sampleRate <= MAX_RATE) return context;
@@ -72,7 +72,7 @@ function microphoneContext() {
   return new AudioContext({sampleRate: MAX_RATE});
 }
 
-/** The microphone at the rate that the browser runs at, or at MAX_RATE. */
+/** The microphone. */
 export async function openMicrophone(onPacket) {
   if (!navigator.mediaDevices) {
     throw new SourceError('Browsers give the microphone only to pages from https or this very ' +
@@ -106,9 +106,9 @@ async function decode(file) {
   }
 }
 
-/** A recording, played aloud and recognised as it is heard. */
+/** A recording that is sent while it is played. */
 export async function openPlayback(file, onPacket) {
-  // Decoded first: a context that waits for a recording that is none would stay open.
+  // Decoding comes first, because it may fail, and then no context must stay open.
   const buffer = await decode(file);
   const context = new AudioContext({sampleRate: FILE_RATE});
   const player = new AudioBufferSourceNode(context, {buffer});
@@ -118,7 +118,7 @@ export async function openPlayback(file, onPacket) {
     {start: () => player.start(), ended});
 }
 
-/** A recording, sent as fast as `hasRoom` (a function that returns a promise) allows. */
+/** A recording that is sent as fast as `hasRoom` allows, which returns a promise. */
 export async function openFile(file, onPacket, hasRoom) {
   const buffer = await decode(file);
   const channels = Array.from({length: buffer.numberOfChannels}, (_, i) => buffer.getChannelData(i));

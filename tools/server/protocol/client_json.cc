@@ -1,6 +1,6 @@
-#include "tools/server/client_json.h"
+#include "tools/server/protocol/client_json.h"
 
-#include "encoder/json_text.h"
+#include "encoder/json/json_text.h"
 
 namespace runnel::server {
 

@@ -1,7 +1,6 @@
-// JSON text of clients, read so that none of it can do harm: bounded in size and depth, no key
-// twice. Flow: socket -> Protocol (this) -> LiveStream -> Protocol -> socket.
-#ifndef RUNNEL_TOOLS_SERVER_CLIENT_JSON_H_
-#define RUNNEL_TOOLS_SERVER_CLIENT_JSON_H_
+// Reads the JSON text of clients, with limits on its size and depth and without duplicate keys.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_CLIENT_JSON_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_CLIENT_JSON_H_
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
@@ -9,18 +8,14 @@
 #include <string>
 #include <string_view>
 
-#include "tools/server/protocol.h"
+#include "tools/server/protocol/protocol_error.h"
 
 namespace runnel::server {
 
-// A control message is small; whoever sends more has mistaken the protocol, or means harm.
+// The largest text message. Control messages are much smaller.
 constexpr size_t kMaxControlBytes = 64 << 10;
 
-// Results that a client may ask for: more cost the other clients' time and help nobody.
-constexpr int kMaxNBest = 100;
-
-// What is wrong with a client's message. Thrown by the functions below and within the protocols,
-// never out of Protocol.
+// A client's message is wrong. Thrown within the protocols, never out of Protocol's methods.
 class ClientMistake : public std::runtime_error {
  public:
   ClientMistake(ErrorCode code, const std::string& message)
@@ -31,9 +26,9 @@ class ClientMistake : public std::runtime_error {
   ErrorCode code_;
 };
 
-// The object that a text message holds. Throws ClientMistake with kMessageTooLarge or kBadJson.
+// The object in a text message. Throws ClientMistake with kMessageTooLarge or kBadJson.
 nlohmann::json ReadClientJson(std::string_view text);
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_CLIENT_JSON_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_CLIENT_JSON_H_

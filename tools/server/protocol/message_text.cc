@@ -1,25 +1,25 @@
-#include "tools/server/message_text.h"
+#include "tools/server/protocol/message_text.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/utf8.h"
-#include "tools/decimal.h"
+#include "runtime/text/utf8.h"
+#include "tools/cli/decimal.h"
 
 namespace runnel::server {
 namespace {
 
-// Numbers below it are written as an integer of ten-thousandths.
-constexpr double kMostWritten = 1e11;
+// Smaller numbers fit an int64_t of ten-thousandths.
+constexpr double kMaxFixedPoint = 1e11;
 
-// Whether a JSON string holds the text as it is.
+// Whether the text needs no escape in a JSON string.
 bool IsPlain(std::string_view text) {
   return IsUtf8(text) && std::none_of(text.begin(), text.end(), [](unsigned char byte) {
            return byte < 0x20 || byte == '"' || byte == '\\';
          });
 }
 
-// The fields that tokens and words share.
+// Writes one token or word.
 void AppendTimed(std::string_view text, double start_ms, double end_ms, float confidence,
                  std::string* json) {
   *json += R"({"text":)";
@@ -33,7 +33,7 @@ void AppendTimed(std::string_view text, double start_ms, double end_ms, float co
   *json += '}';
 }
 
-// "[...]"; `append` appends one of `items`.
+// Writes a list of the first `most` items; `append` writes one item.
 template <typename Item, typename Append>
 void AppendList(const std::vector<Item>& items, size_t most, std::string* json, Append append) {
   *json += '[';
@@ -64,7 +64,7 @@ std::string ValidText(const std::string& text) {
 
 int64_t NumCharacters(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](unsigned char byte) {
-    return (byte & 0xC0) != 0x80;  // every byte but those that continue a character
+    return (byte & 0xC0) != 0x80;  // not a continuation byte
   });
 }
 
@@ -79,13 +79,13 @@ void AppendString(std::string_view text, std::string* json) {
 }
 
 void AppendNumber(double value, std::string* json) {
-  if (!(std::abs(value) < kMostWritten)) {
+  if (!(std::abs(value) < kMaxFixedPoint)) {
     *json += MessageText(Rounded(value));
     return;
   }
-  const int64_t all = std::llround(value * 1e4);
-  if (all < 0) *json += '-';
-  const uint64_t size = static_cast<uint64_t>(std::abs(all));
+  const int64_t ten_thousandths = std::llround(value * 1e4);
+  if (ten_thousandths < 0) *json += '-';
+  const uint64_t size = static_cast<uint64_t>(std::abs(ten_thousandths));
   *json += std::to_string(size / 10000);
   std::string decimals = std::to_string(10000 + size % 10000);
   decimals[0] = '.';
@@ -95,7 +95,7 @@ void AppendNumber(double value, std::string* json) {
 
 void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std::string* json) {
   AppendList(tokens, tokens.size(), json, [&](const Token& token) {
-    AppendTimed(table.symbol(token.id), token.start_ms, token.end_ms, token.confidence, json);
+    AppendTimed(table.name(token.id), token.start_ms, token.end_ms, token.confidence, json);
   });
 }
 

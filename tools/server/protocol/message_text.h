@@ -1,7 +1,7 @@
-// JSON that is sent: always valid UTF-8, whatever a model's tokens or a client's message hold.
-// Flow: socket -> Protocol -> LiveStream -> Protocol (this) -> socket.
-#ifndef RUNNEL_TOOLS_SERVER_MESSAGE_TEXT_H_
-#define RUNNEL_TOOLS_SERVER_MESSAGE_TEXT_H_
+// Writes JSON messages. They are valid UTF-8, whatever bytes a model's tokens or a client's message
+// hold.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_MESSAGE_TEXT_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_MESSAGE_TEXT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,37 +17,37 @@ namespace runnel::server {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// `message` in one line. What is not UTF-8 in its strings becomes U+FFFD, a number that is not
-// finite null.
+// `message` in one line. Bytes of its strings that are not UTF-8 become U+FFFD; a number that is
+// not finite becomes null.
 std::string MessageText(const OrderedJson& message);
 
-// `text` with a space for each line break and other control character.
+// `text` with a space for every control character, line breaks included.
 std::string OneLine(std::string text);
 
-// `text` as MessageText sends it: what is not UTF-8 replaced.
+// `text` with U+FFFD for bytes that are not UTF-8, as in MessageText.
 std::string ValidText(const std::string& text);
 
-// Characters (Unicode code points) of UTF-8 text.
+// The number of characters (Unicode code points) of UTF-8 text.
 int64_t NumCharacters(std::string_view text);
 
-// What grows with a stream is appended to `json` piece by piece: a tree of the tokens of hours
-// would take a hundred times their memory. Written as MessageText writes it.
+// The Append functions write like MessageText, but directly into `json`. A tree of the tokens of
+// hours would take a hundred times their memory.
 void AppendString(std::string_view text, std::string* json);
-// With four decimals at most.
+// Rounds to four decimals.
 void AppendNumber(double value, std::string* json);
-// [{"text","start_ms","end_ms","confidence"}], `text` as in the model's table of units.
+// [{"text","start_ms","end_ms","confidence"}]; "text" is the token as in units.txt.
 void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std::string* json);
 
-// Opens the JSON text of an object that is not empty for one field more: what is appended next is
-// its value, and then "}".
+// Reopens the JSON text of an object, which is not empty, for one more field. The caller then
+// appends the field's value and "}".
 void BeginField(std::string_view name, std::string* object);
 
-// Appends to the JSON text of an object what became of a whole recording:
-// "text","audio_ms","nbest":[{"text","score","tokens","words"}], `max_results` of them at most, no
-// "tokens" unless wanted. Final messages and the body of an HTTP reply.
+// Appends the final result of a stream to the JSON text of an object:
+// "text","audio_ms","nbest":[{"text","score","tokens","words"}]. At most `max_results` results;
+// "tokens" only when `wants_tokens`.
 void AddResult(const std::vector<Hypothesis>& nbest, size_t max_results, double audio_ms,
                bool wants_tokens, const TokenTable& table, std::string* object);
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_MESSAGE_TEXT_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_MESSAGE_TEXT_H_

@@ -1,7 +1,8 @@
+#include "tools/server/protocol/protocol_error.h"
+
 #include <nlohmann/json.hpp>
 
-#include "tools/server/message_text.h"
-#include "tools/server/protocol.h"
+#include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
 

@@ -1,33 +1,19 @@
-#include "tools/server/runnel_protocol.h"
+#include "tools/server/protocol/runnel_protocol.h"
 
 #include <cstddef>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "runtime/live_update.h"
-#include "tools/decimal.h"
-#include "tools/server/client_json.h"
-#include "tools/server/message_text.h"
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/start_options.h"
 
 namespace runnel::server {
 namespace {
 
-constexpr int64_t kMaxFrames = 1000000;  // eleven hours of encoder frames
-constexpr size_t kMaxTokenBytes = 4096;
-
-const std::map<std::string, SampleEncoding>& Encodings() {
-  static const std::map<std::string, SampleEncoding> encodings = {
-      {"pcm16", SampleEncoding::kPcm16}, {"float32", SampleEncoding::kFloat32}};
-  return encodings;
-}
-
-const char* EncodingName(SampleEncoding encoding) {
-  for (const auto& [name, value] : Encodings()) {
-    if (value == encoding) return name.c_str();
-  }
-  return "";
-}
+constexpr size_t kMaxSnapshotTokenBytes = 4096;
 
 void CheckVersion(JsonSection* message) {
   if (!message->Has("version")) {
@@ -38,29 +24,6 @@ void CheckVersion(JsonSection* message) {
   } catch (const std::runtime_error& error) {
     throw ClientMistake(ErrorCode::kUnknownVersion, error.what());
   }
-}
-
-// chunk_size and left_context: -1 for everything there is.
-int64_t Frames(JsonSection* message, const std::string& field, int64_t min) {
-  if (!message->Has(field)) return StreamOptions::kModelDefault;
-  const int64_t frames = message->Integer(field, -1, kMaxFrames);
-  if (frames != -1 && frames < min) {
-    message->Fail(field, "-1 (all) or an integer from " + std::to_string(min));
-  }
-  return frames;
-}
-
-SearchOptions Search(JsonSection* message) {
-  SearchOptions search;
-  if (message->Has("search")) {
-    search.method = message->Choice<SearchMethod>(
-        "search", {{"greedy", SearchMethod::kGreedy}, {"beam", SearchMethod::kPrefixBeam}});
-  }
-  if (message->Has("beam_size")) {
-    search.beam_size =
-        static_cast<int>(message->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
-  }
-  return search;
 }
 
 OrderedJson Pong(const nlohmann::json& message) {
@@ -80,6 +43,18 @@ OrderedJson Pong(const nlohmann::json& message) {
 
 }  // namespace
 
+std::string FinalMessage(const LiveUpdate& update, size_t max_results, bool wants_tokens,
+                         const TokenTable& tokens) {
+  std::string message =
+      MessageText({{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}});
+  AddResult(update.nbest, max_results, update.audio_ms, wants_tokens, tokens, &message);
+  return message;
+}
+
+bool RunnelProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
+  return json.contains("type");
+}
+
 std::vector<ClientRequest> RunnelProtocol::Read(const ClientMessage& message) {
   if (phase_ == Phase::kOver) return {};
   ClientRequest request;
@@ -87,7 +62,7 @@ std::vector<ClientRequest> RunnelProtocol::Read(const ClientMessage& message) {
     request = message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes);
   } catch (const ClientMistake& mistake) {
     request = ProtocolError{mistake.code(), mistake.what()};
-  } catch (const std::runtime_error& error) {  // JsonSection's
+  } catch (const std::runtime_error& error) {  // of JsonSection
     request = ProtocolError{ErrorCode::kBadOption, error.what()};
   }
   if (std::holds_alternative<ProtocolError>(request)) phase_ = Phase::kOver;
@@ -118,11 +93,12 @@ ClientRequest RunnelProtocol::ReadText(std::string_view text) {
   return CancelRequest{};
 }
 
-void RunnelProtocol::ReadClientSide(JsonSection* message) {
+void RunnelProtocol::ReadCommonFields(JsonSection* message) {
   if (message->Has("encoding")) {
-    decoder_ = SampleDecoder(message->Choice("encoding", Encodings()));
+    decoder_ = SampleDecoder(message->Choice<SampleEncoding>(
+        "encoding", {{NameOf(SampleEncoding::kPcm16), SampleEncoding::kPcm16},
+                     {NameOf(SampleEncoding::kFloat32), SampleEncoding::kFloat32}}));
   }
-  if (message->Has("nbest")) nbest_ = static_cast<size_t>(message->Integer("nbest", 1, kMaxNBest));
   if (message->Has("tokens")) wants_tokens_ = message->Bool("tokens");
 }
 
@@ -131,21 +107,18 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
     throw ClientMistake(ErrorCode::kUnsupportedOrder, "a second start in one connection");
   }
   CheckVersion(message);
-  ReadClientSide(message);
+  ReadCommonFields(message);
   StartRequest start;
   if (message->Has("sample_rate")) {
     start.options.sample_rate_hz = static_cast<int>(
         message->Integer("sample_rate", StreamOptions::kMinRate, StreamOptions::kMaxRate));
   }
-  start.options.chunk_size = Frames(message, "chunk_size", 1);
-  start.options.left_context = Frames(message, "left_context", 0);
-  start.options.search = Search(message);
-  start.names_beam_size = message->Has("beam_size");
+  ReadStartOptions(message, &start);
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_.encoding();
-  start.nbest = static_cast<int>(nbest_);
   start.wants_tokens = wants_tokens_;
+  nbest_ = static_cast<size_t>(start.nbest);
   phase_ = Phase::kAudio;
   return start;
 }
@@ -155,17 +128,15 @@ ClientRequest RunnelProtocol::ReadResume(JsonSection* message) {
     throw ClientMistake(ErrorCode::kUnsupportedOrder, "a resume after the start of a connection");
   }
   CheckVersion(message);
-  ReadClientSide(message);
-  ResumeRequest resume{message->String("token"), 0};
-  if (resume.token.empty() || resume.token.size() > kMaxTokenBytes) {
+  ReadCommonFields(message);
+  const int nbest = ReadNBest(message);
+  const ResumeRequest resume{message->String("token"), nbest};
+  if (resume.token.empty() || resume.token.size() > kMaxSnapshotTokenBytes) {
     message->Fail("token", "the token of a snapshot message");
   }
   message->CheckAllTaken();
-  if (message->Has("nbest")) {
-    resume.nbest = static_cast<int>(nbest_);
-  } else {
-    nbest_ = kMaxNBest;  // the stream knows how many
-  }
+  // Without "nbest", the final update has as many results as the stream was started with.
+  nbest_ = static_cast<size_t>(nbest > 0 ? nbest : kMaxNBest);
   phase_ = Phase::kAudio;
   return resume;
 }
@@ -180,7 +151,7 @@ ClientRequest RunnelProtocol::ReadFinish() {
     throw ClientMistake(
         ErrorCode::kOddBytes,
         "the audio ends within a sample: " + std::to_string(decoder_.num_waiting_bytes()) +
-            " bytes are left over after whole samples of " + EncodingName(decoder_.encoding()));
+            " bytes are left over after whole samples of " + NameOf(decoder_.encoding()));
   }
   phase_ = Phase::kFinished;
   return FinishRequest{};
@@ -199,7 +170,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"version", kVersion},
                        {"session", info.session_id},
                        {"sample_rate", info.options.sample_rate_hz},
-                       {"encoding", EncodingName(decoder_.encoding())},
+                       {"encoding", NameOf(decoder_.encoding())},
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},
@@ -213,10 +184,7 @@ std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   if (update.is_final) {
     phase_ = Phase::kOver;
-    std::string final =
-        MessageText({{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}});
-    AddResult(update.nbest, nbest_, update.audio_ms, wants_tokens_, tokens_, &final);
-    return {std::move(final)};
+    return {FinalMessage(update, nbest_, wants_tokens_, tokens_)};
   }
   if (update.stable_size_before == 0) num_stable_characters_ = 0;
   const std::string stable_text = ValidText(update.stable_text);

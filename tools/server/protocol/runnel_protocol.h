@@ -1,23 +1,31 @@
-// Our own protocol, version 1: docs/protocol.md.
-// Flow: socket -> Protocol (this) -> LiveStream -> Protocol (this) -> socket.
-#ifndef RUNNEL_TOOLS_SERVER_RUNNEL_PROTOCOL_H_
-#define RUNNEL_TOOLS_SERVER_RUNNEL_PROTOCOL_H_
+// Runnel's own protocol, version 1, which docs/protocol.md specifies.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_RUNNEL_PROTOCOL_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_RUNNEL_PROTOCOL_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "encoder/json_section.h"
-#include "tools/server/protocol.h"
-#include "tools/server/sample_decoder.h"
+#include "encoder/json/json_section.h"
+#include "runtime/token_table.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/protocol/sample_decoder.h"
 
 namespace runnel::server {
+
+// The final message. It is also the body of the reply to an uploaded recording.
+std::string FinalMessage(const LiveUpdate& update, size_t max_results, bool wants_tokens,
+                         const TokenTable& tokens);
 
 class RunnelProtocol : public Protocol {
  public:
   static constexpr int kVersion = 1;
+
+  // The first message is an object with "type".
+  static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
 
   // `tokens` must outlive the protocol.
   explicit RunnelProtocol(const TokenTable& tokens) : tokens_(tokens) {}
@@ -37,8 +45,8 @@ class RunnelProtocol : public Protocol {
   ClientRequest ReadStart(JsonSection* message);
   ClientRequest ReadResume(JsonSection* message);
   ClientRequest ReadFinish();
-  // The fields that `start` and `resume` share: how the client sends and what it wants to hear.
-  void ReadClientSide(JsonSection* message);
+  // Reads the fields that `start` and `resume` share but for "nbest".
+  void ReadCommonFields(JsonSection* message);
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
@@ -50,4 +58,4 @@ class RunnelProtocol : public Protocol {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_RUNNEL_PROTOCOL_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_RUNNEL_PROTOCOL_H_

@@ -1,16 +1,16 @@
-#include "tools/server/sample_decoder.h"
+#include "tools/server/protocol/sample_decoder.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 
-#include "tools/server/client_json.h"
+#include "tools/server/protocol/client_json.h"
 
 namespace runnel::server {
 namespace {
 
-// Little-endian on machines of either kind.
+// Works on little-endian and big-endian machines.
 template <typename Unsigned>
 Unsigned FromLittleEndian(const char* bytes) {
   Unsigned value = 0;

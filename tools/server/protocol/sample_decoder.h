@@ -1,7 +1,6 @@
-// Samples out of the bytes of binary messages.
-// Flow: socket -> Protocol (this) -> LiveStream -> Protocol -> socket.
-#ifndef RUNNEL_TOOLS_SERVER_SAMPLE_DECODER_H_
-#define RUNNEL_TOOLS_SERVER_SAMPLE_DECODER_H_
+// Decodes the samples in the bytes of binary messages.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_SAMPLE_DECODER_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_SAMPLE_DECODER_H_
 
 #include <array>
 #include <cstddef>
@@ -9,12 +8,12 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/server/protocol.h"
+#include "tools/cli/sample_encoding.h"
 
 namespace runnel::server {
 
-// However the bytes are cut into messages, the samples are the same: those of a sample that is cut
-// wait for the rest of it.
+// The result does not depend on how the bytes are cut into messages: the bytes of a partial sample
+// wait for the next message.
 class SampleDecoder {
  public:
   explicit SampleDecoder(SampleEncoding encoding);
@@ -22,14 +21,14 @@ class SampleDecoder {
   SampleEncoding encoding() const { return encoding_; }
 
   // The samples that `bytes` complete. Throws ClientMistake with kBadMessage for a float32 sample
-  // that is not a number or beyond kMaxAmplitude; what it had decoded of `bytes` is lost then.
+  // that is NaN or beyond kMaxAmplitude; the samples of `bytes` are then lost.
   std::vector<float> Decode(std::string_view bytes);
 
-  // Bytes of a sample that are waiting for the rest of it.
+  // The bytes of a partial sample.
   size_t num_waiting_bytes() const { return num_waiting_; }
 
  private:
-  size_t sample_size() const { return encoding_ == SampleEncoding::kPcm16 ? 2 : 4; }
+  size_t sample_size() const { return static_cast<size_t>(SampleSize(encoding_)); }
   // Decodes `count` whole samples.
   void Append(const char* bytes, size_t count, std::vector<float>* samples);
 
@@ -39,10 +38,10 @@ class SampleDecoder {
   int64_t num_samples_ = 0;  // decoded so far
 };
 
-// float32 samples go from -1 to 1, with some room for filters that overshoot. What is beyond this
-// has another scale, such as that of 16-bit integers, and would be recognised as noise.
+// The largest float32 sample. Samples are from -1 to 1, and filters overshoot a little. A larger
+// sample has another scale, such as that of 16-bit integers, and would be recognised as noise.
 constexpr float kMaxAmplitude = 16;
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_SAMPLE_DECODER_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_SAMPLE_DECODER_H_

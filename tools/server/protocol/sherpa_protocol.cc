@@ -1,25 +1,19 @@
-#include "tools/server/sherpa_protocol.h"
+#include "tools/server/protocol/sherpa_protocol.h"
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
-#include "tools/server/client_json.h"
-#include "tools/server/message_text.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
 namespace {
 
-// As sherpa-onnx writes its units: a space where a word begins.
-std::string Symbol(const TokenTable& table, int32_t id) {
-  const std::string boundary = "\u2581";
-  std::string symbol = table.symbol(id);
-  for (size_t at = symbol.find(boundary); at != std::string::npos; at = symbol.find(boundary, at)) {
-    symbol.replace(at, boundary.size(), " ");
-  }
-  return symbol;
-}
+constexpr std::string_view kDone = "Done";  // the client's last message: the audio is complete
 
-// The recognizer makes one segment of a connection, which begins with its audio.
+// A result message. The whole audio of a connection is one segment. Like sherpa-onnx, it writes a
+// space where a word begins.
 std::string Result(std::string_view text, const std::vector<Token>& tokens, bool is_final,
                    const TokenTable& table) {
   std::string result = R"({"text":)";
@@ -27,7 +21,7 @@ std::string Result(std::string_view text, const std::vector<Token>& tokens, bool
   result += R"(,"tokens":[)";
   for (const Token& token : tokens) {
     if (&token != &tokens.front()) result += ',';
-    AppendString(Symbol(table, token.id), &result);
+    AppendString(table.text(token.id), &result);
   }
   result += R"(],"timestamps":[)";
   for (const Token& token : tokens) {
@@ -42,8 +36,12 @@ std::string Result(std::string_view text, const std::vector<Token>& tokens, bool
 
 }  // namespace
 
+bool SherpaProtocol::Recognizes(const ClientMessage& first, const nlohmann::json& /*json*/) {
+  return !first.is_text || first.bytes == kDone;
+}
+
 std::vector<ClientRequest> SherpaProtocol::Read(const ClientMessage& message) {
-  // What comes after Done would be of no use to anyone any more.
+  // Messages after Done are ignored.
   if (is_over_) return {};
   std::vector<ClientRequest> requests;
   try {
@@ -75,11 +73,11 @@ std::vector<std::string> SherpaProtocol::OnReady(const SessionInfo& /*info*/) { 
 
 std::vector<std::string> SherpaProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
-  whole_.Append(update);
+  merged_.Append(update);
   const bool has_result = update.is_final && !update.nbest.empty();
   std::string result = has_result
                            ? Result(update.nbest[0].text, update.nbest[0].tokens, true, tokens_)
-                           : Result(whole_.stable_text + whole_.tentative_text, whole_.tokens,
+                           : Result(merged_.stable_text + merged_.tentative_text, merged_.tokens,
                                     update.is_final, tokens_);
   if (!update.is_final) return {std::move(result)};
   is_over_ = true;
@@ -91,12 +89,12 @@ std::vector<std::string> SherpaProtocol::OnSnapshot(const std::string& /*token*/
   return {};  // the protocol has no way to resume
 }
 
-// The protocol has no message for errors. So it is a result like those before it, with one field
-// more, which clients that do not know it pass over; no "Done!" follows.
+// The protocol has no message for errors. The error is a result with an additional field, which
+// clients ignore if they do not know it. No "Done!" follows.
 std::vector<std::string> SherpaProtocol::OnError(const ProtocolError& error) {
   is_over_ = true;
   std::string result =
-      Result(whole_.stable_text + whole_.tentative_text, whole_.tokens, false, tokens_);
+      Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, false, tokens_);
   BeginField("error", &result);
   result += MessageText({{"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
   result += '}';

@@ -1,23 +1,23 @@
-// sherpa-onnx's streaming WebSocket protocol, as its clients speak it: docs/protocol.md says what
-// differs.
-// Flow: socket -> Protocol (this) -> LiveStream -> Protocol (this) -> socket.
-#ifndef RUNNEL_TOOLS_SERVER_SHERPA_PROTOCOL_H_
-#define RUNNEL_TOOLS_SERVER_SHERPA_PROTOCOL_H_
+// The WebSocket protocol of sherpa-onnx's streaming server. docs/protocol.md lists the differences.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_SHERPA_PROTOCOL_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_SHERPA_PROTOCOL_H_
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/live_update.h"
-#include "tools/server/protocol.h"
-#include "tools/server/sample_decoder.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/protocol/sample_decoder.h"
 
 namespace runnel::server {
 
 class SherpaProtocol : public Protocol {
  public:
-  static constexpr std::string_view kDone = "Done";  // the client's end of audio
+  // The first message is binary, or the text "Done" after no audio at all.
+  static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
 
   // `tokens` must outlive the protocol.
   explicit SherpaProtocol(const TokenTable& tokens) : tokens_(tokens) {}
@@ -34,9 +34,9 @@ class SherpaProtocol : public Protocol {
   bool has_started_ = false;
   bool is_over_ = false;
   SampleDecoder decoder_{SampleEncoding::kFloat32};
-  LiveUpdate whole_;  // all updates so far as one
+  LiveUpdate merged_;  // all updates so far
 };
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_SHERPA_PROTOCOL_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_SHERPA_PROTOCOL_H_

@@ -1,12 +1,13 @@
-#include "tools/server/wenet_protocol.h"
+#include "tools/server/protocol/wenet_protocol.h"
 
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "tools/server/client_json.h"
-#include "tools/server/message_text.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/start_options.h"
 
 namespace runnel::server {
 namespace {
@@ -19,8 +20,12 @@ std::string ResultMessage(const char* type, const std::string& nbest) {
 
 }  // namespace
 
+bool WenetProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
+  return json.contains("signal");
+}
+
 std::vector<ClientRequest> WenetProtocol::Read(const ClientMessage& message) {
-  // What comes after the end, WeNet's server does not read.
+  // Messages after the end are ignored, as by WeNet's server.
   if (phase_ == Phase::kOver) return {};
   try {
     if (message.is_text) return {ReadSignal(message.bytes)};
@@ -77,7 +82,7 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
   StartRequest start;
   start.encoding = decoder_.encoding();
   start.nbest = static_cast<int>(nbest_);
-  if (nbest_ > 1) {  // greedy search knows one result only
+  if (nbest_ > 1) {  // greedy search has only one result
     start.options.search.method = SearchMethod::kPrefixBeam;
     start.options.search.beam_size = std::max(start.options.search.beam_size, start.nbest);
   }
@@ -94,9 +99,9 @@ std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
     phase_ = Phase::kOver;
     return {ResultMessage("final_result", FinalNBest(update.nbest)), Message("speech_end")};
   }
-  whole_.Append(update);
-  const std::string sentence = whole_.stable_text + whole_.tentative_text;
-  // WeNet's server is silent until it has heard something.
+  merged_.Append(update);
+  const std::string sentence = merged_.stable_text + merged_.tentative_text;
+  // WeNet's server sends nothing before it has text.
   if (sentence.empty()) return {};
   OrderedJson nbest = OrderedJson::array();
   nbest.push_back({{"sentence", sentence}});
@@ -111,7 +116,7 @@ std::string WenetProtocol::FinalNBest(const std::vector<Hypothesis>& nbest) cons
     list += R"(,"word_pieces":[)";
     for (const Token& token : nbest[i].tokens) {
       list += &token == &nbest[i].tokens.front() ? R"({"word":)" : R"(,{"word":)";
-      AppendString(tokens_.symbol(token.id), &list);
+      AppendString(tokens_.name(token.id), &list);
       list += R"(,"start":)" + std::to_string(std::llround(token.start_ms));
       list += R"(,"end":)" + std::to_string(std::llround(token.end_ms)) + "}";
     }

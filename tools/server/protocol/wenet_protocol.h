@@ -1,7 +1,6 @@
-// WeNet's WebSocket protocol, as its clients speak it: docs/protocol.md says what differs.
-// Flow: socket -> Protocol (this) -> LiveStream -> Protocol (this) -> socket.
-#ifndef RUNNEL_TOOLS_SERVER_WENET_PROTOCOL_H_
-#define RUNNEL_TOOLS_SERVER_WENET_PROTOCOL_H_
+// The WebSocket protocol of WeNet's server. docs/protocol.md lists the differences.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_WENET_PROTOCOL_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_WENET_PROTOCOL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,13 +10,16 @@
 #include <vector>
 
 #include "runtime/live_update.h"
-#include "tools/server/protocol.h"
-#include "tools/server/sample_decoder.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/protocol/sample_decoder.h"
 
 namespace runnel::server {
 
 class WenetProtocol : public Protocol {
  public:
+  // The first message is an object with "signal".
+  static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
+
   // `tokens` must outlive the protocol.
   explicit WenetProtocol(const TokenTable& tokens) : tokens_(tokens) {}
 
@@ -33,16 +35,16 @@ class WenetProtocol : public Protocol {
 
   ClientRequest ReadSignal(std::string_view text);
   StartRequest ReadStart(const nlohmann::json& message);
-  // The list of results, as the string that the protocol wraps it in.
+  // The list of results as JSON text, which the protocol sends as a string.
   std::string FinalNBest(const std::vector<Hypothesis>& nbest) const;
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
   SampleDecoder decoder_{SampleEncoding::kPcm16};
   size_t nbest_ = 1;
-  LiveUpdate whole_;  // all updates so far as one
+  LiveUpdate merged_;  // all updates so far
 };
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_WENET_PROTOCOL_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_WENET_PROTOCOL_H_

@@ -1,4 +1,4 @@
-#include "tools/server/access.h"
+#include "tools/server/resources/access.h"
 
 #include <arpa/inet.h>
 #include <openssl/crypto.h>
@@ -33,7 +33,7 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
   return parts;
 }
 
-// By digests of equal length, so that the time does not tell how much of a guess is right.
+// Compares digests, so that the time does not depend on how much of a guess is right.
 bool IsSame(std::string_view a, std::string_view b) {
   const auto digest = [](std::string_view text) {
     std::array<unsigned char, SHA256_DIGEST_LENGTH> value{};

@@ -1,4 +1,4 @@
-#include "tools/server/admission.h"
+#include "tools/server/resources/admission.h"
 
 #include <mutex>
 #include <unordered_map>
@@ -7,9 +7,9 @@
 namespace runnel::server {
 namespace {
 
-// Connections above the limit that are told so at the same time.
+// Extra slots above the limits, for connections that are refused by an HTTP reply: in all, and for
+// one address.
 constexpr int64_t kMostRefusedAtOnce = 64;
-// And of one address.
 constexpr int64_t kMostRefusedOfAddress = 8;
 
 }  // namespace
@@ -17,7 +17,7 @@ constexpr int64_t kMostRefusedOfAddress = 8;
 struct Admission::State {
   explicit State(const Limits& given) : limits(given) {}
 
-  Refusal WhyNotStream(const std::string& address) const {
+  Refusal RefusalOfStream(const std::string& address) const {
     if (is_draining) return Refusal::kDraining;
     if (num_streams >= limits.max_streams) return Refusal::kStreams;
     if (limits.max_streams_per_address > 0) {
@@ -39,7 +39,7 @@ struct Admission::State {
     Remove(address, &streams_of);
   }
 
-  // By address; no zeros.
+  // By address, without addresses that have none.
   using Counts = std::unordered_map<std::string, int64_t>;
 
   static void Remove(const std::string& address, Counts* counts) {
@@ -60,12 +60,12 @@ struct Admission::State {
 
 namespace {
 
-// Calls `give_back` under the state's mutex when the last copy is gone.
-template <typename State, typename GiveBack>
-Ticket MakeTicket(const std::shared_ptr<State>& state, GiveBack give_back) {
-  return Ticket(state.get(), [state, give_back = std::move(give_back)](void*) {
+// Calls `release` under the state's mutex when the last copy is gone.
+template <typename State, typename Release>
+Ticket MakeTicket(const std::shared_ptr<State>& state, Release release) {
+  return Ticket(state.get(), [state, release = std::move(release)](void*) {
     const std::lock_guard<std::mutex> lock(state->mutex);
-    give_back(state.get());
+    release(state.get());
   });
 }
 
@@ -75,7 +75,7 @@ Admission::Admission(const Limits& limits) : state_(std::make_shared<State>(limi
 
 Ticket Admission::AdmitStream(const std::string& address, Refusal* refusal) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  *refusal = state_->WhyNotStream(address);
+  *refusal = state_->RefusalOfStream(address);
   if (*refusal != Refusal::kNone) return nullptr;
   state_->AddStream(address);
   return MakeTicket(state_, [address](State* state) { state->RemoveStream(address); });
@@ -83,7 +83,7 @@ Ticket Admission::AdmitStream(const std::string& address, Refusal* refusal) {
 
 Ticket Admission::AdmitUpload(const std::string& address, Refusal* refusal) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  *refusal = state_->WhyNotStream(address);
+  *refusal = state_->RefusalOfStream(address);
   if (*refusal == Refusal::kNone && state_->num_uploads >= state_->limits.max_uploads) {
     *refusal = Refusal::kUploads;
   }

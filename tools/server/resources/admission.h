@@ -1,22 +1,21 @@
-// Who is let in: counts connections, streams and uploads against the limits.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_SERVER_ADMISSION_H_
-#define RUNNEL_TOOLS_SERVER_ADMISSION_H_
+// Admits connections, streams and uploads while the limits leave slots for them.
+#ifndef RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_
+#define RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "tools/server/limits.h"
+#include "tools/server/resources/limits.h"
 
 namespace runnel::server {
 
-// A place that was given; letting go of it gives it back. Empty: none was given.
+// Holds a slot, which becomes free with the last copy of the ticket. Null: no slot was given.
 using Ticket = std::shared_ptr<void>;
 
 enum class Refusal {
   kNone,
-  kDraining,           // the server is going to end
+  kDraining,           // the server shuts down
   kStreams,            // max_streams
   kAddress,            // max_streams_per_address
   kUploads,            // max_uploads
@@ -29,23 +28,24 @@ class Admission {
  public:
   explicit Admission(const Limits& limits);
 
-  // A place for one stream of a client at `address`, or an empty ticket and why. An upload takes a
-  // stream's place and one of the uploads'.
+  // A slot for one stream of a client at `address`, or null and the reason. An upload takes a
+  // stream's slot and an upload's slot.
   Ticket AdmitStream(const std::string& address, Refusal* refusal);
   Ticket AdmitUpload(const std::string& address, Refusal* refusal);
 
-  // A place for a connection from `peer`. Above the limit there are some more, a few of them for
-  // each peer, hence a ticket and why not: who has one is told so by HTTP, and may ask how the
-  // server is. Empty when these are taken too: the next can only be cut off.
+  // A slot for a connection from `peer`. Some extra slots exist above the limit, a few of them for
+  // each peer. A ticket together with a refusal is such a slot: the connection is answered with the
+  // refusal, or with the server's health. Null when the extra slots are taken too: the connection
+  // can only be closed.
   Ticket AdmitConnection(const std::string& peer, Refusal* refusal);
-  // The same for the connections of the client at `address`, which take a place above, too.
+  // The same for a connection of the client at `address`, in addition to AdmitConnection.
   Ticket AdmitAddress(const std::string& address, Refusal* refusal);
 
-  // From now on no stream is let in.
+  // No stream is admitted any more.
   void Drain();
   bool is_draining() const;
 
-  // Whether any address would be refused a stream, or a connection, now.
+  // Whether every address would be refused a stream or a connection now.
   bool is_full() const;
   int64_t num_streams() const;
   int64_t num_connections() const;
@@ -57,4 +57,4 @@ class Admission {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_ADMISSION_H_
+#endif  // RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_

@@ -1,4 +1,4 @@
-#include "tools/server/metrics.h"
+#include "tools/server/resources/metrics.h"
 
 #include <dirent.h>
 #include <prometheus/counter.h>
@@ -44,7 +44,7 @@ constexpr std::array<const char*, 20> kReasons = {"full",
                                                   "slow_reader"};
 static_assert(static_cast<size_t>(Rejection::kSlowReader) + 1 == kReasons.size());
 
-constexpr std::array<const char*, 3> kPauses = {"buffer", "speed", "send_queue"};
+constexpr std::array<const char*, kNumPauses> kPauses = {"buffer", "speed", "send_queue"};
 static_assert(static_cast<size_t>(Pause::kSendQueue) + 1 == kPauses.size());
 
 constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};
@@ -73,7 +73,7 @@ Histogram& AddHistogram(prometheus::Registry* registry, const char* name, const 
   return prometheus::BuildHistogram().Name(name).Help(help).Register(*registry).Add({}, buckets);
 }
 
-// Memory of this process that is in RAM; 0 where the system does not say.
+// Memory of this process that is in RAM; 0 when it is unknown.
 double ResidentBytes() {
   std::ifstream file("/proc/self/statm");
   double pages = 0;
@@ -82,7 +82,7 @@ double ResidentBytes() {
   return resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-// Without the one that counting takes.
+// Without the one that is open for counting.
 double OpenDescriptors() {
   DIR* folder = ::opendir("/proc/self/fd");
   if (folder == nullptr) return 0;
@@ -102,10 +102,10 @@ struct Metrics::Families {
       AddCounters(&registry, "runnel_streams_total", "Streams started or resumed, by protocol");
   Family<Counter>& errors = AddCounters(&registry, "runnel_errors_total",
                                         "Streams that ended with an error, by its code");
-  Family<Counter>& pauses = AddCounters(
-      &registry, "runnel_pauses_total",
-      "Times that a stream was not read from: its buffer was full, it was ahead of --max_speed, or "
-      "its client did not take results");
+  Family<Counter>& pauses = AddCounters(&registry, "runnel_pauses_total",
+                                        "Times that the server stopped reading from a stream: its "
+                                        "buffer was full, it was faster than "
+                                        "--max_speed, or its client did not read results");
   Family<Counter>& snapshots = AddCounters(
       &registry, "runnel_snapshots_total",
       "Snapshots stored, skipped because the store is behind or full, failed, and resumed from");
@@ -142,7 +142,7 @@ struct Metrics::Families {
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
-  // Series that begin at zero, so that the first event shows in rate().
+  // The series exist from the start with the value 0, so that rate() shows the first event.
   for (const char* reason : kReasons) families_->rejections.Add({{"reason", reason}});
   for (const char* reason : kPauses) families_->pauses.Add({{"reason", reason}});
   for (int code = 0; code <= static_cast<int>(ErrorCode::kInternal); ++code) {

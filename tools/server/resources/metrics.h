@@ -1,42 +1,42 @@
-// What Prometheus reads from the server: counts, gauges and latency histograms.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). docs/deploy.md lists them.
-#ifndef RUNNEL_TOOLS_SERVER_METRICS_H_
-#define RUNNEL_TOOLS_SERVER_METRICS_H_
+// The server's metrics for Prometheus: counters, gauges and latency histograms.
+#ifndef RUNNEL_TOOLS_SERVER_RESOURCES_METRICS_H_
+#define RUNNEL_TOOLS_SERVER_RESOURCES_METRICS_H_
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
 #include "runtime/recognizer.h"
-#include "tools/server/protocol.h"
+#include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {
 
-// Why a client was turned away or cut off by a limit: label `reason` of runnel_rejections_total.
+// Why a client was refused or cut off: label `reason` of runnel_rejections_total. The table of
+// limits (limits.h) names the limit of each.
 enum class Rejection {
-  kFull,                    // max_streams
-  kAddressFull,             // max_streams_per_address
-  kUploadsFull,             // max_uploads
-  kConnectionsFull,         // max_connections
-  kAddressConnectionsFull,  // max_connections_per_address
+  kFull,
+  kAddressFull,
+  kUploadsFull,
+  kConnectionsFull,
+  kAddressConnectionsFull,
   kDraining,
   kUnauthorized,
-  kTlsHandshake,        // what came was no TLS handshake, or took too long
-  kWebSocketHandshake,  // handshake_timeout
-  kBadRequest,          // no HTTP
-  kHeaderTimeout,       // header_timeout
-  kHeaderTooLarge,      // max_header_bytes
-  kUploadTimeout,       // max_upload
-  kBodyTooLarge,        // max_body
-  kRecordingTooLong,    // max_recording
-  kMessageTooLarge,     // max_message_bytes
-  kIdle,                // idle_timeout
-  kTimeLimit,           // max_stream
-  kAudioLimit,          // max_audio
-  kSlowReader,          // send_timeout
+  kTlsHandshake,  // failed, or took too long
+  kWebSocketHandshake,
+  kBadRequest,  // not HTTP
+  kHeaderTimeout,
+  kHeaderTooLarge,
+  kUploadTimeout,
+  kBodyTooLarge,
+  kRecordingTooLong,
+  kMessageTooLarge,
+  kIdle,
+  kTimeLimit,
+  kAudioLimit,
+  kSlowReader,
 };
 
-// What is read at the moment of the scrape.
+// Values at the moment of a scrape.
 struct ServerState {
   int64_t num_streams = 0;
   int64_t num_connections = 0;
@@ -46,12 +46,9 @@ struct ServerState {
   bool is_draining = false;
 };
 
-// Why nothing is read from a client for a while: label `reason` of runnel_pauses_total.
-enum class Pause {
-  kBuffer,    // max_buffered
-  kSpeed,     // max_speed
-  kSendQueue  // max_send_queue
-};
+// Why the server stops reading from a client for a while: label `reason` of runnel_pauses_total.
+enum class Pause { kBuffer, kSpeed, kSendQueue };
+constexpr int kNumPauses = 3;
 
 enum class SnapshotResult { kStored, kSkipped, kFailed, kResumed };
 
@@ -72,9 +69,9 @@ class Metrics {
   // For RecognizerOptions::on_batch.
   void ObserveBatch(const BatchReport& report);
 
-  // In seconds. A chunk: its last sample accepted -> a partial result with it sent. First partial:
-  // first audio of a stream received -> first result with text sent. Final: end of audio received
-  // -> final result sent.
+  // In seconds. Chunk: from its last sample accepted to its result sent. First partial: from the
+  // first audio of a stream received to its first result with text sent. Final: from the end of the
+  // audio received to the final result sent.
   void ObserveChunkLatency(double seconds);
   void ObserveFirstPartialLatency(double seconds);
   void ObserveFinalLatency(double seconds);
@@ -89,4 +86,4 @@ class Metrics {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_METRICS_H_
+#endif  // RUNNEL_TOOLS_SERVER_RESOURCES_METRICS_H_

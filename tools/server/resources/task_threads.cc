@@ -1,11 +1,11 @@
-#include "tools/server/task_threads.h"
+#include "tools/server/resources/task_threads.h"
 
 #include <glog/logging.h>
 
 #include <exception>
 #include <utility>
 
-#include "encoder/first_line.h"
+#include "runtime/text/first_line.h"
 #include "runtime/threads.h"
 
 namespace runnel::server {
@@ -75,7 +75,7 @@ void TaskThreads::Work() {
     } catch (const std::exception& error) {
       LOG(ERROR) << "task: " << FirstLine(error.what());
     }
-    task.work = nullptr;  // what it held is gone before its bytes are
+    task.work = nullptr;  // frees the memory before its bytes are given back
     const std::lock_guard<std::mutex> lock(mutex_);
     bytes_ -= task.bytes;
   }

@@ -1,7 +1,7 @@
-// Threads for work that waits: disks, stores, audio files. Event loops and decoding workers never
-// do. Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
-#define RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
+// Threads for work that may block: disks, the snapshot store, audio files. Event loops and decoding
+// workers must not block.
+#ifndef RUNNEL_TOOLS_SERVER_RESOURCES_TASK_THREADS_H_
+#define RUNNEL_TOOLS_SERVER_RESOURCES_TASK_THREADS_H_
 
 #include <condition_variable>
 #include <cstddef>
@@ -13,28 +13,29 @@
 
 namespace runnel::server {
 
-// Thread-safe. Tasks of each kind start in the order in which they came.
+// Thread-safe. The tasks of Run, and those of RunFirst, start in the order in which they were
+// added.
 class TaskThreads {
  public:
-  // `max_bytes`: what waiting tasks may hold in memory, as far as they say so; `max_tasks`: so many
-  // of each kind wait, so that those of Run never keep one of RunFirst out.
+  // `max_bytes`: bound on the memory that the tasks declare. `max_tasks`: bound on the waiting
+  // tasks of Run, and on those of RunFirst.
   TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks);
   ~TaskThreads();
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
-  // What `task` throws is logged. False, and nothing happens, when the threads are stopped, too
-  // many of Run's tasks wait, or they would hold more than max_bytes; the latter does not concern
-  // tasks of 0 bytes.
+  // Adds a task that holds `bytes` of memory. An exception of the task is logged. Returns false,
+  // without adding the task, when the threads are stopped, max_tasks tasks wait, or all tasks
+  // together would hold more than max_bytes; a task of 0 bytes is not subject to max_bytes.
   bool Run(std::function<void()> task, size_t bytes = 0);
 
-  // The same for a task that somebody waits for: it starts before all of Run's.
+  // Adds a task that a client waits for: it starts before all tasks of Run.
   bool RunFirst(std::function<void()> task);
 
-  // Drops what has not begun, now and from now on, and waits for what has.
+  // Drops the tasks that have not begun, refuses further ones, and waits for those that run.
   void Stop();
 
-  // Whether Run would take a task of that size now.
+  // Whether Run would accept a task of that size now.
   bool HasRoom(size_t bytes) const;
 
  private:
@@ -59,4 +60,4 @@ class TaskThreads {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_TASK_THREADS_H_
+#endif  // RUNNEL_TOOLS_SERVER_RESOURCES_TASK_THREADS_H_

@@ -1,4 +1,4 @@
-#include "tools/server/long_result.h"
+#include "tools/server/session/final_messages.h"
 
 #include <glog/logging.h>
 
@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "encoder/first_line.h"
+#include "runtime/text/first_line.h"
 
 namespace runnel::server {
 namespace {
 
-constexpr size_t kManyTokens = 2000;  // of all results
+constexpr size_t kManyTokens = 2000;  // in all results together
 
 }  // namespace
 
@@ -24,18 +24,18 @@ bool IsLongResult(const LiveUpdate& update) {
   return num_tokens >= kManyTokens;
 }
 
-void MakeFinalTexts(TaskThreads* threads, std::shared_ptr<Protocol> protocol, LiveUpdate update,
-                    std::shared_ptr<SessionMailbox> mailbox) {
+void WriteFinalMessages(TaskThreads* threads, std::shared_ptr<Protocol> protocol, LiveUpdate update,
+                        std::shared_ptr<SessionMailbox> mailbox) {
   const auto shared_update = std::make_shared<const LiveUpdate>(std::move(update));
   threads->RunFirst([shared_update, protocol = std::move(protocol), mailbox = std::move(mailbox)] {
-    if (mailbox->is_closed()) return;  // the client is gone
+    if (mailbox->is_closed()) return;  // the client has gone
     std::vector<std::string> texts;
     try {
       texts = protocol->OnUpdate(*shared_update);
     } catch (const std::exception& error) {
-      LOG(ERROR) << "a final result: " << FirstLine(error.what());
+      LOG(ERROR) << "cannot write a final result: " << FirstLine(error.what());
     }
-    mailbox->PutFinal(std::move(texts));
+    mailbox->PutFinalMessages(std::move(texts));
   });
 }
 

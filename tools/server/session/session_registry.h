@@ -1,7 +1,6 @@
-// The live sessions of a server, to reach all of them when it ends.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_SERVER_SESSION_REGISTRY_H_
-#define RUNNEL_TOOLS_SERVER_SESSION_REGISTRY_H_
+// The sessions and uploads of a server, which are told when it shuts down.
+#ifndef RUNNEL_TOOLS_SERVER_SESSION_SESSION_REGISTRY_H_
+#define RUNNEL_TOOLS_SERVER_SESSION_SESSION_REGISTRY_H_
 
 #include <cstdint>
 #include <functional>
@@ -13,13 +12,13 @@
 
 namespace runnel::server {
 
-// Thread-safe. A member stays, and what it holds, until its handle is let go of or all are dropped.
+// Thread-safe. Owns the callback of a member until the member's handle is released, or Clear.
 class SessionRegistry {
  public:
   using Handle = std::shared_ptr<void>;
 
-  // `drain` ends the session soon, from any thread; it is not called after the handle is gone, but
-  // may be just running then.
+  // `drain` is called from any thread and ends the session soon. It is not called after the handle
+  // was released, but a call that has begun may still run then.
   Handle Add(std::function<void()> drain) {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     const int64_t key = state_->next_key++;
@@ -34,13 +33,14 @@ class SessionRegistry {
     });
   }
 
-  // Lets go of all members; at the end, when nothing runs any more.
+  // Drops all members. To be called when no thread of the server runs any more.
   void Clear() {
     std::map<int64_t, std::function<void()>> dropped;  // outside the lock
     const std::lock_guard<std::mutex> lock(state_->mutex);
     dropped.swap(state_->members);
   }
 
+  // Calls `drain` of each member.
   void DrainAll() const {
     std::vector<std::function<void()>> drains;
     {
@@ -61,4 +61,4 @@ class SessionRegistry {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_SESSION_REGISTRY_H_
+#endif  // RUNNEL_TOOLS_SERVER_SESSION_SESSION_REGISTRY_H_

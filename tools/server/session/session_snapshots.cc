@@ -1,85 +1,15 @@
-#include "tools/server/session_snapshots.h"
+#include "tools/server/session/session_snapshots.h"
 
 #include <glog/logging.h>
 
-#include <charconv>
 #include <exception>
-#include <optional>
 #include <utility>
 
-#include "encoder/first_line.h"
+#include "runtime/text/first_line.h"
+#include "tools/server/session/stored_session.h"
+#include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
-namespace {
-
-// What is stored: this, the number of results in the final message, a line break, the stream's
-// snapshot.
-constexpr char kHeader[] = "runnel-session 1 ";
-
-std::string Pack(int nbest, const std::string& stream) {
-  return kHeader + std::to_string(nbest) + "\n" + stream;
-}
-
-struct Unpacked {
-  int nbest = 1;
-  std::string stream;
-};
-
-std::optional<Unpacked> Unpack(const std::string& stored) {
-  const std::string header = kHeader;
-  if (stored.compare(0, header.size(), header) != 0) return std::nullopt;
-  const size_t end = stored.find('\n', header.size());
-  if (end == std::string::npos) return std::nullopt;
-  Unpacked unpacked;
-  const auto [parsed, error] =
-      std::from_chars(stored.data() + header.size(), stored.data() + end, unpacked.nbest);
-  if (error != std::errc() || parsed != stored.data() + end || unpacked.nbest < 1) {
-    return std::nullopt;
-  }
-  unpacked.stream = stored.substr(end + 1);
-  return unpacked;
-}
-
-SessionMailbox::Restored Refused(ErrorCode code, const std::string& message) {
-  return {nullptr, {code, message}};
-}
-
-// Of a store that is gone, every stream tells every time.
-void LogStoreError(const std::exception& error) {
-  constexpr double kIntervalS = 1;
-  LOG_EVERY_T(WARNING, kIntervalS) << "snapshot store: " << FirstLine(error.what());
-}
-
-SessionMailbox::Restored Restore(const Services& services, const ResumeRequest& request,
-                                 const std::shared_ptr<SessionSnapshots>& snapshots,
-                                 const std::shared_ptr<SessionMailbox>& mailbox) {
-  std::optional<std::string> stored;
-  try {
-    stored = services.snapshot_store->Get(request.token);
-  } catch (const std::exception& error) {
-    LogStoreError(error);
-    return Refused(ErrorCode::kStoreUnavailable, "the store of snapshots cannot be reached");
-  }
-  if (!stored.has_value()) {
-    return Refused(ErrorCode::kSnapshotUnknown, "no snapshot of this token, or it has expired");
-  }
-  const std::optional<Unpacked> unpacked = Unpack(*stored);
-  if (!unpacked.has_value()) {
-    return Refused(ErrorCode::kSnapshotInvalid, "what is stored under this token is no session");
-  }
-  const int nbest = request.nbest > 0 ? request.nbest : unpacked->nbest;
-  snapshots->set_nbest(nbest);
-  snapshots->SetResumedToken(request.token);
-  try {
-    return {services.recognizer->Restore(unpacked->stream, MakeUpdateCallback(snapshots, mailbox),
-                                         nbest),
-            {}};
-  } catch (const std::exception& error) {
-    return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));
-  }
-}
-
-}  // namespace
 
 SessionSnapshots::SessionSnapshots(const Services& services,
                                    std::shared_ptr<SessionMailbox> mailbox)
@@ -87,15 +17,15 @@ SessionSnapshots::SessionSnapshots(const Services& services,
 
 void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {
   if (update.is_final || is_storing_) return;
-  if (next_ms_ == 0) next_ms_ = update.audio_ms + services_.snapshot_interval_s * 1000;
+  if (next_ms_ == 0) next_ms_ = update.audio_ms + services_.limits.snapshot_interval_s * 1000;
   if (update.audio_ms < next_ms_) return;
-  next_ms_ = update.audio_ms + services_.snapshot_interval_s * 1000;
+  next_ms_ = update.audio_ms + services_.limits.snapshot_interval_s * 1000;
   if (!services_.store_threads->HasRoom(last_size_)) {
     services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
     return;
   }
   try {
-    // Read before the snapshot: what comes in between is in it, but not counted.
+    // Read before the snapshot is taken: samples accepted in between are in it, but not counted.
     const int64_t num_samples = stream->num_samples();
     std::string bytes = stream->Snapshot();
     last_size_ = bytes.size();
@@ -120,8 +50,8 @@ void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
   services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
 }
 
-// Forget may come at any moment: either it sees that something was stored, or this sees it. A last
-// snapshot overtakes those that wait.
+// Forget may be called at any moment: either Forget sees has_stored_, or Put sees is_forgotten_. A
+// last snapshot overtakes older ones that wait.
 void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
   const std::lock_guard<std::mutex> lock(put_mutex_);
   if (num_samples < num_stored_) return;
@@ -129,7 +59,7 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
-    services_.snapshot_store->Put(token_, Pack(nbest_, bytes), resumed_token());
+    services_.snapshot_store->Put(token_, Pack({nbest_, bytes}), resumed_token());
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});
@@ -144,7 +74,7 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
 
 void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
   const bool is_taken = services_.store_threads->RunFirst([self = shared_from_this(), stream] {
-    if (self->mailbox_->is_closed()) return;  // the session did not wait
+    if (self->mailbox_->is_closed()) return;  // the session has ended
     try {
       const int64_t num_samples = stream->num_samples();
       self->Put(stream->Snapshot(), num_samples);
@@ -192,24 +122,17 @@ void SessionSnapshots::Forget() {
   });
 }
 
-void ResumeStream(const Services& services, const ResumeRequest& request,
-                  const std::shared_ptr<SessionSnapshots>& snapshots,
-                  const std::shared_ptr<SessionMailbox>& mailbox) {
-  const bool is_taken = services.store_threads->RunFirst([&services, request, snapshots, mailbox] {
-    if (mailbox->is_closed()) return;  // the client did not wait
-    mailbox->PutRestored(Restore(services, request, snapshots, mailbox));
-  });
-  if (!is_taken) {
-    mailbox->PutRestored(Refused(ErrorCode::kFull, "too many streams wait for their snapshots"));
-  }
-}
-
 UpdateCallback MakeUpdateCallback(const std::shared_ptr<SessionSnapshots>& snapshots,
                                   const std::shared_ptr<SessionMailbox>& mailbox) {
   return [snapshots, mailbox](LiveStream& stream, const LiveUpdate& update) {
     mailbox->PutUpdate(update);  // first: a snapshot takes time
     if (snapshots != nullptr) snapshots->OnUpdate(&stream, update);
   };
+}
+
+void LogStoreError(const std::exception& error) {
+  constexpr double kIntervalS = 1;
+  LOG_EVERY_T(WARNING, kIntervalS) << "snapshot store: " << FirstLine(error.what());
 }
 
 }  // namespace runnel::server

@@ -1,11 +1,11 @@
-#include "tools/server/stream_request.h"
+#include "tools/server/session/stream_request.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
-#include "tools/decimal.h"
+#include "tools/cli/decimal.h"
 
 namespace runnel::server {
 namespace {
@@ -56,8 +56,8 @@ void CheckNBest(int nbest, const Limits& limits) {
 }
 
 void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
-  if (sample_rate_hz > limits.max_sample_rate_hz) {
-    Refuse("sample_rate", sample_rate_hz, limits.max_sample_rate_hz);
+  if (sample_rate_hz > limits.max_sample_rate) {
+    Refuse("sample_rate", sample_rate_hz, limits.max_sample_rate);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "tools/server/directory_snapshot_store.h"
+#include "tools/server/store/directory_snapshot_store.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,19 +12,21 @@
 #include <system_error>
 #include <utility>
 
+#include "tools/server/store/snapshot_token.h"
+
 namespace runnel::server {
 namespace {
 
 using TimePoint = std::chrono::system_clock::time_point;
 
-// Of files that are being written; a dot and a token around it make the name.
+// A file that is being written is named <token>.<random token>.unfinished.
 constexpr char kUnfinished[] = ".unfinished";
-// How often the folder is looked through, at least: so many times while a snapshot lives, and then.
-constexpr int kLooksPerTimeToLive = 4;
+// The folder is scanned this often within a time to live, and at least every kLongestInterval.
+constexpr int kScansPerTimeToLive = 4;
 constexpr std::chrono::seconds kLongestInterval{10};
-// At most, when it is full, which every stream without a snapshot meets again and again.
+// The shortest interval between scans of a full folder, which every new stream asks for.
 constexpr std::chrono::milliseconds kFullInterval{1000};
-// At most, when it fills, for a new one.
+// The same when a new snapshot comes while the folder is more than half full.
 constexpr std::chrono::milliseconds kFillingInterval{100};
 
 // Closes a file when it goes out of scope.
@@ -38,7 +40,7 @@ class File {
   File& operator=(const File&) = delete;
 
   int descriptor() const { return descriptor_; }
-  // Some file systems report only here that a disk is full.
+  // False on an error: some file systems report a full disk only here.
   bool Close() { return ::close(std::exchange(descriptor_, -1)) == 0; }
 
  private:
@@ -89,7 +91,7 @@ struct FileState {
   bool is_marked = false;
 };
 
-// No file has the path "".
+// Of the path "": a file that does not exist.
 FileState StateOf(const std::string& path) {
   struct stat status = {};
   if (::lstat(path.c_str(), &status) != 0) return {};
@@ -97,11 +99,10 @@ FileState StateOf(const std::string& path) {
   return {true, static_cast<int64_t>(status.st_size), (status.st_mode & S_IWUSR) == 0};
 }
 
-// True for names that this store gives: what else is in the folder is not its business.
-bool IsOurName(const std::string& name) {
+// True for names that a store gives. Other files of the folder are neither counted nor removed.
+bool IsStoreName(const std::string& name) {
   const size_t end = name.find('.');
   const bool is_finished = end == std::string::npos;
-  // <token> or <token>.<token>.unfinished
   if (is_finished) return IsSnapshotToken(name);
   const size_t second_end = name.find('.', end + 1);
   return second_end != std::string::npos && name.substr(second_end) == kUnfinished &&
@@ -132,7 +133,7 @@ DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
                                 "one for its owner only (chmod 700)");
   }
   Check();
-  LookThrough(kFullInterval);
+  Scan(kFullInterval);
 }
 
 void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot,
@@ -140,12 +141,12 @@ void DirectorySnapshotStore::Put(const std::string& token, const std::string& sn
   if (!IsSnapshotToken(token)) throw std::invalid_argument("not a snapshot token");
   const std::string path = PathOf(token);
   RemoveExpired();
-  // What others put counts, too.
+  // Another server may have filled the folder since the last scan.
   const auto size = static_cast<int64_t>(snapshot.size());
-  if (num_bytes_ > max_bytes_ / 2 - size && !StateOf(path).exists) LookThrough(kFillingInterval);
+  if (num_bytes_ > max_bytes_ / 2 - size && !StateOf(path).exists) Scan(kFillingInterval);
   const std::string predecessor_path = IsSnapshotToken(predecessor) ? PathOf(predecessor) : "";
   if (TryPut(path, snapshot, predecessor_path)) return;
-  LookThrough(kFullInterval);  // others may have removed theirs
+  Scan(kFullInterval);  // another server may have removed files
   if (TryPut(path, snapshot, predecessor_path)) return;
   throw SnapshotStoreFull(Description() + ": full, it holds " + std::to_string(num_bytes_) +
                           " bytes of " + std::to_string(max_bytes_));
@@ -157,11 +158,11 @@ bool DirectorySnapshotStore::TryPut(const std::string& path, const std::string& 
   const auto size = static_cast<int64_t>(snapshot.size());
   const FileState old = StateOf(path);
   const FileState predecessor = StateOf(predecessor_path);
-  // Alone again when its predecessor is gone.
+  // The mark ends when the predecessor is gone.
   bool is_marked = old.is_marked && (predecessor_path.empty() || predecessor.exists);
   if (old.exists) {
     num_bytes_ += size;
-  } else if (!TakeRoom(size)) {
+  } else if (!ReserveBytes(size)) {
     if (!predecessor.exists || predecessor.is_marked) return false;
     num_bytes_ += size;
     is_marked = true;
@@ -176,12 +177,12 @@ bool DirectorySnapshotStore::TryPut(const std::string& path, const std::string& 
     throw;
   }
   num_bytes_ -= old.size;
-  // Where it has vanished meanwhile, there is nothing to mark.
+  // The predecessor may have been removed meanwhile; then there is nothing to mark.
   if (is_marked && !old.exists) ::chmod(predecessor_path.c_str(), kMarked);
   return true;
 }
 
-bool DirectorySnapshotStore::TakeRoom(int64_t num_bytes) {
+bool DirectorySnapshotStore::ReserveBytes(int64_t num_bytes) {
   if (num_bytes <= max_bytes_ - num_bytes_.fetch_add(num_bytes)) return true;
   num_bytes_ -= num_bytes;
   return false;
@@ -190,12 +191,12 @@ bool DirectorySnapshotStore::TakeRoom(int64_t num_bytes) {
 std::optional<std::string> DirectorySnapshotStore::Get(const std::string& token) {
   if (!IsSnapshotToken(token)) return std::nullopt;
   RemoveExpired();
-  // Neither follows links nor waits at a pipe that somebody left here.
+  // Does not follow a link and does not wait for a pipe.
   File file(::open(PathOf(token).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.descriptor() < 0) {
     const int error = errno;
     if (error != ENOENT) Fail("cannot read", error);
-    Check();  // a snapshot that is not there is nothing; a folder that is not there is an error
+    Check();  // a missing snapshot is not an error, a missing folder is
     return std::nullopt;
   }
   struct stat status = {};
@@ -249,28 +250,28 @@ void DirectorySnapshotStore::WriteFile(const std::string& path, const std::strin
 }
 
 void DirectorySnapshotStore::RemoveExpired() {
-  LookThrough(std::min<std::chrono::system_clock::duration>(
-                  time_to_live_, kLooksPerTimeToLive * kLongestInterval) /
-              kLooksPerTimeToLive);
+  Scan(std::min<std::chrono::system_clock::duration>(time_to_live_,
+                                                     kScansPerTimeToLive * kLongestInterval) /
+       kScansPerTimeToLive);
 }
 
-void DirectorySnapshotStore::LookThrough(std::chrono::system_clock::duration interval) {
+void DirectorySnapshotStore::Scan(std::chrono::system_clock::duration interval) {
   const TimePoint now = clock_();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (now < last_look_ + interval && now >= last_look_) return;
-    last_look_ = now;
+    if (now < last_scan_ + interval && now >= last_scan_) return;
+    last_scan_ = now;
   }
   const std::lock_guard<std::shared_mutex> lock(folder_mutex_);
   int64_t num_bytes = 0;
-  // Other servers may remove the same files at the same time; whatever fails here, the next round
-  // or the Put that follows meets it again.
+  // Other servers may remove the same files at the same time. An error that lasts is reported by
+  // the next Put or Get.
   std::error_code error;
   for (auto entry = std::filesystem::directory_iterator(folder_, error);
        !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string path = entry->path().string();
     struct stat status = {};
-    if (!IsOurName(entry->path().filename().string()) || ::lstat(path.c_str(), &status) != 0) {
+    if (!IsStoreName(entry->path().filename().string()) || ::lstat(path.c_str(), &status) != 0) {
       continue;
     }
     if (now < ModificationTime(status) + time_to_live_ || ::unlink(path.c_str()) != 0) {

@@ -1,7 +1,6 @@
-// Keeps threads from waiting, one after another, for something that does not answer.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below redis_snapshot_store).
-#ifndef RUNNEL_TOOLS_SERVER_OUTAGE_GATE_H_
-#define RUNNEL_TOOLS_SERVER_OUTAGE_GATE_H_
+// A circuit breaker: calls to a service that does not answer fail at once for a while.
+#ifndef RUNNEL_TOOLS_SERVER_STORE_OUTAGE_GATE_H_
+#define RUNNEL_TOOLS_SERVER_STORE_OUTAGE_GATE_H_
 
 #include <chrono>
 #include <functional>
@@ -10,8 +9,8 @@
 
 namespace runnel::server {
 
-// Thread-safe. Open until a try fails; then closed for `pause`, after which one try at a time is
-// let through, until one succeeds.
+// Thread-safe. Lets every call through until one fails. Then it refuses calls for `pause`, and
+// after that lets one call at a time through until one succeeds.
 class OutageGate {
  public:
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
@@ -19,7 +18,7 @@ class OutageGate {
   explicit OutageGate(std::chrono::milliseconds pause, Clock clock = std::chrono::steady_clock::now)
       : pause_(pause), clock_(std::move(clock)) {}
 
-  // True: try, and tell the end by Leave. False: do not.
+  // Whether a call may be made. After true, the caller reports its outcome to Leave.
   bool Enter() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!is_out_) return true;
@@ -46,4 +45,4 @@ class OutageGate {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_OUTAGE_GATE_H_
+#endif  // RUNNEL_TOOLS_SERVER_STORE_OUTAGE_GATE_H_

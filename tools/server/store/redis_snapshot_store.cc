@@ -1,4 +1,4 @@
-#include "tools/server/redis_snapshot_store.h"
+#include "tools/server/store/redis_snapshot_store.h"
 
 #include <hiredis/hiredis.h>
 
@@ -6,6 +6,8 @@
 #include <cstring>
 #include <stdexcept>
 #include <utility>
+
+#include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
 namespace {
@@ -15,13 +17,13 @@ constexpr char kKeyPrefix[] = "runnel:snapshot:";
 constexpr int kMaxPort = 65535;
 constexpr int kMaxDatabase = 1 << 20;
 
-// What stands between this server and Redis, unlike an error that Redis answers.
+// Redis cannot be reached, unlike an error that Redis replies.
 class Unreachable : public SnapshotStoreError {
  public:
   using SnapshotStoreError::SnapshotStoreError;
 };
 
-// What the system says when a socket's time is up.
+// Whether the connection failed because a socket's timeout was over.
 bool IsTimeout(const redisContext& connection) {
   return connection.err == REDIS_ERR_IO &&
          std::strcmp(connection.errstr, std::strerror(EAGAIN)) == 0;
@@ -55,7 +57,7 @@ RedisAddress ParseRedisAddress(const std::string& url) {
   if (url.rfind(kScheme, 0) != 0) FailToParse(url, "a folder or redis://HOST[:PORT][/DATABASE]");
   if (url.find('@') != std::string::npos) {
     throw std::invalid_argument(
-        "the snapshot store's address holds an '@': a password belongs into the environment "
+        "the snapshot store's address contains an '@': expected the password in the environment "
         "variable RUNNEL_REDIS_PASSWORD, where other users do not see it");
   }
   RedisAddress address;
@@ -104,7 +106,7 @@ std::optional<std::string> RedisSnapshotStore::Get(const std::string& token) {
   if (!IsSnapshotToken(token)) return std::nullopt;
   const Reply reply = Command({"GET", kKeyPrefix + token});
   if (reply->type == REDIS_REPLY_NIL) return std::nullopt;
-  if (reply->type != REDIS_REPLY_STRING) Fail("GET is answered by something that is no text");
+  if (reply->type != REDIS_REPLY_STRING) Fail("the reply to GET is not a string");
   return std::string(reply->str, reply->len);
 }
 
@@ -121,7 +123,7 @@ std::string RedisSnapshotStore::Description() const {
 }
 
 RedisSnapshotStore::Reply RedisSnapshotStore::Command(const std::vector<std::string>& words) {
-  if (!gate_.Enter()) Fail("did not answer a moment ago, is not asked now");
+  if (!gate_.Enter()) Fail("did not answer a moment ago and is not called again yet");
   try {
     Reply reply = Try(words);
     gate_.Leave(/*has_answered=*/true);
@@ -137,15 +139,15 @@ RedisSnapshotStore::Reply RedisSnapshotStore::Command(const std::vector<std::str
 
 RedisSnapshotStore::Reply RedisSnapshotStore::Try(const std::vector<std::string>& words) {
   Connection connection = TakeIdle();
-  Reply reply = connection ? Ask(connection.get(), words) : nullptr;
+  Reply reply = connection ? Send(connection.get(), words) : nullptr;
   if (!reply) {
     if (connection) {
-      // One that idled and is dead tells nothing about Redis, only about the others that idle.
+      // A dead idle connection says nothing about Redis, but the other idle ones are likely dead.
       DropIdle();
       if (IsTimeout(*connection)) FailOnDead(connection.get());
     }
     connection = Connect();
-    reply = Ask(connection.get(), words);
+    reply = Send(connection.get(), words);
     if (!reply) FailOnDead(connection.get());
   }
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -153,8 +155,8 @@ RedisSnapshotStore::Reply RedisSnapshotStore::Try(const std::vector<std::string>
   return reply;
 }
 
-RedisSnapshotStore::Reply RedisSnapshotStore::Ask(redisContext* connection,
-                                                  const std::vector<std::string>& words) const {
+RedisSnapshotStore::Reply RedisSnapshotStore::Send(redisContext* connection,
+                                                   const std::vector<std::string>& words) const {
   std::vector<const char*> pointers;
   std::vector<size_t> sizes;
   for (const std::string& word : words) {
@@ -178,11 +180,11 @@ RedisSnapshotStore::Connection RedisSnapshotStore::Connect() const {
       redisEnableKeepAlive(connection.get()) != REDIS_OK) {
     FailOnDead(connection.get());
   }
-  if (!address_.password.empty() && !Ask(connection.get(), {"AUTH", address_.password})) {
+  if (!address_.password.empty() && !Send(connection.get(), {"AUTH", address_.password})) {
     FailOnDead(connection.get());
   }
   if (address_.database != 0 &&
-      !Ask(connection.get(), {"SELECT", std::to_string(address_.database)})) {
+      !Send(connection.get(), {"SELECT", std::to_string(address_.database)})) {
     FailOnDead(connection.get());
   }
   return connection;

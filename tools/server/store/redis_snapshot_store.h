@@ -1,7 +1,6 @@
-// Snapshots in Redis: for several servers, of which any may continue any stream.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this).
-#ifndef RUNNEL_TOOLS_SERVER_REDIS_SNAPSHOT_STORE_H_
-#define RUNNEL_TOOLS_SERVER_REDIS_SNAPSHOT_STORE_H_
+// Snapshots in Redis: for several servers, each of which may continue any stream.
+#ifndef RUNNEL_TOOLS_SERVER_STORE_REDIS_SNAPSHOT_STORE_H_
+#define RUNNEL_TOOLS_SERVER_STORE_REDIS_SNAPSHOT_STORE_H_
 
 #include <chrono>
 #include <memory>
@@ -10,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/server/outage_gate.h"
-#include "tools/server/snapshot_store.h"
+#include "tools/server/store/outage_gate.h"
+#include "tools/server/store/snapshot_store.h"
 
 struct redisContext;
 struct redisReply;
@@ -25,19 +24,20 @@ struct RedisAddress {
   std::string password;  // empty: none
 };
 
-// redis://HOST[:PORT][/DATABASE]; an IPv6 address stands in brackets. Throws std::invalid_argument
-// naming what is wrong.
+// `url`: redis://HOST[:PORT][/DATABASE]; an IPv6 address stands in brackets. Throws
+// std::invalid_argument naming what is wrong.
 RedisAddress ParseRedisAddress(const std::string& url);
 
-// Each call takes a connection that is idle or makes one, so threads do not wait for each other; as
-// many stay open as were in use at once. When a connection turns out to be dead, because Redis was
-// restarted or moved, the call is repeated once on a new one. After Redis could not be reached, or
-// did not answer in time, calls fail at once for kPause, and then one of them tries. The keys are
-// "runnel:snapshot:<token>". The process must ignore SIGPIPE, as every tool does. Traffic is not
-// encrypted: Redis belongs on the servers' own network.
+// The key of a snapshot is "runnel:snapshot:<token>"; Redis expires it. Each call uses an idle
+// connection or makes one, so threads do not wait for each other; the store keeps as many
+// connections open as were in use at once. A call that finds its idle connection dead, for example
+// after a restart of Redis, is repeated once on a new one. After Redis could not be reached or did
+// not answer in time, calls fail at once for kPause; then one call tries again. The process must
+// ignore SIGPIPE, as every tool does. Traffic is not encrypted: Redis belongs in the servers' own
+// network.
 class RedisSnapshotStore : public SnapshotStore {
  public:
-  // How long one connect, and one command, may take.
+  // The limit for one connect and for one command.
   static constexpr std::chrono::milliseconds kTimeout{2000};
   static constexpr std::chrono::milliseconds kPause{1000};
 
@@ -62,17 +62,17 @@ class RedisSnapshotStore : public SnapshotStore {
   using Connection = std::unique_ptr<redisContext, Deleter>;
   using Reply = std::unique_ptr<redisReply, Deleter>;
 
-  // Sends the words of one command and returns the answer, which is no error.
+  // Sends the words of one command and returns the reply, which is not an error reply.
   Reply Command(const std::vector<std::string>& words);
-  // The same, whatever the gate says.
+  // The same without asking gate_.
   Reply Try(const std::vector<std::string>& words);
-  // The same on one connection, with null when it is dead.
-  Reply Ask(redisContext* connection, const std::vector<std::string>& words) const;
+  // The same on one connection. Null when the connection is dead.
+  Reply Send(redisContext* connection, const std::vector<std::string>& words) const;
   Connection Connect() const;
   Connection TakeIdle();
   void DropIdle();
   [[noreturn]] void Fail(const std::string& reason) const;
-  // Throws Unreachable: Redis is not there, or hangs.
+  // Throws Unreachable: Redis cannot be reached or does not answer.
   [[noreturn]] void FailToReach(const std::string& reason) const;
   [[noreturn]] void FailOnDead(const redisContext* connection) const;
 
@@ -86,4 +86,4 @@ class RedisSnapshotStore : public SnapshotStore {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_REDIS_SNAPSHOT_STORE_H_
+#endif  // RUNNEL_TOOLS_SERVER_STORE_REDIS_SNAPSHOT_STORE_H_

@@ -1,8 +1,7 @@
-// A TCP connection, with TLS or without, as one type: what stands on it is compiled once.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Beast: for few
-// files.
-#ifndef RUNNEL_TOOLS_SERVER_ANY_STREAM_H_
-#define RUNNEL_TOOLS_SERVER_ANY_STREAM_H_
+// A TCP connection with or without TLS as one type, so that its users are compiled once. Includes
+// Boost.Beast, which compiles slowly: include this header in few files.
+#ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_ANY_STREAM_H_
+#define RUNNEL_TOOLS_SERVER_TRANSPORT_ANY_STREAM_H_
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -18,16 +17,17 @@ namespace runnel::server {
 
 namespace net = boost::asio;
 namespace beast = boost::beast;
-using ErrorOfSystem = boost::system::error_code;
+using SystemError = boost::system::error_code;
 
-// Meets the requirements of an AsyncStream (Boost.Beast) and of the lowest layer of a
+// Meets the requirements of Boost.Beast's AsyncStream and of the lowest layer of a
 // websocket::stream. Used on one strand, the socket's executor.
 class AnyStream {
  public:
   using TlsStream = beast::ssl_stream<beast::tcp_stream>;
   using executor_type = beast::tcp_stream::executor_type;
 
-  // Without TLS when `tls` is null; otherwise Handshake comes first. `tls` outlives the stream.
+  // Without TLS when `tls` is null. With TLS, async_handshake comes first. `tls` must outlive the
+  // stream.
   AnyStream(net::ip::tcp::socket socket, net::ssl::context* tls) {
     if (tls == nullptr) {
       tcp_ = std::make_unique<beast::tcp_stream>(std::move(socket));
@@ -56,13 +56,13 @@ class AnyStream {
     return tcp_->async_write_some(buffers, std::forward<Handler>(handler));
   }
 
-  // At once; operations under way end with an error.
+  // Closes at once. Operations under way end with an error.
   void Close() {
-    ErrorOfSystem ignored;
+    SystemError ignored;
     tcp().socket().close(ignored);
   }
 
-  // The end of a WebSocket: TLS closes with its own message first.
+  // Called by websocket::stream at the end of a WebSocket. TLS sends its closing message first.
   template <typename Handler>
   friend void async_teardown(beast::role_type role, AnyStream& stream, Handler&& handler) {
     using beast::websocket::async_teardown;
@@ -72,10 +72,10 @@ class AnyStream {
   friend void beast_close_socket(AnyStream& stream) { stream.Close(); }
 
  private:
-  std::unique_ptr<beast::tcp_stream> tcp_;  // one of the two
+  std::unique_ptr<beast::tcp_stream> tcp_;  // exactly one of the two is set
   std::unique_ptr<TlsStream> tls_;
 };
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_ANY_STREAM_H_
+#endif  // RUNNEL_TOOLS_SERVER_TRANSPORT_ANY_STREAM_H_

@@ -1,6 +1,6 @@
-#include "tools/server/http_reply.h"
+#include "tools/server/transport/http_reply.h"
 
-#include "tools/server/page.h"
+#include "tools/server/page/page_files.h"
 
 namespace runnel::server {
 namespace {

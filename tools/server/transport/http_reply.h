@@ -1,14 +1,13 @@
-// Answers to plain HTTP requests that need no stream: health, metrics, the web page, refusals.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this, below http_session).
-#ifndef RUNNEL_TOOLS_SERVER_HTTP_REPLY_H_
-#define RUNNEL_TOOLS_SERVER_HTTP_REPLY_H_
+// Replies to HTTP requests that need no stream: health, metrics, the web page, refusals.
+#ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_
+#define RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_
 
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tools/server/services.h"
+#include "tools/server/resources/services.h"
 
 namespace runnel::server {
 
@@ -24,13 +23,15 @@ constexpr char kRecognizePath[] = "/v1/recognize";
 // {"error":{"code","message"}}.
 HttpReply ErrorReply(int status, const std::string& code, const std::string& message);
 
-// For a place that was not given: 503 with Retry-After, and counts the rejection.
+// The reply to a client that was refused a slot: 503 with Retry-After. Counts the rejection.
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics);
 
-// Any request but an upgrade and a well-formed upload. `method`: "GET"; `target`: "/healthz?x".
+// The reply to any request but an upgrade and POST /v1/recognize. `method` is e.g. "GET"; `target`
+// is e.g. "/healthz?x".
 HttpReply Answer(const Services& services, std::string_view method, std::string_view target);
 
-// Whether the target says how the server is: answered when the connections are full, too.
+// Whether the target is a health probe or the metrics, which are also served when all connections
+// are taken.
 bool IsProbe(std::string_view target);
 
 // The path of a request's target, without the query.
@@ -38,4 +39,4 @@ std::string_view PathOf(std::string_view target);
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_HTTP_REPLY_H_
+#endif  // RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_

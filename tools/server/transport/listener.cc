@@ -1,4 +1,4 @@
-#include "tools/server/listener.h"
+#include "tools/server/transport/listener.h"
 
 #include <glog/logging.h>
 
@@ -10,15 +10,15 @@
 #include <stdexcept>
 #include <utility>
 
-#include "tools/server/http_session.h"
-#include "tools/server/snapshot_store.h"
+#include "tools/server/store/snapshot_token.h"
+#include "tools/server/transport/http_session.h"
 
 namespace runnel::server {
 namespace {
 
 using boost::asio::ip::tcp;
 
-// After an accept that failed for want of descriptors or memory.
+// The pause after a failed accept, for example when descriptors or memory are exhausted.
 constexpr std::chrono::milliseconds kRetryAfter{100};
 constexpr size_t kPrefixSize = 12;
 
@@ -81,9 +81,9 @@ void Listener::OnAccept(tcp::socket socket) {
     context.ticket = admission->AdmitConnection(context.address, &context.refusal);
     if (context.ticket == nullptr) {
       metrics->CountRejection(Rejection::kConnectionsFull);
-      return;  // the socket closes
+      return;  // closes the socket
     }
-    // A proxy's connections are those of its clients, whom the header of each names.
+    // A proxy's connections belong to its clients, which each request's header names.
     if (context.refusal == Refusal::kNone && !services_->access->IsTrusted(context.address)) {
       context.address_ticket = admission->AdmitAddress(context.address, &context.refusal);
       if (context.address_ticket == nullptr) {

@@ -1,8 +1,7 @@
-// Accepts connections and hands each to a session of its own.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Asio: for few
-// files.
-#ifndef RUNNEL_TOOLS_SERVER_LISTENER_H_
-#define RUNNEL_TOOLS_SERVER_LISTENER_H_
+// Accepts connections, admits them and starts serving each. Includes Boost.Asio, which compiles
+// slowly: include this header in few files.
+#ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_LISTENER_H_
+#define RUNNEL_TOOLS_SERVER_TRANSPORT_LISTENER_H_
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,17 +10,19 @@
 #include <cstdint>
 #include <string>
 
-#include "tools/server/connection_context.h"
+#include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {
 
-// One thread at a time. Everything given outlives it.
+// Used by one thread at a time. All pointers must outlive it.
 class Listener {
  public:
-  // Listens at once. `tls`: null without. Throws std::runtime_error naming address and port.
+  // Opens the port. `tls` is null for plain TCP. Throws std::runtime_error naming address and port,
+  // std::invalid_argument when `address` is not an IP address.
   Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
            boost::asio::ssl::context* tls, const ConnectionServices* services);
 
+  // Begins to accept connections.
   void Start();
 
   uint16_t port() const { return acceptor_.local_endpoint().port(); }
@@ -35,10 +36,10 @@ class Listener {
   boost::asio::steady_timer retry_timer_;
   boost::asio::ssl::context* const tls_;
   const ConnectionServices* const services_;
-  const std::string prefix_;  // of connection ids, unlike that of any other process
+  const std::string prefix_;  // of connection ids; differs between processes
   int64_t num_accepted_ = 0;
 };
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_LISTENER_H_
+#endif  // RUNNEL_TOOLS_SERVER_TRANSPORT_LISTENER_H_

@@ -1,63 +1,34 @@
-#include "tools/server/recognize_job.h"
+#include "tools/server/transport/recognize_job.h"
 
 #include <glog/logging.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <exception>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "encoder/first_line.h"
 #include "frontend/audio_source.h"
 #include "runtime/model.h"
-#include "tools/decimal.h"
-#include "tools/server/access.h"
-#include "tools/server/message_text.h"
-#include "tools/server/protocol.h"
-#include "tools/server/stream_request.h"
+#include "runtime/text/first_line.h"
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/protocol/runnel_protocol.h"
+#include "tools/server/protocol/start_options.h"
+#include "tools/server/resources/access.h"
+#include "tools/server/session/stream_request.h"
 
 namespace runnel::server {
 namespace {
 
-// Samples handed over at a time.
+// Samples that are read from the file at a time.
 constexpr size_t kBlock = 16000;
 
-// In messages, in the place of a file's path.
+// Stands for the file's path in messages.
 constexpr char kRecordingName[] = "the recording";
-
-// What a query may ask for; the recording itself says its rate, for example. "token" says who asks.
-constexpr std::array<std::string_view, 6> kOptions = {"chunk_size", "left_context", "search",
-                                                      "beam_size",  "nbest",        "token"};
-
-// Of an unknown name, in messages.
-constexpr size_t kLongestName = 40;
-
-// The start message that asks for what the query asks for: options are read, and refused, by one
-// reader. Throws std::invalid_argument when there are others, or one is given twice.
-std::string StartMessage(std::string_view target) {
-  nlohmann::ordered_json message = {{"type", "start"}, {"version", 1}};
-  for (const auto& [name, value] : QueryFields(target)) {
-    if (std::find(kOptions.begin(), kOptions.end(), name) == kOptions.end()) {
-      throw std::invalid_argument("query: '" + name.substr(0, kLongestName) +
-                                  "' is no option of a recording, expected chunk_size, "
-                                  "left_context, search, beam_size or nbest");
-    }
-    if (name == "token") continue;
-    if (message.contains(name)) {
-      throw std::invalid_argument("query: '" + name + "' cannot be given twice");
-    }
-    const nlohmann::json number = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
-    message[name] = number.is_number() ? number : nlohmann::json(value);
-  }
-  return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
  public:
@@ -65,22 +36,15 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       : services_(services), body_(std::move(body)), done_(std::move(done)) {}
 
   void Start(std::string_view target) {
-    ProtocolError error;
-    std::string start_message;
+    StartRequest request;
     try {
-      start_message = StartMessage(target);
-    } catch (const std::invalid_argument& invalid) {
-      return Refuse(400, {ErrorCode::kBadOption, invalid.what()});
+      request = ReadStartQuery(QueryFields(target));
+    } catch (const std::runtime_error& error) {
+      return Refuse(400, {ErrorCode::kBadOption, error.what()});
     }
-    const ClientMessage message{true, start_message};
-    protocol_ = ChooseProtocol(message, services_.recognizer->model()->tokens(), &error);
-    if (protocol_ == nullptr) return Refuse(400, error);
-    for (const ClientRequest& request : protocol_->Read(message)) {
-      if (const auto* failure = std::get_if<ProtocolError>(&request)) return Refuse(400, *failure);
-      if (const auto* start = std::get_if<StartRequest>(&request)) Open(*start);
-    }
-    if (stream_ == nullptr) return;
-    Continue();
+    nbest_ = static_cast<size_t>(request.nbest);
+    Open(request);
+    if (stream_ != nullptr) Continue();
   }
 
   void Cancel() override {
@@ -103,7 +67,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     }
   }
 
-  // Goes on feeding on a file thread.
+  // Feeds the next samples on a file thread.
   void Continue() {
     services_.file_threads->Run([self = shared_from_this()] { self->Feed(); });
   }
@@ -126,7 +90,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
         block_.resize(kBlock);
         block_.resize(audio_->Read(block_.data(), kBlock));
         block_begin_ = 0;
-        // What a header said, or left open, need not be true.
+        // The header may have no duration, or a wrong one.
         if (audio_->seconds_read() > services_.limits.max_recording_s) return RefuseLength();
         if (block_.empty()) {
           const double announced_s = audio_->announced_s().value_or(0);
@@ -163,7 +127,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     }
     if (!update.is_final) return;
     if (!update.error.empty()) return Refuse(422, {ErrorCode::kStreamFailed, update.error});
-    // Not here: a long result takes its time, in which the worker decodes for others.
+    // This is a worker thread, which must not spend its time on writing a long result.
     services_.file_threads->RunFirst([self = shared_from_this()] { self->ReplyResult(); });
   }
 
@@ -171,7 +135,8 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     try {
       HttpReply reply;
-      reply.body = std::move(protocol_->OnUpdate(*all_).front());
+      reply.body = FinalMessage(*all_, nbest_, /*wants_tokens=*/true,
+                                services_.recognizer->model()->tokens());
       if (announced_ms_.has_value()) {
         BeginField("announced_ms", &reply.body);
         AppendNumber(*announced_ms_, &reply.body);
@@ -206,12 +171,13 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   std::string body_;
   const std::function<void(HttpReply)> done_;
   std::atomic<bool> is_done_{false};
-  std::unique_ptr<Protocol> protocol_;
+  size_t nbest_ = 1;
   std::shared_ptr<LiveStream> stream_;
-  std::optional<LiveUpdate> all_;  // of the update callback, then of ReplyResult
-  // Of a recording that ends before its header says; of the thread that feeds, then of ReplyResult.
+  // All updates so far. Used by the update callback, then by ReplyResult.
+  std::optional<LiveUpdate> all_;
+  // The duration in the header of a recording that ends earlier. Used by Feed, then by ReplyResult.
   std::optional<double> announced_ms_;
-  // Of the thread that feeds, one at a time.
+  // Used by Feed, which runs on one thread at a time.
   std::optional<AudioSource> audio_;
   std::vector<float> block_;
   size_t block_begin_ = 0;

@@ -1,4 +1,4 @@
-#include "tools/server/tls.h"
+#include "tools/server/transport/tls.h"
 
 #include <boost/system/error_code.hpp>
 #include <cerrno>
@@ -12,7 +12,7 @@ namespace ssl = boost::asio::ssl;
 
 namespace {
 
-// OpenSSL's own errors do not tell why a file cannot be opened.
+// OpenSSL's errors do not say why a file cannot be opened.
 void CheckReadable(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) throw std::runtime_error(path + ": " + std::strerror(errno));
@@ -30,7 +30,7 @@ std::unique_ptr<ssl::context> MakeTlsContext(const std::string& certificate,
   boost::system::error_code error;
   CheckReadable(certificate);
   CheckReadable(key);
-  bool is_encrypted = false;  // nobody is asked for a passphrase: a server starts by itself
+  bool is_encrypted = false;  // a server starts unattended and cannot ask for a passphrase
   context->set_password_callback(
       [&is_encrypted](size_t /*max_length*/, ssl::context::password_purpose /*purpose*/) {
         is_encrypted = true;

@@ -1,4 +1,4 @@
-#include "tools/server/websocket_session.h"
+#include "tools/server/transport/websocket_session.h"
 
 #include <glog/logging.h>
 
@@ -15,9 +15,9 @@
 #include <string>
 #include <utility>
 
-#include "encoder/first_line.h"
-#include "tools/seconds.h"
-#include "tools/server/live_session.h"
+#include "runtime/text/first_line.h"
+#include "tools/cli/seconds.h"
+#include "tools/server/session/live_session.h"
 
 namespace runnel::server {
 namespace {
@@ -26,13 +26,13 @@ namespace http = beast::http;
 namespace websocket = beast::websocket;
 using Clock = std::chrono::steady_clock;
 
-// Bytes read at a time: a packet of audio, more of a large message. What a buffer keeps between
-// messages.
+// The bytes of one read: enough for a packet of audio, and more for a large message. Between
+// messages the buffer keeps at most kLargestRead.
 constexpr size_t kFirstRead = 8192;
 constexpr size_t kLargestRead = 65536;
 
-// Held by the registry until it ends: while it does not read, no operation may be under way. All
-// members on the stream's strand.
+// Held by the registry until it ends, because no operation may be under way while it does not read.
+// All members on the stream's strand.
 class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
  public:
   WebSocketSession(AnyStream stream, ConnectionContext context, Ticket stream_ticket)
@@ -54,17 +54,27 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     registration_ = context_.shared->registry->Add(
         [self = shared_from_this(), post] { post(&WebSocketSession::Drain); });
     ws_.auto_fragment(false);
-    ws_.read_message_max(0);  // OnRead counts, so that the client is told
+    ws_.read_message_max(0);  // OnRead checks the size and tells the client
     SetTimeouts(/*idle=*/true);
-    ws_.async_accept(request, [self = shared_from_this()](ErrorOfSystem error) {
+    ws_.async_accept(request, [self = shared_from_this()](SystemError error) {
       self->Guard([&] { self->OnAccept(error); });
     });
   }
 
  private:
-  const Services& services() const { return *context_.shared->services; }
+  enum class Phase {
+    kOpening,  // the upgrade is being answered
+    kOpen,
+    kClosing  // the closing handshake is under way, or the connection is closed
+  };
 
-  // Beast's own: pings, and an end when nothing at all comes back; not while we do not read.
+  const Services& services() const { return *context_.shared->services; }
+  size_t max_message_bytes() const {
+    return static_cast<size_t>(services().limits.max_message_bytes);
+  }
+
+  // Beast sends pings and ends the connection when no reply comes. Replies are only seen while we
+  // read, so the idle timeout is off otherwise.
   void SetTimeouts(bool idle) {
     const Limits& limits = services().limits;
     websocket::stream_base::timeout timeouts{};
@@ -76,7 +86,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     ws_.set_option(timeouts);
   }
 
-  // Whatever goes wrong in a handler ends this connection, and leaves nothing of it behind.
+  // An exception in a handler ends this connection only.
   template <typename Work>
   void Guard(const Work& work) {
     try {
@@ -88,21 +98,22 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     }
   }
 
-  void OnAccept(const ErrorOfSystem& error) {
+  void OnAccept(const SystemError& error) {
     if (error == beast::error::timeout) {
       services().metrics->CountRejection(Rejection::kWebSocketHandshake);
     }
     if (error) return End();
-    is_open_ = true;
+    phase_ = Phase::kOpen;
     Pump();
   }
 
-  // Whatever happened: takes results, sends, reads, closes, as far as each can be done now.
+  // Takes results, sends, reads and closes, as far as each is possible now. Called after every
+  // event.
   void Pump() {
-    if (!is_open_ || is_closing_) return;
+    if (phase_ != Phase::kOpen) return;
     live_->Advance();
-    if (!is_writing_) Write();
-    if (is_closing_) return;
+    if (!sending_.has_value()) Write();
+    if (phase_ != Phase::kOpen) return;
     if (!is_reading_ && live_->CanReceive()) Read();
     if (is_reading_ != has_idle_timeout_) SetTimeouts(is_reading_);
     ArmTimer();
@@ -116,28 +127,27 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   void Read() {
     is_reading_ = true;
     if (!has_idle_timeout_) SetTimeouts(/*idle=*/true);
-    const size_t room = services().limits.max_message_bytes + 1 - buffer_.size();
+    const size_t room = max_message_bytes() + 1 - buffer_.size();
     const size_t size = std::clamp(buffer_.size(), kFirstRead, kLargestRead);
     ws_.async_read_some(buffer_.prepare(std::min(room, size)),
-                        [self = shared_from_this()](ErrorOfSystem error, size_t count) {
+                        [self = shared_from_this()](SystemError error, size_t count) {
                           self->Guard([&] { self->OnRead(error, count); });
                         });
   }
 
-  void OnRead(const ErrorOfSystem& error, size_t count) {
+  void OnRead(const SystemError& error, size_t count) {
     is_reading_ = false;
-    // Not even pings are answered; who is silent otherwise, the live session counts.
-    if (error == beast::error::timeout && !is_closing_) {
+    // The client does not even reply to pings. LiveSession has the timeout for clients that do.
+    if (error == beast::error::timeout && phase_ == Phase::kOpen) {
       services().metrics->CountRejection(Rejection::kIdle);
     }
     if (error) return End();
-    if (is_closing_) return;
+    if (phase_ != Phase::kOpen) return;
     buffer_.commit(count);
-    if (buffer_.size() > services().limits.max_message_bytes) {
+    if (buffer_.size() > max_message_bytes()) {
       services().metrics->CountRejection(Rejection::kMessageTooLarge);
       live_->Fail(ErrorCode::kMessageTooLarge,
-                  "a message is longer than " +
-                      std::to_string(services().limits.max_message_bytes) + " bytes");
+                  "a message is longer than " + std::to_string(max_message_bytes()) + " bytes");
       DropBuffer();
     } else if (!ws_.is_message_done()) {
       return Read();
@@ -155,44 +165,42 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   }
 
   void Write() {
-    std::optional<OutgoingMessage> message = live_->TakeMessage();
-    if (!message.has_value()) {
+    sending_ = live_->TakeMessage();
+    if (!sending_.has_value()) {
       if (const std::optional<int> code = live_->close_code()) Close(*code);
       return;
     }
-    is_writing_ = true;
-    sending_ = std::move(*message);
     write_deadline_ = Clock::now() + Seconds(services().limits.send_timeout_s);
     ws_.text(true);
-    ws_.async_write(net::buffer(sending_.text),
-                    [self = shared_from_this()](ErrorOfSystem error, size_t /*count*/) {
+    ws_.async_write(net::buffer(sending_->text),
+                    [self = shared_from_this()](SystemError error, size_t /*count*/) {
                       self->Guard([&] { self->OnWrite(error); });
                     });
   }
 
-  void OnWrite(const ErrorOfSystem& error) {
-    is_writing_ = false;
+  void OnWrite(const SystemError& error) {
     if (error) return End();
-    live_->OnSent(sending_);
+    live_->OnSent(*sending_);
+    sending_.reset();
     Pump();
   }
 
   void Close(int code) {
-    is_closing_ = true;
+    phase_ = Phase::kClosing;
     timer_.cancel();
-    // A client that is still sending is read to its end, as long as handshake_timeout.
+    // Reads on until the client closes too, for handshake_timeout at most.
     ws_.async_close(static_cast<websocket::close_code>(code),
-                    [self = shared_from_this()](ErrorOfSystem /*error*/) { self->End(); });
+                    [self = shared_from_this()](SystemError /*error*/) { self->End(); });
   }
 
   void ArmTimer() {
     Clock::time_point deadline = live_->NextDeadline();
-    if (is_writing_) deadline = std::min(deadline, write_deadline_);
-    // One that is armed for earlier looks again then.
+    if (sending_.has_value()) deadline = std::min(deadline, write_deadline_);
+    // A timer that is set for an earlier time arms itself again.
     if (deadline >= armed_for_) return;
     armed_for_ = deadline;
     timer_.expires_at(deadline);
-    timer_.async_wait([weak = weak_from_this()](ErrorOfSystem error) {
+    timer_.async_wait([weak = weak_from_this()](SystemError error) {
       const auto self = weak.lock();
       if (error || self == nullptr) return;
       self->armed_for_ = Clock::time_point::max();
@@ -201,7 +209,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   }
 
   void OnTimer() {
-    if (is_writing_ && Clock::now() >= write_deadline_) {
+    if (sending_.has_value() && Clock::now() >= write_deadline_) {
       services().metrics->CountRejection(Rejection::kSlowReader);
       LOG(INFO) << "stream " << context_.id << ": the client does not read";
       return End();
@@ -209,10 +217,9 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     Pump();
   }
 
-  // The connection is gone, or is now.
+  // The connection is lost, or is closed now.
   void End() {
-    is_open_ = false;
-    is_closing_ = true;
+    phase_ = Phase::kClosing;
     timer_.cancel();
     live_->Disconnect();
     registration_.reset();
@@ -227,13 +234,11 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   SessionRegistry::Handle registration_;
   std::shared_ptr<LiveSession> live_;
   beast::flat_buffer buffer_;
-  OutgoingMessage sending_;
+  std::optional<OutgoingMessage> sending_;  // is being written
   Clock::time_point write_deadline_;
   Clock::time_point armed_for_ = Clock::time_point::max();
-  bool is_open_ = false;
-  bool is_reading_ = false;
-  bool is_writing_ = false;
-  bool is_closing_ = false;
+  Phase phase_ = Phase::kOpening;
+  bool is_reading_ = false;  // a read is under way
   bool has_idle_timeout_ = true;
 };
 

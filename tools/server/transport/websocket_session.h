@@ -1,22 +1,20 @@
 // A WebSocket connection: moves messages between a socket and a LiveSession.
-// Flow: packets -> frontend -> encoder -> runtime -> tools (this). Includes Boost.Beast: for few
-// files.
-#ifndef RUNNEL_TOOLS_SERVER_WEBSOCKET_SESSION_H_
-#define RUNNEL_TOOLS_SERVER_WEBSOCKET_SESSION_H_
+#ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_WEBSOCKET_SESSION_H_
+#define RUNNEL_TOOLS_SERVER_TRANSPORT_WEBSOCKET_SESSION_H_
 
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 
-#include "tools/server/any_stream.h"
-#include "tools/server/connection_context.h"
+#include "tools/server/transport/any_stream.h"
+#include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {
 
-// Answers the upgrade `request` and serves the connection to its end; returns at once.
-// `stream_ticket`: the stream's place. On the stream's strand.
+// Replies to the upgrade `request` and serves the connection to its end; returns at once.
+// `stream_ticket` is the stream's slot. Call it on the stream's strand.
 void ServeWebSocket(AnyStream stream, ConnectionContext context, Ticket stream_ticket,
                     const beast::http::request<beast::http::empty_body>& request);
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_WEBSOCKET_SESSION_H_
+#endif  // RUNNEL_TOOLS_SERVER_TRANSPORT_WEBSOCKET_SESSION_H_

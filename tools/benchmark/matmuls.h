@@ -1,0 +1,56 @@
+// The matrix multiplications (matmuls) of one chunk, and the number of operations they take.
+#ifndef RUNNEL_TOOLS_BENCHMARK_MATMULS_H_
+#define RUNNEL_TOOLS_BENCHMARK_MATMULS_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/model/model_config.h"
+
+namespace runnel {
+
+// Parts of the model whose share of the time is reported.
+enum ModelPart : uint8_t {
+  kSubsamplingPart,
+  kFeedForwardPart,
+  kAttentionPart,    // the projections, without scores and context
+  kConvolutionPart,  // the pointwise convolutions, without the depthwise one
+  kCtcPart,
+  kNumModelParts,
+};
+constexpr std::array<const char*, kNumModelParts> kModelPartNames = {
+    "subsampling", "feed_forward", "attention", "convolution", "ctc"};
+
+// A multiplication by a weight: (rows, inputs) by (inputs, outputs). If kernel_size is above 1, a
+// convolution with a square kernel, which computes (height, width) outputs of each of `rows` items.
+struct Matmul {
+  ModelPart part;
+  int64_t rows;
+  int64_t inputs;  // of a convolution: channels
+  int64_t outputs;
+  int64_t kernel_size = 1;
+  int64_t stride = 1;
+  int64_t height = 1;
+  int64_t width = 1;
+};
+
+// The large matmuls of one chunk of `num_streams` streams, in order of computation. They exclude
+// convolutions of a single channel, depthwise convolutions, and the matmuls of attention scores and
+// context, which have no weight.
+std::vector<Matmul> LargeMatmuls(const ModelConfig& config, int64_t chunk_size,
+                                 int64_t num_streams);
+
+// Floating-point operations of one chunk of one stream in the steady state. A multiply-add is two
+// operations; element-wise operations are not counted.
+struct OperationCount {
+  int64_t dense = 0;      // matmuls with weights and convolutions, large or not
+  int64_t attention = 0;  // scores (keys and positions) and context
+  int64_t total() const { return dense + attention; }
+};
+
+OperationCount OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_BENCHMARK_MATMULS_H_

@@ -1,0 +1,1 @@
+"""What the pages of `report` and `soak` share: arguments, programs, the model, tables, figures."""

@@ -1,0 +1,36 @@
+"""Runs a program to its end."""
+
+import pathlib
+import subprocess
+from typing import Any, List
+
+_TIMEOUT_S = 3600
+
+
+class ProgramError(Exception):
+    """A program is missing or failed; the message is one line."""
+
+
+def run_program(command: List[str], accept_failure_with_output: bool = False,
+                **options: Any) -> str:
+    """Runs `command` to its end and returns its standard output.
+
+    Args:
+        accept_failure_with_output: a program that wrote to standard output has not failed, whatever
+            its exit code.
+        options: of subprocess.run.
+
+    Raises:
+        ProgramError: with the last line of the program's standard error.
+    """
+    name = pathlib.Path(command[0]).name
+    try:
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False,
+                              timeout=_TIMEOUT_S, **options)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ProgramError(f"{name}: {error}") from None
+    if done.returncode != 0 and not (accept_failure_with_output and done.stdout):
+        lines = done.stderr.strip().splitlines()
+        raise ProgramError(lines[-1] if lines else
+                           f"{name} ended with status {done.returncode}, no message")
+    return done.stdout

@@ -1,0 +1,57 @@
+// Parses the command line of a tool into its gflags flags, and writes its help.
+//
+// It replaces gflags' own parser, which accepts and lists the flags of every linked library and
+// reports an error in two lines. Here a tool has the flags of its own source files, and an error is
+// an exception.
+#ifndef RUNNEL_TOOLS_CLI_COMMAND_LINE_H_
+#define RUNNEL_TOOLS_CLI_COMMAND_LINE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace runnel {
+
+// The description of a tool.
+struct ToolInfo {
+  std::string name;                       // of the program, e.g. "decode_wav"
+  std::string usage;                      // purpose, call, examples; ends with a newline
+  std::vector<std::string> source_files;  // __FILE__ of the files that define its flags
+};
+
+enum class CommandLineAction { kRun, kHelp, kVersion };
+
+// Sets flags from `arguments` (without the program's name): --name=value, --name value, and --name
+// or
+// --noname for a bool. One dash also starts a flag, and dashes may replace underscores. --help and
+// --version take precedence over everything else. Throws std::invalid_argument for an unknown flag,
+// a value of the wrong type, or an argument that is not a flag.
+CommandLineAction ParseCommandLine(const ToolInfo& tool, const std::vector<std::string>& arguments);
+
+// Whether the command line set the flag, even to its default.
+bool IsFlagGiven(const std::string& name);
+
+// The value expected of --model, in every tool.
+constexpr char kModelFile[] = "a model file (models/README.md)";
+
+// Throws std::invalid_argument, which names `expected`, when the text flag `name` is empty.
+void RequireFlag(const std::string& name, const std::string& expected);
+
+// Throws std::invalid_argument unless exactly one of two flags differs from its default.
+void RequireEither(const std::string& first, const std::string& second);
+
+// Throws std::invalid_argument unless `value`, that of the integer flag `name`, lies in [min, max].
+void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t max);
+
+// The most threads of any tool: far more than the cores of a machine.
+constexpr int kMaxThreads = 1024;
+
+// The largest --channel; libsndfile reads up to 1024 channels.
+constexpr int kMaxChannel = 1023;
+
+// The usage, then every flag of the tool with its type, meaning and default.
+std::string HelpText(const ToolInfo& tool);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_CLI_COMMAND_LINE_H_

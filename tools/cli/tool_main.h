@@ -1,0 +1,24 @@
+// The frame of every tool's `main`: flags, help, exceptions and exit codes.
+#ifndef RUNNEL_TOOLS_CLI_TOOL_MAIN_H_
+#define RUNNEL_TOOLS_CLI_TOOL_MAIN_H_
+
+#include "tools/cli/command_line.h"
+#include "tools/cli/console.h"
+
+namespace runnel {
+
+// Exit codes of every tool.
+constexpr int kExitSuccess = 0;
+constexpr int kExitFailure = 1;  // bad data, a failed check, output that cannot be written
+constexpr int kExitUsage = 2;    // wrong flags
+
+// Parses the command line, handles --help and --version, and otherwise calls `run`, which returns
+// the exit code. An exception becomes one line on standard error and an exit code: kExitUsage for
+// std::invalid_argument, which libraries throw on bad options, kExitFailure for all others. A
+// closed output pipe and a file at its size limit (ulimit -f) cause write errors instead of
+// signals.
+int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console));
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_CLI_TOOL_MAIN_H_

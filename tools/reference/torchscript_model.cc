@@ -1,0 +1,74 @@
+#include "tools/reference/torchscript_model.h"
+
+#include <ATen/ops/full.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace runnel {
+
+struct TorchScriptModel::Module {
+  // LibTorch's choice between interpreting and compiling a graph belongs to the calling thread.
+  c10::IValue Call(const char* method, std::vector<c10::IValue> arguments,
+                   Execution execution) const {
+    const c10::InferenceMode inference_mode;
+    const torch::jit::GraphOptimizerEnabledGuard guard(execution == Execution::kOptimized);
+    return module.get_method(method)(std::move(arguments));
+  }
+
+  torch::jit::Module module;
+};
+
+TorchScriptModel::TorchScriptModel(const std::string& path, const EncoderConfig& config,
+                                   at::ScalarType dtype, Execution execution)
+    : subsampling_(config.subsampling), dtype_(dtype), execution_(execution) {
+  try {
+    module_ = std::make_unique<Module>(Module{torch::jit::load(path, at::kCPU)});
+  } catch (const c10::Error& error) {
+    throw std::runtime_error(path + ": LibTorch cannot load it: " + error.what_without_backtrace());
+  }
+  module_->module.to(dtype);
+  module_->module.eval();
+}
+
+TorchScriptModel::~TorchScriptModel() = default;
+
+at::Tensor TorchScriptModel::Forward(const at::Tensor& features, int64_t chunk_size,
+                                     int64_t left_context) const {
+  const c10::InferenceMode inference_mode;
+  const at::Tensor lengths = at::full({1}, features.size(0), at::kLong);
+  const c10::IValue result = module_->Call(
+      "forward", {features.to(dtype_).unsqueeze(0), lengths, chunk_size, left_context}, execution_);
+  return result.toTupleRef().elements()[0].toTensor()[0];
+}
+
+TorchScriptModel::Caches TorchScriptModel::InitialCaches() const {
+  const c10::IValue result = module_->Call("initial_caches", {}, execution_);
+  const auto& elements = result.toTupleRef().elements();
+  return {elements[0].toTensor(), elements[1].toTensor()};
+}
+
+FrameRange TorchScriptModel::FramesOfChunk(int64_t offset, int64_t chunk_size) const {
+  return {std::max<int64_t>(0, offset * subsampling_.rate() - subsampling_.left_overlap()),
+          (offset + chunk_size - 1) * subsampling_.rate() + subsampling_.right_context() + 1};
+}
+
+at::Tensor TorchScriptModel::ForwardChunk(const at::Tensor& frames, int64_t offset, bool last,
+                                          int64_t left_context, Caches* caches) const {
+  const c10::InferenceMode inference_mode;
+  const c10::IValue result = module_->Call("forward_chunk",
+                                           {frames.to(dtype_).unsqueeze(0), offset, last,
+                                            left_context, caches->att_cache, caches->cnn_cache},
+                                           execution_);
+  const auto& elements = result.toTupleRef().elements();
+  *caches = {elements[1].toTensor(), elements[2].toTensor()};
+  return elements[0].toTensor()[0];
+}
+
+}  // namespace runnel

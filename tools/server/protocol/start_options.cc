@@ -1,0 +1,82 @@
+#include "tools/server/protocol/start_options.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+
+#include "tools/server/protocol/message_text.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr int64_t kMaxFrames = 1000000;  // encoder frames: eleven hours of audio
+
+// The fields that a query may have. The sample rate, for example, is in the recording.
+constexpr std::array<std::string_view, 6> kQueryFields = {"chunk_size", "left_context", "search",
+                                                          "beam_size",  "nbest",        "token"};
+// How many bytes of an unknown field's name an error message shows.
+constexpr size_t kMaxShownName = 40;
+
+// The value of chunk_size or left_context, in encoder frames: -1 for all, or at least `min`.
+int64_t ReadFrames(JsonSection* fields, const std::string& field, int64_t min) {
+  if (!fields->Has(field)) return StreamOptions::kModelDefault;
+  const int64_t frames = fields->Integer(field, -1, kMaxFrames);
+  if (frames != -1 && frames < min) {
+    fields->Fail(field, "-1 (all) or an integer from " + std::to_string(min));
+  }
+  return frames;
+}
+
+// The values of a query have no types: a number is a number, everything else a string.
+nlohmann::json TypedValue(const std::string& text) {
+  nlohmann::json number = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return number.is_number() ? number : nlohmann::json(ValidText(text));
+}
+
+}  // namespace
+
+int ReadNBest(JsonSection* fields) {
+  if (!fields->Has("nbest")) return 0;
+  return static_cast<int>(fields->Integer("nbest", 1, kMaxNBest));
+}
+
+void ReadStartOptions(JsonSection* fields, StartRequest* start) {
+  if (const int nbest = ReadNBest(fields); nbest > 0) start->nbest = nbest;
+  start->options.chunk_size = ReadFrames(fields, "chunk_size", 1);
+  start->options.left_context = ReadFrames(fields, "left_context", 0);
+  SearchOptions& search = start->options.search;
+  if (fields->Has("search")) {
+    search.method = fields->Choice<SearchMethod>(
+        "search", {{"greedy", SearchMethod::kGreedy}, {"beam", SearchMethod::kPrefixBeam}});
+  }
+  start->names_beam_size = fields->Has("beam_size");
+  if (start->names_beam_size) {
+    search.beam_size =
+        static_cast<int>(fields->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
+  }
+}
+
+StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query) {
+  nlohmann::json object = nlohmann::json::object();
+  for (const auto& [name, value] : query) {
+    if (std::find(kQueryFields.begin(), kQueryFields.end(), name) == kQueryFields.end()) {
+      throw std::runtime_error("query: '" + name.substr(0, kMaxShownName) +
+                               "' is no option of a recording, expected chunk_size, "
+                               "left_context, search, beam_size or nbest");
+    }
+    if (name == "token") continue;
+    if (object.contains(name)) {
+      throw std::runtime_error("query: '" + name + "' cannot be given twice");
+    }
+    object[name] = TypedValue(value);
+  }
+  JsonSection fields(object, "", "query");
+  StartRequest start;
+  ReadStartOptions(&fields, &start);
+  return start;
+}
+
+}  // namespace runnel::server

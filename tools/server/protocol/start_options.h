@@ -1,0 +1,31 @@
+// The options of a stream, as clients name them in start messages and in the query of a URL.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encoder/json/json_section.h"
+#include "tools/server/protocol/protocol.h"
+
+namespace runnel::server {
+
+// The largest "nbest" that any protocol accepts. More results delay other clients and help nobody.
+constexpr int kMaxNBest = 100;
+
+// The field "nbest", or 0 when it is missing. Throws std::runtime_error like ReadStartOptions.
+int ReadNBest(JsonSection* fields);
+
+// Reads the fields chunk_size, left_context, search, beam_size and nbest, each optional, into
+// `start`. Throws std::runtime_error: "<source>: <field> is <value>, expected <range>".
+void ReadStartOptions(JsonSection* fields, StartRequest* start);
+
+// The request of an uploaded recording. `query`: the (name, value) fields of its URL, decoded.
+// The field "token" is ignored here: it is the bearer token. Throws std::runtime_error, as above
+// with the source "query", also for a field that is unknown or comes twice.
+StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_

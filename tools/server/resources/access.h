@@ -1,0 +1,50 @@
+// Checks a client's bearer token, and finds its address behind a proxy.
+#ifndef RUNNEL_TOOLS_SERVER_RESOURCES_ACCESS_H_
+#define RUNNEL_TOOLS_SERVER_RESOURCES_ACCESS_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace runnel::server {
+
+// Immutable: every method may be called from any thread.
+class AccessRules {
+ public:
+  // `token`: the bearer token that clients must send; empty: none. `trusted_proxies`: IP addresses
+  // in any notation, separated by commas, whose X-Forwarded-For is believed. Throws
+  // std::invalid_argument when one of them is not an IP address.
+  AccessRules(std::string token, const std::string& trusted_proxies);
+
+  // `authorization`: value of the header; `target`: of the request, perhaps with ?token=. Takes the
+  // same time for all wrong tokens of one length.
+  bool IsAllowed(std::string_view authorization, std::string_view target) const;
+
+  // Whether the peer is a trusted proxy.
+  bool IsTrusted(const std::string& peer) const;
+
+  // The client's address: `peer`, or, when that is a trusted proxy, the last entry of
+  // X-Forwarded-For that is not a trusted proxy itself.
+  std::string ClientAddress(const std::string& peer, std::string_view forwarded_for) const;
+
+ private:
+  const std::string token_;
+  std::set<std::string> trusted_proxies_;  // as NormalAddress
+};
+
+// An IP address in the notation in which addresses are compared: IPv6 in its shortest form without
+// a scope, IPv4 within IPv6 as IPv4. "" when `text` is not an IP address.
+std::string NormalAddress(std::string_view text);
+
+// The fields (name, value) of the query in a request's target, in order and percent-decoded. A
+// field without "=" has the value "".
+std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target);
+
+// The value of the first field `name` whose value is not empty; "" when there is none.
+std::string QueryValue(std::string_view target, std::string_view name);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_RESOURCES_ACCESS_H_

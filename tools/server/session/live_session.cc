@@ -1,0 +1,368 @@
+#include "tools/server/session/live_session.h"
+
+#include <glog/logging.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "runtime/model.h"
+#include "runtime/text/first_line.h"
+#include "tools/cli/decimal.h"
+#include "tools/cli/seconds.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/protocol_registry.h"
+#include "tools/server/session/final_messages.h"
+#include "tools/server/session/resume.h"
+#include "tools/server/session/stream_request.h"
+
+namespace runnel::server {
+namespace {
+
+using Clock = LiveSession::Clock;
+
+constexpr int kNormalClose = 1000;
+constexpr std::array<Pause, kNumPauses> kAllPauses = {Pause::kBuffer, Pause::kSpeed,
+                                                      Pause::kSendQueue};
+
+}  // namespace
+
+LiveSession::LiveSession(const Services& services, std::string id, std::function<void()> wake)
+    : services_(services),
+      id_(std::move(id)),
+      mailbox_(std::make_shared<SessionMailbox>(std::move(wake))),
+      deadlines_(services.limits, Clock::now()),
+      pacer_(services.limits.max_speed, services.limits.max_buffered_s),
+      pauses_(services.metrics),
+      latency_(services.metrics) {}
+
+LiveSession::~LiveSession() { Disconnect(); }
+
+void LiveSession::Receive(const ClientMessage& message) {
+  if (!is_open()) return;
+  deadlines_.OnMessage(Clock::now());
+  Guard([&] {
+    if (protocol_ == nullptr) {
+      ProtocolError error;
+      protocol_ = ChooseProtocol(message, services_.recognizer->model()->tokens(), &error);
+      if (protocol_ == nullptr) return Handle(error);
+    }
+    for (ClientRequest& request : protocol_->Read(message)) requests_.push_back(std::move(request));
+    HandleRequests();
+    CountPauses();
+  });
+}
+
+void LiveSession::Advance() {
+  mailbox_->Open();
+  if (state_ == State::kEnded) return;
+  Guard([&] {
+    if (auto texts = mailbox_->TakeFinalMessages()) return OnFinalMessages(std::move(*texts));
+    if (state_ == State::kWriting) return;
+    if (auto resumed = mailbox_->TakeResumed()) OnResumed(std::move(*resumed));
+    if (mailbox_->TakeRoom() && feed_ != nullptr) CheckRoom(feed_->OnRoom());
+    HandleRequests();
+    // A resumed stream may take a snapshot before the client was told that it is resumed.
+    if (state_ != State::kResuming) {
+      if (const auto snapshot = mailbox_->TakeSnapshot()) OnSnapshot(*snapshot);
+    }
+    if (mailbox_->TakeDrained()) FailDraining();
+    CheckDeadlines();
+    CountPauses();
+  });
+}
+
+bool LiveSession::CanReceive() const {
+  return is_open() && requests_.empty() &&
+         std::none_of(kAllPauses.begin(), kAllPauses.end(),
+                      [this](Pause reason) { return IsPausedBy(reason); });
+}
+
+Clock::time_point LiveSession::NextDeadline() const {
+  if (!is_open()) return Clock::time_point::max();
+  const Clock::time_point deadline = deadlines_.Next(IsIdleSuspended());
+  const Clock::time_point next_audio = pacer_.NextAudioAt();
+  return next_audio > Clock::now() ? std::min(deadline, next_audio) : deadline;
+}
+
+std::optional<OutgoingMessage> LiveSession::TakeMessage() {
+  if (outgoing_.empty() && is_open() && feed_ != nullptr) Guard([this] { EnqueueUpdate(); });
+  return outgoing_.Take();
+}
+
+void LiveSession::OnSent(const OutgoingMessage& message) {
+  if (message.is_snapshot && snapshots_ != nullptr) snapshots_->OnSent();
+  if (message.result.has_value()) latency_.OnSent(*message.result, Clock::now());
+}
+
+std::optional<int> LiveSession::close_code() const {
+  if (state_ != State::kEnded || !outgoing_.empty()) return std::nullopt;
+  return close_code_;
+}
+
+void LiveSession::Fail(ErrorCode code, const std::string& message) {
+  Guard([&] { Handle(ProtocolError{code, message}); });
+}
+
+void LiveSession::Drain() {
+  if (!is_open()) return;
+  if (snapshots_ == nullptr || feed_ == nullptr) return FailDraining();
+  deadlines_.SetDrain(Clock::now() + Seconds(services_.drain_patience_s));
+  snapshots_->Drain(feed_->stream());
+}
+
+void LiveSession::Disconnect() {
+  if (state_ != State::kEnded) End(kNormalClose);
+  outgoing_.Clear();
+}
+
+void LiveSession::HandleRequests() {
+  while (is_open() && !requests_.empty() && CanHandle(requests_.front())) {
+    ClientRequest request = std::move(requests_.front());
+    requests_.pop_front();
+    std::visit([this](auto& one) { Handle(std::move(one)); }, request);
+  }
+}
+
+bool LiveSession::CanHandle(const ClientRequest& request) const {
+  // The owner goes on reading during a resume, and so notices a client that vanishes.
+  if (state_ == State::kResuming) return std::holds_alternative<ImmediateReply>(request);
+  return feed_ == nullptr || !feed_->is_holding();
+}
+
+void LiveSession::Handle(const StartRequest& request) {
+  if (request.wants_snapshots && services_.snapshot_store != nullptr) {
+    snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
+    snapshots_->set_nbest(request.nbest);
+  }
+  std::shared_ptr<LiveStream> stream;
+  try {
+    stream = services_.recognizer->Open(
+        CompleteOptions(request, services_.default_options, services_.limits),
+        MakeUpdateCallback(snapshots_, mailbox_), request.nbest);
+  } catch (const std::invalid_argument& error) {
+    return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
+  }
+  StartStreaming(std::move(stream), /*num_samples=*/-1);
+}
+
+void LiveSession::Handle(const ResumeRequest& request) {
+  if (services_.snapshot_store == nullptr) {
+    return Fail(ErrorCode::kSnapshotUnknown, "this server keeps no snapshots");
+  }
+  try {
+    CheckNBest(request.nbest, services_.limits);
+  } catch (const std::invalid_argument& error) {
+    return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
+  }
+  state_ = State::kResuming;
+  deadlines_.SetResume(Clock::now() + Seconds(services_.resume_patience_s));
+  snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
+  ResumeStream(services_, request, snapshots_, mailbox_);
+}
+
+void LiveSession::OnResumed(SessionMailbox::Resumed resumed) {
+  deadlines_.ClearResume();
+  deadlines_.OnMessage(Clock::now());
+  if (resumed.stream == nullptr) return Handle(resumed.error);
+  services_.metrics->CountSnapshot(SnapshotResult::kResumed);
+  const int64_t num_samples = resumed.stream->num_samples();
+  StartStreaming(std::move(resumed.stream), num_samples);
+}
+
+void LiveSession::StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples) {
+  state_ = State::kStreaming;
+  feed_ = std::make_unique<StreamFeed>(std::move(stream), mailbox_);
+  const Model& model = *services_.recognizer->model();
+  services_.metrics->CountStream(protocol_->name());
+  SessionInfo info;
+  info.session_id = id_;
+  info.model_name = model.name();
+  info.options = feed_->stream()->options();
+  info.encoder_frame_ms = model.encoder_frame_ms();
+  info.num_samples = num_samples;
+  info.keeps_snapshots = snapshots_ != nullptr;
+  Enqueue(protocol_->OnReady(info));
+}
+
+void LiveSession::Handle(AudioRequest&& request) {
+  if (state_ != State::kStreaming || request.samples.empty()) return;
+  const LiveStream& stream = *feed_->stream();
+  const int sample_rate_hz = stream.options().sample_rate_hz;
+  const Clock::time_point now = Clock::now();
+  latency_.OnAudio(now);
+  pacer_.OnAudio(request.samples.size(), sample_rate_hz, now);
+  const double max_audio_s = services_.limits.max_audio_s;
+  const auto num_samples =
+      static_cast<double>(stream.num_samples()) + static_cast<double>(request.samples.size());
+  if (max_audio_s > 0 && num_samples > max_audio_s * sample_rate_hz) {
+    services_.metrics->CountRejection(Rejection::kAudioLimit);
+    return Fail(ErrorCode::kAudioLimit,
+                "the stream has more than " + Decimal(max_audio_s, 1) + " s of audio");
+  }
+  CheckRoom(feed_->Accept(std::move(request.samples)));
+}
+
+void LiveSession::CheckRoom(bool will_fit) {
+  if (!will_fit) Fail(ErrorCode::kBadOption, UtteranceTooLong(services_.limits));
+}
+
+void LiveSession::Handle(const FinishRequest& /*request*/) {
+  if (state_ != State::kStreaming) return;
+  state_ = State::kFinishing;
+  latency_.OnFinish(Clock::now());
+  feed_->stream()->Finish();
+}
+
+void LiveSession::Handle(const CancelRequest& /*request*/) { CloseNormally(); }
+
+void LiveSession::Handle(ImmediateReply&& reply) {
+  outgoing_.Push({std::move(reply.text), std::nullopt, /*is_snapshot=*/false});
+}
+
+void LiveSession::Handle(const ProtocolError& error) {
+  if (!is_open()) return;
+  if (feed_ != nullptr) EnqueueUpdate();
+  if (!is_open()) return;  // that was the final result
+  LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code) << ": "
+            << ValidText(FirstLine(error.message));
+  EndWith(error);
+}
+
+void LiveSession::OnSnapshot(const SessionMailbox::Snapshot& snapshot) {
+  if (!is_open()) return;
+  EnqueueUpdate();  // results before the snapshot that contains them
+  if (!is_open()) return;
+  for (std::string& text : protocol_->OnSnapshot(snapshot.token, snapshot.num_samples)) {
+    outgoing_.Push({std::move(text), std::nullopt, /*is_snapshot=*/true});
+  }
+}
+
+void LiveSession::CheckDeadlines() {
+  if (!is_open()) return;
+  const Limits& limits = services_.limits;
+  switch (deadlines_.Check(IsIdleSuspended(), Clock::now())) {
+    case Deadline::kNone:
+      return;
+    case Deadline::kStream:
+      services_.metrics->CountRejection(Rejection::kTimeLimit);
+      return Fail(ErrorCode::kTimeLimit,
+                  "the connection lasts longer than " + Decimal(limits.max_stream_s, 1) + " s");
+    case Deadline::kDrain:
+      return FailDraining();
+    case Deadline::kResume:
+      return Fail(ErrorCode::kStoreUnavailable, "the store of snapshots does not answer within " +
+                                                    Decimal(services_.resume_patience_s, 1) + " s");
+    case Deadline::kIdle:
+      services_.metrics->CountRejection(Rejection::kIdle);
+      return Fail(ErrorCode::kIdleTimeout,
+                  "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
+  }
+}
+
+bool LiveSession::IsPausedBy(Pause reason) const {
+  switch (reason) {
+    case Pause::kBuffer:
+      return feed_ != nullptr && feed_->is_holding();
+    case Pause::kSpeed:
+      return pacer_.NextAudioAt() > Clock::now();
+    case Pause::kSendQueue:
+      return outgoing_.num_bytes() + mailbox_->update_bytes() >
+             services_.limits.max_send_queue_bytes();
+  }
+  return false;
+}
+
+// The client may be silent: nothing is read from it, or it waits for the server.
+bool LiveSession::IsIdleSuspended() const {
+  return state_ == State::kResuming || state_ == State::kFinishing || !CanReceive();
+}
+
+void LiveSession::CountPauses() {
+  for (const Pause reason : kAllPauses) {
+    pauses_.Observe(reason, state_ != State::kEnded && IsPausedBy(reason));
+  }
+}
+
+void LiveSession::Enqueue(std::vector<std::string> texts) {
+  for (std::string& text : texts) {
+    outgoing_.Push({std::move(text), std::nullopt, /*is_snapshot=*/false});
+  }
+}
+
+// `result` describes the last of the texts.
+void LiveSession::EnqueueResult(std::vector<std::string> texts, ResultInfo result) {
+  if (texts.empty()) return;
+  std::string last = std::move(texts.back());
+  texts.pop_back();
+  Enqueue(std::move(texts));
+  outgoing_.Push({std::move(last), result, /*is_snapshot=*/false});
+}
+
+// Writes the messages of the updates since the last call. A final update ends the session.
+void LiveSession::EnqueueUpdate() {
+  std::optional<SessionMailbox::Update> taken = mailbox_->TakeUpdate();
+  if (!taken.has_value()) return;
+  LiveUpdate& update = taken->update;
+  ResultInfo result;
+  result.chunk_accepted = taken->chunk_accepted;
+  result.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
+                    !update.tentative_text.empty();
+  result.is_final = update.is_final;
+  if (IsLongResult(update)) {
+    state_ = State::kWriting;
+    final_result_ = result;
+    return WriteFinalMessages(services_.file_threads, protocol_, std::move(update), mailbox_);
+  }
+  EnqueueResult(protocol_->OnUpdate(update), result);
+  if (!update.is_final) return;
+  if (update.error.empty()) return CloseNormally();
+  LOG(WARNING) << "stream " << id_ << ": " << ValidText(FirstLine(update.error));
+  services_.metrics->CountError(ErrorCode::kStreamFailed);
+  End(CloseCode(ErrorCode::kStreamFailed));
+}
+
+void LiveSession::OnFinalMessages(std::vector<std::string> texts) {
+  if (texts.empty()) throw std::runtime_error("the final result could not be written");
+  EnqueueResult(std::move(texts), final_result_);
+  CloseNormally();
+}
+
+// After the final result, or because the client wants nothing more: nobody resumes the stream.
+void LiveSession::CloseNormally() {
+  if (snapshots_ != nullptr) snapshots_->Forget();
+  End(kNormalClose);
+}
+
+void LiveSession::EndWith(const ProtocolError& error) {
+  services_.metrics->CountError(error.code);
+  End(CloseCode(error.code));
+  Enqueue(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
+                               : protocol_->OnError(error));
+}
+
+void LiveSession::End(int close_code) {
+  state_ = State::kEnded;
+  close_code_ = close_code;
+  requests_.clear();
+  mailbox_->Close();
+  if (feed_ != nullptr) feed_->stream()->Cancel();
+  feed_.reset();
+}
+
+void LiveSession::FailDraining() { Fail(ErrorCode::kDraining, "the server is shutting down"); }
+
+// An exception in `work` ends this session, and no other.
+void LiveSession::Guard(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    LOG(ERROR) << "stream " << id_ << ": " << FirstLine(error.what());
+    if (state_ != State::kEnded) EndWith({ErrorCode::kInternal, "an error of the server"});
+  }
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,144 @@
+// One client's conversation: a protocol on one side, a live stream on the other.
+#ifndef RUNNEL_TOOLS_SERVER_SESSION_LIVE_SESSION_H_
+#define RUNNEL_TOOLS_SERVER_SESSION_LIVE_SESSION_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/live_stream.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/resources/services.h"
+#include "tools/server/session/audio_pacer.h"
+#include "tools/server/session/outgoing_queue.h"
+#include "tools/server/session/pause_counter.h"
+#include "tools/server/session/session_deadlines.h"
+#include "tools/server/session/session_latency.h"
+#include "tools/server/session/session_mailbox.h"
+#include "tools/server/session/session_snapshots.h"
+#include "tools/server/session/stream_feed.h"
+
+namespace runnel::server {
+
+// Knows no socket. Its owner passes on what the client sends (Receive), and fetches a message when
+// it can send one (TakeMessage). Updates that a slow client has not fetched are merged into one.
+//
+// Used by one thread at a time. Results come from other threads: they call `wake`, after which the
+// owner calls Advance soon. No method throws because of a client or a model: such an error ends the
+// conversation.
+//
+//   kOpening --start--> kStreaming --finish--> kFinishing --> kEnded
+//      \--resume--> kResuming --^                  \--long result--> kWriting --^
+//
+// Disconnect ends every state. Errors and cancel requests end every state but kWriting.
+class LiveSession {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `services` outlive the session. `id`: of the connection, for the client and the log. `wake` may
+  // be called from any thread.
+  LiveSession(const Services& services, std::string id, std::function<void()> wake);
+  ~LiveSession();
+
+  // Handles a message of the client. To be called only while CanReceive.
+  void Receive(const ClientMessage& message);
+
+  // Handles results of other threads, and deadlines that have passed.
+  void Advance();
+
+  // False while the session cannot use further messages: the audio buffer is full, audio came
+  // faster than max_speed, requests wait for a snapshot, or the client does not fetch its messages.
+  // The owner then stops reading from the socket, so that TCP slows the client down.
+  bool CanReceive() const;
+
+  // When the owner calls Advance if nothing else happens; Clock::time_point::max() for never.
+  Clock::time_point NextDeadline() const;
+
+  // The next message for the client; empty when there is none now. The owner calls OnSent when the
+  // message was sent.
+  std::optional<OutgoingMessage> TakeMessage();
+  void OnSent(const OutgoingMessage& message);
+
+  // The WebSocket close code; empty until the session has ended and all messages were taken.
+  std::optional<int> close_code() const;
+
+  // Ends the session with an error. The results so far are sent first.
+  void Fail(ErrorCode code, const std::string& message);
+  // Ends the session because the server shuts down. A last snapshot is stored first if the client
+  // wants snapshots.
+  void Drain();
+  // The connection is lost.
+  void Disconnect();
+
+ private:
+  enum class State {
+    kOpening,    // no stream yet
+    kResuming,   // waits for the snapshot store; other requests than replies wait
+    kStreaming,  // takes audio
+    kFinishing,  // no more audio comes; waits for the final result
+    kWriting,    // a task writes the final messages and owns the protocol; messages are ignored
+    kEnded       // close_code_ is known; queued messages are still sent
+  };
+
+  // The requests of a protocol (ClientRequest).
+  void Handle(const StartRequest& request);
+  void Handle(const ResumeRequest& request);
+  void Handle(AudioRequest&& request);
+  void Handle(const FinishRequest& request);
+  void Handle(const CancelRequest& request);
+  void Handle(ImmediateReply&& reply);
+  void Handle(const ProtocolError& error);
+  void HandleRequests();
+  bool CanHandle(const ClientRequest& request) const;
+
+  // What other threads and time bring.
+  void OnResumed(SessionMailbox::Resumed resumed);
+  void OnSnapshot(const SessionMailbox::Snapshot& snapshot);
+  void OnFinalMessages(std::vector<std::string> texts);
+  void CheckDeadlines();
+
+  // `num_samples`: that a resumed stream contains already; -1 for a new stream.
+  void StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples);
+  void CheckRoom(bool will_fit);
+
+  void Enqueue(std::vector<std::string> texts);
+  void EnqueueResult(std::vector<std::string> texts, ResultInfo result);
+  void EnqueueUpdate();
+
+  void CloseNormally();
+  void EndWith(const ProtocolError& error);
+  void End(int close_code);
+  void FailDraining();
+  void Guard(const std::function<void()>& work);
+
+  // Whether requests and results still count.
+  bool is_open() const { return state_ != State::kWriting && state_ != State::kEnded; }
+  bool IsPausedBy(Pause reason) const;
+  bool IsIdleSuspended() const;
+  void CountPauses();
+
+  const Services& services_;
+  const std::string id_;
+  const std::shared_ptr<SessionMailbox> mailbox_;
+  State state_ = State::kOpening;
+  std::shared_ptr<Protocol> protocol_;           // null before the first message
+  std::shared_ptr<SessionSnapshots> snapshots_;  // null: the client wants none
+  std::unique_ptr<StreamFeed> feed_;             // from kStreaming to kWriting, otherwise null
+  std::deque<ClientRequest> requests_;           // wait for room in the stream, or for a resume
+  OutgoingQueue outgoing_;
+  ResultInfo final_result_;  // in kWriting: of the last of the messages
+  int close_code_ = 0;       // in kEnded
+  SessionDeadlines deadlines_;
+  AudioPacer pacer_;
+  PauseCounter pauses_;
+  SessionLatency latency_;
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_SESSION_LIVE_SESSION_H_

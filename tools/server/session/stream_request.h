@@ -1,0 +1,30 @@
+// Completes a client's request with the server's defaults, and checks it against the limits.
+#ifndef RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
+#define RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
+
+#include <string>
+
+#include "runtime/stream.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/resources/limits.h"
+
+namespace runnel::server {
+
+// The options of `request`, with those of `defaults` where it leaves a size to the model. A
+// beam_size that the client did not choose is lowered to the limit. Throws std::invalid_argument,
+// naming option, value and limit, when an option that the client chose exceeds its limit.
+StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
+                              const Limits& limits);
+
+// Throws std::invalid_argument when `nbest` exceeds max_nbest.
+void CheckNBest(int nbest, const Limits& limits);
+
+// Throws std::invalid_argument when the rate exceeds max_sample_rate.
+void CheckSampleRate(int sample_rate_hz, const Limits& limits);
+
+// The error message for a whole-utterance stream whose utterance exceeds max_buffered_s.
+std::string UtteranceTooLong(const Limits& limits);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_

@@ -1,0 +1,97 @@
+#include "tools/server/transport/http_connection.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/write.hpp>
+#include <string_view>
+#include <utility>
+
+namespace runnel::server {
+namespace {
+
+namespace http = beast::http;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+// The most bytes that are discarded.
+constexpr size_t kMaxDiscarded = size_t{128} << 20;
+
+}  // namespace
+
+HttpConnection::HttpConnection(AnyStream stream, ConnectionContext context, Options options)
+    : stream_(std::move(stream)),
+      context_(std::move(context)),
+      options_(options),
+      buffer_(options.max_buffer_bytes),
+      linger_timer_(stream_.get_executor()) {}
+
+void HttpConnection::SendReply(HttpReply reply, ReplyOptions options, Done done) {
+  response_.emplace(static_cast<http::status>(reply.status), 11);
+  response_->set(http::field::server, "runnel");
+  response_->set(http::field::content_type, reply.content_type);
+  response_->set("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : reply.headers) response_->set(name, value);
+  if (response_->find(http::field::cache_control) == response_->end()) {
+    response_->set(http::field::cache_control, "no-store");
+  }
+  response_->keep_alive(options.keeps_alive);
+  response_->content_length(reply.body.size());
+  if (!options.omits_body) response_->body() = std::move(reply.body);
+  stream_.tcp().expires_after(options_.send_timeout);
+  http::async_write(stream_, *response_,
+                    [self = shared_from_this(), done = std::move(done)](
+                        const SystemError& error, size_t /*count*/) { done(error); });
+}
+
+void HttpConnection::SendContinue(Done done) {
+  net::async_write(stream_, net::buffer(kContinue),
+                   [self = shared_from_this(), done = std::move(done)](
+                       const SystemError& error, size_t /*count*/) { done(error); });
+}
+
+void HttpConnection::DiscardInput(std::function<void(InputEnd end)> on_end) {
+  on_input_end_ = std::move(on_end);
+  if (input_ == Input::kUnread) Discard();
+}
+
+void HttpConnection::Discard() {
+  input_ = Input::kDiscarding;
+  stream_.async_read_some(net::buffer(discarded_),
+                          [self = shared_from_this()](const SystemError& error, size_t count) {
+                            self->OnDiscarded(error, count);
+                          });
+}
+
+void HttpConnection::OnDiscarded(const SystemError& error, size_t count) {
+  num_discarded_ += count;
+  if (!error && num_discarded_ <= kMaxDiscarded) return Discard();
+  input_ = Input::kEnded;
+  const auto on_end = std::exchange(on_input_end_, nullptr);
+  if (on_end == nullptr) return;
+  on_end(error == net::error::eof ? InputEnd::kClosed : InputEnd::kBroken);
+}
+
+void HttpConnection::CloseAfterReply(std::shared_ptr<void> held) {
+  held_ = std::move(held);
+  if (!stream_.has_tls()) {
+    SystemError ignored;
+    stream_.tcp().socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
+  }
+  if (input_ == Input::kEnded) return Close();
+  linger_timer_.expires_after(options_.linger_time);
+  linger_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
+    if (!stopped) self->Close();
+  });
+  stream_.tcp().expires_never();
+  DiscardInput([this](InputEnd /*end*/) { Close(); });
+}
+
+void HttpConnection::Close() {
+  linger_timer_.cancel();
+  on_input_end_ = nullptr;
+  held_.reset();
+  stream_.Close();
+}
+
+}  // namespace runnel::server

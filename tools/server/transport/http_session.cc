@@ -1,0 +1,234 @@
+#include "tools/server/transport/http_session.h"
+
+#include <algorithm>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/websocket/rfc6455.hpp>
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tools/cli/seconds.h"
+#include "tools/server/transport/http_connection.h"
+#include "tools/server/transport/http_reply.h"
+#include "tools/server/transport/http_upload.h"
+#include "tools/server/transport/request_route.h"
+#include "tools/server/transport/websocket_session.h"
+
+namespace runnel::server {
+namespace {
+
+namespace http = beast::http;
+
+constexpr std::chrono::seconds kLingerTime{2};
+// Connections above max_connections get less time, so that others can be refused too.
+constexpr std::chrono::milliseconds kRefusedLingerTime{200};
+constexpr double kRefusedTimeout_s = 1;
+// Bytes of a body that are read together with the header, at most.
+constexpr size_t kReadAhead = 16384;
+
+std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
+
+// All lines of the header, joined: a proxy may add a line instead of extending one.
+std::string ForwardedFor(const http::request<http::empty_body>& request) {
+  std::string all;
+  const auto [begin, end] = request.equal_range("X-Forwarded-For");
+  for (auto line = begin; line != end; ++line) {
+    all += View(line->value());
+    all += ',';
+  }
+  return all;
+}
+
+bool IsAboveConnectionLimit(const ConnectionContext& context) {
+  return context.refusal == Refusal::kConnections;
+}
+
+HttpConnection::Options OptionsFor(const ConnectionContext& context) {
+  const Limits& limits = context.shared->services->limits;
+  HttpConnection::Options options;
+  options.max_buffer_bytes = static_cast<size_t>(limits.max_header_bytes) + kReadAhead;
+  options.send_timeout = Seconds(limits.send_timeout_s);
+  options.linger_time = kLingerTime;
+  if (IsAboveConnectionLimit(context)) options.linger_time = kRefusedLingerTime;
+  return options;
+}
+
+// Reads requests and replies to them, until the connection ends or becomes a WebSocket or an
+// upload. Held by its operations. All members on the stream's strand.
+class HttpSession : public std::enable_shared_from_this<HttpSession> {
+ public:
+  explicit HttpSession(std::shared_ptr<HttpConnection> connection)
+      : connection_(std::move(connection)), peer_(context().address) {}
+
+  void Start() {
+    AnyStream& stream = connection_->stream();
+    if (!stream.has_tls()) return ReadHeader();
+    stream.tcp().expires_after(Timeout(limits().handshake_timeout_s));
+    stream.async_handshake([self = shared_from_this()](const SystemError& error) {
+      if (!error) return self->ReadHeader();
+      self->metrics().CountRejection(Rejection::kTlsHandshake);
+      self->connection_->Close();
+    });
+  }
+
+ private:
+  ConnectionContext& context() const { return connection_->context(); }
+  const Services& services() const { return *context().shared->services; }
+  const Limits& limits() const { return services().limits; }
+  Metrics& metrics() const { return *services().metrics; }
+  const http::request<http::empty_body>& request() const { return header_->get(); }
+
+  HttpConnection::Clock::duration Timeout(double limit_s) const {
+    return Seconds(IsAboveConnectionLimit(context()) ? std::min(limit_s, kRefusedTimeout_s)
+                                                     : limit_s);
+  }
+
+  void ReadHeader() {
+    header_.emplace();
+    header_->header_limit(static_cast<std::uint32_t>(limits().max_header_bytes));
+    // The limit of a body depends on the route, which the header decides.
+    header_->body_limit(std::numeric_limits<std::uint64_t>::max());
+    connection_->stream().tcp().expires_after(Timeout(limits().header_timeout_s));
+    http::async_read_header(
+        connection_->stream(), connection_->buffer(), *header_,
+        [self = shared_from_this()](const SystemError& error, size_t /*count*/) {
+          self->OnHeader(error);
+        });
+  }
+
+  void OnHeader(const SystemError& error) {
+    if (!error) return Serve();
+    if (error == beast::error::timeout) {
+      // A client that keeps a connection for later requests has done nothing wrong.
+      const bool is_first = num_replies_ == 0;
+      if (is_first || header_->got_some()) metrics().CountRejection(Rejection::kHeaderTimeout);
+      return connection_->Close();
+    }
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      metrics().CountRejection(Rejection::kHeaderTooLarge);
+      return ReplyAndClose(ErrorReply(
+          431, "header_too_large",
+          "the header is larger than " + std::to_string(limits().max_header_bytes) + " bytes"));
+    }
+    if (error == http::error::end_of_stream || error == net::error::eof) {
+      return connection_->CloseAfterReply();
+    }
+    if (error.category() == http::make_error_code(http::error::bad_method).category()) {
+      metrics().CountRejection(Rejection::kBadRequest);
+      return ReplyAndClose(
+          ErrorReply(400, "bad_request", "expected an HTTP request: " + error.message()));
+    }
+    connection_->Close();
+  }
+
+  void Serve() {
+    AdmitAddress();
+    RequestHead head;
+    head.method = View(request().method_string());
+    head.target = View(request().target());
+    head.is_upgrade = beast::websocket::is_upgrade(request());
+    head.has_body = header_->chunked() || header_->content_length().value_or(0) > 0;
+    head.keeps_alive = request().keep_alive();
+    switch (RouteOf(head, context().refusal)) {
+      case Route::kReply:
+        return Reply(Answer(services(), head.method, head.target), /*keeps_alive=*/true);
+      case Route::kReplyAndClose:
+        return ReplyAndClose(Answer(services(), head.method, head.target));
+      case Route::kRefuse:
+        return ReplyAndClose(RefusalReply(context().refusal, &metrics()));
+      case Route::kWebSocket:
+        return Upgrade();
+      case Route::kUpload:
+        return Upload();
+    }
+  }
+
+  // Behind a trusted proxy, each request of a connection may come from another client.
+  void AdmitAddress() {
+    const AccessRules& access = *context().shared->access;
+    if (!access.IsTrusted(peer_)) return;
+    context().address = access.ClientAddress(peer_, ForwardedFor(request()));
+    context().address_ticket.reset();
+    if (IsAboveConnectionLimit(context())) return;
+    context().address_ticket =
+        services().admission->AdmitAddress(context().address, &context().refusal);
+  }
+
+  // False when the client lacks the bearer token; it has been told so then.
+  bool CheckToken() {
+    if (context().shared->access->IsAllowed(View(request()[http::field::authorization]),
+                                            View(request().target()))) {
+      return true;
+    }
+    metrics().CountRejection(Rejection::kUnauthorized);
+    HttpReply reply =
+        ErrorReply(401, CodeName(ErrorCode::kUnauthorized), "expected a bearer token");
+    reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+    ReplyAndClose(std::move(reply));
+    return false;
+  }
+
+  void Upgrade() {
+    if (!CheckToken()) return;
+    if (connection_->buffer().size() > 0) {
+      return ReplyAndClose(ErrorReply(400, "bad_request", "data before the answer to the upgrade"));
+    }
+    Refusal refusal = Refusal::kNone;
+    Ticket slot = services().admission->AdmitStream(context().address, &refusal);
+    if (slot == nullptr) return ReplyAndClose(RefusalReply(refusal, &metrics()));
+    connection_->stream().tcp().expires_never();  // WebSocketSession sets its own timeouts
+    ServeWebSocket(std::move(connection_->stream()), std::move(context()), std::move(slot),
+                   request());
+  }
+
+  void Upload() {
+    if (!CheckToken()) return;
+    if (header_->content_length().value_or(0) > limits().max_body_bytes()) {
+      return ReplyAndClose(BodyTooLargeReply(services()));
+    }
+    Refusal refusal = Refusal::kNone;
+    Ticket slot = services().admission->AdmitUpload(context().address, &refusal);
+    if (slot == nullptr) return ReplyAndClose(RefusalReply(refusal, &metrics()));
+    ServeUpload(connection_, std::move(*header_), std::move(slot));
+  }
+
+  void ReplyAndClose(HttpReply reply) { Reply(std::move(reply), /*keeps_alive=*/false); }
+
+  void Reply(HttpReply reply, bool keeps_alive) {
+    ++num_replies_;
+    HttpConnection::ReplyOptions options;
+    options.keeps_alive = keeps_alive;
+    options.omits_body = header_->is_header_done() && request().method() == http::verb::head;
+    connection_->SendReply(std::move(reply), options,
+                           [self = shared_from_this(), keeps_alive](const SystemError& error) {
+                             if (error) return self->connection_->Close();
+                             if (keeps_alive) return self->ReadHeader();
+                             self->connection_->CloseAfterReply();
+                           });
+  }
+
+  const std::shared_ptr<HttpConnection> connection_;
+  const std::string peer_;  // the address of the client or of a proxy
+  std::optional<http::request_parser<http::empty_body>> header_;
+  int64_t num_replies_ = 0;
+};
+
+}  // namespace
+
+void ServeConnection(AnyStream stream, ConnectionContext context) {
+  const HttpConnection::Options options = OptionsFor(context);
+  const auto connection =
+      std::make_shared<HttpConnection>(std::move(stream), std::move(context), options);
+  std::make_shared<HttpSession>(connection)->Start();
+}
+
+}  // namespace runnel::server
