@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Converts a trained model of another project to a model archive (models/README.md).
+"""Converts a trained model of another project to a model file (models/README.md).
 
     python3 models/convert.py FAMILY SOURCE --output=model.pt
 

@@ -1,12 +1,12 @@
-"""Importers of trained models: WeNet, NeMo and ESPnet experiments to model archives.
+"""Importers of trained models: WeNet, NeMo and ESPnet experiments to model files.
 
-One file per family says what its options and tensor names mean; everything else is common:
+wenet.py, nemo.py and espnet.py map the options and tensor names of each toolkit. They share:
 
-    weights.py   reads checkpoints without running code that is in them
-    settings.py  reads options, remembers which were assumed, refuses unknown ones
-    renaming.py  tensor names by a table of patterns, refuses unknown ones
+    weights.py   reads checkpoints without running code in them
+    settings.py  reads options, records assumed ones, rejects unknown ones
+    renaming.py  maps tensor names by a table of patterns, rejects unknown ones
     units.py     token lists to units.txt, sentencepiece.py reads SentencePiece models
     features.py  the `features` section
-    resolved.py  the outcome: an architecture, its weights, what was assumed
-    export.py    resolved model to archive
+    resolved.py  the result: an architecture, its weights, the assumptions
+    export.py    resolved model to model file
 """

@@ -1,4 +1,4 @@
-"""What the user decides where a source does not tell."""
+"""Options of the user, for facts that a source does not state."""
 
 import dataclasses
 from typing import Optional
@@ -6,8 +6,8 @@ from typing import Optional
 
 @dataclasses.dataclass(frozen=True)
 class Choices:
-    """Options of the command; None: not given."""
+    """Options of the command; None if not given."""
 
     checkpoint: Optional[str] = None  # file of the weights inside an experiment folder
     layer_norm_eps: Optional[float] = None
-    shaw_left: Optional[int] = None  # farthest frame to the left of WeNet's shaw_rel_selfattn
+    shaw_left: Optional[int] = None  # largest distance to the left in WeNet's shaw_rel_selfattn

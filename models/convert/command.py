@@ -13,7 +13,7 @@ from models.convert.errors import ConversionError
 from models.convert.export import write_archive
 from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization)
 
-_DESCRIPTION = """Converts a trained model to a Runnel model archive.
+_DESCRIPTION = """Converts a trained model to a Runnel model file.
 
 wenet   an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
 nemo    a .nemo file, or a folder with state_dict.pt and tokens.txt
@@ -21,27 +21,27 @@ espnet  an experiment folder: config.yaml, one *.pth, feats_stats.npz"""
 
 
 def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
-    """The command line; exits with 2 when it is wrong."""
+    """Parses the command line; exits with status 2 if it is wrong."""
     parser = argparse.ArgumentParser(prog="convert.py", description=_DESCRIPTION,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=("wenet", "nemo", "espnet"))
-    parser.add_argument("source", type=pathlib.Path, help="what to convert")
-    parser.add_argument("--output", required=True, help="the archive to write")
-    parser.add_argument("--name", help="name in the archive (default: that of the source)")
+    parser.add_argument("source", type=pathlib.Path, help="file or folder to convert")
+    parser.add_argument("--output", required=True, help="model file to write")
+    parser.add_argument("--name", help="name in the model file (default: that of the source)")
     parser.add_argument("--checkpoint", help="file of the weights inside an experiment folder")
     parser.add_argument("--layer_norm_eps", type=float,
-                        help="epsilon of the layer norms, where the source does not tell")
+                        help="epsilon of the layer norms, if the source does not state it")
     parser.add_argument("--shaw_left", type=int, choices=(8, 64),
-                        help="how far back WeNet's shaw_rel_selfattn tells frames apart")
+                        help="largest distance to the left in WeNet's shaw_rel_selfattn")
     parser.add_argument("--convolution", choices=("dynamic_chunk",),
-                        help="let a symmetric convolution end with the chunk, to stream")
+                        help="end a symmetric convolution at the chunk, to permit streaming")
     parser.add_argument("--normalization", choices=("running",),
                         help="normalise by the frames so far instead of the whole utterance")
     return parser.parse_args(arguments)
 
 
 def _is_archive(path: pathlib.Path) -> bool:
-    """Whether a file is what an earlier conversion wrote."""
+    """Whether a file was written by an earlier conversion."""
     if not zipfile.is_zipfile(path):
         return False
     with zipfile.ZipFile(path) as archive:
@@ -49,10 +49,10 @@ def _is_archive(path: pathlib.Path) -> bool:
 
 
 def check_output(source: pathlib.Path, output: str) -> None:
-    """Before anything is computed: the output is no part of the source, and can become a file.
+    """Checks, before anything is computed, that the output can be written and is not the source.
 
     Raises:
-        ConversionError: says what the output is and what was expected.
+        ConversionError: names the output and the expected kind of file.
     """
     path = pathlib.Path(output)
     target = path.resolve()
@@ -69,7 +69,7 @@ def check_output(source: pathlib.Path, output: str) -> None:
 
 
 def resolve(args: argparse.Namespace) -> Resolved:
-    """The model of the family's importer, with the explicit choices made."""
+    """The model from the importer of the family, with the user's choices applied."""
     if not args.source.exists():
         raise ConversionError(f"{args.source}: no such file or folder")
     name = args.name or args.source.resolve().stem
@@ -84,7 +84,7 @@ def resolve(args: argparse.Namespace) -> Resolved:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    """Runs the command; 0 when the archive is written, 1 with one line on stderr when not."""
+    """Runs the command; returns 0, or 1 with one line on stderr."""
     args = parse_arguments(arguments)
     try:
         check_output(args.source, args.output)

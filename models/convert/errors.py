@@ -2,7 +2,7 @@
 
 
 class ConversionError(Exception):
-    """A model that cannot be converted. The message is one line that names what is wrong."""
+    """A model that cannot be converted. The message is one line that states the problem."""
 
     def __init__(self, message: str) -> None:
         super().__init__(" ".join(message.split()))

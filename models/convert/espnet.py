@@ -1,6 +1,6 @@
 """ESPnet 2 experiment folders with a Conformer or Transformer encoder and CTC.
 
-What a config.yaml leaves out has ESPnet's own default, which is written here next to each option.
+Options that a config.yaml omits get ESPnet's default, stated next to each option.
 """
 
 import pathlib
@@ -148,7 +148,7 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], eps: f
                 "stochastic_depth_rate", "layer_drop_rate", "max_pos_emb_len", "use_flash_attn",
                 "causal")
     conf.require("causal", False)
-    if not conformer:  # options of the Conformer that recipes leave in
+    if not conformer:  # Conformer options that recipes also set
         conf.require("pos_enc_layer_type", "abs_pos")
         conf.require("selfattention_layer_type", "selfattn")
     conf.finish()
@@ -184,7 +184,7 @@ def _position(conf: Settings) -> Dict[str, Any]:
         ("legacy_rel_pos", "legacy_rel_selfattn"): {
             "scheme": "legacy_rel_pos", "linear_pos_bias": False, "query_scaling": "after_bias",
             "table_length": conf.size("max_pos_emb_len", 5000, "encoder.position.table_length")},
-        # The relative table is not looked at.
+        # The relative table is not used.
         ("rel_pos", "selfattn"): {"scheme": "none"},
         ("legacy_rel_pos", "selfattn"): {"scheme": "none"},
     }
@@ -195,7 +195,7 @@ def _position(conf: Settings) -> Dict[str, Any]:
 
 
 def _normalization(config: Settings, folder: Folder, renamed: Renamed) -> Dict[str, Any]:
-    """global_mvn's statistics, from the weights or else from its file."""
+    """The statistics of global_mvn, from the weights or from its file."""
     # ESPnet's default is utterance_mvn; what a trained experiment wrote is explicit, or null.
     kind = config.take("normalize", None)
     conf = config.section("normalize_conf")
@@ -223,7 +223,7 @@ def _normalization(config: Settings, folder: Folder, renamed: Renamed) -> Dict[s
 
 
 def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
-    """Kaldi's features of `input_size` bins where there is no front end, else ESPnet's own."""
+    """Kaldi's features with `input_size` bins without a front end, otherwise ESPnet's."""
     if config.has("input_size"):
         assumed["features"] = "input_size is given: taken to be Kaldi's filterbank of 16 kHz audio"
         return fbank_section(num_mel_bins=config.size("input_size"))

@@ -1,4 +1,4 @@
-"""Writes a resolved model as an archive."""
+"""Writes a resolved model as a model file."""
 
 import os
 
@@ -15,8 +15,8 @@ def build_model(resolved: Resolved) -> ConformerCtc:
     """The reference model of the architecture with the weights.
 
     Raises:
-        ConversionError: names the tensor that is missing, left over or of another shape, or the
-            field that no model can have.
+        ConversionError: names the tensor that is missing, unknown or of another shape, or the
+            impossible field.
     """
     try:
         config = _config(resolved)
@@ -43,7 +43,7 @@ def build_model(resolved: Resolved) -> ConformerCtc:
 
 
 def write_archive(resolved: Resolved, path: str) -> None:
-    """Builds the model and exports it, all of it or nothing."""
+    """Builds the model and exports it, completely or not at all."""
     model = build_model(resolved)
     decoder = resolved.decoder_tensors()
     if decoder:

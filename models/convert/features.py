@@ -1,7 +1,6 @@
 """The `features` section of a converted model.
 
-WeNet's models have Kaldi's filterbank, NeMo's and ESPnet's the log mel spectrogram that each
-computes in its own way.
+WeNet's models use Kaldi's filter bank. NeMo and ESPnet each use their own log mel spectrogram.
 """
 
 import math
@@ -17,7 +16,7 @@ _WINDOWS = {"hann": "hanning", "hamming": "hamming", "blackman": "blackman"}
 
 
 def wenet_fbank(fbank: Settings, bins_option: str, rate: int) -> Dict[str, Any]:
-    """Options of torchaudio's Kaldi filterbank as WeNet calls it; no dither when decoding."""
+    """The Kaldi filter bank of torchaudio with WeNet's options, without dither."""
     section = fbank_section(
         sample_frequency=rate,
         num_mel_bins=fbank.size(bins_option, 23, "features.num_mel_bins"),
@@ -32,7 +31,7 @@ def nemo_features(preprocessor: Settings, where: str, rate: int,
     """NeMo's AudioToMelSpectrogramPreprocessor, without `normalize`, which the encoder does.
 
     Args:
-        where: the name of the section, for messages. rate: where it does not set sample_rate.
+        where: the name of the section, for messages. rate: used if it does not set sample_rate.
     """
     target = str(preprocessor.take("_target_", "AudioToMelSpectrogramPreprocessor"))
     if not target.endswith("AudioToMelSpectrogramPreprocessor"):
@@ -64,7 +63,7 @@ def nemo_features(preprocessor: Settings, where: str, rate: int,
     preprocessor.require("log", True)
     preprocessor.require("exact_pad", False)
     preprocessor.require("use_torchaudio", False)
-    # Padding of batches, what is done in training only, and names that NeMo itself ignores.
+    # Padding of batches, options of training only, and names that NeMo itself ignores.
     preprocessor.ignore("dither", "pad_to", "pad_value", "stft_exact_pad", "stft_conv", "rng",
                         "nb_augmentation_prob", "nb_max_freq")
     preprocessor.finish()
@@ -89,7 +88,7 @@ def _nemo_samples(preprocessor: Settings, where: str, seconds: str, samples: str
 
 
 def _nemo_preemphasis(preprocessor: Settings, where: str) -> float:
-    if preprocessor.is_null("preemph"):  # NeMo's way to have none
+    if preprocessor.is_null("preemph"):  # NeMo's notation for no pre-emphasis
         return 0.0
     value = preprocessor.take("preemph", 0.97)
     if not 0.0 <= value <= 1.0:
@@ -147,7 +146,7 @@ def espnet_features(frontend: Settings, where: str) -> Dict[str, Any]:
 
 
 def _espnet_rate(frontend: Settings, where: str) -> int:
-    """The sampling rate, which ESPnet lets people write as 16k."""
+    """The sampling rate; ESPnet also accepts 16k."""
     value = frontend.take("fs", None, "features.sample_frequency")
     text = str(16000 if value is None else value).lower()
     digits, factor = (text[:-1], 1000) if text.endswith("k") else (text, 1)
@@ -158,7 +157,7 @@ def _espnet_rate(frontend: Settings, where: str) -> int:
 
 def _checked(section: Dict[str, Any], where: str, low_option: str, high_option: str,
              fft_option: str, length_option: str) -> Dict[str, Any]:
-    """The section, unless Runnel could not compute it; the options are named as the family does."""
+    """The section, if Runnel can compute it; errors use the option names of the toolkit."""
     low, high, nyquist = section["low_freq"], section["high_freq"], section["sample_frequency"] / 2
     if not 0.0 <= low < high <= nyquist:
         raise ConversionError(f"{where}: {low_option} is {low:g} and {high_option} {high:g}, "

@@ -10,7 +10,7 @@ from models.convert.errors import ConversionError
 
 
 class Folder:
-    """Files by name, with what messages call them."""
+    """Files by name, with their names for messages."""
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
@@ -25,11 +25,11 @@ class Folder:
         return sorted(entry.name for entry in self._path.iterdir() if entry.is_file())
 
     def where(self, name: str) -> str:
-        """What messages call a file."""
+        """The name of a file for messages."""
         return f"{self._path}: {name}" if self._members is not None else str(self._path / name)
 
     def has(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         if self._members is not None:
             return name in self._members
         return (self._path / name).is_file()
@@ -38,7 +38,7 @@ class Folder:
         """A file's bytes.
 
         Raises:
-            ConversionError: no such file, named with `what` it is.
+            ConversionError: the file does not exist; the message says `what` it is.
         """
         if not self.has(name):
             detail = f" ({what})" if what else ""
@@ -51,8 +51,11 @@ class Folder:
             raise ConversionError(f"{self.where(name)}: {error.strerror}") from None
 
     def find(self, configured: Optional[str], *candidates: str) -> Optional[str]:
-        """The first that is here: the file that a configuration names, by its path from the folder
-        or, since experiments move, by its last part; then the candidates."""
+        """The first file that exists.
+
+        Tries the file that a configuration names, by its path from the folder, then by its last
+        part (experiments are moved), then the candidates.
+        """
         names = [] if not configured else [configured, configured.replace("\\", "/").split("/")[-1]]
         for name in [*names, *candidates]:
             if self.has(name):

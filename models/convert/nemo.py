@@ -33,7 +33,7 @@ RULES: List[Rule] = [
     (rf"{_LAYER}norm_conv\.{_PARAMETER}", rf"{_TO}norm_conv.\2"),
     (rf"{_LAYER}conv\.(pointwise_conv[12]|depthwise_conv)\.{_PARAMETER}",
      rf"{_TO}conv_module.\2.\3"),
-    # The field is called batch_norm whatever norm it is.
+    # The field is called batch_norm for every kind of norm.
     (rf"{_LAYER}conv\.batch_norm\.(weight|bias|running_mean|running_var)",
      rf"{_TO}conv_module.norm.\2"),
     (rf"{_LAYER}conv\.batch_norm\.num_batches_tracked", None),
@@ -93,14 +93,14 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
 
 
 def _flatten_head(renamed: Renamed) -> None:
-    """The head is a convolution of one tap; ours is a linear layer."""
+    """Turns the head, a convolution with one tap, into a linear layer."""
     weight = renamed.tensors.get("ctc.ctc_lo.weight")
     if weight is not None and weight.dim() == 3 and weight.size(2) == 1:
         renamed.tensors["ctc.ctc_lo.weight"] = weight.squeeze(2)
 
 
 def _share_biases(weights: Dict[str, Any], renamed: Renamed) -> None:
-    """With untie_biases false, all layers have the encoder's pos_bias_u and pos_bias_v."""
+    """With untie_biases false, gives every layer the encoder's pos_bias_u and pos_bias_v."""
     for letter in "uv":
         shared = weights.get(f"encoder.pos_bias_{letter}")
         if shared is None:
@@ -116,7 +116,7 @@ def _settings(folder: Folder, assumed: Dict[str, str]) -> Settings:
 
 
 def _interpolated(value: Any, root: Dict[str, Any], depth: int = 0) -> Any:
-    """`value` with ${a.b} replaced by what it points to; what cannot be found stays as it is."""
+    """`value` with ${a.b} replaced by the value it refers to, if that exists."""
     if isinstance(value, dict):
         return {key: _interpolated(inner, root, depth) for key, inner in value.items()}
     if isinstance(value, list):
@@ -222,7 +222,7 @@ def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
             raise ConversionError(f"model_config.yaml.encoder.att_context_size is {value!r}, "
                                   "expected [left, right] or a list of such")
         left, right = size
-        # A right context of frames that move with the query is no chunk, but none at all is.
+        # A right context that moves with the query cannot be a chunk; a right context of 0 can.
         chunked = right >= 0 and (style == "chunked_limited" or right == 0)
         if size == (-1, -1):
             settings.append({"chunk_size": -1, "left_context": -1})
@@ -238,7 +238,7 @@ def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
 
 
 def _check_limits(resolved: Resolved) -> None:
-    """Chunked attention next to something that looks at the whole utterance cannot be expressed."""
+    """Rejects chunked attention combined with a module that reads the whole utterance."""
     if resolved.streaming["only"] and needs_whole_utterance(resolved.encoder):
         if resolved.encoder["normalization"]["type"] == "utterance":
             raise ConversionError("model_config.yaml.preprocessor.normalize is 'per_feature' with "
@@ -269,7 +269,7 @@ def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],
 
 
 def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) -> List[str]:
-    """The tokenizer's symbols and the blank, which NeMo has last."""
+    """The tokens of the tokenizer, then the blank, which is NeMo's last."""
     tokenizer = config.section("tokenizer")
     decoder = config.section("aux_ctc").section("decoder") if hybrid else config.section("decoder")
     kind = str(tokenizer.take("type", "none")).lower()

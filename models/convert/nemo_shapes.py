@@ -1,4 +1,4 @@
-"""A NeMo Conformer without its options: the architecture from its weights' names and shapes."""
+"""A NeMo Conformer without options: its architecture from the names and shapes of its weights."""
 
 import re
 from typing import Any, Dict, List
@@ -14,7 +14,7 @@ _UNTOLD = "weights do not tell"
 
 
 def relative_position() -> Dict[str, Any]:
-    """NeMo's rel_pos: Transformer-XL with the true shift, farthest past first."""
+    """NeMo's rel_pos: Transformer-XL with the true shift, from the farthest past on."""
     return {"scheme": "chunk_rpe", "linear_pos_bias": False, "query_scaling": "after_bias",
             "table_order": "descending"}
 
@@ -24,7 +24,7 @@ def read_model(folder: Folder, name: str, renamed: Renamed, source: str, eps: fl
     """The model of a folder with a state dict and tokens.txt.
 
     Raises:
-        ConversionError: weights that are not of such a model, tokens that do not fit.
+        ConversionError: the weights belong to another kind of model, or the tokens do not fit.
     """
     encoder = _encoder(renamed, source, eps, assumed)
     found = folder.find(None, "tokens.txt", "units.txt")
@@ -106,7 +106,7 @@ def _subsampling(renamed: Renamed, source: str) -> Dict[str, Any]:
 
 
 def _input_dim(renamed: Renamed, subsampling: Dict[str, Any], source: str) -> int:
-    """Bins from the width of the linear layer: each stage leaves half of them, rounded up."""
+    """Feature bins, from the width of the linear layer: each stage halves them, rounded up."""
     width = int(_tensor(renamed, "encoder.embed.out.0.weight", source).size(1))
     left = width // subsampling["channels"]
     stages = 2 if subsampling["type"] == "striding4" else 3

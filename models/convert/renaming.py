@@ -1,4 +1,4 @@
-"""Tensor names of another project to ours, by a table of patterns."""
+"""Maps tensor names of another project to Runnel's, by a table of patterns."""
 
 import re
 from typing import Dict, List, Optional, Sequence, Tuple
@@ -7,12 +7,12 @@ from torch import Tensor
 
 from models.convert.errors import ConversionError
 
-# (pattern of the whole name, our name with \1 for its groups or None to leave the tensor out)
+# (pattern of the whole name, new name with \1 for its groups, or None to omit the tensor)
 Rule = Tuple[str, Optional[str]]
 
 
 class Renamed:
-    """Tensors under our names, and where each came from."""
+    """Tensors under Runnel's names, and their origins."""
 
     def __init__(self) -> None:
         self.tensors: Dict[str, Tensor] = {}
@@ -28,7 +28,7 @@ def rename(weights: Dict[str, Tensor], rules: Sequence[Rule], source: str) -> Re
     """Applies the first rule that matches each name.
 
     Raises:
-        ConversionError: a name that no rule knows, or two that become one.
+        ConversionError: no rule matches a name, or two names become one.
     """
     compiled = [(re.compile(pattern), target) for pattern, target in rules]
     renamed = Renamed()
@@ -52,7 +52,7 @@ def rename(weights: Dict[str, Tensor], rules: Sequence[Rule], source: str) -> Re
 
 
 def stack_size(tensors: Dict[str, Tensor], prefix: str) -> int:
-    """How many layers, numbered from 0 without gaps, have names that start with `prefix`N."""
+    """Number of layers whose names start with `prefix`N, numbered from 0 without gaps."""
     pattern = re.compile(re.escape(prefix) + r"(\d+)\.")
     numbers = {int(match.group(1)) for match in map(pattern.match, tensors) if match}
     return len(numbers)

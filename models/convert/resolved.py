@@ -1,4 +1,4 @@
-"""The outcome of an importer: an architecture as a model file states it, weights, assumptions."""
+"""The result of an importer: the architecture in the form of a model file, weights, assumptions."""
 
 import dataclasses
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -14,7 +14,7 @@ WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
 
 @dataclasses.dataclass
 class Resolved:
-    """Everything that an archive needs."""
+    """Everything that a model file needs."""
 
     name: str
     encoder: Dict[str, Any]  # the `encoder` section (models/README.md)
@@ -24,7 +24,7 @@ class Resolved:
     units: List[str]
     weights: Renamed
     source: str  # the file of the weights, for messages
-    assumed: Dict[str, str]  # our field -> why its value is an assumption
+    assumed: Dict[str, str]  # field of the model file -> reason for its assumed value
     notes: List[str] = dataclasses.field(default_factory=list)
 
     def model_tensors(self) -> Dict[str, Tensor]:
@@ -33,7 +33,7 @@ class Resolved:
                 if not name.startswith(DECODER_PREFIX)}
 
     def decoder_tensors(self) -> Dict[str, Tensor]:
-        """The attention decoder's, without the prefix: carried along for rescoring."""
+        """The tensors of the attention decoder, without the prefix; kept in the model file."""
         return {name[len(DECODER_PREFIX):]: tensor
                 for name, tensor in self.weights.tensors.items() if name.startswith(DECODER_PREFIX)}
 
@@ -67,7 +67,7 @@ def streaming(chunk_size: int, left_context: int,
 
 
 def choose_dynamic_chunk(resolved: Resolved) -> None:
-    """Makes a symmetric convolution end with the chunk, so that the model can stream."""
+    """Makes a symmetric convolution end at the chunk, so that the model can stream."""
     convolution = resolved.encoder["convolution"]
     if convolution is None or convolution["type"] != "symmetric":
         kind = "none" if convolution is None else convolution["type"]
@@ -79,7 +79,7 @@ def choose_dynamic_chunk(resolved: Resolved) -> None:
 
 
 def choose_running_normalization(resolved: Resolved) -> None:
-    """Replaces statistics of the whole utterance by those of the frames so far."""
+    """Replaces statistics of the whole utterance by statistics of the frames so far."""
     kind = resolved.encoder["normalization"]["type"]
     if kind != "utterance":
         raise ConversionError(f"--normalization=running is for models that normalise over the "
@@ -98,7 +98,7 @@ def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
 
 
 def _recommend_chunks(resolved: Resolved) -> None:
-    """Chunks for a model that was trained on whole utterances, now that it can stream."""
+    """Recommends chunks for a model that was trained on whole utterances and can now stream."""
     section = resolved.streaming
     if section["chunk_size"] == -1 and not needs_whole_utterance(resolved.encoder):
         section.update(chunk_size=32, left_context=128, only=None)

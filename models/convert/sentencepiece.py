@@ -1,8 +1,8 @@
 """Reads the pieces of a SentencePiece model, which is a protocol buffer.
 
-Only what is needed of the wire format (protobuf.dev, "Encoding"): field 1 of the model is a piece,
-repeated; its field 1 is the text, 3 the type (1 normal, 2 unknown, 3 control, 4 user-defined,
-5 unused, 6 byte).
+It implements the necessary part of the wire format (protobuf.dev, "Encoding"). Field 1 of the model
+is a piece, repeated. Of a piece, field 1 is the text, 3 the type (1 normal, 2 unknown, 3 control,
+4 user-defined, 5 unused, 6 byte).
 """
 
 from typing import Iterator, List, Tuple, Union
@@ -17,8 +17,8 @@ def read_pieces(data: bytes, source: str) -> List[str]:
     """The pieces in order of their ids.
 
     Raises:
-        ConversionError: no SentencePiece model, or one with byte pieces (several of which make one
-            character).
+        ConversionError: not a SentencePiece model, or a model with byte pieces, several of which
+            form one character.
     """
     pieces: List[str] = []
     try:
@@ -49,7 +49,7 @@ def _as_bytes(value: Union[int, bytes]) -> bytes:
 
 
 def _fields(data: bytes) -> Iterator[Tuple[int, Union[int, bytes]]]:
-    """(field number, value) of one message; ValueError or IndexError where it is malformed."""
+    """(field number, value) of one message. Raises ValueError or IndexError if it is malformed."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
@@ -69,7 +69,7 @@ def _fields(data: bytes) -> Iterator[Tuple[int, Union[int, bytes]]]:
 
 
 def _varint(data: bytes, at: int) -> Tuple[int, int]:
-    """An integer of seven bits per byte, lowest first, and where it ends."""
+    """An integer of seven bits per byte, lowest first, and its end."""
     value, shift = 0, 0
     while True:
         byte = data[at]

@@ -1,4 +1,4 @@
-"""Options of another project's configuration: each read once, unknown ones refused."""
+"""Options of another project's configuration: each is read once, unknown ones are rejected."""
 
 from typing import Any, Dict, Optional, Tuple
 
@@ -25,7 +25,7 @@ class Settings:
 
     Args:
         values: the section; None counts as empty. where: its name, for messages.
-        assumed: collects, per field of ours, why its value is an assumption.
+        assumed: collects the reason for the assumed value of each field of the model file.
     """
 
     def __init__(self, values: Any, where: str, assumed: Dict[str, str]) -> None:
@@ -37,19 +37,19 @@ class Settings:
         self._read: set = set()
 
     def has(self, name: str) -> bool:
-        """Whether the option is there and not null."""
+        """Whether the option is present and not null."""
         return self._values.get(name) is not None
 
     def is_null(self, name: str) -> bool:
-        """Whether the option is there and null, where that is not the same as absent."""
+        """Whether the option is present and null, where that differs from absent."""
         return name in self._values and self._values[name] is None
 
     def take(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> Any:
         """The option's value; null counts as absent.
 
         Args:
-            name: the option. default: the family's own default; without one the option is required.
-            field: the field of ours that it decides, marked as assumed when the default is used.
+            name: the option. default: the toolkit's default; without one the option is required.
+            field: the field of the model file, marked as assumed when the default is used.
         """
         self._read.add(name)
         value = self._values.get(name)
@@ -81,7 +81,7 @@ class Settings:
 
     def choice(self, name: str, default: Any, choices: Dict[str, Any],
                field: Optional[str] = None) -> Any:
-        """What `choices` says about the option's value; other values are refused."""
+        """The entry of `choices` for the option's value; other values are rejected."""
         value = self.take(name, default, field)
         if not isinstance(value, str) or value not in choices:
             raise ConversionError(f"{self._where}.{name} is {value!r}, which is not supported; "
@@ -89,21 +89,21 @@ class Settings:
         return choices[value]
 
     def require(self, name: str, *accepted: Any) -> None:
-        """Refuses the option unless it is absent or has one of the values."""
+        """Rejects the option unless it is absent or has one of the values."""
         value = self.take(name, accepted[0] if accepted[0] is None else None)
         if value is not None and value not in accepted:
             raise ConversionError(f"{self._where}.{name} is {value!r}, which is not supported")
 
     def section(self, name: str) -> "Settings":
-        """A section inside this one; empty when absent."""
+        """A section inside this one; empty if absent."""
         return Settings(self.take(name, None), f"{self._where}.{name}", self._assumed)
 
     def ignore(self, *names: str) -> None:
-        """Options that do not change what a trained model computes."""
+        """Accepts options that do not change the output of a trained model."""
         self._read.update(names)
 
     def finish(self) -> None:
-        """Refuses what was neither read nor ignored."""
+        """Rejects options that were neither read nor ignored."""
         unknown = sorted(str(name) for name in set(self._values) - self._read
                          if self._values[name] is not None)
         if unknown:
@@ -112,7 +112,7 @@ class Settings:
 
 
 def pair(value: Any) -> Optional[Tuple[int, int]]:
-    """(a, b) of a list of two integers, else None."""
+    """(a, b) of a list of two integers, otherwise None."""
     if isinstance(value, list) and len(value) == 2 and all(type(v) is int for v in value):
         return value[0], value[1]
     return None

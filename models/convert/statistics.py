@@ -1,4 +1,4 @@
-"""Means and deviations of features, from the files that WeNet and ESPnet keep them in."""
+"""Means and deviations of features, from the files of WeNet and ESPnet."""
 
 import io
 import json
@@ -12,12 +12,12 @@ from torch import Tensor
 
 from models.convert.errors import ConversionError
 
-_SMALLEST_VARIANCE = 1e-20  # of WeNet and ESPnet alike
+_SMALLEST_VARIANCE = 1e-20  # as in WeNet and ESPnet
 
 
 def from_sums(sums: Sequence[float], squares: Sequence[float], count: float, source: str
               ) -> Tuple[Tensor, Tensor]:
-    """(mean, 1 / deviation), each (bins) float32, of sums over `count` frames."""
+    """(mean, 1 / deviation), each (bins) float32, from sums over `count` frames."""
     if not count > 0 or len(sums) != len(squares) or not sums:
         raise ConversionError(f"{source}: expected sums of as many bins as sums of squares and a "
                               "positive number of frames")
@@ -48,7 +48,7 @@ def read_wenet(data: bytes, is_json: bool, source: str) -> Tuple[Tensor, Tensor]
 
 
 def read_espnet(data: bytes, source: str) -> Tuple[Tensor, Tensor]:
-    """ESPnet's feats_stats.npz: count, sum, sum_square. Pickled arrays are not opened."""
+    """ESPnet's feats_stats.npz: count, sum, sum_square. Pickled arrays are rejected."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as content:
             return from_sums(content["sum"].astype(float).ravel().tolist(),

@@ -1,4 +1,4 @@
-"""Token lists of other projects to the symbols of units.txt."""
+"""Turns token lists of other projects into the tokens of units.txt."""
 
 from typing import List, Sequence
 
@@ -10,7 +10,7 @@ _SPACE_NAMES = ("<space>", "<SPACE>", " ")
 
 
 def read_symbol_table(data: bytes, source: str) -> List[str]:
-    """Symbols of a file of `symbol id` lines, by id."""
+    """The tokens of a file with lines `token id`, by id."""
     symbols = {}
     lines = _text(data, source).split("\n")
     for number, line in enumerate(lines, 1):
@@ -19,7 +19,7 @@ def read_symbol_table(data: bytes, source: str) -> List[str]:
             continue
         symbol, _, digits = line.replace("\t", " ").rstrip().rpartition(" ")
         if not symbol or not digits.isdecimal():
-            raise ConversionError(f"{source}: line {number} is {line!r}, expected 'symbol id'")
+            raise ConversionError(f"{source}: line {number} is {line!r}, expected 'token id'")
         if int(digits) in symbols:
             raise ConversionError(f"{source}: line {number}: the id {digits} is there twice")
         symbols[int(digits)] = symbol
@@ -38,14 +38,14 @@ def read_lines(data: bytes, source: str) -> List[str]:
 
 
 def from_word_pieces(tokens: Sequence[str]) -> List[str]:
-    """BERT's notation, in which `##` continues a word, to ours, in which a boundary starts one."""
+    """Turns BERT's notation (`##` continues a word) into Runnel's (U+2581 begins a word)."""
     return [token[2:] if token.startswith("##") and len(token) > 2
             else token if token.startswith("[") or token.startswith("<")
             else WORD_BOUNDARY + token for token in tokens]
 
 
 def to_units(tokens: Sequence[str], source: str) -> List[str]:
-    """The symbols of units.txt: word boundaries for spaces, everything else as it is."""
+    """The tokens of units.txt: word boundaries for spaces, other tokens unchanged."""
     units: List[str] = []
     for i, token in enumerate(tokens):
         if not isinstance(token, str):

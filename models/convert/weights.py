@@ -1,4 +1,4 @@
-"""Reads checkpoints: plain tensors by name, without running code that a file may hold."""
+"""Reads checkpoints: plain tensors by name, without running code in the file."""
 
 import io
 import pickle
@@ -10,16 +10,16 @@ from torch import Tensor
 
 from models.convert.errors import ConversionError
 
-# Training checkpoints keep the weights under one of these.
+# Training checkpoints store the weights under one of these keys.
 _NESTED = ("state_dict", "model_state_dict", "model", "model_avg")
 
 
 def read_weights(data: bytes, source: str) -> Dict[str, Tensor]:
     """The tensors of a checkpoint, in float32 where they are floating-point.
 
-    Reads what `torch.save` wrote, by PyTorch's weights-only reader: a pickle that names anything
-    but tensors and plain containers is refused before anything of it runs. PyTorch's oldest format,
-    a tar, is refused too, because its reader is not as careful.
+    Reads files of `torch.save` with PyTorch's weights-only reader: a pickle that names anything but
+    tensors and plain containers is rejected before it runs. PyTorch's oldest format, a tar, is
+    rejected too, because its reader has no such check.
 
     Args:
         data: the file's bytes. source: its name, for messages.
@@ -30,7 +30,7 @@ def read_weights(data: bytes, source: str) -> Dict[str, Tensor]:
     if zipfile.is_zipfile(io.BytesIO(data)):
         try:
             names = zipfile.ZipFile(io.BytesIO(data)).namelist()
-        except Exception as error:  # an end record alone makes is_zipfile say yes
+        except Exception as error:  # is_zipfile accepts a file with an end record only
             raise _damaged(source, error) from None
         if any("/code/" in name for name in names):
             raise ConversionError(f"{source}: is a TorchScript export, expected a checkpoint of "
@@ -55,7 +55,7 @@ def _damaged(source: str, error: Exception) -> ConversionError:
 
 
 def _tensors(content: Any, source: str) -> Dict[str, Tensor]:
-    """The dict of tensors in `content`, or in one of the places where trainers put it."""
+    """The dict of tensors in `content`, or under one of the keys of training checkpoints."""
     for key in _NESTED:
         if isinstance(content, dict) and isinstance(content.get(key), dict):
             content = content[key]

@@ -1,9 +1,9 @@
 """WeNet experiment folders, versions 1 to 3 and after (github.com/wenet-e2e/wenet).
 
-What the versions do differently shows in the weights. v1's layers hold a `concat_linear` that is
-not used, and their layer norms have an epsilon of 1e-12 instead of 1e-5. (From January to May 2022,
-between v1.0.1 and v2.0.0, there was concat_linear with 1e-5: --layer_norm_eps is for that.) An
-attention with relative positions holds `pos_bias_u`. train.yaml decides what weights cannot tell.
+The weights show differences between the versions. Layers of v1 have an unused `concat_linear`, and
+their layer norms have an epsilon of 1e-12 instead of 1e-5. From January to May 2022, between v1.0.1
+and v2.0.0, there was concat_linear with 1e-5; --layer_norm_eps is for that case. Attention with
+relative positions has `pos_bias_u`. train.yaml decides the rest.
 """
 
 import pathlib
@@ -24,6 +24,7 @@ from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
 _LAYER = r"(encoder\.encoders\.\d+\.)"
+# encoder/model_file/wenet_export.cc has the same rules for TorchScript exports.
 RULES: List[Rule] = [
     (r"(encoder\.global_cmvn\.(?:mean|istd))", r"\1"),
     (rf"(encoder\.embed\.(?:conv\.[024]|out\.[01])\.){_PARAMETER}", r"\1\2"),
@@ -48,7 +49,7 @@ RULES: List[Rule] = [
 ]
 _SUBSAMPLING = {name: {"type": kind} for name, kind in (
     ("conv2d", "conv2d4"), ("conv2d6", "conv2d6"), ("conv2d8", "conv2d8"), ("linear", "linear"))}
-_SHAW_SIDES = (8, 64)  # frames that shaw_rel_selfattn tells apart on its two sides
+_SHAW_SIDES = (8, 64)  # distances that shaw_rel_selfattn distinguishes on its two sides
 
 
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
@@ -80,7 +81,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
 
 
 def _refuse_other_models(config: Settings, source: str) -> None:
-    """Only the joint CTC and attention model is known."""
+    """Rejects models other than the joint CTC and attention model."""
     config.require("model", "asr_model")
     for section in ("predictor", "joint", "cif_predictor_conf", "paraformer"):
         if config.has(section):
@@ -106,7 +107,7 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choice
     norm_first = conf.take("normalize_before", True, "encoder.norm_first")
     after_norm = norm_first and conf.take("final_norm", True)
     if not after_norm:
-        for parameter in ("weight", "bias"):  # there, but not used
+        for parameter in ("weight", "bias"):  # present, but not used
             renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
     position, scale_input = _position(conf, conformer, renamed, choices)
     encoder = {
@@ -173,8 +174,8 @@ def _position(conf: Settings, conformer: bool, renamed: Renamed, choices: Choice
               ) -> Tuple[Dict[str, Any], bool]:
     """The position scheme and whether the input is scaled.
 
-    Which attention a layer has follows from its parameters: before v3 it depended on the kind of
-    position, since then it is an option of its own.
+    The parameters of a layer show its kind of attention. Before v3 it depended on the kind of
+    position; since then it is a separate option.
     """
     positions = conf.choice("pos_enc_layer_type", "rel_pos" if conformer else "abs_pos",
                             {"rel_pos": "rel_pos", "abs_pos": "abs_pos", "no_pos": "no_pos"},
@@ -201,8 +202,11 @@ def _position(conf: Settings, conformer: bool, renamed: Renamed, choices: Choice
 
 
 def _shaw(renamed: Renamed, left: Optional[int]) -> Dict[str, Any]:
-    """Learned key representations of -left to right frames, as a table of as many to both sides
-    whose end repeats. Which side is the long one changed after v3.1.0, and weights do not tell."""
+    """Learned key vectors for distances -left to right, as a table of equal length on both sides.
+
+    The last row of the shorter side repeats. The longer side changed after v3.1.0, and the weights
+    do not show which one it is.
+    """
     if left is None:
         raise ConversionError("shaw_rel_selfattn looks 8 frames back and 64 ahead in WeNet up to "
                               "v3.1.0, 64 back and 8 ahead later, and the weights do not tell "
@@ -223,7 +227,7 @@ def _shaw(renamed: Renamed, left: Optional[int]) -> Dict[str, Any]:
 
 
 def _fold_content_bias(renamed: Renamed) -> None:
-    """(q + u) k is q' k when u is added to the bias of linear_q."""
+    """Folds u into the bias of linear_q: (q + u) k = q' k."""
     for ours in [name for name in renamed.tensors if name.endswith("self_attn.pos_bias_u")]:
         attention = ours[:-len("pos_bias_u")]
         u = renamed.tensors.pop(ours).reshape(-1)
@@ -257,7 +261,7 @@ def _check_layers(num_layers: int, renamed: Renamed) -> None:
 
 
 def _check_sinusoids(weights: Dict[str, Tensor], source: str) -> None:
-    """A table of positions among the weights (v3) must be the usual one, which is computed here."""
+    """Checks that a table of positions in the weights (v3) holds the standard sinusoids."""
     table = weights.get("encoder.embed.pos_enc.pe")
     if table is None:
         return
@@ -272,7 +276,7 @@ def _check_sinusoids(weights: Dict[str, Tensor], source: str) -> None:
 
 
 def _cmvn(config: Settings, folder: Folder, renamed: Renamed, notes: List[str]) -> Dict[str, Any]:
-    """Statistics among the weights, else from the file that train.yaml names."""
+    """The statistics in the weights, or in the file that train.yaml names."""
     conf = config.section("cmvn_conf")
     configured = config.take("cmvn_file", None) or conf.take("cmvn_file", None)
     is_json = config.take("is_json_cmvn", True) and conf.take("is_json_cmvn", True)
@@ -338,7 +342,7 @@ def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
 
 def _streaming(config: Settings, encoder: Dict[str, Any], assumed: Dict[str, str]
                ) -> Dict[str, Any]:
-    """Chunks of 16 for a model trained on changing ones, else what it was trained on."""
+    """Chunks of 16 for a model trained with dynamic chunks, otherwise those of its training."""
     conf = config.section("encoder_conf")
     convolution = encoder["convolution"]
     if convolution is not None and convolution["type"] == "symmetric":

@@ -1,4 +1,4 @@
-"""The digit model's size and the sections of its archive."""
+"""Size of the digit model, and the sections of its model file."""
 
 from typing import Any, Dict
 
@@ -24,7 +24,7 @@ POSITIONS: Dict[str, Dict[str, Any]] = {
 def model_of(position: str = "chunk_rpe") -> ConformerConfig:
     """The architecture with one of POSITIONS.
 
-    About 0.86 million parameters: 3.5 MB as float32, under the 4 MB that the archive may take.
+    About 0.86 million parameters: 3.5 MB in float32; the model file may have 4 MB.
     """
     return ConformerConfig(input_dim=NUM_BINS, model_dim=96, num_layers=4, num_heads=4,
                            feed_forward_dim=256, convolution=ConvolutionConfig(kernel_size=15),

@@ -1,7 +1,7 @@
-"""An endless, seeded stream of training batches, made by a process of its own.
+"""An endless, seeded stream of training batches, computed in a separate process.
 
-Utterances are drawn in pools, sorted by length within a pool and cut into batches of about equal
-size in frames, so that little is padding.
+Utterances are drawn in pools, sorted by length within a pool and cut into batches of about the same
+number of frames, which keeps padding small.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def mask_features(rng: np.random.Generator, features: Tensor, lengths: Tensor,
 
 
 class TrainingBatches(IterableDataset):
-    """Batches from pool `first_pool` on; pool n is the same whenever it is asked for."""
+    """Batches from pool `first_pool` on; pool n has the same content in every run."""
 
     def __init__(self, stores_dir: Path, seed: int, first_pool: int, frames_per_batch: int,
                  mean: Tensor) -> None:
@@ -94,8 +94,8 @@ def load_batches(stores_dir: Path, seed: int, first_pool: int, frames_per_batch:
 
 
 def feature_statistics(stores_dir: Path, seed: int, count: int = 1000) -> Tuple[Tensor, Tensor]:
-    """Mean and inverse deviation (F) of each bin over the frames of `count` training utterances
-    that are not digital silence."""
+    """Mean and inverse deviation (F) of each bin over `count` training utterances, without frames
+    of digital silence."""
     composer = Composer(stores_dir)
     fbank = Fbank()
     rng = np.random.default_rng([seed, 1 << 30])

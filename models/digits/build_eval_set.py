@@ -3,8 +3,8 @@
     python3 -m models.digits.build_eval_set --fsdd=DIR --work_dir=DIR
 
 writes DIR/eval/LIST/{*.wav,wav.scp,text} for every list of make_eval_lists. The left-out speaker's
-files are 8 kHz like his recordings, the synthetic ones have their synthesiser's rate; all PCM16.
-Beside them, list.sha256 says which list they were rendered from.
+files are 8 kHz like his recordings; synthetic files have the rate of their synthesiser. All are
+PCM16. list.sha256 is the hash of the list that they were rendered from.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from models.digits.synthesisers import Request, render
 
 LEFT_OUT_LIST = "left_out_speaker"
 UNSEEN_LIST = "unseen_voices"
-# Drawn in the same way, but not looked at while the recipe was made.
+# Drawn in the same way, but not used during development.
 FRESH_LISTS = ("fresh_left_out_speaker", "fresh_unseen_voices")
 HASH_FILE = "list.sha256"  # in a rendered set: of the list's bytes
 
@@ -75,7 +75,7 @@ def write_set(name: str, fsdd: Path, folder: Path) -> None:
     """Writes one evaluation set under `folder`/`name`."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
-    (target / HASH_FILE).unlink(missing_ok=True)  # until everything is there
+    (target / HASH_FILE).unlink(missing_ok=True)  # until the set is complete
     for old in target.glob("*.wav"):
         old.unlink()
     used_hash = list_hash(name)
@@ -91,7 +91,7 @@ def write_set(name: str, fsdd: Path, folder: Path) -> None:
 
 
 def ensure_set(name: str, fsdd: Path, folder: Path) -> bool:
-    """Renders a set unless it is there, whole, from today's list. True when it was rendered."""
+    """Renders a set unless it is complete and matches its list. True if it was rendered."""
     hash_file = folder / name / HASH_FILE
     if hash_file.exists() and hash_file.read_text().strip() == list_hash(name):
         return False

@@ -6,8 +6,8 @@
     done
     python3 -m models.digits.compare_positions --fsdd=DIR --work_dir=DIR
 
-Decodes strings of the left-out speaker's digits, 1 to 40 of them, with decode_wav and the archives
-of those trainings (whose utterances have at most 12 words). Writes docs/position_schemes.csv and
+Decodes strings of 1 to 40 digits of the left-out speaker with decode_wav and the models of those
+training runs, whose utterances have at most 12 words. Writes docs/position_schemes.csv and
 the figure docs/position_schemes.svg.
 """
 

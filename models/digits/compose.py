@@ -1,4 +1,4 @@
-"""Composes random training utterances: which digits, who says them, how fast, with what pauses."""
+"""Composes random training utterances: digits, voices, tempo and pauses."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,15 +27,15 @@ class Utterance:
 
 
 def crop_edges(rng: np.random.Generator, audio: np.ndarray) -> np.ndarray:
-    """Cuts up to 80 ms, at most a sixth, off either end of a word (n,): hasty recordings lose their
-    first and last consonants, so that what is left of the word has to do."""
+    """Cuts up to 80 ms, at most a sixth, off either end of a word (n,), because careless recordings
+    lose their first and last consonants."""
     most = min(len(audio) / 6.0, 0.08 * STORE_RATE)
     first, last = int(rng.uniform(0.0, most)), int(rng.uniform(0.0, most))
     return audio[first:len(audio) - last]
 
 
 class Composer:
-    """Draws utterances from the clip stores; all randomness comes from the generator given."""
+    """Draws utterances from the clip stores; all randomness comes from the given generator."""
 
     def __init__(self, stores_dir: Path) -> None:
         self.stores = {name: ClipStore.load(stores_dir / name) for name, _ in SOURCES}
@@ -43,7 +43,7 @@ class Composer:
         self.length_shares = LENGTHS / LENGTHS.sum()
 
     def utterance(self, rng: np.random.Generator) -> Utterance:
-        """One utterance of 1-12 words that CTC can spell in its encoder frames."""
+        """One utterance of 1-12 words that CTC can emit in its encoder frames."""
         source = SOURCES[rng.choice(len(SOURCES), p=self.shares)][0]
         count = 1 + int(rng.choice(MAX_WORDS, p=self.length_shares))
         # Formants move with `factor * warp`; together they stay within about a third of an octave.
@@ -78,7 +78,7 @@ class Composer:
             if not choices:
                 continue
             index = choices[rng.integers(len(choices))]
-            for _ in range(3):  # rather not a word much faster than CTC can spell
+            for _ in range(3):  # avoids words much faster than CTC can emit
                 if store.clips[index].length > 0.6 * factor * word_seconds(word) * STORE_RATE:
                     break
                 index = choices[rng.integers(len(choices))]
@@ -99,7 +99,7 @@ class Composer:
 
     def _strings(self, rng: np.random.Generator, source: str, count: int,
                  factor: float) -> List[Tuple[np.ndarray, Tuple[str, ...]]]:
-        """Strings spoken in one breath until there are at least `count` words (at most twelve)."""
+        """Strings spoken without pauses, until there are at least `count` words (at most 12)."""
         store = self.stores[source]
         voice = store.voices[rng.integers(len(store.voices))]
         pieces: List[Tuple[np.ndarray, Tuple[str, ...]]] = []
@@ -108,7 +108,7 @@ class Composer:
             choices = store.by_voice[voice] if rng.random() < 0.8 else range(len(store.clips))
             index = int(choices[rng.integers(len(choices))])
             words = store.clips[index].words
-            # Speech with fewer frames than letters teaches nothing: it is slowed down or left out.
+            # Speech with fewer frames than letters has no CTC path: it is slowed down or omitted.
             needed = 1.1 * sum(word_seconds(word) for word in words) * STORE_RATE
             slowest = store.clips[index].length / needed
             if slowest < 0.8:
@@ -123,9 +123,9 @@ class Composer:
 
     def _join(self, rng: np.random.Generator,
               pieces: List[Tuple[np.ndarray, Tuple[str, ...]]]) -> Tuple[np.ndarray, List[str]]:
-        """Pauses between the pieces, before and after; mostly no word faster than CTC can spell.
+        """Adds pauses between the pieces, before and after; few words are faster than CTC can emit.
 
-        A fifth of the utterances begin with the first word and end with the last, as cut ones do.
+        A fifth of the utterances has no pause at either end, like cut recordings.
         """
         style = rng.random()
         low, high = (-0.03, 0.0) if style < 0.12 else (0.0, 0.15) if style < 0.42 \

@@ -1,7 +1,8 @@
 """Random changes of one utterance's sound: room, channel, noise, level and coding.
 
 Speech arrives at 8 kHz, because the model's features end at 3800 Hz. Room and channel are one
-multiplication of the spectrum, on which noise is added before it is turned back, at 16 kHz.
+multiplication of the spectrum. Noise is added to the spectrum before the inverse transform, at
+16 kHz.
 """
 
 from typing import Callable
@@ -39,8 +40,8 @@ def equaliser(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
 
 
 def band_limit(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
-    """A telephone's band, a low-pass, a high-pass, or (half the time) only a gentle roll-off at
-    the top, as resamplers from 8 kHz leave it."""
+    """A telephone band, a low-pass, a high-pass, or (half of the time) a gentle roll-off at the
+    top, like that of resamplers from 8 kHz."""
     kind = rng.random()
     low, high = 0.0, rng.uniform(3600.0, 4000.0)
     if kind < 0.18:
@@ -103,8 +104,8 @@ def add_clicks(rng: np.random.Generator, samples: np.ndarray, level: float) -> N
 
 
 def change_dynamics(rng: np.random.Generator, speech: np.ndarray) -> np.ndarray:
-    """Makes soft sounds softer (as gates do, and as people whose fricatives are weak) or louder
-    (as automatic gain does): (n,) samples at 8 kHz, power law on the level of 10 ms blocks."""
+    """Makes soft sounds softer (like gates and weak fricatives) or louder (like automatic gain), by
+    a power law on the level of 10 ms blocks of (n,) samples at 8 kHz."""
     block = STORE_RATE // 100
     count = len(speech) // block
     if count < 3:
@@ -119,7 +120,7 @@ def change_dynamics(rng: np.random.Generator, speech: np.ndarray) -> np.ndarray:
 
 def weaken_fricatives(rng: np.random.Generator, speech: np.ndarray) -> np.ndarray:
     """Lowers the 10 ms blocks of (n,) samples at 8 kHz that cross zero more than 3500 times a
-    second, mostly s, f, th and t: some people and most cheap microphones barely have them."""
+    second, mostly s, f, th and t. Some speakers and most cheap microphones have little of these."""
     block = STORE_RATE // 100
     count = len(speech) // block
     if count < 3:
@@ -142,11 +143,11 @@ def mu_law(samples: np.ndarray) -> np.ndarray:
 
 def transmit(rng: np.random.Generator, speech: np.ndarray,
              babble: Callable[[int], np.ndarray]) -> np.ndarray:
-    """What a microphone and a channel may make of clean speech.
+    """The effect of a random microphone and channel on clean speech.
 
     Args:
         speech: (n,) float32 at 8 kHz, peak about one half.
-        babble: gives so many samples of other people's talk at 8 kHz, root mean square 1.
+        babble: returns a number of samples of other speech at 8 kHz, root mean square 1.
 
     Returns:
         About (2 n,) float32 in [-1, 1] at 16 kHz.

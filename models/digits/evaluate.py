@@ -1,11 +1,11 @@
-"""Measures the model with the C++ runtime: decode_wav in streaming mode on all evaluation sets.
+"""Measures the word error rate of decode_wav in streaming mode on all evaluation sets.
 
     python3 -m models.digits.evaluate --fsdd=DIR --work_dir=DIR [--decode_wav=build/bin/decode_wav]
         [--search=beam] [--word_list=models/digits/words.txt] [--precision=int8] ...
 
-Renders the sets when they are not there yet or their list has changed, prints one line per set and
-setting, and leaves the hypotheses beside the references in DIR/eval. Flags that this program does
-not know go to decode_wav.
+Renders the sets if they do not exist or their list has changed, prints one line per set and
+setting, and writes the hypotheses beside the references in DIR/eval. Other flags are passed to
+decode_wav.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from models.digits.build_eval_set import FRESH_LISTS, LEFT_OUT_LIST, UNSEEN_LIST
 from models.digits.score import read_text, score_texts
 
 ROOT = Path(__file__).parents[2]
-# chunk_size, left_context in encoder frames; -1 is the whole utterance, all of the past.
+# chunk_size, left_context in encoder frames; -1 is the whole utterance, unlimited left context.
 SETTINGS = ((16, 64), (4, 64), (1, 64), (-1, -1))
 
 

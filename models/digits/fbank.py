@@ -1,8 +1,8 @@
 """Kaldi's log mel filter bank for whole batches, with mel filters that can be warped.
 
-Same values as Kaldi's compute-fbank-feats under the options in FEATURES, which the model archive
-repeats; warping the filters per utterance (vocal tract length perturbation, Jaitly and Hinton 2013)
-is for training only.
+The values are those of Kaldi's compute-fbank-feats with the options in FEATURES, which the model
+file repeats. Training warps the filters per utterance (vocal tract length perturbation, Jaitly and
+Hinton 2013).
 """
 
 from typing import Optional, Sequence, Tuple
@@ -21,12 +21,12 @@ LOW_FREQ = 20.0
 HIGH_FREQ = 3800.0
 PREEMPH = 0.97
 LOG_FLOOR = 1.1920928955078125e-07
-# Options of the archive that differ from Kaldi's defaults (models/reference/archive.py).
+# Options of the model file that differ from Kaldi's defaults (models/reference/archive.py).
 FEATURES = {"num_mel_bins": NUM_BINS, "low_freq": LOW_FREQ, "high_freq": HIGH_FREQ}
 
 
 def num_frames(num_samples: int) -> int:
-    """Frames of so many samples (snip_edges)."""
+    """Number of frames of that many samples (snip_edges)."""
     return 0 if num_samples < FRAME_LENGTH else 1 + (num_samples - FRAME_LENGTH) // FRAME_SHIFT
 
 
@@ -37,8 +37,8 @@ def _mel(frequency: np.ndarray) -> np.ndarray:
 def mel_filters(warp: float = 1.0) -> Tensor:
     """Triangular filters (FFT_SIZE / 2 + 1, NUM_BINS) float32.
 
-    warp: a filter that stood at frequency f reads from f * warp below the bend and is led linearly
-    to HIGH_FREQ above it, so that a voice with formants `warp` times higher looks unchanged.
+    warp: below the bend, a filter at frequency f reads at f * warp; above it, its position moves
+    linearly to HIGH_FREQ. A voice with formants `warp` times higher gives the same features.
     """
     edges = np.linspace(_mel(np.array(LOW_FREQ)), _mel(np.array(HIGH_FREQ)), NUM_BINS + 2)
     if warp != 1.0:
@@ -50,7 +50,7 @@ def mel_filters(warp: float = 1.0) -> Tensor:
     left, center, right = edges[:-2], edges[1:-1], edges[2:]
     filters = np.minimum((points - left) / (center - left), (right - points) / (right - center))
     filters = np.maximum(filters, 0.0)
-    filters[-1] = 0.0  # Kaldi leaves out the Nyquist bin
+    filters[-1] = 0.0  # Kaldi omits the Nyquist bin
     return torch.from_numpy(filters.astype(np.float32))
 
 
@@ -69,10 +69,10 @@ class Fbank:
 
         Args:
             samples: B arrays (n_i,) float32 in [-1, 1] at 16 kHz.
-            warps: B warps of the mel filters, none means 1.
+            warps: B warps of the mel filters; 1 if not given.
 
         Returns:
-            (B, T, NUM_BINS) float32, zeros after an utterance's end, and frame counts (B) int64.
+            (B, T, NUM_BINS) float32, zero after an utterance, and frame counts (B) int64.
         """
         lengths = torch.tensor([num_frames(len(one)) for one in samples], dtype=torch.int64)
         frames = max(int(lengths.max()), 1)

@@ -3,12 +3,12 @@
     python3 -m models.digits.make_eval_lists --fsdd=DIR
 
 left_out_speaker.tsv: id, words, recordings of the left-out speaker, pauses in seconds (before the
-first word, between words, after the last; digital silence). Every recording is used before any
-comes again. unseen_voices.tsv: id, words, engine, voice, rate, pitch, spoken text, for voices on
+first word, between words, after the last; digital silence). Every recording is used once before any
+is repeated. unseen_voices.tsv: id, words, engine, voice, rate, pitch, spoken text, for voices on
 which the model was not trained (models/digits/voices.py).
 
 fresh_left_out_speaker.tsv and fresh_unseen_voices.tsv are drawn in the same way with other seeds.
-Training prints the rates of the former two again and again; nobody looks at these before the end.
+Training prints the error rates of the former two; these were not used before the end.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Synthesises the sample recordings of the demo, by voices on which the model was not trained.
+"""Synthesises the sample recordings, with voices that were not used in training.
 
     python3 -m models.digits.make_samples
 

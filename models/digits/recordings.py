@@ -1,8 +1,8 @@
 """The human recordings (Free Spoken Digit Dataset) and the choice of the left-out speaker.
 
-Yweweler is the one kept for validation. The choice was made before any result was seen: his
-recordings are the quietest and the shortest of the five speakers and his accent is not native, so
-nobody else's result promises less by luck; and one German speaker (lucas) remains for training.
+yweweler is left out for validation. He was chosen before any result was known, because his
+recordings are the quietest and the shortest of the five speakers and his accent is not native. One
+German speaker (lucas) remains for training.
 """
 
 import argparse

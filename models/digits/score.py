@@ -3,7 +3,7 @@
     python3 -m models.digits.score REFERENCE HYPOTHESIS
 
 prints `WER 3.21 % [ 32 / 997, 4 ins, 8 del, 20 sub ]`. Every id of the reference must be in the
-hypotheses and the other way round; an id without words is an empty text.
+hypotheses and vice versa; an id without words is an empty text.
 """
 
 import argparse
@@ -25,7 +25,7 @@ class Errors:
         return self.insertions + self.deletions + self.substitutions
 
     def rate(self) -> float:
-        """Word error rate in percent; of no words at all: 0 without errors, else infinite."""
+        """Word error rate in percent. Without words: 0 without errors, otherwise infinite."""
         if self.words == 0:
             return 0.0 if self.total() == 0 else float("inf")
         return 100.0 * self.total() / self.words
@@ -42,7 +42,7 @@ class Errors:
 
 
 def align(reference: Sequence[str], hypothesis: Sequence[str]) -> Errors:
-    """Errors of the cheapest alignment (Levenshtein), substitutions preferred among equals."""
+    """Errors of the cheapest alignment (Levenshtein); substitutions are preferred among equals."""
     # Row i, column j: (cost, insertions, deletions, substitutions) of the first i and j words.
     row = [(j, j, 0, 0) for j in range(len(hypothesis) + 1)]
     for i, wanted in enumerate(reference, 1):
@@ -63,7 +63,7 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> Errors:
 
 
 def read_text(path: Path) -> Dict[str, List[str]]:
-    """id -> words; raises ValueError for an id that comes twice."""
+    """id -> words; raises ValueError for a repeated id."""
     texts: Dict[str, List[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         fields = line.split()
@@ -76,7 +76,7 @@ def read_text(path: Path) -> Dict[str, List[str]]:
 
 
 def score_texts(reference: Dict[str, List[str]], hypothesis: Dict[str, List[str]]) -> Errors:
-    """Errors over all ids; raises ValueError when the two do not hold the same ids."""
+    """Errors over all ids; raises ValueError if the ids differ."""
     missing = sorted(set(reference) - set(hypothesis))
     extra = sorted(set(hypothesis) - set(reference))
     if missing:

@@ -1,4 +1,4 @@
-"""A store of short recordings in memory: 8 kHz PCM16, what was said, and by which voice.
+"""A store of short recordings: 8 kHz PCM16, words and voice.
 
 Written once by synthesise.py and tempo.py (slow), read by every training run (fast, memory-mapped).
 """
@@ -43,7 +43,7 @@ class ClipStore:
         return self.samples[clip.start:clip.start + clip.length].astype(np.float32) / 32768.0
 
     def save(self, path: Path) -> None:
-        """Writes `path`.npy and `path`.json; the latter last, so that it marks completion."""
+        """Writes `path`.npy, then `path`.json, which marks completion."""
         np.save(str(path) + ".npy", self.samples)
         rows = [[clip.start, clip.length, " ".join(clip.words), clip.voice] for clip in self.clips]
         Path(str(path) + ".json").write_text(json.dumps(rows))
@@ -74,7 +74,7 @@ def build_store(items: Sequence[Tuple[np.ndarray, Sequence[str], str]]) -> ClipS
 
 def trim_silence(samples: np.ndarray, rate: int, threshold_db: float = -42.0,
                  margin_seconds: float = 0.02) -> np.ndarray:
-    """Cuts leading and trailing parts more than `threshold_db` under the loudest 10 ms."""
+    """Cuts leading and trailing parts more than `threshold_db` below the loudest 10 ms."""
     step = rate // 100
     count = len(samples) // step
     if count == 0:

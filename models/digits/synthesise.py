@@ -2,7 +2,7 @@
 
     python3 -m models.digits.synthesise --work_dir=DIR [--jobs=2]
 
-Writes the clip stores `words_*` and `strings_*` under DIR/stores; what is there already is kept.
+Writes the clip stores `words_*` and `strings_*` under DIR/stores; existing stores are kept.
 About ten minutes on two cores.
 """
 
@@ -29,7 +29,7 @@ def espeak_voice(accent: str, variant: str) -> str:
 
 
 def spoken_string(rng: random.Random, spellings: List[str]) -> str:
-    """Spellings joined by spaces or commas, closed by some punctuation for the melody."""
+    """Spellings joined by spaces or commas; final punctuation varies the intonation."""
     text = spellings[0]
     for spelling in spellings[1:]:
         text += rng.choice((" ", " ", " ", ", ")) + spelling
@@ -58,7 +58,7 @@ def accented_words(rng: random.Random, draws: int) -> List[Request]:
 
 
 def recorded_voice_words(rng: random.Random, draws: int) -> List[Request]:
-    """flite and festival, whose voices are recordings of people cut into pieces."""
+    """Words by flite and festival, whose voices concatenate recordings of people."""
     requests = []
     for word in WORDS:
         for voice in voices.FLITE_VOICES:
@@ -71,7 +71,7 @@ def recorded_voice_words(rng: random.Random, draws: int) -> List[Request]:
 
 
 def strings(rng: random.Random, espeak: int, accented: int, recorded: int) -> List[Request]:
-    """Strings of two to six digits in one breath; the counts are numbers of strings."""
+    """Strings of two to six digits without pauses; the counts are numbers of strings."""
     requests = []
     for index in range(espeak + accented + recorded):
         words = tuple(rng.choice(WORDS) for _ in range(rng.randint(2, 6)))

@@ -1,7 +1,7 @@
-"""Calls of the speech synthesisers of Debian: espeak-ng, flite and festival.
+"""Calls Debian's speech synthesisers: espeak-ng, flite and festival.
 
-One `Request` describes one utterance completely, so that lists of requests can be committed,
-seeded, split among processes and rendered again with the same result.
+A `Request` describes one utterance completely. Lists of requests can be committed, seeded, split
+among processes and rendered again with the same result.
 """
 
 import subprocess
@@ -19,9 +19,9 @@ class Request:
     """One utterance to synthesise.
 
     engine: espeak | flite | festival. voice: as the engine names it (espeak: accent+variant).
-    rate: words per minute for espeak (80-450), else a stretch of durations (1 = the voice's own).
-    pitch: espeak 0-99 (50 = the voice's own), flite mean F0 in Hz (0 = its own), festival unused.
-    spoken: the text given to the engine. words: what it says, the digits' names.
+    rate: words per minute for espeak (80-450), otherwise a factor of durations (1 = the default).
+    pitch: espeak 0-99 (50 = default), flite mean F0 in Hz (0 = default), festival unused.
+    spoken: the text for the engine. words: the names of the digits.
     """
     engine: str
     voice: str

@@ -4,10 +4,10 @@ import numpy as np
 
 
 def change_tempo(samples: np.ndarray, rate: int, tempo: float) -> np.ndarray:
-    """Speaks `samples` (n,) float32 `tempo` times as fast; returns about n / tempo samples.
+    """Changes the tempo of `samples` (n,) float32 by `tempo`; returns about n / tempo samples.
 
-    Windows of 30 ms are laid with half overlap. Each is taken from within 7.5 ms of its place in
-    the input, where it continues the previous window best (largest normalised correlation).
+    Windows of 30 ms overlap by half. Each is taken within 7.5 ms of its position in the input,
+    where it continues the previous window best (largest normalised correlation).
     """
     hop = int(0.015 * rate)
     window = 2 * hop

@@ -4,9 +4,9 @@
         [--position=SCHEME]
 
 Needs the stores of models.digits.synthesise and models.digits.recordings. Checkpoints, the log and
-the curve (curve.csv) are in DIR/runs/NAME; started again, it goes on from the last checkpoint.
---minutes ends (and cools down) by the clock instead of by steps: for machines of unknown speed.
-Set OMP_WAIT_POLICY=passive where other programs run too: waiting threads then leave their cores.
+the curve (curve.csv) are in DIR/runs/NAME. A restarted run continues from the last checkpoint.
+--minutes limits the time instead of the steps, for machines of unknown speed. Set
+OMP_WAIT_POLICY=passive if other programs run too, so that waiting threads release their cores.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def chunking(step: int) -> Tuple[int, int]:
 
 
 def loss_of(model: ConformerCtc, batch: Batch, chunk_size: int, left_context: int) -> torch.Tensor:
-    """CTC loss per unit of text; items that CTC cannot spell count as zero."""
+    """CTC loss per token; items that CTC cannot emit count as zero."""
     log_probs, frames = model(batch.features, batch.lengths, chunk_size, left_context)
     total = F.ctc_loss(log_probs.transpose(0, 1), batch.targets, frames, batch.target_lengths,
                        blank=CONFIG.blank_id, reduction="sum", zero_infinity=True)
@@ -66,7 +66,7 @@ def loss_of(model: ConformerCtc, batch: Batch, chunk_size: int, left_context: in
 
 
 class Trainer:
-    """Model, its running average, optimiser and counters: all that a checkpoint holds."""
+    """The content of a checkpoint: model, its running average, optimiser and counters."""
 
     def __init__(self, config: ConformerConfig, stores_dir: Path) -> None:
         torch.manual_seed(SEED)
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> None:
         trainer.step, trainer.seconds = 0, 0.0
     validation = Validation(args.fsdd, args.work_dir / "eval")
     curve_path = folder / "curve.csv"
-    # A restart draws fresh pools: the pool reached is not stored, only that it is another one.
+    # A restart draws new pools; checkpoints do not store the current pool.
     batches = load_batches(stores_dir, SEED, trainer.step * 1000, FRAMES_PER_BATCH,
                            trainer.model.encoder.global_cmvn.mean)
     started, before = time.time(), trainer.seconds

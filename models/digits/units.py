@@ -1,4 +1,4 @@
-"""Output units of the digit model: letters, with U+2581 at the start of each word.
+"""Tokens of the digit model: letters, with U+2581 at the start of each word.
 
 Text becomes the join of the words, each with a leading word boundary: "one two" -> ▁one▁two.
 The spelling of each digit word fixes the number of encoder frames that CTC needs for it.
@@ -15,17 +15,17 @@ ENCODER_FRAME_SECONDS = 0.04
 
 
 def encode_words(words: Sequence[str]) -> List[int]:
-    """Unit ids of a sequence of digit words (no blanks)."""
+    """Token ids of a sequence of digit words, without blanks."""
     return [UNIT_IDS[unit] for word in words for unit in BOUNDARY + word]
 
 
 def decode_ids(ids: Sequence[int]) -> str:
-    """Text of unit ids from which repeats and blanks were removed already."""
+    """Text of token ids without repeats and blanks."""
     return "".join(UNITS[index] for index in ids).replace(BOUNDARY, " ").strip()
 
 
 def collapse(path: Sequence[int]) -> List[int]:
-    """CTC's mapping of a frame-by-frame path to units: merge repeats, then drop blanks."""
+    """CTC's mapping of a path to tokens: merge repeats, then drop blanks."""
     ids = []
     previous = 0
     for index in path:
@@ -42,10 +42,10 @@ def frames_needed(ids: Sequence[int]) -> int:
 
 
 def word_seconds(word: str) -> float:
-    """Shortest time in which CTC can emit one word, boundary unit included."""
+    """Shortest time in which CTC can emit one word with its boundary."""
     return frames_needed(encode_words([word])) * ENCODER_FRAME_SECONDS
 
 
 def encoder_frames(num_frames: int) -> int:
-    """Encoder frames that the conv2d4 subsampling makes of `num_frames` feature frames."""
+    """Encoder frames of `num_frames` feature frames after the conv2d4 subsampling."""
     return max(((num_frames - 1) // 2 - 1) // 2, 0)

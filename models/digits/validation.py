@@ -21,7 +21,7 @@ MODES: Dict[str, Tuple[int, int]] = {"c16": (16, 64), "c4": (4, 64), "full": (-1
 
 @dataclass
 class Sample:
-    """features: (1, T, F). words: what is said."""
+    """features: (1, T, F). words: the reference text."""
     features: torch.Tensor
     words: List[str]
 
@@ -43,7 +43,7 @@ def load_samples(folder: Path) -> List[Sample]:
 
 def recognise(model: ConformerCtc, samples: List[Sample], chunk_size: int,
               left_context: int) -> List[List[str]]:
-    """Greedy words of every sample."""
+    """Words of every sample by greedy search."""
     texts = []
     with torch.no_grad():
         for start in range(0, len(samples), 20):
@@ -62,8 +62,8 @@ class Validation:
     """Both evaluation lists in memory; call it with a model in evaluation mode."""
 
     def __init__(self, fsdd: Path, folder: Path) -> None:
-        """Uses the sets under `folder`, which are rendered first when they are not there or their
-        list has changed."""
+        """Uses the sets under `folder`, which are rendered first if they do not exist or their list
+        has changed."""
         self.sets = {}
         for name in (LEFT_OUT_LIST, UNSEEN_LIST):
             ensure_set(name, fsdd, folder.resolve())

@@ -1,7 +1,7 @@
-"""Which synthetic voices speak: those that train the model, and those kept for testing only.
+"""The synthetic voices for training, and those for testing only.
 
-The lists are written out rather than asked from the synthesisers, so that the recipe says the same
-on every machine. Kept for testing, never trained on: flite `rms`, festival `ked_diphone`, the
+The lists are explicit, not queried from the synthesisers, so that the recipe is the same on every
+machine. For testing only: flite `rms`, festival `ked_diphone`, the
 espeak-ng accent of Lancaster, and the espeak-ng variants in TEST_VARIANTS.
 """
 
@@ -9,7 +9,7 @@ ESPEAK_ACCENTS = (
     "en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbcwmd", "en-029", "en-us-nyc")
 TEST_ACCENTS = ("en-gb-x-gbclan",)
 
-# Names of files in espeak-ng's voices/!v. Robots, whispers and effects are thinned out.
+# Names of files in espeak-ng's voices/!v. Few of the robots, whispers and effects are used.
 ESPEAK_VARIANTS = (
     "", "adam", "Alex", "Andrea", "Andy", "Annie", "antonio", "AnxiousAndy", "aunty", "belinda",
     "benjamin", "boris", "caleb", "croak", "david", "ed", "edward", "edward2", "f1", "f2", "f3",

@@ -1,4 +1,4 @@
 """The executable specification of Runnel's encoder: a streaming Conformer-CTC in PyTorch.
 
-The C++ encoder is tested against these modules; archives are TorchScript exports of them.
+The C++ encoder is tested against these modules; model files contain TorchScript exports of them.
 """

@@ -1,4 +1,4 @@
-"""Writes and reads model archives (models/README.md): TorchScript, runnel.json and units.txt."""
+"""Writes and reads model files (models/README.md): TorchScript, runnel.json and units.txt."""
 
 import json
 import os
@@ -15,11 +15,11 @@ from models.reference.fields import check_fields, check_type
 FORMAT = "runnel-model"
 FORMAT_VERSION = 2
 WORD_BOUNDARY = "\u2581"
-CARRIED_PREFIX = "attention_decoder."  # tensors that are carried along and not read
+CARRIED_PREFIX = "attention_decoder."  # tensors that are kept but not read
 
 
 def fbank_section(**changes: Any) -> Dict[str, Any]:
-    """The `features` section with Kaldi's defaults (dither 0, 80 bins), some fields changed."""
+    """The `features` section with Kaldi's defaults (dither 0, 80 bins), except `changes`."""
     return _changed({
         "type": "fbank", "sample_frequency": 16000, "sample_scale": 32768.0,
         "frame_length_ms": 25.0, "frame_shift_ms": 10.0, "num_mel_bins": 80, "low_freq": 20.0,
@@ -31,7 +31,7 @@ def fbank_section(**changes: Any) -> Dict[str, Any]:
 
 
 def mel_spectrogram_section(**changes: Any) -> Dict[str, Any]:
-    """The `features` section with NeMo's defaults (80 bins, windows of 25 ms), some changed."""
+    """The `features` section with NeMo's defaults (80 bins, windows of 25 ms), except `changes`."""
     return _changed({
         "type": "mel_spectrogram", "sample_frequency": 16000, "sample_scale": 1.0,
         "preemph_coeff": 0.97, "fft_size": 512, "frame_length": 400, "frame_shift": 160,
@@ -52,14 +52,14 @@ def _changed(section: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]
 
 def model_config(name: str, config: ConformerConfig, features: Dict[str, Any],
                  streaming: Dict[str, Any]) -> Dict[str, Any]:
-    """The whole of runnel.json.
+    """The content of runnel.json.
 
     Args:
         features: from `fbank_section` or `mel_spectrogram_section`.
-        streaming: fields of that section; those left out have the values below (no limit).
+        streaming: fields of that section; missing ones get the values below (no limit).
 
     Raises:
-        ValueError: a streaming field is unknown, or does not suit the model.
+        ValueError: a streaming field is unknown or contradicts the model.
     """
     usual: Dict[str, Any] = {"chunk_size": 16, "left_context": 64, "min_chunk_size": 1,
                              "max_chunk_size": None, "max_left_context": None, "only": None}
@@ -95,11 +95,13 @@ def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
 
 
 class CarriedTensors(nn.Module):
-    """Tensors that an archive carries along under their own names and nothing reads: assigned to
-    `model.attention_decoder`, the decoder of a converted model."""
+    """Tensors that a model file keeps under their own names and that nothing reads.
+
+    Assigned to `model.attention_decoder`: the attention decoder of a converted model.
+    """
 
     def __init__(self, tensors: Dict[str, Tensor]) -> None:
-        """tensors: by dotted name, without the name of the attribute that this is assigned to."""
+        """tensors: by dotted name, without the name of the attribute that holds this module."""
         super().__init__()
         inner: Dict[str, Dict[str, Tensor]] = {}
         for name, tensor in tensors.items():
@@ -114,15 +116,15 @@ class CarriedTensors(nn.Module):
 
 def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str],
                    path: str) -> None:
-    """Scripts `model` and writes the archive, all of it or nothing.
+    """Scripts `model` and writes the model file, completely or not at all.
 
     Args:
         model: in any mode; exported in evaluation mode, float32, on the CPU.
-        config: from `model_config`. units: one symbol per CTC output, in order of id.
+        config: from `model_config`. units: one token per CTC output, in order of id.
         path: the file to write.
 
     Raises:
-        ValueError: the parts do not agree, or a weight is not finite.
+        ValueError: the parts contradict each other, or a weight is not finite.
     """
     vocab_size = config["ctc"]["vocab_size"]
     if len(units) != vocab_size:
@@ -138,7 +140,7 @@ def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str]
 
 
 def _check_tensors(tensors: Dict[str, Tensor], config: ConformerConfig) -> None:
-    """Raises ValueError unless these are the tensors of such a model, and finite."""
+    """Raises ValueError unless these are the finite tensors of a model with this configuration."""
     expected = ConformerCtc(config).state_dict()
     own = {name for name in tensors if not name.startswith(CARRIED_PREFIX)}
     for name in sorted(own ^ set(expected)):
@@ -155,23 +157,23 @@ def _check_tensors(tensors: Dict[str, Tensor], config: ConformerConfig) -> None:
 def _leave_out_source_positions(path: str) -> None:
     """Rewrites the archive without its *.debug_pkl files.
 
-    They only serve messages about TorchScript code, and hold the absolute paths of the Python files
-    on the machine that made the archive.
+    They serve messages about TorchScript code only, and contain absolute paths of Python files on
+    the machine that wrote the file.
     """
     with zipfile.ZipFile(path) as archive:
         files = [(info, archive.read(info)) for info in archive.infolist()
                  if not info.filename.endswith(".debug_pkl")]
     with zipfile.ZipFile(path, "w") as archive:
         for info, data in files:
-            info.extra = b""  # padding, right only where the file was
+            info.extra = b""  # alignment, valid at the old offset only
             archive.writestr(info, data)
 
 
 def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], List[str]]:
-    """The scripted module, the parsed runnel.json and the units of an archive.
+    """The scripted module, the parsed runnel.json and the tokens of a model file.
 
     Raises:
-        ValueError: `path` is an archive of another format or version.
+        ValueError: `path` has another format or version.
     """
     extra = {"runnel.json": "", "units.txt": ""}
     module = torch.jit.load(path, map_location="cpu", _extra_files=extra)

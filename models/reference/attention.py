@@ -1,6 +1,6 @@
-"""Multi-head self-attention over cached and new keys, without any notion of position.
+"""Multi-head self-attention over cached and new keys, without positions.
 
-A position scheme (models/reference/positions) derives its attention from this one.
+Position schemes (models/reference/positions) derive their attention from it.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ class AttentionBias:
 
 
 class SelfAttention(nn.Module):
-    """score(i, j) = q_i k_j / sqrt(d_k); a scheme overrides `scores`, rarely `context`."""
+    """score(i, j) = q_i k_j / sqrt(d_k); schemes override `scores`, and some `context`."""
 
     def __init__(self, model_dim: int, num_heads: int, bias: AttentionBias,
                  dropout: float) -> None:
@@ -40,9 +40,9 @@ class SelfAttention(nn.Module):
         return x.reshape(x.size(0), x.size(1), self.num_heads, self.head_dim).transpose(1, 2)
 
     def scores(self, q: Tensor, k: Tensor, tables: List[Tensor]) -> Tensor:
-        """Of C queries (B, H, C, d_k) and L keys (B, H, L, d_k): (B, H, C, L).
+        """Scores (B, H, C, L) of C queries (B, H, C, d_k) and L keys (B, H, L, d_k).
 
-        tables: what the scheme's Positions computed for these queries and keys.
+        tables: computed by the scheme's Positions for these queries and keys.
         """
         return torch.matmul(q, k.transpose(2, 3)) / math.sqrt(self.head_dim)
 
@@ -60,13 +60,13 @@ class SelfAttention(nn.Module):
             att_cache: (B, H, M', 2 d_k), keys then values.
 
         Returns:
-            (B, C, d), and keys and values (B, H, L, 2 d_k) of all frames seen here.
+            (B, C, d), and keys and values (B, H, L, 2 d_k) of all L frames.
         """
         q = self.heads(self.linear_q(x))
         keys_values = torch.cat([self.heads(self.linear_k(x)), self.heads(self.linear_v(x))], 3)
         keys_values = torch.cat([att_cache, keys_values], 2)
         k, v = keys_values.split(self.head_dim, dim=3)
-        # Finite, so that a padded query that sees no frame at all gives no NaN.
+        # Finite: a padded query without visible frames must not give NaN.
         scores = self.scores(q, k, tables).masked_fill(torch.logical_not(visible), -1e30)
         weights = self.dropout(torch.softmax(scores, dim=-1))
         context = self.context(weights, v, tables)

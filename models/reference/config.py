@@ -1,4 +1,4 @@
-"""Architecture of the reference model, field for field the `encoder` and `ctc` sections of a model
+"""Architecture of the reference model: the fields of the `encoder` and `ctc` sections of a model
 file (models/README.md)."""
 
 import dataclasses
@@ -18,7 +18,7 @@ from models.reference.subsampling import SubsamplingConfig, geometry_of
 
 @dataclasses.dataclass(frozen=True)
 class ConformerConfig:
-    """Sizes and conventions of one Conformer-CTC. All that a model file states is a field here."""
+    """Architecture of one Conformer-CTC; one attribute per field of a model file."""
 
     input_dim: int  # feature bins per frame
     model_dim: int  # d, width of the residual stream
@@ -56,7 +56,7 @@ class ConformerConfig:
         scheme_name(self.position)
 
     def needs_whole_utterance(self) -> str:
-        """What of this model cannot be computed chunk by chunk; empty if nothing."""
+        """The part of this model that cannot be computed chunk by chunk; empty if there is none."""
         if SCHEMES[scheme_name(self.position)].whole_utterance:
             return f"position scheme {scheme_name(self.position)}"
         if self.convolution is not None and self.convolution.type == "symmetric":
@@ -139,7 +139,7 @@ def _subsampling(value: Any) -> SubsamplingConfig:
 
 
 def _construct(cls: Any, value: Dict[str, Any], fields: Dict[str, Any], where: str) -> Any:
-    """cls(**value) of a value with `type` and these fields; an error names the object."""
+    """cls(**value), for a value with `type` and these fields; an error names the object."""
     check_fields(value, ["type", *fields], where)
     for name, kind in fields.items():
         check_type(value[name], kind, f"{where}.{name}")

@@ -1,7 +1,7 @@
 """The streaming Conformer-CTC: whole utterance under a chunk mask, or chunk by chunk with caches.
 
-Both give the same numbers; that equality is what Runnel is about, and what
-tests/python/test_reference_streaming.py checks here and the C++ tests check there.
+Both give the same output. tests/models/test_reference_streaming.py checks this in PyTorch, and
+encoder_equivalence_test in C++.
 """
 
 import math
@@ -28,11 +28,11 @@ class ResidualNorm(nn.LayerNorm):
         self.norm_first = norm_first
 
     def before(self, x: Tensor) -> Tensor:
-        """Of the module's input."""
+        """The norm of the module's input."""
         return self.forward(x) if self.norm_first else x
 
     def after(self, x: Tensor) -> Tensor:
-        """Of the sum."""
+        """The norm of the sum."""
         return x if self.norm_first else self.forward(x)
 
 
@@ -118,7 +118,7 @@ class ConformerEncoder(nn.Module):
 
     def subsample(self, features: Tensor, lengths: Tensor, offset: int,
                   last: bool) -> Tuple[Tensor, Tensor]:
-        """As Subsampling.forward, of features before global_cmvn; scaled."""
+        """Subsampling.forward of features before global_cmvn, scaled."""
         if self.global_cmvn is not None:
             features = self.global_cmvn(features)
         x, out_lengths = self.embed(features, lengths, offset, last)
@@ -150,7 +150,7 @@ class ConformerEncoder(nn.Module):
         Args:
             features: (B, T, input_dim), padded at the end. lengths: (B) int64, frames.
             chunk_size: encoder frames, -1 for the whole utterance.
-            left_context: encoder frames before the chunk that it sees, -1 for all.
+            left_context: encoder frames before the chunk that attention reads, -1 for all.
 
         Returns:
             (B, T', d) and the lengths in encoder frames (B).
@@ -174,15 +174,15 @@ class ConformerEncoder(nn.Module):
 
     def forward_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
                       att_cache: Tensor, cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-        """One chunk of C encoder frames, C following from the number of feature frames.
+        """One chunk of C encoder frames; the number of feature frames determines C.
 
         Args:
             features: (1, n, input_dim), from frame max(0, rate * offset - left_overlap) on, up to
-                the last that the chunk reads, or, if `last`, to the end of the stream.
+                the last one that the chunk reads, or to the end of the stream if `last`.
             offset: first encoder frame of the chunk. last: no feature frames follow.
             left_context: encoder frames to keep in att_cache, -1 for all.
-            att_cache: (L, H, M', 2 d_k), cnn_cache: (L, 1, d, left frames), at the start those of
-                `initial_caches`.
+            att_cache: (L, H, M', 2 d_k), cnn_cache: (L, 1, d, left frames); at the start of
+                a stream those of `initial_caches`.
 
         Returns:
             (1, C, d), C possibly 0, and the two caches for the next chunk.
@@ -208,7 +208,7 @@ class ConformerEncoder(nn.Module):
         return self.last_norm(x), torch.cat(att_caches, 0), torch.stack(cnn_caches, 0)
 
     def check_streams(self) -> None:
-        """Raises an error if this model takes whole utterances only."""
+        """Raises an error if this model needs whole utterances."""
         if self.whole_utterance_for != "":
             raise ValueError(self.whole_utterance_for + " needs the whole utterance: chunk_size "
                              "must be -1, and the only chunk the last")
@@ -233,7 +233,7 @@ class CtcHead(nn.Module):
 
 
 class ConformerCtc(nn.Module):
-    """The model that archives hold. Scriptable; arguments as in ConformerEncoder."""
+    """The module in model files. Scriptable; arguments as in ConformerEncoder."""
 
     def __init__(self, config: ConformerConfig, dropout: float = 0.0) -> None:
         super().__init__()

@@ -20,8 +20,8 @@ class ConvolutionConfig:
     """The `convolution` object of a model file.
 
     causal: frame t reads t - K + 1 .. t. symmetric: t - (K-1)//2 .. t + K - 1 - (K-1)//2, zeros
-    outside the utterance, which must come whole. dynamic_chunk (SpeechBrain): as symmetric, but
-    frames after the chunk's end count as zero.
+    outside the utterance; needs the whole utterance. dynamic_chunk (SpeechBrain): as symmetric, but
+    frames after the end of the chunk count as zero.
     """
 
     kernel_size: int  # K, encoder frames
@@ -46,7 +46,7 @@ class ConvolutionConfig:
 
     @property
     def left_frames(self) -> int:
-        """Frames before t that frame t reads, and those in its cache."""
+        """Number of frames before t that frame t reads; the length of the cache."""
         return self.kernel_size - 1 if self.type == "causal" else (self.kernel_size - 1) // 2
 
 
@@ -94,12 +94,12 @@ class Convolution(nn.Module):
 
     def forward(self, x: Tensor, cnn_cache: Tensor, present: Tensor,
                 chunk_size: int) -> Tuple[Tensor, Tensor]:
-        """Filters T new frames.
+        """Processes T new frames.
 
         Args:
             x: (B, T, d). cnn_cache: (B, d, left frames), gated frames before x.
             present: bool, broadcastable to (B, T); false for the padding of a batch.
-            chunk_size: of dynamic_chunk: x is made of chunks of this size, -1: of one.
+            chunk_size: for dynamic_chunk: size of the chunks in x, -1 for one chunk.
 
         Returns:
             (B, T, d) and the next cnn_cache, same shape.

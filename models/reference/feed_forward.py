@@ -14,7 +14,7 @@ ACTIVATIONS = ("swish", "relu", "gelu")
 class FeedForwardConfig:
     """The `feed_forward` object of a model file."""
 
-    macaron: bool = True  # one before the attention too, both with weight 1/2
+    macaron: bool = True  # a second one before the attention, both with weight 1/2
     activation: str = "swish"
     bias: bool = True
 
@@ -23,7 +23,7 @@ class FeedForwardConfig:
 
 
 def activate(x: Tensor, activation: str) -> Tensor:
-    """Elementwise; `gelu` is the exact one, x times the normal distribution's function of x."""
+    """Elementwise activation; `gelu` is exact: x times the normal distribution function of x."""
     if activation == "swish":
         return F.silu(x)
     if activation == "relu":

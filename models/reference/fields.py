@@ -1,4 +1,4 @@
-"""Strict reading of JSON objects into dataclasses: no field missing, none unknown, right types."""
+"""Strict reading of JSON objects into dataclasses: exact fields, checked types."""
 
 import dataclasses
 import math
@@ -12,7 +12,7 @@ def read_object(cls: Type[T], value: Any, where: str) -> T:
     """An instance of the dataclass `cls` from a JSON object with exactly its fields.
 
     Raises:
-        ValueError: names the field (as `where`.field), what was expected and what came.
+        ValueError: names the field (as `where`.field), its value and the expected one.
     """
     hints = typing.get_type_hints(cls)
     kinds = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
@@ -49,8 +49,10 @@ def read_kind(value: Any, name: str, kinds: Sequence[str], where: str) -> str:
 
 
 def check_type(value: Any, kind: Any, where: str) -> None:
-    """Raises ValueError unless a JSON value is of a type: int, float (finite; integers too), bool
-    or str. A bool is no integer."""
+    """Raises ValueError unless a JSON value has the type: int, float, bool or str.
+
+    A float must be finite and may be an integer. A bool is not an integer.
+    """
     if kind is float:
         good = type(value) in (int, float) and math.isfinite(value)
     else:
@@ -79,5 +81,5 @@ def check_positive(name: str, value: float) -> None:
 
 
 def without_absent(values: Dict[str, Any]) -> Dict[str, Any]:
-    """`values` without the fields that are None: those that a type does not have."""
+    """`values` without the fields that are None."""
     return {name: value for name, value in values.items() if value is not None}

@@ -1,7 +1,7 @@
 """Normalisation of feature frames, and the specification of its streaming statistics.
 
-`global_cmvn` is part of the encoder. Under `utterance` and `running` the caller normalises: every
-method of the model takes frames that `normalize_utterance` or `normalize_running` returned.
+`global_cmvn` is part of the encoder. With `utterance` and `running` the caller normalises: the
+methods of the model take frames from `normalize_utterance` or `normalize_running`.
 """
 
 import dataclasses
@@ -47,10 +47,10 @@ class GlobalCmvn(nn.Module):
 
 
 class Statistics:
-    """Mean and standard deviation per bin of the frames seen so far, in float64.
+    """Mean and standard deviation per bin of the frames so far, in float64.
 
-    Batches of frames are merged pairwise (Chan, Golub and LeVeque 1979): no sum of squares that
-    loses digits over a long stream.
+    Batches of frames are merged pairwise (Chan, Golub and LeVeque 1979), because a plain sum of
+    squares loses digits over a long stream.
     """
 
     def __init__(self, num_bins: int) -> None:
@@ -73,7 +73,7 @@ class Statistics:
         self.count = total
 
     def std(self) -> Tensor:
-        """(num_bins), with N - 1 in the denominator; 0 of a single frame."""
+        """(num_bins), with N - 1 in the denominator; 0 for a single frame."""
         return torch.sqrt(self.squares / max(self.count - 1, 1))
 
     def normalize(self, frames: Tensor, epsilon: float) -> Tensor:
@@ -92,9 +92,9 @@ def normalize_running(features: Tensor, epsilon: float, chunk_size: int,
                       geometry: Geometry) -> Tensor:
     """(T, input_dim) as a stream with this chunk size normalises them.
 
-    A chunk takes in the frames up to the last one that its chunk_size encoder frames read (without
-    padding), or to the stream's end. They are normalised once, then, by the statistics of all
-    frames so far, and keep those values where the next chunk reads them again.
+    A chunk adds the frames up to the last one that its chunk_size encoder frames read (without
+    padding), or to the end of the stream. New frames are normalised once, by the statistics of all
+    frames so far. They keep these values when the next chunk reads them again.
 
     Args:
         chunk_size: encoder frames; -1, the whole utterance, gives normalize_utterance.

@@ -1,7 +1,7 @@
 """Feature frames to encoder frames: stages of strided 3x3 or 5x5 convolutions, or a linear layer.
 
-Every kind is computed chunk by chunk exactly as over the whole stream: the first chunk pads its
-left, the last one its right, and those in between read real frames.
+Every kind gives the same output chunk by chunk and over the whole stream. The first chunk is padded
+on its left and the last one on its right; all others read real frames.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ class SubsamplingConfig:
     """The `subsampling` object of a model file; the last two fields for STRIDING_TYPES only."""
 
     type: str = "conv2d4"
-    channels: Optional[int] = None  # of the convolutions; the others have model_dim
+    channels: Optional[int] = None  # of the convolutions; other kinds have model_dim
     causal: Optional[bool] = None  # zeros before each stage: 2 or 1; after each: 1
 
     def __post_init__(self) -> None:
@@ -37,7 +37,7 @@ class SubsamplingConfig:
 
 @dataclasses.dataclass(frozen=True)
 class Geometry:
-    """Which frames a subsampling reads. Stages are the same on time and on feature bins."""
+    """The frames that a subsampling reads. Stages are the same for time and for feature bins."""
 
     kernels: Tuple[int, ...]
     strides: Tuple[int, ...]
@@ -69,7 +69,7 @@ class Geometry:
         return rate, left, right
 
     def num_encoder_frames(self, num_frames: int) -> int:
-        """Encoder frames of a whole stream of feature frames (or bins left of so many)."""
+        """Encoder frames of a whole stream of feature frames; for bins likewise."""
         for kernel, stride in zip(self.kernels, self.strides):
             padded = num_frames + self.before + self.after
             fits = num_frames > 0 and padded >= kernel
@@ -77,7 +77,7 @@ class Geometry:
         return num_frames
 
     def feature_range(self, offset: int, num_encoder_frames: int) -> Tuple[int, int]:
-        """First and one past the last feature frame of a chunk, if the stream goes on so far."""
+        """First and one past the last feature frame of a chunk, if the stream is long enough."""
         return (max(0, self.rate * offset - self.left_overlap),
                 self.rate * (offset + num_encoder_frames - 1) + self.right_context + 1)
 
@@ -95,7 +95,7 @@ def geometry_of(config: SubsamplingConfig) -> Geometry:
 
 def _convolutions(config: SubsamplingConfig, geometry: Geometry,
                   model_dim: int) -> List[nn.Module]:
-    """The modules of `conv`; only the strided convolutions read more than one frame."""
+    """The modules of `conv`; only strided convolutions read more than one frame."""
     channels = config.channels or model_dim
     modules: List[nn.Module] = []
     for i, (kernel, stride) in enumerate(zip(geometry.kernels, geometry.strides)):
@@ -111,7 +111,7 @@ def _convolutions(config: SubsamplingConfig, geometry: Geometry,
 
 
 class Subsampling(nn.Module):
-    """Any of TYPES. Frames are (B, T, input_dim), encoder frames (B, T', model_dim)."""
+    """Any of TYPES. Takes frames (B, T, input_dim), returns encoder frames (B, T', model_dim)."""
 
     kernels: List[int]
     strides: List[int]
@@ -141,20 +141,20 @@ class Subsampling(nn.Module):
 
         Args:
             features: (B, n, input_dim), from frame max(0, rate * offset - left_overlap) on.
-            lengths: (B) int64, frames that are no padding of the batch; they matter when `last`.
-            offset: the first encoder frame wanted. last: no frames follow.
+            lengths: (B) int64, frames without the padding of the batch; used if `last`.
+            offset: the first encoder frame of the result. last: no frames follow.
 
         Returns:
-            (B, C, model_dim), every encoder frame from `offset` on whose frames are all there, or
-            lie past the end if `last`; and, if `last`, how many of them each item has (B).
+            (B, C, model_dim): every encoder frame from `offset` on whose frames are all present, or
+            beyond the end if `last`; and, if `last`, their number per item (B).
         """
-        start = max(0, self.rate * offset - self.left_overlap)  # in frames of the stage at hand
+        start = max(0, self.rate * offset - self.left_overlap)  # in frames of the current stage
         ends = lengths + start  # one past the last frame of each item
         x = features.unsqueeze(1)  # (B, channels, T, bins)
         for i, module in enumerate(self.conv):
             kernel, stride = self.kernels[i], self.strides[i]
             if kernel > 0:
-                if self.after > 0:  # the padding of a batch must be as good as zeros
+                if self.after > 0:  # the padding of the batch counts as zeros
                     frames = start + torch.arange(x.size(2), device=x.device)
                     outside = frames.unsqueeze(0) >= ends.unsqueeze(1)
                     x = x.masked_fill(outside.unsqueeze(1).unsqueeze(3), 0.0)

@@ -1,4 +1,4 @@
-"""Position schemes. A new one is a file with a SCHEME, its test, and its line in SCHEMES."""
+"""Position schemes. A new scheme is a file with a SCHEME, a test and a line in SCHEMES."""
 
 import dataclasses
 from typing import Any, Dict
@@ -29,7 +29,7 @@ def scheme_name(options: Any) -> str:
 
 
 def make_options(scheme: str, **options: Any) -> Any:
-    """The options of a scheme; those left out have their usual values."""
+    """The options of a scheme; missing ones have their defaults."""
     check_choice("scheme", scheme, list(SCHEMES))
     return SCHEMES[scheme].options(**options)
 
@@ -40,7 +40,7 @@ def options_to_json(options: Any) -> Dict[str, Any]:
 
 
 def options_from_json(value: Any, where: str) -> Any:
-    """The options of a `position` object. Raises ValueError naming what is wrong."""
+    """The options of a `position` object. Raises ValueError with the problem."""
     scheme = read_kind(value, "scheme", list(SCHEMES), where)
     rest = {name: field for name, field in value.items() if name != "scheme"}
     return read_object(SCHEMES[scheme].options, rest, where)

@@ -1,7 +1,7 @@
 """`absolute`: sinusoids of the frame number, added once to the encoder's input.
 
-x_t + PE(t) (Vaswani et al. 2017, section 3.5). In a stream t goes on from chunk to chunk, in 64
-bits: there is no longest stream.
+x_t + PE(t) (Vaswani et al. 2017, section 3.5). In a stream t continues from chunk to chunk. It
+has 64 bits, so the length of a stream is not limited.
 """
 
 import dataclasses

@@ -1,6 +1,6 @@
-"""`bounded_rpe`: chunk_rpe whose distances beyond +-(radius - 1) take the embedding of the edge.
+"""`bounded_rpe`: chunk_rpe with distances clamped to +-(radius - 1).
 
-The table's edge rows repeat; the shift stays as it is.
+The rows at the edges of the table repeat; the shift is that of chunk_rpe.
 """
 
 import dataclasses

@@ -1,8 +1,8 @@
-"""`chunk_rpe`: relative positions of Transformer-XL, for a chunk whose keys start before it.
+"""`chunk_rpe`: relative positions of Transformer-XL, for a chunk with cached keys.
 
-Dai et al. 2019, section 3.3 and appendix B. The sinusoids of all distances are multiplied once; row
-i of the product is then shifted left by C - 1 - i. A whole utterance is a chunk without cached
-keys.
+Dai et al. 2019, section 3.3 and appendix B. Queries are multiplied with the sinusoids of all
+distances; row i of the result is then shifted left by C - 1 - i. A whole utterance is a chunk
+without cached keys.
 """
 
 import dataclasses
@@ -38,8 +38,7 @@ def rel_shift(scores: Tensor, num_keys: int) -> Tensor:
     """Row i of the (C, L + C - 1) score table, shifted left by C - 1 - i, first L columns kept.
 
     Column k of the table belongs to distance (L - 1) - k, column j of the result to key j. In
-    memory row i of the result starts C - 1 + i * (L + C - 2) elements in, so slicing is all there
-    is to do.
+    memory, row i of the result starts at element C - 1 + i * (L + C - 2), so the shift is a slice.
 
     Args:
         scores: (B, H, C, L + C - 1). num_keys: L.
@@ -70,7 +69,7 @@ class ChunkRpePositions(Positions):
 
 
 class ChunkRpeAttention(SinusoidAttention):
-    """Its columns are distances; the shift turns them into keys."""
+    """Columns of the table are distances; the shift turns them into keys."""
 
     def arrange(self, bd: Tensor, num_keys: int) -> Tensor:
         """As in SinusoidAttention."""

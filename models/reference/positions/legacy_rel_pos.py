@@ -1,16 +1,16 @@
 """`legacy_rel_pos`: ESPnet's relative positions of 2020 (LegacyRelPositionalEncoding,
-LegacyRelPositionMultiHeadedAttention with zero_triu false), for models that were trained so.
+LegacyRelPositionMultiHeadedAttention with zero_triu false), for models trained with it.
 
 The table has T rows, row m holding PE(N - 1 - m), N the larger of table_length and T. A zero column
-goes before the (T, T) products, which are then read in rows one shorter: for a query i and a key j,
+is put before the (T, T) scores, which are then read in rows one shorter. For query i and key j:
 
     j <= i:     (q_i + v) W_pos PE(N - T + i - j)
     j = i + 1:  0
     j > i + 1:  (q_{i+1} + v) W_pos PE(N + 1 - j + i), the next query's row
 
-So scores depend on the length of the utterance, and it needs all of it. (ESPnet keeps the table of
-the longest utterance so far, if that was longer than table_length; here N is that of this one. In a
-padded batch T is the padded length, as in ESPnet.)
+Scores depend on the length of the utterance, so the scheme needs the whole utterance. ESPnet keeps
+the table of the longest utterance so far if that exceeds table_length; here N is that of the
+current utterance. In a padded batch T is the padded length, as in ESPnet.
 """
 
 import dataclasses
@@ -36,7 +36,7 @@ class LegacyRelPosOptions(SinusoidOptions):
 
 
 def legacy_shift(scores: Tensor) -> Tensor:
-    """(B, H, T, T) to the same shape, as the file's comment says."""
+    """The shift of the file comment; (B, H, T, T) to the same shape."""
     batch, heads, frames = scores.size(0), scores.size(1), scores.size(2)
     zero = torch.zeros(batch, heads, frames, 1, dtype=scores.dtype, device=scores.device)
     flat = torch.cat([zero, scores], 3).reshape(batch, heads, (frames + 1) * frames)
@@ -44,7 +44,7 @@ def legacy_shift(scores: Tensor) -> Tensor:
 
 
 class LegacyRelPosPositions(Positions):
-    """One table: the last positions first."""
+    """One table, from the last position to the first."""
 
     def __init__(self, model_dim: int, options: LegacyRelPosOptions) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class LegacyRelPosPositions(Positions):
 
 
 class LegacyRelPosAttention(SinusoidAttention):
-    """The old shift."""
+    """Attention with the legacy shift."""
 
     def arrange(self, bd: Tensor, num_keys: int) -> Tensor:
         """As in SinusoidAttention."""

@@ -1,4 +1,4 @@
-"""`none`: no positions; the order of frames shows in the convolutions only (ESPnet's no_pos)."""
+"""`none`: no positions; only the convolutions depend on the order of frames (ESPnet's no_pos)."""
 
 import dataclasses
 

@@ -19,7 +19,7 @@ from models.reference.positions.scheme import Positions, Scheme
 
 @dataclasses.dataclass(frozen=True)
 class RelativeKeyValueOptions:
-    """max_distance: k, encoder frames. values: a^V too. shared: by all layers."""
+    """max_distance: k, encoder frames. values: a^V exists. shared: by all layers."""
 
     max_distance: int = 64
     values: bool = True
@@ -37,14 +37,14 @@ def make_vectors(options: RelativeKeyValueOptions, head_dim: int) -> Dict[str, n
 
 
 def shared_vectors(position: Any, head_dim: int) -> Dict[str, nn.Parameter]:
-    """The vectors that belong to the encoder: none, unless all layers share them."""
+    """The vectors of the encoder, if all layers share them; otherwise empty."""
     if isinstance(position, RelativeKeyValueOptions) and position.shared:
         return make_vectors(position, head_dim)
     return {}
 
 
 class RelativeKeyValuePositions(Positions):
-    """The table of indices, and the shared vectors behind it."""
+    """The table of indices, followed by the shared vectors."""
 
     def __init__(self, model_dim: int, options: RelativeKeyValueOptions) -> None:
         super().__init__()
@@ -60,8 +60,8 @@ class RelativeKeyValuePositions(Positions):
 
 
 class RelativeKeyValueAttention(SelfAttention):
-    """No tensor (C, L, d_k) is made: keys are picked after their product with the query, weights
-    are summed per distance before their product with the values."""
+    """Avoids a (C, L, d_k) tensor: relative keys are selected after multiplication with the query,
+    and weights are summed per distance before multiplication with the relative values."""
 
     def __init__(self, model_dim: int, num_heads: int, options: RelativeKeyValueOptions,
                  bias: AttentionBias, dropout: float) -> None:

@@ -1,4 +1,4 @@
-"""What a position scheme consists of: the seam between the encoder and the schemes."""
+"""The seam between the encoder and the position schemes."""
 
 import dataclasses
 from typing import Any, List, Type
@@ -9,23 +9,23 @@ from models.reference.attention import SelfAttention
 
 
 class Positions(nn.Module):
-    """The part of a scheme that all layers share: no position at all, unless overridden.
+    """The part of a scheme that all layers share. The default adds no positions.
 
     Encoder frames are numbered from the start of the stream, in 64 bits.
     """
 
     def enter(self, x: Tensor, offset: int) -> Tensor:
-        """The input of layer 0 (B, C, d), whose first frame is `offset`, with its positions."""
+        """Adds positions to the input of layer 0 (B, C, d), whose first frame is `offset`."""
         return x
 
     def forward(self, num_queries: int, num_keys: int, offset: int, shared: List[Tensor],
                 like: Tensor) -> List[Tensor]:
-        """The tables that every layer's attention takes, made once for a chunk.
+        """The tables for the attention of every layer, computed once per chunk.
 
         Args:
             num_queries: C, frames offset .. offset + C - 1.
             num_keys: L >= C, frames offset + C - L .. offset + C - 1.
-            shared: the encoder's relative_keys, relative_values, where a scheme shares those.
+            shared: the encoder's relative_keys, relative_values, if the scheme shares them.
             like: the tables take its dtype and device.
         """
         return []
@@ -35,10 +35,10 @@ class Positions(nn.Module):
 class Scheme:
     """One scheme: its options and the modules that implement it.
 
-    options: a frozen dataclass, the fields of `position` in a model file but for `scheme`.
+    options: a frozen dataclass, the fields of `position` in a model file without `scheme`.
     positions: constructed with (model_dim, options).
     attention: constructed with (model_dim, num_heads, options, bias, dropout).
-    whole_utterance: positions depend on the utterance's length, so that it cannot stream.
+    whole_utterance: positions depend on the length of the utterance; it cannot stream.
     """
 
     options: Type[Any]

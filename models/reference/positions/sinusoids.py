@@ -1,4 +1,4 @@
-"""Sinusoids of positions, and the attention whose scores have a term of projected sinusoids."""
+"""Sinusoids of positions, and attention with a term of projected sinusoids."""
 
 import dataclasses
 import math
@@ -31,7 +31,7 @@ def sinusoids(positions: Tensor, dim: int, like: Tensor) -> Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class SinusoidOptions:
-    """Of every scheme with a term (q + v) W_pos PE in the scores."""
+    """Options of every scheme with a term (q + v) W_pos PE in the scores."""
 
     linear_pos_bias: bool = False  # W_pos has a bias
     query_scaling: str = "after_bias"  # "before_bias" (icefall): q / sqrt(d_k), then + u, + v
@@ -43,7 +43,7 @@ class SinusoidOptions:
 class SinusoidAttention(SelfAttention):
     """score(i, j) = ((q_i + u) k_j + (q_i + v) W_pos PE(.)) / sqrt(d_k) (Dai et al. 2019, 3.3).
 
-    tables: [(N, d) sinusoids]; a scheme's `arrange` says which of the N columns each key takes.
+    tables: [(N, d) sinusoids]; `arrange` of a scheme selects the column for each key.
     """
 
     def __init__(self, model_dim: int, num_heads: int, options: SinusoidOptions,
@@ -57,7 +57,7 @@ class SinusoidAttention(SelfAttention):
         nn.init.xavier_uniform_(self.pos_bias_v)
 
     def arrange(self, bd: Tensor, num_keys: int) -> Tensor:
-        """(B, H, C, N) scores of queries and table rows to (B, H, C, L) of queries and keys."""
+        """Scores (B, H, C, N) of queries and table rows to (B, H, C, L) of queries and keys."""
         return bd
 
     def scores(self, q: Tensor, k: Tensor, tables: List[Tensor]) -> Tensor:

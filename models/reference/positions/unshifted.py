@@ -1,7 +1,7 @@
-"""`unshifted`: WeNet's rel_pos: Transformer-XL's formula with the key's frame number instead of the
-distance, no row shift.
+"""`unshifted`: WeNet's rel_pos. Transformer-XL's formula with the frame number of the key in place
+of the distance, and without a row shift.
 
-Frame numbers have 64 bits here; WeNet stops at 5000.
+Frame numbers have 64 bits; WeNet's limit is 5000.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from models.reference.positions.sinusoids import SinusoidAttention, SinusoidOpti
 
 @dataclasses.dataclass(frozen=True)
 class UnshiftedOptions(SinusoidOptions):
-    """Those of SinusoidOptions."""
+    """The fields of SinusoidOptions."""
 
 
 class UnshiftedPositions(Positions):
