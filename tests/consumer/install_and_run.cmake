@@ -1,5 +1,5 @@
 # Installs Runnel into a fresh prefix, configures and builds consumers against it, and compares what
-# they print last with the transcript of a sample: README.md's, and those of docs/embedding.md in C++ and
+# they print last with the transcript of a sample: the one of README.md, and those of docs/embedding.md in C++ and
 # in C, the latter also without CMake.
 # cmake -D BUILD_DIR= -D WORK_DIR= -D SOURCE_DIR= -D EMBEDDING_DIR= -D C_COMPILER= -D CXX_COMPILER=
 #       -D FLAGS= -D C_LIBRARIES= -D PREFIX_PATH= -D MODEL= -D SAMPLES= -P install_and_run.cmake

@@ -1,11 +1,11 @@
-/* Recognises 16-bit PCM from standard input as it comes: arecord ... | live MODEL SAMPLE_RATE */
+/* Recognises 16-bit PCM from standard input as it arrives: arecord ... | live MODEL SAMPLE_RATE */
 #include <runtime/c_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static runnel_error* error;
-static char* stable_text; /* grows by what every update adds */
+static char* stable_text; /* every update appends to it */
 
 static void check(runnel_status status) {
   if (status == RUNNEL_OK) return;
@@ -13,7 +13,7 @@ static void check(runnel_status status) {
   exit(1);
 }
 
-/* Shows an update and gives it back; 1 when it was the last one. */
+/* Shows an update and frees it; 1 if it was the last one. */
 static int show(runnel_update* update) {
   const char* more = runnel_update_stable_text(update);
   const int is_final = runnel_update_is_final(update);
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
   check(runnel_model_load(argv[1], NULL, &model, error));
   check(runnel_recognizer_create(model, NULL, &recognizer, error));
   runnel_stream_options_init(&options, sizeof options);
-  options.sample_rate_hz = atoi(argv[2]); /* any rate: what differs from the model's is resampled */
+  options.sample_rate_hz = atoi(argv[2]); /* any rate; audio is resampled to that of the model */
   check(runnel_stream_open(recognizer, &options, &stream, error));
 
   while (!runnel_stream_is_over(stream) &&
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
       size_t accepted = 0;
       check(runnel_stream_accept_int16(stream, packet + sent, count - sent, &accepted, error));
       sent += accepted;
-      /* Looks for news; waits for some only while the stream has no room for the rest. */
+      /* Polls; waits only while the stream has no room for the rest. */
       check(runnel_stream_wait(stream, sent < count ? 100 : 0, &update, error));
       if (update != NULL) show(update);
     }

@@ -1,5 +1,5 @@
-// Recognises recordings side by side, each in a thread as a connection of a server would be. Half
-// way each stream is snapshotted, thrown away and restored: live MODEL AUDIO...
+// Recognises recordings concurrently, each in its own thread, like the connections of a server.
+// Halfway each stream is snapshotted, discarded and restored: live MODEL AUDIO...
 #include <frontend/audio_source.h>
 #include <runtime/live_stream.h>
 #include <runtime/model.h>
@@ -25,14 +25,14 @@ void Print(const std::string& line) {
   std::cout << line << std::endl;
 }
 
-// One connection: what it has understood, and a promise to be kept by the final update.
+// One connection: its stable text, and a promise that the final update fulfils.
 class Connection {
  public:
   explicit Connection(std::string name) : name_(std::move(name)) {}
 
   // Called by a worker of the recognizer, one at a time; must not throw.
   void Show(const runnel::LiveUpdate& update) noexcept {
-    stable_text_.resize(update.stable_size_before);  // 0 after a restore: all comes once more
+    stable_text_.resize(update.stable_size_before);  // 0 after a restore: all text is repeated
     stable_text_ += update.stable_text;
     if (!update.is_final) {
       Print(name_ + " partial: " + stable_text_ + update.tentative_text);
@@ -51,7 +51,7 @@ class Connection {
   std::promise<std::string> final_text_;
 };
 
-// Offers the samples until all are taken; false when the stream is over before.
+// Offers the samples until all are taken; false if the stream is over first.
 bool Send(runnel::LiveStream* stream, const float* samples, size_t count) {
   while (true) {
     const size_t taken = stream->AcceptSamples(samples, count);
@@ -59,7 +59,7 @@ bool Send(runnel::LiveStream* stream, const float* samples, size_t count) {
     count -= taken;
     if (count == 0) return true;
     if (stream->is_over()) return false;
-    // The stream is full: a server would stop reading the socket now, and go on in the callback.
+    // The stream is full: a server would stop reading the socket and continue in the callback.
     const auto room = std::make_shared<std::promise<void>>();
     stream->NotifyRoom([room] { room->set_value(); });
     room->get_future().wait();
@@ -79,7 +79,7 @@ std::vector<float> ReadAll(const std::string& path, int sample_rate_hz) {
 void Recognise(runnel::Recognizer* recognizer, const std::string& path) {
   const std::vector<float> samples = ReadAll(path, recognizer->model()->sample_rate_hz());
   const auto connection = std::make_shared<Connection>(path);
-  // Holds what it needs, so that it does not matter when the last callback comes.
+  // Owns what it uses, so the last callback may come at any time.
   const auto on_update = [connection](runnel::LiveStream&, const runnel::LiveUpdate& update) {
     connection->Show(update);
   };
@@ -88,8 +88,8 @@ void Recognise(runnel::Recognizer* recognizer, const std::string& path) {
   const std::string snapshot = stream->Snapshot();  // bytes: for a file, Redis, another process
   stream->Cancel();                                 // the connection is lost; no callback runs now
   stream = recognizer->Restore(snapshot, on_update);
-  const auto heard = static_cast<size_t>(stream->num_samples());  // go on from here
-  Send(stream.get(), samples.data() + heard, samples.size() - heard);
+  const auto received = static_cast<size_t>(stream->num_samples());  // continue from here
+  Send(stream.get(), samples.data() + received, samples.size() - received);
   stream->Finish();
   Print(path + " " + connection->FinalText().get());
 }

@@ -21,7 +21,7 @@ class StreamOptions(ctypes.Structure):
 
 
 class Runnel:
-    """The functions of librunnel; those that can fail raise RuntimeError."""
+    """The functions of librunnel; failures raise RuntimeError."""
 
     def __init__(self, path: str) -> None:
         self._library = ctypes.CDLL(path)
@@ -44,7 +44,7 @@ class Runnel:
         return function(handle).decode()
 
     def function(self, name: str):
-        """A new object for each use, so that nobody changes the types of another's."""
+        """A new object per use, because its types are set by the caller."""
         return self._library["runnel_" + name]
 
 
@@ -52,7 +52,7 @@ def main() -> None:
     runnel = Runnel(sys.argv[1])
     model, recognizer, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
     with contextlib.ExitStack() as cleanup:
-        # Given back in the opposite order, whatever happens: no callback after the end of Python.
+        # Freed in the opposite order in any case, so that no callback runs after Python's end.
         cleanup.callback(runnel.function("model_free"), model)
         cleanup.callback(runnel.function("recognizer_free"), recognizer)
         cleanup.callback(runnel.function("stream_close"), stream)

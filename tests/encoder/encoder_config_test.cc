@@ -8,8 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <variant>
 
-#include "encoder/json_section.h"
+#include "encoder/json/json_section.h"
 #include "tests/support/error_message.h"
 #include "tests/support/json_faults.h"
 
@@ -69,7 +70,7 @@ TEST(EncoderConfigTest, ReadsEveryField) {
   EXPECT_EQ(config.normalization, Normalization::kGlobalCmvn);
   EXPECT_TRUE(config.scale_input);
   EXPECT_EQ(config.convolution->kernel_size, 15);
-  EXPECT_EQ(config.position.scheme, "chunk_rpe");
+  EXPECT_TRUE(std::holds_alternative<ChunkRpe>(config.position));
   EXPECT_TRUE(config.attention_bias.query);
   EXPECT_FALSE(config.attention_bias.key);
   EXPECT_TRUE(config.attention_bias.value);

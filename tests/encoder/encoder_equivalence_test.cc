@@ -12,9 +12,11 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/libtorch/tensor_rows.h"
 #include "tests/support/arithmetic.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
@@ -23,8 +25,10 @@
 namespace runnel {
 namespace {
 
+using libtorch::View;
 using testing::Arithmetic;
 using testing::ChunkSizes;
+using testing::ForwardUnderMask;
 using testing::FullPrecision;
 using testing::kFull;
 using testing::LeftContexts;
@@ -65,7 +69,7 @@ constexpr Position kPositions[] = {
 std::vector<Position> PositionsForChunks() {
   std::vector<Position> positions;
   for (const Position& position : kPositions) {
-    if (!testing::PositionFromJson(position.json).needs_whole_utterance) {
+    if (!NeedsWholeUtterance(testing::PositionFromJson(position.json))) {
       positions.push_back(position);
     }
   }
@@ -80,8 +84,9 @@ class EncoderEquivalenceTest : public ::testing::TestWithParam<std::tuple<Arithm
 
   // Frames are told apart by their number, so that nothing is the same elsewhere in a stream.
   static bool IsAbsolute() {
-    const std::string scheme = Config().position.scheme;
-    return scheme == "absolute" || scheme == "unshifted";
+    const PositionConfig position = Config().position;
+    return std::holds_alternative<AbsolutePosition>(position) ||
+           std::holds_alternative<UnshiftedPosition>(position);
   }
 };
 
@@ -116,7 +121,7 @@ TEST_P(EncoderEquivalenceTest, ChunkedEqualsFullUnderMask) {
       for (const int64_t left_context : LeftContexts(chunk_size)) {
         SCOPED_TRACE(::testing::Message() << num_frames << " frames, chunk_size " << chunk_size
                                           << ", left_context " << left_context);
-        const at::Tensor full = encoder.ForwardUnderMask(features, chunk_size, left_context);
+        const at::Tensor full = ForwardUnderMask(encoder, features, chunk_size, left_context);
         EXPECT_EQ(full.size(0), ((num_frames - 1) / 2 - 1) / 2);
         const double error =
             RelativeError(RunAlone(encoder, features, chunk_size, left_context), full);
@@ -132,21 +137,21 @@ TEST_P(EncoderEquivalenceTest, MaskMatters) {
   // The reference itself must depend on both sizes, or equality with it would say nothing.
   const Encoder encoder = MakeEncoder();
   const at::Tensor features = RandomFeatures(encoder.config(), 301, kSeed + 1);
-  const at::Tensor base = encoder.ForwardUnderMask(features, 4, 8);
-  EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, 8, 8), base), 1e-2);
-  EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, 4, 9), base), 1e-3);
-  EXPECT_GT(RelativeError(encoder.ForwardUnderMask(features, kFull, -1), base), 1e-2);
+  const at::Tensor base = ForwardUnderMask(encoder, features, 4, 8);
+  EXPECT_GT(RelativeError(ForwardUnderMask(encoder, features, 8, 8), base), 1e-2);
+  EXPECT_GT(RelativeError(ForwardUnderMask(encoder, features, 4, 9), base), 1e-3);
+  EXPECT_GT(RelativeError(ForwardUnderMask(encoder, features, kFull, -1), base), 1e-2);
 }
 
 TEST_P(EncoderStateTest, TooShortGivesNoFrames) {
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   for (int64_t num_frames = 0; num_frames < 7; ++num_frames) {
     const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed);
-    EXPECT_EQ(encoder.ForwardUnderMask(features, 4, 8).size(0), 0);
-    EncoderState state = encoder.InitialState(8);
+    EXPECT_EQ(ForwardUnderMask(encoder, features, 4, 8).size(0), 0);
+    EncoderState state = encoder.InitialState();
     const EncoderOutput output =
-        encoder.Step({{&state, features.data_ptr<float>(), {num_frames, true}}});
-    EXPECT_EQ(output.rows.size(0), 0);
+        encoder.Step({{&state, features.data_ptr<float>(), {num_frames, true}, 8}});
+    EXPECT_EQ(output.rows.count(), 0);
     EXPECT_EQ(state.offset, 0);
   }
 }
@@ -155,13 +160,13 @@ TEST_P(EncoderStateTest, ChunkInPiecesTooShortForAFrameWaits) {
   // Frames that give no encoder frame yet are kept, not lost.
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   const at::Tensor features = RandomFeatures(encoder.config(), 11, kSeed);
-  EncoderState state = encoder.InitialState(8);
+  EncoderState state = encoder.InitialState();
   const float* data = features.data_ptr<float>();
   for (int i = 0; i < 6; ++i) {
-    EXPECT_EQ(encoder.Step({{&state, data + i * features.size(1), {1, false}}}).rows.size(0), 0);
+    EXPECT_EQ(encoder.Step({{&state, data + i * features.size(1), {1, false}, 8}}).rows.count(), 0);
   }
-  const EncoderOutput output = encoder.Step({{&state, data + 6 * features.size(1), {5, true}}});
-  EXPECT_LE(RelativeError(output.rows, encoder.ForwardUnderMask(features, kFull, -1)),
+  const EncoderOutput output = encoder.Step({{&state, data + 6 * features.size(1), {5, true}, 8}});
+  EXPECT_LE(RelativeError(View(output.rows.rows()), ForwardUnderMask(encoder, features, kFull, -1)),
             GetParam().Chunked());
 }
 
@@ -171,10 +176,10 @@ TEST_P(WholeUtteranceTest, OneChunkIsTheWholeUtterance) {
   for (const int64_t num_frames : {7, 66, 4 * 600 + 5}) {
     const at::Tensor features = RandomFeatures(encoder.config(), num_frames, kSeed + 2);
     const at::Tensor whole = RunAlone(encoder, features, kFull, -1);
-    EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, kFull, -1), whole),
+    EXPECT_LE(RelativeError(ForwardUnderMask(encoder, features, kFull, -1), whole),
               arithmetic().Chunked());
     // One chunk of exactly the utterance's length takes the same path with an explicit mask.
-    EXPECT_LE(RelativeError(encoder.ForwardUnderMask(features, whole.size(0), 0), whole),
+    EXPECT_LE(RelativeError(ForwardUnderMask(encoder, features, whole.size(0), 0), whole),
               arithmetic().Chunked());
   }
 }
@@ -197,7 +202,7 @@ TEST_P(WholeUtteranceTest, UtterancesInABatchDoNotMix) {
 TEST_P(WholeUtteranceTest, IsTheReference) {
   const at::Tensor features = RandomFeatures(Config(), 301, kSeed + 8);
   const Encoder exact = RandomEncoder(Config(), at::kDouble, kSeed);
-  for (const int64_t chunk_size : Config().position.needs_whole_utterance
+  for (const int64_t chunk_size : NeedsWholeUtterance(Config().position)
                                       ? std::vector<int64_t>{kFull}
                                       : std::vector<int64_t>{3, 16, 40, kFull}) {
     EXPECT_LE(RelativeError(RunAlone(MakeEncoder(), features, chunk_size, 21),
@@ -210,9 +215,9 @@ TEST_P(WholeUtteranceTest, PositionsMatter) {
   // The scheme itself must be felt, or equality would say nothing of it.
   const at::Tensor features = RandomFeatures(Config(), 301, kSeed + 1);
   const Encoder without = RandomEncoder(SmallConfig(kPositions[0].json), arithmetic(), kSeed);
-  const double difference = RelativeError(MakeEncoder().ForwardUnderMask(features, kFull, -1),
-                                          without.ForwardUnderMask(features, kFull, -1));
-  if (Config().position.scheme == "none") {
+  const double difference = RelativeError(ForwardUnderMask(MakeEncoder(), features, kFull, -1),
+                                          ForwardUnderMask(without, features, kFull, -1));
+  if (std::holds_alternative<NoPosition>(Config().position)) {
     EXPECT_EQ(difference, 0);
   } else {
     EXPECT_GT(difference, 1e-3);
@@ -224,7 +229,7 @@ TEST_P(EncoderEquivalenceTest, ChunksLongerThanAnyInternalBlock) {
   const Encoder encoder = MakeEncoder();
   const at::Tensor features = RandomFeatures(encoder.config(), 4 * 600 + 5, kSeed + 2);
   EXPECT_LE(RelativeError(RunAlone(encoder, features, 300, -1),
-                          encoder.ForwardUnderMask(features, 300, -1)),
+                          ForwardUnderMask(encoder, features, 300, -1)),
             arithmetic().Chunked());
 }
 
@@ -315,13 +320,15 @@ TEST_P(EncoderEquivalenceTest, MemoryIsFlat) {
 TEST_P(EncoderStateTest, SharedStateIsRefused) {
   const Encoder encoder = RandomEncoder(SmallConfig(), GetParam(), kSeed);
   const at::Tensor features = RandomFeatures(encoder.config(), 11, kSeed);
-  EncoderState state = encoder.InitialState(8);
-  const EncoderSegment segment{&state, features.data_ptr<float>(), {11, true}};
+  EncoderState state = encoder.InitialState();
+  const EncoderSegment segment{&state, features.data_ptr<float>(), {11, true}, 8};
   EXPECT_THROW(encoder.Step({segment, segment}), std::invalid_argument);
   encoder.Step({segment});
   EXPECT_THROW(encoder.Step({segment}), std::invalid_argument) << "the stream has ended";
-  EXPECT_THROW(encoder.InitialState(-2), std::invalid_argument);
-  EXPECT_THROW(encoder.ForwardUnderMask(features, 0, 4), std::invalid_argument);
+  EncoderState other = encoder.InitialState();
+  EXPECT_THROW(encoder.Step({{&other, features.data_ptr<float>(), {11, true}, -2}}),
+               std::invalid_argument);
+  EXPECT_THROW(ForwardUnderMask(encoder, features, 0, 4), std::invalid_argument);
 }
 
 TEST_P(EncoderStateTest, StreamPastFrame100000IsTheSameAsItsTail) {
@@ -359,13 +366,14 @@ TEST_P(EncoderStateTest, StreamPastFrame100000IsTheSameAsItsTail) {
       const int64_t n = encoder.FramesForChunk(*state, kChunkSize);
       const at::Tensor chunk = features_from(*position, n);
       *position += n;
-      const EncoderOutput output = encoder.Step({{state, chunk.data_ptr<float>(), {n, false}}});
-      kept->push_back(output.rows.clone());
+      const EncoderOutput output =
+          encoder.Step({{state, chunk.data_ptr<float>(), {n, false}, kLeftContext}});
+      kept->push_back(View(output.rows.rows()).clone());
       if (kept->size() > 5) kept->erase(kept->begin());
     }
   };
 
-  EncoderState state = encoder.InitialState(kLeftContext);
+  EncoderState state = encoder.InitialState();
   int64_t position = 0;
   std::vector<at::Tensor> kept;
   run_until(&state, &position, 1000, &kept);
@@ -382,7 +390,7 @@ TEST_P(EncoderStateTest, StreamPastFrame100000IsTheSameAsItsTail) {
   EXPECT_TRUE(at::equal(at::cat(kept, 0), at::cat(copy_kept, 0)));
 
   // A stream that was switched on at frame 100,000 hears the same once its caches are full.
-  EncoderState late = encoder.InitialState(kLeftContext);
+  EncoderState late = encoder.InitialState();
   int64_t late_position = 4 * kStart;
   std::vector<at::Tensor> late_kept;
   run_until(&late, &late_position, total - kStart, &late_kept);

@@ -14,15 +14,17 @@
 #include <utility>
 #include <vector>
 
-#include "encoder/attention.h"
 #include "encoder/conformer_layer.h"
-#include "encoder/convolution.h"
-#include "encoder/dense.h"
 #include "encoder/encoder.h"
-#include "encoder/libtorch_backend.h"
-#include "encoder/model_archive.h"
-#include "runtime/ctc_head.h"
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/attention.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/libtorch/convolution.h"
+#include "encoder/libtorch/dense.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/model_file/model_archive.h"
 #include "tests/support/archive_files.h"
+#include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -30,6 +32,8 @@
 namespace runnel {
 namespace {
 
+using libtorch::Copy;
+using libtorch::View;
 using testing::FormulaTolerance;
 using testing::RelativeError;
 
@@ -85,10 +89,9 @@ class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
   Weights* weights() { return &weights_; }
 
   // Of the first layer alone.
-  std::shared_ptr<const PositionScheme> Position() {
-    return TinyConfig()
-        .position
-        .build(weights(), {std::string(kLayer) + ".self_attn"}, TinyConfig().attention_sizes())
+  PositionScheme Position() {
+    return BuildPositions(TinyConfig().position, weights(), {std::string(kLayer) + ".self_attn"},
+                          TinyConfig().attention_sizes())
         .layers[0];
   }
 
@@ -101,13 +104,13 @@ class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
   // A state without any context, or with the recorded caches.
   LayerState State(bool cached) const {
     const int64_t dim = TinyConfig().model_dim;
-    LayerState state{FrameBuffer(dim, GetParam()), FrameBuffer(dim, GetParam()),
-                     FrameBuffer(dim, GetParam()), FrameBuffer(dim, GetParam())};
+    const RowRing empty(dim, libtorch::DataTypeOf(GetParam()));
+    LayerState state{empty, empty, empty, empty};
     const at::Tensor cnn_cache = Input("module_cnn_cache").t();
-    state.cnn_cache.Append(cached ? cnn_cache : cnn_cache * 0);
+    libtorch::Append(cached ? cnn_cache : cnn_cache * 0, -1, &state.cnn_cache);
     if (cached) {
-      state.keys.Append(Part(Input("module_att_cache"), 0));
-      state.values.Append(Part(Input("module_att_cache"), 1));
+      libtorch::Append(Part(Input("module_att_cache"), 0), -1, &state.keys);
+      libtorch::Append(Part(Input("module_att_cache"), 1), -1, &state.values);
     }
     return state;
   }
@@ -124,93 +127,91 @@ INSTANTIATE_TEST_SUITE_P(Precisions, EncoderGoldenTest, ::testing::Values(at::kF
 // The names of the recorded values whose input is empty or cached.
 std::string Suffix(bool cached) { return cached ? "_cached" : ""; }
 
-LayerBatch OneSegment(const at::Tensor& x, LayerState* state) {
-  return {{0, x.size(0), 0, state, -1, std::nullopt}};
+std::vector<Segment> OneSegment(const at::Tensor& x, LayerState* state) {
+  return {testing::OneChunk(0, x.size(0), 0, state, -1)};
 }
 
 TEST_P(EncoderGoldenTest, FeedForward) {
-  const FeedForward module(weights(), std::string(kLayer) + ".feed_forward", 16,
-                           TinyConfig().feed_forward);
+  const libtorch::FeedForward module(
+      BindFeedForward(TinyConfig(), std::string(kLayer) + ".feed_forward", weights()), nullptr,
+      TinyConfig().feed_forward);
   // Recorded before the 1/2 of a macaron layer.
-  ExpectGolden(module.Forward(Input("module_x")) * 2, "feed_forward");
+  ExpectGolden(module.Forward(Input("module_x"), {}) * 2, "feed_forward");
 }
 
 TEST_P(EncoderGoldenTest, Attention) {
-  const Attention module(weights(), std::string(kLayer) + ".self_attn", TinyConfig(), Position());
+  const libtorch::Attention module(BindAttention(TinyConfig(), AttentionName(0), weights()),
+                                   nullptr, TinyConfig(), Position());
   const at::Tensor x = Input("module_x");
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
     ExpectGolden(module.Forward(x, OneSegment(x, &state)), "attention" + Suffix(cached));
     const at::Tensor& keys_values = Golden("attention_keys_values" + Suffix(cached));
-    EXPECT_LE(RelativeError(state.keys.Rows(), Part(keys_values, 0)), FormulaTolerance(GetParam()));
-    EXPECT_LE(RelativeError(state.values.Rows(), Part(keys_values, 1)),
+    EXPECT_LE(RelativeError(Copy(state.keys), Part(keys_values, 0)), FormulaTolerance(GetParam()));
+    EXPECT_LE(RelativeError(Copy(state.values), Part(keys_values, 1)),
               FormulaTolerance(GetParam()));
   }
 }
 
 TEST_P(EncoderGoldenTest, Convolution) {
-  const Convolution module(weights(), std::string(kLayer) + ".conv_module", 16,
-                           *TinyConfig().convolution);
+  const libtorch::Convolution module(
+      BindConvolution(TinyConfig(), std::string(kLayer) + ".conv_module", weights()), nullptr,
+      *TinyConfig().convolution);
   const at::Tensor x = Input("module_x");
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
     ExpectGolden(module.Forward(x, OneSegment(x, &state)), "convolution" + Suffix(cached));
-    ExpectGolden(state.cnn_cache.Rows().t(), "convolution_next_cache" + Suffix(cached));
+    ExpectGolden(Copy(state.cnn_cache).t(), "convolution_next_cache" + Suffix(cached));
   }
 }
 
 TEST_P(EncoderGoldenTest, Layer) {
-  const ConformerLayer<LibTorchBackend> module(weights(), kLayer, TinyConfig(), Position(), {});
+  const std::unique_ptr<const EncoderBackend> backend =
+      MakeLibTorchBackend(TinyConfig(), weights());
+  const ConformerLayer module(*backend, BindLayer(TinyConfig(), 0, weights()), 0, true);
   const at::Tensor x = Input("module_x");
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
-    at::Tensor rows = x.clone();
-    module.Forward(OneSegment(x, &state), &rows);
-    ExpectGolden(rows, "layer" + Suffix(cached));
+    Matrix rows(View(x.contiguous()));
+    module.Forward(OneSegment(x, &state), rows.rows());
+    ExpectGolden(View(rows.rows()), "layer" + Suffix(cached));
   }
 }
 
 TEST_P(EncoderGoldenTest, Subsampling) {
-  const Encoder encoder(TinyConfig(), weights());
+  const Encoder encoder(TinyConfig(), weights(), MakeLibTorchBackend(TinyConfig(), weights()));
+  const at::Tensor features = Golden("features").to(at::kFloat).contiguous();
   bool seen = false;
-  encoder.ForwardUnderMask(Golden("features"), -1, -1,
-                           [&](const std::string& name, const at::Tensor& rows) {
+  encoder.ForwardUnderMask(features.data_ptr<float>(), features.size(0), -1, -1,
+                           [&](const std::string& name, ConstRows rows) {
                              if (name != "subsampling") return;
                              seen = true;
-                             ExpectGolden(rows, "subsampling");
+                             ExpectGolden(View(rows), "subsampling");
                            });
   EXPECT_TRUE(seen);
 }
 
 TEST_P(EncoderGoldenTest, WholeUtteranceUnderMasks) {
-  const Encoder encoder(TinyConfig(), weights());
-  const CtcHead ctc_head(weights(), 16, 7);
+  const Encoder encoder(TinyConfig(), weights(), MakeLibTorchBackend(TinyConfig(), weights()));
+  const auto ctc_head = encoder.backend().MakeCtcHead(BindCtcHead(16, 7, weights()));
   weights()->CheckAllTaken();
   for (const ChunkSetting& mask : Masks()) {
     const at::Tensor rows =
-        encoder.ForwardUnderMask(Golden("features"), mask.chunk_size, mask.left_context);
+        testing::ForwardUnderMask(encoder, Golden("features"), mask.chunk_size, mask.left_context);
     ExpectGolden(rows, "encode_" + mask.Name());
-    ExpectGolden(ctc_head.LogProbs(rows), "log_probs_" + mask.Name());
+    ExpectGolden(View(ctc_head->LogProbs(View(rows)).rows()).clone(), "log_probs_" + mask.Name());
   }
 }
 
 TEST_P(EncoderGoldenTest, ChunkByChunk) {
-  const Encoder encoder(TinyConfig(), weights());
+  const Encoder encoder(TinyConfig(), weights(), MakeLibTorchBackend(TinyConfig(), weights()));
   const at::Tensor features = Golden("features").to(at::kFloat).contiguous();
   std::vector<std::pair<ChunkSetting, std::string>> runs = {
       {{1, 2}, "encode_chunk_"}, {{4, 8}, "encode_chunk_"}, {{7, -1}, "encode_chunk_"}};
   for (const ChunkSetting& mask : Masks()) runs.emplace_back(mask, "encode_");
   for (const auto& [setting, prefix] : runs) {
-    EncoderState state = encoder.InitialState(setting.left_context);
-    std::vector<at::Tensor> rows;
-    int64_t position = 0;
-    while (const auto chunk =
-               encoder.NextChunk(state, setting.chunk_size, features.size(0) - position, true)) {
-      const float* data = features.data_ptr<float>() + position * features.size(1);
-      rows.push_back(encoder.Step({{&state, data, *chunk}}).rows);
-      position += chunk->num_frames;
-    }
-    ExpectGolden(at::cat(rows), prefix + setting.Name());
+    ExpectGolden(testing::RunAlone(encoder, features, setting.chunk_size, setting.left_context),
+                 prefix + setting.Name());
   }
 }
 

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "encoder/encoder.h"
-#include "encoder/model_archive.h"
-#include "encoder/weights.h"
-#include "runtime/model_config.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/model_file/model_archive.h"
+#include "encoder/model_file/weights.h"
+#include "runtime/model/model_config.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/playback.h"
 #include "tests/support/relative_error.h"
@@ -24,6 +25,8 @@ namespace runnel {
 namespace {
 
 using testing::FormulaTolerance;
+using testing::ForwardUnderMask;
+using testing::Normalize;
 using testing::RelativeError;
 
 const std::string kFolder = RUNNEL_SOURCE_DIR "/tests/golden/encoder/variants/";
@@ -64,7 +67,7 @@ TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
   ModelArchive archive = ReadModelArchive(kFolder + name + ".pt");
   const ModelConfig config = ParseModelConfig(archive.config_json, name);
   Weights weights(std::move(archive.tensors), dtype, name);
-  const Encoder encoder(config.encoder, &weights);
+  const Encoder encoder(config.encoder, &weights, MakeLibTorchBackend(config.encoder, &weights));
   const auto goldens = testing::Goldens("variants/" + name + "_goldens.pt");
   const at::Tensor features = goldens.at("features").to(at::kFloat).contiguous();
   int compared = 0;
@@ -75,13 +78,13 @@ TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
     const StreamingSetting setting = SettingOf(golden.substr(underscore + 1));
     ++compared;
     if (golden.substr(0, underscore) == "normalized") {
-      EXPECT_LE(RelativeError(encoder.Normalize(features, setting.chunk_size), expected),
+      EXPECT_LE(RelativeError(Normalize(encoder, features, setting.chunk_size), expected),
                 FormulaTolerance(dtype));
       continue;
     }
     ASSERT_EQ(golden.substr(0, underscore), "encode");
     EXPECT_LE(
-        RelativeError(encoder.ForwardUnderMask(features, setting.chunk_size, setting.left_context),
+        RelativeError(ForwardUnderMask(encoder, features, setting.chunk_size, setting.left_context),
                       expected),
         FormulaTolerance(dtype));
     EXPECT_LE(RelativeError(

@@ -27,6 +27,7 @@ using testing::ChunkSizes;
 using testing::Contains;
 using testing::ErrorMessage;
 using testing::FormulaTolerance;
+using testing::ForwardUnderMask;
 using testing::FullPrecision;
 using testing::kFull;
 using testing::LeftContexts;
@@ -137,7 +138,7 @@ TEST_P(EncoderVariantsTest, ChunkedEqualsFullUnderMask) {
       for (const int64_t left_context : LeftContexts(chunk_size)) {
         SCOPED_TRACE(::testing::Message() << num_frames << " frames, chunk_size " << chunk_size
                                           << ", left_context " << left_context);
-        const at::Tensor full = encoder.ForwardUnderMask(features, chunk_size, left_context);
+        const at::Tensor full = ForwardUnderMask(encoder, features, chunk_size, left_context);
         ASSERT_EQ(full.size(0), encoder.subsampling().NumEncoderFrames(num_frames));
         const at::Tensor chunked = RunAlone(encoder, features, chunk_size, left_context);
         ASSERT_EQ(chunked.sizes(), full.sizes());
@@ -206,10 +207,10 @@ TEST(WholeUtteranceModelTest, ChunksAreRefusedAndTheWholeUtteranceIsNot) {
         Contains(ErrorMessage<std::invalid_argument>([&] { RunAlone(encoder, features, 8, 16); }),
                  expected));
     EXPECT_TRUE(Contains(
-        ErrorMessage<std::invalid_argument>([&] { encoder.ForwardUnderMask(features, 8, 16); }),
+        ErrorMessage<std::invalid_argument>([&] { ForwardUnderMask(encoder, features, 8, 16); }),
         expected));
     EXPECT_LE(RelativeError(RunAlone(encoder, features, kFull, -1),
-                            encoder.ForwardUnderMask(features, kFull, -1)),
+                            ForwardUnderMask(encoder, features, kFull, -1)),
               FormulaTolerance(at::kDouble));
   }
 }

@@ -1,4 +1,4 @@
-// Statistics that follow the stream, against sums over everything heard.
+// Statistics that follow the stream, against sums over all frames received.
 #include "encoder/normalization.h"
 
 #include <ATen/TensorOperators.h>
@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "encoder/libtorch/tensor_rows.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 
@@ -22,7 +23,15 @@ constexpr double kTolerance = 1e-12;  // sums in another order, float64
 
 FeatureNormalizer MakeNormalizer(const EncoderConfig& config) {
   Weights none({}, at::kDouble, "no weights");
-  return FeatureNormalizer(&none, config);
+  return FeatureNormalizer(config, &none);
+}
+
+// In float64.
+at::Tensor Normalize(const FeatureNormalizer& normalizer, const float* frames, int64_t num_frames,
+                     FeatureStatistics* statistics) {
+  Matrix rows(DataType::kFloat64, testing::SmallConfig().input_dim, num_frames);
+  normalizer.Normalize(frames, statistics, rows.rows());
+  return libtorch::View(rows.rows()).clone();
 }
 
 EncoderConfig Config(Normalization normalization) {
@@ -32,7 +41,7 @@ EncoderConfig Config(Normalization normalization) {
   return config;
 }
 
-TEST(NormalizationTest, RunningUsesAllThatWasHeard) {
+TEST(NormalizationTest, RunningUsesAllThatWasReceived) {
   const c10::InferenceMode guard;
   const EncoderConfig config = Config(Normalization::kRunning);
   const FeatureNormalizer normalizer = MakeNormalizer(config);
@@ -40,20 +49,20 @@ TEST(NormalizationTest, RunningUsesAllThatWasHeard) {
   const at::Tensor features = RandomFeatures(config, 300, 1) + 1000;
   const at::Tensor exact = features.to(at::kDouble);
   FeatureStatistics statistics;
-  int64_t heard = 0;
+  int64_t received = 0;
   for (const int64_t size : {1, 2, 70, 0, 5, 222}) {
-    const at::Tensor rows = normalizer.Forward(
-        features.data_ptr<float>() + heard * features.size(1), size, &statistics);
-    const at::Tensor chunk = exact.narrow(0, heard, size);
-    heard += size;
-    EXPECT_EQ(statistics.num_frames, heard);
+    const at::Tensor rows = Normalize(
+        normalizer, features.data_ptr<float>() + received * features.size(1), size, &statistics);
+    const at::Tensor chunk = exact.narrow(0, received, size);
+    received += size;
+    EXPECT_EQ(statistics.num_frames, received);
     if (size == 0) {
       EXPECT_EQ(rows.size(0), 0);
       continue;
     }
-    const at::Tensor so_far = exact.narrow(0, 0, heard);
+    const at::Tensor so_far = exact.narrow(0, 0, received);
     const at::Tensor deviation =
-        heard == 1 ? so_far[0] * 0 : at::std(so_far, at::IntArrayRef({0}), true);
+        received == 1 ? so_far[0] * 0 : at::std(so_far, at::IntArrayRef({0}), true);
     const at::Tensor expected =
         (chunk - so_far.mean(at::IntArrayRef({0}))) / (deviation + config.normalization_epsilon);
     EXPECT_LE(RelativeError(rows, expected), 1e-9);
@@ -67,7 +76,7 @@ TEST(NormalizationTest, UtteranceHasMeanZeroAndDeviationOne) {
   const at::Tensor features = RandomFeatures(config, 77, 2) * 3 - 5;
   FeatureStatistics statistics;
   const at::Tensor rows =
-      MakeNormalizer(config).Forward(features.data_ptr<float>(), 77, &statistics);
+      Normalize(MakeNormalizer(config), features.data_ptr<float>(), 77, &statistics);
   EXPECT_LE(rows.mean(at::IntArrayRef({0})).abs().max().item<double>(), kTolerance);
   EXPECT_LE((at::std(rows, at::IntArrayRef({0}), true) - 1).abs().max().item<double>(), kTolerance);
 }
@@ -77,7 +86,7 @@ TEST(NormalizationTest, ConstantBinsStayFinite) {
   const EncoderConfig config = Config(Normalization::kRunning);
   const std::vector<float> frames(static_cast<size_t>(config.input_dim) * 4, 7.0F);
   FeatureStatistics statistics;
-  const at::Tensor rows = MakeNormalizer(config).Forward(frames.data(), 4, &statistics);
+  const at::Tensor rows = Normalize(MakeNormalizer(config), frames.data(), 4, &statistics);
   EXPECT_EQ(rows.abs().max().item<double>(), 0.0);
 }
 
@@ -87,7 +96,7 @@ TEST(NormalizationTest, NoneChangesNothingAndKeepsNoStatistics) {
   const at::Tensor features = RandomFeatures(config, 5, 3);
   FeatureStatistics statistics;
   const at::Tensor rows =
-      MakeNormalizer(config).Forward(features.data_ptr<float>(), 5, &statistics);
+      Normalize(MakeNormalizer(config), features.data_ptr<float>(), 5, &statistics);
   EXPECT_EQ(RelativeError(rows, features.to(at::kDouble)), 0.0);
   EXPECT_EQ(statistics.num_frames, 0);
 }

@@ -1,14 +1,16 @@
 // The `position` section is read strictly, each scheme with its own fields.
-#include "encoder/position/position_config.h"
+#include "encoder/position_config.h"
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "encoder/json_section.h"
+#include "encoder/json/json_section.h"
 #include "tests/support/error_message.h"
 #include "tests/support/json_faults.h"
 
@@ -61,11 +63,38 @@ std::string RefusalOf(const std::string& scheme, const std::string& field, const
 }
 
 TEST(PositionConfigTest, ReadsEveryScheme) {
+  const std::vector<json> sections = ValidSections();
+  EXPECT_TRUE(std::holds_alternative<NoPosition>(Parse(sections[0])));
+  EXPECT_TRUE(std::holds_alternative<AbsolutePosition>(Parse(sections[1])));
+
+  const auto chunk_rpe = std::get<ChunkRpe>(Parse(sections[2]));
+  EXPECT_FALSE(chunk_rpe.query.linear_pos_bias);
+  EXPECT_TRUE(chunk_rpe.query.scale_after_bias);
+  EXPECT_EQ(chunk_rpe.order, TableOrder::kDescending);
+  EXPECT_EQ(chunk_rpe.max_distance, std::numeric_limits<int64_t>::max());
+
+  const auto bounded = std::get<ChunkRpe>(Parse(sections[3]));
+  EXPECT_TRUE(bounded.query.linear_pos_bias);
+  EXPECT_FALSE(bounded.query.scale_after_bias);
+  EXPECT_EQ(bounded.order, TableOrder::kAscending);
+  EXPECT_EQ(bounded.max_distance, 63);
+
+  const auto key_value = std::get<RelativeKeyValue>(Parse(sections[4]));
+  EXPECT_EQ(key_value.max_distance, 16);
+  EXPECT_TRUE(key_value.values);
+  EXPECT_FALSE(key_value.shared);
+
+  const auto unshifted = std::get<UnshiftedPosition>(Parse(sections[5]));
+  EXPECT_TRUE(unshifted.query.scale_after_bias);
+
+  const auto legacy = std::get<LegacyRelPos>(Parse(sections[6]));
+  EXPECT_TRUE(legacy.query.scale_after_bias);
+  EXPECT_EQ(legacy.table_length, 5000);
+}
+
+TEST(PositionConfigTest, OnlyLegacyRelPosNeedsTheWholeUtterance) {
   for (const json& section : ValidSections()) {
-    const PositionConfig config = Parse(section);
-    EXPECT_EQ(config.scheme, section.at("scheme").get<std::string>());
-    EXPECT_TRUE(config.build) << section;
-    EXPECT_EQ(config.needs_whole_utterance, config.scheme == "legacy_rel_pos");
+    EXPECT_EQ(NeedsWholeUtterance(Parse(section)), section.at("scheme") == "legacy_rel_pos");
   }
 }
 

@@ -15,7 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "encoder/subsampling.h"
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/subsampling.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -84,7 +85,7 @@ TEST_P(PaddedSubsamplingTest, WholeAndInPiecesIsEveryStagePaddedByHand) {
     if (name.rfind("encoder.embed.", 0) == 0) tensors[name] = tensor;
   }
   Weights weights(tensors, at::kDouble, "random weights");
-  const Subsampling module(&weights, "encoder.embed", config);
+  const libtorch::Subsampling module(BindSubsampling(config, &weights), config);
   weights.CheckAllTaken();
   const auto get = [&](const std::string& name) {
     return tensors.at("encoder.embed." + name).to(at::kDouble);
@@ -110,7 +111,7 @@ TEST_P(PaddedSubsamplingTest, WholeAndInPiecesIsEveryStagePaddedByHand) {
     }
     const at::Tensor expected = at::linear(image.squeeze(0).transpose(0, 1).flatten(1),
                                            get("out.0.weight"), get("out.0.bias"));
-    const SubsamplingGeometry& geometry = module.geometry();
+    const SubsamplingGeometry geometry(config.subsampling);
     ASSERT_EQ(geometry.NumEncoderFrames(num_frames), expected.size(0));
     EXPECT_LE(
         RelativeError(module.Forward(features, 0, {0, expected.size(0)}, num_frames), expected),

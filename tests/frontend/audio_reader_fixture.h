@@ -22,7 +22,7 @@
 
 namespace runnel {
 
-inline std::vector<float> Noise(std::size_t count, unsigned seed = 1) {
+inline std::vector<float> Noise(size_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-0.9F, 0.9F);
   std::vector<float> samples(count);
@@ -31,9 +31,9 @@ inline std::vector<float> Noise(std::size_t count, unsigned seed = 1) {
 }
 
 // Everything the reader gives, asked for in `packet` samples at a time.
-inline std::vector<float> ReadAll(AudioReader* reader, std::size_t packet = 1000) {
+inline std::vector<float> ReadAll(AudioReader* reader, size_t packet = 1000) {
   std::vector<float> samples;
-  std::size_t count = 0;
+  size_t count = 0;
   do {
     samples.resize(samples.size() + packet);
     count = reader->Read(samples.data() + samples.size() - packet, packet);
@@ -75,11 +75,11 @@ class Pipe {
     EXPECT_EQ(::pipe(ends_), 0);
     // The write end is not blocked for ever by a reader that stops early: the read end is closed.
     writer_ = std::thread([this] {
-      std::size_t done = 0;
+      size_t done = 0;
       while (done < bytes_.size()) {
         const ssize_t count = ::write(ends_[1], bytes_.data() + done, bytes_.size() - done);
         if (count <= 0) break;
-        done += static_cast<std::size_t>(count);
+        done += static_cast<size_t>(count);
       }
       ::close(ends_[1]);
     });

@@ -43,7 +43,7 @@ class AudioFormatTest : public AudioReaderTest, public ::testing::WithParamInter
 TEST_P(AudioFormatTest, AnyRateAndChannelCount) {
   for (const int rate_hz : {8000, 11025, 16000, 22050, 44100, 48000, 96000}) {
     for (const int channels : {1, 2, 3, 8}) {
-      const std::vector<float> samples = Noise(static_cast<std::size_t>(channels) * 3001);
+      const std::vector<float> samples = Noise(static_cast<size_t>(channels) * 3001);
       const std::string path = Write(samples, channels, rate_hz, GetParam().format);
       const auto check = [&](const std::string& name) {
         AudioReader reader(name);
@@ -54,13 +54,13 @@ TEST_P(AudioFormatTest, AnyRateAndChannelCount) {
         const int type = GetParam().format & (SF_FORMAT_TYPEMASK | SF_FORMAT_ENDMASK);
         const bool is_plain = type == SF_FORMAT_WAV || type == SF_FORMAT_WAVEX;
         EXPECT_EQ(reader.announced_samples(),
-                  is_plain ? std::optional<std::int64_t>(3001) : std::nullopt);
+                  is_plain ? std::optional<int64_t>(3001) : std::nullopt);
         const std::vector<float> mean = ReadAll(&reader);
         ASSERT_EQ(mean.size(), 3001U);
-        for (std::size_t i = 0; i < mean.size(); ++i) {
+        for (size_t i = 0; i < mean.size(); ++i) {
           float sum = 0.0F;
           for (int c = 0; c < channels; ++c) {
-            sum += samples[i * static_cast<std::size_t>(channels) + static_cast<std::size_t>(c)];
+            sum += samples[i * static_cast<size_t>(channels) + static_cast<size_t>(c)];
           }
           ASSERT_NEAR(mean[i], sum / static_cast<float>(channels), GetParam().tolerance) << i;
         }
@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_F(AudioReaderTest, SixteenBitSamplesAreExact) {
   std::string bytes;
   for (int value = -32768; value < 32768; value += 7) {
-    bytes += LittleEndianBytes(static_cast<std::uint64_t>(value), 2);
+    bytes += LittleEndianBytes(static_cast<uint64_t>(value), 2);
   }
   const std::string path =
       WriteRaw("RIFF" + LittleEndianBytes(36 + bytes.size(), 4) + "WAVE" +
@@ -114,7 +114,7 @@ TEST_F(AudioReaderTest, SixteenBitSamplesAreExact) {
                Chunk("data", bytes));
   const std::vector<float> samples = ReadFile(path);
   ASSERT_EQ(samples.size(), bytes.size() / 2);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
+  for (size_t i = 0; i < samples.size(); ++i) {
     ASSERT_EQ(samples[i] * 32768.0F, -32768.0F + 7.0F * static_cast<float>(i));
   }
 }
@@ -127,8 +127,8 @@ TEST_F(AudioReaderTest, ChosenChannel) {
     options.channel = channel;
     const std::vector<float> read = ReadFile(path, options);
     ASSERT_EQ(read.size(), 10000U);
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      ASSERT_EQ(read[i], samples[3 * i + static_cast<std::size_t>(channel)]);
+    for (size_t i = 0; i < read.size(); ++i) {
+      ASSERT_EQ(read[i], samples[3 * i + static_cast<size_t>(channel)]);
     }
   }
   AudioReaderOptions options;
@@ -141,7 +141,7 @@ TEST_F(AudioReaderTest, ChosenChannel) {
 TEST_F(AudioReaderTest, BlockSizesDoNotMatter) {
   const std::string path = Write(Noise(2 * 20000), 2);
   const std::vector<float> expected = ReadFile(path);
-  for (const std::size_t packet : {std::size_t{1}, std::size_t{333}, std::size_t{50000}}) {
+  for (const size_t packet : {size_t{1}, size_t{333}, size_t{50000}}) {
     AudioReader reader(path);
     EXPECT_EQ(ReadAll(&reader, packet), expected);
   }
@@ -264,12 +264,11 @@ TEST_F(AudioReaderTest, BrokenFlacIsAnError) {
   const std::vector<float> samples = Noise(50000);
   const std::string bytes = ReadBytes(Write(samples, 1, 16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
   // Cut off anywhere, also between two of FLAC's own blocks.
-  for (std::size_t size = 5000; size < bytes.size(); size += 4999) {
+  for (size_t size = 5000; size < bytes.size(); size += 4999) {
     EXPECT_NE(Complaint(WriteRaw(bytes.substr(0, size))), "") << size;
   }
   const std::string sync("\xff\xf8", 2);
-  const std::size_t third_block =
-      bytes.find(sync, bytes.find(sync, bytes.find(sync) + 1000) + 1000);
+  const size_t third_block = bytes.find(sync, bytes.find(sync, bytes.find(sync) + 1000) + 1000);
   ASSERT_NE(third_block, std::string::npos);
   ExpectComplaint(WriteRaw(bytes.substr(0, third_block)), "expected 50000: it is truncated");
   // A flipped bit, which the checksum reveals.
@@ -290,10 +289,10 @@ TEST_F(AudioReaderTest, WhatStandsBehindFlacIsNotLookedAt) {
   for (char& byte : garbage) byte = static_cast<char>(random());
   const std::string id3v1 = "TAGtitle" + std::string(120, '\0');
   // Blocks of FLAC are of 4096 samples: the last one short, and full.
-  for (const std::size_t count : {std::size_t{1}, std::size_t{50000}, std::size_t{8 * 4096}}) {
+  for (const size_t count : {size_t{1}, size_t{50000}, size_t{8 * 4096}}) {
     for (const int channels : {1, 2}) {
-      const std::string path = Write(Noise(count * static_cast<std::size_t>(channels)), channels,
-                                     16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
+      const std::string path = Write(Noise(count * static_cast<size_t>(channels)), channels, 16000,
+                                     SF_FORMAT_FLAC | SF_FORMAT_PCM_16);
       const std::string bytes = ReadBytes(path);
       const std::vector<float> expected = ReadFile(path);
       ASSERT_EQ(expected.size(), count);

@@ -21,7 +21,7 @@ namespace {
 using testing::TemporaryFolder;
 using testing::WriteAudio;
 
-std::vector<float> Noise(std::size_t count) {
+std::vector<float> Noise(size_t count) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
   std::vector<float> samples(count);
@@ -29,10 +29,10 @@ std::vector<float> Noise(std::size_t count) {
   return samples;
 }
 
-std::vector<float> ReadAll(AudioSource* source, std::size_t packet) {
+std::vector<float> ReadAll(AudioSource* source, size_t packet) {
   std::vector<float> samples;
   std::vector<float> block(packet);
-  while (const std::size_t count = source->Read(block.data(), packet)) {
+  while (const size_t count = source->Read(block.data(), packet)) {
     samples.insert(samples.end(), block.begin(),
                    block.begin() + static_cast<std::ptrdiff_t>(count));
     if (count < packet) break;
@@ -45,7 +45,7 @@ TEST(AudioSourceTest, IsReaderAndResampler) {
   const TemporaryFolder folder;
   const std::string path = folder.File("audio.wav");
   for (const int rate_hz : {8000, 16000, 22050, 44100, 48000}) {
-    const std::size_t count = static_cast<std::size_t>(rate_hz) * 3 / 2 + 1;
+    const size_t count = static_cast<size_t>(rate_hz) * 3 / 2 + 1;
     WriteAudio(path, Noise(2 * count), 2, rate_hz, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
     std::vector<float> mono(count);
     EXPECT_EQ(AudioReader(path).Read(mono.data(), count), count);
@@ -54,7 +54,7 @@ TEST(AudioSourceTest, IsReaderAndResampler) {
     resampler.Process(mono.data(), count, &expected);
     resampler.Flush(&expected);
 
-    for (const std::size_t packet : {1, 160, 5000, 100000}) {
+    for (const size_t packet : {1, 160, 5000, 100000}) {
       AudioSource source(path, 16000);
       EXPECT_EQ(source.rate_hz(), 16000);
       EXPECT_EQ(source.input_rate_hz(), rate_hz);

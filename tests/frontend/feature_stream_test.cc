@@ -16,13 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/fbank.h"
-#include "frontend/mel_spectrogram.h"
+#include "frontend/features/fbank.h"
+#include "frontend/features/mel_spectrogram.h"
 
 namespace runnel {
 namespace {
 
-std::vector<float> Noise(std::size_t count, unsigned seed) {
+std::vector<float> Noise(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, 0.1F);
   std::vector<float> samples(count);
@@ -30,16 +30,16 @@ std::vector<float> Noise(std::size_t count, unsigned seed) {
   return samples;
 }
 
-void PopInto(FeatureStream* stream, std::size_t max_frames, std::vector<float>* features) {
-  const std::size_t ready = static_cast<std::size_t>(stream->NumFramesReady());
-  const std::size_t expected = std::min(ready, max_frames);
-  const auto dim = static_cast<std::size_t>(stream->dim());
-  const std::size_t old_size = features->size();
+void PopInto(FeatureStream* stream, size_t max_frames, std::vector<float>* features) {
+  const size_t ready = static_cast<size_t>(stream->NumFramesReady());
+  const size_t expected = std::min(ready, max_frames);
+  const auto dim = static_cast<size_t>(stream->dim());
+  const size_t old_size = features->size();
   features->resize(old_size + expected * dim);
   ASSERT_EQ(stream->PopFrames(max_frames, features->data() + old_size), expected);
 }
 
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+constexpr size_t kAll = std::numeric_limits<size_t>::max();
 
 std::vector<float> AllAtOnce(const std::shared_ptr<const FrameExtractor>& extractor,
                              const std::vector<float>& samples) {
@@ -55,21 +55,21 @@ std::vector<float> AllAtOnce(const std::shared_ptr<const FrameExtractor>& extrac
 // stepping back from the ends as often as it takes.
 std::vector<float> ByDefinition(const FrameExtractor& extractor,
                                 const std::vector<float>& samples) {
-  const auto size = static_cast<std::int64_t>(samples.size());
+  const auto size = static_cast<int64_t>(samples.size());
   const FrameGeometry& geometry = extractor.geometry();
   std::vector<float> signal;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
+  for (size_t i = 0; i < samples.size(); ++i) {
     const float before = i == 0 ? 0.0F : samples[i - 1] * 32768.0F;
     signal.push_back(samples[i] * 32768.0F - geometry.preemph_coeff * before);
   }
   // How far beyond the first and the last sample their images are.
-  const std::int64_t step = geometry.edge == AudioEdge::kMirror ? 1 : 0;
+  const int64_t step = geometry.edge == AudioEdge::kMirror ? 1 : 0;
   std::vector<float> features;
   FrameScratch scratch;
-  for (std::int64_t frame = 0; frame < extractor.NumFrames(size, true); ++frame) {
+  for (int64_t frame = 0; frame < extractor.NumFrames(size, true); ++frame) {
     std::vector<float> window;
     for (int i = 0; i < extractor.frame_length(); ++i) {
-      std::int64_t index = extractor.FirstSampleOfFrame(frame) + i;
+      int64_t index = extractor.FirstSampleOfFrame(frame) + i;
       if (geometry.edge == AudioEdge::kZero && (index < 0 || index >= size)) {
         window.push_back(0.0F);
         continue;
@@ -77,9 +77,9 @@ std::vector<float> ByDefinition(const FrameExtractor& extractor,
       while (size > 1 && (index < 0 || index >= size)) {
         index = index < 0 ? -index - step : 2 * (size - 1) + step - index;
       }
-      window.push_back(signal[size == 1 ? 0 : static_cast<std::size_t>(index)]);
+      window.push_back(signal[size == 1 ? 0 : static_cast<size_t>(index)]);
     }
-    const auto dim = static_cast<std::size_t>(extractor.dim());
+    const auto dim = static_cast<size_t>(extractor.dim());
     features.resize(features.size() + dim);
     extractor.ComputeFrame(window.data(), frame, &scratch, features.data() + features.size() - dim);
   }
@@ -153,7 +153,7 @@ std::vector<Framing> Framings() {
 TEST(FeatureStreamTest, EqualsTheDefinitionAtEveryLength) {
   const std::vector<float> samples = Noise(1300, 11);
   for (const auto& [name, extractor] : Framings()) {
-    for (std::size_t length = 0; length <= samples.size(); length += length < 20 ? 1 : 37) {
+    for (size_t length = 0; length <= samples.size(); length += length < 20 ? 1 : 37) {
       const std::vector<float> part(samples.begin(),
                                     samples.begin() + static_cast<std::ptrdiff_t>(length));
       ASSERT_EQ(AllAtOnce(extractor, part), ByDefinition(*extractor, part))
@@ -169,12 +169,12 @@ TEST(FeatureStreamTest, AnyPacketSplitGivesTheSameBits) {
     for (int round = 0; round < 20; ++round) {
       const std::vector<float> samples = Noise(random() % 5000, random());
       const std::vector<float> expected = AllAtOnce(extractor, samples);
-      const std::size_t max_packet = std::vector<std::size_t>{1, 7, 160, 1000}[random() % 4];
+      const size_t max_packet = std::vector<size_t>{1, 7, 160, 1000}[random() % 4];
       FeatureStream stream(extractor);
       std::vector<float> features;
-      for (std::size_t i = 0; i < samples.size();) {
-        const std::size_t count = std::min<std::size_t>(random() % (max_packet + 1),  // also 0
-                                                        samples.size() - i);
+      for (size_t i = 0; i < samples.size();) {
+        const size_t count = std::min<size_t>(random() % (max_packet + 1),  // also 0
+                                              samples.size() - i);
         stream.AcceptSamples(samples.data() + i, count);
         i += count;
         if (random() % 3 == 0) PopInto(&stream, random() % 4, &features);
@@ -183,7 +183,7 @@ TEST(FeatureStreamTest, AnyPacketSplitGivesTheSameBits) {
       while (stream.NumFramesReady() > 0) PopInto(&stream, 1 + random() % 9, &features);
       ASSERT_EQ(features, expected)
           << name << " seed " << seed << " round " << round << " packets to " << max_packet;
-      EXPECT_EQ(stream.samples_accepted(), static_cast<std::int64_t>(samples.size()));
+      EXPECT_EQ(stream.samples_accepted(), static_cast<int64_t>(samples.size()));
       EXPECT_EQ(stream.samples_buffered(), 0U);
     }
   }
@@ -193,7 +193,7 @@ TEST(FeatureStreamTest, EveryLengthSampleBySample) {
   // The windows at the end reach back by the mirror; what they need must not have been dropped.
   const std::vector<float> samples = Noise(1000, 12);
   for (const auto& [name, extractor] : Framings()) {
-    for (std::size_t length = 600; length < samples.size(); ++length) {
+    for (size_t length = 600; length < samples.size(); ++length) {
       const std::vector<float> part(samples.begin(),
                                     samples.begin() + static_cast<std::ptrdiff_t>(length));
       FeatureStream stream(extractor);
@@ -212,8 +212,8 @@ TEST(FeatureStreamTest, EveryLengthSampleBySample) {
 TEST(FeatureStreamTest, SamplesForFramesAreTheFewest) {
   for (const auto& [name, extractor] : Framings()) {
     EXPECT_EQ(extractor->SamplesForFrames(0), 0) << name;
-    for (std::int64_t frames = 1; frames < 12; ++frames) {
-      const std::int64_t samples = extractor->SamplesForFrames(frames);
+    for (int64_t frames = 1; frames < 12; ++frames) {
+      const int64_t samples = extractor->SamplesForFrames(frames);
       EXPECT_GE(extractor->NumFrames(samples, false), frames) << name;
       EXPECT_LT(extractor->NumFrames(samples - 1, false), frames) << name;
     }
@@ -281,11 +281,11 @@ TEST(FeatureStreamTest, BufferHoldsOnlyWhatIsNeeded) {
     // Without its last frame, a frame is known to exist only at the start of the next one.
     const int length = extractor->frame_length();
     const auto frame =
-        static_cast<std::size_t>(std::max(length, extractor->frame_shift() + length / 2 + 1));
-    std::vector<float> features(1000 * static_cast<std::size_t>(extractor->dim()));
+        static_cast<size_t>(std::max(length, extractor->frame_shift() + length / 2 + 1));
+    std::vector<float> features(1000 * static_cast<size_t>(extractor->dim()));
     const std::vector<float> samples = Noise(1000, 6);
     for (int i = 0; i < 300; ++i) {
-      stream.AcceptSamples(samples.data(), static_cast<std::size_t>(i * 7 % 1000));
+      stream.AcceptSamples(samples.data(), static_cast<size_t>(i * 7 % 1000));
       while (stream.PopFrames(1000, features.data()) > 0) {
       }
       EXPECT_LE(stream.samples_buffered(), frame) << name;
@@ -384,13 +384,13 @@ TEST(FeatureStreamTest, EverySampleTakenGivesFiniteFeatures) {
     const float refused = 1e15F;  // finite, also after scaling, but not its power
     FeatureStream limit_stream(extractor);
     const std::string complaint = Complaint(&limit_stream, {refused});
-    const std::size_t number = complaint.find("at most ");
+    const size_t number = complaint.find("at most ");
     ASSERT_NE(number, std::string::npos) << complaint;
     const float largest = 0.9999F * std::stof(complaint.substr(number + 8));
     EXPECT_GT(largest, 1e8F);
     for (const int period : {1, 2, 16, 1000}) {
       std::vector<float> samples(2000);
-      for (std::size_t i = 0; i < samples.size(); ++i) {
+      for (size_t i = 0; i < samples.size(); ++i) {
         samples[i] = static_cast<int>(i) / ((period + 1) / 2) % 2 == 0 ? largest : -largest;
       }
       for (const float feature : AllAtOnce(extractor, samples)) {

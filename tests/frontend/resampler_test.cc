@@ -19,16 +19,16 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-std::vector<float> Tone(std::size_t count, double hz, double rate_hz) {
+std::vector<float> Tone(size_t count, double hz, double rate_hz) {
   std::vector<float> samples(count);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     samples[i] =
         static_cast<float>(0.5 * std::sin(2.0 * kPi * hz * static_cast<double>(i) / rate_hz));
   }
   return samples;
 }
 
-std::vector<float> Noise(std::size_t count, unsigned seed) {
+std::vector<float> Noise(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
   std::vector<float> samples(count);
@@ -52,15 +52,15 @@ std::vector<float> InOnePiece(int in_rate_hz, int out_rate_hz, const std::vector
   const std::unique_ptr<soxr, decltype(&soxr_delete)> converter(
       soxr_create(in_rate_hz, out_rate_hz, 1, nullptr, &io, &quality, &runtime), &soxr_delete);
   const double ratio = static_cast<double>(out_rate_hz) / in_rate_hz;
-  std::vector<float> output(static_cast<std::size_t>(static_cast<double>(samples.size()) * ratio) +
+  std::vector<float> output(static_cast<size_t>(static_cast<double>(samples.size()) * ratio) +
                             1000);
-  std::size_t size = 0;
-  std::size_t used = 0;
+  size_t size = 0;
+  size_t used = 0;
   EXPECT_EQ(soxr_process(converter.get(), samples.data(), samples.size(), &used, output.data(),
                          output.size(), &size),
             nullptr);
   EXPECT_EQ(used, samples.size());
-  for (std::size_t done = 1; done > 0; size += done) {
+  for (size_t done = 1; done > 0; size += done) {
     soxr_process(converter.get(), nullptr, 0, nullptr, output.data() + size, output.size() - size,
                  &done);
   }
@@ -79,8 +79,8 @@ const std::vector<Rates> kRates = {{8000, 16000},  {11025, 16000}, {22050, 16000
 
 TEST(ResamplerTest, LengthIsRounded) {
   for (const Rates& rates : kRates) {
-    for (const std::size_t count : {0, 1, 2, 3, 7, 100, 1001, 40000}) {
-      const std::size_t size = AllAtOnce(rates.in_hz, rates.out_hz, Noise(count, 1)).size();
+    for (const size_t count : {0, 1, 2, 3, 7, 100, 1001, 40000}) {
+      const size_t size = AllAtOnce(rates.in_hz, rates.out_hz, Noise(count, 1)).size();
       const double expected = static_cast<double>(count) * rates.out_hz / rates.in_hz;
       EXPECT_NEAR(static_cast<double>(size), expected, 0.5 + 1e-9)
           << rates.in_hz << " -> " << rates.out_hz << ", " << count;
@@ -92,15 +92,14 @@ TEST(ResamplerTest, AnyPacketSplitGivesTheSameBits) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   for (const Rates& rates : kRates) {
-    const std::size_t second = static_cast<std::size_t>(rates.in_hz);
+    const size_t second = static_cast<size_t>(rates.in_hz);
     const std::vector<float> samples = Noise(second + random() % second, random());
     const std::vector<float> expected = AllAtOnce(rates.in_hz, rates.out_hz, samples);
-    for (const std::size_t max_packet : {3, 50, 5000}) {
+    for (const size_t max_packet : {3, 50, 5000}) {
       Resampler resampler(rates.in_hz, rates.out_hz);
       std::vector<float> output;
-      for (std::size_t i = 0; i < samples.size();) {
-        const std::size_t count =
-            std::min<std::size_t>(1 + random() % max_packet, samples.size() - i);
+      for (size_t i = 0; i < samples.size();) {
+        const size_t count = std::min<size_t>(1 + random() % max_packet, samples.size() - i);
         resampler.Process(samples.data() + i, count, &output);
         i += count;
       }
@@ -114,11 +113,11 @@ TEST(ResamplerTest, AnyPacketSplitGivesTheSameBits) {
 // Blocks leave no trace: 12 seams and more, those of each rate elsewhere.
 TEST(ResamplerTest, BlocksAreOneConversion) {
   for (const Rates& rates : kRates) {
-    const std::vector<float> samples = Noise(static_cast<std::size_t>(rates.in_hz) * 7 + 123, 5);
+    const std::vector<float> samples = Noise(static_cast<size_t>(rates.in_hz) * 7 + 123, 5);
     const std::vector<float> expected = InOnePiece(rates.in_hz, rates.out_hz, samples);
     const std::vector<float> output = AllAtOnce(rates.in_hz, rates.out_hz, samples);
     ASSERT_EQ(output.size(), expected.size()) << rates.in_hz << " -> " << rates.out_hz;
-    for (std::size_t i = 0; i < output.size(); ++i) {
+    for (size_t i = 0; i < output.size(); ++i) {
       ASSERT_NEAR(output[i], expected[i], testing::kResamplerTolerance)
           << rates.in_hz << " -> " << rates.out_hz << " " << i;
     }
@@ -129,35 +128,35 @@ TEST(ResamplerTest, ACopyContinuesWithTheSameBits) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   for (const Rates& rates : kRates) {
-    const std::vector<float> samples = Noise(static_cast<std::size_t>(rates.in_hz) * 3, random());
+    const std::vector<float> samples = Noise(static_cast<size_t>(rates.in_hz) * 3, random());
     const std::vector<float> others = Noise(samples.size(), random());
     const std::vector<float> expected = AllAtOnce(rates.in_hz, rates.out_hz, samples);
     Resampler resampler(rates.in_hz, rates.out_hz);
     std::vector<float> output;
-    for (std::size_t i = 0; i < samples.size();) {
-      const std::size_t count = std::min<std::size_t>(1 + random() % 20000, samples.size() - i);
+    for (size_t i = 0; i < samples.size();) {
+      const size_t count = std::min<size_t>(1 + random() % 20000, samples.size() - i);
       resampler.Process(samples.data() + i, count, &output);
       i += count;
       Resampler copy = resampler;
       std::vector<float> elsewhere;
       resampler.Process(others.data(), count, &elsewhere);
       resampler = copy;
-      EXPECT_EQ(resampler.num_in(), static_cast<std::int64_t>(i));
-      EXPECT_EQ(resampler.num_out(), static_cast<std::int64_t>(output.size()));
+      EXPECT_EQ(resampler.num_in(), static_cast<int64_t>(i));
+      EXPECT_EQ(resampler.num_out(), static_cast<int64_t>(output.size()));
     }
     const Resampler flushed = [&] {
       resampler.Flush(&output);
       return resampler;
     }();
     ASSERT_EQ(output, expected) << "seed " << seed << ": " << rates.in_hz << " -> " << rates.out_hz;
-    EXPECT_EQ(flushed.num_out(), static_cast<std::int64_t>(expected.size()));
+    EXPECT_EQ(flushed.num_out(), static_cast<int64_t>(expected.size()));
   }
 }
 
 TEST(ResamplerTest, NoSampleComesBeforeItsTime) {
   for (const Rates& rates : kRates) {
     Resampler resampler(rates.in_hz, rates.out_hz);
-    const std::vector<float> samples = Noise(static_cast<std::size_t>(rates.in_hz), 6);
+    const std::vector<float> samples = Noise(static_cast<size_t>(rates.in_hz), 6);
     std::vector<float> output;
     EXPECT_EQ(resampler.MinInputFor(0), 0);
     EXPECT_EQ(resampler.MinInputFor(1), 1);
@@ -178,7 +177,7 @@ TEST(ResamplerTest, ToneKeepsLevelAndTime) {
     const std::vector<float> output =
         AllAtOnce(rates.in_hz, rates.out_hz, Tone(20000, hz, rates.in_hz));
     const std::vector<float> expected = Tone(output.size(), hz, rates.out_hz);
-    for (std::size_t i = output.size() / 4; i < output.size() * 3 / 4; ++i) {
+    for (size_t i = output.size() / 4; i < output.size() * 3 / 4; ++i) {
       ASSERT_NEAR(output[i], expected[i], 1e-4F)
           << rates.in_hz << " -> " << rates.out_hz << " " << i;
     }
@@ -187,7 +186,7 @@ TEST(ResamplerTest, ToneKeepsLevelAndTime) {
 
 TEST(ResamplerTest, TonesBeyondTheNewNyquistFrequencyVanish) {
   const std::vector<float> output = AllAtOnce(44100, 16000, Tone(44100, 9500, 44100));
-  for (std::size_t i = output.size() / 4; i < output.size() * 3 / 4; ++i) {
+  for (size_t i = output.size() / 4; i < output.size() * 3 / 4; ++i) {
     ASSERT_NEAR(output[i], 0.0F, 1e-5F);
   }
 }

@@ -29,8 +29,8 @@ struct Wav {
   std::string between;  // chunks before "data"
   std::string data;
   std::string after;  // chunks after "data"
-  std::optional<std::uint64_t> riff_size;
-  std::optional<std::uint64_t> data_size;
+  std::optional<uint64_t> riff_size;
+  std::optional<uint64_t> data_size;
 
   std::string Bytes() const {
     std::string body = "WAVE" + before + Chunk("fmt ", format) + between;
@@ -44,7 +44,7 @@ class WavHeaderTest : public AudioReaderTest {
  protected:
   WavHeaderTest() {
     for (int i = 0; i < 5000; ++i) {
-      wav_.data += LittleEndianBytes(static_cast<std::uint64_t>(i), 2);
+      wav_.data += LittleEndianBytes(static_cast<uint64_t>(i), 2);
       expected_.push_back(static_cast<float>(i) / 32768.0F);
     }
   }
@@ -88,15 +88,15 @@ TEST_F(WavHeaderTest, Extensible) {
 
 TEST_F(WavHeaderTest, LengthLeftOpen) {
   // What recorders leave that are killed or write into a pipe.
-  for (const std::uint64_t riff_size : {0ULL, 36ULL, 0xffffffffULL}) {
-    for (const std::uint64_t data_size : {0ULL, 0xffffffffULL}) {
+  for (const uint64_t riff_size : {0ULL, 36ULL, 0xffffffffULL}) {
+    for (const uint64_t data_size : {0ULL, 0xffffffffULL}) {
       wav_.riff_size = riff_size;
       wav_.data_size = data_size;
       ExpectSamples(expected_);
       EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).announced_samples(), std::nullopt);
     }
   }
-  for (const std::uint64_t data_size : {0x7ffff000ULL, 0x7fffffd8ULL, 0x80000000ULL}) {
+  for (const uint64_t data_size : {0x7ffff000ULL, 0x7fffffd8ULL, 0x80000000ULL}) {
     wav_.riff_size = data_size + 36;
     wav_.data_size = data_size;
     ExpectSamples(expected_);
@@ -114,8 +114,8 @@ TEST_F(WavHeaderTest, NoSamplesButTrailingChunks) {
 
 TEST_F(WavHeaderTest, TruncatedFileIsReadAsFarAsItGoes) {
   const std::string bytes = wav_.Bytes();
-  for (const std::size_t size : {std::size_t{44}, std::size_t{45}, std::size_t{46}, std::size_t{47},
-                                 std::size_t{1001}, bytes.size() - 1}) {
+  for (const size_t size :
+       {size_t{44}, size_t{45}, size_t{46}, size_t{47}, size_t{1001}, bytes.size() - 1}) {
     const std::vector<float> part(expected_.begin(),
                                   expected_.begin() + static_cast<std::ptrdiff_t>((size - 44) / 2));
     EXPECT_EQ(ReadFile(WriteRaw(bytes.substr(0, size))), part) << size;
@@ -128,7 +128,7 @@ TEST_F(WavHeaderTest, TruncatedFileIsReadAsFarAsItGoes) {
 
 TEST_F(WavHeaderTest, TruncatedHeaderIsAnError) {
   const std::string bytes = wav_.Bytes();
-  for (std::size_t size = 1; size <= 40; ++size) {
+  for (size_t size = 1; size <= 40; ++size) {
     SCOPED_TRACE(size);
     ExpectComplaint(WriteRaw(bytes.substr(0, size)), "cannot be read as audio");
     const Pipe pipe(bytes.substr(0, size));
@@ -155,7 +155,7 @@ TEST_F(WavHeaderTest, BrokenFormatChunks) {
 }
 
 TEST_F(WavHeaderTest, SampleRatesThatNoRecorderHas) {
-  for (const std::uint64_t rate_hz : {1U, 999U, 10000001U, 2000000000U}) {
+  for (const uint64_t rate_hz : {1U, 999U, 10000001U, 2000000000U}) {
     wav_.format.replace(4, 4, LittleEndianBytes(rate_hz, 4));
     ExpectComplaint(WriteRaw(wav_.Bytes()),
                     "has a sample rate of " + std::to_string(rate_hz) + " Hz, expected 1000 to");

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "runtime/model_config.h"
+#include "runtime/model/model_config.h"
 #include "runtime/token_table.h"
 #include "tests/fuzz/require.h"
 

@@ -1,9 +1,9 @@
-// Our own protocol.
+// Runnel's own protocol.
 #include <cstddef>
 #include <cstdint>
 
 #include "tests/fuzz/protocol_fuzzing.h"
-#include "tools/server/runnel_protocol.h"
+#include "tools/server/protocol/runnel_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   runnel::server::RunnelProtocol protocol(runnel::fuzz::Units());

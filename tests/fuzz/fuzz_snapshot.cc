@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/lexicon.h"
 #include "runtime/model.h"
-#include "runtime/snapshot_format.h"
+#include "runtime/snapshot/snapshot_format.h"
 #include "runtime/stream.h"
+#include "runtime/word_list.h"
 
 namespace runnel {
 namespace {
@@ -20,10 +20,10 @@ const std::shared_ptr<const Model>& TinyModel() {
 }
 
 // That of the corpus (make_snapshot_corpus.cc).
-const std::shared_ptr<const Lexicon>& TinyLexicon() {
-  static const auto lexicon =
-      std::make_shared<const Lexicon>("a\nad\nbad\ncab\n", TinyModel()->tokens(), "words");
-  return lexicon;
+const std::shared_ptr<const WordList>& TinyWordList() {
+  static const auto word_list =
+      std::make_shared<const WordList>("a\nad\nbad\ncab\n", TinyModel()->tokens(), "words");
+  return word_list;
 }
 
 void Use(Stream stream) {
@@ -41,9 +41,9 @@ void Use(Stream stream) {
   stream.Snapshot();
 }
 
-void RestoreAndUse(const std::string& snapshot, const std::shared_ptr<const Lexicon>& lexicon) {
+void RestoreAndUse(const std::string& snapshot, const std::shared_ptr<const WordList>& word_list) {
   try {
-    Use(Stream::Restore(TinyModel(), snapshot, lexicon));
+    Use(Stream::Restore(TinyModel(), snapshot, word_list));
   } catch (const SnapshotError&) {
   }
 }
@@ -61,6 +61,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string sealed =
       SealSnapshot(TinyModel()->fingerprint(), bytes.substr(kSnapshotHeaderSize, size - kEnvelope));
   RestoreAndUse(sealed, nullptr);
-  RestoreAndUse(sealed, TinyLexicon());
+  RestoreAndUse(sealed, TinyWordList());
   return 0;
 }

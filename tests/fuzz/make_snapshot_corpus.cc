@@ -1,6 +1,6 @@
 // Writes the seeds of fuzz_snapshot: snapshots of streams of the tiny model in all kinds of states.
 //   build/bin/make_snapshot_corpus tests/fuzz/corpus/snapshot
-// To be run again when the format of snapshots changes (runtime/snapshot_format.h).
+// To be run again when the format of snapshots changes (runtime/snapshot/snapshot_format.h).
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/lexicon.h"
 #include "runtime/stream.h"
+#include "runtime/word_list.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 
@@ -40,8 +40,8 @@ void WriteAll(const std::string& folder) {
   };
   StreamOptions beam = testing::Options(2, 3, SearchMethod::kPrefixBeam);
   StreamOptions words = beam;
-  words.search.lexicon =
-      std::make_shared<const Lexicon>("a\nad\nbad\ncab\n", testing::Tiny()->tokens(), "words");
+  words.search.word_list =
+      std::make_shared<const WordList>("a\nad\nbad\ncab\n", testing::Tiny()->tokens(), "words");
   StreamOptions telephone = testing::Options(4, 2);
   telephone.sample_rate_hz = 8000;
   Write(folder, "new", Stream(testing::Tiny(), testing::Options(4, 2)));

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "runtime/live_update.h"
-#include "runtime/utf8.h"
+#include "runtime/text/utf8.h"
 #include "tests/fuzz/require.h"
+#include "tools/server/protocol/protocol_registry.h"
 
 namespace runnel::fuzz {
 namespace {
@@ -34,14 +35,14 @@ Piece TakePiece(std::string_view* input) {
   return piece;
 }
 
-void RequireSound(const std::vector<std::string>& texts) {
+void RequireValid(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     Require(IsUtf8(text), "text is UTF-8");
     Require(text == "Done!" || nlohmann::json::accept(text), "text is JSON");
   }
 }
 
-// Half of the bytes are stable; the first one says how the update ends.
+// The first half of the bytes is stable text. The first byte selects the kind of update.
 LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
   LiveUpdate update;
   update.stable_text = bytes.substr(0, bytes.size() / 2);
@@ -57,7 +58,7 @@ LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
   return update;
 }
 
-// What a session may meet: carries out nothing, but knows in which order it could.
+// Checks that the requests come in an order that a session can carry out.
 class Session {
  public:
   explicit Session(server::Protocol* protocol) : protocol_(protocol) {}
@@ -71,8 +72,8 @@ class Session {
     if (!has_started_ || is_over_) return;
     const LiveUpdate update = UpdateOf(bytes, stable_size_);
     stable_size_ += update.stable_text.size();
-    RequireSound(protocol_->OnUpdate(update));
-    RequireSound(protocol_->OnSnapshot(std::string(bytes), 7));
+    RequireValid(protocol_->OnUpdate(update));
+    RequireValid(protocol_->OnSnapshot(std::string(bytes), 7));
     is_over_ = update.is_final;
   }
 
@@ -82,7 +83,7 @@ class Session {
   void Start() {
     Require(!has_started_, "one start");
     has_started_ = true;
-    RequireSound(protocol_->OnReady({}));
+    RequireValid(protocol_->OnReady({}));
   }
   void Do(const server::StartRequest& start) {
     Require(start.nbest >= 1 && start.nbest <= 100, "nbest is bounded");
@@ -102,11 +103,11 @@ class Session {
     is_finished_ = true;
   }
   void Do(const server::CancelRequest& /*cancel*/) { is_over_ = true; }
-  void Do(const server::ImmediateReply& reply) const { RequireSound({reply.text}); }
+  void Do(const server::ImmediateReply& reply) const { RequireValid({reply.text}); }
   void Do(const server::ProtocolError& error) {
     Require(!error.message.empty(), "an error says what is wrong");
-    RequireSound(protocol_->OnError(error));
-    RequireSound({server::ErrorText(error),
+    RequireValid(protocol_->OnError(error));
+    RequireValid({server::ErrorText(error),
                   server::HttpErrorBody(server::CodeName(error.code), error.message)});
     is_over_ = true;
   }
@@ -137,7 +138,7 @@ void Converse(server::Protocol* protocol, std::string_view input) {
     const server::ClientMessage message{piece.kind == 't', piece.bytes};
     server::ProtocolError error;
     if (is_first && server::ChooseProtocol(message, Units(), &error) == nullptr) {
-      RequireSound({server::ErrorText(error)});
+      RequireValid({server::ErrorText(error)});
     }
     is_first = false;
     for (const ClientRequest& request : protocol->Read(message)) session.CarryOut(request);

@@ -1,5 +1,5 @@
-// The main of a fuzzer where there is no libFuzzer: tries every file of a corpus, then seeded
-// changes of them. What a crash happened on is left in a file.
+// The main function of a fuzzer without libFuzzer: tries every file of a corpus, then random
+// changes of them with a fixed seed. The input of a crash is written to a file.
 //   fuzz_x RUNS FAILED_INPUT_FILE CORPUS_FOLDER...
 #include <fcntl.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ std::vector<std::string> ReadCorpus(const std::vector<std::string>& folders) {
   return corpus;
 }
 
-// Some bytes of an input changed, removed, doubled, or taken from another.
+// An input with some bytes changed, removed, doubled, or taken from another input.
 std::string Changed(const std::vector<std::string>& corpus, std::mt19937* random) {
   const auto below = [random](size_t bound) { return bound == 0 ? 0 : (*random)() % bound; };
   std::string input = corpus[below(corpus.size())];

@@ -1,4 +1,4 @@
-// What a fuzzer demands of the code it feeds.
+// The assertion of fuzzers.
 #ifndef RUNNEL_TESTS_FUZZ_REQUIRE_H_
 #define RUNNEL_TESTS_FUZZ_REQUIRE_H_
 
@@ -7,7 +7,7 @@
 
 namespace runnel::fuzz {
 
-// Ends the process, which libFuzzer and replay_corpus.cc take for a find, unless `holds`.
+// Unless `holds`, aborts the process, which libFuzzer and replay_corpus.cc report as a finding.
 inline void Require(bool holds, const char* what) {
   if (holds) return;
   std::fprintf(stderr, "required, but not so: %s\n", what);

@@ -7,7 +7,7 @@ writes tests/golden/encoder/tiny.pt, an archive with seeded random weights (mode
 tests/golden/encoder/tiny_goldens.pt, a TorchScript module without code whose buffers are the inputs
 and outputs of the reference's modules (models/reference), computed in float64 from the archive's
 float32 weights; and the same for each of VARIANTS, outputs of the encoder only. Running it again
-gives the same values (tests/python/test_encoder_goldens.py).
+gives the same values (tests/models/test_encoder_goldens.py).
 """
 
 import argparse

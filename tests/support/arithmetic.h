@@ -1,15 +1,22 @@
-// The ways in which an encoder computes, and how exactly each must keep the promises of streaming.
+// The backends and data types that an encoder is tested with, and how exactly each of them must
+// keep the promises of streaming.
 #ifndef RUNNEL_TESTS_SUPPORT_ARITHMETIC_H_
 #define RUNNEL_TESTS_SUPPORT_ARITHMETIC_H_
 
 #include <ATen/core/Tensor.h>
 
+#include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
-#include "encoder/encoder.h"
-#include "encoder/kernels/instruction_set.h"
+#include "encoder/backend.h"
+#include "encoder/cpu/backend.h"
+#include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/encoder_config.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/model_file/weights.h"
 #include "tests/support/tolerances.h"
 
 namespace runnel::testing {
@@ -17,44 +24,42 @@ namespace runnel::testing {
 struct Arithmetic {
   std::string name;
   at::ScalarType dtype = at::kFloat;
-  EncoderOptions options;
+  std::optional<cpu::Options> cpu;  // none: the LibTorch backend
 
-  bool is_fast() const { return options.backend == EncoderOptions::Backend::kFast; }
+  std::unique_ptr<const EncoderBackend> MakeBackend(const EncoderConfig& config,
+                                                    Weights* weights) const {
+    return cpu ? MakeCpuBackend(config, weights, *cpu) : MakeLibTorchBackend(config, weights);
+  }
 
   // Bounds on RelativeError. From the exact result:
   double FromExact() const { return FormulaTolerance(dtype); }
-  // Chunk by chunk from the whole utterance under the mask: the kernels compute every row alike.
-  double Chunked() const { return is_fast() ? 0.0 : FormulaTolerance(dtype); }
+  // Chunk by chunk from the whole utterance under the mask. The CPU backend computes each row
+  // alike.
+  double Chunked() const { return cpu ? 0.0 : FormulaTolerance(dtype); }
   // A stream in a batch from the stream alone.
-  double Batched() const { return is_fast() ? 0.0 : kBatchTolerance; }
+  double Batched() const { return cpu ? 0.0 : kBatchTolerance; }
 };
 
 inline void PrintTo(const Arithmetic& arithmetic, std::ostream* out) { *out << arithmetic.name; }
 
-inline Arithmetic FastArithmetic(const std::string& name, kernels::ProductPrecision precision,
-                                 bool bfloat16_cache = false) {
-  Arithmetic arithmetic{name, at::kFloat, {}};
-  arithmetic.options.backend = EncoderOptions::Backend::kFast;
-  arithmetic.options.fast.precision = precision;
-  arithmetic.options.fast.bfloat16_cache = bfloat16_cache;
-  return arithmetic;
+inline Arithmetic LibTorchArithmetic(at::ScalarType dtype) {
+  return {c10::toString(dtype), dtype, std::nullopt};
 }
 
 // Those that compute what the model file says, but for rounding.
 inline std::vector<Arithmetic> FullPrecision() {
-  std::vector<Arithmetic> all = {{"Float", at::kFloat, {}}, {"Double", at::kDouble, {}}};
-  if (kernels::UsedInstructionSet().has_products) {
-    all.push_back(FastArithmetic("Fast", kernels::ProductPrecision::kFloat32));
-  }
+  std::vector<Arithmetic> all = {LibTorchArithmetic(at::kFloat), LibTorchArithmetic(at::kDouble)};
+  if (kernels::UsedInstructionSet().has_matmul) all.push_back({"Cpu", at::kFloat, cpu::Options()});
   return all;
 }
 
-// Those that compute something near it.
+// Those that approximate it.
 inline std::vector<Arithmetic> ReducedPrecision() {
-  return {FastArithmetic("FastFloatBfloat16Cache", kernels::ProductPrecision::kFloat32, true),
-          FastArithmetic("FastBfloat16", kernels::ProductPrecision::kBfloat16),
-          FastArithmetic("FastInt8", kernels::ProductPrecision::kInt8),
-          FastArithmetic("FastInt8Bfloat16Cache", kernels::ProductPrecision::kInt8, true)};
+  using kernels::MatmulType;
+  return {{"CpuFloatBfloat16Cache", at::kFloat, cpu::Options{MatmulType::kFloat32, true}},
+          {"CpuBfloat16", at::kFloat, cpu::Options{MatmulType::kBfloat16, false}},
+          {"CpuInt8", at::kFloat, cpu::Options{MatmulType::kInt8, false}},
+          {"CpuInt8Bfloat16Cache", at::kFloat, cpu::Options{MatmulType::kInt8, true}}};
 }
 
 }  // namespace runnel::testing

@@ -12,6 +12,10 @@
 #include <cmath>
 #include <utility>
 
+#include "encoder/chunk_mask.h"
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -76,12 +80,14 @@ at::Tensor RandomRows(int64_t rows, uint64_t seed) {
 }
 
 AttentionReference::AttentionReference(const std::string& position, const MakeFormula& make_formula,
-                                       at::ScalarType dtype, const AttentionBias& bias) {
+                                       at::ScalarType dtype, const AttentionBias& bias)
+    : type_(libtorch::DataTypeOf(dtype)) {
   EncoderConfig config = SmallConfig(position);
   config.attention_bias = bias;
   RandomWeightSource source(dtype, kSeed);
-  const PositionModules modules = config.position.build(&source, {kName}, config.attention_sizes());
-  attention_.emplace(&source, kName, config, modules.layers.at(0));
+  const PositionModules modules =
+      BuildPositions(config.position, &source, {kName}, config.attention_sizes());
+  attention_.emplace(BindAttention(config, kName, &source), nullptr, config, modules.layers.at(0));
   const std::string prefix = std::string(kName) + ".";
   std::map<std::string, std::vector<double>> values;
   for (const auto& [name, tensor] : source.taken()) {
@@ -96,10 +102,10 @@ AttentionReference::AttentionReference(const std::string& position, const MakeFo
 }
 
 LayerState AttentionReference::State(const at::Tensor& keys, const at::Tensor& values) const {
-  LayerState state{attention_->InitialCache(), attention_->InitialCache(),
-                   attention_->InitialCache(), attention_->InitialCache()};
-  state.keys.Append(keys);
-  state.values.Append(values);
+  const RowRing empty(SmallConfig().model_dim, type_);
+  LayerState state{empty, empty, empty, empty};
+  libtorch::Append(keys.to(libtorch::ScalarTypeOf(type_)), -1, &state.keys);
+  libtorch::Append(values.to(libtorch::ScalarTypeOf(type_)), -1, &state.values);
   return state;
 }
 
@@ -180,8 +186,12 @@ class BothPrecisions {
     for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
       const AttentionReference& module = dtype == at::kFloat ? float32_ : float64_;
       LayerState state = module.State(keys, values);
-      const at::Tensor y =
-          module.attention().Forward(x.to(dtype), {{0, rows, offset, &state, -1, mask}});
+      Segment segment = OneChunk(0, rows, offset, &state, -1);
+      if (mask) {
+        segment.chunk_size = mask->chunk_size;
+        segment.left_context = mask->left_context;
+      }
+      const at::Tensor y = module.attention().Forward(x.to(dtype), {segment});
       EXPECT_EQ(y.scalar_type(), dtype);
       EXPECT_LE(RelativeError(y, expected), FormulaTolerance(dtype));
     }

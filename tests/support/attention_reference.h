@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "encoder/attention.h"
 #include "encoder/layer_state.h"
+#include "encoder/libtorch/attention.h"
 #include "tests/support/pair_formula.h"
 
 namespace runnel::testing {
@@ -19,7 +19,7 @@ namespace runnel::testing {
 // (rows, d) float64, standard normal.
 at::Tensor RandomRows(int64_t rows, uint64_t seed);
 
-// True where query i of a chunk sees key j.
+// True where query i of a chunk attends to key j.
 using Visible = std::function<bool(int64_t i, int64_t j)>;
 
 class AttentionReference {
@@ -28,7 +28,7 @@ class AttentionReference {
   AttentionReference(const std::string& position, const MakeFormula& make_formula,
                      at::ScalarType dtype, const AttentionBias& bias = {});
 
-  const Attention& attention() const { return *attention_; }
+  const libtorch::Attention& attention() const { return *attention_; }
 
   // A state whose caches hold these rows.
   LayerState State(const at::Tensor& keys, const at::Tensor& values) const;
@@ -44,7 +44,8 @@ class AttentionReference {
 
  private:
   std::map<std::string, at::Tensor> tensors_;
-  std::optional<Attention> attention_;
+  std::optional<libtorch::Attention> attention_;
+  DataType type_;
   std::unique_ptr<ModuleWeights> weights_;
   std::unique_ptr<PairFormula> formula_;
 };

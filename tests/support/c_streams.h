@@ -1,4 +1,4 @@
-// Streams through the C interface, for its tests: handles that give themselves back, and a sample
+// Streams through the C interface, for its tests: owning handles, and a sample
 // recording with its transcript.
 #ifndef RUNNEL_TESTS_SUPPORT_C_STREAMS_H_
 #define RUNNEL_TESTS_SUPPORT_C_STREAMS_H_
@@ -134,8 +134,8 @@ inline runnel_token TokenOf(const runnel_hypothesis* hypothesis, size_t index) {
   return token;
 }
 
-// What all updates of a stream said together.
-struct Heard {
+// The contents of all updates of a stream.
+struct Received {
   std::string text;
   std::string stable_text;
   std::vector<float> confidences;  // of the final hypothesis' tokens
@@ -143,27 +143,27 @@ struct Heard {
   bool is_final = false;
 };
 
-inline void Add(const runnel_update* update, Heard* heard) {
-  ASSERT_FALSE(heard->is_final) << "an update after the final one";
+inline void Add(const runnel_update* update, Received* received) {
+  ASSERT_FALSE(received->is_final) << "an update after the final one";
   const size_t before = runnel_update_stable_size_before(update);
-  ASSERT_EQ(before, heard->stable_text.size());
-  heard->stable_text += runnel_update_stable_text(update);
-  heard->text = heard->stable_text + runnel_update_tentative_text(update);
-  heard->error = runnel_update_error(update);
-  heard->is_final = runnel_update_is_final(update) == 1;
+  ASSERT_EQ(before, received->stable_text.size());
+  received->stable_text += runnel_update_stable_text(update);
+  received->text = received->stable_text + runnel_update_tentative_text(update);
+  received->error = runnel_update_error(update);
+  received->is_final = runnel_update_is_final(update) == 1;
   const runnel_hypothesis* best = runnel_update_hypothesis(update, 0);
   for (size_t i = 0; i < runnel_hypothesis_num_tokens(best); ++i) {
-    heard->confidences.push_back(TokenOf(best, i).confidence);
+    received->confidences.push_back(TokenOf(best, i).confidence);
   }
   if (best != nullptr) {
-    EXPECT_EQ(heard->text, runnel_hypothesis_text(best));
+    EXPECT_EQ(received->text, runnel_hypothesis_text(best));
   }
 }
 
 // Polls a finished stream to its end.
-inline Heard PollToEnd(const OwnedStream& stream) {
-  Heard heard;
-  while (!heard.is_final && !::testing::Test::HasFatalFailure()) {
+inline Received PollToEnd(const OwnedStream& stream) {
+  Received received;
+  while (!received.is_final && !::testing::Test::HasFatalFailure()) {
     constexpr double kGuardMs = 60000;
     runnel_update* polled = nullptr;
     Succeed([&](runnel_error* error) {
@@ -172,17 +172,17 @@ inline Heard PollToEnd(const OwnedStream& stream) {
     const OwnedUpdate update(polled);
     if (update == nullptr) {
       ADD_FAILURE() << "no final update";
-      return heard;
+      return received;
     }
-    Add(update.get(), &heard);
+    Add(update.get(), &received);
   }
   EXPECT_EQ(runnel_stream_is_over(stream.get()), 1);
-  return heard;
+  return received;
 }
 
-// What a stream without interruption hears in the recording.
-inline Heard HearRecording(const OwnedRecognizer& recognizer,
-                           const runnel_stream_options* options = nullptr) {
+// The result of a stream that gets the whole recording without interruption.
+inline Received DecodeRecording(const OwnedRecognizer& recognizer,
+                                const runnel_stream_options* options = nullptr) {
   const OwnedStream stream = OpenStream(recognizer, options);
   Send(stream, Recording(), 0, Recording().size());
   Finish(stream);

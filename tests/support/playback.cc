@@ -7,21 +7,27 @@
 #include <stdexcept>
 #include <utility>
 
+#include "encoder/libtorch/tensor_rows.h"
+
 namespace runnel::testing {
 
-Playback::Playback(const Encoder& runs_on, at::Tensor all_features, int64_t chunk,
-                   int64_t left_context)
+using libtorch::ScalarTypeOf;
+using libtorch::View;
+
+Playback::Playback(const Encoder& runs_on, at::Tensor all_features, int64_t chunk, int64_t left)
     : encoder(&runs_on),
       features(std::move(all_features)),
       chunk_size(chunk),
-      state(runs_on.InitialState(left_context)) {}
+      left_context(left),
+      state(runs_on.InitialState()) {}
 
 std::optional<EncoderChunk> Playback::NextChunk() const {
   return encoder->NextChunk(state, chunk_size, features.size(0) - position, true);
 }
 
 at::Tensor Playback::Output() const {
-  if (outputs.empty()) return at::empty({0, encoder->config().model_dim}, encoder->dtype());
+  if (outputs.empty())
+    return at::empty({0, encoder->config().model_dim}, ScalarTypeOf(encoder->data_type()));
   return at::cat(outputs, 0);
 }
 
@@ -31,16 +37,16 @@ void StepTogether(const Encoder& encoder, const std::vector<Playback*>& runs) {
     const EncoderChunk chunk = run->NextChunk().value();
     segments.push_back({&run->state,
                         run->features.data_ptr<float>() + run->position * run->features.size(1),
-                        chunk});
+                        chunk, run->left_context});
     run->position += chunk.num_frames;
   }
   const EncoderOutput output = encoder.Step(segments);
   int64_t row = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
-    runs[i]->outputs.push_back(output.rows.narrow(0, row, output.num_rows[i]).clone());
+    runs[i]->outputs.push_back(View(output.rows.rows().Part(row, output.num_rows[i])).clone());
     row += output.num_rows[i];
   }
-  if (row != output.rows.size(0)) throw std::logic_error("a step gave rows that belong to nobody");
+  if (row != output.rows.count()) throw std::logic_error("a step gave rows that belong to nobody");
 }
 
 void PlayInRandomBatches(const Encoder& encoder, std::vector<Playback>* runs,
@@ -62,6 +68,20 @@ at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t 
   Playback run(encoder, features, chunk_size, left_context);
   while (!run.Done()) StepTogether(encoder, {&run});
   return run.Output();
+}
+
+at::Tensor ForwardUnderMask(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
+                            int64_t left_context) {
+  const at::Tensor frames = features.to(at::kFloat).contiguous();
+  const Matrix rows =
+      encoder.ForwardUnderMask(frames.data_ptr<float>(), frames.size(0), chunk_size, left_context);
+  return View(rows.rows()).clone();
+}
+
+at::Tensor Normalize(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size) {
+  const at::Tensor frames = features.to(at::kFloat).contiguous();
+  const Matrix rows = encoder.Normalize(frames.data_ptr<float>(), frames.size(0), chunk_size);
+  return View(rows.rows()).clone();
 }
 
 std::vector<int64_t> ChunkSizes() { return {1, 2, 3, 4, 8, 16, kFull}; }

@@ -17,8 +17,8 @@ constexpr int64_t kFull = -1;
 
 // What was fed and what came out. A copy continues on its own. The encoder must outlive it.
 struct Playback {
-  // features: (T, input_dim) float32. Sizes as in Encoder::NextChunk and InitialState.
-  Playback(const Encoder& runs_on, at::Tensor all_features, int64_t chunk, int64_t left_context);
+  // features: (T, input_dim) float32. Sizes as in Encoder::NextChunk and EncoderSegment.
+  Playback(const Encoder& runs_on, at::Tensor all_features, int64_t chunk, int64_t left);
 
   std::optional<EncoderChunk> NextChunk() const;
   bool Done() const { return !NextChunk().has_value(); }
@@ -28,10 +28,23 @@ struct Playback {
   const Encoder* encoder;
   at::Tensor features;
   int64_t chunk_size;
+  int64_t left_context;
   EncoderState state;
   int64_t position = 0;  // feature frames fed
   std::vector<at::Tensor> outputs;
 };
+
+// `num_rows` rows from `first_row` on, as one chunk whose first encoder frame is `offset`.
+inline Segment OneChunk(int64_t first_row, int64_t num_rows, int64_t offset, LayerState* state,
+                        int64_t left_context) {
+  Segment segment;
+  segment.frames = {offset, offset + num_rows};
+  segment.first_row = first_row;
+  segment.chunk_size = num_rows;
+  segment.left_context = left_context;
+  segment.state = state;
+  return segment;
+}
 
 // Advances all of them, none done, by one chunk as one batch.
 void StepTogether(const Encoder& encoder, const std::vector<Playback*>& runs);
@@ -43,6 +56,12 @@ void PlayInRandomBatches(const Encoder& encoder, std::vector<Playback>* runs,
 // One stream from start to end.
 at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
                     int64_t left_context);
+
+// Encoder::ForwardUnderMask and Encoder::Normalize on tensors. features: (T, input_dim), rounded to
+// float32.
+at::Tensor ForwardUnderMask(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
+                            int64_t left_context);
+at::Tensor Normalize(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size);
 
 // The grid of the property tests: C in {1, 2, 3, 4, 8, 16, full}, M in {0, 1, C, 3 C + 1, all}.
 std::vector<int64_t> ChunkSizes();

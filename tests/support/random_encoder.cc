@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "encoder/json_section.h"
+#include "encoder/json/json_section.h"
 
 namespace runnel::testing {
 namespace {
@@ -61,20 +61,19 @@ at::Tensor RandomWeightSource::Take(const std::string& name, const std::vector<i
 
 std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed) {
   RandomWeightSource source(at::kFloat, seed);
-  const Encoder encoder(config, &source);
+  const Encoder encoder(config, &source, MakeLibTorchBackend(config, &source));
   return source.taken();
 }
 
-Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed,
-                      const EncoderOptions& options) {
-  Weights weights(RandomWeights(config, seed), dtype, "random weights");
-  Encoder encoder(config, &weights, options);
+Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed) {
+  Weights weights(RandomWeights(config, seed), arithmetic.dtype, "random weights");
+  Encoder encoder(config, &weights, arithmetic.MakeBackend(config, &weights));
   weights.CheckAllTaken();
   return encoder;
 }
 
-Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed) {
-  return RandomEncoder(config, arithmetic.dtype, seed, arithmetic.options);
+Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed) {
+  return RandomEncoder(config, LibTorchArithmetic(dtype), seed);
 }
 
 at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed) {

@@ -11,7 +11,7 @@
 
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
-#include "encoder/weights.h"
+#include "encoder/model_file/weights.h"
 #include "tests/support/arithmetic.h"
 
 namespace runnel::testing {
@@ -46,9 +46,9 @@ class RandomWeightSource : public Weights {
 // Every tensor such an encoder takes, float32.
 std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed);
 
-Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed,
-                      const EncoderOptions& options = {});
 Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed);
+// With the LibTorch backend.
+Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed);
 
 // (num_frames, input_dim) float32, standard normal.
 at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed);

@@ -1,4 +1,4 @@
-"""README.md and docs/embedding.md show the very programs that the tests build and run."""
+"""README.md and docs/embedding.md show the programs that the tests build and run."""
 
 import pathlib
 import re
@@ -15,7 +15,7 @@ def code_blocks(text: str, language: str) -> list[str]:
 
 @pytest.mark.parametrize("page, language, tested", [
     ("README.md", "cpp", "consumer/main.cc"),
-    ("README.md", "cmake", "consumer/CMakeLists.txt"),
+    ("docs/embedding.md", "cmake", "consumer/CMakeLists.txt"),
     ("docs/embedding.md", "c", "embedding/live.c"),
     ("docs/embedding.md", "cmake", "embedding/c_project.cmake"),
     ("docs/embedding.md", "cpp", "embedding/live.cc"),

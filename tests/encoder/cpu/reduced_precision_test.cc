@@ -20,7 +20,7 @@ namespace runnel {
 namespace {
 
 using testing::Arithmetic;
-using testing::kFull;
+using testing::ForwardUnderMask;
 using testing::Playback;
 using testing::RandomEncoder;
 using testing::RandomFeatures;
@@ -68,7 +68,7 @@ TEST_P(ReducedPrecisionTest, ChunkedIsTheMaskToTheBit) {
       for (const int64_t chunk_size : testing::ChunkSizes()) {
         for (const int64_t left_context : testing::LeftContexts(chunk_size)) {
           EXPECT_TRUE(at::equal(RunAlone(encoder, features, chunk_size, left_context),
-                                encoder.ForwardUnderMask(features, chunk_size, left_context)))
+                                ForwardUnderMask(encoder, features, chunk_size, left_context)))
               << num_frames << " frames, C=" << chunk_size << " M=" << left_context;
         }
       }

@@ -1,6 +1,6 @@
 // Attention itself, whatever its position scheme: segments, what is kept, biases. That each scheme
 // is its formula is tested beside it, in position/.
-#include "encoder/attention.h"
+#include "encoder/libtorch/attention.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -11,8 +11,11 @@
 #include <memory>
 #include <vector>
 
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/tensor_rows.h"
 #include "tests/support/attention_reference.h"
 #include "tests/support/pair_formula.h"
+#include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -20,9 +23,11 @@
 namespace runnel {
 namespace {
 
+using libtorch::Copy;
 using testing::AttentionReference;
 using testing::FormulaTolerance;
 using testing::ModuleWeights;
+using testing::OneChunk;
 using testing::Pair;
 using testing::RandomRows;
 using testing::RelativeError;
@@ -45,6 +50,12 @@ class UnshiftedFormula final : public testing::PairFormula {
  private:
   const ModuleWeights& weights_;
 };
+
+// The last `left_context` rows; all rows for -1.
+at::Tensor Last(int64_t left_context, const at::Tensor& rows) {
+  const int64_t count = left_context < 0 ? rows.size(0) : std::min(left_context, rows.size(0));
+  return rows.narrow(0, rows.size(0) - count, count);
+}
 
 class AttentionTest : public ::testing::TestWithParam<at::ScalarType> {
  protected:
@@ -79,19 +90,22 @@ TEST_P(AttentionTest, SegmentsOfABatchDoNotMix) {
     values.push_back(RandomRows(cases[i].cached, 30 + i));
     states.push_back(reference.State(keys[i], values[i]));
   }
-  LayerBatch batch;
+  std::vector<Segment> segments;
   int64_t row = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
-    batch.push_back(
-        {row, cases[i].rows, cases[i].offset, &states[i], cases[i].left_context, std::nullopt});
+    segments.push_back(
+        OneChunk(row, cases[i].rows, cases[i].offset, &states[i], cases[i].left_context));
     row += cases[i].rows;
   }
-  const at::Tensor y = reference.attention().Forward(at::cat(inputs).to(dtype()), batch);
+  const at::Tensor y = reference.attention().Forward(at::cat(inputs).to(dtype()), segments);
   ASSERT_EQ(y.size(0), row);
   for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(i);
-    const at::Tensor expected = reference.Attend(inputs[i], keys[i], values[i], cases[i].offset);
-    EXPECT_LE(RelativeError(y.narrow(0, batch[i].first_row, cases[i].rows), expected), tolerance());
+    const at::Tensor expected =
+        reference.Attend(inputs[i], Last(cases[i].left_context, keys[i]),
+                         Last(cases[i].left_context, values[i]), cases[i].offset);
+    EXPECT_LE(RelativeError(y.narrow(0, segments[i].first_row, cases[i].rows), expected),
+              tolerance());
   }
 }
 
@@ -103,22 +117,22 @@ TEST_P(AttentionTest, KeepsTheLeftContextOfKeysAndValues) {
     const at::Tensor keys = RandomRows(5, 6);
     const at::Tensor values = RandomRows(5, 7);
     LayerState state = reference.State(keys, values);
-    const at::Tensor y = reference.attention().Forward(
-        x.to(dtype()), {{0, 3, 5, &state, left_context, std::nullopt}});
-    // The limit is for the next chunk: this one sees all that the state held.
-    EXPECT_LE(RelativeError(y, reference.Attend(x, keys, values, 5)), tolerance());
+    const at::Tensor y =
+        reference.attention().Forward(x.to(dtype()), {OneChunk(0, 3, 5, &state, left_context)});
+    EXPECT_LE(RelativeError(
+                  y, reference.Attend(x, Last(left_context, keys), Last(left_context, values), 5)),
+              tolerance());
     const int64_t kept = left_context < 0 ? 8 : std::min<int64_t>(8, left_context);
     const at::Tensor all_keys = at::cat({keys, reference.Linear(x, "linear_k")});
     const at::Tensor all_values = at::cat({values, reference.Linear(x, "linear_v")});
-    EXPECT_LE(RelativeError(state.keys.Rows(), all_keys.narrow(0, 8 - kept, kept)), tolerance());
-    EXPECT_LE(RelativeError(state.values.Rows(), all_values.narrow(0, 8 - kept, kept)),
-              tolerance());
+    EXPECT_LE(RelativeError(Copy(state.keys), all_keys.narrow(0, 8 - kept, kept)), tolerance());
+    EXPECT_LE(RelativeError(Copy(state.values), all_values.narrow(0, 8 - kept, kept)), tolerance());
     // What the scheme keeps still belongs to the same frames.
     const at::Tensor next = RandomRows(4, 8);
-    const at::Tensor kept_keys = state.keys.Rows().to(at::kDouble);
-    const at::Tensor kept_values = state.values.Rows().to(at::kDouble);
-    const at::Tensor y_next = reference.attention().Forward(
-        next.to(dtype()), {{0, 4, 8, &state, left_context, std::nullopt}});
+    const at::Tensor kept_keys = Copy(state.keys).to(at::kDouble);
+    const at::Tensor kept_values = Copy(state.values).to(at::kDouble);
+    const at::Tensor y_next =
+        reference.attention().Forward(next.to(dtype()), {OneChunk(0, 4, 8, &state, left_context)});
     EXPECT_LE(RelativeError(y_next, reference.Attend(next, kept_keys, kept_values, 8)),
               tolerance());
   }
@@ -131,11 +145,13 @@ TEST_P(AttentionTest, TheLeftContextMayChangeBetweenChunks) {
   for (const int64_t left_context : {40, 40, 3, 0, 50, -1, 7, -1, 0, 0}) {
     SCOPED_TRACE(::testing::Message() << "frame " << offset << ", M " << left_context);
     const at::Tensor x = RandomRows(11, static_cast<uint64_t>(offset));
-    const at::Tensor keys = state.keys.Rows().to(at::kDouble);
-    const at::Tensor values = state.values.Rows().to(at::kDouble);
+    const at::Tensor keys = Copy(state.keys).to(at::kDouble);
+    const at::Tensor values = Copy(state.values).to(at::kDouble);
     const at::Tensor y = reference.attention().Forward(
-        x.to(dtype()), {{0, 11, offset, &state, left_context, std::nullopt}});
-    EXPECT_LE(RelativeError(y, reference.Attend(x, keys, values, offset)), tolerance());
+        x.to(dtype()), {OneChunk(0, 11, offset, &state, left_context)});
+    EXPECT_LE(RelativeError(y, reference.Attend(x, Last(left_context, keys),
+                                                Last(left_context, values), offset)),
+              tolerance());
     offset += 11;
   }
 }
@@ -145,7 +161,7 @@ TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
   const at::Tensor x = RandomRows(4, 8) * 1000;
   LayerState state = reference.State(RandomRows(3, 9) * 1000, RandomRows(3, 10));
   const at::Tensor y =
-      reference.attention().Forward(x.to(dtype()), {{0, 4, 3, &state, -1, std::nullopt}});
+      reference.attention().Forward(x.to(dtype()), {OneChunk(0, 4, 3, &state, -1)});
   EXPECT_TRUE(y.abs().max().item<double>() < 1e5);  // false for NaN
 }
 
@@ -159,7 +175,7 @@ TEST_P(AttentionTest, EachLayerHasItsBiasOnlyWhenTheModelSaysSo) {
     testing::RandomWeightSource source(dtype(), 1);
     EncoderConfig config = testing::SmallConfig(R"({"scheme": "none"})");
     config.attention_bias = bias;
-    const Attention module(&source, "a", config, std::make_shared<const PositionScheme>());
+    BindAttention(config, "a", &source);
     EXPECT_EQ(source.taken().count("a.linear_q.bias"), bias.query ? 1U : 0U);
     EXPECT_EQ(source.taken().count("a.linear_k.bias"), bias.key ? 1U : 0U);
     EXPECT_EQ(source.taken().count("a.linear_v.bias"), bias.value ? 1U : 0U);
@@ -170,7 +186,7 @@ TEST_P(AttentionTest, EachLayerHasItsBiasOnlyWhenTheModelSaysSo) {
     const at::Tensor nothing = RandomRows(0, 1);
     LayerState state = reference.State(nothing, nothing);
     const at::Tensor y =
-        reference.attention().Forward(x.to(dtype()), {{0, 4, 0, &state, -1, std::nullopt}});
+        reference.attention().Forward(x.to(dtype()), {OneChunk(0, 4, 0, &state, -1)});
     EXPECT_LE(RelativeError(y, reference.Attend(x, nothing, nothing, 0)), tolerance());
   }
 }

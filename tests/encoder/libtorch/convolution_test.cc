@@ -1,5 +1,5 @@
 // The causal convolution against its sum written out, whole and in pieces.
-#include "encoder/convolution.h"
+#include "encoder/libtorch/convolution.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>
@@ -20,7 +20,10 @@
 #include <string>
 #include <vector>
 
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/tensor_rows.h"
 #include "tests/support/error_message.h"
+#include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -28,7 +31,9 @@
 namespace runnel {
 namespace {
 
+using libtorch::Copy;
 using testing::FormulaTolerance;
+using testing::OneChunk;
 using testing::RelativeError;
 
 constexpr char kName[] = "encoder.encoders.0.conv_module";
@@ -47,20 +52,24 @@ at::Tensor RandomRows(int64_t rows, uint64_t seed) {
 // The module and its definition.
 class Reference {
  public:
-  Reference(int kernel_size, at::ScalarType dtype) : kernel_size_(kernel_size) {
+  Reference(int kernel_size, at::ScalarType dtype)
+      : kernel_size_(kernel_size), type_(libtorch::DataTypeOf(dtype)) {
     for (const auto& [name, tensor] : testing::RandomWeights(Config(kernel_size), 3)) {
       if (name.rfind(std::string(kName) + ".", 0) == 0) weights_[name] = tensor;
     }
     Weights weights(weights_, dtype, "random weights");
-    convolution_.emplace(&weights, kName, Config(1).model_dim, *Config(kernel_size).convolution);
+    const EncoderConfig config = Config(kernel_size);
+    convolution_.emplace(BindConvolution(config, kName, &weights), nullptr, *config.convolution);
     weights.CheckAllTaken();
   }
 
-  const Convolution& convolution() const { return *convolution_; }
+  const libtorch::Convolution& convolution() const { return *convolution_; }
 
   LayerState State() const {
-    const FrameBuffer unused(1, at::kFloat);
-    return {unused, unused, convolution_->InitialCache(), unused};
+    const RowRing empty(Config(1).model_dim, type_);
+    LayerState state{empty, empty, empty, empty};
+    convolution_->Initialize(&state);
+    return state;
   }
 
   // (T, d) before the gate to (T, d) after it.
@@ -104,7 +113,8 @@ class Reference {
 
   int64_t kernel_size_;
   std::map<std::string, at::Tensor> weights_;
-  std::optional<Convolution> convolution_;
+  std::optional<libtorch::Convolution> convolution_;
+  DataType type_;
 };
 
 class ConvolutionTest : public ::testing::TestWithParam<at::ScalarType> {
@@ -130,8 +140,8 @@ TEST_P(ConvolutionTest, IsTheFormulaInPiecesOfAnyLength) {
       std::vector<at::Tensor> outputs;
       for (int64_t first = 0; first < x.size(0); first += piece) {
         const int64_t rows = std::min(piece, x.size(0) - first);
-        outputs.push_back(reference.convolution().Forward(
-            x.narrow(0, first, rows).to(dtype()), {{0, rows, first, &state, -1, std::nullopt}}));
+        outputs.push_back(reference.convolution().Forward(x.narrow(0, first, rows).to(dtype()),
+                                                          {OneChunk(0, rows, first, &state, -1)}));
         EXPECT_EQ(state.cnn_cache.size(), kernel_size - 1);
       }
       EXPECT_LE(RelativeError(at::cat(outputs), expected), tolerance());
@@ -146,7 +156,7 @@ TEST_P(ConvolutionTest, ANegativeVarianceIsRefused) {
   const std::string variance = std::string(kName) + ".norm.running_var";
   const auto load = [&] {
     Weights weights(all, dtype(), "m.pt");
-    Convolution(&weights, kName, config.model_dim, *config.convolution);
+    BindConvolution(config, kName, &weights);
   };
   EXPECT_NO_THROW(load());
   all.at(variance)[2] = -0.25;
@@ -158,16 +168,14 @@ TEST_P(ConvolutionTest, CacheIsTheLastGatedFrames) {
   const Reference reference(6, dtype());
   const at::Tensor x = RandomRows(9, 2);
   LayerState state = reference.State();
-  EXPECT_TRUE(at::equal(state.cnn_cache.Rows(), at::zeros({5, x.size(1)}, dtype())));
-  reference.convolution().Forward(x.narrow(0, 0, 2).to(dtype()),
-                                  {{0, 2, 0, &state, -1, std::nullopt}});
+  EXPECT_TRUE(at::equal(Copy(state.cnn_cache), at::zeros({5, x.size(1)}, dtype())));
+  reference.convolution().Forward(x.narrow(0, 0, 2).to(dtype()), {OneChunk(0, 2, 0, &state, -1)});
   const at::Tensor gated = reference.Gated(x);
-  EXPECT_LE(RelativeError(state.cnn_cache.Rows(),
+  EXPECT_LE(RelativeError(Copy(state.cnn_cache),
                           at::cat({at::zeros({3, x.size(1)}, at::kDouble), gated.narrow(0, 0, 2)})),
             tolerance());
-  reference.convolution().Forward(x.narrow(0, 2, 7).to(dtype()),
-                                  {{0, 7, 2, &state, -1, std::nullopt}});
-  EXPECT_LE(RelativeError(state.cnn_cache.Rows(), gated.narrow(0, 4, 5)), tolerance());
+  reference.convolution().Forward(x.narrow(0, 2, 7).to(dtype()), {OneChunk(0, 7, 2, &state, -1)});
+  EXPECT_LE(RelativeError(Copy(state.cnn_cache), gated.narrow(0, 4, 5)), tolerance());
 }
 
 TEST_P(ConvolutionTest, SegmentsOfABatchDoNotMix) {
@@ -175,17 +183,17 @@ TEST_P(ConvolutionTest, SegmentsOfABatchDoNotMix) {
   const std::vector<int64_t> lengths = {1, 9, 4};
   std::vector<at::Tensor> inputs;
   std::vector<LayerState> states(lengths.size(), reference.State());
-  LayerBatch batch;
+  std::vector<Segment> segments;
   int64_t row = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     inputs.push_back(RandomRows(lengths[i], 10 + i));
-    batch.push_back({row, lengths[i], 0, &states[i], -1, std::nullopt});
+    segments.push_back(OneChunk(row, lengths[i], 0, &states[i], -1));
     row += lengths[i];
   }
-  const at::Tensor y = reference.convolution().Forward(at::cat(inputs).to(dtype()), batch);
+  const at::Tensor y = reference.convolution().Forward(at::cat(inputs).to(dtype()), segments);
   for (size_t i = 0; i < lengths.size(); ++i) {
     EXPECT_LE(
-        RelativeError(y.narrow(0, batch[i].first_row, lengths[i]), reference.Forward(inputs[i])),
+        RelativeError(y.narrow(0, segments[i].first_row, lengths[i]), reference.Forward(inputs[i])),
         tolerance());
   }
 }

@@ -1,5 +1,5 @@
 // conv2d4 against its two convolutions written out; which feature frames an encoder frame reads.
-#include "encoder/subsampling.h"
+#include "encoder/libtorch/subsampling.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "encoder/encoder_weights.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -41,17 +42,20 @@ std::map<std::string, at::Tensor> EmbedWeights(const EncoderConfig& config) {
   return weights;
 }
 
-Subsampling MakeModule(const EncoderConfig& config, at::ScalarType dtype) {
+libtorch::Subsampling MakeModule(const EncoderConfig& config, at::ScalarType dtype) {
   Weights weights(EmbedWeights(config), dtype, "random weights");
-  Subsampling module(&weights, kName, config);
+  libtorch::Subsampling module(BindSubsampling(config, &weights), config);
   weights.CheckAllTaken();
   return module;
 }
 
+int64_t NumEncoderFrames(int64_t num_frames) {
+  return SubsamplingGeometry(Config(19).subsampling).NumEncoderFrames(num_frames);
+}
+
 // A whole recording.
-at::Tensor Whole(const Subsampling& module, const at::Tensor& features) {
-  return module.Forward(features, 0, {0, module.geometry().NumEncoderFrames(features.size(0))},
-                        features.size(0));
+at::Tensor Whole(const libtorch::Subsampling& module, const at::Tensor& features) {
+  return module.Forward(features, 0, {0, NumEncoderFrames(features.size(0))}, features.size(0));
 }
 
 // (channels, T, F) -> (outputs, (T-1)/2, (F-1)/2): 3x3, stride 2, no padding, ReLU. Float64.
@@ -106,12 +110,12 @@ INSTANTIATE_TEST_SUITE_P(Precisions, SubsamplingTest, ::testing::Values(at::kFlo
 TEST_P(SubsamplingTest, IsTheFormula) {
   for (const int input_dim : {7, 8, 9, 10, 19, 40}) {
     const EncoderConfig config = Config(input_dim);
-    const Subsampling module = MakeModule(config, GetParam());
+    const libtorch::Subsampling module = MakeModule(config, GetParam());
     for (const int64_t frames : {7, 8, 9, 10, 11, 30}) {
       SCOPED_TRACE(::testing::Message() << input_dim << " bins, " << frames << " frames");
       const at::Tensor features = RandomFeatures(config, frames, 1);
       const at::Tensor rows = Whole(module, features.to(GetParam()));
-      EXPECT_EQ(rows.size(0), module.geometry().NumEncoderFrames(frames));
+      EXPECT_EQ(rows.size(0), NumEncoderFrames(frames));
       EXPECT_LE(RelativeError(rows, ByFormula(config, features)), FormulaTolerance(GetParam()));
     }
   }
@@ -119,7 +123,7 @@ TEST_P(SubsamplingTest, IsTheFormula) {
 
 TEST_P(SubsamplingTest, LongerThanTheInternalBlock) {
   const EncoderConfig config = Config(19);
-  const Subsampling module = MakeModule(config, GetParam());
+  const libtorch::Subsampling module = MakeModule(config, GetParam());
   for (const int64_t encoder_frames : {256, 257, 700}) {
     const at::Tensor features = RandomFeatures(config, 4 * encoder_frames + 5, 2);
     const at::Tensor whole = Whole(module, features.to(GetParam()));
@@ -130,7 +134,7 @@ TEST_P(SubsamplingTest, LongerThanTheInternalBlock) {
 
 TEST_P(SubsamplingTest, EncoderFrameReadsSevenFrames) {
   const EncoderConfig config = Config(19);
-  const Subsampling module = MakeModule(config, GetParam());
+  const libtorch::Subsampling module = MakeModule(config, GetParam());
   const at::Tensor features = RandomFeatures(config, 31, 3).to(GetParam());
   const at::Tensor rows = Whole(module, features);
   for (int64_t changed = 0; changed < features.size(0); ++changed) {

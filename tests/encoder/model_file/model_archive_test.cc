@@ -1,5 +1,5 @@
 // Files that are no model archives, or damaged ones, end in one line that says so.
-#include "encoder/model_archive.h"
+#include "encoder/model_file/model_archive.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -20,7 +20,14 @@
 
 // LibTorch's zip reader loses some bytes when it throws in its constructor. Read by the leak
 // sanitizer, if the test is built with it.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wreserved-identifier"  // the sanitizer chose the name
+#endif
 extern "C" const char* __lsan_default_suppressions() { return "leak:libtorch_cpu"; }
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 namespace runnel {
 namespace {

@@ -1,5 +1,5 @@
 // Every tensor is taken once, by name, as it must be; everything else is an error that names it.
-#include "encoder/weights.h"
+#include "encoder/model_file/weights.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/model_file/weights.h"
 #include "encoder/position/position_scheme.h"
-#include "encoder/weights.h"
 #include "tests/support/pair_formula.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
@@ -36,32 +37,33 @@ at::Tensor ByFormula(int64_t first, int64_t num_frames, int64_t dim) {
 
 TEST(AbsolutePositionTest, IsTheFormula) {
   Weights nothing({}, at::kFloat, "no weights");
-  const PositionModules modules =
-      testing::PositionFromJson(kAbsolute).build(&nothing, {"a", "b"}, {18, 3});
+  const PositionModules modules = BuildPositions(AbsolutePosition(), &nothing, {"a", "b"}, {18, 3});
   EXPECT_EQ(modules.layers.size(), 2U);
   for (const int64_t first : {int64_t{0}, int64_t{17}, kFarAway, int64_t{1} << 33}) {
-    const at::Tensor rows = modules.input(first, 40);
+    const at::Tensor rows = modules.input->Rows(first, first + 39);
     EXPECT_EQ(rows.scalar_type(), at::kDouble);
     const double tolerance = first > 100 * kFarAway ? 1e-8 : FormulaTolerance(at::kDouble);
     EXPECT_LE(RelativeError(rows, ByFormula(first, 40, 18)), tolerance);
     // Frame by frame, the same bits.
     std::vector<at::Tensor> single;
-    for (int64_t i = 0; i < 40; ++i) single.push_back(modules.input(first + i, 1));
+    for (int64_t i = 0; i < 40; ++i) {
+      single.push_back(modules.input->Rows(first + i, first + i));
+    }
     EXPECT_TRUE(at::equal(at::cat(single), rows));
   }
 }
 
-// What layer 0 reads when a stream that is at frame `offset` hears `features`.
+// The input of layer 0 when a stream at frame `offset` receives features.
 at::Tensor LayerInput(const std::string& position, at::ScalarType dtype, int64_t offset) {
   const Encoder encoder = testing::RandomEncoder(testing::SmallConfig(position), dtype, 5);
   const at::Tensor features = testing::RandomFeatures(encoder.config(), 67, 6);
-  EncoderState state = encoder.InitialState(4);
+  EncoderState state = encoder.InitialState();
   state.offset = offset;
   state.num_frames = offset * encoder.subsampling().rate();
   at::Tensor input;
-  encoder.Step({{&state, features.data_ptr<float>(), {features.size(0), true}}},
-               [&](const std::string& name, const at::Tensor& rows) {
-                 if (name == "subsampling") input = rows.clone();
+  encoder.Step({{&state, features.data_ptr<float>(), {features.size(0), true}, 4}},
+               [&](const std::string& name, ConstRows rows) {
+                 if (name == "subsampling") input = libtorch::View(rows).clone();
                });
   return input;
 }

@@ -1,5 +1,5 @@
 // The relative shift, and scores by distance with and without a bound.
-#include "encoder/position/distance_scores.h"
+#include "encoder/position/rel_shift.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

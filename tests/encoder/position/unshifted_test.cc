@@ -1,12 +1,14 @@
 // "rel_pos" without the shift: each key scored by its absolute frame.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <variant>
+#include <vector>
 
-#include "encoder/frame_buffer.h"
 #include "encoder/position/position_scheme.h"
 #include "tests/support/pair_formula.h"
 #include "tests/support/random_encoder.h"
@@ -50,24 +52,25 @@ TEST(UnshiftedPositionTest, IsTheFormula) {
                              });
 }
 
-TEST(UnshiftedPositionTest, ARowHasTheSameBitsHoweverTheStreamIsCut) {
+TEST(UnshiftedPositionTest, ARowHasTheSameBitsHoweverTheStreamIsDivided) {
   const c10::InferenceMode guard;
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     testing::RandomWeightSource source(dtype, 3);
-    const PositionModules modules =
-        testing::PositionFromJson(kUnshifted).build(&source, {"a"}, {18, 3});
-    const PositionScheme& scheme = *modules.layers[0];
+    const PositionModules modules = BuildPositions(UnshiftedPosition(), &source, {"a"}, {18, 3});
+    const auto& rows = std::get<RowsByKeyFrame>(modules.layers[0].rows);
     for (const int64_t start : {0, 5, 10000007}) {
       const int64_t end = start + 200;
-      FrameBuffer whole(18, dtype);
-      scheme.AppendKeyPositions(start, end, &whole);
+      const at::Tensor whole = rows.Rows(start, end);
+      ASSERT_GE(whole.size(0), 200);
       for (const int64_t step : {1, 3, 16, 50}) {
-        FrameBuffer pieces(18, dtype);
-        for (int64_t frame = start; frame < end; frame = std::min(end, frame + step)) {
-          scheme.AppendKeyPositions(start + pieces.size(), std::min(end, frame + step), &pieces);
-          EXPECT_GE(pieces.size(), std::min(end, frame + step) - start);
+        std::vector<at::Tensor> pieces;
+        int64_t next = start;
+        while (next < end) {
+          pieces.push_back(rows.Rows(next, std::min(end, next + step)));
+          EXPECT_GE(pieces.back().size(0), std::min(end, next + step) - next);
+          next += pieces.back().size(0);
         }
-        EXPECT_TRUE(at::equal(pieces.Rows().narrow(0, 0, 200), whole.Rows().narrow(0, 0, 200)));
+        EXPECT_TRUE(at::equal(at::cat(pieces).narrow(0, 0, 200), whole.narrow(0, 0, 200)));
       }
     }
   }

@@ -9,36 +9,36 @@
 #include <random>
 #include <vector>
 
-#include "frontend/fbank.h"
 #include "frontend/feature_stream.h"
-#include "frontend/frame_extractor.h"
-#include "frontend/mel_spectrogram.h"
+#include "frontend/features/fbank.h"
+#include "frontend/features/frame_extractor.h"
+#include "frontend/features/mel_spectrogram.h"
 
 namespace {
 
-std::atomic<std::int64_t> num_allocations{0};
+std::atomic<int64_t> num_allocations{0};
 
 }  // namespace
 
 // Takes glibc's place for all libraries of the process; operator new comes here as well.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier): glibc's names of its own functions.
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* block, std::size_t size);
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* block, size_t size);
 // NOLINTEND(bugprone-reserved-identifier)
 
-void* malloc(std::size_t size) {
+void* malloc(size_t size) {
   ++num_allocations;
   return __libc_malloc(size);
 }
 
-void* calloc(std::size_t count, std::size_t size) {
+void* calloc(size_t count, size_t size) {
   ++num_allocations;
   return __libc_calloc(count, size);
 }
 
-void* realloc(void* block, std::size_t size) {
+void* realloc(void* block, size_t size) {
   ++num_allocations;
   return __libc_realloc(block, size);
 }
@@ -47,9 +47,9 @@ void* realloc(void* block, std::size_t size) {
 namespace runnel {
 namespace {
 
-constexpr std::int64_t kNumFrames = 1000;
+constexpr int64_t kNumFrames = 1000;
 
-std::vector<float> Noise(std::size_t count) {
+std::vector<float> Noise(size_t count) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-0.5F, 0.5F);
   std::vector<float> samples(count);
@@ -58,25 +58,25 @@ std::vector<float> Noise(std::size_t count) {
 }
 
 // Of 1000 frames, after one that makes room in the scratch.
-std::int64_t AllocationsOfFrames(const FrameExtractor& extractor) {
-  const std::vector<float> samples = Noise(static_cast<std::size_t>(extractor.frame_length()));
-  std::vector<float> features(static_cast<std::size_t>(extractor.dim()));
+int64_t AllocationsOfFrames(const FrameExtractor& extractor) {
+  const std::vector<float> samples = Noise(static_cast<size_t>(extractor.frame_length()));
+  std::vector<float> features(static_cast<size_t>(extractor.dim()));
   FrameScratch scratch;
   extractor.ComputeFrame(samples.data(), 0, &scratch, features.data());
-  const std::int64_t before = num_allocations;
-  for (std::int64_t frame = 1; frame <= kNumFrames; ++frame) {
+  const int64_t before = num_allocations;
+  for (int64_t frame = 1; frame <= kNumFrames; ++frame) {
     extractor.ComputeFrame(samples.data(), frame, &scratch, features.data());
   }
   return num_allocations - before;
 }
 
 // Of 1000 frames of a stream, packet by packet, after as many that make room in its buffers.
-std::int64_t AllocationsOfStream(const std::shared_ptr<const FrameExtractor>& extractor) {
-  const auto shift = static_cast<std::size_t>(extractor->frame_shift());
+int64_t AllocationsOfStream(const std::shared_ptr<const FrameExtractor>& extractor) {
+  const auto shift = static_cast<size_t>(extractor->frame_shift());
   const std::vector<float> packet = Noise(10 * shift);
-  std::vector<float> features(20 * static_cast<std::size_t>(extractor->dim()));
+  std::vector<float> features(20 * static_cast<size_t>(extractor->dim()));
   FeatureStream stream(extractor);
-  std::int64_t before = 0;
+  int64_t before = 0;
   while (stream.frames_popped() < 2 * kNumFrames) {
     if (stream.frames_popped() < kNumFrames) before = num_allocations;
     stream.AcceptSamples(packet.data(), packet.size());
@@ -86,7 +86,7 @@ std::int64_t AllocationsOfStream(const std::shared_ptr<const FrameExtractor>& ex
 }
 
 TEST(FbankAllocationTest, AllocationsAreCounted) {
-  const std::int64_t before = num_allocations;
+  const int64_t before = num_allocations;
   const std::vector<float> values(100);
   EXPECT_EQ(values.size(), 100U);
   EXPECT_EQ(num_allocations - before, 1);

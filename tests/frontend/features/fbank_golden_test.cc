@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/fbank.h"
+#include "frontend/features/fbank.h"
 #include "tests/support/feature_goldens.h"
 #include "tests/support/shared_data.h"
 #include "tests/support/tolerances.h"
@@ -49,7 +49,7 @@ void ExpectEqualsKaldi(const FbankOptions& options, const std::string& name) {
   ASSERT_EQ(actual.size(), expected.size());
   ASSERT_GT(actual.size(), 20000U);
   double max_error = 0;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
+  for (size_t i = 0; i < actual.size(); ++i) {
     max_error = testing::WorstOf(max_error, std::abs(actual[i] - expected[i]));
   }
   ::testing::Test::RecordProperty("max_error", std::to_string(max_error));
@@ -130,11 +130,11 @@ TEST_P(FbankTorchaudioTest, SameFeatures) {
   for (const auto& [name, value] : golden.options) SetOption(name, value, &options);
   const std::vector<float> actual =
       ComputeFeatures(options, ReadSamples(FeatureGoldenPath("input.wav")));
-  ASSERT_EQ(static_cast<std::size_t>(options.FeatureDim()), golden.dim);
+  ASSERT_EQ(static_cast<size_t>(options.FeatureDim()), golden.dim);
   ASSERT_EQ(golden.features.size(), golden.num_frames * golden.dim);
   ASSERT_EQ(actual.size(), golden.features.size());
   float max_error = 0.0F;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
+  for (size_t i = 0; i < actual.size(); ++i) {
     // Logarithms have the tolerance of the Kaldi test; values that are not logarithms, 1e-4 of the
     // value (that is what an error of 1e-4 in the logarithm means), or of 1.
     const bool is_log = options.use_log_fbank;

@@ -1,4 +1,4 @@
-#include "frontend/fbank_options.h"
+#include "frontend/features/fbank_options.h"
 
 #include <gtest/gtest.h>
 

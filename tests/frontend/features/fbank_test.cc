@@ -1,4 +1,4 @@
-#include "frontend/fbank.h"
+#include "frontend/features/fbank.h"
 
 #include <gtest/gtest.h>
 
@@ -11,12 +11,12 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/dither.h"
+#include "frontend/features/dither.h"
 
 namespace runnel {
 namespace {
 
-std::vector<float> Noise(std::size_t count, unsigned seed, float level) {
+std::vector<float> Noise(size_t count, unsigned seed, float level) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, level);
   std::vector<float> samples(count);
@@ -25,10 +25,10 @@ std::vector<float> Noise(std::size_t count, unsigned seed, float level) {
 }
 
 std::vector<float> Compute(const Fbank& fbank, const std::vector<float>& window,
-                           std::int64_t frame = 0) {
-  EXPECT_EQ(window.size(), static_cast<std::size_t>(fbank.frame_length()));
+                           int64_t frame = 0) {
+  EXPECT_EQ(window.size(), static_cast<size_t>(fbank.frame_length()));
   FrameScratch scratch;
-  std::vector<float> features(static_cast<std::size_t>(fbank.dim()));
+  std::vector<float> features(static_cast<size_t>(fbank.dim()));
   fbank.ComputeFrame(window.data(), frame, &scratch, features.data());
   return features;
 }
@@ -78,8 +78,8 @@ TEST(FbankTest, FrameIndicesExceed32Bits) {
     FbankOptions options;
     options.snip_edges = snip_edges;
     const Fbank fbank(options);
-    const std::int64_t frame = std::int64_t{1} << 40;
-    const std::int64_t end = fbank.FirstSampleOfFrame(frame) + fbank.frame_length();
+    const int64_t frame = int64_t{1} << 40;
+    const int64_t end = fbank.FirstSampleOfFrame(frame) + fbank.frame_length();
     EXPECT_EQ(fbank.NumFrames(end, false), frame + 1);
     EXPECT_EQ(fbank.NumFrames(end - 1, false), frame);
   }
@@ -109,7 +109,7 @@ TEST(FbankTest, OffsetIsRemoved) {
   const std::vector<float> expected = Compute(fbank, samples);
   for (float& sample : samples) sample += 500.0F;
   const std::vector<float> actual = Compute(fbank, samples);
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-4F);
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 1e-4F);
 }
 
 TEST(FbankTest, ToneFallsIntoItsFilter) {
@@ -117,7 +117,7 @@ TEST(FbankTest, ToneFallsIntoItsFilter) {
   options.num_mel_bins = 40;
   const Fbank fbank(options);
   std::vector<float> samples(400);
-  for (std::size_t i = 0; i < samples.size(); ++i) {
+  for (size_t i = 0; i < samples.size(); ++i) {
     samples[i] =
         1000.0F * std::sin(2.0F * 3.14159265F * 2000.0F / 16000.0F * static_cast<float>(i));
   }
@@ -138,8 +138,7 @@ TEST(FbankTest, OneScratchServesSeveralFbanks) {
   for (const FbankOptions& options :
        {long_options, short_options, large_options, short_options, long_options}) {
     const Fbank fbank(options);
-    const std::vector<float> samples =
-        Noise(static_cast<std::size_t>(fbank.frame_length()), 2, 100.0F);
+    const std::vector<float> samples = Noise(static_cast<size_t>(fbank.frame_length()), 2, 100.0F);
     fbank.ComputeFrame(samples.data(), 0, &scratch, features.data());
     EXPECT_EQ(features, Compute(fbank, samples));
     const FrameScratch copy = scratch;
@@ -151,12 +150,12 @@ TEST(FbankTest, ThreadsShareOne) {
   FbankOptions options;
   options.num_mel_bins = 80;
   const Fbank fbank(options);
-  constexpr std::size_t kFrames = 200;
+  constexpr size_t kFrames = 200;
   const std::vector<float> samples = Noise(400 + kFrames, 3, 100.0F);
   std::vector<std::vector<float>> results(4, std::vector<float>(kFrames * 80));
   const auto compute = [&](std::vector<float>* result) {
     FrameScratch scratch;
-    for (std::size_t i = 0; i < kFrames; ++i) {
+    for (size_t i = 0; i < kFrames; ++i) {
       fbank.ComputeFrame(&samples[i], 0, &scratch, result->data() + i * 80);
     }
   };
@@ -184,7 +183,7 @@ TEST(FbankTest, DitherDependsOnSeedAndFrameOnly) {
 }
 
 TEST(DitherTest, IsNormalAndIndependent) {
-  constexpr std::size_t kCount = 401;
+  constexpr size_t kCount = 401;
   constexpr int kFrames = 500;
   const std::vector<float> zeros(kCount, 0.0F);
   std::vector<float> noise(kCount);
@@ -196,7 +195,7 @@ TEST(DitherTest, IsNormalAndIndependent) {
   std::vector<float> last(kCount, 0.0F);
   for (int frame = 0; frame < kFrames; ++frame) {
     AddDither(zeros.data(), kCount, 3.0F, 1, frame, noise.data());
-    for (std::size_t i = 0; i < kCount; ++i) {
+    for (size_t i = 0; i < kCount; ++i) {
       const double value = noise[i] / 3.0;
       sum += value;
       squares += value * value;

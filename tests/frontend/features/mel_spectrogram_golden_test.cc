@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/mel_spectrogram.h"
+#include "frontend/features/mel_spectrogram.h"
 #include "tests/support/feature_goldens.h"
 
 namespace runnel {
@@ -24,12 +24,12 @@ using testing::ReadSamples;
 
 // Sets the option, or `num_samples`.
 void SetOption(const std::string& name, const std::string& value, MelSpectrogramOptions* options,
-               std::size_t* num_samples) {
+               size_t* num_samples) {
   const auto flag = [&] { return value == "1"; };
   const auto number = [&] { return std::stof(value); };
   const auto integer = [&] { return std::stoi(value); };
   if (name == "num_samples") {
-    *num_samples = static_cast<std::size_t>(integer());
+    *num_samples = static_cast<size_t>(integer());
   } else if (name == "sample_frequency") {
     options->sample_frequency = number();
   } else if (name == "preemph_coeff") {
@@ -74,17 +74,17 @@ class MelSpectrogramGoldenTest : public ::testing::TestWithParam<FeatureCase> {}
 TEST_P(MelSpectrogramGoldenTest, SameFeatures) {
   const FeatureCase& golden = GetParam();
   std::vector<float> samples = ReadSamples(FeatureGoldenPath("input.wav"));
-  std::size_t num_samples = samples.size();
+  size_t num_samples = samples.size();
   MelSpectrogramOptions options;
   for (const auto& [name, value] : golden.options) SetOption(name, value, &options, &num_samples);
   samples.resize(num_samples);
   const std::vector<float> actual =
       ComputeFeatures(std::make_shared<const MelSpectrogram>(options), samples, 1.0F);
-  ASSERT_EQ(static_cast<std::size_t>(options.num_mel_bins), golden.dim);
+  ASSERT_EQ(static_cast<size_t>(options.num_mel_bins), golden.dim);
   ASSERT_EQ(golden.features.size(), golden.num_frames * golden.dim);
   ASSERT_EQ(actual.size(), golden.features.size());
   float max_error = 0.0F;
-  for (std::size_t i = 0; i < actual.size(); ++i) {
+  for (size_t i = 0; i < actual.size(); ++i) {
     const float error = std::abs(actual[i] - golden.features[i]);
     max_error = std::max(max_error, error);
     // As against Kaldi: the FFT is in single precision.

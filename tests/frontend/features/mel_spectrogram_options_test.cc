@@ -1,6 +1,6 @@
 // What MelSpectrogramOptions refuses, and the geometry that the options make.
 
-#include "frontend/mel_spectrogram_options.h"
+#include "frontend/features/mel_spectrogram_options.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/mel_spectrogram.h"
+#include "frontend/features/mel_spectrogram.h"
 
 namespace runnel {
 namespace {

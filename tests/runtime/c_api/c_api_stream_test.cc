@@ -38,21 +38,21 @@ class Signal {
   bool set_ = false;
 };
 
-// Of a stream with a callback.
+// The owner of a stream with a callback.
 struct Listener {
-  Heard heard;
+  Received received;
   Signal final_came;
   OwnedUpdate last;              // a copy
   OwnedStream* close = nullptr;  // closed by the final callback
 
   static void OnUpdate(void* user_data, runnel_stream* stream, const runnel_update* update) {
     auto* self = static_cast<Listener*>(user_data);
-    Add(update, &self->heard);
+    Add(update, &self->received);
     runnel_update* copy = nullptr;
     Succeed([&](runnel_error* error) { return runnel_update_copy(update, &copy, error); });
     self->last.reset(copy);
     runnel_stream_close(stream);  // borrowed: does nothing
-    if (!self->heard.is_final) return;
+    if (!self->received.is_final) return;
     if (self->close != nullptr) self->close->reset();
     self->final_came.Set();
   }
@@ -76,16 +76,16 @@ TEST(CApiStreamTest, PollingHearsTheTranscript) {
   EXPECT_EQ(update, nullptr);
   Send(stream, Recording(), 0, Recording().size());
   Finish(stream);
-  const Heard heard = PollToEnd(stream);
-  EXPECT_EQ(heard.text, kTranscript);
-  EXPECT_EQ(heard.stable_text, kTranscript);
-  EXPECT_EQ(heard.error, "");
+  const Received received = PollToEnd(stream);
+  EXPECT_EQ(received.text, kTranscript);
+  EXPECT_EQ(received.stable_text, kTranscript);
+  EXPECT_EQ(received.error, "");
   EXPECT_EQ(runnel_stream_num_samples(stream.get()), static_cast<int64_t>(Recording().size()));
 }
 
 TEST(CApiStreamTest, CallbacksHearTheSameAndMayCloseTheStream) {
   const OwnedRecognizer recognizer = NewRecognizer();
-  const Heard polled = HearRecording(recognizer);
+  const Received polled = DecodeRecording(recognizer);
   for (const bool closes : {false, true}) {
     Listener listener;
     const runnel_stream_options options = listener.Options();
@@ -94,8 +94,8 @@ TEST(CApiStreamTest, CallbacksHearTheSameAndMayCloseTheStream) {
     Send(stream, Recording(), 0, Recording().size());
     Finish(stream);
     ASSERT_TRUE(listener.final_came.Wait());
-    EXPECT_EQ(listener.heard.text, polled.text);
-    EXPECT_EQ(listener.heard.confidences, polled.confidences);
+    EXPECT_EQ(listener.received.text, polled.text);
+    EXPECT_EQ(listener.received.confidences, polled.confidences);
     stream.reset();
     EXPECT_EQ(runnel_update_is_final(listener.last.get()), 1);  // the copy is the listener's own
   }
@@ -133,11 +133,11 @@ TEST(CApiStreamTest, FinalUpdatesHaveHypothesesWordsAndTokens) {
   EXPECT_EQ(words, runnel_hypothesis_text(best));
   EXPECT_LE(end_ms, runnel_update_audio_ms(update) + 1e-9);
 
-  std::string units;
+  std::string tokens;
   for (size_t i = 0; i < runnel_hypothesis_num_tokens(best); ++i) {
-    units += runnel_model_unit(Digits(), TokenOf(best, i).id);
+    tokens += runnel_model_token(Digits(), TokenOf(best, i).id);
   }
-  EXPECT_NE(units.find("five"), std::string::npos) << units;
+  EXPECT_NE(tokens.find("five"), std::string::npos) << tokens;
 
   runnel_token token = {};
   token.struct_size = sizeof token;
@@ -162,10 +162,10 @@ TEST(CApiStreamTest, SixteenBitSamplesAreThoseSamples) {
   });
   EXPECT_EQ(accepted, samples.size());
   Finish(stream);
-  const Heard expected = HearRecording(recognizer);
-  const Heard heard = PollToEnd(stream);
-  EXPECT_EQ(heard.text, expected.text);
-  EXPECT_EQ(heard.confidences, expected.confidences);
+  const Received expected = DecodeRecording(recognizer);
+  const Received received = PollToEnd(stream);
+  EXPECT_EQ(received.text, expected.text);
+  EXPECT_EQ(received.confidences, expected.confidences);
 }
 
 TEST(CApiStreamTest, WhatThereIsNoRoomForIsOfferedAgain) {
@@ -218,7 +218,7 @@ TEST(CApiStreamTest, CancelledStreamsAreOver) {
 
 TEST(CApiStreamTest, NoCallbackRunsAfterClose) {
   struct State {
-    // Until well after the moment at which close might not have waited.
+    // Long enough to notice if close did not wait.
     void RunCallback() {
       began.Set();
       for (int i = 0; i < 100; ++i) {
@@ -270,7 +270,7 @@ OwnedBuffer Snapshot(const OwnedStream& stream) {
 TEST(CApiSnapshotTest, RestoredAndForkedStreamsHearTheSameToTheBit) {
   const OwnedRecognizer recognizer = NewRecognizer();
   const OwnedRecognizer other = NewRecognizer();
-  const Heard expected = HearRecording(recognizer);
+  const Received expected = DecodeRecording(recognizer);
   for (const size_t at : {size_t{0}, size_t{1}, size_t{12345}, size_t{30000}}) {
     SCOPED_TRACE(at);
     const OwnedStream stream = OpenStream(recognizer);
@@ -291,9 +291,9 @@ TEST(CApiSnapshotTest, RestoredAndForkedStreamsHearTheSameToTheBit) {
       EXPECT_EQ(runnel_stream_num_samples(continued), static_cast<int64_t>(at));
       Send(owned, Recording(), at, Recording().size());
       Finish(owned);
-      const Heard heard = PollToEnd(owned);
-      EXPECT_EQ(heard.text, expected.text);
-      EXPECT_EQ(heard.confidences, expected.confidences);
+      const Received received = PollToEnd(owned);
+      EXPECT_EQ(received.text, expected.text);
+      EXPECT_EQ(received.confidences, expected.confidences);
     }
   }
 }
@@ -361,7 +361,7 @@ TEST(CApiThreadsTest, StreamsFromManyThreadsHearWhatOneAloneHears) {
     *static_cast<std::atomic<int64_t>*>(user_data) += static_cast<int64_t>(report->num_chunks);
   };
   OwnedRecognizer recognizer = NewRecognizer(&options);
-  const Heard expected = HearRecording(recognizer);
+  const Received expected = DecodeRecording(recognizer);
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -371,9 +371,9 @@ TEST(CApiThreadsTest, StreamsFromManyThreadsHearWhatOneAloneHears) {
         Send(stream, Recording(), begin, std::min(begin + packet, Recording().size()));
       }
       Finish(stream);
-      const Heard heard = PollToEnd(stream);
-      EXPECT_EQ(heard.text, expected.text);
-      EXPECT_EQ(heard.confidences, expected.confidences);
+      const Received received = PollToEnd(stream);
+      EXPECT_EQ(received.text, expected.text);
+      EXPECT_EQ(received.confidences, expected.confidences);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -1,4 +1,4 @@
-// The C interface's borders: models, options, errors, NULLs, and handles that outlive others.
+// The C interface: models, options, errors, NULLs, and handles that outlive others.
 #include "runtime/c_api.h"
 
 #include <gtest/gtest.h>
@@ -25,9 +25,9 @@ TEST(CApiModelTest, SaysWhatItIs) {
   EXPECT_EQ(runnel_model_frame_ms(model), 40);
   EXPECT_GE(std::string(runnel_model_fingerprint(model)).size(), 32U);
   EXPECT_NE(std::string(runnel_model_description(model)), "");
-  EXPECT_NE(runnel_model_unit(model, 0), nullptr);
-  EXPECT_EQ(runnel_model_unit(model, -1), nullptr);
-  EXPECT_EQ(runnel_model_unit(model, 1000000), nullptr);
+  EXPECT_NE(runnel_model_token(model, 0), nullptr);
+  EXPECT_EQ(runnel_model_token(model, -1), nullptr);
+  EXPECT_EQ(runnel_model_token(model, 1000000), nullptr);
 }
 
 // The message of loading a model that must fail in this way.
@@ -55,7 +55,6 @@ TEST(CApiModelTest, OptionsOutOfRangeAreNamed) {
   for (const Case& bad :
        {Case{&runnel_model_options::precision, "precision"},
         Case{&runnel_model_options::backend, "backend"},
-        Case{&runnel_model_options::device, "device"},
         Case{&runnel_model_options::bfloat16_cache, "bfloat16_cache"},
         Case{&runnel_model_options::dynamic_chunk_convolution, "dynamic_chunk_convolution"},
         Case{&runnel_model_options::running_normalization, "running_normalization"}}) {
@@ -260,7 +259,7 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
         runnel_update_error(nullptr), runnel_hypothesis_text(nullptr)}) {
     EXPECT_STREQ(text, "");
   }
-  EXPECT_EQ(runnel_model_unit(nullptr, 0), nullptr);
+  EXPECT_EQ(runnel_model_token(nullptr, 0), nullptr);
   EXPECT_EQ(runnel_buffer_data(nullptr), nullptr);
   EXPECT_EQ(runnel_update_hypothesis(nullptr, 0), nullptr);
   EXPECT_EQ(runnel_model_sample_rate_hz(nullptr), 0);

@@ -1,4 +1,4 @@
-#include "runtime/batch_queue.h"
+#include "runtime/live/batch_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "runtime/exit_gate.h"
+#include "runtime/live/exit_gate.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ TEST(ExitGateTest, CloseWaitsForThoseInside) {
     gate.Close();
     EXPECT_EQ(num_inside, 0);
   });
-  // Until Close has begun: from then on who gives up stays outside.
+  // Until Close has begun; from then on a thread that gives up stays outside.
   const std::atomic<bool> gives_up{true};
   while (Pass(&gate, &gives_up).is_inside()) std::this_thread::yield();
   for (std::promise<void>& promise : let_go) promise.set_value();
@@ -76,7 +76,7 @@ TEST(ExitGateTest, NobodyStepsIntoAClosedGate) {
 
 #ifndef RUNNEL_SANITIZE  // whose own threads and locks a child lacks, and takes what they held for
                          // lost
-// A child has the gate as it was, with a thread inside, and does not have the thread.
+// A child process has a copy of the gate with a thread inside, but not the thread.
 TEST(ExitGateTest, AForkedChildDoesNotWait) {
   constexpr int kStatus = 7;
   const std::atomic<bool> given_up{false};

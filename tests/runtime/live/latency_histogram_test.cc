@@ -1,5 +1,5 @@
 // Quantiles within the promised half percent.
-#include "runtime/latency_histogram.h"
+#include "runtime/live/latency_histogram.h"
 
 #include <gtest/gtest.h>
 

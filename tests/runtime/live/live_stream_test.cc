@@ -1,4 +1,4 @@
-// The life of a live stream: room, cancelling, failing, who keeps whom.
+// The life of a live stream: room, cancelling, failing, ownership.
 #include "runtime/live_stream.h"
 
 #include <gtest/gtest.h>
@@ -194,7 +194,7 @@ TEST(LiveStreamTest, ACallbackMayKeepItsStream) {
       follower.Final();
     }
     stream.reset();
-    // The worker lets go of the callback after the update that it has just given.
+    // The worker releases the callback after the update that it has just delivered.
     while (!callback.expired() || !alive.expired()) std::this_thread::yield();
   }
 }

@@ -1,4 +1,5 @@
-// The process ends while recognizers live: it neither crashes nor hangs, and gives its own status.
+// A process that ends while recognizers are alive neither crashes nor hangs, and returns its
+// status.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,13 +24,13 @@ using testing::Workers;
 
 constexpr int kStatus = 7;
 
-// Runs each in a process of its own. The moments are left to chance, so several of them.
+// Runs each test in its own process, several times because the timing is random.
 class RecognizerExitTest : public ::testing::TestWithParam<int> {
  protected:
   RecognizerExitTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Never destroyed, and not lost either, as the address sanitizer would find.
+// Never destroyed, but still referenced, so that the address sanitizer reports no leak.
 Recognizer& MakeRecognizer() {
   static Recognizer& recognizer = *new Recognizer(Tiny(), Workers(4, 2, 60));
   return recognizer;
@@ -94,8 +95,7 @@ TEST_P(RecognizerExitTest, WhileACallbackNeverReturns) {
   EXPECT_EXIT(end(), ::testing::ExitedWithCode(kStatus), "");
 }
 
-// Made before the gate and so destroyed after it has been closed: the workers are joined all the
-// same.
+// Made before the gate is registered, so destroyed after it has closed: the workers still end.
 struct GlobalRecognizer {
   ~GlobalRecognizer() {
     streams.clear();

@@ -1,4 +1,5 @@
-// Live streams, fed from several threads and decoded in batches, say what a Stream alone says.
+// Live streams, fed from several threads and decoded in batches, give the results of a Stream
+// alone.
 #include "runtime/recognizer.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +125,7 @@ TEST(RecognizerTest, BatchesAreReported) {
 
 TEST(RecognizerTest, WhoHasMoreAudioTakesTurns) {
   Recognizer recognizer(Tiny(), Workers(1, 1, 30));
-  // The worker is busy while the others queue up.
+  // The worker is busy while the other streams queue up.
   std::promise<void> called;
   std::promise<void> go_on;
   const auto first = recognizer.Open(Options(1, 0), [&](LiveStream& stream, const LiveUpdate&) {
@@ -143,7 +144,7 @@ TEST(RecognizerTest, WhoHasMoreAudioTakesTurns) {
       order.push_back(i);
       followers[i].Take(update);
     }));
-    // The first sends all at once, the others as much as a few chunks.
+    // The first stream sends all its audio at once, the others a few chunks.
     streams[i]->AcceptSamples(samples.data(), i == 0 ? samples.size() : 8000);
     streams[i]->Finish();
   }
@@ -151,7 +152,7 @@ TEST(RecognizerTest, WhoHasMoreAudioTakesTurns) {
   for (Follower& follower : followers) follower.Final();
   const size_t chunks_of_others = static_cast<size_t>(followers[1].num_updates());
   ASSERT_GT(static_cast<size_t>(followers[0].num_updates()), 2 * chunks_of_others);
-  // As long as all have audio, they take turns.
+  // As long as all have audio, each gets one chunk in turn.
   for (size_t i = 0; i < 4 * chunks_of_others; ++i) EXPECT_EQ(order[i], i % 4) << i;
 }
 

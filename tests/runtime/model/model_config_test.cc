@@ -1,6 +1,6 @@
-// runnel.json is read strictly: whatever is missing, unknown, of the wrong type or out of range is
-// an error of one line that names the file, the field, the value and what was expected.
-#include "runtime/model_config.h"
+// runnel.json is read strictly: a field that is missing, unknown, of the wrong type or out of range
+// is an error of one line that names the file, the field, the value and what was expected.
+#include "runtime/model/model_config.h"
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ std::string ErrorOfText(const std::string& text) {
 
 std::string ParseError(const json& config) { return ErrorOfText(config.dump()); }
 
-// The message for `value` in `field`; it must name file, value and field, and say "expected".
+// The message for `value` in `field`. It must name file, value and field, and say "expected".
 std::string RefusalOf(const std::string& field, const json& value) {
   const json::json_pointer pointer(field);
   const std::string message = ParseError(With(ValidConfig(), pointer, value));
@@ -129,7 +129,7 @@ TEST(ModelConfigTest, ReadsLimits) {
   EXPECT_EQ(config.streaming.max_left_context, 0);
 }
 
-// Other readers take the last of two values; a model must mean the same to all.
+// Other JSON readers take the last of two values; a model must mean the same to all readers.
 TEST(ModelConfigTest, NoFieldMayBeGivenTwice) {
   const std::string text = ValidConfig().dump();
   const auto with = [&](const std::string& field, const std::string& more) {
@@ -146,7 +146,7 @@ TEST(ModelConfigTest, NoFieldMayBeGivenTwice) {
     EXPECT_EQ(ErrorOfText(with(field, "\"" + field + "\": {}, ")),
               "m.pt: " + path + " is given twice, expected once");
   }
-  // Equal values are no excuse, nor is another spelling.
+  // Equal values are refused too, and so is another spelling of the key.
   EXPECT_EQ(ErrorOfText(with("blank_id", "\"blank_\\u0069d\": 3, ")),
             "m.pt: ctc.blank_id is given twice, expected once");
   // The same key in different objects is fine, also in objects of a list.

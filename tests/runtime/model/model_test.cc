@@ -1,4 +1,4 @@
-// Loading a model: the tiny archive as it is, and with one thing wrong at a time.
+// Loading a model: the tiny archive unchanged, and with one error at a time.
 #include "runtime/model.h"
 
 #include <ATen/TensorOperators.h>
@@ -16,12 +16,13 @@
 #include <type_traits>
 #include <vector>
 
-#include "encoder/encoder.h"
-#include "encoder/model_archive.h"
-#include "frontend/frame_extractor.h"
-#include "runtime/ctc_head.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/model_file/model_archive.h"
+#include "frontend/features/frame_extractor.h"
+#include "runtime/model/model_parts.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
+#include "tests/support/playback.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tolerances.h"
@@ -48,7 +49,8 @@ class ModelTest : public ::testing::Test {
     return path;
   }
 
-  // What Load says of the tiny model after `change`, without the path that it must start with.
+  // The message of Load for the tiny model after `change`, without the path that it must start
+  // with.
   std::string ErrorAfter(const std::function<void(ModelArchive*)>& change) const {
     ModelArchive changed = archive_;
     change(&changed);
@@ -71,16 +73,16 @@ class ModelTest : public ::testing::Test {
 
 TEST_F(ModelTest, LoadsTheTinyModel) {
   const std::shared_ptr<const Model> model = Model::Load(TinyModelPath());
-  EXPECT_EQ(model->config().name, "tiny");
+  EXPECT_EQ(model->name(), "tiny");
   EXPECT_EQ(model->sample_rate_hz(), 16000);
   EXPECT_EQ(model->encoder_frame_ms(), 40.0);
   EXPECT_EQ(model->tokens().size(), 7);
-  EXPECT_EQ(model->tokens().symbol(6), "\u00e9");
+  EXPECT_EQ(model->tokens().name(6), "\u00e9");
   EXPECT_EQ(model->tokens().Text({1, 2, 3, 1, 6}), "ab \u00e9");
-  EXPECT_EQ(model->frame_extractor()->dim(), 20);
-  EXPECT_EQ(model->config().streaming.chunk_size, 4);
-  EXPECT_EQ(model->config().streaming.left_context, 8);
-  EXPECT_EQ(model->encoder().config().num_layers, 2);
+  EXPECT_EQ(model->parts().frame_extractor->dim(), 20);
+  EXPECT_EQ(model->streaming().chunk_size, 4);
+  EXPECT_EQ(model->streaming().left_context, 8);
+  EXPECT_EQ(model->parts().encoder.config().num_layers, 2);
 }
 
 TEST_F(ModelTest, SubstitutesRecommendChunks) {
@@ -89,12 +91,12 @@ TEST_F(ModelTest, SubstitutesRecommendChunks) {
   EditConfig(&archive_, "\"left_context\": 8", "\"left_context\": -1");
   EditConfig(&archive_, "\"only\": null", "\"only\": [{\"chunk_size\": -1, \"left_context\": -1}]");
   const std::string path = Write(archive_);
-  const StreamingConfig whole = Model::Load(path)->config().streaming;
+  const StreamingConfig whole = Model::Load(path)->streaming();
   EXPECT_EQ(whole.chunk_size, -1);
   EXPECT_EQ(whole.only.size(), 1U);
   ModelOptions options;
   options.dynamic_chunk_convolution = true;
-  const StreamingConfig streaming = Model::Load(path, options)->config().streaming;
+  const StreamingConfig streaming = Model::Load(path, options)->streaming();
   EXPECT_EQ(streaming.chunk_size, 32);
   EXPECT_EQ(streaming.left_context, 128);
   EXPECT_TRUE(streaming.only.empty());
@@ -106,11 +108,13 @@ TEST_F(ModelTest, ComputesInTheChosenPrecision) {
     ModelOptions options;
     options.precision = precision;
     const std::shared_ptr<const Model> model = Model::Load(TinyModelPath(), options);
-    EXPECT_EQ(model->encoder().dtype(), dtype);
+    EXPECT_EQ(model->parts().encoder.data_type(), libtorch::DataTypeOf(dtype));
     const auto goldens = testing::TinyGoldens();
-    const at::Tensor rows = model->encoder().ForwardUnderMask(goldens.at("features"), 4, 8);
+    const at::Tensor rows =
+        testing::ForwardUnderMask(model->parts().encoder, goldens.at("features"), 4, 8);
+    const Matrix log_probs = model->parts().ctc_head->LogProbs(libtorch::View(rows));
     EXPECT_LE(
-        testing::RelativeError(model->ctc_head().LogProbs(rows), goldens.at("log_probs_c4_m8")),
+        testing::RelativeError(libtorch::View(log_probs.rows()), goldens.at("log_probs_c4_m8")),
         testing::FormulaTolerance(dtype));
   }
 }
@@ -118,16 +122,18 @@ TEST_F(ModelTest, ComputesInTheChosenPrecision) {
 TEST_F(ModelTest, AnArchiveWithoutCodeIsTheSameModel) {
   const std::shared_ptr<const Model> model = Model::Load(Write(archive_));
   const at::Tensor features = testing::TinyGoldens().at("features");
-  EXPECT_EQ(testing::RelativeError(
-                model->encoder().ForwardUnderMask(features, 3, 5),
-                Model::Load(TinyModelPath())->encoder().ForwardUnderMask(features, 3, 5)),
-            0.0);
+  EXPECT_EQ(
+      testing::RelativeError(
+          testing::ForwardUnderMask(model->parts().encoder, features, 3, 5),
+          testing::ForwardUnderMask(Model::Load(TinyModelPath())->parts().encoder, features, 3, 5)),
+      0.0);
 }
 
 TEST_F(ModelTest, OutlivesItsFile) {
   const std::shared_ptr<const Model> model = Model::Load(Write(archive_));
   ErrorAfter([](ModelArchive* archive) { archive->tensors.erase("ctc.ctc_lo.bias"); });
-  EXPECT_NO_THROW(model->encoder().ForwardUnderMask(testing::TinyGoldens().at("features"), 3, 5));
+  EXPECT_NO_THROW(testing::ForwardUnderMask(model->parts().encoder,
+                                            testing::TinyGoldens().at("features"), 3, 5));
 }
 
 TEST_F(ModelTest, NoFile) {
@@ -221,15 +227,15 @@ TEST_F(ModelTest, WrongUnits) {
   const auto with_units = [&](const std::string& units) {
     return ErrorAfter([&](ModelArchive* archive) { archive->units_text = units; });
   };
-  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\n"), "units.txt: expected 7 units"));
-  EXPECT_TRUE(Contains(with_units(archive_.units_text + "f 7\n"), "units.txt: expected 7 units"));
+  EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\n"), "units.txt: expected 7 tokens"));
+  EXPECT_TRUE(Contains(with_units(archive_.units_text + "f 7\n"), "units.txt: expected 7 tokens"));
   EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\nf 5\n"),
                        "units.txt: line 7: expected every id once"));
   EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\na 6\n"),
-                       "units.txt: line 7: expected every symbol once"));
+                       "units.txt: line 7: expected every token once"));
   EXPECT_TRUE(Contains(with_units("<blank> 0\na 1\nb 2\nc 3\nd 4\ne 5\n\xff 6\n"),
                        "units.txt: line 7: expected UTF-8"));
-  EXPECT_TRUE(Contains(with_units("\n"), "units.txt: expected 7 units"));
+  EXPECT_TRUE(Contains(with_units("\n"), "units.txt: expected 7 tokens"));
 }
 
 }  // namespace

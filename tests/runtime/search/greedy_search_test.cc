@@ -1,4 +1,4 @@
-#include "runtime/greedy_search.h"
+#include "runtime/search/greedy_search.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/runtime/search_test_support.h"
+#include "tests/runtime/search/search_test_support.h"
 
 namespace runnel {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/prefix_beam_search.h"
+#include "runtime/search/prefix_beam_search.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/greedy_search.h"
-#include "tests/runtime/search_test_support.h"
+#include "runtime/search/greedy_search.h"
+#include "tests/runtime/search/search_test_support.h"
 
 namespace runnel {
 namespace {
@@ -306,7 +306,7 @@ TEST(CtcPrefixBeamSearchTest, RejectsWhatIsNoDistributionAndStaysAsItWas) {
   EXPECT_THROW(CtcPrefixBeamSearch(Beam(3, 0), 3, 0), std::invalid_argument);
 }
 
-// A million frames (eleven hours) of near silence: nothing grows but the text.
+// A million frames (eleven hours) of near silence: only the text grows.
 TEST(CtcPrefixBeamSearchTest, MemoryOfALongQuietStreamIsBounded) {
   std::mt19937 random(5);
   const std::vector<float> silence = RandomLogProbs(&random, 1000, 4, 1, 0, 12);
@@ -323,7 +323,7 @@ TEST(CtcPrefixBeamSearchTest, MemoryOfALongQuietStreamIsBounded) {
   EXPECT_LT(search.num_stored_nodes(), 1000U);
 }
 
-// Dense and uncertain: many prefixes come and go, and are given back as they go.
+// Dense and uncertain: many prefixes come and go, and their memory is freed.
 TEST(CtcPrefixBeamSearchTest, MemoryOfALongBusyStreamIsThatOfItsText) {
   std::mt19937 random(6);
   const std::vector<float> speech = RandomLogProbs(&random, 2000, 8, 2);

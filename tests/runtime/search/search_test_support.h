@@ -1,6 +1,6 @@
-// Seeded frames of log probabilities, and the exact answers for short ones, by enumeration.
-#ifndef RUNNEL_TESTS_RUNTIME_SEARCH_TEST_SUPPORT_H_
-#define RUNNEL_TESTS_RUNTIME_SEARCH_TEST_SUPPORT_H_
+// Seeded frames of log probabilities, and exact answers for short sequences by enumeration.
+#ifndef RUNNEL_TESTS_RUNTIME_SEARCH_SEARCH_TEST_SUPPORT_H_
+#define RUNNEL_TESTS_RUNTIME_SEARCH_SEARCH_TEST_SUPPORT_H_
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/ctc_search.h"
+#include "runtime/search/ctc_search.h"
 
 namespace runnel {
 
@@ -88,8 +88,8 @@ inline void ExpectOrderedSpans(const TokenSequence& sequence, int64_t num_frames
   }
 }
 
-// Gives `values` to `search` frame by frame, then its end: whatever was stable once stays, and all
-// sequences begin with just that. The beam must be narrower than 1000.
+// Advances `search` frame by frame over `values`, then finishes it. Checks that stable tokens stay,
+// and that all sequences begin with exactly these. The beam must be narrower than 1000.
 inline void ExpectStableIdsStay(const std::vector<float>& values, int vocab_size,
                                 CtcSearch* search) {
   const int64_t num_frames = static_cast<int64_t>(values.size()) / vocab_size;
@@ -171,4 +171,4 @@ inline std::map<std::vector<int32_t>, ExactLabelling> EnumerateLabellings(
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TESTS_RUNTIME_SEARCH_TEST_SUPPORT_H_
+#endif  // RUNNEL_TESTS_RUNTIME_SEARCH_SEARCH_TEST_SUPPORT_H_

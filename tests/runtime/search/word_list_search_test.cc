@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/ctc_search.h"
-#include "runtime/lexicon.h"
-#include "runtime/prefix_beam_search.h"
+#include "runtime/search/ctc_search.h"
+#include "runtime/search/prefix_beam_search.h"
 #include "runtime/token_table.h"
-#include "tests/runtime/search_test_support.h"
+#include "runtime/word_list.h"
+#include "tests/runtime/search/search_test_support.h"
 #include "tests/support/error_message.h"
 
 namespace runnel {
@@ -27,7 +27,7 @@ using testing::Contains;
 using testing::ErrorMessage;
 using Spellings = std::set<std::vector<int32_t>>;
 
-// The unit of each id is a letter: 'a' is 0, the blank keeps its place.
+// The token of each id is a letter: 'a' is 0, the blank keeps its id.
 TokenTable Letters(int vocab_size, int blank_id) {
   std::string text;
   for (int id = 0; id < vocab_size; ++id) {
@@ -37,25 +37,26 @@ TokenTable Letters(int vocab_size, int blank_id) {
   return TokenTable(text, vocab_size, blank_id, "units.txt");
 }
 
-std::shared_ptr<const Lexicon> LexiconOf(const Spellings& spellings, int vocab_size, int blank_id) {
+std::shared_ptr<const WordList> WordListOf(const Spellings& spellings, int vocab_size,
+                                           int blank_id) {
   std::string text;
   for (const std::vector<int32_t>& spelling : spellings) {
     for (const int32_t id : spelling) text += static_cast<char>('a' + id);
     text += '\n';
   }
-  return std::make_shared<const Lexicon>(text, Letters(vocab_size, blank_id), "words");
+  return std::make_shared<const WordList>(text, Letters(vocab_size, blank_id), "words");
 }
 
-SearchOptions Beam(int beam_size, int token_beam, std::shared_ptr<const Lexicon> lexicon) {
+SearchOptions Beam(int beam_size, int token_beam, std::shared_ptr<const WordList> word_list) {
   SearchOptions options;
   options.method = SearchMethod::kPrefixBeam;
   options.beam_size = beam_size;
   options.token_beam = token_beam;
-  options.lexicon = std::move(lexicon);
+  options.word_list = std::move(word_list);
   return options;
 }
 
-// By definition, without a tree: what is cut into words, and what begins like such a sequence.
+// By definition, without a tree: sequences of words, and beginnings of such sequences.
 bool IsComplete(const Spellings& words, const std::vector<int32_t>& ids) {
   if (ids.empty()) return true;
   return std::any_of(words.begin(), words.end(), [&](const std::vector<int32_t>& word) {
@@ -94,7 +95,7 @@ struct Problem {
       }
       words.insert(word);
     }
-    lexicon = LexiconOf(words, vocab_size, blank_id);
+    word_list = WordListOf(words, vocab_size, blank_id);
     if (seed % 5 != 0) return;
     for (size_t i = 0; i < values.size(); i += 3) {  // some tokens cannot occur
       if (static_cast<int>(i) % vocab_size != blank_id) values[i] = kMinusInfinity;
@@ -106,7 +107,7 @@ struct Problem {
   int64_t num_frames;
   std::vector<float> values;
   Spellings words;
-  std::shared_ptr<const Lexicon> lexicon;
+  std::shared_ptr<const WordList> word_list;
 };
 
 // `sequences` are exactly those of `exact`, best first, with their scores and best alignments.
@@ -125,7 +126,7 @@ void ExpectExact(const std::vector<TokenSequence>& sequences,
   }
 }
 
-TEST(LexiconSearchTest, UnprunedEqualsTheSumOverTheAlignmentsOfWords) {
+TEST(WordListSearchTest, UnprunedEqualsTheSumOverTheAlignmentsOfWords) {
   size_t num_incomplete = 0;
   for (unsigned seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -138,7 +139,7 @@ TEST(LexiconSearchTest, UnprunedEqualsTheSumOverTheAlignmentsOfWords) {
       allowed.emplace(ids, labelling);
       if (IsComplete(problem.words, ids)) complete.emplace(ids, labelling);
     }
-    CtcPrefixBeamSearch search(Beam(10000, 100, problem.lexicon), problem.vocab_size,
+    CtcPrefixBeamSearch search(Beam(10000, 100, problem.word_list), problem.vocab_size,
                                problem.blank_id);
     search.Advance(problem.values.data(), problem.num_frames);
     ExpectExact(search.NBest(10000), allowed);
@@ -150,8 +151,8 @@ TEST(LexiconSearchTest, UnprunedEqualsTheSumOverTheAlignmentsOfWords) {
   EXPECT_GT(num_incomplete, 500U);
 }
 
-// With each unit a word, nothing is forbidden and nothing incomplete.
-TEST(LexiconSearchTest, AllUnitsAsWordsAreTheFreeSearch) {
+// When every token is a word, every sequence is allowed and complete.
+TEST(WordListSearchTest, AllUnitsAsWordsAreTheFreeSearch) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -163,7 +164,7 @@ TEST(LexiconSearchTest, AllUnitsAsWordsAreTheFreeSearch) {
     const int beam_size = 1 + static_cast<int>(seed % 10);
     CtcPrefixBeamSearch free_search(Beam(beam_size, vocab_size, nullptr), vocab_size, 0);
     free_search.Advance(values.data(), 150);
-    CtcPrefixBeamSearch search(Beam(beam_size, vocab_size, LexiconOf(words, vocab_size, 0)),
+    CtcPrefixBeamSearch search(Beam(beam_size, vocab_size, WordListOf(words, vocab_size, 0)),
                                vocab_size, 0);
     search.Advance(values.data(), 150);
     ExpectSame(search.NBest(100), free_search.NBest(100));
@@ -174,14 +175,14 @@ TEST(LexiconSearchTest, AllUnitsAsWordsAreTheFreeSearch) {
   }
 }
 
-TEST(LexiconSearchTest, AnySplitAndAnyCloneGiveTheSame) {
+TEST(WordListSearchTest, AnySplitAndAnyCloneGiveTheSame) {
   for (unsigned seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Problem problem(seed);
     const std::vector<float> values =
         RandomLogProbs(&problem.random, 200, problem.vocab_size, seed % 2 == 0 ? 1.0F : 4);
     const SearchOptions options =
-        Beam(1 + static_cast<int>(seed % 9), 1 + seed % 3, problem.lexicon);
+        Beam(1 + static_cast<int>(seed % 9), 1 + seed % 3, problem.word_list);
     const auto whole = MakeCtcSearch(options, problem.vocab_size, problem.blank_id);
     whole->Advance(values.data(), 200);
     const std::vector<TokenSequence> before = whole->NBest(100);
@@ -196,7 +197,7 @@ TEST(LexiconSearchTest, AnySplitAndAnyCloneGiveTheSame) {
     clone->Finish();
     clone->Finish();  // the second time nothing is left to drop
     ExpectSame(clone->NBest(100), whole->NBest(100));
-    // Frames after the end go on from what is left.
+    // Frames after the end continue from the sequences that remain.
     pieces->Advance(values.data(), 50);
     clone->Advance(values.data(), 50);
     ExpectSame(clone->NBest(100), pieces->NBest(100));
@@ -207,14 +208,14 @@ TEST(LexiconSearchTest, AnySplitAndAnyCloneGiveTheSame) {
   }
 }
 
-TEST(LexiconSearchTest, NoBeamIsEverWithoutACompleteSequence) {
+TEST(WordListSearchTest, NoBeamIsEverWithoutACompleteSequence) {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Problem problem(seed);
     const std::vector<float> values =
         RandomLogProbs(&problem.random, 60, problem.vocab_size, 3, problem.blank_id, -3);
     const int beam_size = 1 + static_cast<int>(seed % 4);
-    CtcPrefixBeamSearch search(Beam(beam_size, 1 + seed % 2, problem.lexicon), problem.vocab_size,
+    CtcPrefixBeamSearch search(Beam(beam_size, 1 + seed % 2, problem.word_list), problem.vocab_size,
                                problem.blank_id);
     for (int64_t t = 0; t < 60; ++t) {
       search.Advance(values.data() + t * problem.vocab_size, 1);
@@ -235,7 +236,7 @@ TEST(LexiconSearchTest, NoBeamIsEverWithoutACompleteSequence) {
   }
 }
 
-TEST(LexiconSearchTest, WordsBeyondTheTokenBeamAreFound) {
+TEST(WordListSearchTest, WordsBeyondTheTokenBeamAreFound) {
   // The tokens of the only word are less probable than 17 others in every frame.
   constexpr int kVocabSize = 20;
   std::vector<float> values(6 * kVocabSize, std::log(0.05F));
@@ -244,7 +245,7 @@ TEST(LexiconSearchTest, WordsBeyondTheTokenBeamAreFound) {
     frame[0] = frame[1] = frame[2] = std::log(1e-5F);
     frame[1 + t / 3] = std::log(1e-3F);
   }
-  CtcPrefixBeamSearch search(Beam(2, 1, LexiconOf({{1, 2}}, kVocabSize, 0)), kVocabSize, 0);
+  CtcPrefixBeamSearch search(Beam(2, 1, WordListOf({{1, 2}}, kVocabSize, 0)), kVocabSize, 0);
   search.Advance(values.data(), 6);
   search.Finish();
   EXPECT_EQ(search.BestIds(), (std::vector<int32_t>{1, 2}));
@@ -259,9 +260,9 @@ std::vector<float> Sure(const std::vector<int32_t>& path) {
   return values;
 }
 
-TEST(LexiconSearchTest, RepeatedLettersNeedABlankBetween) {
+TEST(WordListSearchTest, RepeatedLettersNeedABlankBetween) {
   const auto best = [](const Spellings& words, const std::vector<int32_t>& path) {
-    CtcPrefixBeamSearch search(Beam(8, 4, LexiconOf(words, 4, 0)), 4, 0);
+    CtcPrefixBeamSearch search(Beam(8, 4, WordListOf(words, 4, 0)), 4, 0);
     search.Advance(Sure(path).data(), static_cast<int64_t>(path.size()));
     search.Finish();
     return search.BestIds();
@@ -276,28 +277,29 @@ TEST(LexiconSearchTest, RepeatedLettersNeedABlankBetween) {
   EXPECT_EQ(best({{1, 2}, {2, 1}, {1}}, {1, 2, 2, 1}), (Ids{1, 2, 1}));
 }
 
-TEST(LexiconSearchTest, StableIdsAreWhatAllSequencesBeginWithForEver) {
+TEST(WordListSearchTest, StableIdsAreWhatAllSequencesBeginWithForEver) {
   for (unsigned seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Problem problem(seed);
     const std::vector<float> values =
         RandomLogProbs(&problem.random, 300, problem.vocab_size, seed % 2 == 0 ? 1.0F : 4);
-    const auto search = MakeCtcSearch(Beam(1 + static_cast<int>(seed % 7), 4, problem.lexicon),
+    const auto search = MakeCtcSearch(Beam(1 + static_cast<int>(seed % 7), 4, problem.word_list),
                                       problem.vocab_size, problem.blank_id);
     ExpectStableIdsStay(values, problem.vocab_size, search.get());
   }
 }
 
-TEST(LexiconSearchTest, WrongUse) {
-  const auto lexicon = LexiconOf({{1, 2}}, 4, 0);
-  SearchOptions greedy = Beam(4, 4, lexicon);
+TEST(WordListSearchTest, WrongUse) {
+  const auto word_list = WordListOf({{1, 2}}, 4, 0);
+  SearchOptions greedy = Beam(4, 4, word_list);
   greedy.method = SearchMethod::kGreedy;
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(greedy, 4, 0); }),
-            "search.lexicon needs search.method kPrefixBeam, got kGreedy, which knows no words");
-  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(Beam(4, 4, lexicon), 5, 1); }),
-            "search.lexicon is of a model with 4 units, blank 0, expected 5 units, blank 1");
+            "search.word_list needs search.method kPrefixBeam, got kGreedy, which knows no words");
+  EXPECT_EQ(
+      ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(Beam(4, 4, word_list), 5, 1); }),
+      "search.word_list is of a model with 4 tokens, blank 0, expected 5 tokens, blank 1");
 
-  const auto search = MakeCtcSearch(Beam(4, 4, lexicon), 4, 0);
+  const auto search = MakeCtcSearch(Beam(4, 4, word_list), 4, 0);
   std::vector<float> values = Sure({1, 2, 0});
   search->Advance(values.data(), 3);
   const std::vector<TokenSequence> before = search->NBest(9);

@@ -1,5 +1,5 @@
-// The committed snapshots are what this version writes: who changes the format must raise its
-// version. And the fuzz target accepts them.
+// This version writes the committed snapshots byte for byte, so a change of the format needs a new
+// version. The fuzz target accepts them.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "runtime/lexicon.h"
-#include "runtime/snapshot_format.h"
+#include "runtime/snapshot/snapshot_format.h"
 #include "runtime/stream.h"
+#include "runtime/word_list.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/tiny_streams.h"
 
@@ -21,7 +21,7 @@ namespace {
 
 TEST(SnapshotCorpusTest, IsOfThisFormat) {
   const auto words =
-      std::make_shared<const Lexicon>("a\nad\nbad\ncab\n", testing::Tiny()->tokens(), "words");
+      std::make_shared<const WordList>("a\nad\nbad\ncab\n", testing::Tiny()->tokens(), "words");
   int num_files = 0;
   for (const auto& file :
        std::filesystem::directory_iterator(RUNNEL_SOURCE_DIR "/tests/fuzz/corpus/snapshot")) {

@@ -1,4 +1,4 @@
-// Bytes that are no snapshot of this model's streams: one clear line, whatever they are.
+// Bytes that are not a snapshot of this model's streams give one clear line.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/lexicon.h"
 #include "runtime/model.h"
-#include "runtime/snapshot_format.h"
+#include "runtime/snapshot/snapshot_format.h"
 #include "runtime/stream.h"
+#include "runtime/word_list.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
@@ -29,11 +29,11 @@ using testing::NoiseOfChangingLevel;
 using testing::Options;
 using testing::Tiny;
 
-std::shared_ptr<const Lexicon> Words(const std::string& text) {
-  return std::make_shared<const Lexicon>(text, Tiny()->tokens(), "words");
+std::shared_ptr<const WordList> Words(const std::string& text) {
+  return std::make_shared<const WordList>(text, Tiny()->tokens(), "words");
 }
 
-// Of a stream of the tiny model in the midst of its audio.
+// A snapshot of a stream of the tiny model in the middle of its audio.
 std::string SnapshotWith(const StreamOptions& options) {
   Stream stream(Tiny(), options);
   const std::vector<float> samples = NoiseOfChangingLevel(30000, 1);
@@ -42,14 +42,15 @@ std::string SnapshotWith(const StreamOptions& options) {
   return stream.Snapshot();
 }
 
-StreamOptions Beam(const std::shared_ptr<const Lexicon>& words = nullptr, int rate_hz = 16000) {
+StreamOptions Beam(const std::shared_ptr<const WordList>& words = nullptr, int rate_hz = 16000) {
   StreamOptions options = Options(2, 3, SearchMethod::kPrefixBeam);
-  options.search.lexicon = words;
+  options.search.word_list = words;
   options.sample_rate_hz = rate_hz;
   return options;
 }
 
-std::string Error(const std::string& bytes, const std::shared_ptr<const Lexicon>& words = nullptr) {
+std::string Error(const std::string& bytes,
+                  const std::shared_ptr<const WordList>& words = nullptr) {
   return ErrorMessage<SnapshotError>([&] { Stream::Restore(Tiny(), bytes, words); });
 }
 
@@ -85,16 +86,16 @@ TEST(SnapshotErrorTest, EveryByteIsGuarded) {
 TEST(SnapshotErrorTest, ANewerVersionIsNamed) {
   std::string bytes = SnapshotWith(Beam());
   bytes[8] = static_cast<char>(kSnapshotVersion + 1);
-  EXPECT_EQ(
-      Error(bytes),
-      "snapshot is of format version 2, which is newer than 1, the newest that is known here");
+  EXPECT_EQ(Error(bytes),
+            "snapshot is of format version 2, which is newer than 1, the newest that this version "
+            "of Runnel reads");
 }
 
 TEST(SnapshotErrorTest, AnotherModelIsNamed) {
   const std::string bytes = SnapshotWith(Beam());
   const auto error = [&](const std::shared_ptr<const Model>& model) {
     const std::string message = ErrorMessage<SnapshotError>([&] { Stream::Restore(model, bytes); });
-    EXPECT_EQ(message, "snapshot is of another model, or of one that computes otherwise: " +
+    EXPECT_EQ(message, "snapshot is of another model, or of the same one with other options: " +
                            Tiny()->fingerprint() + ", expected " + model->fingerprint());
   };
   error(Model::Load(RUNNEL_SOURCE_DIR "/models/digits/digits.pt"));
@@ -106,7 +107,24 @@ TEST(SnapshotErrorTest, AnotherModelIsNamed) {
 TEST(SnapshotErrorTest, AFingerprintIsOne) {
   const std::string contents = ContentsOf(SnapshotWith(Beam()));
   EXPECT_EQ(Error(SealSnapshot(std::string(31, 'a') + "\n", contents)),
-            "snapshot is inconsistent: no fingerprint of a model");
+            "snapshot is inconsistent: its model fingerprint is not 32 hexadecimal digits");
+}
+
+TEST(SnapshotErrorTest, InconsistentContentsAreDescribed) {
+  const std::string contents = ContentsOf(SnapshotWith(Options(2, 3)));
+  const auto error = [](const std::string& changed) {
+    return Error(SealSnapshot(Tiny()->fingerprint(), changed));
+  };
+  EXPECT_EQ(error(contents + "x"),
+            "snapshot is inconsistent: its contents go on after the last field");
+  EXPECT_EQ(error(contents.substr(0, contents.size() - 1)),
+            "snapshot is inconsistent: the contents end early");
+  std::string changed = contents;  // the last field is the token of the last frame
+  changed.replace(changed.size() - 4, 4, "\xFF\xFF\xFF\x7F");
+  EXPECT_EQ(
+      error(changed),
+      "snapshot is inconsistent: token of the last frame is 2147483647; expected the blank or "
+      "the last token");
 }
 
 TEST(SnapshotErrorTest, AnotherWordListIsNamed) {
@@ -123,8 +141,8 @@ TEST(SnapshotErrorTest, AnotherWordListIsNamed) {
             "snapshot is of another word list: none, expected " + words->fingerprint());
 }
 
-// Contents that nobody wrote, under a checksum that is right: refused in one line, or a stream that
-// can be used like any other.
+// Changed contents under a correct checksum are refused in one line, or give a stream that can be
+// used like any other.
 TEST(SnapshotErrorTest, AnyContentsAreSafe) {
   const unsigned seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
@@ -139,7 +157,7 @@ TEST(SnapshotErrorTest, AnyContentsAreSafe) {
       std::string changed = contents;
       const size_t num_changes = 1 + random() % 3;
       for (size_t change = 0; change < num_changes; ++change) {
-        // Keys and values are most of it: the ends hold the rest.
+        // Keys and values are most of the contents; the other fields are at the ends.
         const size_t reach =
             random() % 4 == 0 ? changed.size() : std::min<size_t>(400, changed.size());
         const size_t from_end = random() % reach;
@@ -150,7 +168,7 @@ TEST(SnapshotErrorTest, AnyContentsAreSafe) {
       if (random() % 50 == 0) changed.resize(random() % changed.size());
       try {
         Stream stream = Stream::Restore(Tiny(), SealSnapshot(Tiny()->fingerprint(), changed),
-                                        options.search.lexicon);
+                                        options.search.word_list);
         ++num_restored;
         stream.NBest(30);
         if (!stream.finished()) stream.AcceptSamples(samples.data(), samples.size());

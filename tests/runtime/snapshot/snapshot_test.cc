@@ -1,4 +1,4 @@
-// A stream that is written at any moment and restored goes on to the same results, to the last bit.
+// A stream that is saved at any moment and restored gives bit-identical results.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/full_like.h>
@@ -18,11 +18,12 @@
 #include <vector>
 
 #include "encoder/encoder.h"
-#include "encoder/model_archive.h"
+#include "encoder/model_file/model_archive.h"
 #include "frontend/audio_source.h"
-#include "runtime/lexicon.h"
 #include "runtime/model.h"
+#include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
+#include "runtime/word_list.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/temporary_folder.h"
@@ -45,11 +46,11 @@ using testing::TinyModelPath;
 
 const std::string kDigitsFolder = RUNNEL_SOURCE_DIR "/models/digits/";
 
-std::shared_ptr<const Lexicon> TinyLexicon() {
-  return std::make_shared<const Lexicon>("a\nad\nbad\ncab\ndada\né\n", Tiny()->tokens(), "words");
+std::shared_ptr<const WordList> TinyWordList() {
+  return std::make_shared<const WordList>("a\nad\nbad\ncab\ndada\né\n", Tiny()->tokens(), "words");
 }
 
-// Everything that can be asked of a stream.
+// All results and counters of a stream.
 void ExpectSameStream(const Stream& actual, const Stream& expected) {
   ExpectSame(actual.NBest(20), expected.NBest(20));
   EXPECT_EQ(actual.Text(), expected.Text());
@@ -70,14 +71,14 @@ void ExpectSameStream(const Stream& actual, const Stream& expected) {
 
 Stream Restored(const Stream& stream, const std::shared_ptr<const Model>& model) {
   const std::string bytes = stream.Snapshot();
-  Stream restored = Stream::Restore(model, bytes, stream.options().search.lexicon);
+  Stream restored = Stream::Restore(model, bytes, stream.options().search.word_list);
   EXPECT_EQ(restored.Snapshot(), bytes);
   ExpectSameStream(restored, stream);
   return restored;
 }
 
-// Plays `samples` in packets to a stream of `model` that is written and restored, into `other`
-// where that is another load of the same model, before it and after many of them.
+// Plays `samples` in packets to a stream of `model`, which is saved and restored before the first
+// and after many of the packets; into `other`, another load of the same model.
 Results PlayWithRestores(const std::shared_ptr<const Model>& model,
                          const std::shared_ptr<const Model>& other, const StreamOptions& options,
                          const std::vector<float>& samples, std::mt19937_64* random) {
@@ -111,7 +112,7 @@ std::vector<SearchOptions> Searches() {
   SearchOptions beam;
   beam.method = SearchMethod::kPrefixBeam;
   SearchOptions words = beam;
-  words.lexicon = TinyLexicon();
+  words.word_list = TinyWordList();
   return {greedy, beam, words};
 }
 
@@ -182,11 +183,11 @@ TEST(SnapshotTest, AnyPositionSchemeComputedAnyWay) {
       SCOPED_TRACE(path);
       const std::shared_ptr<const Model> model = Model::Load(path, how);
       EXPECT_TRUE(fingerprints.insert(model->fingerprint()).second);
-      const bool whole = model->encoder().config().NeedsWholeUtterance() != nullptr;
+      const bool whole = model->parts().encoder.config().NeedsWholeUtterance() != nullptr;
       num_streaming += whole ? 0 : 1;
       for (const int64_t left_context : {int64_t{5}, kUnlimited}) {
         StreamOptions options;  // the model's, where it allows no others
-        if (!whole && model->config().streaming.only.empty()) options = Options(3, left_context);
+        if (!whole && model->streaming().only.empty()) options = Options(3, left_context);
         options.search.method = SearchMethod::kPrefixBeam;
         const auto rate_hz = static_cast<size_t>(model->sample_rate_hz());
         const std::vector<float> samples = NoiseOfChangingLevel(2 * rate_hz, random());
@@ -201,7 +202,7 @@ TEST(SnapshotTest, AnyPositionSchemeComputedAnyWay) {
 TEST(SnapshotTest, SpeechAndItsWords) {
   std::mt19937_64 random(4);
   const std::shared_ptr<const Model> model = Model::Load(kDigitsFolder + "digits.pt");
-  const auto lexicon = Lexicon::Read(kDigitsFolder + "words.txt", model->tokens());
+  const auto word_list = WordList::Read(kDigitsFolder + "words.txt", model->tokens());
   std::ifstream list(kDigitsFolder + "samples/wav.scp");
   std::string id;
   std::string path;
@@ -214,7 +215,7 @@ TEST(SnapshotTest, SpeechAndItsWords) {
     std::vector<float> samples(static_cast<size_t>(rate_hz) * 30);
     samples.resize(audio.Read(samples.data(), samples.size()));
     for (SearchOptions search : Searches()) {
-      if (search.lexicon != nullptr) search.lexicon = lexicon;
+      if (search.word_list != nullptr) search.word_list = word_list;
       StreamOptions options;
       options.sample_rate_hz = rate_hz;
       options.search = search;
@@ -307,7 +308,7 @@ TEST(SnapshotTest, SizeIsThatOfWhatIsRemembered) {
   for (int second = 0; second < 30; ++second) {
     stream.AcceptSamples(samples.data(), samples.size());
     stream.Decode();
-    // But for the tokens.
+    // All but the tokens.
     sizes.push_back(stream.Snapshot().size() - 24 * stream.Best().tokens.size());
   }
   const auto [smallest, largest] = std::minmax_element(sizes.begin() + 2, sizes.end());

@@ -1,4 +1,4 @@
-// Streams that advance together give what each gives alone.
+// Streams that advance together give the results that each gives alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>

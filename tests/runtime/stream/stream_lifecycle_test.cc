@@ -1,4 +1,4 @@
-// A stream is a value: copied, moved, reset, and as it was when a call was refused.
+// A stream is a value: copied, moved, reset, and unchanged when a call is refused.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -50,7 +50,7 @@ TEST(StreamLifecycleTest, ACopyContinuesOnItsOwn) {
     Stream elsewhere = original;
     ExpectSame(copy.NBest(5), middle);
 
-    // What one does is not felt by the others.
+    // The copies do not affect each other.
     Feed(&elsewhere, others, 3000, &random);
     ExpectSame(copy.NBest(5), middle);
     Feed(&original, rest, 3000, &random);

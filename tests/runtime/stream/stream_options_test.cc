@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "encoder/model_archive.h"
+#include "encoder/model_file/model_archive.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "tests/support/archive_files.h"
@@ -93,7 +93,7 @@ TEST(StreamOptionsTest, TheModelsLimitsHold) {
   }
 }
 
-// Finite weights can overflow all the same: a fault of the model, not of the caller.
+// Finite weights can overflow: a fault of the model, not of the caller.
 TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
   const testing::TemporaryFolder folder;
   const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
@@ -110,7 +110,7 @@ TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
   EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] { stream.Decode(); }),
                        "gives no probabilities"));
 
-  // In a batch it is the failure of each stream, and neither throws nor comes again.
+  // In a batch it is the failure of each stream; DecodeChunks neither throws nor repeats it.
   stream.Reset();
   EXPECT_EQ(stream.failure(), "");
   stream.AcceptSamples(samples.data(), samples.size());
@@ -124,7 +124,7 @@ TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
   EXPECT_EQ(copy.failure(), stream.failure());
 }
 
-// Louder weights until one of two streams overflows and the other does not.
+// Scales the weights until one of two streams overflows and the other does not.
 TEST(StreamOptionsTest, AStreamThatFailsIsNotFeltByItsBatch) {
   const testing::TemporaryFolder folder;
   const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());

@@ -1,7 +1,5 @@
-// However the audio arrives and whenever it is decoded, a stream gives what its encoder gives under
-// the chunk mask, to the last bit.
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/from_blob.h>
+// A stream's output is bit-identical to its encoder's output under the chunk mask, for any packet
+// sizes and any moments of decoding.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,10 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "encoder/encoder.h"
 #include "frontend/feature_stream.h"
-#include "runtime/ctc_head.h"
-#include "runtime/ctc_search.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/search/ctc_search.h"
 #include "runtime/stream.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
@@ -46,7 +43,7 @@ int64_t NumEncoderFrames(int64_t num_frames) {
 }
 
 TEST(StreamPacketsTest, TinyModelSaysSomething) {
-  // Otherwise equal results below would mean little.
+  // Otherwise equal results below would prove little.
   std::set<std::string> texts;
   for (const StreamOptions& options : OptionGrid()) {
     const Results results = DecodeAtOnce(NoiseOfChangingLevel(48000, 1), options);
@@ -60,21 +57,19 @@ TEST(StreamPacketsTest, TinyModelSaysSomething) {
 TEST(StreamPacketsTest, IsTheEncoderUnderTheMask) {
   // By hand: all features, the whole utterance under the mask, one search over all frames.
   const std::vector<float> samples = NoiseOfChangingLevel(50123, 2);
-  FeatureStream features(Tiny()->frame_extractor(), Tiny()->config().features.sample_scale);
+  FeatureStream features(Tiny()->parts().frame_extractor,
+                         Tiny()->parts().config.features.sample_scale);
   features.AcceptSamples(samples.data(), samples.size());
   features.Finish();
   std::vector<float> frames(static_cast<size_t>(features.NumFramesReady() * features.dim()));
   const auto num_frames = static_cast<int64_t>(features.PopFrames(frames.size(), frames.data()));
-  const at::Tensor matrix = at::from_blob(frames.data(), {num_frames, features.dim()}, at::kFloat);
   for (const StreamOptions& options : OptionGrid()) {
     SCOPED_TRACE(Describe(options));
-    const at::Tensor log_probs = Tiny()
-                                     ->ctc_head()
-                                     .LogProbs(Tiny()->encoder().ForwardUnderMask(
-                                         matrix, options.chunk_size, options.left_context))
-                                     .contiguous();
+    const Matrix rows = Tiny()->parts().encoder.ForwardUnderMask(
+        frames.data(), num_frames, options.chunk_size, options.left_context);
+    const Matrix log_probs = Tiny()->parts().ctc_head->LogProbs(rows.rows());
     const auto search = MakeCtcSearch(options.search, 7, 0);
-    search->Advance(log_probs.data_ptr<float>(), log_probs.size(0));
+    search->Advance(log_probs.rows().float32(), log_probs.count());
     const TokenSequence expected = search->NBest(1).front();
 
     const Hypothesis actual = DecodeAtOnce(samples, options).front();

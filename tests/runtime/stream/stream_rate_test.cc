@@ -1,4 +1,4 @@
-// Streams whose samples come at another rate than the model's, and how many samples a chunk takes.
+// Streams at another sample rate than the model's, and how many samples a chunk needs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,8 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "frontend/frame_extractor.h"
+#include "frontend/features/frame_extractor.h"
 #include "frontend/resampler.h"
+#include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
 #include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
@@ -100,9 +101,9 @@ TEST(StreamRateTest, ABadSampleChangesNothing) {
     EXPECT_EQ(stream.num_samples(), 5000);
   }
   ErrorMessage<std::invalid_argument>([&] { stream.AcceptSamples(nullptr, 1); });
-  // As loud as a sample may be: what the filter makes of it is never refused after all.
-  const float loudest = Tiny()->frame_extractor()->geometry().max_magnitude /
-                        Tiny()->config().features.sample_scale / 16.01F;
+  // The loudest permitted sample: the filter's output is never refused.
+  const float loudest = Tiny()->parts().frame_extractor->geometry().max_magnitude /
+                        Tiny()->parts().config.features.sample_scale / 16.01F;
   std::vector<float> loud;
   for (const float sample : NoiseOfChangingLevel(40000, 6)) {
     loud.push_back(sample < 0 ? -loudest : loudest);

@@ -1,4 +1,4 @@
-// Text of streams that is read piece by piece, and streams that know only a list of words.
+// Text that is read piece by piece, and streams restricted to a word list.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "frontend/audio_source.h"
-#include "runtime/lexicon.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
+#include "runtime/word_list.h"
 #include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
 
@@ -40,29 +40,29 @@ const std::shared_ptr<const Model>& Digits() {
 
 const std::set<std::string> kTinyWords = {"a", "ad", "bad", "cab", "dada", "é"};
 
-std::shared_ptr<const Lexicon> TinyLexicon() {
+std::shared_ptr<const WordList> TinyWordList() {
   std::string text;
   for (const std::string& word : kTinyWords) text += word + "\n";
-  return std::make_shared<const Lexicon>(text, Tiny()->tokens(), "words");
+  return std::make_shared<const WordList>(text, Tiny()->tokens(), "words");
 }
 
 StreamOptions Options(int64_t chunk_size, SearchMethod method,
-                      std::shared_ptr<const Lexicon> lexicon = nullptr) {
+                      std::shared_ptr<const WordList> word_list = nullptr) {
   StreamOptions options;
   options.chunk_size = chunk_size;
   options.search.method = method;
-  options.search.lexicon = std::move(lexicon);
+  options.search.word_list = std::move(word_list);
   return options;
 }
 
 std::vector<StreamOptions> Searches(int64_t chunk_size,
-                                    const std::shared_ptr<const Lexicon>& lexicon) {
+                                    const std::shared_ptr<const WordList>& word_list) {
   return {Options(chunk_size, SearchMethod::kGreedy),
           Options(chunk_size, SearchMethod::kPrefixBeam),
-          Options(chunk_size, SearchMethod::kPrefixBeam, lexicon)};
+          Options(chunk_size, SearchMethod::kPrefixBeam, word_list)};
 }
 
-// A caller that reads what is new and keeps what is stable, and checks it against the whole text.
+// Reads new text, keeps stable text, and checks both against the whole text.
 class Reader {
  public:
   void Read(const Stream& stream, std::mt19937* random) {
@@ -139,7 +139,7 @@ void CheckReading(const std::shared_ptr<const Model>& model, const std::vector<f
 TEST(StreamTextTest, WhatIsStableNeverChangesOnNoise) {
   size_t total = 0;
   for (unsigned seed = 1; seed <= 8; ++seed) {
-    for (const StreamOptions& options : Searches(1 + seed % 4, TinyLexicon())) {
+    for (const StreamOptions& options : Searches(1 + seed % 4, TinyWordList())) {
       SCOPED_TRACE("seed " + std::to_string(seed));
       std::mt19937 random(seed);
       std::string kept;
@@ -177,31 +177,32 @@ std::vector<std::pair<std::string, std::vector<float>>> Samples() {
 }
 
 TEST(StreamTextTest, WhatIsStableNeverChangesOnSpeech) {
-  const auto lexicon = Lexicon::Read(std::string(kDigitsFolder) + "words.txt", Digits()->tokens());
+  const auto word_list =
+      WordList::Read(std::string(kDigitsFolder) + "words.txt", Digits()->tokens());
   const auto samples = Samples();
   ASSERT_GE(samples.size(), 6U);
   std::mt19937 random(3);
   for (const auto& [text, audio] : samples) {
-    for (const StreamOptions& options : Searches(4, lexicon)) {
+    for (const StreamOptions& options : Searches(4, word_list)) {
       SCOPED_TRACE(text);
       std::string kept;
       CheckReading(Digits(), audio, options, &random, &kept);
       EXPECT_EQ(kept, text.substr(0, kept.size()));
-      // With a word list, all but the last letters are settled.
-      EXPECT_TRUE(options.search.lexicon == nullptr || kept.size() + 6 >= text.size()) << kept;
+      // With a word list, all but the last letters are stable.
+      EXPECT_TRUE(options.search.word_list == nullptr || kept.size() + 6 >= text.size()) << kept;
     }
   }
 }
 
 TEST(StreamTextTest, OnlyListedWordsComeOut) {
-  const auto lexicon = TinyLexicon();
+  const auto word_list = TinyWordList();
   std::set<std::string> seen;
   bool was_incomplete = false;
   for (unsigned seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const std::vector<float> samples = NoiseOfChangingLevel(20000 + 1000 * seed, seed);
     const int64_t chunk_size = seed % 2 == 0 ? 1 : 1 + static_cast<int64_t>(seed);
-    Stream stream(Tiny(), Options(chunk_size, SearchMethod::kPrefixBeam, lexicon));
+    Stream stream(Tiny(), Options(chunk_size, SearchMethod::kPrefixBeam, word_list));
     stream.AcceptSamples(samples.data(), samples.size());
     stream.Decode();
     for (const Word& word : stream.Best().words) {
@@ -252,7 +253,7 @@ TEST(StreamTextTest, HypothesesDifferInText) {
 }
 
 TEST(StreamTextTest, NoAudioIsNoWord) {
-  Stream stream(Tiny(), Options(4, SearchMethod::kPrefixBeam, TinyLexicon()));
+  Stream stream(Tiny(), Options(4, SearchMethod::kPrefixBeam, TinyWordList()));
   stream.Finish();
   ASSERT_TRUE(stream.IsFinal());
   ASSERT_EQ(stream.NBest(3).size(), 1U);
@@ -261,11 +262,11 @@ TEST(StreamTextTest, NoAudioIsNoWord) {
 
 TEST(StreamTextTest, TheWordListMustBeOfThisModelAndItsSearchBeam) {
   EXPECT_EQ(ErrorMessage<std::invalid_argument>(
-                [] { Stream(Tiny(), Options(4, SearchMethod::kGreedy, TinyLexicon())); }),
-            "search.lexicon needs search.method kPrefixBeam, got kGreedy, which knows no words");
+                [] { Stream(Tiny(), Options(4, SearchMethod::kGreedy, TinyWordList())); }),
+            "search.word_list needs search.method kPrefixBeam, got kGreedy, which knows no words");
   EXPECT_EQ(ErrorMessage<std::invalid_argument>(
-                [] { Stream(Digits(), Options(4, SearchMethod::kPrefixBeam, TinyLexicon())); }),
-            "search.lexicon is of a model with 7 units, blank 0, expected 17 units, blank 0");
+                [] { Stream(Digits(), Options(4, SearchMethod::kPrefixBeam, TinyWordList())); }),
+            "search.word_list is of a model with 7 tokens, blank 0, expected 17 tokens, blank 0");
 }
 
 }  // namespace

@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "runtime/utf8.h"
+#include "runtime/text/utf8.h"
 
 namespace runnel {
 namespace {
 
-// Letters: `▁` alone is a unit.
+// Letters: `▁` alone is a token.
 TokenTable Letters() { return TokenTable("<blank> 0\n▁ 1\na 2\nb 3\nc 4\n", 5, 0, "units.txt"); }
 
 // Word pieces as SentencePiece makes them.
@@ -44,16 +44,16 @@ std::string ErrorOf(const std::string& units, int vocab_size) {
 TEST(TokenTableTest, ReadsUnitsInAnyOrder) {
   const TokenTable table("b 2\n<blank> 0\na 1", 3, 0, "units.txt");
   EXPECT_EQ(table.size(), 3);
-  EXPECT_EQ(table.symbol(0), "<blank>");
-  EXPECT_EQ(table.symbol(1), "a");
-  EXPECT_EQ(table.symbol(2), "b");
-  EXPECT_THROW(table.symbol(3), std::invalid_argument);
-  EXPECT_THROW(table.symbol(-1), std::invalid_argument);
+  EXPECT_EQ(table.name(0), "<blank>");
+  EXPECT_EQ(table.name(1), "a");
+  EXPECT_EQ(table.name(2), "b");
+  EXPECT_THROW(table.name(3), std::invalid_argument);
+  EXPECT_THROW(table.name(-1), std::invalid_argument);
 }
 
 TEST(TokenTableTest, ToleratesCrLfAndEmptyLinesAtTheEnd) {
   const TokenTable table("<blank> 0\r\na 1\r\n\r\n\n", 2, 0, "units.txt");
-  EXPECT_EQ(table.symbol(1), "a");
+  EXPECT_EQ(table.name(1), "a");
   EXPECT_EQ(table.Text({1, 1}), "aa");
 }
 
@@ -61,7 +61,7 @@ TEST(TokenTableTest, TextGrowsTokenByToken) {
   const TokenTable table = Pieces();
   const std::vector<int32_t> ids = {3, 1, 2, 3, 0, 3, 5, 6, 4, 3};
   for (size_t start = 0; start <= ids.size(); ++start) {
-    // From any place on, whatever is joined before.
+    // From any token on, with any text before it.
     std::string text;
     std::string before;
     TextEnd end;
@@ -145,7 +145,7 @@ TEST(TokenTableTest, WithoutBoundariesEveryTokenIsAWord) {
   EXPECT_EQ(words[0].end_ms, 40);
   EXPECT_EQ(words[1].text, "好");
   EXPECT_EQ(words[1].start_ms, 200);
-  // A blank's name is no text, so a boundary in it does not count.
+  // A blank's name is not text, so a boundary in it does not count.
   const TokenTable table("▁ 0\nab 1\n", 2, 0, "units.txt");
   EXPECT_EQ(table.Words(Timed({1, 1})).size(), 2U);
   EXPECT_EQ(table.Text({1, 0, 1}), "abab");
@@ -153,10 +153,10 @@ TEST(TokenTableTest, WithoutBoundariesEveryTokenIsAWord) {
 
 TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
   EXPECT_EQ(ErrorOf("<blank> 0\na 1\n", 3),
-            "m.pt: units.txt: expected 3 units as vocab_size says, got 2 lines");
+            "m.pt: units.txt: expected 3 tokens as vocab_size says, got 2 lines");
   EXPECT_EQ(ErrorOf("<blank> 0\na 1\n", 1),
-            "m.pt: units.txt: expected 1 units as vocab_size says, got 2 lines");
-  EXPECT_EQ(ErrorOf("", 1), "m.pt: units.txt: expected 1 units as vocab_size says, got 0 lines");
+            "m.pt: units.txt: expected 1 tokens as vocab_size says, got 2 lines");
+  EXPECT_EQ(ErrorOf("", 1), "m.pt: units.txt: expected 1 tokens as vocab_size says, got 0 lines");
   EXPECT_EQ(ErrorOf("<blank> 0\na 2\n", 2),
             "m.pt: units.txt: line 2: expected an id of 0 to 1, got 2");
   EXPECT_EQ(ErrorOf("<blank> 0\na -1\n", 2),
@@ -165,15 +165,15 @@ TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
       ErrorOf("<blank> 0\na 0\n", 2),
       "m.pt: units.txt: line 2: expected every id once, got 'a 0' after another line with this id");
   EXPECT_EQ(ErrorOf("<blank> 0\na 1\na 2\n", 3),
-            "m.pt: units.txt: line 3: expected every symbol once, got 'a 2' after another line "
-            "with this symbol");
+            "m.pt: units.txt: line 3: expected every token once, got 'a 2' after another line "
+            "with this token");
   for (const std::string& line :
        std::vector<std::string>{"a", "a ", " 1", "a 1x", "a x", "a 99999999999999999999"}) {
     EXPECT_EQ(ErrorOf("<blank> 0\n" + line + "\n", 2),
-              "m.pt: units.txt: line 2: expected 'symbol id', got '" + line + "'");
+              "m.pt: units.txt: line 2: expected 'token id', got '" + line + "'");
   }
   EXPECT_EQ(ErrorOf("<blank> 0\n\na 1\n", 3),
-            "m.pt: units.txt: line 2: expected 'symbol id', got ''");
+            "m.pt: units.txt: line 2: expected 'token id', got ''");
   for (const std::string& line :
        std::vector<std::string>{"a b 1", "a  1", "a\t1", "a 1 ", "a\r 1", std::string("\0 1", 3)}) {
     const std::string error = ErrorOf("<blank> 0\n" + line + "\n", 2);

@@ -17,7 +17,7 @@ PROGRAM = shutil.which("chromium")
 
 
 class Browser:
-    """A browser with one page; leaving the context ends it."""
+    """A browser with one page at a time; leaving the context ends it."""
 
     def __init__(self, folder: pathlib.Path, microphone: Optional[pathlib.Path] = None,
                  *flags: str):
@@ -47,11 +47,8 @@ class Browser:
         self.events: List[Dict[str, Any]] = []
         threading.Thread(target=self._read, daemon=True).start()
         self._session: Optional[str] = None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target,
-                                  flatten=True)["sessionId"]
-        for domain in "Page", "Runtime", "Network", "Log", "DOM":
-            self.call(f"{domain}.enable")
+        self._target: Optional[str] = None
+        self.new_page()
 
     def __enter__(self) -> "Browser":
         return self
@@ -64,6 +61,22 @@ class Browser:
             self.process.kill()
             self.process.wait()
 
+    def new_page(self) -> None:
+        """Goes to a fresh page, with storage of its own, and forgets the events of the last one."""
+        left, self._session = self._target, None
+        context = self.call("Target.createBrowserContext")["browserContextId"]
+        self._target = self.call("Target.createTarget", url="about:blank",
+                                 browserContextId=context)["targetId"]
+        if left is not None:
+            self.call("Target.closeTarget", targetId=left)
+        session = self.call("Target.attachToTarget", targetId=self._target,
+                            flatten=True)["sessionId"]
+        with self._changed:
+            self._session = session
+            self.events.clear()
+        for domain in "Page", "Runtime", "Network", "Log", "DOM":
+            self.call(f"{domain}.enable")
+
     def _read(self) -> None:
         buffered = b""
         while True:
@@ -73,7 +86,7 @@ class Browser:
                 for message in map(json.loads, messages):
                     if "id" in message:
                         self._answers[message["id"]] = message
-                    else:
+                    elif message.get("sessionId") == self._session:
                         self.events.append(message)
                 self._is_gone = not piece
                 self._changed.notify_all()

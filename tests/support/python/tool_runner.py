@@ -8,7 +8,7 @@ from typing import Any, List, Tuple
 import numpy as np
 import soundfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 BIN = pathlib.Path(os.environ.get("RUNNEL_BIN_DIR", ROOT / "build" / "bin"))
 TINY_MODEL = ROOT / "tests" / "golden" / "encoder" / "tiny.pt"
 DIGITS = ROOT / "models" / "digits"

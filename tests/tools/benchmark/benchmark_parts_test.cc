@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "tools/benchmark/durations.h"
-#include "tools/benchmark/product_timer.h"
-#include "tools/benchmark/products.h"
+#include "tools/benchmark/matmul_timer.h"
+#include "tools/benchmark/matmuls.h"
 
 namespace runnel {
 namespace {
@@ -19,7 +19,7 @@ ModelConfig AishellConfig() {
   config.encoder.num_heads = 4;
   config.encoder.feed_forward.hidden_dim = 2048;
   config.encoder.convolution->kernel_size = 8;
-  config.encoder.position.scheme = "chunk_rpe";
+  config.encoder.position = ChunkRpe();
   config.ctc.vocab_size = 4233;
   return config;
 }
@@ -40,7 +40,7 @@ TEST(DurationsTest, QuantilesAreExact) {
   EXPECT_EQ(summary.min_ms, 1);
 }
 
-TEST(ProductsTest, OperationsOfAWellKnownModel) {
+TEST(MatmulsTest, OperationsOfAWellKnownModel) {
   const OperationCount count = OperationsPerChunk(AishellConfig(), {16, 64});
   // By hand, in multiply-adds. Stages of 33 x 39 and 16 x 19 outputs, then a linear layer.
   const int64_t subsampling = 33 * 39 * 9 * 256 + 16 * 19 * (9 * 256) * 256 + 16 * (19 * 256) * 256;
@@ -50,9 +50,9 @@ TEST(ProductsTest, OperationsOfAWellKnownModel) {
   EXPECT_EQ(count.attention, 2 * 12 * 16 * (80 + 80 + 95) * 256);
 }
 
-TEST(ProductsTest, LargeProductsGrowWithTheBatch) {
-  const std::vector<Product> one = LargeProducts(AishellConfig(), 16, 1);
-  const std::vector<Product> eight = LargeProducts(AishellConfig(), 16, 8);
+TEST(MatmulsTest, LargeMatmulsGrowWithTheBatch) {
+  const std::vector<Matmul> one = LargeMatmuls(AishellConfig(), 16, 1);
+  const std::vector<Matmul> eight = LargeMatmuls(AishellConfig(), 16, 8);
   ASSERT_EQ(one.size(), 2U + 12 * 8 + 1);
   ASSERT_EQ(eight.size(), one.size());
   for (size_t i = 0; i < one.size(); ++i) {
@@ -64,7 +64,7 @@ TEST(ProductsTest, LargeProductsGrowWithTheBatch) {
   EXPECT_EQ(one[0].width, 19);
 }
 
-TEST(ProductsTest, EverySubsamplingHasItsProducts) {
+TEST(MatmulsTest, EverySubsamplingHasItsMatmuls) {
   ModelConfig config = AishellConfig();
   config.encoder.subsampling.channels = 64;
   for (const auto type :
@@ -73,16 +73,16 @@ TEST(ProductsTest, EverySubsamplingHasItsProducts) {
     config.encoder.subsampling.type = type;
     const OperationCount count = OperationsPerChunk(config, {16, 64});
     EXPECT_GT(count.dense, 0);
-    // Everything after the subsampling costs what it did.
+    // The cost of everything after the subsampling is the same.
     EXPECT_EQ(count.attention, OperationsPerChunk(AishellConfig(), {16, 64}).attention);
   }
 }
 
-TEST(ProductTimerTest, TimesEveryPart) {
+TEST(MatmulTimerTest, TimesEveryPart) {
   ModelConfig config = AishellConfig();
   config.encoder.num_layers = 1;
-  EXPECT_EQ(ProductTimer::Make("float64", LargeProducts(config, 4, 1)), nullptr);
-  const auto timer = ProductTimer::Make("float32", LargeProducts(config, 4, 2));
+  EXPECT_EQ(MatmulTimer::Make("float64", LargeMatmuls(config, 4, 1)), nullptr);
+  const auto timer = MatmulTimer::Make("float32", LargeMatmuls(config, 4, 2));
   if (timer == nullptr) GTEST_SKIP() << "built without oneDNN";
   for (const double milliseconds : timer->Run()) EXPECT_GT(milliseconds, 0);
   EXPECT_GT(PeakGigaOperations("float32", 0.001).value(), 0);

@@ -1,4 +1,4 @@
-"""bench_encoder as a user runs it: its table and files, and what it refuses. No time is judged."""
+"""bench_encoder as a user runs it: its table, files and errors. Times are not checked."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ FIELDS = ["precision", "streams", "chunk_size", "left_context", "num_threads", "
 
 
 def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
-    """The results of a run, whose JSON has exactly the fields that it should have."""
+    """The results of a run, after a check of the fields of its JSON."""
     output = succeed("bench_encoder", MODEL, SHORT, *flags, f"--json={folder / 'b.json'}")
     report = json.loads((folder / "b.json").read_text(encoding="utf-8"))
     assert list(report) == ["machine", "results"]
@@ -61,7 +61,7 @@ def test_sizes_and_threads(tmp_path):
     assert (result["streams"], result["num_threads"]) == (5, 2)
     assert (result["chunk_size"], result["left_context"]) == (4, 8)
     assert result["speedup_over_torchscript"] is None
-    # Those of the default that are too few for the threads are left out.
+    # Default numbers of streams below the number of threads are left out.
     assert measure(tmp_path, "--num_threads=3", "--chunk_size=1", "--left_context=0")[0][
         "streams"] == 4
 
@@ -137,10 +137,10 @@ def test_files_that_cannot_be_written(tmp_path):
 
 
 def test_the_whole_benchmark(tmp_path):
-    """`make bench` on a tiny model, without what would be downloaded."""
+    """`make bench` on a tiny model, without downloads."""
     pytest.importorskip("matplotlib")
     done = subprocess.run(
-        [sys.executable, "-m", "models.benchmark.run", "--quick", "--no_onnx_runtime",
+        [sys.executable, "-m", "tools.benchmark.report.run", "--quick", "--no_onnx_runtime",
          f"--bin={BIN}", f"--output={tmp_path / 'docs'}", f"--work_dir={tmp_path / 'work'}"],
         cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     assert done.returncode == 0, done.stderr

@@ -6,22 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from models.benchmark.fit import fit_line, fit_operations
-from models.benchmark.model import AISHELL, main, random_model, write_model
-from models.benchmark.onnx_export import ChunkStep, export_onnx
-from models.benchmark.plan import CHUNK_SIZE, LEFT_CONTEXT, QUICK
 from models.reference.archive import read_archive
-
-SMALL = QUICK.architecture
+from tools.benchmark.pages.random_model import AISHELL, SMALL, main, random_model, write_model
+from tools.benchmark.report.fit import fit_line, fit_operations
+from tools.benchmark.report.onnx_export import ChunkStep, export_onnx
+from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
 
 
 def test_archive_of_a_random_model(tmp_path):
-    """It is what the configuration says, seeded, and its results are finite and spread."""
+    """It has the configured sizes, is seeded, and its results are finite and spread."""
     path = str(tmp_path / "model.pt")
     write_model(SMALL, 1, path)
-    module, config, units = read_archive(path)
+    module, config, tokens = read_archive(path)
     assert (config["streaming"]["chunk_size"], config["streaming"]["left_context"]) == (16, 64)
-    assert len(units) == len(set(units)) == SMALL.vocab_size
+    assert len(tokens) == len(set(tokens)) == SMALL.vocab_size
     features = 12 + 4 * torch.randn(1, 400, SMALL.input_dim)
     with torch.no_grad():
         rows, _ = module.encode(features, torch.tensor([400]), 16, 64)
@@ -40,10 +38,10 @@ def test_aishell_sizes():
 
 
 def test_model_that_cannot_be_written(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("models.benchmark.model.AISHELL", SMALL)
+    monkeypatch.setattr("tools.benchmark.pages.random_model.AISHELL", SMALL)
     assert main([f"--output={tmp_path / 'missing' / 'model.pt'}"]) == 1
     message, = capsys.readouterr().err.splitlines()
-    assert message.startswith("make_benchmark_model.py: ")
+    assert message.startswith("random_model: ")
     assert main([f"--output={tmp_path / 'model.pt'}", "--seed=3"]) == 0
     assert (tmp_path / "model.pt").exists()
 
@@ -74,10 +72,10 @@ def test_chunk_step_is_a_chunk_of_the_model(tmp_path):
             torch.testing.assert_close(found[2][:, i:i + 1], expected[2], rtol=0, atol=1e-5)
 
 
-def test_int8_products(tmp_path):
-    """Every product with a weight is rewritten, once, and the graph is still a valid one."""
+def test_int8_matmuls(tmp_path):
+    """Every matmul with a weight is rewritten, once, and the graph is still a valid one."""
     onnx = pytest.importorskip("onnx")
-    from models.benchmark.onnx_quantize import quantize_file, quantize_weight
+    from tools.benchmark.report.onnx_quantize import quantize_file, quantize_weight
     step = ChunkStep(random_model(SMALL, 1), SMALL, CHUNK_SIZE, LEFT_CONTEXT)
     path, output = tmp_path / "float32.onnx", tmp_path / "int8.onnx"
     export_onnx(step, 2, path)

@@ -1,13 +1,13 @@
-"""models/evaluate.py with scripts as decode_wav: rates, flags passed on, errors of one line."""
+"""report/evaluate.py with scripts as decode_wav: rates, flags passed on, errors of one line."""
 
 import pathlib
 import sys
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT))
-from models.evaluate import main  # noqa: E402
+from tools.benchmark.report.evaluate import main  # noqa: E402
 
 ID = "caf\u00e9"
 
@@ -38,8 +38,8 @@ def test_rates_and_flags(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("flag", ["--chunk_size=8", "--left_context=64", "-chunk_size=8"])
-def test_flags_that_would_belie_the_rows(flag, tmp_path, capsys):
-    """decode_wav's own flag is no abbreviation of ours, and would overrule what a row says."""
+def test_flags_that_contradict_the_rows(flag, tmp_path, capsys):
+    """decode_wav's own flag would contradict the sizes that a row names."""
     with pytest.raises(SystemExit, match="2"):
         evaluate(tmp_path, f'echo "{ID} one two"', flag)
     name = flag.strip("-").split("=")[0]

@@ -1,10 +1,10 @@
-"""The soak in its quick form: every part runs, and the page says what was measured."""
+"""The quick soak: every part runs, and the page has its results."""
 
 import json
 
 import pytest
 
-from models.soak.run import main
+from tools.benchmark.soak.run import main
 
 
 def test_every_part_runs(tmp_path):
@@ -30,7 +30,7 @@ def test_wrong_command_lines(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--parts=none"])
     with pytest.raises(SystemExit):
-        main(["--stream_s=20"])  # over before all have started
+        main(["--stream_s=20"])  # ends before all streams have started
     assert "--stream_s is 20, expected at least 40" in capsys.readouterr().err
     assert main(["--page_only", f"--output={tmp_path}", f"--work_dir={tmp_path}"]) == 1
     assert "no results" in capsys.readouterr().err

@@ -1,5 +1,5 @@
 // Flags and help of a tool.
-#include "tools/command_line.h"
+#include "tools/cli/command_line.h"
 
 #include <gflags/gflags.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// .npy files: what NumPy writes is read, what is written NumPy reads, damage is named.
-#include "tools/npy.h"
+// .npy files: reading and writing them as NumPy does, and the errors of damaged ones.
+#include "tools/cli/npy.h"
 
 #include <gtest/gtest.h>
 

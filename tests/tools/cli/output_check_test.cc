@@ -1,5 +1,5 @@
-// Where results cannot go is said before they are computed, and nothing is created by the question.
-#include "tools/output_check.h"
+// Outputs that cannot be written are reported, and the checks create no file.
+#include "tools/cli/output_check.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-// Work in several threads, and what becomes of exceptions.
-#include "tools/run_in_threads.h"
+// Work in several threads, and its exceptions.
+#include "tools/cli/run_in_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -25,7 +25,7 @@ def dump(tool: str, output: pathlib.Path, *arguments) -> np.ndarray:
 
 @pytest.fixture(name="features")
 def fixture_features(tmp_path) -> np.ndarray:
-    """(T, 20) float32, what the tiny model hears of WAV."""
+    """The features of WAV for the tiny model, (T, 20) float32."""
     return dump("dump_features", tmp_path / "features.npy", MODEL, f"--wav={WAV}")
 
 
@@ -141,8 +141,8 @@ def test_output_that_cannot_be_written(tmp_path, tool):
     assert not (ROOT / "-").exists()
 
 
-def test_output_is_looked_at_before_anything_is_computed(tmp_path):
-    # Neither the model nor the audio is there.
+def test_output_is_checked_before_anything_is_computed(tmp_path):
+    # Neither the model nor the audio exists.
     line = error_line(run("dump_encoder", "--model=m.pt", "--wav=a.wav",
                           f"--output={tmp_path / 'missing' / 'x.npy'}"), FAILURE)
     assert "cannot create: No such file or directory" in line
@@ -154,7 +154,7 @@ def test_caches(tmp_path, features):
     caches = tmp_path / "c.npy"
     dump("dump_encoder", tmp_path / "y.npy", MODEL, source, "--chunk_size=4", "--left_context=7",
          f"--caches={caches}")
-    # Two layers: 7 keys, 7 values and the 4 frames before those that a kernel of 5 reads next.
+    # Two layers: 7 keys, 7 values and the 4 frames that a kernel of 5 reads before the next one.
     assert np.load(caches).shape == (2 * (7 + 7 + 4), 16)
     for path in (tmp_path / "y.npy", tmp_path / "x.npy", tmp_path / "missing" / "c.npy"):
         done = run("dump_encoder", MODEL, source, f"--output={tmp_path / 'y.npy'}",
@@ -172,7 +172,7 @@ def test_output_redirected_to_a_file(tmp_path, tool):
 
 def test_bad_audio(tmp_path):
     (tmp_path / "a.wav").write_bytes(b"no audio")
-    # Finite, but no power of these samples would be.
+    # The samples are finite, but their power would not be.
     soundfile.write(tmp_path / "loud.wav", np.full(20000, 1e20), 16000, subtype="FLOAT")
     output = tmp_path / "x.npy"
     for tool in "dump_features", "dump_encoder":

@@ -1,4 +1,4 @@
-"""decode_wav where the system allows few open files or short ones."""
+"""decode_wav with limits on the number of open files and on the size of files."""
 
 import resource
 
@@ -9,11 +9,11 @@ MODEL = f"--model={TINY_MODEL}"
 
 
 def limit(kind: int, soft: int, hard: int):
-    """What a child calls before it becomes the tool."""
+    """Returns a function that the child process calls before it becomes the tool."""
     return lambda: resource.setrlimit(kind, (soft, hard))
 
 
-def test_no_more_recordings_side_by_side_than_files_may_be_open(tmp_path):
+def test_batches_are_limited_by_the_number_of_open_files(tmp_path):
     write_audio(tmp_path / "a.wav", seconds=1)
     listing = tmp_path / "list"
     listing.write_text("".join(f"id{i} {tmp_path / 'a.wav'}\n" for i in range(100)))
@@ -30,7 +30,7 @@ def test_no_more_recordings_side_by_side_than_files_may_be_open(tmp_path):
     assert succeed(*arguments, "--batch_streams=1000", "--num_threads=2", **raised) == expected
 
 
-def test_output_longer_than_a_file_may_be(tmp_path):
+def test_output_beyond_the_limit_of_file_size(tmp_path):
     output = tmp_path / "results"
     done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", "--format=json",
                f"--output={output}", preexec_fn=limit(resource.RLIMIT_FSIZE, 4096, 4096))

@@ -1,4 +1,4 @@
-"""What decode_wav shows on a terminal, and what must not reach one."""
+"""The output of decode_wav to a terminal, without control characters from file names."""
 
 import os
 import pty
@@ -9,11 +9,11 @@ import threading
 from tool_runner import FAILURE, TINY_MODEL, command, run, write_audio
 
 MODEL = f"--model={TINY_MODEL}"
-CLEAR = b"\r\x1b[K"  # what the console itself writes: to the line's beginning, line emptied
+CLEAR = b"\r\x1b[K"  # written by the console: go to the beginning of the line and clear it
 
 
 class Terminal:
-    """A terminal for a tool's standard error, and all that the tool has written to it."""
+    """A terminal for a tool's standard error, with everything that the tool wrote to it."""
 
     def __init__(self) -> None:
         self._master, self.slave = pty.openpty()
@@ -26,19 +26,19 @@ class Terminal:
         while True:
             try:
                 block = os.read(self._master, 4096)
-            except OSError:  # the last process that had it open is gone
+            except OSError:  # the last process that had it open has ended
                 return
             with self._changed:
                 self._shown += block
                 self._changed.notify_all()
 
     def shows(self, part: bytes, seconds: float) -> bool:
-        """Whether `part` has been written, waiting for it at most `seconds`."""
+        """Waits for `part` to be written, at most `seconds`. Returns whether it was."""
         with self._changed:
             return self._changed.wait_for(lambda: part in self._shown, seconds)
 
     def close(self) -> bytes:
-        """Everything written, once the tool has ended."""
+        """Everything written, after the tool has ended."""
         os.close(self.slave)
         self._reader.join()
         os.close(self._master)
@@ -80,7 +80,7 @@ def test_progress_bar_only_on_a_terminal():
     shown = terminal.close()
     assert output.startswith(b"stdin")
     assert b"[........................] 0/1 files, " in shown
-    # It is gone in the end, and log lines stand in lines of their own.
+    # The bar is removed at the end, and log lines have their own lines.
     last_bar = shown.rindex(b" s of audio") + len(b" s of audio")
     assert shown[last_bar:].startswith(CLEAR)
     rest = shown[last_bar + len(CLEAR):].decode().split("\r\n")
@@ -92,8 +92,8 @@ def test_progress_bar_only_on_a_terminal():
         assert b" s of audio" not in errors and b"\x1b" not in errors
 
 
-def test_names_do_not_command_the_terminal(tmp_path):
-    # Sets the window's title; clears the screen; goes back; DEL; C1's CSI; and letters that stay.
+def test_names_do_not_control_the_terminal(tmp_path):
+    # Window title, clear screen, backspace, DEL, the CSI of C1; letters are kept.
     name = "x\x1b]0;title\x07\x1b[2J\b\x7f\u009b2J\ty\u00e9\u4e00.wav"
     write_audio(tmp_path / "a.wav")
     harmless = "x?]0;title??[2J???2J y\u00e9\u4e00.wav: cannot open"

@@ -1,4 +1,4 @@
-"""Several threads: the same results, the same failures, and nothing that a sanitizer would find."""
+"""Several threads give the same results and failures as one; for the thread sanitizer too."""
 
 import os
 

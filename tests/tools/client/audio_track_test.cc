@@ -35,7 +35,7 @@ TEST(AudioTrackTest, SlicesOfAnySizeAreTheWhole) {
     }
     EXPECT_EQ(joined, whole) << "seed " << seed;
     EXPECT_EQ(track.Slice(track.num_samples(), 1).num_samples, 0);
-    // What was appended stayed where it was.
+    // Appended bytes did not move.
     for (const AudioSlice& first : firsts) EXPECT_EQ(first.data, firsts[0].data);
   }
 }

@@ -39,7 +39,7 @@ TEST(ClientProtocolTest, StartSaysWhatWasAskedForAndNothingElse) {
   EXPECT_EQ(start.at("encoding"), "float32");
 }
 
-// Offsets count characters, not bytes, and a partial may take stable text back to where it begins.
+// Offsets count characters, not bytes. A partial may replace stable text from its offset on.
 TEST(ClientProtocolTest, StableTextIsJoined) {
   const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("runnel");
   EXPECT_EQ(protocol->Read(Partial("", "zw", 0)).text, "zw");

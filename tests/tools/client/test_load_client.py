@@ -1,4 +1,4 @@
-"""load_client as a user runs it, in small: what it counts, compares and reports."""
+"""load_client as a user runs it, with few streams: counts, comparisons and reports."""
 
 import json
 import signal
@@ -35,7 +35,7 @@ def report(done):
 
 @pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
 def test_all_streams_end_with_their_text(server, protocol):
-    """Whatever the machine does beside: nothing is lost and every text is right."""
+    """No stream is lost and every text is right, however busy the machine is."""
     found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=8",
                        "--rounds=2", f"--protocol={protocol}", "--behind_s=1000"))
     assert [found[key] for key in ("started", "done", "failed", "refused", "behind", "mismatched")
@@ -48,7 +48,7 @@ def test_all_streams_end_with_their_text(server, protocol):
                 <= quantiles["max"])
     if protocol == "runnel":
         assert latency["chunk"]["count"] == latency["server_chunk"]["count"] > 16
-        # What the server measures is a part of what the client does; their ranges are 1 % wide.
+        # The server measures a part of the client's latency; histogram ranges are 1 % wide.
         assert latency["server_chunk"]["p50"] <= latency["chunk"]["p50"] * 1.02
 
 
@@ -93,7 +93,7 @@ def test_refused_streams_are_counted():
 
 
 def test_duration(server):
-    """As many recordings as begin in that time, one at least in each place."""
+    """Recordings start during that time, at least one per stream."""
     found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=2",
                        "--duration_s=0.001", "--behind_s=1000"))
     assert found["started"] == found["done"] == 2
@@ -124,7 +124,7 @@ def test_vanishing_clients_leave_nothing_behind(server, protocol):
     server.wait_for(lambda metrics: metrics["runnel_streams"] == 0)
 
 
-def test_texts_are_right_beside_abusive_neighbours(server):
+def test_texts_are_right_beside_abusive_clients(server):
     found = report(run("load_client", address(server), LIST, EXPECTED, "--json", "--speed=2",
                        "--ramp_s=0.5", "--streams=6", "--rounds=2", "--abuse=4", "--seed=7",
                        "--behind_s=1000"))

@@ -1,4 +1,4 @@
-"""stream_client as a user runs it: protocols, pace, lost connections, and all that can go wrong."""
+"""stream_client as a user runs it: protocols, pace, lost connections, and errors."""
 
 import base64
 import contextlib
@@ -12,6 +12,7 @@ import threading
 
 import pytest
 
+from cutting_proxy import CuttingProxy
 from server_process import FILES, LONGEST, TEXTS, Server, start
 from tool_runner import (FAILURE, ROOT, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, command, error_line,
                          run, succeed)
@@ -50,7 +51,7 @@ def test_partials_grow_into_the_text(server):
 
 
 def test_standard_input_as_it_comes(server):
-    """The text so far comes while the pipe is still open."""
+    """Partial text comes while the pipe is still open."""
     wav = FILES["rms_telephone"].read_bytes()
     with subprocess.Popen(
             command("stream_client", address(server), "--wav=-", FAST, "--partial"), cwd=ROOT,
@@ -62,54 +63,10 @@ def test_standard_input_as_it_comes(server):
     assert out.decode() == f"stdin {TEXTS['rms_telephone']}\n"
 
 
-class Proxy:
-    """Passes connections on to a server; each of the first ones is cut after so many bytes."""
-
-    def __init__(self, port, cuts):
-        self.cuts, self.target = list(cuts), port
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    def _accept(self):
-        while True:
-            try:
-                client = self.listener.accept()[0]
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self.target))
-            limit = self.cuts.pop(0) if self.cuts else None
-            for pair in (client, server, limit), (server, client, None):
-                threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
-
-    @staticmethod
-    def _pass_on(source, sink, limit):
-        try:
-            while limit is None or limit > 0:
-                piece = source.recv(4096 if limit is None else min(4096, limit))
-                if not piece:
-                    break
-                sink.sendall(piece)
-                limit = None if limit is None else limit - len(piece)
-        except OSError:
-            pass
-        for end in source, sink:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
-
-
 @pytest.mark.parametrize("cuts", [[200], [60000], [60000, 300, 0, 20000, 20000]],
                          ids=["before audio", "once", "again and again"])
 def test_lost_connections(server, cuts):
-    with Proxy(server.port, cuts) as proxy:
+    with CuttingProxy(server.port, cuts) as proxy:
         done = run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", "--speed=8",
                    "--packet_ms=20", "--resume")
     assert done.returncode == SUCCESS, done.stderr
@@ -119,7 +76,7 @@ def test_lost_connections(server, cuts):
 
 def test_lost_connection_to_a_server_without_snapshots():
     """The recording is sent again from its beginning."""
-    with Server("--snapshot_store=none") as server, Proxy(server.port, [60000]) as proxy:
+    with Server("--snapshot_store=none") as server, CuttingProxy(server.port, [60000]) as proxy:
         done = run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", FAST, "--resume")
     assert done.returncode == SUCCESS, done.stderr
     assert done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
@@ -127,7 +84,7 @@ def test_lost_connection_to_a_server_without_snapshots():
 
 
 def test_next_server(server):
-    """A list of servers of which the first is not there."""
+    """A list of servers, the first of which does not exist."""
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         port = nobody.getsockname()[1]
     flag = f"--server=ws://127.0.0.1:{port}/,ws://127.0.0.1:{server.port}/"
@@ -145,7 +102,7 @@ READY = {"type": "ready", "version": 1, "session": "s", "sample_rate": 16000, "e
 
 
 class Script:
-    """A server that says the same to every client that comes, and then closes."""
+    """A server that sends the same messages to every client and then closes."""
 
     def __init__(self, *messages):
         self.messages, self.count = messages, 0
@@ -165,7 +122,7 @@ class Script:
                 client = self.listener.accept()[0]
             except OSError:
                 return
-            # A client that has heard enough is gone.
+            # The client may have disconnected.
             with client, client.makefile("rb") as lines, contextlib.suppress(OSError):
                 head = dict(line.split(b": ") for line in iter(lines.readline, b"\r\n")
                             if b": " in line)
@@ -182,7 +139,7 @@ class Script:
                     client.sendall(b"\x81" + size + text)
                 client.sendall(struct.pack("!BBH", 0x88, 2, 1011))
                 client.shutdown(socket.SHUT_WR)
-                while lines.read1():  # what the client had to say
+                while lines.read1():  # the messages of the client
                     pass
 
 
@@ -205,12 +162,12 @@ def test_failures_that_stay_are_not_tried_for_ever(code, before):
     assert f"the server's error {code}: so it is" in done.stderr.splitlines()[-1]
     if code == "stream_failed":
         assert script.count == 2
-    else:  # waits of a tenth of a second or more, doubled each time, for a second
+    else:  # delays from 0.1 s, doubled each time, for a second
         assert 2 <= script.count <= 4
 
 
 def test_lost_connection_without_resume(server):
-    with Proxy(server.port, [60000]) as proxy:
+    with CuttingProxy(server.port, [60000]) as proxy:
         line = error_line(run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", FAST),
                           FAILURE)
     assert f"{LONGEST}: ws://127.0.0.1:{proxy.port}/: " in line
@@ -295,7 +252,7 @@ def test_tls(tmp_path):
             assert succeed("stream_client", *flags, trust,
                            f"--protocol={protocol}") == "diogo_one_word seven\n"
         assert succeed("stream_client", *flags, "--insecure") == "diogo_one_word seven\n"
-        for wrong in [flags, [address(server, "wss"), wav, trust]]:  # nobody knows it; not its name
+        for wrong in [flags, [address(server, "wss"), wav, trust]]:  # authority; name
             assert "certificate verify failed" in error_line(run("stream_client", *wrong), FAILURE)
         plain = error_line(run("stream_client", address(server), wav), FAILURE)
         assert f"ws://127.0.0.1:{server.port}/: " in plain

@@ -1,5 +1,5 @@
-// What is kept of an output file whose writer was killed at any byte.
-#include "tools/finished_results.h"
+// The results in an output file whose writer was killed at any byte.
+#include "tools/decode/finished_results.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ using testing::ReadBytes;
 using testing::TemporaryFolder;
 using testing::WriteBytes;
 
-// Results of recordings a, b, c, d, e; "" of those that failed.
+// Results of recordings a, b, c, d, e; "" if one failed.
 struct Case {
   OutputFormat format;
   std::vector<std::string> results;
@@ -69,7 +69,7 @@ TEST_F(FinishedResultsTest, ResumedAfterAnyByteTheFileIsTheSame) {
     for (size_t size = 0; size <= whole.size(); ++size) {
       WriteBytes(path_, whole.substr(0, size));
       const FinishedResults finished(path_, some.format, recordings_);
-      std::map<size_t, std::string> again;  // what failed fails again
+      std::map<size_t, std::string> again;  // a failed recording fails again
       for (const size_t gap : finished.gaps()) again[gap] = some.results[gap];
       finished.Restore(again);
       const std::string kept = ReadBytes(path_);

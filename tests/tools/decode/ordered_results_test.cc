@@ -1,4 +1,4 @@
-// Work handed out in order and never far ahead; results written in order.
+// The order of work and of results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include "tests/support/error_message.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/temporary_folder.h"
-#include "tools/ordered_output.h"
-#include "tools/work_queue.h"
+#include "tools/decode/ordered_output.h"
+#include "tools/decode/work_queue.h"
 
 namespace runnel {
 namespace {

@@ -1,5 +1,5 @@
 // Text, JSON and CTM lines of results.
-#include "tools/output_format.h"
+#include "tools/decode/output_format.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// --wav and --wav_scp: which recordings, under which ids.
-#include "tools/recording_list.h"
+// The recordings and ids of --wav and --wav_scp.
+#include "tools/decode/recording_list.h"
 
 #include <gtest/gtest.h>
 

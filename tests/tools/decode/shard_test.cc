@@ -1,5 +1,5 @@
-// Which part of a list a process decodes: by flag, by Slurm's variables.
-#include "tools/shard.h"
+// The part of a list that a process decodes, by flag or by Slurm's variables.
+#include "tools/decode/shard.h"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::optional<Shard> FromSlurm(const std::map<std::string, std::string>& variabl
   });
 }
 
-// What Slurm sets for task `id` of --array=`min`-`max`:`step`.
+// The variables of Slurm for task `id` of --array=`min`-`max`:`step`.
 std::map<std::string, std::string> Task(int id, int min, int max, int step, int count) {
   return {{"SLURM_ARRAY_TASK_ID", std::to_string(id)},
           {"SLURM_ARRAY_TASK_MIN", std::to_string(min)},

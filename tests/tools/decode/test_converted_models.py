@@ -1,4 +1,4 @@
-"""Models of other projects, converted, in the tools: their own values, their known word errors."""
+"""Converted models of other projects give the values and word errors recorded for them."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import soundfile
 
 from tool_runner import BIN, ROOT, SAMPLES, USAGE, error_line, run, succeed
 
-sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "golden")]
+sys.path[:0] = [str(ROOT / "tests" / "models"), str(ROOT / "tests" / "golden")]
 from make_mel_goldens import compute as mel_spectrogram  # noqa: E402
 from convert_support import SHARED, TOLERANCE  # noqa: E402
 from nemo_files import NemoFile, load_case, recorded_caches, settings_of  # noqa: E402
@@ -61,7 +61,7 @@ def test_wenet_experiment(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding"])
 def test_cache_aware_nemo_model(name, tmp_path):
-    """Every latency, chunk by chunk: NeMo's output, and where it was recorded, NeMo's caches."""
+    """Every latency, chunk by chunk, gives NeMo's output and, where recorded, NeMo's caches."""
     arrays = load_case(name)
     features = np.ascontiguousarray(arrays["features"])
     nemo = NemoFile(name)
@@ -91,11 +91,11 @@ def test_cache_aware_nemo_model(name, tmp_path):
 
 
 def test_nemo_features(tmp_path):
-    """dump_features with a converted model computes what NeMo's front end computes."""
+    """dump_features with a converted model gives the features of NeMo's front end."""
     nemo = NemoFile("fastconformer_streaming")
     model = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "model.pt")
     samples, _ = soundfile.read(SAMPLES / "rms_phone_number.flac")
-    audio = tmp_path / "a.wav"  # the numbers in the file, whatever its rate, as 16 kHz
+    audio = tmp_path / "a.wav"  # the sample values of the file, declared as 16 kHz
     soundfile.write(audio, samples, 16000, subtype="PCM_16")
     succeed("dump_features", model, f"--wav={audio}", f"--output={tmp_path / 'x.npy'}")
     section = mel_spectrogram_section(num_mel_bins=40)
@@ -115,7 +115,7 @@ def fixture_nemo(tmp_path_factory) -> str:
 def evaluate(model: str, *arguments: str) -> str:
     manifest = need_shared("speech_en") / "manifest.tsv"
     return subprocess.run(
-        [sys.executable, "-m", "models.evaluate", model, f"--manifest={manifest}",
+        [sys.executable, "-m", "tools.benchmark.report.evaluate", model, f"--manifest={manifest}",
          f"--decode_wav={BIN / 'decode_wav'}", *arguments],
         cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 

@@ -1,4 +1,4 @@
-"""decode_wav on a corpus: shards by flag, Slurm and GNU parallel, and runs that were killed."""
+"""decode_wav on a corpus: shards by flag, Slurm and GNU parallel, and resumed runs."""
 
 import os
 import pathlib
@@ -26,7 +26,7 @@ def decode(listing: pathlib.Path, output: pathlib.Path, *options: str, code: int
 
 
 def slurm(task: int, first: int, last: int) -> Dict[str, str]:
-    """What Slurm puts into the environment of a task of --array=first-last."""
+    """The environment variables of a task of Slurm's --array=first-last."""
     return {"SLURM_ARRAY_JOB_ID": "4711", "SLURM_ARRAY_TASK_ID": str(task),
             "SLURM_ARRAY_TASK_MIN": str(first), "SLURM_ARRAY_TASK_MAX": str(last),
             "SLURM_ARRAY_TASK_STEP": "1", "SLURM_ARRAY_TASK_COUNT": str(last - first + 1)}
@@ -34,7 +34,7 @@ def slurm(task: int, first: int, last: int) -> Dict[str, str]:
 
 @pytest.fixture(name="corpus", scope="module")
 def corpus_fixture(tmp_path_factory):
-    """A list of recordings and what one run writes about them, by format."""
+    """A list of recordings and the output of one run on it, by format."""
     folder = tmp_path_factory.mktemp("corpus")
     listing, _ = write_list(folder, 7)
     whole = {}
@@ -81,11 +81,11 @@ def test_slurm_does_not_surprise(tmp_path, corpus):
     environment = slurm(2, 1, 3)
     decode(listing, tmp_path / "all", "--shard=1/1", environment=environment)
     assert (tmp_path / "all").read_bytes() == whole["text"]
-    # Files that are named one by one are those that are wanted.
+    # Files of --wav are decoded as they are, without shards.
     path = listing.read_text().split()[1]
     done = run("decode_wav", MODEL, f"--wav={path}", env={**os.environ, **environment})
     assert done.returncode == 0 and done.stdout
-    # Tasks must not overwrite each other's results, nor guess.
+    # Tasks refuse to overwrite each other's results and to guess their shard.
     for variables, message in [(environment, "expected {shard} in it"),
                                (slurm(7, 7, 7), "expected --shard=i/n")]:
         done = run("decode_wav", MODEL, f"--wav_scp={listing}", f"--output={tmp_path / 'x'}",
@@ -96,7 +96,7 @@ def test_slurm_does_not_surprise(tmp_path, corpus):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_killed_and_resumed(tmp_path, corpus, name):
-    """Killed while it waits for a recording that is a pipe, then resumed with the real one."""
+    """A run killed while it waits for a pipe, then resumed with the real recording."""
     listing, whole = corpus
     output, late = tmp_path / "out", tmp_path / "late.wav"
     lines = listing.read_text().splitlines()
@@ -127,7 +127,7 @@ def test_killed_and_resumed(tmp_path, corpus, name):
         said = decode(late_list, output, *options)
         assert output.read_bytes() == whole[name]
         assert " of 7 recordings are finished" in said[0]
-    # Again when all is done: nothing is decoded.
+    # Resuming a complete run decodes nothing.
     said = decode(late_list, output, *options)
     assert output.read_bytes() == whole[name]
     if name != "ctm":
@@ -176,7 +176,7 @@ def test_refuses_results_of_something_else(tmp_path, corpus):
 
 
 def test_gnu_parallel(tmp_path, corpus):
-    """The documented line, killed recordings and all."""
+    """The documented command, with runs that are killed."""
     listing, whole = corpus
     (tmp_path / "2-of-3.txt").write_bytes(b"id1 cut in the mid")
     done = subprocess.run(

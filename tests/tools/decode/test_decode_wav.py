@@ -1,4 +1,4 @@
-"""decode_wav as a user runs it: results, formats, order, pipes, and all that can go wrong."""
+"""decode_wav as a user runs it: results, formats, order, pipes, and errors."""
 
 import json
 import os
@@ -50,8 +50,8 @@ def test_nothing_but_the_listed_words_comes_out(tmp_path, options):
 
 
 @pytest.mark.parametrize("content, message", [
-    ("one\nTwo\n", "words.txt:2: 'Two' needs the unit 'T', which the model does not have"),
-    ("one \u2581o n e\n", "words.txt:1: 'one' needs the unit '\u2581o', which the model"),
+    ("one\nTwo\n", "words.txt:2: 'Two' needs the token 'T', which the model does not have"),
+    ("one \u2581o n e\n", "words.txt:1: 'one' needs the token '\u2581o', which the model"),
     ("# none\n", "words.txt: lists no words"),
     (None, "words.txt: cannot open: No such file or directory"),
 ])
@@ -148,7 +148,7 @@ def test_standard_input_is_decoded_while_it_arrives(tmp_path):
     samples = write_audio(tmp_path / "a.wav", seconds=4.0)
     expected = succeed("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}").split(" ", 1)[1]
     pcm, _ = soundfile.read(tmp_path / "a.wav", dtype="int16")
-    # As a recorder writes into a pipe: the length is not known.
+    # As a recorder writes into a pipe, without a length.
     header = (b"RIFF\xff\xff\xff\xffWAVEfmt "
               + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
               + b"data\xff\xff\xff\xff")
@@ -160,7 +160,7 @@ def test_standard_input_is_decoded_while_it_arrives(tmp_path):
     try:
         process.stdin.write(header + pcm[:len(samples) // 2].tobytes())
         process.stdin.flush()
-        for line in process.stderr:  # ends only when a partial result comes, the pipe still open
+        for line in process.stderr:  # ends when a partial result comes while the pipe is open
             if line.startswith(b"stdin partial: "):
                 break
         else:
@@ -174,7 +174,7 @@ def test_standard_input_is_decoded_while_it_arrives(tmp_path):
 
 
 def test_an_interrupt_ends_the_input_and_not_the_program(tmp_path):
-    # Ctrl-C in a pipe: the recorder ends, and what it recorded has its text.
+    # Ctrl-C in a pipe ends the recorder; the text of its audio is still printed.
     samples = write_audio(tmp_path / "a.wav", seconds=4.0)
     expected = succeed("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}").split(" ", 1)[1]
     audio = (tmp_path / "a.wav").read_bytes()
@@ -217,7 +217,7 @@ def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
     (tmp_path / "cut.wav").write_bytes(content[:44 + 2 * 32000])
     samples, _ = soundfile.read(tmp_path / "whole.wav", dtype="int16")
     soundfile.write(tmp_path / "half.wav", samples[:32000], 16000)
-    # What a recorder leaves that did not know the length.
+    # A file of a recorder that did not write the length.
     for name, size in ("open.wav", 0), ("endless.wav", 0xffffffff), ("2gib.wav", 0x7fffffff):
         riff_size = struct.pack("<I", min(size + 36, 0xffffffff))
         (tmp_path / name).write_bytes(content[:4] + riff_size + content[8:40]
@@ -241,7 +241,7 @@ def test_audio_too_short_for_a_frame_gives_empty_text(tmp_path):
     output = succeed("decode_wav", MODEL,
                      "--wav=" + ",".join(str(tmp_path / n) for n in ("one.wav", "short.wav")))
     assert output == "one\nshort\n"
-    # Lines are numbered where several were asked for, however many there are.
+    # With --nbest above 1 lines are numbered, whatever their number.
     assert succeed("decode_wav", MODEL, f"--wav={tmp_path / 'short.wav'}", "--nbest=3",
                    *BEAM) == "short-1\n"
 
@@ -303,7 +303,7 @@ def test_output_that_cannot_be_written(tmp_path):
     arguments = ["decode_wav", MODEL, f"--wav={SAMPLES / 'ked_year.flac'}"]
     assert succeed(*arguments, "--output=-") == succeed(*arguments)
     missing = tmp_path / "missing" / "text"
-    no_model = ["decode_wav", "--model=m.pt", "--wav=a.wav"]  # the output is looked at first
+    no_model = ["decode_wav", "--model=m.pt", "--wav=a.wav"]  # the output is checked first
     assert (f"{missing}: cannot create: No such file or directory"
             in error_line(run(*no_model, f"--output={missing}"), FAILURE))
     assert (f"{missing}: cannot create: No such file or directory"
@@ -326,7 +326,7 @@ def test_closed_standard_streams(tmp_path):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
                               text=True, encoding="utf-8")
 
-    # Whatever is closed, no message lands in the results.
+    # Whichever stream is closed, no message ends up in the results.
     for redirections in "2>&-", ">&- 2>&-", "<&- >&- 2>&-":
         done = shell(redirections, f"--output={output}")
         assert done.returncode == 0 and done.stdout == done.stderr == ""
@@ -351,7 +351,7 @@ def test_standard_input_without_an_end():
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="freed memory is kept by the sanitizer")
 def test_memory_does_not_grow_with_the_recording(tmp_path):
-    # A small process in between: a child begins with the peak of the process that forked it.
+    # A child inherits the peak memory of its parent, so a small process starts it.
     measure = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, "
                "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
                "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")

@@ -1,6 +1,9 @@
-"""WeNet's TorchScript export, loaded as it is: the numbers that WeNet computed, and errors."""
+"""WeNet's TorchScript export gives WeNet's values; unusable exports are refused."""
 
 import pathlib
+import shutil
+import subprocess
+import sys
 import zipfile
 from typing import Any, Dict, List
 
@@ -9,11 +12,11 @@ import pytest
 import torch
 import yaml
 
-from tool_runner import FAILURE, ROOT, TINY_MODEL, error_line, run, succeed
+from tool_runner import FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, succeed
 from wenet_like import asr_model
 
-# Of the recorded cases, those that an export can tell: it holds no number of feature bins, and not
-# which side of shaw_rel_selfattn is the long one.
+# The recorded cases that an export describes fully. It has neither the number of feature bins nor
+# the direction of shaw_rel_selfattn.
 CASES = ["main_conformer_no_pos_biases", "v1_conformer_linear_no_macaron", "v1_transformer_abs_pos",
          "v2_conformer_conv2d8_post_norm", "v2_transformer_rel_pos_conv2d6", "v3_conformer_rel_pos"]
 TOLERANCE = 2e-5  # float32 in another order, against WeNet's own float32
@@ -58,6 +61,34 @@ def test_export_computes_what_wenet_computes(name, tmp_path):
             assert np.abs(found - expected).max() <= TOLERANCE * scale, f"{what}_{kind}"
 
 
+def write_experiment(folder: pathlib.Path, case: Dict[str, np.ndarray]) -> pathlib.Path:
+    """Writes the experiment folder of a case, whose units.txt is that of the export in `folder`."""
+    experiment = folder / "experiment"
+    experiment.mkdir()
+    torch.save({name[len("weight/"):]: torch.from_numpy(value) for name, value in case.items()
+                if name.startswith("weight/")}, experiment / "final.pt")
+    (experiment / "train.yaml").write_text(str(case["train_yaml"]))
+    shutil.copy(folder / "units.txt", experiment)
+    return experiment
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_ways_of_importing_give_the_same_bits(name, tmp_path):
+    """Names, shapes and defaults are stated by the C++ reader and by models/convert alike."""
+    case = load_case(name)
+    export = write_export(tmp_path, case)
+    subprocess.run([sys.executable, "models/convert.py", "wenet",
+                    str(write_experiment(tmp_path, case)), f"--output={tmp_path / 'model.pt'}"],
+                   cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    # Features and chunk sizes are those of the model.
+    wav = f"--wav={SAMPLES / 'rms_telephone.wav'}"
+    found = []
+    for flags in (export, [f"--model={tmp_path / 'model.pt'}"]):
+        succeed("dump_encoder", *flags, wav, "--log_probs", f"--output={tmp_path / 'y.npy'}")
+        found.append((tmp_path / "y.npy").read_bytes())
+    assert found[0] == found[1]
+
+
 @pytest.fixture(name="export")
 def fixture_export(tmp_path) -> List[str]:
     return write_export(tmp_path, load_case("v3_conformer_rel_pos"))
@@ -96,7 +127,7 @@ def test_quantised_and_other_modules_are_refused(export, tmp_path):
 
 
 def test_code_is_not_run_or_even_compiled(export, tmp_path):
-    """An operator that this LibTorch does not know stands in an export of a newer PyTorch."""
+    """An export of a newer PyTorch has an operator that this LibTorch does not know."""
     path = tmp_path / "final.zip"
     with zipfile.ZipFile(path) as archive:
         files = {info.filename: archive.read(info) for info in archive.infolist()}
@@ -111,7 +142,7 @@ def test_code_is_not_run_or_even_compiled(export, tmp_path):
 
 
 def rewrite(path: pathlib.Path, entry: str, more: bytes, compression: int) -> None:
-    """Appends to the first entry whose name ends so, and stores that entry as asked."""
+    """Appends to the first entry with this ending, and stores it with this compression."""
     with zipfile.ZipFile(path) as archive:
         files = {info.filename: archive.read(info) for info in archive.infolist()}
     chosen = next(name for name in files if name.endswith(entry))

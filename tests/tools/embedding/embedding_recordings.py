@@ -1,4 +1,4 @@
-"""The sample recordings as the programs of docs/embedding.md take them, and their texts."""
+"""The sample recordings in the form that the programs of docs/embedding.md take, with texts."""
 
 import pathlib
 from typing import Dict
@@ -11,7 +11,7 @@ MODEL = DIGITS / "digits.pt"
 
 
 def write_recordings(folder: pathlib.Path) -> Dict[pathlib.Path, str]:
-    """Writes every sample as WAV of 16 bits, one channel; returns what decode_wav hears in each."""
+    """Writes every sample as mono 16-bit WAV. Returns the texts of decode_wav."""
     paths = []
     for sample in sorted([*SAMPLES.glob("*.flac"), *SAMPLES.glob("*.wav")]):
         audio, rate = soundfile.read(sample, dtype="int16", always_2d=True)

@@ -1,4 +1,4 @@
-"""The C and C++ programs of docs/embedding.md hear what decode_wav hears; librunnel's symbols."""
+"""The C and C++ programs of docs/embedding.md give decode_wav's texts; librunnel's symbols."""
 
 import os
 import pathlib

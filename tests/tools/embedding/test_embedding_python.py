@@ -1,4 +1,4 @@
-"""The Python program of docs/embedding.md hears what decode_wav hears."""
+"""The Python program of docs/embedding.md gives decode_wav's texts."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 from embedding_recordings import MODEL, write_recordings
 from tool_runner import ROOT, SUCCESS, write_audio
 
-FAILURE = 1  # sys.exit and exceptions; a crash would be another
+FAILURE = 1  # of sys.exit and exceptions; a crash has another status
 
 LIBRARY = os.environ.get("RUNNEL_LIBRARY", ROOT / "build" / "runtime" / "librunnel.so")
 

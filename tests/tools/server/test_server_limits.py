@@ -15,6 +15,22 @@ from tool_runner import DIGITS, succeed
 from websocket_client import PATIENCE_S, Refused, connect, read_answer, request
 
 
+@pytest.fixture(scope="module", name="small")
+def _small():
+    """A server whose requests, messages and options are limited, for all tests of these limits."""
+    with Server("--max_body_mb=1", "--max_message_bytes=10000", "--max_left_context=64",
+                "--max_beam_size=4") as server:
+        yield server
+
+
+@pytest.fixture(scope="module", name="short")
+def _short():
+    """The same for recordings and results; with snapshots."""
+    with Server("--max_recording_s=5", "--max_sample_rate=16000", "--max_nbest=3",
+                "--snapshot_store=") as server:
+        yield server
+
+
 def refusal(server, **options):
     with pytest.raises(Refused) as refused:
         server.open(**options)
@@ -133,16 +149,15 @@ def test_connections_per_address():
             assert server.rejections(reason) == 1
 
 
-def test_message_size():
-    with Server("--max_message_bytes=10000") as server:
-        with server.open() as socket:
-            assert speak(socket, LONGEST, [10000]) == TEXTS[LONGEST]
-        with server.open() as socket:
-            start(socket)
-            socket.send_bytes(bytes(10001))
-            assert socket.receive_json()["code"] == "message_too_large"
-            assert socket.close_code() == 1009
-        assert server.rejections("message_too_large") == 1
+def test_message_size(small):
+    with small.open() as socket:
+        assert speak(socket, LONGEST, [10000]) == TEXTS[LONGEST]
+    with small.open() as socket:
+        start(socket)
+        socket.send_bytes(bytes(10001))
+        assert socket.receive_json()["code"] == "message_too_large"
+        assert socket.close_code() == 1009
+    assert small.rejections("message_too_large") == 1
 
 
 def test_buffered_audio_is_not_lost(tmp_path):
@@ -198,18 +213,17 @@ def test_times():
      "bad_request"),
     (b"GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", 200, None),
 ], ids=range(9))
-def test_requests(head, status, code):
-    with Server("--max_body_mb=1") as server:
-        with connect(server.port) as connection:
-            try:
-                connection.sendall(head)
-            except (ConnectionResetError, BrokenPipeError):
-                pass
-            answer, _ = read_answer(connection)
-            assert answer.status == status
-            assert code is None or answer.json()["error"]["code"] == code
-            while connection.recv(4096):
-                pass
+def test_requests(small, head, status, code):
+    with connect(small.port) as connection:
+        try:
+            connection.sendall(head)
+        except (ConnectionResetError, BrokenPipeError):
+            pass
+        answer, _ = read_answer(connection)
+        assert answer.status == status
+        assert code is None or answer.json()["error"]["code"] == code
+        while connection.recv(4096):
+            pass
 
 
 def test_slow_reader():
@@ -231,50 +245,48 @@ def test_slow_reader():
         neighbour.finish()
 
 
-def test_limits_of_options():
-    with Server("--max_left_context=64", "--max_beam_size=4") as server:
-        for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 65},
-                        {"chunk_size": -1}, {"sample_rate": 48001},
-                        {"search": "beam", "beam_size": 5}]:
-            with server.open() as socket:
-                socket.send_json(type="start", version=1, **options)
-                message = socket.receive_json()
-                assert message["code"] == "bad_option"
-                assert list(options)[-1] in message["message"]
-                assert "on this server" in message["message"]
-                assert socket.close_code() == 1008
-            if "sample_rate" not in options:
-                query = "&".join(f"{name}={value}" for name, value in options.items())
-                answer = request(server.port, f"/v1/recognize?{query}", "POST",
-                                 FILES[LONGEST].read_bytes())
-                assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
-        with server.open() as socket:
-            start(socket, 48000, chunk_size=64, left_context=64, search="beam", beam_size=4)
-        with server.open() as socket:  # a beam that nobody asked for is not refused
-            assert speak(socket, LONGEST, search="beam", nbest=9) == TEXTS[LONGEST]
-        with server.open() as socket:
-            socket.send_text(json.dumps({"signal": "start", "nbest": 10}))
-            assert socket.receive_json()["type"] == "server_ready"
-            socket.send_text(json.dumps({"signal": "end"}))
-            assert socket.receive_json()["type"] == "final_result"
-
-
-def test_number_of_results():
-    with Server("--max_nbest=3", "--snapshot_store=") as server:
-        for message in [{"type": "start", "version": 1, "nbest": 4},
-                        {"type": "resume", "version": 1, "nbest": 4, "token": "0" * 32},
-                        {"signal": "start", "nbest": 4}]:
-            with server.open() as socket:
-                socket.send_json(**message)
-                refused = socket.receive()
-                assert "bad_option" in refused
-                assert "nbest is 4, expected at most 3 on this server" in refused
-                assert socket.close_code() == 1008
-        for nbest, status in (4, 400), (3, 200):
-            answer = request(server.port, f"/v1/recognize?search=beam&nbest={nbest}", "POST",
+def test_limits_of_options(small):
+    for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 65},
+                    {"chunk_size": -1}, {"sample_rate": 48001},
+                    {"search": "beam", "beam_size": 5}]:
+        with small.open() as socket:
+            socket.send_json(type="start", version=1, **options)
+            message = socket.receive_json()
+            assert message["code"] == "bad_option"
+            assert list(options)[-1] in message["message"]
+            assert "on this server" in message["message"]
+            assert socket.close_code() == 1008
+        if "sample_rate" not in options:
+            query = "&".join(f"{name}={value}" for name, value in options.items())
+            answer = request(small.port, f"/v1/recognize?{query}", "POST",
                              FILES[LONGEST].read_bytes())
-            assert answer.status == status
-        assert len(answer.json()["nbest"]) == 3
+            assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
+    with small.open() as socket:
+        start(socket, 48000, chunk_size=64, left_context=64, search="beam", beam_size=4)
+    with small.open() as socket:  # a beam that nobody asked for is not refused
+        assert speak(socket, LONGEST, search="beam", nbest=9) == TEXTS[LONGEST]
+    with small.open() as socket:
+        socket.send_text(json.dumps({"signal": "start", "nbest": 10}))
+        assert socket.receive_json()["type"] == "server_ready"
+        socket.send_text(json.dumps({"signal": "end"}))
+        assert socket.receive_json()["type"] == "final_result"
+
+
+def test_number_of_results(short):
+    for message in [{"type": "start", "version": 1, "nbest": 4},
+                    {"type": "resume", "version": 1, "nbest": 4, "token": "0" * 32},
+                    {"signal": "start", "nbest": 4}]:
+        with short.open() as socket:
+            socket.send_json(**message)
+            refused = socket.receive()
+            assert "bad_option" in refused
+            assert "nbest is 4, expected at most 3 on this server" in refused
+            assert socket.close_code() == 1008
+    for nbest, status in (4, 400), (3, 200):
+        answer = request(short.port, f"/v1/recognize?search=beam&nbest={nbest}", "POST",
+                         FILES[LONGEST].read_bytes())
+        assert answer.status == status
+    assert len(answer.json()["nbest"]) == 3
 
 
 def test_audio_of_a_stream():
@@ -343,7 +355,7 @@ def without_length(flac):
     return flac[:21] + bytes([flac[21] & 0xF0]) + bytes(4) + flac[26:]
 
 
-def test_length_of_recordings():
+def test_length_of_recordings(short):
     # Silence of an hour and a second takes some kilobytes.
     with Server() as server:
         flac = recording(1000, 3601, "FLAC")
@@ -354,23 +366,19 @@ def test_length_of_recordings():
         assert "3600.0 s" in answer.json()["error"]["message"]
         assert server.metrics()["runnel_audio_seconds_total"] == 0
         assert server.rejections("recording_too_long") == 1
-    with Server("--max_recording_s=5") as server:
-        for seconds, status in (5, 200), (30, 413):
-            body = without_length(recording(16000, seconds, "FLAC"))
-            assert request(server.port, "/v1/recognize", "POST", body).status == status
-        assert server.rejections("recording_too_long") == 1
+    for seconds, status in (5, 200), (30, 413):
+        body = without_length(recording(16000, seconds, "FLAC"))
+        assert request(short.port, "/v1/recognize", "POST", body).status == status
+    assert short.rejections("recording_too_long") == 1
 
 
-def test_rate_of_recordings():
-    with Server("--max_sample_rate=16000") as server:
-        for file_format in "WAV", "FLAC":
-            answer = request(server.port, "/v1/recognize", "POST",
-                             recording(16001, 1, file_format))
-            assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
-            assert "sample_rate is 16001" in answer.json()["error"]["message"]
-            answer = request(server.port, "/v1/recognize", "POST",
-                             recording(16000, 1, file_format))
-            assert answer.status == 200
+def test_rate_of_recordings(short):
+    for file_format in "WAV", "FLAC":
+        answer = request(short.port, "/v1/recognize", "POST", recording(16001, 1, file_format))
+        assert answer.status == 400 and answer.json()["error"]["code"] == "bad_option"
+        assert "sample_rate is 16001" in answer.json()["error"]["message"]
+        answer = request(short.port, "/v1/recognize", "POST", recording(16000, 1, file_format))
+        assert answer.status == 200
 
 
 def test_uploads():

@@ -16,6 +16,18 @@ from websocket_client import Closed, Refused, connect, request
 SNAPSHOTS = ("--snapshot_interval_s=0.5", "--max_speed=0")
 
 
+@pytest.fixture(scope="module", name="snapshot_folder")
+def _snapshot_folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("store") / "snapshots"
+
+
+@pytest.fixture(scope="module", name="keeper")
+def _keeper(snapshot_folder):
+    """A server that stores snapshots in `snapshot_folder`, for all tests of one resume."""
+    with Server(f"--snapshot_store={snapshot_folder}", *SNAPSHOTS) as server:
+        yield server
+
+
 def resume(server, token, **options):
     """A connection that continues a stream, and its "resumed" message."""
     socket = server.open()
@@ -63,43 +75,40 @@ def test_resume_after_a_drop(tmp_path, search):
 @pytest.mark.parametrize("started, resumed, expected", [
     ({"nbest": 5}, {}, 5), ({"nbest": 5}, {"nbest": 2}, 2), ({}, {"nbest": 5}, 5), ({}, {}, 1)],
     ids=["as it was", "fewer", "more", "one"])
-def test_nbest_of_a_resume(tmp_path, started, resumed, expected):
+def test_nbest_of_a_resume(keeper, started, resumed, expected):
     samples, rate = samples_of(LONGEST)
     audio = pcm16(samples)
-    with Server(f"--snapshot_store={tmp_path / 'snapshots'}", *SNAPSHOTS) as server:
-        with server.open() as socket:
-            start(socket, rate, resume=True, search="beam", chunk_size=4, **started)
-            socket.send_bytes(audio)
-            token = socket.receive_until("snapshot")["token"]
-        socket, message = resume(server, token, **resumed)
-        with socket:
-            socket.send_bytes(audio[2 * message["samples"]:])
-            socket.send_json(type="finish")
-            final = socket.receive_until("final")
-            assert len(final["nbest"]) == expected
-            assert final["text"] == final["nbest"][0]["text"] == TEXTS[LONGEST]
+    with keeper.open() as socket:
+        start(socket, rate, resume=True, search="beam", chunk_size=4, **started)
+        socket.send_bytes(audio)
+        token = socket.receive_until("snapshot")["token"]
+    socket, message = resume(keeper, token, **resumed)
+    with socket:
+        socket.send_bytes(audio[2 * message["samples"]:])
+        socket.send_json(type="finish")
+        final = socket.receive_until("final")
+        assert len(final["nbest"]) == expected
+        assert final["text"] == final["nbest"][0]["text"] == TEXTS[LONGEST]
 
 
-def test_resume_refused(tmp_path):
-    folder = tmp_path / "snapshots"
-    with Server(f"--snapshot_store={folder}", *SNAPSHOTS) as server:
-        samples, rate = samples_of(LONGEST)
-        with server.open() as socket:
-            start(socket, rate, resume=True)
-            socket.send_bytes(pcm16(samples))
-            token = socket.receive_until("snapshot")["token"]
-        kept = [path for path in folder.rglob("*") if path.is_file() and token in path.name]
-        content = kept[0].read_bytes()
-        for damaged in [content[:-1], content[:len(content) // 2] + b"x"
-                        + content[len(content) // 2 + 1:], b"", b"runnel-session 9"]:
-            kept[0].write_bytes(damaged)
-            with server.open() as socket:
-                socket.send_json(type="resume", version=1, token=token)
-                assert socket.receive_json()["code"] == "snapshot_invalid"
-                assert socket.close_code() == 1008
-        with server.open() as socket:
-            socket.send_json(type="resume", version=1, token="0" * 32)
-            assert socket.receive_json()["code"] == "snapshot_unknown"
+def test_resume_refused(keeper, snapshot_folder):
+    samples, rate = samples_of(LONGEST)
+    with keeper.open() as socket:
+        start(socket, rate, resume=True)
+        socket.send_bytes(pcm16(samples))
+        token = socket.receive_until("snapshot")["token"]
+    kept = [path for path in snapshot_folder.rglob("*") if path.is_file() and token in path.name]
+    content = kept[0].read_bytes()
+    for damaged in [content[:-1], content[:len(content) // 2] + b"x"
+                    + content[len(content) // 2 + 1:], b"", b"runnel-session 9"]:
+        kept[0].write_bytes(damaged)
+        with keeper.open() as socket:
+            socket.send_json(type="resume", version=1, token=token)
+            assert socket.receive_json()["code"] == "snapshot_invalid"
+            assert socket.close_code() == 1008
+    with keeper.open() as socket:
+        socket.send_json(type="resume", version=1, token="0" * 32)
+        assert socket.receive_json()["code"] == "snapshot_unknown"
 
 
 def test_snapshots_are_forgotten_at_the_end(tmp_path):

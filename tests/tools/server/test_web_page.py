@@ -7,8 +7,8 @@ import pytest
 import soundfile
 
 import chromium
+from cutting_proxy import CuttingProxy
 from server_process import FILES, LONGEST, TEXTS, Server, samples_of
-from test_stream_client import Proxy
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="chromium is not installed")
 
@@ -46,6 +46,19 @@ def _recording(tmp_path_factory):
 def _browser(tmp_path, recording):
     with chromium.Browser(tmp_path / "profile", recording) as browser:
         yield browser
+
+
+@pytest.fixture(scope="module", name="shared_browser")
+def _shared_browser(tmp_path_factory):
+    with chromium.Browser(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(name="page")
+def _page(shared_browser):
+    """A browser with a fresh page and no microphone, for tests that need none."""
+    shared_browser.new_page()
+    return shared_browser
 
 
 def check_visit(browser, port):
@@ -195,64 +208,64 @@ import('/session.js').then(({Session}) => {
 
 
 @pytest.mark.parametrize("code, expected", [("stream_failed", 2), ("internal", 9)])
-def test_failures_that_stay_are_not_tried_for_ever(server, browser, code, expected):
+def test_failures_that_stay_are_not_tried_for_ever(server, page, code, expected):
     heard = [{"type": "ready", "chunk_size": 16, "frame_ms": 40, "model": "m"},
              {"type": "partial", "stable_text": "one", "tentative_text": "", "stable_offset": 0,
               "latency_ms": 1, "audio_ms": 640},
              {"type": "snapshot", "token": "t", "samples": 0},
              {"type": "error", "code": code, "message": "so it is"}]
-    browser.open(server.url)
-    browser.evaluate(RELENTLESS % json.dumps(heard))
-    browser.wait_for("window.failure")
-    assert browser.evaluate("[failure.code, failure.message, numConnections]") == [
+    page.open(server.url)
+    page.evaluate(RELENTLESS % json.dumps(heard))
+    page.wait_for("window.failure")
+    assert page.evaluate("[failure.code, failure.message, numConnections]") == [
         code, "The server ended the stream: so it is.", expected]
 
 
-def test_settled_and_tentative_text_differ_not_only_in_colour(server, browser):
-    browser.open(server.url)
-    browser.evaluate("stable.textContent = 'one '; tentative.textContent = 'tw'; 1")
+def test_settled_and_tentative_text_differ_not_only_in_colour(server, page):
+    page.open(server.url)
+    page.evaluate("stable.textContent = 'one '; tentative.textContent = 'tw'; 1")
     style = "getComputedStyle({}).{}"
     for field, expected in ("fontStyle", ("normal", "italic")), \
             ("textDecorationLine", ("none", "underline")):
-        assert tuple(browser.evaluate(style.format(name, field))
+        assert tuple(page.evaluate(style.format(name, field))
                      for name in ("stable", "tentative")) == expected
-    assert browser.evaluate("stable.getAttribute('aria-live')") == "polite"
+    assert page.evaluate("stable.getAttribute('aria-live')") == "polite"
 
 
 @pytest.mark.parametrize("is_played", [True, False], ids=["played", "at once"])
-def test_recordings(server, browser, is_played):
-    browser.open(server.url)
-    browser.evaluate(f"aloud.checked = {json.dumps(is_played)}; 1")
+def test_recordings(server, page, is_played):
+    page.open(server.url)
+    page.evaluate(f"aloud.checked = {json.dumps(is_played)}; 1")
     if is_played:
-        browser.press("Tab")  # browsers play nothing on a page that nobody has touched
-    assert browser.evaluate("navigator.userActivation.hasBeenActive") == is_played
-    browser.choose_file("#file", FILES["alicia_countdown"])
-    browser.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS['alicia_countdown'])}")
-    browser.drop(FILES["f4_stereo"], 100, 100)
-    browser.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS['f4_stereo'])}")
-    assert browser.evaluate("earlier.innerText.trim()") == TEXTS["alicia_countdown"]
-    assert browser.evaluate("document.getElementById('drop').hidden")
-    check_visit(browser, server.port)
+        page.press("Tab")  # browsers play nothing on a page that nobody has touched
+    assert page.evaluate("navigator.userActivation.hasBeenActive") == is_played
+    page.choose_file("#file", FILES["alicia_countdown"])
+    page.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS['alicia_countdown'])}")
+    page.drop(FILES["f4_stereo"], 100, 100)
+    page.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS['f4_stereo'])}")
+    assert page.evaluate("earlier.innerText.trim()") == TEXTS["alicia_countdown"]
+    assert page.evaluate("document.getElementById('drop').hidden")
+    check_visit(page, server.port)
 
 
-def test_what_is_no_recording(server, browser, tmp_path):
+def test_what_is_no_recording(server, page, tmp_path):
     (tmp_path / "notes.txt").write_text("no audio\n", encoding="utf-8")
-    browser.open(server.url)
+    page.open(server.url)
     for is_played in "true", "false":
-        browser.evaluate(f"aloud.checked = {is_played}; error.hidden = true; 1")
-        browser.choose_file("#file", tmp_path / "notes.txt")
-        browser.wait_for("!error.hidden")
-        assert browser.evaluate("error.textContent") == (
+        page.evaluate(f"aloud.checked = {is_played}; error.hidden = true; 1")
+        page.choose_file("#file", tmp_path / "notes.txt")
+        page.wait_for("!error.hidden")
+        assert page.evaluate("error.textContent") == (
             "notes.txt is no recording that this browser can read.")
-        browser.wait_for(IS_IDLE)
-    check_visit(browser, server.port)
+        page.wait_for(IS_IDLE)
+    check_visit(page, server.port)
 
 
 def test_lost_connection(server, browser):
     """The third connection of the visit is the stream; it is cut in the middle of the words."""
     samples, rate = samples_of(LONGEST)
     half = int(len(samples) / rate * 48000)  # bytes: half of the samples of 16 bits
-    with Proxy(server.port, []) as proxy:
+    with CuttingProxy(server.port, []) as proxy:
         browser.open(f"http://127.0.0.1:{proxy.port}/")
         proxy.cuts.append(half)
         browser.evaluate("microphone.click()")
@@ -266,26 +279,26 @@ def test_lost_connection(server, browser):
         assert len(sockets) == 2
 
 
-def test_access_token(browser, tmp_path):
+def test_access_token(page, tmp_path):
     (tmp_path / "token").write_text("open sesame\n", encoding="utf-8")
     with Server(f"--bearer_token_file={tmp_path}/token") as server:
-        browser.open(server.url)
-        browser.evaluate("aloud.checked = false; 1")
+        page.open(server.url)
+        page.evaluate("aloud.checked = false; 1")
         form = "document.getElementById('token-form')"
-        browser.choose_file("#file", FILES["diogo_one_word"])
-        browser.wait_for(f"!{form}.hidden && {IS_IDLE}")
-        assert browser.evaluate("document.activeElement.id") == "token"
-        browser.call("Input.insertText", text="wrong")
-        browser.press("Enter")
-        browser.wait_for(f"{form}.hidden")
-        browser.choose_file("#file", FILES["diogo_one_word"])
-        browser.wait_for("error.textContent === 'The server does not know this access token.'")
-        browser.evaluate("token.value = ''; 1")
-        browser.call("Input.insertText", text="open sesame")
-        browser.press("Enter")
-        browser.wait_for(f"{form}.hidden")
-        browser.choose_file("#file", FILES["diogo_one_word"])
-        browser.wait_for(f"{IS_IDLE} && {CAPTION} === 'seven'")
+        page.choose_file("#file", FILES["diogo_one_word"])
+        page.wait_for(f"!{form}.hidden && {IS_IDLE}")
+        assert page.evaluate("document.activeElement.id") == "token"
+        page.call("Input.insertText", text="wrong")
+        page.press("Enter")
+        page.wait_for(f"{form}.hidden")
+        page.choose_file("#file", FILES["diogo_one_word"])
+        page.wait_for("error.textContent === 'The server does not know this access token.'")
+        page.evaluate("token.value = ''; 1")
+        page.call("Input.insertText", text="open sesame")
+        page.press("Enter")
+        page.wait_for(f"{form}.hidden")
+        page.choose_file("#file", FILES["diogo_one_word"])
+        page.wait_for(f"{IS_IDLE} && {CAPTION} === 'seven'")
 
 
 def test_full_server(browser):
@@ -314,24 +327,24 @@ def test_refused_microphone(server, tmp_path):
 
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
-def test_widths(server, browser, width):
+def test_widths(server, page, width):
     """No scrolling to the side, and everything to press is large enough for a finger."""
-    browser.set_window(width, 720, is_phone=width < 500)
-    browser.open(server.url)
-    browser.evaluate("stable.textContent = 'Donaudampfschifffahrtsgesellschaft '.repeat(9);"
-                     "document.getElementById('token-form').hidden = false;"
-                     "error.hidden = false; error.textContent = 'x'.repeat(99); 1")
-    assert browser.evaluate("document.documentElement.scrollWidth") <= width
-    heights = browser.evaluate("Array.from(document.querySelectorAll('button, .file label'))"
-                               ".map((element) => element.getBoundingClientRect().height)")
+    page.set_window(width, 720, is_phone=width < 500)
+    page.open(server.url)
+    page.evaluate("stable.textContent = 'Donaudampfschifffahrtsgesellschaft '.repeat(9);"
+                  "document.getElementById('token-form').hidden = false;"
+                  "error.hidden = false; error.textContent = 'x'.repeat(99); 1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    heights = page.evaluate("Array.from(document.querySelectorAll('button, .file label'))"
+                            ".map((element) => element.getBoundingClientRect().height)")
     assert len(heights) == 3 and min(heights) >= 44
-    check_visit(browser, server.port)
+    check_visit(page, server.port)
 
 
-def test_everything_to_press_has_a_name(server, browser):
-    browser.open(server.url)
-    browser.evaluate("document.getElementById('token-form').hidden = false; 1")
-    tree = browser.call("Accessibility.getFullAXTree")["nodes"]
+def test_everything_to_press_has_a_name(server, page):
+    page.open(server.url)
+    page.evaluate("document.getElementById('token-form').hidden = false; 1")
+    tree = page.call("Accessibility.getFullAXTree")["nodes"]
     roles = {"button", "checkbox", "textbox", "meter", "status"}
     found = [node for node in tree if node.get("role", {}).get("value") in roles]
     assert len(found) >= 6

@@ -1,4 +1,4 @@
-"""verify_streaming passes a sound model, and fails one whose own code computes something else."""
+"""verify_streaming passes a correct model and fails one whose TorchScript differs."""
 
 import re
 import sys
@@ -38,8 +38,7 @@ def test_noise_in_both_precisions():
     assert all(row[3] == "ok" for row in rows)
     float32, float64 = rows[:6], rows[6:]
     assert max(row[2] for row in float64) < 1e-10
-    # The kernels agree to the bit, and with TorchScript but for rounding; the reference was
-    # computed in different ways.
+    # The CPU backend agrees bit for bit with itself, and to rounding with TorchScript.
     assert [row[2] for row in float32[:4]] == [0.0] * 4
     assert 0 < float64[0][2] < float32[4][2]
     assert re.search(r"^float32: 32 settings, 7\d encoder frames$", output, re.MULTILINE)
@@ -77,7 +76,7 @@ def test_beyond_the_tolerance():
 
 
 class ShiftedCtc(ConformerCtc):
-    """Chunk by chunk it says something else than for the whole utterance."""
+    """A model whose chunks give other results than the whole utterance."""
 
     @torch.jit.export
     def forward_chunk(self, features, offset: int, last: bool, left_context: int, att_cache,

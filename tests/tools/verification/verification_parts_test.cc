@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tests/support/error_message.h"
+#include "tools/reference/speech_noise.h"
 #include "tools/verification/comparison.h"
-#include "tools/verification/noise.h"
 #include "tools/verification/setting.h"
 
 namespace runnel {

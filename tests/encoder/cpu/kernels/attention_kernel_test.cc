@@ -1,5 +1,5 @@
 // Attention with one query per lane against the formula, pair by pair.
-#include "encoder/kernels/attention_kernel.h"
+#include "encoder/cpu/kernels/attention_kernel.h"
 
 #include <gtest/gtest.h>
 

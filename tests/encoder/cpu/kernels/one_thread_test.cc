@@ -1,4 +1,4 @@
-#include "encoder/kernels/one_thread.h"
+#include "encoder/cpu/kernels/one_thread.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

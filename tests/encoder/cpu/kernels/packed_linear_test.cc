@@ -1,5 +1,5 @@
 // Products with packed weights: right, and a row's bits the same whatever rows are beside it.
-#include "encoder/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/packed_linear.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/row_kernels.h"
 #include "tests/support/random_values.h"
 #include "tests/support/tolerances.h"
 #include "tests/support/worst_of.h"
@@ -33,7 +33,7 @@ double Apply(std::optional<Activation> activation, double x) {
 }
 
 struct Case {
-  ProductPrecision precision;
+  MatmulType precision;
   double tolerance;  // of values near sqrt(input_dim) at most
 };
 
@@ -41,24 +41,24 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
  protected:
   // x W^T + b in the result's own form; y: what it is added to.
   static std::vector<float> Run(const PackedLinear& linear, const std::vector<float>& x,
-                                int64_t rows, ProductResult result, std::vector<float> y) {
+                                int64_t rows, MatmulOutput result, std::vector<float> y) {
     Scratch scratch;
-    const ProductInput input =
-        ProductInput::Take(&scratch, GetParam().precision, rows, linear.shape().input_dim);
+    const MatmulInput input =
+        MatmulInput::Take(&scratch, GetParam().precision, rows, linear.shape().input_dim);
     StoreRows(x.data(), rows, input);
     y.resize(static_cast<size_t>(rows * linear.shape().output_dim));
-    if (result != ProductResult::kInput) {
+    if (result != MatmulOutput::kInput) {
       linear.Forward(input, rows, y.data());
       return y;
     }
     const int64_t dim = linear.shape().output_dim;
-    const ProductInput output = ProductInput::Take(&scratch, GetParam().precision, rows, dim);
+    const MatmulInput output = MatmulInput::Take(&scratch, GetParam().precision, rows, dim);
     linear.Forward(input, rows, output);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = y.data() + r * dim;
-      if (output.precision == ProductPrecision::kFloat32) {
+      if (output.type == MatmulType::kFloat32) {
         std::memcpy(row, output.float_row(r), static_cast<size_t>(dim) * sizeof(float));
-      } else if (output.precision == ProductPrecision::kBfloat16) {
+      } else if (output.type == MatmulType::kBfloat16) {
         WidenBfloat16(output.bfloat16_row(r), dim, row);
       } else {
         for (int64_t n = 0; n < dim; ++n) {
@@ -73,9 +73,9 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(
     Precisions, PackedLinearTest,
-    ::testing::Values(Case{ProductPrecision::kFloat32, runnel::testing::kFloat32ProductTolerance},
-                      Case{ProductPrecision::kBfloat16, runnel::testing::kBfloat16ProductTolerance},
-                      Case{ProductPrecision::kInt8, runnel::testing::kInt8ProductTolerance}),
+    ::testing::Values(Case{MatmulType::kFloat32, runnel::testing::kFloat32ProductTolerance},
+                      Case{MatmulType::kBfloat16, runnel::testing::kBfloat16ProductTolerance},
+                      Case{MatmulType::kInt8, runnel::testing::kInt8ProductTolerance}),
     [](const auto& one) {
       return "Precision" + std::to_string(static_cast<int>(one.param.precision));
     });
@@ -87,10 +87,10 @@ TEST_P(PackedLinearTest, IsTheFormula) {
   const std::vector<float> bias = runnel::testing::RandomValues(shape.output_dim, kSeed + 1);
   const std::vector<std::optional<Activation>> activations = {std::nullopt, Activation::kSwish,
                                                               Activation::kRelu, Activation::kGelu};
-  for (const ProductResult result :
-       {ProductResult::kStore, ProductResult::kAdd, ProductResult::kInput}) {
+  for (const MatmulOutput result :
+       {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
     for (const std::optional<Activation>& activation : activations) {
-      if (result == ProductResult::kAdd && activation) continue;
+      if (result == MatmulOutput::kAdd && activation) continue;
       for (const bool with_bias : {true, false}) {
         const PackedLinear linear(weight.data(), with_bias ? bias.data() : nullptr, shape,
                                   GetParam().precision, result, activation);
@@ -110,7 +110,7 @@ TEST_P(PackedLinearTest, IsTheFormula) {
               }
               const auto place = static_cast<size_t>(r * shape.output_dim + n);
               const double expected =
-                  Apply(activation, sum) + (result == ProductResult::kAdd ? before[place] : 0.0);
+                  Apply(activation, sum) + (result == MatmulOutput::kAdd ? before[place] : 0.0);
               worst = runnel::testing::WorstOf(worst, std::abs(expected - y[place]));
             }
           }
@@ -130,11 +130,11 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
         runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
     constexpr int64_t kRows = 300;
     const std::vector<float> x = runnel::testing::RandomValues(kRows * shape.input_dim, kSeed + 2);
-    for (const ProductResult result :
-         {ProductResult::kStore, ProductResult::kAdd, ProductResult::kInput}) {
+    for (const MatmulOutput result :
+         {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
       const PackedLinear linear(
           weight.data(), x.data(), shape, GetParam().precision, result,
-          result == ProductResult::kInput ? std::make_optional(Activation::kSwish) : std::nullopt);
+          result == MatmulOutput::kInput ? std::make_optional(Activation::kSwish) : std::nullopt);
       const std::vector<float> all = Run(linear, x, kRows, result, {});
       for (const int64_t rows : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12, 13,
                                  14, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
@@ -156,11 +156,11 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
 
 TEST(PackedLinearLimitsTest, SumsThatCouldLeaveInt32AreRefused) {
   const std::vector<float> weight(65537, 0.5f);
-  EXPECT_THROW(PackedLinear(weight.data(), nullptr, {65537, 1}, ProductPrecision::kInt8,
-                            ProductResult::kStore),
-               std::runtime_error);
-  EXPECT_NO_THROW(PackedLinear(weight.data(), nullptr, {65537, 1}, ProductPrecision::kFloat32,
-                               ProductResult::kStore));
+  EXPECT_THROW(
+      PackedLinear(weight.data(), nullptr, {65537, 1}, MatmulType::kInt8, MatmulOutput::kStore),
+      std::runtime_error);
+  EXPECT_NO_THROW(
+      PackedLinear(weight.data(), nullptr, {65537, 1}, MatmulType::kFloat32, MatmulOutput::kStore));
 }
 
 }  // namespace

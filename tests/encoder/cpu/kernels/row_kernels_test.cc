@@ -1,5 +1,5 @@
 // The operations on rows against their formulas, at every length of a row's rest.
-#include "encoder/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/row_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "encoder/kernels/depthwise_kernel.h"
+#include "encoder/cpu/kernels/depthwise_kernel.h"
 #include "tests/support/tolerances.h"
 
 namespace runnel::kernels {
@@ -27,16 +27,16 @@ std::vector<float> Random(int64_t count, uint64_t seed) {
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 // What a row of the product's input stands for.
-std::vector<float> Decoded(const ProductInput& input, int64_t row) {
+std::vector<float> Decoded(const MatmulInput& input, int64_t row) {
   std::vector<float> values(static_cast<size_t>(input.dim));
-  switch (input.precision) {
-    case ProductPrecision::kFloat32:
+  switch (input.type) {
+    case MatmulType::kFloat32:
       std::copy(input.float_row(row), input.float_row(row) + input.dim, values.begin());
       break;
-    case ProductPrecision::kBfloat16:
+    case MatmulType::kBfloat16:
       WidenBfloat16(input.bfloat16_row(row), input.dim, values.data());
       break;
-    case ProductPrecision::kInt8:
+    case MatmulType::kInt8:
       for (int64_t i = 0; i < input.dim; ++i) {
         values[static_cast<size_t>(i)] =
             static_cast<float>(input.uint8_row(row)[i] - input.zero_points[row]) *
@@ -130,19 +130,19 @@ TEST(RowKernelsTest, StoreRowsKeepsHalfAStep) {
     std::vector<float> x = Random(3 * dim, 5);
     std::fill(x.begin(), x.begin() + dim, 0.0f);                                 // all zeros
     for (int64_t i = dim; i < 2 * dim; ++i) x[static_cast<size_t>(i)] *= -1e3f;  // large
-    for (const ProductPrecision precision :
-         {ProductPrecision::kFloat32, ProductPrecision::kBfloat16, ProductPrecision::kInt8}) {
+    for (const MatmulType precision :
+         {MatmulType::kFloat32, MatmulType::kBfloat16, MatmulType::kInt8}) {
       Scratch scratch;
-      const ProductInput y = ProductInput::Take(&scratch, precision, 3, dim);
+      const MatmulInput y = MatmulInput::Take(&scratch, precision, 3, dim);
       StoreRows(x.data(), 3, y);
       for (int64_t r = 0; r < 3; ++r) {
         const std::vector<float> decoded = Decoded(y, r);
         for (int64_t i = 0; i < dim; ++i) {
           const double value = x[static_cast<size_t>(r * dim + i)];
           double step = 0;
-          if (precision == ProductPrecision::kBfloat16) step = std::abs(value) / 128;
+          if (precision == MatmulType::kBfloat16) step = std::abs(value) / 128;
           // Zero itself is exact, so the range's ends may be half a step off.
-          if (precision == ProductPrecision::kInt8) step = y.scales[r] * 1.001;
+          if (precision == MatmulType::kInt8) step = y.scales[r] * 1.001;
           EXPECT_NEAR(decoded[static_cast<size_t>(i)], value, step / 2 + 1e-12);
           if (value == 0) {
             EXPECT_EQ(decoded[static_cast<size_t>(i)], 0);
@@ -166,7 +166,7 @@ TEST(RowKernelsTest, WhatIsNoNumberStaysNone) {
       std::vector<float> row = Random(64, 7);
       row[static_cast<size_t>(place)] = bad;
       Scratch scratch;
-      const ProductInput input = ProductInput::Take(&scratch, ProductPrecision::kInt8, 1, 64);
+      const MatmulInput input = MatmulInput::Take(&scratch, MatmulType::kInt8, 1, 64);
       StoreRows(row.data(), 1, input);
       for (const float value : Decoded(input, 0)) EXPECT_TRUE(std::isnan(value));
       std::vector<float> gated(32);
@@ -176,7 +176,7 @@ TEST(RowKernelsTest, WhatIsNoNumberStaysNone) {
       }
       const float* frame = row.data();
       const std::vector<float> taps(64, 1.0f);
-      const ProductInput filtered = ProductInput::Take(&scratch, ProductPrecision::kFloat32, 1, 64);
+      const MatmulInput filtered = MatmulInput::Take(&scratch, MatmulType::kFloat32, 1, 64);
       DepthwiseConvolution(&frame, 1, 1,
                            {taps.data(), taps.data(), 1, std::nullopt, Activation::kRelu}, filtered,
                            0);
@@ -209,8 +209,7 @@ TEST(DepthwiseKernelTest, IsTheFormula) {
       std::vector<const float*> frames;
       for (int64_t i = 0; i < kFrames; ++i) frames.push_back(x.data() + i * dim);
       Scratch scratch;
-      const ProductInput y =
-          ProductInput::Take(&scratch, ProductPrecision::kFloat32, kOutputs + 1, dim);
+      const MatmulInput y = MatmulInput::Take(&scratch, MatmulType::kFloat32, kOutputs + 1, dim);
       std::optional<NormWeights> norm;
       if (with_norm) norm = NormWeights{weight.data(), bias.data(), 1e-5f};
       DepthwiseConvolution(frames.data(), kFrames, kOutputs,

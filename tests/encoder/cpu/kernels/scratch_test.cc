@@ -1,5 +1,5 @@
 // The arena: pieces do not overlap, and it stops growing.
-#include "encoder/kernels/scratch.h"
+#include "encoder/cpu/kernels/scratch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// JSON written piece by piece: what the library would write of the same.
-#include "tools/server/message_text.h"
+// The Append functions write what the JSON library writes for the same value.
+#include "tools/server/protocol/message_text.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/tools/server/protocol_conversation.h"
-#include "tools/decimal.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tools/cli/decimal.h"
 
 namespace runnel::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/tools/server/protocol_conversation.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <variant>
 
-#include "runtime/utf8.h"
+#include "runtime/text/utf8.h"
 
 namespace runnel::server::testing {
 namespace {

@@ -1,6 +1,6 @@
-// Conversations with a protocol as tables of lines: what a message asks for, what an update says.
-#ifndef RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_CONVERSATION_H_
-#define RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_CONVERSATION_H_
+// Test conversations with a protocol, written as tables: messages and the requests they make.
+#ifndef RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_PROTOCOL_CONVERSATION_H_
+#define RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_PROTOCOL_CONVERSATION_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 
 #include "runtime/live_update.h"
 #include "runtime/token_table.h"
-#include "tools/server/protocol.h"
+#include "tools/server/protocol/protocol.h"
 
 namespace runnel::server::testing {
 
@@ -21,7 +21,7 @@ const TokenTable& Units();
 
 Token TokenAt(int32_t id, double start_ms, double end_ms);
 
-// "two zero", stable as far as "two "; 640 ms of audio, 12.5 ms late.
+// "two zero", of which "two" is stable; 640 ms of audio, a latency of 12.5 ms.
 LiveUpdate TwoZero();
 // The final update after it, with two results.
 LiveUpdate FinalTwoZero();
@@ -33,19 +33,19 @@ ClientMessage Binary(std::string_view bytes);
 std::string Pcm16(const std::vector<int16_t>& samples);
 std::string Float32(const std::vector<float>& samples);
 
-// E.g. "start", "audio 3", "finish", "cancel", "resume abc", "reply {...}", "error bad_json",
-// several with "; " between them.
+// E.g. "start", "audio 3", "finish", "cancel", "resume abc", "reply {...}", "error bad_json".
+// Several are joined by "; ".
 std::string Shown(const std::vector<ClientRequest>& requests);
 
 struct Turn {
   ClientMessage message;
-  std::string expected;  // as Shown says it
+  std::string expected;  // the requests, as Shown writes them
 };
 
-// Passes the messages to `protocol` and expects what the table says.
+// Passes the messages to `protocol` and expects the requests of the table.
 void ExpectConversation(Protocol* protocol, const std::vector<Turn>& turns);
 
-// The first request of what a message asks for, which must be of this kind.
+// The only request, which must be of this kind. Throws std::logic_error when there is not one.
 template <typename Request>
 Request Only(const std::vector<ClientRequest>& requests) {
   if (requests.size() != 1) throw std::logic_error("expected one request: " + Shown(requests));
@@ -57,4 +57,4 @@ nlohmann::json OnlyMessage(const std::vector<std::string>& texts);
 
 }  // namespace runnel::server::testing
 
-#endif  // RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_CONVERSATION_H_
+#endif  // RUNNEL_TESTS_TOOLS_SERVER_PROTOCOL_PROTOCOL_CONVERSATION_H_

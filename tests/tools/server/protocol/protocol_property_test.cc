@@ -1,4 +1,4 @@
-// Whatever comes, in whatever order: no exception, a bounded answer, and only sound text goes out.
+// Random messages in any order: no exception, a bounded number of requests, only valid text.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,9 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/utf8.h"
-#include "tests/tools/server/protocol_conversation.h"
-#include "tools/server/protocol.h"
+#include "runtime/text/utf8.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/protocol/protocol_registry.h"
 
 namespace runnel::server {
 namespace {
@@ -40,7 +41,7 @@ const std::vector<std::string>& Scraps() {
   return scraps;
 }
 
-// A scrap, or several, sometimes with a byte changed, cut off or put in.
+// One or two of Scraps(), sometimes with a byte changed, removed or inserted.
 std::string RandomBytes(std::mt19937* random) {
   std::string bytes = Scraps()[(*random)() % Scraps().size()];
   if ((*random)() % 8 == 0) bytes += Scraps()[(*random)() % Scraps().size()];
@@ -76,7 +77,7 @@ LiveUpdate RandomUpdate(std::mt19937* random) {
   return update;
 }
 
-void ExpectSound(const std::vector<std::string>& texts) {
+void ExpectValid(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     ASSERT_TRUE(IsUtf8(text)) << text;
     ASSERT_TRUE(text == "Done!" || nlohmann::json::accept(text)) << text;
@@ -89,7 +90,7 @@ void Converse(std::mt19937* random) {
   const ClientMessage first_message{(*random)() % 4 != 0, first};
   const std::unique_ptr<Protocol> protocol = ChooseProtocol(first_message, Units(), &error);
   if (protocol == nullptr) {
-    ExpectSound({ErrorText(error), HttpErrorBody(CodeName(error.code), error.message)});
+    ExpectValid({ErrorText(error), HttpErrorBody(CodeName(error.code), error.message)});
     return;
   }
   std::vector<ClientRequest> requests = protocol->Read(first_message);
@@ -102,31 +103,31 @@ void Converse(std::mt19937* random) {
       const bool is_start = std::holds_alternative<StartRequest>(request) ||
                             std::holds_alternative<ResumeRequest>(request);
       if (is_start) {
-        ASSERT_FALSE(has_started) << "a second start came through";
+        ASSERT_FALSE(has_started) << "a second start was accepted";
         has_started = true;
-        ExpectSound(protocol->OnReady({}));
+        ExpectValid(protocol->OnReady({}));
       } else if (const auto* audio = std::get_if<AudioRequest>(&request)) {
         ASSERT_TRUE(has_started);
         for (const float sample : audio->samples) ASSERT_LE(std::abs(sample), 16);
       } else if (const auto* mistake = std::get_if<ProtocolError>(&request)) {
-        ExpectSound(protocol->OnError(*mistake));
+        ExpectValid(protocol->OnError(*mistake));
         is_over = true;
       } else if (const auto* reply = std::get_if<ImmediateReply>(&request)) {
-        ExpectSound({reply->text});
+        ExpectValid({reply->text});
       } else if (std::holds_alternative<FinishRequest>(request)) {
         ASSERT_TRUE(has_started);
       }
     }
     if (has_started && !is_over && (*random)() % 2 == 0) {
-      ExpectSound(protocol->OnUpdate(RandomUpdate(random)));
-      ExpectSound(protocol->OnSnapshot(RandomBytes(random), 7));
+      ExpectValid(protocol->OnUpdate(RandomUpdate(random)));
+      ExpectValid(protocol->OnSnapshot(RandomBytes(random), 7));
     }
     const std::string bytes = RandomBytes(random);
     requests = protocol->Read({(*random)() % 2 == 0, bytes});
   }
 }
 
-TEST(Protocols, BearAnyConversation) {
+TEST(Protocols, SurviveAnyConversation) {
   const unsigned seed = std::random_device()();
   std::mt19937 random(seed);
   for (int round = 0; round < 20000 && !HasFailure(); ++round) {

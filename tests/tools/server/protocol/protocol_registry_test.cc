@@ -1,3 +1,5 @@
+#include "tools/server/protocol/protocol_registry.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -6,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tests/tools/server/protocol_conversation.h"
-#include "tools/server/client_json.h"
-#include "tools/server/protocol.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {
 namespace {

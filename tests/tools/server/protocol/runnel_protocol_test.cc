@@ -1,4 +1,4 @@
-#include "tools/server/runnel_protocol.h"
+#include "tools/server/protocol/runnel_protocol.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tests/tools/server/protocol_conversation.h"
-#include "tools/server/client_json.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tools/server/protocol/client_json.h"
 
 namespace runnel::server {
 namespace {
@@ -84,7 +84,7 @@ TEST(RunnelProtocol, StartWithEveryOption) {
   EXPECT_EQ(audio.samples, (std::vector<float>{0.5F, -1.0F}));
 }
 
-// Every field with values that it must not have: the error names the field.
+// Invalid values of every field: the error names the field.
 TEST(RunnelProtocol, OptionsOutOfRange) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"sample_rate", {"0", "999", "768001", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
@@ -262,13 +262,14 @@ TEST(RunnelProtocol, PartialResults) {
   EXPECT_EQ(second["stable_length"], 8);
 }
 
-// What a client joins as docs/protocol.md says is the text, also when an update starts anew.
+// Joining the partial results as docs/protocol.md specifies gives the text, also after a restart of
+// the text.
 TEST(RunnelProtocol, ClientsCanJoinTheText) {
   RunnelProtocol protocol(Units());
   protocol.Read(Text(kStart));
   std::u32string stable;
   size_t num_bytes = 0;
-  const auto hear = [&](const std::string& text, const std::string& tentative) {
+  const auto update_with = [&](const std::string& text, const std::string& tentative) {
     LiveUpdate update;
     update.stable_text = text;
     update.tentative_text = tentative;
@@ -281,15 +282,15 @@ TEST(RunnelProtocol, ClientsCanJoinTheText) {
     }
     EXPECT_EQ(message["stable_length"].get<size_t>(), stable.size());
   };
-  hear("", "字");
-  hear("字é", "x");
-  hear("", "");
-  hear(" \xE5\xAD", "\x97");  // a character that a table of bytes would cut
-  hear("\x97!", "");
+  update_with("", "字");
+  update_with("字é", "x");
+  update_with("", "");
+  update_with(" \xE5\xAD", "\x97");  // a character cut between stable and tentative text
+  update_with("\x97!", "");
   num_bytes = 0;
   stable.clear();
-  hear("字é", "");
-  hear("x", "");
+  update_with("字é", "");
+  update_with("x", "");
 }
 
 TEST(RunnelProtocol, NoTokensUnlessWanted) {

@@ -1,4 +1,4 @@
-#include "tools/server/sample_decoder.h"
+#include "tools/server/protocol/sample_decoder.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/tools/server/protocol_conversation.h"
-#include "tools/server/client_json.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tools/server/protocol/client_json.h"
 
 namespace runnel::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/server/sherpa_protocol.h"
+#include "tools/server/protocol/sherpa_protocol.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tests/tools/server/protocol_conversation.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
 
 namespace runnel::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/server/wenet_protocol.h"
+#include "tools/server/protocol/wenet_protocol.h"
 
 #include <gtest/gtest.h>
 
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/tools/server/protocol_conversation.h"
-#include "tools/server/client_json.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tools/server/protocol/client_json.h"
 
 namespace runnel::server {
 namespace {
@@ -102,7 +102,7 @@ TEST(WenetProtocol, StartOptions) {
   }
 }
 
-// Two samples: what WeNet's server divides by 32768 in its features.
+// Two samples. WeNet's server, too, divides them by 32768.
 TEST(WenetProtocol, Samples) {
   WenetProtocol protocol(Units());
   protocol.Read(Text(kStart));
@@ -155,8 +155,7 @@ TEST(WenetProtocol, MistakesGetAFailedMessage) {
   }
 }
 
-// Bytes are joined over messages; half a sample at the end says nothing, and costs nobody the
-// result.
+// Bytes are joined across messages; half a sample at the end is ignored.
 TEST(WenetProtocol, OddBytesAtTheEndAreLeftOut) {
   WenetProtocol protocol(Units());
   ExpectConversation(
@@ -183,7 +182,7 @@ TEST(WenetProtocol, FailedStream) {
   EXPECT_EQ(message["message"], "stream_failed: broken \uFFFD");
 }
 
-// The list is JSON in a string in JSON: both have to be sound.
+// The list is JSON text in a string of the JSON message; both must be valid.
 TEST(WenetProtocol, TextThatIsNotUtf8) {
   WenetProtocol protocol(Units());
   protocol.Read(Text(kStart));

@@ -1,5 +1,5 @@
 // Bearer tokens, addresses behind proxies, queries.
-#include "tools/server/access.h"
+#include "tools/server/resources/access.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Places for connections, streams and uploads: given, refused, given back.
-#include "tools/server/admission.h"
+// Slots for connections, streams and uploads: given, refused, released.
+#include "tools/server/resources/admission.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Limits SmallLimits() {
   return limits;
 }
 
-TEST(Admission, GivesPlacesBack) {
+TEST(Admission, ReleasesSlots) {
   Admission admission(SmallLimits());
   Refusal refusal = Refusal::kNone;
   for (int round = 0; round < 3; ++round) {
@@ -65,7 +65,7 @@ TEST(Admission, DrainingRefusesStreamsOnly) {
   EXPECT_EQ(admission.num_streams(), 1);
 }
 
-// Takes places until there are none; how many were within the limit.
+// Takes slots until there are none; returns how many were within the limit.
 template <typename Admit>
 int NumWithin(const Admit& admit, Refusal expected, std::vector<Ticket>* tickets) {
   int num_within = 0;
@@ -96,7 +96,7 @@ TEST(Admission, ConnectionsAboveTheLimitAreToldUntilThereAreTooMany) {
   EXPECT_EQ(admission.num_connections(), 0);
 }
 
-TEST(Admission, NoPeerTakesAllPlacesAboveTheLimit) {
+TEST(Admission, NoPeerTakesAllSlotsAboveTheLimit) {
   Admission admission(SmallLimits());
   for (int round = 0; round < 2; ++round) {
     std::vector<Ticket> of_a;

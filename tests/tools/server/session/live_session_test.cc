@@ -1,5 +1,5 @@
 // A client's conversation without a socket: order of messages, limits, back-pressure, the end.
-#include "tools/server/live_session.h"
+#include "tools/server/session/live_session.h"
 
 #include <gtest/gtest.h>
 
@@ -30,15 +30,15 @@ class Bell {
   }
   void Wait() {
     std::unique_lock<std::mutex> lock(mutex_);
-    rang_.wait(lock, [this] { return rings_ > heard_; });
-    heard_ = rings_;
+    rang_.wait(lock, [this] { return rings_ > num_seen_; });
+    num_seen_ = rings_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable rang_;
   int rings_ = 0;
-  int heard_ = 0;
+  int num_seen_ = 0;
 };
 
 class LiveSessionTest : public ::testing::Test {

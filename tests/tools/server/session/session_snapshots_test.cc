@@ -1,5 +1,5 @@
-// Streams that are kept and brought back: what wins when store, stream and client are out of step.
-#include "tools/server/session_snapshots.h"
+// Streams that are stored and resumed, also when store, stream and client are out of step.
+#include "tools/server/session/session_snapshots.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tests/support/tiny_streams.h"
-#include "tools/server/live_session.h"
+#include "tools/server/session/live_session.h"
 
 namespace runnel::server {
 namespace {
@@ -93,7 +93,7 @@ class SessionSnapshotsTest : public ::testing::Test {
     services_.metrics = &metrics_;
     services_.snapshot_store = &store_;
     services_.store_threads = &threads_;
-    services_.snapshot_interval_s = 0.1;
+    services_.limits.snapshot_interval_s = 0.1;
     session_ = std::make_shared<LiveSession>(services_, "id", [this] { ++wakes_; });
   }
   ~SessionSnapshotsTest() override { threads_.Stop(); }
@@ -157,11 +157,11 @@ TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
   Resume();
   session_->Receive({true, R"({"type":"finish"})"});
   std::vector<json> messages;
-  for (int heard = 0; !session_->close_code().has_value();) {
+  for (int num_seen = 0; !session_->close_code().has_value();) {
     // The stream may have results before the session knows of it.
     while (auto message = session_->TakeMessage()) messages.push_back(json::parse(message->text));
-    if (heard == wakes_) std::this_thread::yield();
-    heard = wakes_;
+    if (num_seen == wakes_) std::this_thread::yield();
+    num_seen = wakes_;
     session_->Advance();
   }
   ASSERT_GE(messages.size(), 2U);
@@ -204,7 +204,7 @@ TEST_F(SessionSnapshotsTest, AResumeHasADeadline) {
 }
 
 // Otherwise nobody would notice that the client is gone.
-TEST_F(SessionSnapshotsTest, AClientThatResumesIsListenedTo) {
+TEST_F(SessionSnapshotsTest, MessagesOfAClientThatResumesAreRead) {
   store_.HoldGets();
   Resume();
   EXPECT_TRUE(session_->CanReceive());
@@ -233,8 +233,9 @@ TEST_F(SessionSnapshotsTest, DrainingHasADeadline) {
   store_.LetPut();
 }
 
-// An older snapshot that waits for its turn does not take the place of the last one.
+// An older snapshot that waits to be stored does not replace the last one.
 TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
+  services_.limits.snapshot_interval_s = 1;  // one snapshot of two seconds, besides the last
   std::promise<void> go_on[2];
   for (std::promise<void>& one : go_on) threads_.Run([&one] { one.get_future().wait(); });
   session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
@@ -254,48 +255,6 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
   while (!threads_.HasRoom(kMaxBytes)) std::this_thread::yield();
   go_on[1].set_value();
   EXPECT_EQ(store_.num_puts(), 1);
-}
-
-TEST(TaskThreads, WhatSomebodyWaitsForIsFirst) {
-  TaskThreads threads(1, 10, 10);
-  std::promise<void> go_on;
-  std::promise<void> has_begun;
-  std::promise<void> is_done;
-  std::string order;
-  threads.Run([&] {
-    has_begun.set_value();
-    go_on.get_future().wait();
-  });
-  has_begun.get_future().wait();
-  threads.Run([&] { order += "c"; });
-  threads.Run([&] { is_done.set_value(); });
-  threads.RunFirst([&] { order += "a"; });
-  threads.RunFirst([&] { order += "b"; });
-  go_on.set_value();
-  is_done.get_future().wait();
-  EXPECT_EQ(order, "abc");
-}
-
-TEST(TaskThreads, TakesNoMoreThanItsBounds) {
-  TaskThreads threads(1, 10, 2);
-  std::promise<void> go_on;
-  std::promise<void> has_begun;
-  EXPECT_TRUE(threads.Run([&] {
-    has_begun.set_value();
-    go_on.get_future().wait();
-  }));
-  has_begun.get_future().wait();
-  EXPECT_FALSE(threads.Run([] {}, 11));
-  EXPECT_TRUE(threads.Run([] { throw std::runtime_error("logged"); }, 10));
-  EXPECT_FALSE(threads.HasRoom(1));
-  std::promise<void> is_done;
-  EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }));
-  EXPECT_FALSE(threads.Run([] {}));
-  EXPECT_FALSE(threads.HasRoom(0));
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(threads.RunFirst([] {})) << "which overtakes those";
-  EXPECT_FALSE(threads.RunFirst([] {}));
-  go_on.set_value();
-  is_done.get_future().wait();  // whatever the one before has thrown
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What is particular to snapshots in a folder: its bound, other servers, its files.
-#include "tools/server/directory_snapshot_store.h"
+// Properties of DirectorySnapshotStore only: its limit, other servers, its files.
+#include "tools/server/store/directory_snapshot_store.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,6 +18,8 @@
 
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
+#include "tools/server/store/make_snapshot_store.h"
+#include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
 namespace {
@@ -68,7 +70,7 @@ TEST_F(DirectorySnapshotStoreTest, RemovesExpiredFilesAndNoOthers) {
   const std::string token = NewSnapshotToken();
   for (int i = 0; i < 20; ++i) store->Put(NewSnapshotToken(), "x");
   store->Put(token, "y");
-  // What a server leaves that is killed while it writes.
+  // A file that a killed server left unfinished.
   std::ofstream(folder_.File(NewSnapshotToken() + "." + NewSnapshotToken() + ".unfinished")) << "x";
   for (const char* name : {"notes.txt", "abc.unfinished"})
     std::ofstream(folder_.File(name)) << "mine";
@@ -96,7 +98,7 @@ TEST_F(DirectorySnapshotStoreTest, TakesNoMoreThanItsBound) {
             "snapshot folder " + path_ + ": full, it holds 1000 bytes of 1000");
   EXPECT_EQ(store->Get(third), std::nullopt);
   EXPECT_EQ(NumFiles(path_), 2u);
-  store->Put(first, std::string(650, 'y'));  // a stream that has one goes on
+  store->Put(first, std::string(650, 'y'));  // a stream with a snapshot may replace it
   EXPECT_EQ(store->num_bytes(), 1050);
   store->Remove(second);
   store->Remove(second);
@@ -108,8 +110,8 @@ TEST_F(DirectorySnapshotStoreTest, TakesNoMoreThanItsBound) {
   EXPECT_EQ(store->num_bytes(), 1);
 }
 
-// However often a client resumes and vanishes, on whichever server.
-TEST_F(DirectorySnapshotStoreTest, AResumedStreamHasOnePlaceBeyondTheBound) {
+// A client may resume and vanish any number of times, on any server.
+TEST_F(DirectorySnapshotStoreTest, AResumedStreamHasOneSnapshotBeyondTheLimit) {
   const auto store = Store(seconds(100), 1000);
   const auto other = Store(seconds(100), 1000);
   const std::string first = NewSnapshotToken();
@@ -213,8 +215,8 @@ TEST_F(DirectorySnapshotStoreTest, FollowsNoLinksAndWaitsAtNoPipe) {
 }
 
 TEST_F(DirectorySnapshotStoreTest, FoldersThatCannotBeUsed) {
-  const auto message = [](const fs::path& place) {
-    return ErrorMessage<SnapshotStoreError>([&] { MakeSnapshotStore(place, seconds(10)); });
+  const auto message = [](const fs::path& location) {
+    return ErrorMessage<SnapshotStoreError>([&] { MakeSnapshotStore(location, seconds(10)); });
   };
   EXPECT_TRUE(Contains(message(folder_.File("no/such")),
                        "no/such: cannot create: No such file or directory"));
@@ -231,23 +233,23 @@ TEST_F(DirectorySnapshotStoreTest, FoldersThatCannotBeUsed) {
 }
 
 TEST_F(DirectorySnapshotStoreTest, SaysWhenTheFolderWentAwayAndGoesOnWhenItIsBack) {
-  const std::string place = folder_.File("snapshots");
-  const auto store = MakeSnapshotStore(place, seconds(10));
+  const std::string location = folder_.File("snapshots");
+  const auto store = MakeSnapshotStore(location, seconds(10));
   const std::string token = NewSnapshotToken();
-  fs::remove(place);
+  fs::remove(location);
   EXPECT_EQ(ErrorMessage<SnapshotStoreError>([&] { store->Put(token, "x"); }),
-            "snapshot folder " + place + ": cannot write: No such file or directory");
+            "snapshot folder " + location + ": cannot write: No such file or directory");
   for (const std::function<void()>& call :
        {std::function<void()>([&] { store->Get(token); }), {[&] { store->Check(); }}}) {
     EXPECT_EQ(ErrorMessage<SnapshotStoreError>(call),
-              "snapshot folder " + place + ": cannot be used: No such file or directory");
+              "snapshot folder " + location + ": cannot be used: No such file or directory");
   }
-  fs::create_directory(place);
+  fs::create_directory(location);
   store->Put(token, "x");
   EXPECT_EQ(store->Get(token), "x");
 }
 
-// A disk that is full in the middle of a file: nothing half-written is ever seen.
+// The disk is full in the middle of a file: an incomplete snapshot is never read.
 TEST_F(DirectorySnapshotStoreTest, FullDisk) {
   const auto store = Store();
   const std::string token = NewSnapshotToken();

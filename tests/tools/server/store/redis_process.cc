@@ -1,4 +1,4 @@
-#include "tests/tools/server/redis_process.h"
+#include "tests/tools/server/store/redis_process.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,10 +18,10 @@ namespace runnel::server {
 namespace {
 
 constexpr int kStartTimeoutMs = 60'000;
-// Redis says this when it accepts connections.
+// Redis prints this when it accepts connections.
 constexpr char kReady[] = "Ready to accept connections";
 
-// Reads what Redis prints until it is ready. False when it ends or the time is up.
+// Reads the output of Redis until it is ready. False when it ends or the time is up.
 bool WaitUntilReady(int output) {
   std::string printed;
   char buffer[4096];
@@ -72,7 +72,7 @@ RedisProcess::RedisProcess(int port, const std::vector<std::string>& more_argume
   }
   ::close(output[1]);
   const bool is_ready = process_ > 0 && WaitUntilReady(output[0]);
-  // The pipe's other end stays with Redis, which ignores that nobody reads what it says later.
+  // Redis keeps the other end of the pipe and ignores that its later output is not read.
   ::close(output[0]);
   if (!is_ready) {
     Kill();

@@ -1,6 +1,6 @@
-// A real redis-server for a test: on a port of its own, in memory only, gone with the object.
-#ifndef RUNNEL_TESTS_TOOLS_SERVER_REDIS_PROCESS_H_
-#define RUNNEL_TESTS_TOOLS_SERVER_REDIS_PROCESS_H_
+// A redis-server process for a test, on a free port and in memory only. It ends with the object.
+#ifndef RUNNEL_TESTS_TOOLS_SERVER_STORE_REDIS_PROCESS_H_
+#define RUNNEL_TESTS_TOOLS_SERVER_STORE_REDIS_PROCESS_H_
 
 #include <sys/types.h>
 
@@ -12,7 +12,7 @@ namespace runnel::server {
 // Throws std::runtime_error when redis-server cannot be started or does not answer within a minute.
 class RedisProcess {
  public:
-  // `port` 0: a free one. `more_arguments` as on redis-server's command line.
+  // `port` 0 chooses a free port. `more_arguments` as on redis-server's command line.
   explicit RedisProcess(int port = 0, const std::vector<std::string>& more_arguments = {});
   ~RedisProcess();
   RedisProcess(const RedisProcess&) = delete;
@@ -21,9 +21,9 @@ class RedisProcess {
   int port() const { return port_; }
   std::string url() const;
 
-  // Kills it as kill -9 does, and waits until it is gone.
+  // Kills the process with SIGKILL and waits for its end.
   void Kill();
-  // Stops its answers, and lets them go on.
+  // After Freeze, Redis does not reply until Thaw.
   void Freeze();
   void Thaw();
 
@@ -37,4 +37,4 @@ int FreePort();
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TESTS_TOOLS_SERVER_REDIS_PROCESS_H_
+#endif  // RUNNEL_TESTS_TOOLS_SERVER_STORE_REDIS_PROCESS_H_

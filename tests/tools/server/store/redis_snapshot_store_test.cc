@@ -1,6 +1,5 @@
-// What is particular to snapshots in Redis: one that is gone, hangs, is full or asks for a
-// password.
-#include "tools/server/redis_snapshot_store.h"
+// Properties of RedisSnapshotStore only: a Redis that is gone, hangs, is full or needs a password.
+#include "tools/server/store/redis_snapshot_store.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -19,8 +18,10 @@
 #include <vector>
 
 #include "tests/support/error_message.h"
-#include "tests/tools/server/redis_process.h"
-#include "tools/server/outage_gate.h"
+#include "tests/tools/server/store/redis_process.h"
+#include "tools/server/store/make_snapshot_store.h"
+#include "tools/server/store/outage_gate.h"
+#include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
 namespace {
@@ -35,7 +36,7 @@ class RedisSnapshotStoreTest : public Test {
  protected:
   void SetUp() override { std::signal(SIGPIPE, SIG_IGN); }
 
-  // What redis-cli prints for one command.
+  // The output of redis-cli for one command.
   static std::string Ask(const RedisProcess& redis, const std::string& command) {
     const std::string line = "redis-cli -p " + std::to_string(redis.port()) + " " + command;
     std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
@@ -88,7 +89,7 @@ TEST_F(RedisSnapshotStoreTest, GoesOnWhenRedisIsBack) {
   store->Put(token, "y");
   redis.reset();
   redis = std::make_unique<RedisProcess>(port);
-  store->Put(token, "z");  // the idle connection is dead, which nobody notices
+  store->Put(token, "z");  // the dead idle connection causes no error
   EXPECT_EQ(store->Get(token), "z");
 }
 
@@ -106,7 +107,7 @@ TEST_F(RedisSnapshotStoreTest, DoesNotWaitForever) {
   EXPECT_EQ(patient.Get(token), "x");
 }
 
-// What accepts connections and never answers: a Redis that hangs.
+// Accepts connections and never replies, like a Redis that hangs.
 class SilentServer {
  public:
   SilentServer() : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -140,7 +141,8 @@ TEST_F(RedisSnapshotStoreTest, IsNotAskedAgainAtOnceWhenItHangs) {
   RedisSnapshotStore store(address, seconds(100), milliseconds(50), std::chrono::hours(1));
   EXPECT_EQ(failure(&store), asked);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(failure(&store), server.url() + "/0: did not answer a moment ago, is not asked now");
+    EXPECT_EQ(failure(&store),
+              server.url() + "/0: did not answer a moment ago and is not called again yet");
   }
   RedisSnapshotStore tireless(address, seconds(100), milliseconds(50), milliseconds(0));
   for (int i = 0; i < 2; ++i) EXPECT_EQ(failure(&tireless), asked);

@@ -1,5 +1,5 @@
-// The stores of snapshots: what both promise.
-#include "tools/server/snapshot_store.h"
+// The promises of SnapshotStore, tested with both stores.
+#include "tools/server/store/snapshot_store.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,9 @@
 
 #include "tests/support/error_message.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/tools/server/redis_process.h"
+#include "tests/tools/server/store/redis_process.h"
+#include "tools/server/store/make_snapshot_store.h"
+#include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
 namespace {
@@ -68,7 +70,7 @@ TEST(SnapshotTokenTest, EveryBitIsRandom) {
   for (const int count : ones) EXPECT_NEAR(count, kTokens / 2, 80);
 }
 
-// What every store promises. `parameter`: "folder" or "redis".
+// Tests of every store. The parameter is "folder" or "redis".
 class SnapshotStoreTest : public ::testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() {
@@ -77,8 +79,10 @@ class SnapshotStoreTest : public ::testing::TestWithParam<const char*> {
   }
   static void TearDownTestSuite() { delete redis_; }
 
-  void SetUp() override { store_ = MakeSnapshotStore(Place(), seconds(3600)); }
-  std::string Place() const { return GetParam() == std::string("redis") ? redis_->url() : path_; }
+  void SetUp() override { store_ = MakeSnapshotStore(Location(), seconds(3600)); }
+  std::string Location() const {
+    return GetParam() == std::string("redis") ? redis_->url() : path_;
+  }
 
   static RedisProcess* redis_;
   const TemporaryFolder folder_;
@@ -116,7 +120,7 @@ TEST_P(SnapshotStoreTest, ReplacesAndRemoves) {
 TEST_P(SnapshotStoreTest, AnotherServerFindsIt) {
   const std::string token = NewSnapshotToken();
   store_->Put(token, "snapshot");
-  EXPECT_EQ(MakeSnapshotStore(Place(), seconds(3600))->Get(token), "snapshot");
+  EXPECT_EQ(MakeSnapshotStore(Location(), seconds(3600))->Get(token), "snapshot");
 }
 
 TEST_P(SnapshotStoreTest, WhatIsNoTokenIsUnknown) {
@@ -160,16 +164,17 @@ TEST_P(SnapshotStoreTest, LivesASecondToAYear) {
   for (const int64_t life : {int64_t{0}, int64_t{31'536'001}, int64_t{10'000'000'000},
                              std::numeric_limits<int64_t>::max()}) {
     EXPECT_EQ(
-        ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Place(), seconds(life)); }),
-        "snapshots live " + std::to_string(life) + " s, expected 1 to 31536000 s");
+        ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Location(), seconds(life)); }),
+        "the time to live of snapshots is " + std::to_string(life) +
+            " s, expected 1 to 31536000 s");
   }
   const std::string token = NewSnapshotToken();
-  const auto store = MakeSnapshotStore(Place(), kMaxSnapshotLife);
+  const auto store = MakeSnapshotStore(Location(), kMaxSnapshotLife);
   store->Put(token, "x");
   EXPECT_EQ(store->Get(token), "x");
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, SnapshotStoreTest, ::testing::Values("folder", "redis"),
+INSTANTIATE_TEST_SUITE_P(Stores, SnapshotStoreTest, ::testing::Values("folder", "redis"),
                          [](const auto& param_info) { return std::string(param_info.param); });
 
 }  // namespace

@@ -1,0 +1,88 @@
+// The options of streams, read from queries and from start messages.
+#include "tools/server/protocol/start_options.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encoder/json/json_section.h"
+#include "tests/support/error_message.h"
+
+namespace runnel::server {
+namespace {
+
+using Query = std::vector<std::pair<std::string, std::string>>;
+using runnel::testing::ErrorMessage;
+
+std::string QueryError(const Query& query) {
+  return ErrorMessage<std::runtime_error>([&] { ReadStartQuery(query); });
+}
+
+TEST(ReadStartQuery, LeavesMissingOptionsToTheModel) {
+  const StartRequest start = ReadStartQuery({{"token", "secret"}});
+  EXPECT_EQ(start.options.sample_rate_hz, StreamOptions().sample_rate_hz);
+  EXPECT_EQ(start.options.chunk_size, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.left_context, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.search.method, SearchOptions().method);
+  EXPECT_EQ(start.options.search.beam_size, SearchOptions().beam_size);
+  EXPECT_FALSE(start.names_beam_size);
+  EXPECT_EQ(start.nbest, 1);
+}
+
+TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
+  const StartRequest of_query = ReadStartQuery({{"search", "beam"},
+                                                {"beam_size", "7"},
+                                                {"nbest", "3"},
+                                                {"chunk_size", "-1"},
+                                                {"left_context", "0"}});
+  const nlohmann::json object = nlohmann::json::parse(
+      R"({"search":"beam","beam_size":7,"nbest":3,"chunk_size":-1,"left_context":0})");
+  JsonSection fields(object, "", "start");
+  StartRequest of_message;
+  ReadStartOptions(&fields, &of_message);
+  fields.CheckAllTaken();
+  for (const StartRequest& start : {of_query, of_message}) {
+    EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+    EXPECT_EQ(start.options.search.beam_size, 7);
+    EXPECT_TRUE(start.names_beam_size);
+    EXPECT_EQ(start.nbest, 3);
+    EXPECT_EQ(start.options.chunk_size, StreamOptions::kWholeUtterance);
+    EXPECT_EQ(start.options.left_context, 0);
+  }
+}
+
+TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
+  EXPECT_EQ(QueryError({{"chunk_size", "0"}}),
+            "query: chunk_size is 0, expected -1 (all) or an integer from 1");
+  EXPECT_EQ(QueryError({{"chunk_size", "4.5"}}),
+            "query: chunk_size is 4.5, expected an integer from -1 to 1000000");
+  EXPECT_EQ(QueryError({{"left_context", "many"}}),
+            "query: left_context is \"many\", expected an integer from -1 to 1000000");
+  EXPECT_EQ(QueryError({{"nbest", "101"}}),
+            "query: nbest is 101, expected an integer from 1 to 100");
+  EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer from 1 to 100");
+  EXPECT_EQ(QueryError({{"search", "guess"}}),
+            "query: search is \"guess\", expected one of \"beam\", \"greedy\"");
+  EXPECT_EQ(QueryError({{"search", "1"}}), "query: search is 1, expected a string");
+  EXPECT_EQ(QueryError({{"search", "\xFF\""}}),
+            "query: search is \"\uFFFD\\\"\", expected one of \"beam\", \"greedy\"");
+}
+
+TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
+  const std::string expected = "expected chunk_size, left_context, search, beam_size or nbest";
+  for (const std::string name : {"sample_rate", "type", "version", "resume", "Nbest", ""}) {
+    EXPECT_EQ(QueryError({{name, "1"}}),
+              "query: '" + name + "' is no option of a recording, " + expected);
+  }
+  EXPECT_EQ(QueryError({{std::string(1000, 'x'), "1"}}),
+            "query: '" + std::string(40, 'x') + "' is no option of a recording, " + expected);
+  EXPECT_EQ(QueryError({{"nbest", "2"}, {"nbest", "2"}}), "query: 'nbest' cannot be given twice");
+  EXPECT_EQ(ReadStartQuery({{"token", "a"}, {"token", "b"}}).nbest, 1);
+}
+
+}  // namespace
+}  // namespace runnel::server

@@ -1,0 +1,68 @@
+// Deadlines of a session, on a clock that the test sets.
+#include "tools/server/session/session_deadlines.h"
+
+#include <gtest/gtest.h>
+
+#include "tools/cli/seconds.h"
+
+namespace runnel::server {
+namespace {
+
+using Time = SessionDeadlines::Time;
+
+Time At(double seconds) { return Time() + Seconds(seconds); }
+
+Limits Timeouts(double idle_s, double stream_s) {
+  Limits limits;
+  limits.idle_timeout_s = idle_s;
+  limits.max_stream_s = stream_s;
+  return limits;
+}
+
+TEST(SessionDeadlines, AnIdleSessionEnds) {
+  SessionDeadlines deadlines(Timeouts(10, 100), At(1));
+  EXPECT_EQ(deadlines.Next(false), At(11));
+  EXPECT_EQ(deadlines.Check(false, At(10.9)), Deadline::kNone);
+  deadlines.OnMessage(At(8));
+  EXPECT_EQ(deadlines.Check(false, At(17.9)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(18)), Deadline::kIdle);
+}
+
+TEST(SessionDeadlines, TheIdleTimeoutBeginsAnewAfterASuspension) {
+  SessionDeadlines deadlines(Timeouts(10, 100), At(0));
+  EXPECT_EQ(deadlines.Next(true), At(100));
+  EXPECT_EQ(deadlines.Check(true, At(50)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(60)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Next(false), At(70));
+  EXPECT_EQ(deadlines.Check(false, At(70)), Deadline::kIdle);
+}
+
+TEST(SessionDeadlines, AStreamHasALongestTime) {
+  SessionDeadlines deadlines(Timeouts(10, 100), At(0));
+  deadlines.OnMessage(At(99));
+  EXPECT_EQ(deadlines.Next(false), At(100));
+  EXPECT_EQ(deadlines.Check(true, At(100)), Deadline::kStream);
+}
+
+TEST(SessionDeadlines, ZeroIsNoLimit) {
+  SessionDeadlines deadlines(Timeouts(0, 0), At(0));
+  EXPECT_EQ(deadlines.Next(false), Time::max());
+  EXPECT_EQ(deadlines.Check(false, At(1e9)), Deadline::kNone);
+}
+
+TEST(SessionDeadlines, ResumeAndDrain) {
+  SessionDeadlines deadlines(Timeouts(0, 0), At(0));
+  deadlines.SetResume(At(5));
+  EXPECT_EQ(deadlines.Next(true), At(5));
+  EXPECT_EQ(deadlines.Check(true, At(4)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(true, At(5)), Deadline::kResume);
+  deadlines.SetDrain(At(2));
+  EXPECT_EQ(deadlines.Next(true), At(2));
+  EXPECT_EQ(deadlines.Check(true, At(5)), Deadline::kDrain) << "which comes first";
+  deadlines.ClearResume();
+  EXPECT_EQ(deadlines.Check(true, At(1.9)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(true, At(2)), Deadline::kDrain);
+}
+
+}  // namespace
+}  // namespace runnel::server
