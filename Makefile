@@ -1,11 +1,14 @@
 # Short names for the usual steps; CMakePresets.json holds the settings. On a Debian 12 with only make
 # and git, `make demo` and `make test` install, build and run everything.
 JOBS ?= $(shell nproc)
+# One more: some tests wait for servers and browsers most of their time.
+TEST_JOBS ?= $(shell expr $(JOBS) + 1)
 PREFIX ?= /usr/local
 PORT ?= 8080
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo serve test bench soak asan tsan format format-check headers tidy install clean
+.PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build format format-check headers tidy \
+	install clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
@@ -43,25 +46,27 @@ serve:
 test:
 	tools/install_packages.sh test
 	$(MAKE) --no-print-directory build
-	ctest --preset release --parallel $(JOBS)
+	ctest --preset release --parallel $(TEST_JOBS)
 
 bench:
 	tools/install_packages.sh bench
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target bench_encoder bench_operations
-	/usr/bin/python3 -m models.benchmark.run
+	/usr/bin/python3 -m tools.benchmark.report.run
 
 soak:
 	tools/install_packages.sh test
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target stream_server load_client decode_wav
-	/usr/bin/python3 -m models.soak.run
+	/usr/bin/python3 -m tools.benchmark.soak.run
 
-asan tsan:
+asan-build tsan-build: %-build:
 	tools/install_packages.sh check
-	cmake --preset $@
-	cmake --build --preset $@ --parallel $(JOBS)
-	ctest --preset $@ --parallel $(JOBS)
+	cmake --preset $*
+	cmake --build --preset $* --parallel $(JOBS)
+
+asan tsan: %: %-build
+	ctest --preset $@ --parallel $(TEST_JOBS)
 
 format:
 	git ls-files -z '*.h' '*.c' '*.cc' | xargs -0 clang-format -i
@@ -72,14 +77,14 @@ format-check:
 
 headers:
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target all_verify_interface_header_sets
+	cmake --build --preset release --parallel $(JOBS) --target public_headers
 
 tidy:
-	cmake --preset release
-	run-clang-tidy -quiet -p build -j $(JOBS) '^$(CURDIR)/(frontend|encoder|runtime|tools)/'
+	cmake --preset tidy
+	run-clang-tidy -quiet -p build-tidy -j $(JOBS) '^$(CURDIR)/(frontend|encoder|runtime|tools)/'
 
 install: build
 	cmake --install build --prefix $(PREFIX)
 
 clean:
-	rm -rf build build-debug build-asan build-tsan
+	rm -rf build build-debug build-asan build-tsan build-tidy
