@@ -138,12 +138,12 @@ TEST_F(WavHeaderTest, TruncatedHeaderIsAnError) {
 
 TEST_F(WavHeaderTest, BrokenFormatChunks) {
   const std::string good = wav_.format;
-  // No channels; a format nobody knows; a chunk that is too short; none at all.
-  std::vector<std::string> bad_formats(2, good);
-  bad_formats[0][2] = 0;
-  bad_formats[1][0] = 0x77;
-  bad_formats.push_back(good.substr(0, 8));
-  for (const std::string& format : bad_formats) {
+  std::string no_channels = good;
+  no_channels[2] = 0;
+  std::string unknown_format = good;
+  unknown_format[0] = 0x77;
+  const std::string too_short = good.substr(0, 8);
+  for (const std::string& format : {no_channels, unknown_format, too_short}) {
     wav_.format = format;
     const std::string bytes = wav_.Bytes();
     ExpectComplaint(WriteRaw(bytes), "cannot be read as audio");
