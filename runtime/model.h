@@ -1,7 +1,7 @@
 // A loaded model: load it once, share it, and open one Stream (runtime/stream.h) per audio stream
 // or one Recognizer (runtime/recognizer.h) for many.
 //
-// The headers in runtime/ are the public interface of the C++ library; each room below it holds a
+// The headers in runtime/ are the public interface of the C++ library; each folder below it holds a
 // part of the implementation. An embedding program also needs frontend/audio_source.h when it reads
 // audio files.
 #ifndef RUNNEL_RUNTIME_MODEL_H_

@@ -1,4 +1,4 @@
-"""The source tree against DESIGN.md: which room includes which, and how many files a room holds."""
+"""The source tree against DESIGN.md: which folder includes which, and how many files one holds."""
 
 import json
 import os
@@ -18,23 +18,24 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:%s)/[^">]+)[">]' % "|".join(TOP
 
 
 def allowed_dependencies() -> Dict[str, Set[str]]:
-    """The block `dependencies` of DESIGN.md: `room: the rooms it may include`; x/* is x and all
-    rooms below it."""
+    """The block `dependencies` of DESIGN.md: `folder: the folders it may include`; x/* is x and all
+    folders below it."""
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
     block = re.search(r"```dependencies\n(.*?)```", text, re.DOTALL)
     assert block, "DESIGN.md: no block ```dependencies```"
     lines = [line.partition(":") for line in block[1].splitlines() if line.strip()]
-    assert all(colon for _, colon, _ in lines), "DESIGN.md: expected 'room: rooms'"
-    rooms = [room for room, _, _ in lines]
-    assert len(set(rooms)) == len(rooms), "DESIGN.md: a room is listed twice"
+    assert all(colon for _, colon, _ in lines), "DESIGN.md: expected 'folder: folders'"
+    folders = [folder for folder, _, _ in lines]
+    assert len(set(folders)) == len(folders), "DESIGN.md: a folder is listed twice"
 
     def expand(name: str) -> Set[str]:
         if not name.endswith("/*"):
-            assert name in rooms, f"DESIGN.md: {name} is no room of the list"
+            assert name in folders, f"DESIGN.md: {name} is no folder of the list"
             return {name}
-        return {room for room in rooms if room == name[:-2] or room.startswith(name[:-1])}
+        return {folder for folder in folders if folder == name[:-2] or folder.startswith(name[:-1])}
 
-    return {room: set().union(*map(expand, others.split())) - {room} for room, _, others in lines}
+    return {folder: set().union(*map(expand, others.split())) - {folder}
+            for folder, _, others in lines}
 
 
 def sources() -> List[pathlib.Path]:
@@ -42,58 +43,58 @@ def sources() -> List[pathlib.Path]:
             if path.suffix in (".h", ".cc", ".c")]
 
 
-def room_of(path: str) -> str:
+def folder_of(path: str) -> str:
     return str(pathlib.PurePosixPath(path).parent)
 
 
 @pytest.fixture(scope="module", name="used")
 def _used() -> Dict[str, Dict[str, List[str]]]:
-    """For each room the rooms that it includes, with the lines that do."""
+    """For each folder the folders that it includes, with the lines that do."""
     used: Dict[str, Dict[str, List[str]]] = {}
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
-        rooms = used.setdefault(room_of(name), {})
+        folders = used.setdefault(folder_of(name), {})
         for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
             assert (ROOT / header).is_file(), f"{name} includes {header}, which does not exist"
-            if room_of(header) != room_of(name):
-                rooms.setdefault(room_of(header), []).append(f"{name} includes {header}")
+            if folder_of(header) != folder_of(name):
+                folders.setdefault(folder_of(header), []).append(f"{name} includes {header}")
     return used
 
 
-def test_every_room_is_in_the_design(used):
+def test_every_folder_is_in_the_design(used):
     assert sorted(used) == sorted(allowed_dependencies())
 
 
 def test_includes_follow_the_design(used):
     allowed = allowed_dependencies()
-    wrong = [line for room, others in used.items() for other, lines in others.items()
-             if other not in allowed[room] for line in lines]
+    wrong = [line for folder, others in used.items() for other, lines in others.items()
+             if other not in allowed[folder] for line in lines]
     assert not wrong, "\n".join(wrong)
 
 
-def test_rooms_have_no_cycles(used):
-    left = {room: set(others) for room, others in used.items()}
+def test_folders_have_no_cycles(used):
+    left = {folder: set(others) for folder, others in used.items()}
     while left:
-        free = [room for room, others in left.items() if not others & left.keys()]
-        assert free, f"rooms that include each other: {left}"
-        for room in free:
-            del left[room]
+        free = [folder for folder, others in left.items() if not others & left.keys()]
+        assert free, f"folders that include each other: {left}"
+        for folder in free:
+            del left[folder]
 
 
-def test_the_folder_map_shows_every_room():
+def test_the_folder_map_shows_every_folder():
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
-    missing = [room for room in allowed_dependencies() if f"`{room}/`" not in text]
+    missing = [folder for folder in allowed_dependencies() if f"`{folder}/`" not in text]
     assert not missing, f"DESIGN.md: the folder map lacks {missing}"
 
 
-def test_no_room_is_too_full():
+def test_no_folder_is_too_full():
     counts: Dict[str, int] = {}
     for folder in TOP_FOLDERS:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and "__pycache__" not in path.parts:
-                room = path.parent.relative_to(ROOT).as_posix()
-                counts[room] = counts.get(room, 0) + 1
-    assert not {room: count for room, count in counts.items() if count > MOST_FILES}
+                folder = path.parent.relative_to(ROOT).as_posix()
+                counts[folder] = counts.get(folder, 0) + 1
+    assert not {folder: count for folder, count in counts.items() if count > MOST_FILES}
 
 
 def test_headers_say_what_they_provide():

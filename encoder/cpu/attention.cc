@@ -35,8 +35,9 @@ const float* DataOrNull(const std::vector<float>& values) {
 
 // The other schemes are computed on tensors.
 bool KernelComputes(const PositionScheme& scheme) {
-  return !std::holds_alternative<LearnedRows>(scheme.rows) &&
-         !std::holds_alternative<LegacyRows>(scheme.rows);
+  return std::holds_alternative<std::monostate>(scheme.rows) ||
+         std::holds_alternative<RowsByDistance>(scheme.rows) ||
+         std::holds_alternative<RowsByKeyFrame>(scheme.rows);
 }
 
 // (count, d): row_at(i) for each i.

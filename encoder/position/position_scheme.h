@@ -1,5 +1,5 @@
-// A layer's position scheme as data: the terms of its attention scores. How to add a scheme: a
-// struct in encoder/position_config.h, its line in position_config.cc, its builder in schemes.h.
+// A layer's position scheme as data: the terms of its attention scores. How to add a
+// scheme: see DESIGN.md.
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 

@@ -1,42 +1,32 @@
 #include "tools/client/connection.h"
 
-#include <openssl/ssl.h>
-
 #include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <boost/beast/ssl/ssl_stream.hpp>
-#include <boost/beast/websocket.hpp>
-#include <boost/beast/websocket/ssl.hpp>
+#include <boost/beast/websocket/stream.hpp>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
 #include "tools/client/client_protocol.h"
+#include "tools/network/any_stream.h"
 
 namespace runnel::client {
 namespace {
 
-namespace asio = boost::asio;
-namespace beast = boost::beast;
 namespace http = beast::http;
 namespace websocket = beast::websocket;
 using boost::system::error_code;
-using PlainStream = beast::tcp_stream;
-using TlsStream = beast::ssl_stream<beast::tcp_stream>;
 
 constexpr size_t kWriteBufferSize = 16384;  // so that a packet is masked and sent in one piece
 constexpr size_t kMaxReadSize = 16 << 20;   // enough for the n-best list of hours
@@ -59,29 +49,24 @@ struct OutgoingMessage {
   size_t size;        // binary
 };
 
-// `NextLayer`: PlainStream or TlsStream.
-template <typename NextLayer>
-class WebSocketConnection final
-    : public Connection,
-      public std::enable_shared_from_this<WebSocketConnection<NextLayer>> {
+class WebSocketConnection final : public Connection,
+                                  public std::enable_shared_from_this<WebSocketConnection> {
  public:
-  template <typename... Arguments>
-  WebSocketConnection(asio::io_context* context, const ServerUrl& url,
-                      const ConnectorOptions& options, ConnectionListener* listener, bool is_raw,
-                      Arguments&&... arguments)
+  WebSocketConnection(net::io_context* context, net::ssl::context* tls, const ServerUrl& url,
+                      const ConnectorOptions& options, ConnectionListener* listener, bool is_raw)
       : url_(url),
         options_(options),
         listener_(listener),
         is_raw_(is_raw),
         resolver_(*context),
-        stream_(*context, std::forward<Arguments>(arguments)...) {}
+        stream_(net::ip::tcp::socket(*context), tls) {}
 
   void Start() {
     Lowest().expires_after(Seconds(options_.timeout_s));
     resolver_.async_resolve(
         url_.host, std::to_string(url_.port),
-        [self = this->shared_from_this()](const error_code& error,
-                                          const asio::ip::tcp::resolver::results_type& found) {
+        [self = shared_from_this()](const error_code& error,
+                                    const net::ip::tcp::resolver::results_type& found) {
           if (error) return self->Fail("network", "cannot find the host", error);
           self->ConnectTo(found);
         });
@@ -115,42 +100,36 @@ class WebSocketConnection final
   }
 
  private:
-  beast::tcp_stream& Lowest() { return beast::get_lowest_layer(stream_); }
+  beast::tcp_stream& Lowest() { return stream_.next_layer().tcp(); }
 
-  void ConnectTo(const asio::ip::tcp::resolver::results_type& found) {
+  void ConnectTo(const net::ip::tcp::resolver::results_type& found) {
     if (listener_ == nullptr) return;
-    Lowest().async_connect(
-        found, [self = this->shared_from_this()](const error_code& error,
-                                                 const asio::ip::tcp::endpoint& /*endpoint*/) {
-          if (error) return self->FailToConnect(error);
-          self->OnConnected();
-        });
+    Lowest().async_connect(found,
+                           [self = shared_from_this()](const error_code& error,
+                                                       const net::ip::tcp::endpoint& /*endpoint*/) {
+                             if (error) return self->FailToConnect(error);
+                             self->OnConnected();
+                           });
   }
 
   void OnConnected() {
     if (listener_ == nullptr) return;
     error_code ignored;
-    Lowest().socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+    Lowest().socket().set_option(net::ip::tcp::no_delay(true), ignored);
     if (is_raw_) {
       Lowest().expires_never();
       is_open_ = true;
       ReadRaw();
       return listener_->OnOpen();
     }
-    if constexpr (std::is_same_v<NextLayer, TlsStream>) {
-      TlsStream& tls = stream_.next_layer();
-      SSL_set_tlsext_host_name(tls.native_handle(), url_.host.c_str());
-      if (!options_.is_insecure) {
-        tls.set_verify_callback(asio::ssl::host_name_verification(url_.host));
-      }
-      tls.async_handshake(asio::ssl::stream_base::client,
-                          [self = this->shared_from_this()](const error_code& error) {
-                            if (error) return self->Fail("tls", "TLS handshake failed", error);
-                            self->Upgrade();
-                          });
-    } else {
-      Upgrade();
-    }
+    AnyStream& stream = stream_.next_layer();
+    if (!stream.has_tls()) return Upgrade();
+    stream.SetHost(url_.host);
+    stream.async_handshake(net::ssl::stream_base::client,
+                           [self = shared_from_this()](const error_code& error) {
+                             if (error) return self->Fail("tls", "TLS handshake failed", error);
+                             self->Upgrade();
+                           });
   }
 
   void Upgrade() {
@@ -172,7 +151,7 @@ class WebSocketConnection final
     stream_.write_buffer_bytes(kWriteBufferSize);
     stream_.read_message_max(kMaxReadSize);
     stream_.async_handshake(response_, url_.Authority(), url_.target,
-                            [self = this->shared_from_this()](const error_code& error) {
+                            [self = shared_from_this()](const error_code& error) {
                               if (error) return self->FailToUpgrade(error);
                               self->OnUpgraded();
                             });
@@ -187,7 +166,7 @@ class WebSocketConnection final
 
   void ReadNext() {
     stream_.async_read(incoming_,
-                       [self = this->shared_from_this()](const error_code& error, size_t /*size*/) {
+                       [self = shared_from_this()](const error_code& error, size_t /*size*/) {
                          if (error) return self->FailToRead(error);
                          self->OnRead();
                        });
@@ -203,12 +182,11 @@ class WebSocketConnection final
   }
 
   void ReadRaw() {
-    Lowest().async_read_some(
-        asio::buffer(discarded_),
-        [self = this->shared_from_this()](const error_code& error, size_t /*size*/) {
-          if (error) return self->Fail("network", "connection lost", error);
-          if (self->is_reading_ && self->listener_ != nullptr) self->ReadRaw();
-        });
+    Lowest().async_read_some(net::buffer(discarded_),
+                             [self = shared_from_this()](const error_code& error, size_t /*size*/) {
+                               if (error) return self->Fail("network", "connection lost", error);
+                               if (self->is_reading_ && self->listener_ != nullptr) self->ReadRaw();
+                             });
   }
 
   void Enqueue(OutgoingMessage message) {
@@ -221,28 +199,28 @@ class WebSocketConnection final
       if (is_closing_ && std::exchange(is_open_, false)) {
         stream_.async_close(
             websocket::close_code::normal,
-            [self = this->shared_from_this()](const error_code& /*error*/) { self->Abort(); });
+            [self = shared_from_this()](const error_code& /*error*/) { self->Abort(); });
       }
       return;
     }
     is_writing_ = true;
     const OutgoingMessage& message = outgoing_.front();
-    auto on_written = [self = this->shared_from_this()](const error_code& error, size_t /*size*/) {
+    auto on_written = [self = shared_from_this()](const error_code& error, size_t /*size*/) {
       self->OnWritten(error);
     };
     if (message.kind == OutgoingMessage::Kind::kRaw) {
-      const auto bytes = asio::buffer(message.owned);
+      const auto bytes = net::buffer(message.owned);
       if (is_raw_) {
-        asio::async_write(Lowest(), bytes, std::move(on_written));
+        net::async_write(Lowest(), bytes, std::move(on_written));
       } else {
-        asio::async_write(stream_.next_layer(), bytes, std::move(on_written));
+        net::async_write(stream_.next_layer(), bytes, std::move(on_written));
       }
       return;
     }
     const bool is_text = message.kind == OutgoingMessage::Kind::kText;
     stream_.text(is_text);
-    stream_.async_write(is_text ? asio::const_buffer(asio::buffer(message.owned))
-                                : asio::const_buffer(message.data, message.size),
+    stream_.async_write(is_text ? net::const_buffer(net::buffer(message.owned))
+                                : net::const_buffer(message.data, message.size),
                         std::move(on_written));
   }
 
@@ -256,7 +234,7 @@ class WebSocketConnection final
   }
 
   void FailToConnect(const error_code& error) {
-    if (error == asio::error::connection_refused) {
+    if (error == net::error::connection_refused) {
       return End({"refused", "connection refused", true});
     }
     Fail("network", "cannot connect", error);
@@ -294,7 +272,7 @@ class WebSocketConnection final
   // Ends the connection; no callback follows OnClosed.
   void End(ConnectionEnd end) {
     ConnectionListener* const listener = std::exchange(listener_, nullptr);
-    const auto self = this->shared_from_this();
+    const auto self = shared_from_this();
     Abort();
     if (listener == nullptr) return;
     end.message = url_.Text() + ": " + end.message;
@@ -305,8 +283,8 @@ class WebSocketConnection final
   const ConnectorOptions options_;
   ConnectionListener* listener_;
   const bool is_raw_;
-  asio::ip::tcp::resolver resolver_;
-  websocket::stream<NextLayer> stream_;
+  net::ip::tcp::resolver resolver_;
+  websocket::stream<AnyStream, /*deflateSupported=*/false> stream_;
   websocket::response_type response_;
   beast::flat_buffer incoming_;
   std::array<char, 4096> discarded_{};
@@ -321,8 +299,8 @@ class WebSocketConnection final
 
 struct Connector::Impl {
   Impl(EventLoop* event_loop, const ConnectorOptions& connector_options)
-      : loop(event_loop), options(connector_options), tls(asio::ssl::context::tls_client) {
-    tls.set_verify_mode(options.is_insecure ? asio::ssl::verify_none : asio::ssl::verify_peer);
+      : loop(event_loop), options(connector_options), tls(net::ssl::context::tls_client) {
+    tls.set_verify_mode(options.is_insecure ? net::ssl::verify_none : net::ssl::verify_peer);
     if (options.is_insecure) return;
     error_code error;
     if (options.ca_file.empty()) {
@@ -338,22 +316,15 @@ struct Connector::Impl {
 
   std::shared_ptr<Connection> Connect(const ServerUrl& url, ConnectionListener* listener,
                                       bool is_raw) {
-    if (url.is_tls) return Start<TlsStream>(url, listener, is_raw, tls);
-    return Start<PlainStream>(url, listener, is_raw);
-  }
-
-  template <typename NextLayer, typename... Arguments>
-  std::shared_ptr<Connection> Start(const ServerUrl& url, ConnectionListener* listener, bool is_raw,
-                                    Arguments&... arguments) {
-    const auto connection = std::make_shared<WebSocketConnection<NextLayer>>(
-        &loop->context(), url, options, listener, is_raw, arguments...);
+    const auto connection = std::make_shared<WebSocketConnection>(
+        &loop->context(), url.is_tls ? &tls : nullptr, url, options, listener, is_raw);
     connection->Start();
     return connection;
   }
 
   EventLoop* const loop;
   const ConnectorOptions options;
-  asio::ssl::context tls;
+  net::ssl::context tls;
 };
 
 Connector::Connector(EventLoop* loop, const ConnectorOptions& options)

@@ -6,6 +6,7 @@ import subprocess
 from typing import Any, List, Tuple
 
 import numpy as np
+import pytest
 import soundfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -16,6 +17,11 @@ SAMPLES = DIGITS / "samples"
 SAMPLE_LIST = SAMPLES / "wav.scp"  # its paths are relative to ROOT
 
 SUCCESS, FAILURE, USAGE = 0, 1, 2
+
+# For tests of texts and figures: sanitizers find nothing in them that other tests would not show,
+# and make them slow.
+without_sanitizers = pytest.mark.skipif("RUNNEL_SANITIZE" in os.environ,
+                                        reason="of no use under sanitizers")
 
 
 def command(tool: str, *arguments: Any) -> List[str]:

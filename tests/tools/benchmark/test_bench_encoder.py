@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from tool_runner import BIN, DIGITS, FAILURE, ROOT, TINY_MODEL, USAGE, error_line, run, succeed
+from tool_runner import (BIN, DIGITS, FAILURE, ROOT, TINY_MODEL, USAGE, error_line, run, succeed,
+                         without_sanitizers)
 
 MODEL = f"--model={DIGITS / 'digits.pt'}"
 SHORT = "--seconds=0.01"
@@ -136,6 +137,7 @@ def test_files_that_cannot_be_written(tmp_path):
         "bench_encoder: /dev/full: cannot write: No space left on device"]
 
 
+@without_sanitizers
 def test_the_whole_benchmark(tmp_path):
     """`make bench` on a tiny model, without downloads."""
     pytest.importorskip("matplotlib")

@@ -4,7 +4,10 @@ import re
 
 import pytest
 
-from tool_runner import (BIN, ROOT, SUCCESS, TINY_MODEL, USAGE, error_line, run, succeed)
+from tool_runner import (BIN, ROOT, SUCCESS, TINY_MODEL, USAGE, error_line, run, succeed,
+                         without_sanitizers)
+
+pytestmark = without_sanitizers
 
 # Every tool and a flag that it requires.
 TOOLS = {"bench_encoder": "model", "decode_wav": "model", "dump_encoder": "model",

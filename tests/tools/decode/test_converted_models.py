@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tool_runner import BIN, ROOT, SAMPLES, USAGE, error_line, run, succeed
+from tool_runner import BIN, ROOT, SAMPLES, USAGE, error_line, run, succeed, without_sanitizers
 
 sys.path[:0] = [str(ROOT / "tests" / "models"), str(ROOT / "tests" / "golden")]
 from make_mel_goldens import compute as mel_spectrogram  # noqa: E402
@@ -120,6 +120,7 @@ def evaluate(model: str, *arguments: str) -> str:
         cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
+@without_sanitizers
 def test_nemo_word_errors_are_the_known_ones(nemo):
     printed = evaluate(nemo)
     for name, (errors, words) in KNOWN_ERRORS.items():

@@ -13,7 +13,7 @@
 #include <memory>
 #include <optional>
 
-#include "tools/server/transport/any_stream.h"
+#include "tools/network/any_stream.h"
 #include "tools/server/transport/connection_context.h"
 #include "tools/server/transport/http_reply.h"
 

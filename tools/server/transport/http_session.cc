@@ -73,11 +73,12 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     AnyStream& stream = connection_->stream();
     if (!stream.has_tls()) return ReadHeader();
     stream.tcp().expires_after(Timeout(limits().handshake_timeout_s));
-    stream.async_handshake([self = shared_from_this()](const SystemError& error) {
-      if (!error) return self->ReadHeader();
-      self->metrics().CountRejection(Rejection::kTlsHandshake);
-      self->connection_->Close();
-    });
+    stream.async_handshake(net::ssl::stream_base::server,
+                           [self = shared_from_this()](const SystemError& error) {
+                             if (!error) return self->ReadHeader();
+                             self->metrics().CountRejection(Rejection::kTlsHandshake);
+                             self->connection_->Close();
+                           });
   }
 
  private:

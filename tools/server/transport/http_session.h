@@ -2,7 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_SESSION_H_
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_SESSION_H_
 
-#include "tools/server/transport/any_stream.h"
+#include "tools/network/any_stream.h"
 #include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {

@@ -5,7 +5,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 
-#include "tools/server/transport/any_stream.h"
+#include "tools/network/any_stream.h"
 #include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {

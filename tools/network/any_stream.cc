@@ -1,0 +1,64 @@
+#include "tools/network/any_stream.h"
+
+#include <openssl/ssl.h>
+
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/beast/ssl/ssl_stream.hpp>
+#include <boost/beast/websocket/ssl.hpp>
+#include <boost/beast/websocket/teardown.hpp>
+
+namespace runnel {
+
+struct AnyStream::TlsStream {
+  TlsStream(net::ip::tcp::socket socket, net::ssl::context& context)
+      : stream(std::move(socket), context) {}
+  beast::ssl_stream<beast::tcp_stream> stream;
+};
+
+AnyStream::AnyStream(net::ip::tcp::socket socket, net::ssl::context* tls) {
+  if (tls == nullptr) {
+    tcp_ = std::make_unique<beast::tcp_stream>(std::move(socket));
+  } else {
+    tls_ = std::make_unique<TlsStream>(std::move(socket), *tls);
+  }
+}
+
+AnyStream::AnyStream(AnyStream&& other) noexcept = default;
+AnyStream::~AnyStream() = default;
+
+beast::tcp_stream& AnyStream::tcp() { return has_tls() ? tls_->stream.next_layer() : *tcp_; }
+
+void AnyStream::SetHost(const std::string& host) {
+  SSL_set_tlsext_host_name(tls_->stream.native_handle(), host.c_str());
+  tls_->stream.set_verify_callback(net::ssl::host_name_verification(host));
+}
+
+void AnyStream::Handshake(net::ssl::stream_base::handshake_type side,
+                          std::function<void(SystemError)> handler) {
+  tls_->stream.async_handshake(side, std::move(handler));
+}
+
+void AnyStream::ReadSome(const BufferList<net::mutable_buffer>& buffers,
+                         std::function<void(SystemError, size_t)> handler) {
+  if (has_tls()) return tls_->stream.async_read_some(buffers, std::move(handler));
+  tcp_->async_read_some(buffers, std::move(handler));
+}
+
+void AnyStream::WriteSome(const BufferList<net::const_buffer>& buffers,
+                          std::function<void(SystemError, size_t)> handler) {
+  if (has_tls()) return tls_->stream.async_write_some(buffers, std::move(handler));
+  tcp_->async_write_some(buffers, std::move(handler));
+}
+
+void AnyStream::Close() {
+  SystemError ignored;
+  tcp().socket().close(ignored);
+}
+
+void AnyStream::TearDown(beast::role_type role, std::function<void(SystemError)> handler) {
+  using beast::websocket::async_teardown;
+  if (has_tls()) return async_teardown(role, tls_->stream, std::move(handler));
+  async_teardown(role, *tcp_, std::move(handler));
+}
+
+}  // namespace runnel
