@@ -112,7 +112,8 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
                                    bool must_be_finite) const {
   constexpr int64_t kMaxFrames = int64_t{1} << 48;  // more than any stream has
   if (state.num_frames < 0 || state.num_frames > kMaxFrames) {
-    return Differ("number of feature frames", state.num_frames, "at least 0");
+    return Differ("number of feature frames", state.num_frames,
+                  "0 to " + std::to_string(kMaxFrames));
   }
   const int64_t offset = std::max<int64_t>(0, CompleteFrames(state));
   if (state.offset != offset) return Differ("number of encoder frames", state.offset, offset);

@@ -19,8 +19,8 @@ void RowRing::Reserve(int64_t new_capacity) {
 }
 
 void RowRing::Resize(int64_t size) {
-  capacity_ = size;
   memory_.assign(static_cast<size_t>(size * row_bytes()), std::byte{0});
+  capacity_ = size;
   first_ = 0;
   size_ = size;
 }

@@ -48,13 +48,14 @@ Matrix::Matrix(ConstRows rows) : Matrix(rows.type, rows.dim, rows.count) {
 
 Rows Matrix::AddRows(int64_t count) {
   if (count_ + count > capacity_) {
-    capacity_ = std::max(count_ + count, 2 * capacity_);
-    std::unique_ptr<std::byte, AlignedDelete> memory(
-        static_cast<std::byte*>(::operator new(static_cast<size_t>(num_bytes()), kAlignment)));
+    const int64_t capacity = std::max(count_ + count, 2 * capacity_);
+    std::unique_ptr<std::byte, AlignedDelete> memory(static_cast<std::byte*>(
+        ::operator new(static_cast<size_t>(capacity * row_bytes()), kAlignment)));
     if (count_ > 0) {
       std::memcpy(memory.get(), memory_.get(), static_cast<size_t>(count_ * row_bytes()));
     }
     memory_ = std::move(memory);
+    capacity_ = capacity;
   }
   count_ += count;
   return rows().Part(count_ - count, count);

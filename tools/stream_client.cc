@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/command_line.h"
 #include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
 #include "tools/client/client_flags.h"

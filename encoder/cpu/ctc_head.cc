@@ -1,8 +1,5 @@
 #include "encoder/cpu/ctc_head.h"
 
-#include <stdexcept>
-#include <string>
-
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
 #include "encoder/cpu/packing.h"
@@ -15,11 +12,7 @@ CtcHead::CtcHead(const LinearWeights& weights, const Options& options)
 Matrix CtcHead::LogProbs(ConstRows encoder_rows) const {
   const auto [input_dim, output_dim] = linear_.shape();
   const int64_t rows = encoder_rows.count;
-  if (encoder_rows.dim != input_dim) {
-    throw std::invalid_argument("encoder rows are " + std::to_string(encoder_rows.dim) +
-                                " wide, expected " + std::to_string(input_dim) +
-                                ", the input of the CTC layer");
-  }
+  if (encoder_rows.dim != input_dim) ThrowWidth(encoder_rows.dim, input_dim);
   kernels::Scratch scratch;
   const kernels::MatmulInput input =
       kernels::MatmulInput::Take(&scratch, options_.matmul_type, rows, input_dim);

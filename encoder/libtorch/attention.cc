@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 
-#include <algorithm>
 #include <optional>
 #include <variant>
 

@@ -34,6 +34,8 @@ class CtcHead final : public runnel::CtcHead {
   explicit CtcHead(const LinearWeights& weights) : weights_(weights) {}
 
   Matrix LogProbs(ConstRows encoder_rows) const override {
+    const int64_t input_dim = weights_.weight.size(1);
+    if (encoder_rows.dim != input_dim) ThrowWidth(encoder_rows.dim, input_dim);
     const c10::InferenceMode guard;
     return Matrix(View(at::log_softmax(Linear(weights_, View(encoder_rows)), -1)));
   }

@@ -32,8 +32,6 @@ class Weights {
 
   // Type of the tensors that Take returns.
   at::ScalarType dtype() const { return c10::typeMetaToScalarType(options_.dtype()); }
-  // Their type and device, for tensors made beside them.
-  const at::TensorOptions& options() const { return options_; }
 
   // Fails when a tensor was never taken: the file holds something this code would ignore.
   void CheckAllTaken() const;

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <stdexcept>
-#include <utility>
 
 #include "encoder/model_file/affixes.h"
 #include "encoder/model_file/stripped_archive.h"

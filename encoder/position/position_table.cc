@@ -10,8 +10,8 @@ namespace {
 
 constexpr int64_t kBlockSize = 64;
 
-// Wider ranges (22 minutes of audio at 40 ms) are not remembered, so that one huge utterance does
-// not enlarge the model for good.
+// The table never gets wider (22 minutes of audio at 40 ms), so that one huge utterance does not
+// enlarge the model for good. It is never replaced either, because readers hold no lock.
 constexpr int64_t kMaxRemembered = 32768;
 
 int64_t BlockOf(int64_t distance) {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "runtime/c_api.h"
 #include "runtime/c_api/call.h"

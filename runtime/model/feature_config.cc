@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <stdexcept>
 
 #include "encoder/json/json_section.h"

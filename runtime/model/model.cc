@@ -152,7 +152,6 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   weights.CheckAllTaken();
   if (cpu_options) WarmUp(encoder, *ctc_head, config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  // Not make_shared: the constructor is private.
   return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(
       ModelParts{cpu_options, config, std::move(tokens), std::move(frame_extractor),
                  std::move(encoder), std::move(ctc_head), std::move(fingerprint)})));

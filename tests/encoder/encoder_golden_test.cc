@@ -116,7 +116,7 @@ class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
   }
 
  private:
-  const c10::InferenceMode guard_;  // as in Encoder::Step
+  const c10::InferenceMode guard_;  // as in the LibTorch backend
   std::map<std::string, at::Tensor> goldens_;
   Weights weights_;
 };

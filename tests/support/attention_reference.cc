@@ -206,7 +206,7 @@ class BothPrecisions {
 
 void ExpectAttentionIs(const std::string& position, const MakeFormula& make_formula,
                        Chunks chunks) {
-  const c10::InferenceMode guard;  // as in Encoder::Step
+  const c10::InferenceMode guard;  // as in the LibTorch backend
   SCOPED_TRACE(position);
   constexpr int64_t kFarAway = 10000007;
   BothPrecisions modules(position, make_formula);

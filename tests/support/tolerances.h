@@ -15,8 +15,8 @@ double FormulaTolerance(ScalarType dtype) {
   return dtype == ScalarType::Double ? 1e-10 : 1e-5;
 }
 
-// A stream beside others in a batch: rows of one product may be rounded differently with more rows
-// beside them. What the project promises for encoder frames.
+// A stream beside others in a batch: rows of one matrix multiplication may be rounded differently
+// with more rows beside them. What the project promises for encoder frames.
 constexpr double kBatchTolerance = 1e-6;
 
 // Scores of hypotheses under the same condition, absolute: sums of some hundred log probabilities.
@@ -33,12 +33,12 @@ constexpr double kKaldiTolerance = 5e-4;
 constexpr double kResamplerTolerance = 1e-5;
 
 // One kernel against its formula in float64, for values around 1. Attention: a softmax (exp to 2
-// ulp) over some hundred keys. Products: sums of 70 terms, and what 8 bits of mantissa (bfloat16:
-// 2^-9 of each factor) or 255 levels per row of input (int8) leave of them.
+// ulp) over some hundred keys. Matrix multiplications: sums of 70 terms, and what 8 bits of
+// mantissa (bfloat16: 2^-9 of each factor) or 255 levels per row of input (int8) leave of them.
 constexpr double kAttentionKernelTolerance = 1e-5;
-constexpr double kFloat32ProductTolerance = 1e-4;
-constexpr double kBfloat16ProductTolerance = 0.2;
-constexpr double kInt8ProductTolerance = 0.5;
+constexpr double kFloat32MatmulTolerance = 1e-4;
+constexpr double kBfloat16MatmulTolerance = 0.2;
+constexpr double kInt8MatmulTolerance = 0.5;
 // LayerNorm in float32 divides by a deviation of few values; times weights around 2.
 constexpr double kLayerNormTolerance = 2e-5;
 // Times 1 + the value: sigmoids and logarithms of sums, a few ulp; for the depthwise

@@ -24,7 +24,7 @@ class SteadyStreams {
                 const StreamingSetting& setting, int64_t num_streams, int64_t batch_size,
                 int64_t first_stream = 0);
 
-  // Computes chunks until every cache is full and its buffer has been compacted once.
+  // Computes chunks until every cache is full, and as many more.
   void FillCaches();
 
   // Computes one chunk of each of the next batch_size() streams: Encoder::Step and

@@ -22,10 +22,9 @@ struct ToolInfo {
 enum class CommandLineAction { kRun, kHelp, kVersion };
 
 // Sets flags from `arguments` (without the program's name): --name=value, --name value, and --name
-// or
-// --noname for a bool. One dash also starts a flag, and dashes may replace underscores. --help and
-// --version take precedence over everything else. Throws std::invalid_argument for an unknown flag,
-// a value of the wrong type, or an argument that is not a flag.
+// or --noname for a bool. One dash also starts a flag, and dashes may replace underscores. --help
+// and --version take precedence over everything else. Throws std::invalid_argument for an unknown
+// flag, a value of the wrong type, or an argument that is not a flag.
 CommandLineAction ParseCommandLine(const ToolInfo& tool, const std::vector<std::string>& arguments);
 
 // Whether the command line set the flag, even to its default.

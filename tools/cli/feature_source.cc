@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
-#include <utility>
 
 namespace runnel {
 namespace {

@@ -1,6 +1,5 @@
 #include "tools/client/abusive_client.h"
 
-#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <limits>

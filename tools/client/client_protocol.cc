@@ -1,6 +1,5 @@
 #include "tools/client/client_protocol.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <stdexcept>

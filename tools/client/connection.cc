@@ -9,7 +9,6 @@
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/stream.hpp>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>

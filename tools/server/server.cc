@@ -12,7 +12,6 @@
 #include <exception>
 #include <limits>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "runtime/text/first_line.h"
@@ -63,8 +62,8 @@ void WarnUnlessUsable(SnapshotStore* store) {
   }
 }
 
-// The order of the members is the order of destruction: the event loop outlives the workers and
-// the tasks that post to it, and ends with the connections that it holds.
+// Members are destroyed from the last to the first: the event loop outlives the workers and the
+// tasks that post to it, and ends with the connections that it holds.
 class Server {
  public:
   Server(const std::shared_ptr<const Model>& model, const ServerOptions& options)
@@ -251,7 +250,7 @@ class Server {
   TaskThreads store_threads_;
   TaskThreads file_threads_;
   Recognizer recognizer_;
-  net::signal_set signals_;  // on a strand of its own, with the three members below
+  net::signal_set signals_;  // on a strand of its own, with the members below
   net::steady_timer drain_timer_;
   Clock::time_point drain_deadline_;
   Phase phase_ = Phase::kServing;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <variant>
 
+#include "runtime/recognizer.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/token_file.h"
 #include "tools/server/resources/limits.h"
@@ -59,8 +60,6 @@ DEFINE_string(
 namespace runnel::server {
 namespace {
 
-constexpr double kLongestWaitMs = 1e9;
-constexpr int64_t kMostBatchStreams = 65536;
 constexpr char kNoSnapshots[] = "none";  // --snapshot_store
 
 // One flag for each row of LimitTable, which gflags stores in `limits`.
@@ -94,11 +93,13 @@ void CheckFlags() {
   RequireRange("port", FLAGS_port, 0, std::numeric_limits<uint16_t>::max());
   RequireRange("io_threads", FLAGS_io_threads, 1, kMaxThreads);
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
-  RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1, kMostBatchStreams);
-  if (!(FLAGS_max_batch_wait_ms >= 0 && FLAGS_max_batch_wait_ms <= kLongestWaitMs)) {
+  RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1,
+               RecognizerOptions::kMaxBatchStreams);
+  if (!(FLAGS_max_batch_wait_ms >= 0 &&
+        FLAGS_max_batch_wait_ms <= RecognizerOptions::kMaxBatchWaitMs)) {
     throw std::invalid_argument("--max_batch_wait_ms is " +
                                 std::to_string(FLAGS_max_batch_wait_ms) +
-                                ", expected 0 to 1000000000");
+                                ", expected 0 to 3600000");
   }
   if (FLAGS_tls_certificate.empty() != FLAGS_tls_key.empty()) {
     throw std::invalid_argument("--tls_certificate and --tls_key go together");

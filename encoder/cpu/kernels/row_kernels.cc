@@ -1,7 +1,6 @@
 #include "encoder/cpu/kernels/row_kernels.h"
 
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -45,12 +44,6 @@ void GluRows(const float* x, int64_t rows, int64_t dim, float* y) {
       part.Store(hn::Mul(part.Load(value + i), Sigmoid(part.Load(gate + i))), out + i);
     });
   }
-}
-
-void ScaleValues(float scale, int64_t count, float* x) {
-  const FloatVector factor = hn::Set(FloatTag(), scale);
-  ForEachVector(count, [&](int64_t i, auto part)
-                           HWY_ATTR { part.Store(hn::Mul(part.Load(x + i), factor), x + i); });
 }
 
 void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
@@ -173,7 +166,6 @@ HWY_EXPORT(LayerNormFloat);
 HWY_EXPORT(LayerNormInput);
 HWY_EXPORT(StoreFloatRows);
 HWY_EXPORT(GluRows);
-HWY_EXPORT(ScaleValues);
 HWY_EXPORT(LogSoftmaxRows);
 HWY_EXPORT(IndexOfRowMaximum);
 HWY_EXPORT(DequantizeFloat);
@@ -193,9 +185,6 @@ void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
 }
 void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
   HWY_DYNAMIC_DISPATCH(GluRows)(x, rows, dim, y);
-}
-void Scale(float scale, int64_t count, float* x) {
-  HWY_DYNAMIC_DISPATCH(ScaleValues)(scale, count, x);
 }
 void LogSoftmax(int64_t rows, int64_t dim, float* x) {
   HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(rows, dim, x);

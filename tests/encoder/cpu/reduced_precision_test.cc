@@ -31,7 +31,8 @@ using testing::StepTogether;
 
 constexpr uint64_t kSeed = 20261121;
 
-// Two layers whose products are as wide as real ones, so that every path of a kernel is taken.
+// Two layers whose matrix multiplications are as wide as real ones, so that every path of a kernel
+// is taken.
 EncoderConfig WideConfig() {
   EncoderConfig config = SmallConfig();
   config.input_dim = 40;

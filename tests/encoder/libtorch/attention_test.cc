@@ -70,7 +70,7 @@ class AttentionTest : public ::testing::TestWithParam<at::ScalarType> {
   }
 
  private:
-  const c10::InferenceMode guard_;  // as in Encoder::Step
+  const c10::InferenceMode guard_;  // as in the LibTorch backend
 };
 
 INSTANTIATE_TEST_SUITE_P(Precisions, AttentionTest, ::testing::Values(at::kFloat, at::kDouble),

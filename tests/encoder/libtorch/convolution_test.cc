@@ -123,7 +123,7 @@ class ConvolutionTest : public ::testing::TestWithParam<at::ScalarType> {
   double tolerance() const { return FormulaTolerance(dtype()); }
 
  private:
-  const c10::InferenceMode guard_;  // as in Encoder::Step
+  const c10::InferenceMode guard_;  // as in the LibTorch backend
 };
 
 INSTANTIATE_TEST_SUITE_P(Precisions, ConvolutionTest, ::testing::Values(at::kFloat, at::kDouble),

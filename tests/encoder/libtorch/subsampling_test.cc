@@ -101,7 +101,7 @@ at::Tensor ByFormula(const EncoderConfig& config, const at::Tensor& features) {
 
 class SubsamplingTest : public ::testing::TestWithParam<at::ScalarType> {
  private:
-  const c10::InferenceMode guard_;  // as in Encoder::Step
+  const c10::InferenceMode guard_;  // as in the LibTorch backend
 };
 
 INSTANTIATE_TEST_SUITE_P(Precisions, SubsamplingTest, ::testing::Values(at::kFloat, at::kDouble),

@@ -1,6 +1,6 @@
 """Writes docs/web_page.png and docs/web_page_phone.png: the web page with a recording half heard.
 
-    python3 tests/tools/server/web_page_screenshots.py [folder]
+    PYTHONPATH=tests/support/python python3 tests/tools/server/web_page_screenshots.py [folder]
 
 Needs build/bin/stream_server and chromium.
 """

@@ -2,9 +2,7 @@
 
 import pathlib
 import subprocess
-from typing import Any, List
-
-_TIMEOUT_S = 3600
+from typing import Any, List, Optional
 
 
 class ProgramError(Exception):
@@ -12,12 +10,13 @@ class ProgramError(Exception):
 
 
 def run_program(command: List[str], accept_failure_with_output: bool = False,
-                **options: Any) -> str:
+                timeout_s: Optional[float] = 3600, **options: Any) -> str:
     """Runs `command` to its end and returns its standard output.
 
     Args:
         accept_failure_with_output: a program that wrote to standard output has not failed, whatever
             its exit code.
+        timeout_s: None: no limit.
         options: of subprocess.run.
 
     Raises:
@@ -26,7 +25,7 @@ def run_program(command: List[str], accept_failure_with_output: bool = False,
     name = pathlib.Path(command[0]).name
     try:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False,
-                              timeout=_TIMEOUT_S, **options)
+                              timeout=timeout_s, **options)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ProgramError(f"{name}: {error}") from None
     if done.returncode != 0 and not (accept_failure_with_output and done.stdout):

@@ -49,7 +49,7 @@ def decode(args: argparse.Namespace, flags: List[str], scp: Path, chunk_size: in
     command = [str(args.decode_wav), f"--model={args.model}", f"--wav_scp={scp}",
                f"--chunk_size={chunk_size}", f"--left_context={left_context}", *flags]
     texts = {}
-    for line in run_program(command).splitlines():
+    for line in run_program(command, timeout_s=None).splitlines():
         key, _, text = line.partition(" ")
         texts[key] = words_of(text)
     return texts

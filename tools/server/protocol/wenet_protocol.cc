@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"

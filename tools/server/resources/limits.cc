@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "runtime/recognizer.h"
 #include "runtime/stream.h"
 #include "tools/server/protocol/start_options.h"
 #include "tools/server/store/make_snapshot_store.h"
@@ -20,144 +21,78 @@ constexpr double kShortestS = 0.1;  // of a timeout that cannot be switched off
 
 std::vector<LimitRow> MakeTable() {
   return {
-    {FIELD(max_streams),
-     1,
-     kMost,
-     "",
-     "Streams at once; more are refused with 503. A WebSocket connection is one stream from its "
-     "upgrade on, a recording from its header on.",
-     R"(runnel_rejections_total{reason="full"})"},
-        {FIELD(max_streams_per_address),
-         0,
-         kMost,
-         "",
-         "Streams and recordings at once per client address; 0: no limit.",
-         R"(runnel_rejections_total{reason="address_full"})"},
-        {FIELD(max_connections),
-         1,
-         kMost,
-         "",
-         "Connections at once; more are refused with 503.",
-         R"(runnel_rejections_total{reason="connections_full"})"},
-        {FIELD(max_connections_per_address),
-         0,
-         kMost,
-         "",
-         "Connections at once per client address; 0: no limit.",
-         R"(runnel_rejections_total{reason="address_connections_full"})"},
-        {FIELD(max_uploads),
-         0,
-         kMost,
-         "",
-         "Recordings (POST /v1/recognize) at once; more are refused with 503.",
-         R"(runnel_rejections_total{reason="uploads_full"})"},
+      {FIELD(max_streams), 1, kMost, "",
+       "Streams at once; more are refused with 503. A WebSocket connection is one stream from its "
+       "upgrade on, a recording from its header on.",
+       R"(runnel_rejections_total{reason="full"})"},
+      {FIELD(max_streams_per_address), 0, kMost, "",
+       "Streams and recordings at once per client address; 0: no limit.",
+       R"(runnel_rejections_total{reason="address_full"})"},
+      {FIELD(max_connections), 1, kMost, "", "Connections at once; more are refused with 503.",
+       R"(runnel_rejections_total{reason="connections_full"})"},
+      {FIELD(max_connections_per_address), 0, kMost, "",
+       "Connections at once per client address; 0: no limit.",
+       R"(runnel_rejections_total{reason="address_connections_full"})"},
+      {FIELD(max_uploads), 0, kMost, "",
+       "Recordings (POST /v1/recognize) at once; more are refused with 503.",
+       R"(runnel_rejections_total{reason="uploads_full"})"},
 
-        {FIELD(max_message_bytes),
-         1024,
-         kMost,
-         "bytes",
-         "Size of a WebSocket message; a larger one ends the stream.",
-         R"(runnel_rejections_total{reason="message_too_large"})"},
-        {FIELD(max_header_bytes),
-         1024,
-         1 << 24,
-         "bytes",
-         "Size of an HTTP header; a larger one is refused with 431.",
-         R"(runnel_rejections_total{reason="header_too_large"})"},
-        {FIELD(max_body_mb),
-         1,
-         kMostMiB,
-         "MiB",
-         "Size of a recording; a larger one is refused with 413.",
-         R"(runnel_rejections_total{reason="body_too_large"})"},
-        {FIELD(max_send_queue_kb),
-         1,
-         1 << 20,
-         "KiB",
-         "Results that wait for a client; beyond it, the server stops reading from the client.",
-         R"(runnel_pauses_total{reason="send_queue"})"},
+      {FIELD(max_message_bytes), 1024, kMost, "bytes",
+       "Size of a WebSocket message; a larger one ends the stream.",
+       R"(runnel_rejections_total{reason="message_too_large"})"},
+      {FIELD(max_header_bytes), 1024, 1 << 24, "bytes",
+       "Size of an HTTP header; a larger one is refused with 431.",
+       R"(runnel_rejections_total{reason="header_too_large"})"},
+      {FIELD(max_body_mb), 1, kMostMiB, "MiB",
+       "Size of a recording; a larger one is refused with 413.",
+       R"(runnel_rejections_total{reason="body_too_large"})"},
+      {FIELD(max_send_queue_kb), 1, 1 << 20, "KiB",
+       "Results that wait for a client; beyond it, the server stops reading from the client.",
+       R"(runnel_pauses_total{reason="send_queue"})"},
 
-        {FIELD(max_sample_rate),
-         StreamOptions::kMinRate,
-         StreamOptions::kMaxRate,
-         "Hz",
-         "Largest sample rate of streams and recordings.",
-         ""},
-        {FIELD(max_recording_s),
-         kShortestS,
-         kLongestS,
-         "s",
-         "Duration of a recording; a longer one is refused with 413.",
-         R"(runnel_rejections_total{reason="recording_too_long"})"},
-        {FIELD(max_audio_s),
-         0,
-         kLongestS,
-         "s",
-         "Audio of a stream, at any speed; 0: no limit.",
-         R"(runnel_rejections_total{reason="audio_limit"})"},
-        {FIELD(max_buffered_s),
-         0.001,
-         kLongestS,
-         "s",
-         "Audio of a stream that is not decoded yet; beyond it, the server stops reading from the "
-         "client.",
-         R"(runnel_pauses_total{reason="buffer"})"},
-        {FIELD(max_speed),
-         0,
-         kLongestS,
-         "times real time",
-         "Speed at which audio is read, after a first --max_buffered_s at any speed; 0: no limit.",
-         R"(runnel_pauses_total{reason="speed"})"},
+      {FIELD(max_sample_rate), StreamOptions::kMinRate, StreamOptions::kMaxRate, "Hz",
+       "Largest sample rate of streams and recordings.", ""},
+      {FIELD(max_recording_s), kShortestS, kLongestS, "s",
+       "Duration of a recording; a longer one is refused with 413.",
+       R"(runnel_rejections_total{reason="recording_too_long"})"},
+      {FIELD(max_audio_s), 0, kLongestS, "s", "Audio of a stream, at any speed; 0: no limit.",
+       R"(runnel_rejections_total{reason="audio_limit"})"},
+      {FIELD(max_buffered_s), RecognizerOptions::kMinBufferedS, RecognizerOptions::kMaxBufferedS,
+       "s",
+       "Audio of a stream that is not decoded yet; beyond it, the server stops reading from the "
+       "client.",
+       R"(runnel_pauses_total{reason="buffer"})"},
+      {FIELD(max_speed), 0, kLongestS, "times real time",
+       "Speed at which audio is read, after a first --max_buffered_s at any speed; 0: no limit.",
+       R"(runnel_pauses_total{reason="speed"})"},
 
-        {FIELD(header_timeout_s),
-         kShortestS,
-         kLongestS,
-         "s",
-         "Time for an HTTP header, and between two requests.",
-         R"(runnel_rejections_total{reason="header_timeout"})"},
-        {FIELD(handshake_timeout_s),
-         kShortestS,
-         kLongestS,
-         "s",
-         "Time for a TLS or WebSocket handshake.",
-         R"(runnel_rejections_total{reason="websocket_handshake"})"},
-        {FIELD(idle_timeout_s),
-         0,
-         kLongestS,
-         "s",
-         "Time without a message, after which a stream ends; 0: no limit.",
-         R"(runnel_rejections_total{reason="idle_timeout"})"},
-        {FIELD(send_timeout_s),
-         kShortestS,
-         kLongestS,
-         "s",
-         "Time that a client may take to read one message.",
-         R"(runnel_rejections_total{reason="slow_reader"})"},
-        {FIELD(max_upload_s),
-         kShortestS,
-         kLongestS,
-         "s",
-         "Time that the body of a recording may take to arrive.",
-         R"(runnel_rejections_total{reason="upload_timeout"})"},
-        {FIELD(max_stream_s),
-         0,
-         kLongestS,
-         "s",
-         "Time that a stream may last; 0: no limit.",
-         R"(runnel_rejections_total{reason="time_limit"})"},
-        {FIELD(drain_timeout_s),
-         0,
-         kLongestS,
-         "s",
-         "Time that streams may go on after SIGTERM.",
-         ""},
+      {FIELD(header_timeout_s), kShortestS, kLongestS, "s",
+       "Time for an HTTP header, and between two requests.",
+       R"(runnel_rejections_total{reason="header_timeout"})"},
+      {FIELD(handshake_timeout_s), kShortestS, kLongestS, "s",
+       "Time for a TLS or WebSocket handshake.",
+       R"(runnel_rejections_total{reason="websocket_handshake"})"},
+      {FIELD(idle_timeout_s), 0, kLongestS, "s",
+       "Time without a message, after which a stream ends; 0: no limit.",
+       R"(runnel_rejections_total{reason="idle_timeout"})"},
+      {FIELD(send_timeout_s), kShortestS, kLongestS, "s",
+       "Time that a client may take to read one message.",
+       R"(runnel_rejections_total{reason="slow_reader"})"},
+      {FIELD(max_upload_s), kShortestS, kLongestS, "s",
+       "Time that the body of a recording may take to arrive.",
+       R"(runnel_rejections_total{reason="upload_timeout"})"},
+      {FIELD(max_stream_s), 0, kLongestS, "s", "Time that a stream may last; 0: no limit.",
+       R"(runnel_rejections_total{reason="time_limit"})"},
+      {FIELD(drain_timeout_s), 0, kLongestS, "s", "Time that streams may go on after SIGTERM.", ""},
 
-    {FIELD(max_chunk_size), -1, kMost, "encoder frames", "Largest chunk_size that a client may ask
-      for; -1: no limit, and the client may also ask for the " "whole utterance (-1).", ""},
-      {FIELD(max_left_context), 0, kMost, "encoder frames", "Largest left_context that a client may
-      ask for.", ""}, {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "", "Largest beam_size
-      that a client may ask for.", ""}, {FIELD(max_nbest), 1, kMaxNBest, "", "Largest nbest (results
-      in the final message) that a client may ask for.", ""},
+      {FIELD(max_chunk_size), -1, kMost, "encoder frames",
+       "Largest chunk_size that a client may ask for; -1: any, also the whole utterance.", ""},
+      {FIELD(max_left_context), 0, kMost, "encoder frames",
+       "Largest left_context that a client may ask for.", ""},
+      {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
+       "Largest beam_size that a client may ask for.", ""},
+      {FIELD(max_nbest), 1, kMaxNBest, "",
+       "Largest nbest (results in the final message) that a client may ask for.", ""},
 
       {FIELD(snapshot_interval_s), kShortestS, kLongestS, "s",
        "Audio between two snapshots of a stream.", ""},
@@ -167,50 +102,50 @@ std::vector<LimitRow> MakeTable() {
        "Size of all snapshots in a folder; when it is full, further streams get none. Redis has "
        "its own limit (maxmemory).",
        R"(runnel_snapshots_total{result="skipped"})"},
-      };
-    }
+  };
+}
 
 #undef FIELD
 
-    double ValueOf(const Limits& limits, const LimitRow& row) {
-      return std::visit([&](const auto field) { return static_cast<double>(limits.*field); },
-                        row.field);
-    }
+double ValueOf(const Limits& limits, const LimitRow& row) {
+  return std::visit([&](const auto field) { return static_cast<double>(limits.*field); },
+                    row.field);
+}
 
-    // In the fewest digits: every limit is exact in 15.
-    std::string ShortNumber(double value) {
-      char text[32];
-      std::snprintf(text, sizeof(text), "%.15g", value);
-      return text;
-    }
+// In the fewest digits: every limit is exact in 15.
+std::string ShortNumber(double value) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.15g", value);
+  return text;
+}
 
-  }  // namespace
+}  // namespace
 
-  const std::vector<LimitRow>& LimitTable() {
-    static const std::vector<LimitRow> table = MakeTable();
-    return table;
+const std::vector<LimitRow>& LimitTable() {
+  static const std::vector<LimitRow> table = MakeTable();
+  return table;
+}
+
+void CheckLimits(const Limits& limits) {
+  for (const LimitRow& row : LimitTable()) {
+    const double value = ValueOf(limits, row);
+    if (value >= row.min && value <= row.max) continue;
+    throw std::invalid_argument(std::string("--") + row.name + " is " + ShortNumber(value) +
+                                ", expected " + ShortNumber(row.min) + " to " +
+                                ShortNumber(row.max));
   }
+}
 
-  void CheckLimits(const Limits& limits) {
-    for (const LimitRow& row : LimitTable()) {
-      const double value = ValueOf(limits, row);
-      if (value >= row.min && value <= row.max) continue;
-      throw std::invalid_argument(std::string("--") + row.name + " is " + ShortNumber(value) +
-                                  ", expected " + ShortNumber(row.min) + " to " +
-                                  ShortNumber(row.max));
-    }
+std::string LimitTableAsMarkdown() {
+  const auto code = [](const std::string& text) { return text.empty() ? "" : "`" + text + "`"; };
+  std::string text =
+      "| flag | default | unit | meaning | counted by |\n| --- | --- | --- | --- | --- |\n";
+  for (const LimitRow& row : LimitTable()) {
+    text += "| " + code(std::string("--") + row.name) + " | " +
+            ShortNumber(ValueOf(Limits{}, row)) + " | " + row.unit + " | " + row.meaning + " | " +
+            code(row.metric) + " |\n";
   }
-
-  std::string LimitTableAsMarkdown() {
-    const auto code = [](const std::string& text) { return text.empty() ? "" : "`" + text + "`"; };
-    std::string text =
-        "| flag | default | unit | meaning | counted by |\n| --- | --- | --- | --- | --- |\n";
-    for (const LimitRow& row : LimitTable()) {
-      text += "| " + code(std::string("--") + row.name) + " | " +
-              ShortNumber(ValueOf(Limits{}, row)) + " | " + row.unit + " | " + row.meaning + " | " +
-              code(row.metric) + " |\n";
-    }
-    return text;
-  }
+  return text;
+}
 
 }  // namespace runnel::server

@@ -2,8 +2,6 @@
 #ifndef RUNNEL_TOOLS_SERVER_RESOURCES_SERVICES_H_
 #define RUNNEL_TOOLS_SERVER_RESOURCES_SERVICES_H_
 
-#include <memory>
-
 #include "runtime/recognizer.h"
 #include "runtime/stream.h"
 #include "tools/server/resources/admission.h"

@@ -29,7 +29,7 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
   }
   const std::optional<StoredSession> session = Unpack(*stored);
   if (!session.has_value()) {
-    return Refused(ErrorCode::kSnapshotInvalid, "the store has no session under this token");
+    return Refused(ErrorCode::kSnapshotInvalid, "the stored session is damaged");
   }
   const int nbest = request.nbest > 0 ? request.nbest : session->nbest;
   snapshots->set_nbest(nbest);

@@ -179,9 +179,9 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   }
 
   void OnWrite(const SystemError& error) {
+    const OutgoingMessage sent = *std::exchange(sending_, std::nullopt);
     if (error) return End();
-    live_->OnSent(*sending_);
-    sending_.reset();
+    live_->OnSent(sent);
     Pump();
   }
 

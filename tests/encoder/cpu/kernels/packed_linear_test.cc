@@ -1,4 +1,5 @@
-// Products with packed weights: right, and a row's bits the same whatever rows are beside it.
+// Matrix multiplications with packed weights: right, and a row's bits the same whatever rows are
+// beside it.
 #include "encoder/cpu/kernels/packed_linear.h"
 
 #include <gtest/gtest.h>
@@ -73,9 +74,9 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(
     Precisions, PackedLinearTest,
-    ::testing::Values(Case{MatmulType::kFloat32, runnel::testing::kFloat32ProductTolerance},
-                      Case{MatmulType::kBfloat16, runnel::testing::kBfloat16ProductTolerance},
-                      Case{MatmulType::kInt8, runnel::testing::kInt8ProductTolerance}),
+    ::testing::Values(Case{MatmulType::kFloat32, runnel::testing::kFloat32MatmulTolerance},
+                      Case{MatmulType::kBfloat16, runnel::testing::kBfloat16MatmulTolerance},
+                      Case{MatmulType::kInt8, runnel::testing::kInt8MatmulTolerance}),
     [](const auto& one) {
       return "Precision" + std::to_string(static_cast<int>(one.param.precision));
     });

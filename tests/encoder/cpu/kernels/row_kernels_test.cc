@@ -26,7 +26,7 @@ std::vector<float> Random(int64_t count, uint64_t seed) {
 
 double Sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// What a row of the product's input stands for.
+// What a row of a matrix multiplication's input stands for.
 std::vector<float> Decoded(const MatmulInput& input, int64_t row) {
   std::vector<float> values(static_cast<size_t>(input.dim));
   switch (input.type) {
