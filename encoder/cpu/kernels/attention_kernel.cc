@@ -140,8 +140,8 @@ HWY_INLINE TableSlice SliceOf(const DistanceTable& table, int64_t first, int64_t
   return {begin, end - begin, base - begin};
 }
 
-// The relative shift of ChunkRPE: scores[key] = (scores[key] + the row of its distance in
-// `by_distance`) * scale. Returns the maxima.
+// The relative shift of ChunkRPE: query i (lane i) and key j read the row base + j - i of
+// `by_distance`. scores[key] = (scores[key] + that row) * scale. Returns the maxima.
 HWY_INLINE Vector AddDistanceScores(const float* by_distance, const TableSlice& slice,
                                     int64_t num_keys, float scale, float* scores) {
   const Tag d;
