@@ -1,8 +1,8 @@
 # Short names for the usual steps; CMakePresets.json holds the settings. On a Debian 12 with only make
 # and git, `make demo` and `make test` install, build and run everything.
 JOBS ?= $(shell nproc)
-# One more: some tests wait for servers and browsers most of their time.
-TEST_JOBS ?= $(shell expr $(JOBS) + 1)
+# Two more: some tests wait for servers and browsers most of their time.
+TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 PORT ?= 8080
 
