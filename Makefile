@@ -5,6 +5,7 @@ JOBS ?= $(shell nproc)
 TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 PORT ?= 8080
+SOAK_STREAMS ?= 250
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build format format-check headers tidy \
@@ -16,8 +17,8 @@ help:
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 15 minutes'
-	@echo 'make soak          install packages, build, load a server until it is full, kill one, and so on; writes'
-	@echo '                   docs/soak.md, in some twenty minutes'
+	@echo 'make soak          install packages, build, load a server with SOAK_STREAMS ($(SOAK_STREAMS)) streams, kill'
+	@echo '                   one, and so on; writes docs/soak.md, in some twenty minutes'
 	@echo 'make asan          install packages, build with clang and test with the address and undefined'
 	@echo '                   sanitizers; the fuzzers too, for some minutes'
 	@echo 'make tsan          the same with the thread sanitizer (only where threads share something)'
@@ -58,7 +59,7 @@ soak:
 	tools/install_packages.sh test
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS) --target stream_server load_client decode_wav
-	/usr/bin/python3 -m tools.benchmark.soak.run
+	/usr/bin/python3 -m tools.benchmark.soak.run --streams=$(SOAK_STREAMS)
 
 asan-build tsan-build: %-build:
 	tools/install_packages.sh check

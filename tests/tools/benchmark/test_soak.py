@@ -30,6 +30,9 @@ def test_wrong_command_lines(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["--parts=none"])
     with pytest.raises(SystemExit):
+        main(["--streams=0"])
+    assert "--streams is 0, expected at least 1" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
         main(["--stream_s=20"])  # ends before all streams have started
     assert "--stream_s is 20, expected at least 40" in capsys.readouterr().err
     assert main(["--page_only", f"--output={tmp_path}", f"--work_dir={tmp_path}"]) == 1

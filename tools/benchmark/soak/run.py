@@ -1,7 +1,7 @@
 """Runs the soak and writes its page. `make soak` calls it after building.
 
     python3 -m tools.benchmark.soak.run [--output=docs] [--work_dir=build/soak] [--bin=build/bin]
-        [--parts=load,vanish,neighbours,killed] [--stream_s=600] [--quick]
+        [--parts=load,vanish,neighbours,killed] [--streams=250] [--stream_s=600] [--quick]
         [--page_only]
 
 Takes about twenty minutes. --quick takes half a minute; it is for tests, with few streams,
@@ -38,12 +38,16 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = make_parser(str(__doc__), "soak")
     parser.add_argument("--parts", default=",".join(PARTS),
                         help="parts to run, separated by commas (%(default)s)")
+    parser.add_argument("--streams", type=int, default=FULL.streams,
+                        help="streams of the part `load` (%(default)s); fewer on a slower machine")
     parser.add_argument("--stream_s", type=float, default=FULL.stream_s,
                         help="seconds that each stream of the part `load` lasts (%(default)s)")
     args = parser.parse_args(arguments)
     args.parts = args.parts.split(",")
     unknown = sorted(set(args.parts) - set(PARTS))
     shortest = FULL.ramp_s + 2 * FULL.sample_s  # so that at least two samples see all streams
+    if args.streams < 1:
+        parser.error(f"--streams is {args.streams}, expected at least 1")
     if args.stream_s < shortest:
         parser.error(f"--stream_s is {args.stream_s:g}, expected at least {shortest:g}")
     if unknown:
@@ -54,7 +58,8 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; 1 when a part cannot be run or the page cannot be written."""
     args = parse_arguments(arguments)
-    plan = QUICK if args.quick else dataclasses.replace(FULL, stream_s=args.stream_s)
+    plan = QUICK if args.quick else dataclasses.replace(
+        FULL, streams=args.streams, stream_s=args.stream_s)
     try:
         make_folders(args)
         results = load_results(args)
