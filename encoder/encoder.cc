@@ -108,6 +108,11 @@ int64_t Encoder::CompleteFrames(const EncoderState& state) const {
                            geometry_.rate();
 }
 
+void Encoder::ForgetContext(EncoderState* state) const {
+  state->layers = conformer_.InitialStates();
+  state->context_begin = state->offset;
+}
+
 std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_context,
                                    bool must_be_finite) const {
   constexpr int64_t kMaxFrames = int64_t{1} << 48;  // more than any stream has
@@ -117,6 +122,10 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
   }
   const int64_t offset = std::max<int64_t>(0, CompleteFrames(state));
   if (state.offset != offset) return Differ("number of encoder frames", state.offset, offset);
+  if (state.context_begin < 0 || state.context_begin > offset) {
+    return Differ("first encoder frame of the context", state.context_begin,
+                  "0 to " + std::to_string(offset));
+  }
   const int64_t kept = std::max<int64_t>(0, state.num_frames - NextRead(state));
   if (state.features.count() != kept) {
     return Differ("number of feature frames kept", state.features.count(), kept);
@@ -135,7 +144,8 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
 
   // The last chunk of a stream with unlimited left context need not leave keys: none reads them.
   const bool unlimited = left_context < 0;
-  const int64_t num_keys = unlimited ? state.offset : std::min(state.offset, left_context);
+  const int64_t most_keys = state.offset - state.context_begin;
+  const int64_t num_keys = unlimited ? most_keys : std::min(most_keys, left_context);
   const std::vector<LayerState> initial = conformer_.InitialStates();
   for (size_t i = 0; i < state.layers.size(); ++i) {
     const LayerState& layer = state.layers[i];

@@ -31,6 +31,7 @@ struct EncoderState {
   std::vector<LayerState> layers;  // layer 0 first
   int64_t num_frames = 0;          // feature frames received
   int64_t offset = 0;              // encoder frames computed: the first one of the next chunk
+  int64_t context_begin = 0;       // encoder frames before it are forgotten: in no cache of a layer
   bool ended = false;              // the last chunk is computed
 
   // Bytes allocated by all buffers.
@@ -47,6 +48,7 @@ struct EncoderState {
     for (auto& layer : self.layers) LayerState::VisitState(layer, fields);
     fields.Value(self.num_frames);
     fields.Value(self.offset);
+    fields.Value(self.context_begin);
     fields.Value(self.ended);
   }
 };
@@ -81,6 +83,10 @@ class Encoder {
 
   // The state of a stream that has no frame yet.
   EncoderState InitialState() const;
+
+  // Empties the caches of all layers: the next chunk has no left context, as at the start of a
+  // stream. Frame numbers go on. The features kept for the subsampling and their statistics stay.
+  void ForgetContext(EncoderState* state) const;
 
   // Describes why a restored state is invalid; "" for a state that can be used like any other.
   // left_context: of the stream. must_be_finite: whether all rows have to be finite.

@@ -49,6 +49,7 @@ typedef struct runnel_word_list runnel_word_list;   /* runnel_word_list_free */
 typedef struct runnel_recognizer runnel_recognizer; /* runnel_recognizer_free */
 typedef struct runnel_stream runnel_stream;         /* runnel_stream_close */
 typedef struct runnel_update runnel_update;         /* runnel_update_free, unless borrowed */
+typedef struct runnel_utterance runnel_utterance;   /* always borrowed, from its update */
 typedef struct runnel_hypothesis runnel_hypothesis; /* always borrowed, from its update */
 typedef struct runnel_buffer runnel_buffer;         /* runnel_buffer_free */
 
@@ -196,7 +197,7 @@ typedef struct runnel_stream_options {
   int32_t beam_size;                 /* 8; RUNNEL_PREFIX_BEAM only, as are the next two */
   int32_t token_beam;                /* 20 */
   const runnel_word_list* word_list; /* NULL; may be freed once the stream is open */
-  int32_t nbest;                     /* 1; most hypotheses in the final update */
+  int32_t nbest;                     /* 1; most hypotheses of an utterance */
   runnel_update_callback on_update;  /* NULL: results are polled */
   void* user_data;                   /* NULL; given to on_update */
 } runnel_stream_options;
@@ -228,6 +229,11 @@ size_t runnel_stream_room(const runnel_stream* stream);
 typedef void (*runnel_room_callback)(void* user_data);
 runnel_status runnel_stream_notify_room(runnel_stream* stream, runnel_room_callback on_room,
                                         void* user_data, runnel_error* error);
+
+/* Ends the utterance after the samples accepted so far, as if the audio ended here. The update that
+   brings it comes as soon as they are decoded, and the stream goes on. Does nothing after
+   runnel_stream_finish. */
+runnel_status runnel_stream_finalize_utterance(runnel_stream* stream, runnel_error* error);
 
 /* Ends the audio: the rest is decoded, then comes the final update. */
 runnel_status runnel_stream_finish(runnel_stream* stream, runnel_error* error);
@@ -268,7 +274,7 @@ void runnel_buffer_free(runnel_buffer* buffer);
 typedef struct runnel_restore_options {
   size_t struct_size;
   const runnel_word_list* word_list; /* NULL; that of the stream, if it had one */
-  int32_t nbest;                     /* 1 */
+  int32_t nbest;                     /* 0: as the stream was opened with */
   runnel_update_callback on_update;  /* NULL; may run before runnel_stream_restore returns */
   void* user_data;                   /* NULL */
 } runnel_restore_options;
@@ -287,21 +293,29 @@ runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t
 runnel_status runnel_stream_fork(runnel_stream* stream, runnel_update_callback on_update,
                                  void* user_data, runnel_stream** fork, runnel_error* error);
 
-/* ---- Updates: a stream's text is all stable texts so far, followed by the tentative text ---- */
+/* ---- Updates: the utterances that ended, and the text of the one that is spoken now ---- */
+
+/* Utterances that ended since the previous update, in order, each once. NULL for an index out of
+   range. */
+size_t runnel_update_num_utterances(const runnel_update* update);
+const runnel_utterance* runnel_update_utterance(const runnel_update* update, size_t index);
+/* Of the texts and tokens below, which belong to one utterance: its text is all its stable texts so
+   far, followed by the tentative text. In the last update: of the last utterance. */
+int64_t runnel_update_utterance_index(const runnel_update* update);
 
 /* Text that became stable since the previous update. Later audio does not change it. */
 const char* runnel_update_stable_text(const runnel_update* update);
 /* The text after the stable text. It replaces the tentative text of the previous update. */
 const char* runnel_update_tentative_text(const runnel_update* update);
-/* Bytes of stable text before this update's. 0 in the first update, which after a restore or fork
-   repeats the whole text. */
+/* Bytes of the utterance's stable text before this update's. 0 in its first update. The first
+   update after a restore or fork repeats the whole text of the utterance. */
 size_t runnel_update_stable_size_before(const runnel_update* update);
 /* The texts cover the audio up to this time. */
 double runnel_update_audio_ms(const runnel_update* update);
 /* From the last sample of the newest chunk accepted until the update was made; 0 without a chunk.
  */
 double runnel_update_latency_ms(const runnel_update* update);
-/* 1 in the last update of a stream, which has hypotheses unless it has an error. */
+/* 1 in the last update of a stream, which brings the last utterance unless it has an error. */
 int32_t runnel_update_is_final(const runnel_update* update);
 /* Why the stream ended without results, in one line; "" otherwise. */
 const char* runnel_update_error(const runnel_update* update);
@@ -321,10 +335,6 @@ size_t runnel_update_num_stable_tokens(const runnel_update* update);
 runnel_status runnel_update_token(const runnel_update* update, size_t index, runnel_token* token,
                                   runnel_error* error);
 
-/* Best first. NULL for an index out of range. */
-size_t runnel_update_num_hypotheses(const runnel_update* update);
-const runnel_hypothesis* runnel_update_hypothesis(const runnel_update* update, size_t index);
-
 runnel_status runnel_update_copy(const runnel_update* update, runnel_update** copy,
                                  runnel_error* error);
 void runnel_update_free(runnel_update* update);
@@ -337,11 +347,28 @@ typedef struct runnel_word {
   double end_ms;
 } runnel_word;
 
-/* The whole text of the stream. */
+/* 0, 1, ... in the stream. */
+int64_t runnel_utterance_index(const runnel_utterance* utterance);
+/* Start of the first token and end of the last one; without tokens: both are searched_ms. */
+double runnel_utterance_start_ms(const runnel_utterance* utterance);
+double runnel_utterance_end_ms(const runnel_utterance* utterance);
+/* End of the audio that belongs to the utterance. */
+double runnel_utterance_searched_ms(const runnel_utterance* utterance);
+/* Why it ended. */
+enum { RUNNEL_END_BY_ENDPOINT = 0, RUNNEL_END_BY_FINALIZE = 1, RUNNEL_END_BY_FINISH = 2 };
+int32_t runnel_utterance_end(const runnel_utterance* utterance);
+/* Best first, at least one, no two with the same text. NULL for an index out of range. */
+size_t runnel_utterance_num_hypotheses(const runnel_utterance* utterance);
+const runnel_hypothesis* runnel_utterance_hypothesis(const runnel_utterance* utterance,
+                                                     size_t index);
+
+/* The whole text of the utterance. */
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
 /* Natural logarithm of its probability under the model; with greedy search, of its best alignment
  * only. */
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
+/* Mean confidence of its words, 0 to 1; 0 without words. */
+float runnel_hypothesis_confidence(const runnel_hypothesis* hypothesis);
 size_t runnel_hypothesis_num_tokens(const runnel_hypothesis* hypothesis);
 runnel_status runnel_hypothesis_token(const runnel_hypothesis* hypothesis, size_t index,
                                       runnel_token* token, runnel_error* error);

@@ -25,8 +25,9 @@ using UpdateCallback = std::function<void(LiveStream& stream, const LiveUpdate& 
 // its owner releases before Finish is cancelled; after Finish, it is decoded to its end. A stream
 // that outlives its recognizer is cancelled.
 //
-// No method waits for a computation, with two exceptions: Snapshot and Fork wait for the chunk of
-// this stream that is being decoded, and Cancel waits for a running callback of this stream.
+// No method waits for a computation, with two exceptions. Snapshot and Fork wait for the chunk of
+// this stream that is being decoded, and decode themselves what a FinalizeUtterance still waits
+// for. Cancel waits for a running callback of this stream.
 class LiveStream : public std::enable_shared_from_this<LiveStream> {
  public:
   struct State;
@@ -49,6 +50,11 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // from this thread if that is so now, else later from a worker. A second call before then
   // replaces the first callback. `on_room` must not throw.
   void NotifyRoom(std::function<void()> on_room);
+
+  // Ends the utterance after the samples accepted so far (Stream::FinalizeUtterance). The update
+  // that brings it comes as soon as they are decoded, and the stream goes on. Does nothing after
+  // Finish.
+  void FinalizeUtterance();
 
   // Ends the audio: the rest is decoded, then comes the final update.
   void Finish();

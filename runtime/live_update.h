@@ -11,15 +11,21 @@
 
 namespace runnel {
 
-// The text of a stream is the stable_text of all its updates, followed by the tentative_text of the
-// newest one. The cost of an update therefore does not grow with the stream.
+// An update brings the utterances that ended since the previous one, and then the text of the
+// utterance that is spoken now. That text is the stable_text of all updates with its
+// utterance_index, followed by the tentative_text of the newest one. The cost of an update
+// therefore does not grow with the stream.
 struct LiveUpdate {
+  // In order, each once.
+  std::vector<Utterance> utterances;
+  // Of the texts and tokens below. In the last update: of the last utterance.
+  int64_t utterance_index = 0;
   // Text (UTF-8) that became stable since the previous update. Later audio does not change it.
   std::string stable_text;
   // The text after the stable text. It replaces the tentative_text of the previous update.
   std::string tentative_text;
-  // Bytes of stable text before stable_text. 0 in the first update, which after a Restore or a Fork
-  // repeats the whole text.
+  // Bytes of the utterance's stable text before stable_text. 0 in the first update of an utterance.
+  // The first update after a Restore or a Fork repeats the whole text of the utterance.
   size_t stable_size_before = 0;
   // The tokens of stable_text, num_stable_tokens of them, followed by those of tentative_text.
   std::vector<Token> tokens;
@@ -31,10 +37,9 @@ struct LiveUpdate {
   std::chrono::steady_clock::time_point accepted_at{};
   double latency_ms = 0;
 
-  // True in the last update of a stream. `nbest` then has the results, best first, or `error` says
-  // in one line why there are no results.
+  // True in the last update of a stream. The last utterance is then the last of `utterances`, or
+  // `error` says in one line why there is none.
   bool is_final = false;
-  std::vector<Hypothesis> nbest;
   std::string error;
 
   // Merges the `next` update of the same stream into this one.

@@ -88,17 +88,15 @@ class Recognizer {
   Recognizer(const Recognizer&) = delete;
   Recognizer& operator=(const Recognizer&) = delete;
 
-  // Opens a stream. Without `on_update` its results are polled. nbest: largest number of hypotheses
-  // in the final update, at least 1. Throws std::invalid_argument as the constructor of Stream
-  // does, and when a chunk is longer than max_buffered_s.
-  std::shared_ptr<LiveStream> Open(const StreamOptions& options = {}, UpdateCallback on_update = {},
-                                   int nbest = 1);
+  // Opens a stream. Without `on_update` its results are polled. Throws std::invalid_argument as the
+  // constructor of Stream does, and when a chunk is longer than max_buffered_s.
+  std::shared_ptr<LiveStream> Open(const StreamOptions& options = {},
+                                   UpdateCallback on_update = {});
 
-  // Continues from a LiveStream::Snapshot or Stream::Snapshot. `word_list`: that of the stream;
-  // null if it had none. Throws as Stream::Restore and Open do.
+  // Continues from a LiveStream::Snapshot or Stream::Snapshot. Throws as Stream::Restore and Open
+  // do.
   std::shared_ptr<LiveStream> Restore(const std::string& snapshot, UpdateCallback on_update = {},
-                                      int nbest = 1,
-                                      std::shared_ptr<const WordList> word_list = nullptr);
+                                      const RestoreOptions& options = {});
 
   RecognizerStatus status() const;
   const std::shared_ptr<const Model>& model() const { return model_; }

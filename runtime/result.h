@@ -1,4 +1,5 @@
-// The result of a search: hypotheses with their tokens and words, timed in milliseconds of audio.
+// The result of a search: utterances and hypotheses with their tokens and words, timed in
+// milliseconds of audio since the start of the stream.
 #ifndef RUNNEL_RUNTIME_RESULT_H_
 #define RUNNEL_RUNTIME_RESULT_H_
 
@@ -24,14 +25,32 @@ struct Word {
   float confidence = 0;  // lowest confidence of its tokens
 };
 
-// One possible transcription of the audio so far.
+// One possible transcription of an utterance.
 struct Hypothesis {
   std::string text;  // UTF-8
   // Natural log probability under the CTC model. With beam search: the sum over all alignments that
   // the beam kept. With greedy search: of the best alignment only, which is lower.
   double score = 0;
+  float confidence = 0;       // mean confidence of its words; 0 without words
   std::vector<Token> tokens;  // in order of time
   std::vector<Word> words;    // in order of time
+};
+
+// Why an utterance ended.
+enum class UtteranceEnd {
+  kEndpoint,  // by a rule of EndpointOptions
+  kFinalize,  // by FinalizeUtterance
+  kFinish     // by Finish
+};
+
+// A part of the stream that is recognised and final. The next utterance begins where it ends.
+struct Utterance {
+  int64_t index = 0;    // 0, 1, ... in the stream
+  double start_ms = 0;  // start of the first token of the best hypothesis; without tokens: end_ms
+  double end_ms = 0;    // end of its last token; without tokens: searched_ms
+  double searched_ms = 0;  // end of the last encoder frame that belongs to the utterance
+  UtteranceEnd end = UtteranceEnd::kFinish;
+  std::vector<Hypothesis> nbest;  // best first, at least one. No two have the same text
 };
 
 }  // namespace runnel

@@ -1,4 +1,4 @@
-// One audio stream: accept samples, decode chunks, read text.
+// One audio stream: accept samples, decode chunks, read text and utterances.
 #ifndef RUNNEL_RUNTIME_STREAM_H_
 #define RUNNEL_RUNTIME_STREAM_H_
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/endpoint_options.h"
 #include "runtime/model.h"
 #include "runtime/result.h"
 #include "runtime/search_options.h"
@@ -26,6 +27,11 @@ struct StreamOptions {
   // M, the frames before the chunk that attention uses, at least 0. Memory and time grow with it.
   int64_t left_context = kModelDefault;
   SearchOptions search;
+  EndpointOptions endpoints;
+
+  static constexpr int kMaxNBest = 10000;
+  // The most hypotheses of an Utterance, 1 to kMaxNBest.
+  int nbest = 1;
 
   // Rate of the samples that the stream accepts, in Hz. Samples of another rate than the model's
   // are resampled, which delays results by about 50 ms.
@@ -35,8 +41,20 @@ struct StreamOptions {
   int sample_rate_hz = kModelRate;
 };
 
+// What a snapshot names without holding it, and what may change when a stream is restored.
+struct RestoreOptions {
+  std::shared_ptr<const WordList> word_list;  // that of the stream; null if it had none
+  int nbest = 0;                              // as StreamOptions::nbest; 0: that of the stream
+};
+
 // A value: a copy continues independently from the same point, with the same results. Different
 // streams may be used from different threads at once; each stream from one thread at a time.
+//
+// A stream is a sequence of utterances. An utterance ends by a rule of options().endpoints, by
+// FinalizeUtterance, or with the stream. The search then forgets it and begins the next one; the
+// encoder goes on. Text, tokens and hypotheses are those of the utterance that is spoken now; after
+// the end of the stream, those of the last one. So a stream whose utterances end runs in constant
+// memory, however long it is.
 class Stream {
  public:
   // Throws std::invalid_argument when `model` is null, or an option is out of its range or not
@@ -71,6 +89,21 @@ class Stream {
   // Decodes every chunk that is ready. Throws std::runtime_error with failure() if there is one.
   void Decode();
 
+  // Ends the utterance now, with the same result as if the audio ended here: decodes every chunk
+  // that is ready, then the rest of the samples in a copy of the stream, padded as Finish does.
+  // The last encoder frames therefore see no audio after this point. The stream goes on as if
+  // nothing had happened, except that the next utterance begins after these frames. A word that is
+  // still being spoken is cut. Does nothing when IsFinal. Throws std::runtime_error with failure().
+  void FinalizeUtterance();
+
+  // The utterances that have ended since the last call, in order, each once. The last utterance of
+  // a stream, and one that FinalizeUtterance ended, may have no text; the others have some: a rule
+  // that ends an utterance without text starts it anew.
+  std::vector<Utterance> TakeUtterances();
+
+  // Index of the utterance that Text, tokens and hypotheses are of.
+  int64_t utterance_index() const;
+
   // Why this stream no longer advances: the model's output for its audio is not finite. "" while it
   // advances. Reset clears it.
   const std::string& failure() const;
@@ -78,17 +111,18 @@ class Stream {
   // True after Finish when every frame is decoded: results are final.
   bool IsFinal() const;
 
-  // The whole text of the best hypothesis. Its cost grows with the stream; see TextSince.
+  // The whole text of the best hypothesis. Its cost grows with the utterance; see TextSince.
   std::string Text() const;
 
   // The number of bytes at the beginning of Text() that are *stable*: no later audio changes them.
-  // Only Reset lowers it. With greedy search, and when IsFinal, all bytes are stable. With beam
-  // search, the bytes that all hypotheses in the beam begin with are; they may fall behind Text()
-  // by any amount, since two nearly equal hypotheses may stay in the beam for long. O(1).
+  // Only Reset and the end of the utterance lower it. With greedy search, and when IsFinal, all
+  // bytes are stable. With beam search, the bytes that all hypotheses in the beam begin with are;
+  // they may fall behind Text() by any amount, since two nearly equal hypotheses may stay in the
+  // beam for long. O(1).
   size_t StableTextSize() const;
 
   // Text() from byte `position` on, in time proportional to its own length and the length of the
-  // text that is not stable. To read an endless stream piece by piece:
+  // text that is not stable. To read a long utterance piece by piece:
   //   std::string now = stream.TextSince(seen);
   //   stable += now.substr(0, stream.StableTextSize() - seen);  // the rest may still change
   //   seen = stream.StableTextSize();
@@ -118,11 +152,11 @@ class Stream {
   // the left context, and every token so far.
   std::string Snapshot() const;
 
-  // `model` must have the fingerprint of the snapshot's model, `word_list` that of its
-  // search.word_list; null if it had none. Throws SnapshotError when it does not, and for bytes
-  // that are not a valid snapshot. Safe for any bytes.
+  // `model` must have the fingerprint of the snapshot's model. Throws SnapshotError when it, or
+  // something that `options` give, does not; and for bytes that are not a valid snapshot. Safe for
+  // any bytes.
   static Stream Restore(std::shared_ptr<const Model> model, const std::string& snapshot,
-                        std::shared_ptr<const WordList> word_list = nullptr);
+                        const RestoreOptions& options = {});
 
   const Model& model() const;
   const StreamOptions& options() const;  // defaults resolved

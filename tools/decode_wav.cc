@@ -106,7 +106,7 @@ void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireEither("wav", "wav_scp");
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
-  RequireRange("nbest", FLAGS_nbest, 1, std::numeric_limits<int32_t>::max());
+  RequireRange("nbest", FLAGS_nbest, 1, StreamOptions::kMaxNBest);
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
 }
@@ -201,8 +201,10 @@ std::string Describe(const StreamOptions& options, const Model& model) {
 // All options but the word list, which is read with the model's tokens.
 DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
   DecodeOptions options;
-  options.batch.stream = {FLAGS_chunk_size, FLAGS_left_context, SearchOptionsFromFlags()};
-  options.batch.nbest = FLAGS_nbest;
+  options.batch.stream.chunk_size = FLAGS_chunk_size;
+  options.batch.stream.left_context = FLAGS_left_context;
+  options.batch.stream.search = SearchOptionsFromFlags();
+  options.batch.stream.nbest = FLAGS_nbest;
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.channel = FLAGS_channel;
   options.num_threads = FLAGS_num_threads;

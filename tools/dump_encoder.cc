@@ -149,8 +149,10 @@ int Run(Console* console) {
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   // Checks the sizes and resolves the model's defaults.
-  const StreamOptions options =
-      Stream(model, {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()}).options();
+  StreamOptions options;
+  options.chunk_size = FLAGS_chunk_size;
+  options.left_context = FLAGS_left_context;
+  options = Stream(model, options).options();
   const std::unique_ptr<FeatureSource> source = OpenFeatures(*model);
   const ModelConfig& config = model->parts().config;
   const NpyType type = model->parts().encoder.data_type() == DataType::kFloat64 ? NpyType::kFloat64

@@ -43,16 +43,22 @@ struct runnel_buffer {
 
 namespace runnel::c_api {
 
-// runnel_update and runnel_hypothesis are the C names of these two types, so that a callback gets
-// one without a copy.
+// runnel_update, runnel_utterance and runnel_hypothesis are the C names of these types, so that a
+// callback gets one without a copy.
 inline const LiveUpdate& FromC(const runnel_update& update) {
   return reinterpret_cast<const LiveUpdate&>(update);
+}
+inline const Utterance& FromC(const runnel_utterance& utterance) {
+  return reinterpret_cast<const Utterance&>(utterance);
 }
 inline const Hypothesis& FromC(const runnel_hypothesis& hypothesis) {
   return reinterpret_cast<const Hypothesis&>(hypothesis);
 }
 inline const runnel_update* ToC(const LiveUpdate* update) {
   return reinterpret_cast<const runnel_update*>(update);
+}
+inline const runnel_utterance* ToC(const Utterance* utterance) {
+  return reinterpret_cast<const runnel_utterance*>(utterance);
 }
 inline const runnel_hypothesis* ToC(const Hypothesis* hypothesis) {
   return reinterpret_cast<const runnel_hypothesis*>(hypothesis);

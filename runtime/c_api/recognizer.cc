@@ -18,6 +18,7 @@ using runnel::LiveUpdate;
 using runnel::Recognizer;
 using runnel::RecognizerOptions;
 using runnel::RecognizerStatus;
+using runnel::RestoreOptions;
 using runnel::SearchMethod;
 using runnel::StreamOptions;
 using runnel::c_api::Call;
@@ -55,7 +56,7 @@ runnel_stream_options StreamDefaults() {
           nullptr};
 }
 
-constexpr runnel_restore_options kRestoreDefaults = {sizeof(runnel_restore_options), nullptr, 1,
+constexpr runnel_restore_options kRestoreDefaults = {sizeof(runnel_restore_options), nullptr, 0,
                                                      nullptr, nullptr};
 
 runnel::UpdateCallback CallbackOf(runnel_update_callback on_update, void* user_data) {
@@ -162,9 +163,9 @@ runnel_status runnel_stream_open(runnel_recognizer* recognizer,
     chosen.search.beam_size = given.beam_size;
     chosen.search.token_beam = given.token_beam;
     if (given.word_list != nullptr) chosen.search.word_list = given.word_list->word_list;
-    *stream = NewHandle([&] {
-      return opener.Open(chosen, CallbackOf(given.on_update, given.user_data), given.nbest);
-    });
+    chosen.nbest = given.nbest;
+    *stream = NewHandle(
+        [&] { return opener.Open(chosen, CallbackOf(given.on_update, given.user_data)); });
   });
 }
 
@@ -182,9 +183,10 @@ runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t
     const runnel_restore_options given =
         runnel::c_api::Read(options, kRestoreDefaults, "runnel_restore_options");
     *stream = NewHandle([&] {
-      return opener.Restore({bytes, size}, CallbackOf(given.on_update, given.user_data),
-                            given.nbest,
-                            given.word_list == nullptr ? nullptr : given.word_list->word_list);
+      RestoreOptions chosen;
+      if (given.word_list != nullptr) chosen.word_list = given.word_list->word_list;
+      chosen.nbest = given.nbest;
+      return opener.Restore({bytes, size}, CallbackOf(given.on_update, given.user_data), chosen);
     });
   });
 }

@@ -71,6 +71,10 @@ runnel_status runnel_stream_notify_room(runnel_stream* stream, runnel_room_callb
   });
 }
 
+runnel_status runnel_stream_finalize_utterance(runnel_stream* stream, runnel_error* error) {
+  return Call(error, [&] { NotNull(stream, "stream").live->FinalizeUtterance(); });
+}
+
 runnel_status runnel_stream_finish(runnel_stream* stream, runnel_error* error) {
   return Call(error, [&] { Live(stream).Finish(); });
 }

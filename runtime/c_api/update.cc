@@ -12,6 +12,7 @@
 using runnel::Hypothesis;
 using runnel::LiveUpdate;
 using runnel::Token;
+using runnel::UtteranceEnd;
 using runnel::Word;
 using runnel::c_api::Call;
 using runnel::c_api::FromC;
@@ -80,13 +81,56 @@ runnel_status runnel_update_token(const runnel_update* update, size_t index, run
   return Call(error, [&] { WriteToken(FromC(NotNull(update, "update")).tokens, index, token); });
 }
 
-size_t runnel_update_num_hypotheses(const runnel_update* update) {
-  return update == nullptr ? 0 : FromC(*update).nbest.size();
+size_t runnel_update_num_utterances(const runnel_update* update) {
+  return update == nullptr ? 0 : FromC(*update).utterances.size();
 }
 
-const runnel_hypothesis* runnel_update_hypothesis(const runnel_update* update, size_t index) {
-  if (index >= runnel_update_num_hypotheses(update)) return nullptr;
-  return runnel::c_api::ToC(&FromC(*update).nbest[index]);
+const runnel_utterance* runnel_update_utterance(const runnel_update* update, size_t index) {
+  if (index >= runnel_update_num_utterances(update)) return nullptr;
+  return runnel::c_api::ToC(&FromC(*update).utterances[index]);
+}
+
+int64_t runnel_update_utterance_index(const runnel_update* update) {
+  return update == nullptr ? 0 : FromC(*update).utterance_index;
+}
+
+int64_t runnel_utterance_index(const runnel_utterance* utterance) {
+  return utterance == nullptr ? 0 : FromC(*utterance).index;
+}
+
+double runnel_utterance_start_ms(const runnel_utterance* utterance) {
+  return utterance == nullptr ? 0 : FromC(*utterance).start_ms;
+}
+
+double runnel_utterance_end_ms(const runnel_utterance* utterance) {
+  return utterance == nullptr ? 0 : FromC(*utterance).end_ms;
+}
+
+double runnel_utterance_searched_ms(const runnel_utterance* utterance) {
+  return utterance == nullptr ? 0 : FromC(*utterance).searched_ms;
+}
+
+int32_t runnel_utterance_end(const runnel_utterance* utterance) {
+  const UtteranceEnd end = utterance == nullptr ? UtteranceEnd::kFinish : FromC(*utterance).end;
+  switch (end) {
+    case UtteranceEnd::kEndpoint:
+      return RUNNEL_END_BY_ENDPOINT;
+    case UtteranceEnd::kFinalize:
+      return RUNNEL_END_BY_FINALIZE;
+    case UtteranceEnd::kFinish:
+      return RUNNEL_END_BY_FINISH;
+  }
+  return RUNNEL_END_BY_FINISH;
+}
+
+size_t runnel_utterance_num_hypotheses(const runnel_utterance* utterance) {
+  return utterance == nullptr ? 0 : FromC(*utterance).nbest.size();
+}
+
+const runnel_hypothesis* runnel_utterance_hypothesis(const runnel_utterance* utterance,
+                                                     size_t index) {
+  if (index >= runnel_utterance_num_hypotheses(utterance)) return nullptr;
+  return runnel::c_api::ToC(&FromC(*utterance).nbest[index]);
 }
 
 runnel_status runnel_update_copy(const runnel_update* update, runnel_update** copy,
@@ -105,6 +149,10 @@ const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis) {
 
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis) {
   return hypothesis == nullptr ? 0 : FromC(*hypothesis).score;
+}
+
+float runnel_hypothesis_confidence(const runnel_hypothesis* hypothesis) {
+  return hypothesis == nullptr ? 0 : FromC(*hypothesis).confidence;
 }
 
 size_t runnel_hypothesis_num_tokens(const runnel_hypothesis* hypothesis) {

@@ -36,21 +36,27 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
   }
   frames_before_ = stream.num_encoder_frames();
   bool more = error_.empty();
-  while (more && !stream.ChunkReady() && !stream.finished()) {
+  while (more && !finalizes_ && !stream.ChunkReady() && !stream.finished()) {
     const size_t needed = state_.SamplesWanted();
     std::vector<float> samples;
     bool finish = false;
     {
       const std::lock_guard<std::mutex> lock(state_.mutex);
-      const bool enough = needed <= state_.waiting.size() || state_.finish_requested;
-      const size_t count = enough ? std::min(needed, state_.waiting.size()) : 0;
-      const auto end = state_.num_samples - static_cast<int64_t>(state_.waiting.size() - count);
+      const int64_t begin = state_.num_samples - static_cast<int64_t>(state_.waiting.size());
+      // Up to where the utterance ends, or as many as there are.
+      const bool ends = !state_.finalize_at.empty();
+      const size_t present =
+          ends ? static_cast<size_t>(state_.finalize_at.front() - begin) : state_.waiting.size();
+      const bool enough = needed <= present || ends || state_.finish_requested;
+      const size_t count = enough ? std::min(needed, present) : 0;
+      const int64_t end = begin + static_cast<int64_t>(count);
       if (count > 0) {
         arrival_ = state_.arrivals.TimeOf(end - 1);
         state_.arrivals.Forget(end);
         samples = state_.waiting.Take(count);
       }
-      finish = state_.finish_requested && state_.waiting.size() == 0;
+      finalizes_ = ends && count == present;
+      finish = state_.finish_requested && !ends && state_.waiting.size() == 0;
       if (finish) arrival_ = state_.finished_at;
       more = count > 0;
     }
@@ -63,6 +69,13 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
     }
   }
   has_chunk_ = error_.empty() && stream.ChunkReady();
+  // A chunk comes first: the stream then queues up again.
+  finalizes_ = finalizes_ && error_.empty() && !has_chunk_;
+  if (finalizes_) {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    state_.finalize_at.pop_front();
+    arrival_ = state_.finalized_at;
+  }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
   return true;
@@ -71,12 +84,13 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
 void BatchEntry::MakeUpdate(const std::string& error) {
   const Stream& stream = state_.stream;
   if (has_chunk_) error_ = error;
+  if (finalizes_) FinalizeUtterance();
   if (error_.empty()) error_ = stream.failure();
   const double frame_ms = stream.model().encoder_frame_ms();
   advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
   chunk_ms_ = Milliseconds(Clock::now() - arrival_);
   update_.audio_ms = static_cast<double>(stream.num_encoder_frames()) * frame_ms;
-  if (has_chunk_) {
+  if (has_chunk_ || finalizes_) {
     update_.accepted_at = arrival_;
     update_.latency_ms = chunk_ms_;
   }
@@ -91,8 +105,22 @@ void BatchEntry::MakeUpdate(const std::string& error) {
   decoder_lock_.Release();
 }
 
+void BatchEntry::FinalizeUtterance() {
+  try {
+    state_.stream.FinalizeUtterance();
+  } catch (const std::exception& failed) {
+    error_ = failed.what();
+  }
+}
+
 void BatchEntry::FillTexts() {
-  const Stream& stream = state_.stream;
+  Stream& stream = state_.stream;
+  update_.utterances = stream.TakeUtterances();
+  update_.utterance_index = stream.utterance_index();
+  if (update_.utterance_index != state_.seen_utterance) {
+    state_.seen_utterance = update_.utterance_index;
+    state_.seen_text = state_.seen_tokens = 0;
+  }
   const size_t stable_size = stream.StableTextSize();
   const std::string text = stream.TextSince(state_.seen_text);
   update_.stable_size_before = state_.seen_text;
@@ -103,11 +131,10 @@ void BatchEntry::FillTexts() {
   state_.seen_text = stable_size;
   state_.seen_tokens = stream.NumStableTokens();
   update_.is_final = stream.IsFinal();
-  if (update_.is_final) update_.nbest = stream.NBest(state_.nbest);
 }
 
 void BatchEntry::Deliver() {
-  const bool has_news = has_chunk_ || update_.is_final;
+  const bool has_news = has_chunk_ || finalizes_ || update_.is_final;
   std::shared_ptr<LiveStream> self;
   bool is_live = true;
   {

@@ -15,7 +15,8 @@
 namespace runnel {
 
 // A worker calls Feed, DecodeChunks for all entries with a chunk, MakeUpdate and Deliver, in this
-// order. The decoder is locked from the constructor to the end of MakeUpdate.
+// order. The decoder is locked from the constructor to the end of MakeUpdate. An entry has either a
+// chunk, or an utterance to finalize once every chunk before it is decoded, or neither.
 class BatchEntry {
  public:
   using Clock = LiveStream::State::Clock;
@@ -40,6 +41,7 @@ class BatchEntry {
   double advanced_ms() const { return advanced_ms_; }
 
  private:
+  void FinalizeUtterance();
   void FillTexts();
 
   std::shared_ptr<LiveStream> live_;
@@ -49,6 +51,7 @@ class BatchEntry {
   int64_t frames_before_ = 0;  // encoder frames
   double advanced_ms_ = 0;
   bool has_chunk_ = false;
+  bool finalizes_ = false;
   std::string error_;
   size_t wanted_ = 0;  // LiveStream::State::wanted from now on
   double queue_ms_ = 0;

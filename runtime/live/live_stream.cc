@@ -61,6 +61,14 @@ void LiveStream::Finish() {
   state_->QueueIfReady(this);
 }
 
+void LiveStream::FinalizeUtterance() {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
+  state_->finalize_at.push_back(state_->num_samples);
+  state_->finalized_at = State::Clock::now();
+  state_->QueueIfReady(this);
+}
+
 void LiveStream::Cancel() {
   std::shared_ptr<LiveStream> self;
   std::function<void()> on_room;
@@ -115,18 +123,25 @@ namespace {
 Stream WithWaiting(LiveStream::State* state) {
   const DecoderLock decoder_lock(state);
   SampleQueue waiting;
+  std::deque<int64_t> finalize_at;
   bool finished = false;
   {
     const std::lock_guard<std::mutex> lock(state->mutex);
     if (state->cancelled) throw std::invalid_argument("the stream is cancelled");
     waiting = state->waiting;
+    finalize_at = state->finalize_at;
     finished = state->finish_requested;
   }
   Stream stream = state->stream;
-  if (waiting.size() > 0) {
-    const std::vector<float> samples = waiting.Take(waiting.size());
-    stream.AcceptSamples(samples.data(), samples.size());
+  const auto accept = [&](size_t count) {
+    const std::vector<float> samples = waiting.Take(count);
+    if (count > 0) stream.AcceptSamples(samples.data(), count);
+  };
+  for (const int64_t end : finalize_at) {
+    accept(static_cast<size_t>(end - stream.num_samples()));
+    if (stream.failure().empty()) stream.FinalizeUtterance();
   }
+  accept(waiting.size());
   if (finished && !stream.finished()) stream.Finish();
   return stream;
 }
@@ -136,8 +151,7 @@ Stream WithWaiting(LiveStream::State* state) {
 std::string LiveStream::Snapshot() { return WithWaiting(state_.get()).Snapshot(); }
 
 std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
-  return MakeLiveStream(state_->pool, WithWaiting(state_.get()), std::move(on_update),
-                        state_->nbest);
+  return MakeLiveStream(state_->pool, WithWaiting(state_.get()), std::move(on_update));
 }
 
 int64_t LiveStream::num_samples() const {

@@ -7,10 +7,9 @@
 namespace runnel {
 
 LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder,
-                         UpdateCallback callback, int max_hypotheses)
+                         UpdateCallback callback)
     : pool(std::move(stream_pool)),
       is_polled(!callback),
-      nbest(max_hypotheses),
       options(decoder.options()),
       capacity(static_cast<size_t>(pool->max_buffered_s() * options.sample_rate_hz)),
       stream(std::move(decoder)),
@@ -25,7 +24,9 @@ size_t LiveStream::State::SamplesWanted() const {
 
 void LiveStream::State::QueueIfReady(LiveStream* live) {
   if (phase != Phase::kWaiting) return;
-  if (waiting.size() < wanted && !finish_requested && overflow.empty()) return;
+  if (waiting.size() < wanted && !finish_requested && finalize_at.empty() && overflow.empty()) {
+    return;
+  }
   phase = Phase::kQueued;
   queued_at = Clock::now();
   pool->queue().Push(live->weak_from_this());
@@ -60,16 +61,14 @@ void DecoderLock::Release() {
 }
 
 std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& pool, Stream stream,
-                                           UpdateCallback on_update, int nbest) {
-  if (nbest < 1) {
-    throw std::invalid_argument("nbest is " + std::to_string(nbest) + ", expected at least 1");
-  }
+                                           UpdateCallback on_update) {
   const bool finished = stream.finished();
   const int64_t num_samples = stream.num_samples();
   auto owned_state =
-      std::make_unique<LiveStream::State>(pool, std::move(stream), std::move(on_update), nbest);
+      std::make_unique<LiveStream::State>(pool, std::move(stream), std::move(on_update));
   LiveStream::State& state = *owned_state;
   state.num_samples = num_samples;
+  state.seen_utterance = state.stream.utterance_index();
   state.wanted = state.SamplesWanted();
   if (state.options.chunk_size != StreamOptions::kWholeUtterance && state.wanted > state.capacity) {
     std::ostringstream message;

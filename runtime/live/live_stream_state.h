@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,8 +37,7 @@ struct LiveStream::State {
     kOver
   };
 
-  State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback,
-        int max_hypotheses);
+  State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback);
 
   // Samples that must wait before a chunk can be decoded; the maximum of size_t where only Finish
   // completes the chunk. Needs the DecoderLock.
@@ -55,14 +55,15 @@ struct LiveStream::State {
   // Constant.
   const std::shared_ptr<StreamPool> pool;
   const bool is_polled;  // there is no callback
-  const int nbest;
   const StreamOptions options;
   const size_t capacity;  // largest number of waiting samples
 
   // Guarded by the DecoderLock.
   Stream stream;
-  size_t seen_text = 0;    // bytes of stable text in the updates so far
-  size_t seen_tokens = 0;  // stable tokens in the updates so far
+  // Of what the updates so far told: the utterance, bytes of its stable text, its stable tokens.
+  int64_t seen_utterance = 0;
+  size_t seen_text = 0;
+  size_t seen_tokens = 0;
 
   // Guarded by mutex.
   mutable std::mutex mutex;
@@ -75,8 +76,11 @@ struct LiveStream::State {
   int64_t num_samples = 0;  // accepted
   size_t wanted = 0;        // SamplesWanted after the last chunk
   bool finish_requested = false;
+  // FinalizeUtterance was called after so many samples; ascending.
+  std::deque<int64_t> finalize_at;
   std::string overflow;  // why no sample is accepted any more; "" while samples are accepted
   Clock::time_point finished_at;
+  Clock::time_point finalized_at;  // the last call
   Clock::time_point queued_at;
   std::function<void()> on_room;
   std::optional<LiveUpdate> pending;  // for Poll
@@ -100,10 +104,10 @@ class DecoderLock {
   LiveStream::State* state_;
 };
 
-// A live stream that continues `stream`. Throws std::invalid_argument when nbest < 1, when a chunk
-// is longer than pool->max_buffered_s(), and when the pool is closed.
+// A live stream that continues `stream`. Throws std::invalid_argument when a chunk is longer than
+// pool->max_buffered_s(), and when the pool is closed.
 std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& pool, Stream stream,
-                                           UpdateCallback on_update, int nbest);
+                                           UpdateCallback on_update);
 
 }  // namespace runnel
 

@@ -1,13 +1,18 @@
 #include "runtime/live_update.h"
 
-#include <cstddef>
+#include <iterator>
 #include <utility>
 
 namespace runnel {
 
 void LiveUpdate::Append(LiveUpdate next) {
-  if (next.stable_size_before < stable_size_before + stable_text.size()) {
-    *this = std::move(next);  // it starts anew
+  utterances.insert(utterances.end(), std::make_move_iterator(next.utterances.begin()),
+                    std::make_move_iterator(next.utterances.end()));
+  if (next.utterance_index != utterance_index ||
+      next.stable_size_before < stable_size_before + stable_text.size()) {
+    // Another utterance, or one that starts anew.
+    next.utterances = std::move(utterances);
+    *this = std::move(next);
     return;
   }
   stable_text += next.stable_text;
@@ -19,7 +24,6 @@ void LiveUpdate::Append(LiveUpdate next) {
   accepted_at = next.accepted_at;
   latency_ms = next.latency_ms;
   is_final = next.is_final;
-  nbest = std::move(next.nbest);
   error = std::move(next.error);
 }
 

@@ -54,16 +54,15 @@ Recognizer::~Recognizer() {
   pool_->Close();
 }
 
-std::shared_ptr<LiveStream> Recognizer::Open(const StreamOptions& options, UpdateCallback on_update,
-                                             int nbest) {
-  return MakeLiveStream(pool_, Stream(model_, options), std::move(on_update), nbest);
+std::shared_ptr<LiveStream> Recognizer::Open(const StreamOptions& options,
+                                             UpdateCallback on_update) {
+  return MakeLiveStream(pool_, Stream(model_, options), std::move(on_update));
 }
 
 std::shared_ptr<LiveStream> Recognizer::Restore(const std::string& snapshot,
-                                                UpdateCallback on_update, int nbest,
-                                                std::shared_ptr<const WordList> word_list) {
-  return MakeLiveStream(pool_, Stream::Restore(model_, snapshot, std::move(word_list)),
-                        std::move(on_update), nbest);
+                                                UpdateCallback on_update,
+                                                const RestoreOptions& options) {
+  return MakeLiveStream(pool_, Stream::Restore(model_, snapshot, options), std::move(on_update));
 }
 
 RecognizerStatus Recognizer::status() const {

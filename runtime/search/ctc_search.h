@@ -25,6 +25,24 @@ struct TokenSpan {
   float confidence = 0;     // probability, 0 to 1
 };
 
+// For the snapshot of a stream (runtime/snapshot/state_fields.h).
+template <class Tokens, class Fields>
+void VisitTokens(Tokens& tokens, Fields& fields) {
+  constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
+  const size_t count = fields.Count(tokens.size(), kTokenSize);
+  if constexpr (Fields::kReading) tokens.resize(count);
+  for (auto& token : tokens) {
+    fields.Value(token.id);
+    fields.Value(token.first_frame);
+    fields.Value(token.last_frame);
+    fields.Value(token.confidence);
+  }
+}
+
+// What is wrong with restored tokens of frames before `end_frame`; "" if nothing is.
+std::string TokenProblem(const std::vector<TokenSpan>& tokens, int64_t end_frame, int vocab_size,
+                         int blank_id);
+
 // A sequence of tokens and its log probability.
 struct TokenSequence {
   std::vector<TokenSpan> tokens;
@@ -43,9 +61,13 @@ class CtcSearch {
   // infinity or every token of a frame has probability zero.
   virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
 
-  // Ends the audio. With a word list, only sequences that end with a word, or are empty, remain;
-  // without one, nothing changes. Further frames continue from the sequences that remain.
+  // Ends the utterance. With a word list, only sequences that end with a word, or are empty,
+  // remain; without one, nothing changes. StartUtterance or Reset follows, or nothing.
   virtual void Finish() = 0;
+
+  // Forgets all sequences. The next frame given is `first_frame`, which may be later than
+  // num_frames().
+  virtual void StartUtterance(int64_t first_frame) = 0;
 
   // Best first; at most `n`, at least one (the empty sequence before any token). Throws
   // std::invalid_argument when n < 1.
@@ -62,7 +84,7 @@ class CtcSearch {
   // changes that. Only Reset lowers it. O(1).
   virtual size_t NumStableIds() const = 0;
 
-  // Frames given so far.
+  // The next frame: those before it were given or passed over.
   virtual int64_t num_frames() const = 0;
 
   // The state, for the snapshot of a stream. Restore reads what Save of a search with the same

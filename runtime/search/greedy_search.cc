@@ -40,6 +40,11 @@ void CtcGreedySearch::AdvanceFrame(int32_t id, float log_prob) {
   ++state_.num_frames;
 }
 
+void CtcGreedySearch::StartUtterance(int64_t first_frame) {
+  state_ = State();
+  state_.num_frames = first_frame;
+}
+
 std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {
   if (n < 1) {
     throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
@@ -55,15 +60,7 @@ std::vector<TokenSpan> CtcGreedySearch::BestTokensSince(size_t first) const {
 template <class Self, class Fields>
 void CtcGreedySearch::VisitState(Self& self, Fields& fields) {
   auto& state = self.state_;
-  constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
-  const size_t count = fields.Count(state.tokens.size(), kTokenSize);
-  if constexpr (Fields::kReading) state.tokens.resize(count);
-  for (auto& token : state.tokens) {
-    fields.Value(token.id);
-    fields.Value(token.first_frame);
-    fields.Value(token.last_frame);
-    fields.Value(token.confidence);
-  }
+  VisitTokens(state.tokens, fields);
   fields.Value(state.score);
   fields.Value(state.num_frames);
   fields.Value(state.last_id);
@@ -79,29 +76,17 @@ void CtcGreedySearch::Restore(StateReader* reader) {
 }
 
 std::string CtcGreedySearch::Inconsistency() const {
-  int64_t next_frame = 0;
-  for (const TokenSpan& token : state_.tokens) {
-    if (token.id < 0 || token.id >= vocab_size_ || token.id == blank_id_) {
-      return "token id is " + std::to_string(token.id) + "; expected a token that is not the blank";
-    }
-    if (token.first_frame < next_frame || token.last_frame < token.first_frame ||
-        token.last_frame >= state_.num_frames) {
-      return "a token spans frames " + std::to_string(token.first_frame) + " to " +
-             std::to_string(token.last_frame) + "; expected frames from " +
-             std::to_string(next_frame) + " on and below " + std::to_string(state_.num_frames);
-    }
-    next_frame = token.last_frame + 1;
-    if (!(token.confidence >= 0 && token.confidence <= 1)) {
-      return "confidence of a token is " + std::to_string(token.confidence) + "; expected 0 to 1";
-    }
-  }
+  const std::string problem =
+      TokenProblem(state_.tokens, state_.num_frames, vocab_size_, blank_id_);
+  if (!problem.empty()) return problem;
   if (!std::isfinite(state_.score)) return "score of the search is not finite";
-  // The last frame emitted nothing (before any frame), the blank, or the last token.
+  // The last frame of the utterance emitted the blank or the last token. There may be none yet.
   const int32_t last = state_.last_id;
   const bool is_consistent =
-      state_.num_frames == 0
-          ? last == -1
-          : last == blank_id_ || (!state_.tokens.empty() && state_.tokens.back().id == last);
+      last == -1
+          ? state_.tokens.empty()
+          : state_.num_frames > 0 &&
+                (last == blank_id_ || (!state_.tokens.empty() && state_.tokens.back().id == last));
   return is_consistent ? ""
                        : "token of the last frame is " + std::to_string(last) +
                              "; expected the blank or the last token";
@@ -111,6 +96,6 @@ std::unique_ptr<CtcSearch> CtcGreedySearch::Clone() const {
   return std::make_unique<CtcGreedySearch>(*this);
 }
 
-void CtcGreedySearch::Reset() { state_ = State(); }
+void CtcGreedySearch::Reset() { StartUtterance(0); }
 
 }  // namespace runnel

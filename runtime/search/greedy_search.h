@@ -24,6 +24,7 @@ class CtcGreedySearch : public CtcSearch {
   // Throws std::invalid_argument, and changes nothing, as MostProbableIds does.
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override {}
+  void StartUtterance(int64_t first_frame) override;
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
@@ -41,7 +42,8 @@ class CtcGreedySearch : public CtcSearch {
     std::vector<TokenSpan> tokens;  // the last one grows while its token repeats
     double score = 0;
     int64_t num_frames = 0;
-    int32_t last_id = -1;  // of the last frame, may be the blank; -1 before any frame
+    int32_t last_id =
+        -1;  // of the last frame, may be the blank; -1 before the first of an utterance
   };
 
   template <class Self, class Fields>

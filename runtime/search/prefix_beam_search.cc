@@ -381,7 +381,12 @@ std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
   return std::make_unique<CtcPrefixBeamSearch>(*this);
 }
 
-void CtcPrefixBeamSearch::Reset() { state_ = State(words_); }
+void CtcPrefixBeamSearch::StartUtterance(int64_t first_frame) {
+  state_ = State(words_);
+  state_.num_frames = first_frame;
+}
+
+void CtcPrefixBeamSearch::Reset() { StartUtterance(0); }
 
 size_t CtcPrefixBeamSearch::num_stored_nodes() const {
   return state_.prefixes.num_slots() + state_.emissions.num_slots();

@@ -50,6 +50,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   // list when the blank, the only token that may follow any prefix, has probability zero.
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override;
+  void StartUtterance(int64_t first_frame) override;
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }

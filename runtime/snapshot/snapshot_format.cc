@@ -53,6 +53,10 @@ std::string_view OpenSnapshot(std::string_view snapshot, std::string_view finger
                         ", the newest that this version of Runnel reads");
   }
   if (version == 0) throw SnapshotError("snapshot is corrupt: its format version is 0");
+  if (version < kSnapshotVersion) {
+    throw SnapshotError("snapshot is of format version " + std::to_string(version) + ", expected " +
+                        std::to_string(kSnapshotVersion) + ": an older Runnel made it");
+  }
   std::string its_fingerprint(kFingerprintSize, '\0');
   header.Bytes(its_fingerprint.data(), its_fingerprint.size());
   uint64_t size = 0;

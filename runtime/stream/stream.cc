@@ -48,6 +48,19 @@ void Stream::Decode() {
   if (!state_->failure.empty()) throw std::runtime_error(state_->failure);
 }
 
+void Stream::FinalizeUtterance() {
+  Decode();
+  if (IsFinal()) return;
+  Stream copy = *this;
+  copy.Finish();
+  copy.Decode();
+  state_->BeginAfter(copy.state_.get());
+}
+
+std::vector<Utterance> Stream::TakeUtterances() { return state_->TakeUtterances(); }
+
+int64_t Stream::utterance_index() const { return state_->utterance_index(); }
+
 const std::string& Stream::failure() const { return state_->failure; }
 
 bool Stream::IsFinal() const { return state_->IsFinal(); }
@@ -83,18 +96,11 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
 }
 
 std::vector<Hypothesis> Stream::NBest(int n) const {
-  for (int num_wanted = n;; num_wanted *= 2) {
-    const std::vector<TokenSequence> sequences = state_->search->NBest(num_wanted);
-    std::vector<Hypothesis> hypotheses;
-    std::set<std::string> texts;
-    for (const TokenSequence& sequence : sequences) {
-      Hypothesis hypothesis = state_->MakeHypothesis(sequence);
-      if (!texts.insert(hypothesis.text).second) continue;
-      hypotheses.push_back(std::move(hypothesis));
-      if (hypotheses.size() == static_cast<size_t>(n)) return hypotheses;
-    }
-    if (sequences.size() < static_cast<size_t>(num_wanted)) return hypotheses;
+  std::vector<Hypothesis> hypotheses;
+  for (const TokenSequence& sequence : state_->BestSequences(n)) {
+    hypotheses.push_back(state_->MakeHypothesis(sequence));
   }
+  return hypotheses;
 }
 
 Hypothesis Stream::Best() const { return NBest(1).front(); }

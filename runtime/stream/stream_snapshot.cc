@@ -25,6 +25,8 @@ struct SavedOptions {
   int32_t beam_size = 0;
   int32_t token_beam = 0;
   std::string word_list;  // its fingerprint; "": none
+  int32_t nbest = 1;
+  EndpointOptions endpoints;
 
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
@@ -35,6 +37,15 @@ struct SavedOptions {
     fields.Value(self.beam_size);
     fields.Value(self.token_beam);
     fields.Text(self.word_list);
+    fields.Value(self.nbest);
+    fields.Value(self.endpoints.enabled);
+    for (auto& rule : self.endpoints.rules) {
+      fields.Value(rule.needs_speech);
+      fields.Value(rule.min_silence_s);
+      fields.Value(rule.min_utterance_s);
+    }
+    fields.Value(self.endpoints.silence_blank_probability);
+    fields.Value(self.endpoints.reset_encoder);
   }
 };
 
@@ -56,7 +67,9 @@ std::string Stream::Snapshot() const {
                            static_cast<int32_t>(options.search.method),
                            options.search.beam_size,
                            options.search.token_beam,
-                           FingerprintOf(options.search.word_list.get())};
+                           FingerprintOf(options.search.word_list.get()),
+                           options.nbest,
+                           options.endpoints};
   StateWriter writer;
   SavedOptions::VisitState(saved, writer);
   const State& state = *state_;
@@ -65,16 +78,16 @@ std::string Stream::Snapshot() const {
 }
 
 Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& snapshot,
-                       std::shared_ptr<const WordList> word_list) {
+                       const RestoreOptions& given) {
   if (model == nullptr) throw std::invalid_argument("Stream::Restore was given no model");
   StateReader reader(OpenSnapshot(snapshot, model->fingerprint()));
   SavedOptions saved;
   SavedOptions::VisitState(saved, reader);
   reader.Require(saved.word_list.empty() || Sha256::IsFingerprint(saved.word_list),
                  "its word list fingerprint is not 32 hexadecimal digits");
-  if (saved.word_list != FingerprintOf(word_list.get())) {
+  if (saved.word_list != FingerprintOf(given.word_list.get())) {
     throw SnapshotError("snapshot is of another word list: " + NameOf(saved.word_list) +
-                        ", expected " + NameOf(FingerprintOf(word_list.get())));
+                        ", expected " + NameOf(FingerprintOf(given.word_list.get())));
   }
   StreamOptions options;
   options.chunk_size = saved.chunk_size;
@@ -83,7 +96,9 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.search.method = static_cast<SearchMethod>(saved.method);
   options.search.beam_size = saved.beam_size;
   options.search.token_beam = saved.token_beam;
-  options.search.word_list = std::move(word_list);
+  options.search.word_list = given.word_list;
+  options.nbest = given.nbest == 0 ? saved.nbest : given.nbest;
+  options.endpoints = saved.endpoints;
   try {
     Stream stream(std::move(model), options);
     State::VisitState(*stream.state_, reader);

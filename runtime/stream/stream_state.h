@@ -20,9 +20,37 @@
 #include "runtime/search/ctc_search.h"
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
+#include "runtime/stream/endpoint_detector.h"
 #include "runtime/token_table.h"
 
 namespace runnel {
+
+// An utterance that has ended and was not taken yet.
+struct EndedUtterance {
+  int64_t index = 0;
+  int64_t end_frame = 0;  // the encoder frame after its last one
+  UtteranceEnd end = UtteranceEnd::kFinish;
+  std::vector<TokenSequence> nbest;  // best first, at least one, no two with the same text
+
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    auto end = static_cast<int32_t>(self.end);
+    fields.Value(self.index);
+    fields.Value(self.end_frame);
+    fields.Value(end);
+    const size_t count = fields.Count(self.nbest.size(), sizeof(double) + sizeof(uint64_t));
+    if constexpr (Fields::kReading) {
+      fields.Require(end >= 0 && end <= static_cast<int32_t>(UtteranceEnd::kFinish),
+                     "the end of an utterance is of no known kind");
+      self.end = static_cast<UtteranceEnd>(end);
+      self.nbest.resize(count);
+    }
+    for (auto& sequence : self.nbest) {
+      VisitTokens(sequence.tokens, fields);
+      fields.Value(sequence.score);
+    }
+  }
+};
 
 // Functions with a name of Stream do what that function of Stream does.
 struct Stream::State {
@@ -36,15 +64,23 @@ struct Stream::State {
   std::optional<EncoderChunk> NextChunk() const;
   bool IsFinal() const;
   void Reset();
+  std::vector<Utterance> TakeUtterances();
+  int64_t utterance_index() const { return num_utterances - (is_over ? 1 : 0); }
 
   // Takes the log probabilities, (num_rows, vocab_size), of the frames that the encoder has just
-  // computed. Sets `failure` when they are not finite.
+  // computed, and ends utterances. Sets `failure` when they are not finite.
   void Search(const float* log_probs, int64_t num_rows);
 
-  // Updates the stable text. Call it after every step that may make the stream final or advance the
-  // search.
+  // Ends the last utterance when the stream is final, and updates the stable text. Call it after
+  // every step that may make the stream final or advance the search.
   void UpdateResults();
 
+  // Continues after the utterance that ended in `copy`, a copy of this stream that is final now.
+  void BeginAfter(State* copy);
+
+  // The best sequences of the search, at most `n`, no two with the same text.
+  std::vector<TokenSequence> BestSequences(int n) const;
+  std::string TextOf(const std::vector<TokenSpan>& tokens) const;
   std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans) const;
   Hypothesis MakeHypothesis(const TokenSequence& sequence) const;
 
@@ -56,6 +92,13 @@ struct Stream::State {
     FeatureStream::VisitState(self.features, fields);
     EncoderState::VisitState(self.encoder, fields);
     fields.Text(self.failure);
+    EndpointDetector::VisitState(self.endpoints, fields);
+    fields.Value(self.num_utterances);
+    fields.Value(self.is_over);
+    constexpr size_t kUtteranceSize = 2 * sizeof(int64_t) + sizeof(int32_t) + sizeof(uint64_t);
+    const size_t num_ended = fields.Count(self.ended.size(), kUtteranceSize);
+    if constexpr (Fields::kReading) self.ended.resize(num_ended);
+    for (auto& utterance : self.ended) EndedUtterance::VisitState(utterance, fields);
     if constexpr (Fields::kReading) {
       self.search->Restore(&fields);
       fields.Check(self.Inconsistency());
@@ -75,11 +118,21 @@ struct Stream::State {
   FeatureStream features;
   EncoderState encoder;
   std::unique_ptr<CtcSearch> search;
+  EndpointDetector endpoints;
+  std::vector<EndedUtterance> ended;  // not taken yet
+  int64_t num_utterances = 0;         // that have ended
+  bool is_over = false;               // the last utterance has ended; the search still holds it
   // Text of the search's first num_stable_ids ids, which no later audio changes.
   std::string stable_text;
   TextEnd stable_end;
   size_t num_stable_ids = 0;
   std::string failure;
+
+ private:
+  void SearchFrame(const float* log_probs);
+  void EndUtterance(UtteranceEnd end);
+  void ForgetText();
+  std::string UtteranceProblem() const;
 };
 
 }  // namespace runnel

@@ -37,7 +37,7 @@ class Connection {
     if (!update.is_final) {
       Print(name_ + " partial: " + stable_text_ + update.tentative_text);
     } else if (update.error.empty()) {
-      final_text_.set_value(update.nbest.front().text);
+      final_text_.set_value(update.utterances.back().nbest.front().text);
     } else {
       final_text_.set_exception(std::make_exception_ptr(std::runtime_error(update.error)));
     }

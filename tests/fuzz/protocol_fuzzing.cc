@@ -53,7 +53,10 @@ LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
   update.num_stable_tokens = update.tokens.size() / 2;
   const char first = bytes.empty() ? 'x' : bytes.front();
   update.is_final = first == 'f' || first == 'e';
-  if (first == 'f') update.nbest.push_back({std::string(bytes), -1.5, update.tokens, {}});
+  if (first == 'f') {
+    update.utterances.resize(1);
+    update.utterances[0].nbest.push_back({std::string(bytes), -1.5, 0.5F, update.tokens, {}});
+  }
   if (first == 'e') update.error = bytes;
   return update;
 }
@@ -86,7 +89,7 @@ class Session {
     RequireValid(protocol_->OnReady({}));
   }
   void Do(const server::StartRequest& start) {
-    Require(start.nbest >= 1 && start.nbest <= 100, "nbest is bounded");
+    Require(start.options.nbest >= 1 && start.options.nbest <= 100, "nbest is bounded");
     start.options.search.Validate();
     Start();
   }

@@ -151,7 +151,9 @@ inline void Add(const runnel_update* update, Received* received) {
   received->text = received->stable_text + runnel_update_tentative_text(update);
   received->error = runnel_update_error(update);
   received->is_final = runnel_update_is_final(update) == 1;
-  const runnel_hypothesis* best = runnel_update_hypothesis(update, 0);
+  const size_t num_utterances = runnel_update_num_utterances(update);
+  const runnel_utterance* last = runnel_update_utterance(update, num_utterances - 1);
+  const runnel_hypothesis* best = runnel_utterance_hypothesis(last, 0);
   for (size_t i = 0; i < runnel_hypothesis_num_tokens(best); ++i) {
     received->confidences.push_back(TokenOf(best, i).confidence);
   }

@@ -48,7 +48,7 @@ class Follower {
       ADD_FAILURE() << "no final update";
     } else if (last_.error.empty()) {
       EXPECT_EQ(last_.tentative_text, "");
-      EXPECT_EQ(last_.nbest.at(0).text, text_);
+      EXPECT_EQ(last_.utterances.at(0).nbest.at(0).text, text_);
     }
     return last_;
   }

@@ -24,6 +24,7 @@ StreamOptions Options(int64_t chunk_size, int64_t left_context, SearchMethod met
   options.chunk_size = chunk_size;
   options.left_context = left_context;
   options.search.method = method;
+  options.nbest = 5;
   return options;
 }
 

@@ -121,7 +121,7 @@ void BatchDecoder::FinishSlots() {
       Fail(slot->index, recordings_[slot->index].path + ": " + slot->stream.failure());
       continue;
     }
-    listener_->OnResult(slot->index, {slot->stream.NBest(options_.nbest),
+    listener_->OnResult(slot->index, {slot->stream.TakeUtterances().back().nbest,
                                       slot->audio.seconds_read(), slot->audio.announced_s()});
     queue_->Finish(slot->index);
   }

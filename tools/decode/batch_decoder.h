@@ -18,7 +18,6 @@ namespace runnel {
 
 struct BatchDecoderOptions {
   StreamOptions stream;
-  int nbest = 1;          // hypotheses per recording
   int batch_streams = 1;  // recordings decoded at the same time
   int channel = -1;       // audio channel, counted from 0; -1: the mean of all
 };

@@ -50,8 +50,8 @@ class Reporter : public DecodeListener {
                      Decimal(result.audio_seconds, 2) + " s, its header announces " +
                      Decimal(*result.announced_seconds, 2) + " s");
     }
-    sink_(index,
-          FormatResult(options_.format, recording.id, result, options_.batch.nbest, tokens_));
+    sink_(index, FormatResult(options_.format, recording.id, result, options_.batch.stream.nbest,
+                              tokens_));
     progress_->AddFinished(/*failed=*/false);
   }
 

@@ -112,11 +112,14 @@ TEST(CApiStreamTest, FinalUpdatesHaveHypothesesWordsAndTokens) {
   Finish(stream);
   ASSERT_TRUE(listener.final_came.Wait());
   const runnel_update* update = listener.last.get();
-  ASSERT_EQ(runnel_update_num_hypotheses(update), 3U);
-  EXPECT_EQ(runnel_update_hypothesis(update, 3), nullptr);
-  const runnel_hypothesis* best = runnel_update_hypothesis(update, 0);
+  ASSERT_EQ(runnel_update_num_utterances(update), 1U);
+  EXPECT_EQ(runnel_update_utterance(update, 1), nullptr);
+  const runnel_utterance* utterance = runnel_update_utterance(update, 0);
+  ASSERT_EQ(runnel_utterance_num_hypotheses(utterance), 3U);
+  EXPECT_EQ(runnel_utterance_hypothesis(utterance, 3), nullptr);
+  const runnel_hypothesis* best = runnel_utterance_hypothesis(utterance, 0);
   EXPECT_GE(runnel_hypothesis_score(best),
-            runnel_hypothesis_score(runnel_update_hypothesis(update, 1)));
+            runnel_hypothesis_score(runnel_utterance_hypothesis(utterance, 1)));
 
   std::string words;
   double end_ms = 0;

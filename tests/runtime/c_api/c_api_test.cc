@@ -135,7 +135,7 @@ TEST(CApiOptionsTest, TakeTheDefaultsOfTheCppInterface) {
   runnel_restore_options restore;
   runnel_restore_options_init(&restore, sizeof restore);
   EXPECT_EQ(restore.struct_size, sizeof restore);
-  EXPECT_EQ(restore.nbest, 1);
+  EXPECT_EQ(restore.nbest, 0);
 }
 
 TEST(CApiOptionsTest, ForgottenInitAndNewerHeadersAreRefused) {
@@ -261,7 +261,8 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   }
   EXPECT_EQ(runnel_model_token(nullptr, 0), nullptr);
   EXPECT_EQ(runnel_buffer_data(nullptr), nullptr);
-  EXPECT_EQ(runnel_update_hypothesis(nullptr, 0), nullptr);
+  EXPECT_EQ(runnel_update_utterance(nullptr, 0), nullptr);
+  EXPECT_EQ(runnel_utterance_hypothesis(nullptr, 0), nullptr);
   EXPECT_EQ(runnel_model_sample_rate_hz(nullptr), 0);
   EXPECT_EQ(runnel_model_frame_ms(nullptr), 0);
   EXPECT_EQ(runnel_stream_room(nullptr), 0U);
@@ -277,7 +278,8 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   EXPECT_EQ(runnel_update_is_final(nullptr), 0);
   EXPECT_EQ(runnel_update_num_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_update_num_stable_tokens(nullptr), 0U);
-  EXPECT_EQ(runnel_update_num_hypotheses(nullptr), 0U);
+  EXPECT_EQ(runnel_update_num_utterances(nullptr), 0U);
+  EXPECT_EQ(runnel_utterance_num_hypotheses(nullptr), 0U);
   EXPECT_EQ(runnel_hypothesis_score(nullptr), 0);
   EXPECT_EQ(runnel_hypothesis_num_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_hypothesis_num_words(nullptr), 0U);

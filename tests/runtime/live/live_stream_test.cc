@@ -51,7 +51,7 @@ TEST(LiveStreamTest, TakesNoMoreThanItHasRoomFor) {
   other->AcceptSamples(samples.data(), 4000);
   called.get_future().wait();
   Follower follower;
-  const auto stream = recognizer.Open(Options(4, 8), follower.Callback(), 5);
+  const auto stream = recognizer.Open(Options(4, 8), follower.Callback());
   EXPECT_EQ(stream->Room(), 8000U);
   EXPECT_EQ(stream->AcceptSamples(samples.data(), samples.size()), 8000U);
   EXPECT_EQ(stream->Room(), 0U);
@@ -67,7 +67,8 @@ TEST(LiveStreamTest, TakesNoMoreThanItHasRoomFor) {
   std::mt19937_64 random(3);
   Send(stream.get(), {samples.begin() + 8000, samples.end()}, 3000, &random);
   stream->Finish();
-  ExpectSame(follower.Final().nbest, DecodeAtOnce(samples, Options(4, 8)), kBatchScoreTolerance);
+  ExpectSame(follower.Final().utterances.back().nbest, DecodeAtOnce(samples, Options(4, 8)),
+             kBatchScoreTolerance);
 }
 
 TEST(LiveStreamTest, ACallbackMaySnapshotAndForkAnyStream) {
@@ -143,18 +144,18 @@ TEST(LiveStreamTest, AFailedStreamIsNotFeltByOthers) {
   std::vector<float> samples = NoiseOfChangingLevel(20000, 13);
   Follower good_follower;
   Follower bad_follower;
-  const auto good = recognizer.Open(Options(4, 8), good_follower.Callback(), 5);
+  const auto good = recognizer.Open(Options(4, 8), good_follower.Callback());
   const auto bad = recognizer.Open(Options(4, 8), bad_follower.Callback());
   good->AcceptSamples(samples.data(), samples.size());
   std::vector<float> broken = samples;
   broken[15000] = std::numeric_limits<float>::quiet_NaN();
   bad->AcceptSamples(broken.data(), broken.size());
   good->Finish();
-  ExpectSame(good_follower.Final().nbest, DecodeAtOnce(samples, Options(4, 8)),
+  ExpectSame(good_follower.Final().utterances.back().nbest, DecodeAtOnce(samples, Options(4, 8)),
              kBatchScoreTolerance);
   const LiveUpdate final = bad_follower.Final();
   EXPECT_NE(final.error.find("sample 15000 is nan"), std::string::npos) << final.error;
-  EXPECT_TRUE(final.nbest.empty());
+  EXPECT_TRUE(final.utterances.empty());
   EXPECT_TRUE(bad->is_over());
   bad->Finish();  // nothing happens
 }
@@ -224,7 +225,9 @@ TEST(LiveStreamTest, MisuseThrows) {
   }
   Recognizer recognizer(Tiny());
   EXPECT_THROW(recognizer.Open(Options(-5, 0)), std::invalid_argument);
-  EXPECT_THROW(recognizer.Open(Options(4, 8), {}, 0), std::invalid_argument);
+  StreamOptions no_results = Options(4, 8);
+  no_results.nbest = 0;
+  EXPECT_THROW(recognizer.Open(no_results), std::invalid_argument);
 }
 
 }  // namespace

@@ -46,14 +46,14 @@ TEST(RecognizerTest, StreamsOfManyThreadsSayWhatEachSaysAlone) {
       for (size_t i = t; i < grid.size(); i += kThreads) {
         const std::vector<float> samples = NoiseOfChangingLevel(10000 + 1000 * (i % 20), i);
         Follower follower;
-        const auto stream = recognizer.Open(grid[i], follower.Callback(), 5);
+        const auto stream = recognizer.Open(grid[i], follower.Callback());
         Send(stream.get(), samples, 4000, &random);
         stream->Finish();
         const LiveUpdate final = follower.Final();
         EXPECT_EQ(final.error, "");
         EXPECT_EQ(stream->num_samples(), static_cast<int64_t>(samples.size()));
         SCOPED_TRACE(Describe(grid[i]));
-        ExpectSame(final.nbest, DecodeAtOnce(samples, grid[i]),
+        ExpectSame(final.utterances.back().nbest, DecodeAtOnce(samples, grid[i]),
                    Tiny()->is_bit_reproducible() ? 0 : kBatchScoreTolerance);
       }
     });
@@ -71,7 +71,7 @@ TEST(RecognizerTest, PollingGivesTheSame) {
   Recognizer recognizer(Tiny(), Workers(1, 4, 30));
   const StreamOptions options = Options(4, 16, SearchMethod::kPrefixBeam);
   const std::vector<float> samples = NoiseOfChangingLevel(40000, 3);
-  const auto stream = recognizer.Open(options, {}, 5);
+  const auto stream = recognizer.Open(options, {});
   Follower follower;
   LiveUpdate update;
   EXPECT_FALSE(stream->Poll(&update));
@@ -86,7 +86,8 @@ TEST(RecognizerTest, PollingGivesTheSame) {
     ASSERT_TRUE(stream->Poll(&update));
     follower.Take(update);
   }
-  ExpectSame(follower.Final().nbest, DecodeAtOnce(samples, options), kBatchScoreTolerance);
+  ExpectSame(follower.Final().utterances.back().nbest, DecodeAtOnce(samples, options),
+             kBatchScoreTolerance);
   EXPECT_TRUE(stream->is_over());
   EXPECT_FALSE(stream->WaitForUpdate(kPatienceMs));  // at once: nothing comes any more
   EXPECT_EQ(stream->AcceptSamples(samples.data(), 1), 0U);
@@ -171,10 +172,10 @@ TEST(RecognizerTest, RestoredAndForkedAtAnySample) {
     Follower original_follower;
     Follower restored_follower;
     Follower forked_follower;
-    const auto original = recognizer.Open(options, original_follower.Callback(), 5);
+    const auto original = recognizer.Open(options, original_follower.Callback());
     Send(original.get(), {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(cut)},
          3000, &random);
-    const auto restored = elsewhere.Restore(original->Snapshot(), restored_follower.Callback(), 5);
+    const auto restored = elsewhere.Restore(original->Snapshot(), restored_follower.Callback());
     const auto forked = original->Fork(forked_follower.Callback());
     EXPECT_EQ(restored->num_samples(), static_cast<int64_t>(cut));
     for (const auto& stream : {original, restored, forked}) {
@@ -182,7 +183,7 @@ TEST(RecognizerTest, RestoredAndForkedAtAnySample) {
       stream->Finish();
     }
     for (Follower* follower : {&original_follower, &restored_follower, &forked_follower}) {
-      ExpectSame(follower->Final().nbest, expected, kBatchScoreTolerance);
+      ExpectSame(follower->Final().utterances.back().nbest, expected, kBatchScoreTolerance);
     }
   }
 }

@@ -51,7 +51,7 @@ StreamOptions Beam(const std::shared_ptr<const WordList>& words = nullptr, int r
 
 std::string Error(const std::string& bytes,
                   const std::shared_ptr<const WordList>& words = nullptr) {
-  return ErrorMessage<SnapshotError>([&] { Stream::Restore(Tiny(), bytes, words); });
+  return ErrorMessage<SnapshotError>([&] { Stream::Restore(Tiny(), bytes, {words}); });
 }
 
 std::string ContentsOf(const std::string& snapshot) {
@@ -87,8 +87,10 @@ TEST(SnapshotErrorTest, ANewerVersionIsNamed) {
   std::string bytes = SnapshotWith(Beam());
   bytes[8] = static_cast<char>(kSnapshotVersion + 1);
   EXPECT_EQ(Error(bytes),
-            "snapshot is of format version 2, which is newer than 1, the newest that this version "
+            "snapshot is of format version 3, which is newer than 2, the newest that this version "
             "of Runnel reads");
+  bytes[8] = static_cast<char>(kSnapshotVersion - 1);
+  EXPECT_EQ(Error(bytes), "snapshot is of format version 1, expected 2: an older Runnel made it");
 }
 
 TEST(SnapshotErrorTest, AnotherModelIsNamed) {
@@ -132,7 +134,7 @@ TEST(SnapshotErrorTest, AnotherWordListIsNamed) {
   const auto others = Words("a\nad\nbad\ncab\n");
   const std::string without = SnapshotWith(Beam());
   const std::string with = SnapshotWith(Beam(words));
-  EXPECT_NO_THROW(Stream::Restore(Tiny(), with, Words("bad\nad\n\na\n")));
+  EXPECT_NO_THROW(Stream::Restore(Tiny(), with, {Words("bad\nad\n\na\n")}));
   EXPECT_EQ(Error(with),
             "snapshot is of another word list: " + words->fingerprint() + ", expected none");
   EXPECT_EQ(Error(with, others), "snapshot is of another word list: " + words->fingerprint() +
@@ -168,7 +170,7 @@ TEST(SnapshotErrorTest, AnyContentsAreSafe) {
       if (random() % 50 == 0) changed.resize(random() % changed.size());
       try {
         Stream stream = Stream::Restore(Tiny(), SealSnapshot(Tiny()->fingerprint(), changed),
-                                        options.search.word_list);
+                                        {options.search.word_list});
         ++num_restored;
         stream.NBest(30);
         if (!stream.finished()) stream.AcceptSamples(samples.data(), samples.size());

@@ -31,7 +31,6 @@ struct ClientMessage {
 struct StartRequest {
   StreamOptions options;  // kModelDefault, or rate 0, where the client leaves it to the model
   SampleEncoding encoding = SampleEncoding::kPcm16;
-  int nbest = 1;                 // results in the final message
   bool wants_snapshots = false;  // OnSnapshot is to be called now and then
   bool wants_tokens = true;
   bool names_beam_size = false;  // false: the server may use a smaller beam
@@ -41,7 +40,7 @@ struct StartRequest {
 // snapshot holds the stream's options.
 struct ResumeRequest {
   std::string token;
-  int nbest = 0;  // results in the final message; 0: as many as the stream was started with
+  int nbest = 0;  // most hypotheses of an utterance; 0: as many as the stream was started with
 };
 
 // Mono samples; may be empty. Every sample is finite and at most kMaxAmplitude (sample_decoder.h).

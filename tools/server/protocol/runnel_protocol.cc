@@ -47,7 +47,8 @@ std::string FinalMessage(const LiveUpdate& update, size_t max_results, bool want
                          const TokenTable& tokens) {
   std::string message =
       MessageText({{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}});
-  AddResult(update.nbest, max_results, update.audio_ms, wants_tokens, tokens, &message);
+  AddResult(update.utterances.back().nbest, max_results, update.audio_ms, wants_tokens, tokens,
+            &message);
   return message;
 }
 
@@ -118,7 +119,7 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   message->CheckAllTaken();
   start.encoding = decoder_.encoding();
   start.wants_tokens = wants_tokens_;
-  nbest_ = static_cast<size_t>(start.nbest);
+  nbest_ = static_cast<size_t>(start.options.nbest);
   phase_ = Phase::kAudio;
   return start;
 }

@@ -74,12 +74,11 @@ std::vector<std::string> SherpaProtocol::OnReady(const SessionInfo& /*info*/) { 
 std::vector<std::string> SherpaProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   merged_.Append(update);
-  const bool has_result = update.is_final && !update.nbest.empty();
-  std::string result = has_result
-                           ? Result(update.nbest[0].text, update.nbest[0].tokens, true, tokens_)
-                           : Result(merged_.stable_text + merged_.tentative_text, merged_.tokens,
-                                    update.is_final, tokens_);
-  if (!update.is_final) return {std::move(result)};
+  if (!update.is_final) {
+    return {Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, false, tokens_)};
+  }
+  const Hypothesis& best = update.utterances.back().nbest.front();
+  std::string result = Result(best.text, best.tokens, true, tokens_);
   is_over_ = true;
   return {std::move(result), "Done!"};
 }

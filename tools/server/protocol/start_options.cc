@@ -44,7 +44,7 @@ int ReadNBest(JsonSection* fields) {
 }
 
 void ReadStartOptions(JsonSection* fields, StartRequest* start) {
-  if (const int nbest = ReadNBest(fields); nbest > 0) start->nbest = nbest;
+  if (const int nbest = ReadNBest(fields); nbest > 0) start->options.nbest = nbest;
   start->options.chunk_size = ReadFrames(fields, "chunk_size", 1);
   start->options.left_context = ReadFrames(fields, "left_context", 0);
   SearchOptions& search = start->options.search;

@@ -80,10 +80,10 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
   }
   StartRequest start;
   start.encoding = decoder_.encoding();
-  start.nbest = static_cast<int>(nbest_);
+  start.options.nbest = static_cast<int>(nbest_);
   if (nbest_ > 1) {  // greedy search has only one result
     start.options.search.method = SearchMethod::kPrefixBeam;
-    start.options.search.beam_size = std::max(start.options.search.beam_size, start.nbest);
+    start.options.search.beam_size = std::max(start.options.search.beam_size, start.options.nbest);
   }
   return start;
 }
@@ -96,7 +96,8 @@ std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
   if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
   if (update.is_final) {
     phase_ = Phase::kOver;
-    return {ResultMessage("final_result", FinalNBest(update.nbest)), Message("speech_end")};
+    return {ResultMessage("final_result", FinalNBest(update.utterances.back().nbest)),
+            Message("speech_end")};
   }
   merged_.Append(update);
   const std::string sentence = merged_.stable_text + merged_.tentative_text;

@@ -20,7 +20,9 @@ constexpr size_t kManyTokens = 2000;  // in all results together
 bool IsLongResult(const LiveUpdate& update) {
   if (!update.is_final) return false;
   size_t num_tokens = 0;
-  for (const Hypothesis& hypothesis : update.nbest) num_tokens += hypothesis.tokens.size();
+  for (const Utterance& utterance : update.utterances) {
+    for (const Hypothesis& hypothesis : utterance.nbest) num_tokens += hypothesis.tokens.size();
+  }
   return num_tokens >= kManyTokens;
 }
 

@@ -136,13 +136,12 @@ bool LiveSession::CanHandle(const ClientRequest& request) const {
 void LiveSession::Handle(const StartRequest& request) {
   if (request.wants_snapshots && services_.snapshot_store != nullptr) {
     snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
-    snapshots_->set_nbest(request.nbest);
   }
   std::shared_ptr<LiveStream> stream;
   try {
     stream = services_.recognizer->Open(
         CompleteOptions(request, services_.default_options, services_.limits),
-        MakeUpdateCallback(snapshots_, mailbox_), request.nbest);
+        MakeUpdateCallback(snapshots_, mailbox_));
   } catch (const std::invalid_argument& error) {
     return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
   }

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "runtime/text/first_line.h"
-#include "tools/server/session/stored_session.h"
 
 namespace runnel::server {
 namespace {
@@ -27,16 +26,11 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
   if (!stored.has_value()) {
     return Refused(ErrorCode::kSnapshotUnknown, "no snapshot of this token, or it has expired");
   }
-  const std::optional<StoredSession> session = Unpack(*stored);
-  if (!session.has_value()) {
-    return Refused(ErrorCode::kSnapshotInvalid, "the stored session is damaged");
-  }
-  const int nbest = request.nbest > 0 ? request.nbest : session->nbest;
-  snapshots->set_nbest(nbest);
   snapshots->SetResumedToken(request.token);
   try {
-    return {services.recognizer->Restore(session->stream, MakeUpdateCallback(snapshots, mailbox),
-                                         nbest),
+    RestoreOptions options;
+    options.nbest = request.nbest;
+    return {services.recognizer->Restore(*stored, MakeUpdateCallback(snapshots, mailbox), options),
             {}};
   } catch (const std::exception& error) {
     return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));

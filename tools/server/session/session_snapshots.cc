@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/text/first_line.h"
-#include "tools/server/session/stored_session.h"
 #include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
@@ -59,7 +58,7 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
-    services_.snapshot_store->Put(token_, Pack({nbest_, bytes}), resumed_token());
+    services_.snapshot_store->Put(token_, bytes, resumed_token());
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, num_samples});

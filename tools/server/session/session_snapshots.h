@@ -25,10 +25,6 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   // mailbox.
   SessionSnapshots(const Services& services, std::shared_ptr<SessionMailbox> mailbox);
 
-  // Number of results in the final message; stored for a client that resumes. To be called before
-  // the stream exists.
-  void set_nbest(int nbest) { nbest_ = nbest; }
-
   // The snapshot from which the stream was resumed. It is removed when the stream ends, or when two
   // newer ones were sent to the client: the first of them may be lost with the connection.
   void SetResumedToken(const std::string& token);
@@ -61,10 +57,9 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   std::string resumed_token_;  // "": the stream began with this connection
   std::mutex put_mutex_;       // held during a call of the store, so that the newest snapshot wins
   int64_t num_stored_ = -1;    // samples of the newest snapshot that the store was given
-  std::atomic<int> nbest_{1};
-  double next_ms_ = 0;    // of audio; only in the update callback
-  int num_sent_ = 0;      // only in OnSent
-  size_t last_size_ = 1;  // bytes of the last snapshot; only in the update callback
+  double next_ms_ = 0;         // of audio; only in the update callback
+  int num_sent_ = 0;           // only in OnSent
+  size_t last_size_ = 1;       // bytes of the last snapshot; only in the update callback
   std::atomic<bool> is_storing_{false};
   std::atomic<bool> has_stored_{false};  // set before the store is called
   std::atomic<bool> is_forgotten_{false};

@@ -47,7 +47,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
     }
     options.search.beam_size = std::min(options.search.beam_size, limits.max_beam_size);
   }
-  CheckNBest(request.nbest, limits);
+  CheckNBest(request.options.nbest, limits);
   return options;
 }
 

@@ -42,7 +42,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     } catch (const std::runtime_error& error) {
       return Refuse(400, {ErrorCode::kBadOption, error.what()});
     }
-    nbest_ = static_cast<size_t>(request.nbest);
+    nbest_ = static_cast<size_t>(request.options.nbest);
     Open(request);
     if (stream_ != nullptr) Continue();
   }
@@ -59,8 +59,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
           CompleteOptions(request, services_.default_options, services_.limits),
           [weak = weak_from_this()](LiveStream&, const LiveUpdate& update) {
             if (const auto self = weak.lock()) self->OnUpdate(update);
-          },
-          request.nbest);
+          });
       services_.metrics->CountStream("http");
     } catch (const std::invalid_argument& error) {
       Refuse(400, {ErrorCode::kBadOption, FirstLine(error.what())});

@@ -88,7 +88,8 @@ LiveUpdate FinalTwoZero() {
   second.score = -3;
   second.tokens = {TokenAt(1, 40, 200)};
   second.words = Units().Words(second.tokens);
-  update.nbest = {best, second};
+  update.utterances.resize(1);
+  update.utterances[0].nbest = {best, second};
   return update;
 }
 

@@ -70,8 +70,11 @@ LiveUpdate RandomUpdate(std::mt19937* random) {
   update.num_stable_tokens = update.tokens.empty() ? 0 : (*random)() % update.tokens.size();
   if ((*random)() % 8 == 0) {
     update.is_final = true;
-    update.nbest.resize((*random)() % 3);
-    for (Hypothesis& hypothesis : update.nbest) hypothesis.text = RandomBytes(random);
+    update.utterances.resize(1);
+    update.utterances[0].nbest.resize(1 + (*random)() % 3);
+    for (Hypothesis& hypothesis : update.utterances[0].nbest) {
+      hypothesis.text = RandomBytes(random);
+    }
     if ((*random)() % 4 == 0) update.error = RandomBytes(random);
   }
   return update;

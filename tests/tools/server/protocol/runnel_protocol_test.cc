@@ -58,7 +58,7 @@ TEST(RunnelProtocol, StartWithoutOptionsLeavesThemToTheModel) {
   EXPECT_EQ(start.options.left_context, StreamOptions::kModelDefault);
   EXPECT_EQ(start.options.search.method, SearchMethod::kGreedy);
   EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
-  EXPECT_EQ(start.nbest, 1);
+  EXPECT_EQ(start.options.nbest, 1);
   EXPECT_FALSE(start.wants_snapshots);
   EXPECT_TRUE(start.wants_tokens);
   EXPECT_FALSE(start.names_beam_size);
@@ -77,7 +77,7 @@ TEST(RunnelProtocol, StartWithEveryOption) {
   EXPECT_EQ(start.options.search.beam_size, 5);
   EXPECT_TRUE(start.names_beam_size);
   EXPECT_EQ(start.encoding, SampleEncoding::kFloat32);
-  EXPECT_EQ(start.nbest, 3);
+  EXPECT_EQ(start.options.nbest, 3);
   EXPECT_TRUE(start.wants_snapshots);
   EXPECT_FALSE(start.wants_tokens);
   const auto audio = Only<AudioRequest>(protocol.Read(Binary(Float32({0.5F, -1.0F}))));
@@ -225,7 +225,8 @@ TEST(RunnelProtocol, ReadyAndResumed) {
 TEST(RunnelProtocol, AResumeHasTheResultsOfItsStreamUnlessItSaysHowMany) {
   LiveUpdate update;
   update.is_final = true;
-  update.nbest.resize(7);
+  update.utterances.resize(1);
+  update.utterances[0].nbest.resize(7);
   for (const auto& [field, expected, num_results] :
        {std::tuple("", "resume a", 7U), std::tuple(R"(,"nbest":2)", "resume a nbest 2", 2U),
         std::tuple(R"(,"nbest":9)", "resume a nbest 9", 7U)}) {

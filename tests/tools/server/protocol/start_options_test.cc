@@ -30,7 +30,7 @@ TEST(ReadStartQuery, LeavesMissingOptionsToTheModel) {
   EXPECT_EQ(start.options.search.method, SearchOptions().method);
   EXPECT_EQ(start.options.search.beam_size, SearchOptions().beam_size);
   EXPECT_FALSE(start.names_beam_size);
-  EXPECT_EQ(start.nbest, 1);
+  EXPECT_EQ(start.options.nbest, 1);
 }
 
 TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
@@ -49,7 +49,7 @@ TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
     EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
     EXPECT_EQ(start.options.search.beam_size, 7);
     EXPECT_TRUE(start.names_beam_size);
-    EXPECT_EQ(start.nbest, 3);
+    EXPECT_EQ(start.options.nbest, 3);
     EXPECT_EQ(start.options.chunk_size, StreamOptions::kWholeUtterance);
     EXPECT_EQ(start.options.left_context, 0);
   }
@@ -81,7 +81,7 @@ TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
   EXPECT_EQ(QueryError({{std::string(1000, 'x'), "1"}}),
             "query: '" + std::string(40, 'x') + "' is no option of a recording, " + expected);
   EXPECT_EQ(QueryError({{"nbest", "2"}, {"nbest", "2"}}), "query: 'nbest' cannot be given twice");
-  EXPECT_EQ(ReadStartQuery({{"token", "a"}, {"token", "b"}}).nbest, 1);
+  EXPECT_EQ(ReadStartQuery({{"token", "a"}, {"token", "b"}}).options.nbest, 1);
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(WenetProtocol, SilentUntilSomethingIsHeard) {
   EXPECT_TRUE(protocol.OnUpdate({}).empty());
   LiveUpdate nothing;
   nothing.is_final = true;
-  nothing.nbest.resize(1);
+  nothing.utterances.resize(1);
+  nothing.utterances[0].nbest.resize(1);
   const std::vector<std::string> texts = protocol.OnUpdate(nothing);
   ASSERT_EQ(texts.size(), 2U);
   EXPECT_EQ(json::parse(texts[0])["nbest"], R"([{"sentence":"","word_pieces":[]}])");
@@ -95,7 +96,7 @@ TEST(WenetProtocol, StartOptions) {
     const auto start = Only<StartRequest>(protocol.Read(Text(text)));
     EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
     EXPECT_EQ(start.options.sample_rate_hz, 0);
-    EXPECT_EQ(start.nbest, c.nbest) << text;
+    EXPECT_EQ(start.options.nbest, c.nbest) << text;
     EXPECT_EQ(start.options.search.method, c.method) << text;
     EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
     EXPECT_FALSE(start.names_beam_size) << text;  // what a server has not, is less and no error

@@ -1,0 +1,41 @@
+// When a stream ends an utterance by itself and begins the next one.
+#ifndef RUNNEL_RUNTIME_ENDPOINT_OPTIONS_H_
+#define RUNNEL_RUNTIME_ENDPOINT_OPTIONS_H_
+
+#include <array>
+
+namespace runnel {
+
+// An utterance ends after the first encoder frame for which all three conditions hold.
+struct EndpointRule {
+  bool needs_speech = false;   // the best hypothesis has tokens
+  double min_silence_s = 0;    // seconds of silence at the end of the utterance
+  double min_utterance_s = 0;  // seconds since the utterance before ended, silence included
+};
+
+// Rules of Kaldi (online2/online-endpoint.h), with the defaults of sherpa-onnx. Any rule ends the
+// utterance. A frame is silent when the model gives the blank at least `silence_blank_probability`
+// (WeNet, decoder/ctc_endpoint). The decision is made frame by frame, so an endpoint depends on the
+// audio, the model, the chunk size and the left context only.
+struct EndpointOptions {
+  static constexpr double kMaxSeconds = 86400;
+
+  bool enabled = false;
+  std::array<EndpointRule, 3> rules = {{
+      {/*needs_speech=*/false, /*min_silence_s=*/2.4, /*min_utterance_s=*/0},  // begins anew
+      {/*needs_speech=*/true, /*min_silence_s=*/1.2, /*min_utterance_s=*/0},   // the usual end
+      {/*needs_speech=*/false, /*min_silence_s=*/0, /*min_utterance_s=*/20},   // bounds the length
+  }};
+  double silence_blank_probability = 0.8;  // above 0, at most 1
+
+  // The first chunk after the utterance has no left context, as at the start of a stream. By
+  // default the encoder goes on. sherpa-onnx resets its encoder at every endpoint.
+  bool reset_encoder = false;
+
+  // Throws std::invalid_argument naming field, value and range.
+  void Validate() const;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_ENDPOINT_OPTIONS_H_

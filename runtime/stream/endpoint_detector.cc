@@ -1,0 +1,52 @@
+#include "runtime/stream/endpoint_detector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <sstream>
+#include <stdexcept>
+
+namespace runnel {
+namespace {
+
+void Check(const std::string& field, double value, double min, double max) {
+  if (value >= min && value <= max) return;  // not of a NaN
+  std::ostringstream message;
+  message << "endpoints." << field << " is " << value << ", expected " << min << " to " << max;
+  throw std::invalid_argument(message.str());
+}
+
+}  // namespace
+
+void EndpointOptions::Validate() const {
+  for (size_t i = 0; i < rules.size(); ++i) {
+    const std::string rule = "rules[" + std::to_string(i) + "].";
+    Check(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
+    Check(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
+  }
+  constexpr double kLowest = 1e-6;
+  Check("silence_blank_probability", silence_blank_probability, kLowest, 1);
+}
+
+EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_ms)
+    : silence_log_prob_(std::log(options.silence_blank_probability)) {
+  const auto frames = [frame_ms](double seconds) {
+    // A little less, so that 1.2 s are 30 frames of 40 ms however the quotient is rounded.
+    return static_cast<int64_t>(std::ceil(seconds * 1000 / frame_ms - 1e-6));
+  };
+  std::transform(
+      options.rules.begin(), options.rules.end(), rules_.begin(), [&](const EndpointRule& rule) {
+        return Rule{rule.needs_speech, frames(rule.min_silence_s), frames(rule.min_utterance_s)};
+      });
+}
+
+bool EndpointDetector::Advance(float blank_log_prob, bool has_tokens) {
+  ++num_frames_;
+  num_silent_ = static_cast<double>(blank_log_prob) >= silence_log_prob_ ? num_silent_ + 1 : 0;
+  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+    return (has_tokens || !rule.needs_speech) && num_silent_ >= rule.min_silent &&
+           num_frames_ >= rule.min_frames;
+  });
+}
+
+}  // namespace runnel

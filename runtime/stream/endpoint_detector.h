@@ -1,0 +1,52 @@
+// Decides frame by frame where an utterance ends.
+#ifndef RUNNEL_RUNTIME_STREAM_ENDPOINT_DETECTOR_H_
+#define RUNNEL_RUNTIME_STREAM_ENDPOINT_DETECTOR_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "runtime/endpoint_options.h"
+
+namespace runnel {
+
+// Applies EndpointOptions to the frames of one stream. A value.
+class EndpointDetector {
+ public:
+  // `options` are valid. frame_ms: duration of an encoder frame.
+  EndpointDetector(const EndpointOptions& options, double frame_ms);
+
+  // Takes the next encoder frame of the utterance: the model's natural log probability of the
+  // blank, and whether the utterance has tokens so far. Returns whether the utterance ends after
+  // this frame; StartUtterance follows then.
+  bool Advance(float blank_log_prob, bool has_tokens);
+
+  void StartUtterance() { num_frames_ = num_silent_ = 0; }
+
+  // The state, for the snapshot of a stream (runtime/snapshot/state_fields.h).
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.num_frames_);
+    fields.Value(self.num_silent_);
+    if constexpr (Fields::kReading) {
+      fields.Require(self.num_silent_ >= 0 && self.num_silent_ <= self.num_frames_,
+                     "an utterance has more silent frames than frames");
+    }
+  }
+
+ private:
+  struct Rule {
+    bool needs_speech;
+    int64_t min_silent;  // frames
+    int64_t min_frames;
+  };
+
+  std::array<Rule, 3> rules_{};
+  double silence_log_prob_;
+  int64_t num_frames_ = 0;  // of the utterance
+  int64_t num_silent_ = 0;  // at its end
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_STREAM_ENDPOINT_DETECTOR_H_
