@@ -97,8 +97,8 @@ void Encoder::AddFrames(EncoderState* state, const float* features, int64_t num_
   state->num_frames += num_frames;
 }
 
-int64_t Encoder::NextRead(const EncoderState& state) const {
-  return std::max<int64_t>(0, state.offset * geometry_.rate() - geometry_.left_overlap());
+int64_t Encoder::FirstRead(int64_t offset) const {
+  return std::max<int64_t>(0, offset * geometry_.rate() - geometry_.left_overlap());
 }
 
 // Before its end, a stream gives the encoder frames that read no later feature frame.
@@ -106,6 +106,22 @@ int64_t Encoder::CompleteFrames(const EncoderState& state) const {
   return state.ended ? geometry_.NumEncoderFrames(state.num_frames)
                      : (state.num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
                            geometry_.rate();
+}
+
+void Encoder::SkipTo(int64_t offset, EncoderState* state) const {
+  const int64_t num_frames = FirstRead(offset);
+  if (offset < state->offset || num_frames < state->num_frames) {
+    throw std::invalid_argument("a stream cannot skip frames that it has received");
+  }
+  state->num_skipped += num_frames - state->num_frames;
+  state->num_frames = num_frames;
+  state->offset = offset;
+  state->features.DropFirst(state->features.count());
+  ForgetContext(state);
+}
+
+std::vector<float> Encoder::MeanFrame(const EncoderState& state) const {
+  return normalizer_.MeanFrame(state.statistics, config_.input_dim);
 }
 
 void Encoder::ForgetContext(EncoderState* state) const {
@@ -120,19 +136,28 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
     return Differ("number of feature frames", state.num_frames,
                   "0 to " + std::to_string(kMaxFrames));
   }
-  const int64_t offset = std::max<int64_t>(0, CompleteFrames(state));
+  if (state.num_skipped < 0 || state.num_skipped > state.num_frames) {
+    return Differ("number of skipped feature frames", state.num_skipped,
+                  "0 to " + std::to_string(state.num_frames));
+  }
+  // Until the first chunk after skipped frames, there are no frames of this encoder frame.
+  const bool has_just_skipped = state.num_skipped > 0 && state.offset >= 0 &&
+                                state.offset <= kMaxFrames &&
+                                state.num_frames == FirstRead(state.offset);
+  const int64_t offset =
+      has_just_skipped ? state.offset : std::max<int64_t>(0, CompleteFrames(state));
   if (state.offset != offset) return Differ("number of encoder frames", state.offset, offset);
   if (state.context_begin < 0 || state.context_begin > offset) {
     return Differ("first encoder frame of the context", state.context_begin,
                   "0 to " + std::to_string(offset));
   }
-  const int64_t kept = std::max<int64_t>(0, state.num_frames - NextRead(state));
+  const int64_t kept = std::max<int64_t>(0, state.num_frames - FirstRead(state.offset));
   if (state.features.count() != kept) {
     return Differ("number of feature frames kept", state.features.count(), kept);
   }
   const bool counts = config_.normalization == Normalization::kUtterance ||
                       config_.normalization == Normalization::kRunning;
-  const int64_t counted = counts ? state.num_frames : 0;
+  const int64_t counted = counts ? state.num_frames - state.num_skipped : 0;
   if (!FitsFrames(state.statistics, counted, config_.input_dim)) {
     return "feature statistics do not fit the number of feature frames";
   }
@@ -185,7 +210,7 @@ std::optional<Segment> Encoder::Prepare(const EncoderSegment& segment) const {
 }
 
 void Encoder::DropFrames(EncoderState* state) const {
-  const int64_t kept = std::max<int64_t>(0, state->num_frames - NextRead(*state));
+  const int64_t kept = std::max<int64_t>(0, state->num_frames - FirstRead(state->offset));
   state->features.DropFirst(std::max<int64_t>(0, state->features.count() - kept));
 }
 

@@ -29,7 +29,8 @@ struct EncoderState {
   Matrix features;                 // the last normalised frames that later encoder frames read
   FeatureStatistics statistics;    // of kRunning and kUtterance normalisation
   std::vector<LayerState> layers;  // layer 0 first
-  int64_t num_frames = 0;          // feature frames received
+  int64_t num_frames = 0;          // feature frames received or skipped
+  int64_t num_skipped = 0;         // feature frames skipped
   int64_t offset = 0;              // encoder frames computed: the first one of the next chunk
   int64_t context_begin = 0;       // encoder frames before it are forgotten: in no cache of a layer
   bool ended = false;              // the last chunk is computed
@@ -47,6 +48,7 @@ struct EncoderState {
     fields.Values(self.statistics.squares);
     for (auto& layer : self.layers) LayerState::VisitState(layer, fields);
     fields.Value(self.num_frames);
+    fields.Value(self.num_skipped);
     fields.Value(self.offset);
     fields.Value(self.context_begin);
     fields.Value(self.ended);
@@ -84,9 +86,18 @@ class Encoder {
   // The state of a stream that has no frame yet.
   EncoderState InitialState() const;
 
+  // A feature frame that a stream's normalisation maps to zeros.
+  std::vector<float> MeanFrame(const EncoderState& state) const;
+
   // Empties the caches of all layers: the next chunk has no left context, as at the start of a
   // stream. Frame numbers go on. The features kept for the subsampling and their statistics stay.
   void ForgetContext(EncoderState* state) const;
+
+  // The first feature frame that encoder frame `offset` and later ones read.
+  int64_t FirstRead(int64_t offset) const;
+  // Continues with encoder frame `offset`, which is after those computed, without left context. The
+  // next feature frame is FirstRead(offset), which is after those received.
+  void SkipTo(int64_t offset, EncoderState* state) const;
 
   // Describes why a restored state is invalid; "" for a state that can be used like any other.
   // left_context: of the stream. must_be_finite: whether all rows have to be finite.
@@ -131,8 +142,6 @@ class Encoder {
  private:
   void CheckSegments(const std::vector<EncoderSegment>& segments) const;
 
-  // The first feature frame that later encoder frames read.
-  int64_t NextRead(const EncoderState& state) const;
   // The end of the encoder frames that the state's feature frames complete.
   int64_t CompleteFrames(const EncoderState& state) const;
 

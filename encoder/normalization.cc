@@ -95,4 +95,15 @@ void FeatureNormalizer::Normalize(const float* frames, FeatureStatistics* statis
   }
 }
 
+std::vector<float> FeatureNormalizer::MeanFrame(const FeatureStatistics& statistics,
+                                                int64_t num_bins) const {
+  if (!by_statistics_ && !mean_.empty()) return mean_;
+  std::vector<float> frame(static_cast<size_t>(num_bins));
+  if (by_statistics_ && statistics.num_frames > 0) {
+    std::transform(statistics.mean.begin(), statistics.mean.end(), frame.begin(),
+                   [](double mean) { return static_cast<float>(mean); });
+  }
+  return frame;
+}
+
 }  // namespace runnel

@@ -36,6 +36,9 @@ class FeatureNormalizer {
   // normalise them: a frame is normalised once, by all frames up to the end of its chunk.
   void Normalize(const float* frames, FeatureStatistics* statistics, Rows out) const;
 
+  // The frame that is normalised to zeros, up to rounding; zeros without normalisation.
+  std::vector<float> MeanFrame(const FeatureStatistics& statistics, int64_t num_bins) const;
+
  private:
   bool by_statistics_;
   double epsilon_;

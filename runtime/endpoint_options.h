@@ -32,6 +32,11 @@ struct EndpointOptions {
   // default the encoder goes on. sherpa-onnx resets its encoder at every endpoint.
   bool reset_encoder = false;
 
+  // After an utterance that ended in silence, nothing is computed until the audio is louder than
+  // the background. The first chunk then begins with the 0.6 s before that and has no left context.
+  // Saves the time of silent audio. Speech that is hardly louder than the background is lost.
+  bool skip_silence = false;
+
   // Throws std::invalid_argument naming field, value and range.
   void Validate() const;
 };

@@ -96,6 +96,14 @@ class Stream {
   // still being spoken is cut. Does nothing when IsFinal. Throws std::runtime_error with failure().
   void FinalizeUtterance();
 
+  // A copy for tentative text before the next chunk is complete: decode it, read its text, and
+  // throw it away. Its audio ends with the frames that are complete now, followed by `num_padding`
+  // encoder frames of mean features, which let the model emit what it has heard (zero prompts: Song
+  // et al. 2023, "ZeroPrompt: streaming acoustic encoders are zero-shot masked LMs"). This stream
+  // does not change. The copy has no endpoints. Throws std::invalid_argument when num_padding is
+  // negative.
+  Stream Preview(int64_t num_padding) const;
+
   // The utterances that have ended since the last call, in order, each once. The last utterance of
   // a stream, and one that FinalizeUtterance ended, may have no text; the others have some: a rule
   // that ends an utterance without text starts it anew.

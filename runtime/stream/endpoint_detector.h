@@ -21,6 +21,9 @@ class EndpointDetector {
   // this frame; StartUtterance follows then.
   bool Advance(float blank_log_prob, bool has_tokens);
 
+  // Whether every frame of the utterance so far is silent.
+  bool is_silent() const { return num_silent_ == num_frames_; }
+
   void StartUtterance() { num_frames_ = num_silent_ = 0; }
 
   // The state, for the snapshot of a stream (runtime/snapshot/state_fields.h).

@@ -57,6 +57,18 @@ void Stream::FinalizeUtterance() {
   state_->BeginAfter(copy.state_.get());
 }
 
+Stream Stream::Preview(int64_t num_padding) const {
+  if (num_padding < 0) {
+    throw std::invalid_argument("num_padding is " + std::to_string(num_padding) +
+                                ", expected 0 or more");
+  }
+  Stream preview = *this;
+  if (!finished()) {
+    preview.state_->EndWithPadding(num_padding * model().parts().encoder.subsampling().rate());
+  }
+  return preview;
+}
+
 std::vector<Utterance> Stream::TakeUtterances() { return state_->TakeUtterances(); }
 
 int64_t Stream::utterance_index() const { return state_->utterance_index(); }
@@ -131,8 +143,7 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
   std::vector<EncoderSegment> segments;
   for (size_t i = 0; i < ready.size(); ++i) {
     const EncoderChunk chunk = *ready[i]->NextChunk();
-    features[i].resize(static_cast<size_t>(chunk.num_frames * ready[i]->features.dim()));
-    ready[i]->features.PopFrames(static_cast<size_t>(chunk.num_frames), features[i].data());
+    features[i] = ready[i]->TakeFrames(chunk.num_frames);
     segments.push_back(
         {&ready[i]->encoder, features[i].data(), chunk, ready[i]->options.left_context});
   }

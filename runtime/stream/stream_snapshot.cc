@@ -46,6 +46,7 @@ struct SavedOptions {
     }
     fields.Value(self.endpoints.silence_blank_probability);
     fields.Value(self.endpoints.reset_encoder);
+    fields.Value(self.endpoints.skip_silence);
   }
 };
 

@@ -59,6 +59,7 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
       options(ResolveOptions(NotNull(model), stream_options)),
       resampler(MakeResampler(options.sample_rate_hz, model->sample_rate_hz())),
       features(model->parts().frame_extractor, model->parts().config.features.sample_scale),
+      gate(features.dim()),
       encoder(model->parts().encoder.InitialState()),
       search(MakeCtcSearch(options.search, model->parts().config.ctc.vocab_size,
                            model->parts().config.ctc.blank_id)),
@@ -69,6 +70,9 @@ Stream::State::State(const State& other)
       options(other.options),
       resampler(other.resampler),
       features(other.features),
+      gate(other.gate),
+      is_preview(other.is_preview),
+      padding(other.padding),
       encoder(other.encoder),
       search(other.search->Clone()),
       endpoints(other.endpoints),
@@ -87,12 +91,13 @@ int64_t Stream::State::num_samples() const {
 void Stream::State::AcceptSamples(const float* samples, size_t count) {
   if (!resampler) {
     features.AcceptSamples(samples, count);
-    return;
+  } else {
+    features.CheckSamples(samples, count, num_samples(), kMaxGain);
+    std::vector<float> resampled;
+    resampler->Process(samples, count, &resampled);
+    features.AcceptSamples(resampled.data(), resampled.size());
   }
-  features.CheckSamples(samples, count, num_samples(), kMaxGain);
-  std::vector<float> resampled;
-  resampler->Process(samples, count, &resampled);
-  features.AcceptSamples(resampled.data(), resampled.size());
+  WatchForSpeech();
 }
 
 void Stream::State::Finish() {
@@ -102,7 +107,24 @@ void Stream::State::Finish() {
     features.AcceptSamples(resampled.data(), resampled.size());
   }
   features.Finish();
+  WatchForSpeech();
   UpdateResults();
+}
+
+void Stream::State::WatchForSpeech() {
+  if (!gate.is_closed()) return;
+  std::vector<float> frame(static_cast<size_t>(features.dim()));
+  while (gate.is_closed() && features.PopFrames(1, frame.data()) > 0) gate.Hold(frame.data());
+  if (gate.is_closed()) return;
+  const Encoder& model_encoder = model->parts().encoder;
+  const int64_t first_held = features.frames_popped() - static_cast<int64_t>(gate.num_held());
+  if (first_held == encoder.num_frames) return;  // nothing was dropped
+  int64_t offset = encoder.offset;
+  while (model_encoder.FirstRead(offset) < first_held) ++offset;
+  gate.Take(static_cast<size_t>(model_encoder.FirstRead(offset) - first_held), nullptr);
+  model_encoder.SkipTo(offset, &encoder);
+  search->StartUtterance(offset);
+  endpoints.StartUtterance();
 }
 
 int64_t Stream::State::MinSamplesToChunk() const {
@@ -110,21 +132,55 @@ int64_t Stream::State::MinSamplesToChunk() const {
       options.chunk_size == StreamOptions::kWholeUtterance) {
     return 0;
   }
+  const Encoder& model_encoder = model->parts().encoder;
+  // A closed gate looks at as many frames as a chunk has.
   const int64_t num_frames =
-      features.frames_popped() + model->parts().encoder.FramesForChunk(encoder, options.chunk_size);
+      gate.is_closed()
+          ? features.frames_popped() + options.chunk_size * model_encoder.subsampling().rate()
+          : encoder.num_frames + model_encoder.FramesForChunk(encoder, options.chunk_size);
   int64_t needed = features.extractor().SamplesForFrames(num_frames);
   if (resampler) needed = resampler->MinInputFor(needed);
   return std::max<int64_t>(1, needed - num_samples());
 }
 
+int64_t Stream::State::NumFramesReady() const {
+  return static_cast<int64_t>(gate.num_held()) + features.NumFramesReady() +
+         static_cast<int64_t>(padding.size()) / features.dim();
+}
+
 std::optional<EncoderChunk> Stream::State::NextChunk() const {
-  if (!failure.empty()) return std::nullopt;
-  return model->parts().encoder.NextChunk(encoder, options.chunk_size, features.NumFramesReady(),
-                                          features.finished());
+  if (!failure.empty() || gate.is_closed()) return std::nullopt;
+  return model->parts().encoder.NextChunk(encoder, options.chunk_size, NumFramesReady(), ends());
+}
+
+std::vector<float> Stream::State::TakeFrames(int64_t num_frames) {
+  const auto dim = static_cast<size_t>(features.dim());
+  std::vector<float> frames(static_cast<size_t>(num_frames) * dim);
+  size_t num_taken = std::min(static_cast<size_t>(num_frames), gate.num_held());
+  gate.Take(num_taken, frames.data());
+  const size_t num_held = num_taken;
+  num_taken += features.PopFrames(static_cast<size_t>(num_frames) - num_taken,
+                                  frames.data() + num_taken * dim);
+  if (options.endpoints.skip_silence) {
+    for (size_t t = num_held; t < num_taken; ++t) gate.Observe(frames.data() + t * dim);
+  }
+  const auto rest = padding.begin() + static_cast<std::ptrdiff_t>(frames.size() - num_taken * dim);
+  std::copy(padding.begin(), rest, frames.begin() + static_cast<std::ptrdiff_t>(num_taken * dim));
+  padding.erase(padding.begin(), rest);
+  return frames;
+}
+
+void Stream::State::EndWithPadding(int64_t num_frames) {
+  is_preview = true;
+  options.endpoints.enabled = false;
+  const std::vector<float> frame = model->parts().encoder.MeanFrame(encoder);
+  for (int64_t i = 0; i < num_frames; ++i) {
+    padding.insert(padding.end(), frame.begin(), frame.end());
+  }
 }
 
 bool Stream::State::IsFinal() const {
-  return features.finished() && failure.empty() && !NextChunk().has_value();
+  return ends() && failure.empty() && !NextChunk().has_value();
 }
 
 void Stream::State::Search(const float* log_probs, int64_t num_rows) {
@@ -134,16 +190,14 @@ void Stream::State::Search(const float* log_probs, int64_t num_rows) {
   const int64_t num_passed = std::clamp<int64_t>(search->num_frames() - first_frame, 0, num_rows);
   log_probs += num_passed * vocab_size;
   const int64_t num_frames = num_rows - num_passed;
-  const int64_t num_before = num_utterances;
+  const int64_t num_before = num_endpoints;
   try {
     if (options.endpoints.enabled) {
       for (int64_t t = 0; t < num_frames; ++t) SearchFrame(log_probs + t * vocab_size);
     } else {
       search->Advance(log_probs, num_frames);
     }
-    if (options.endpoints.reset_encoder && num_utterances > num_before) {
-      model->parts().encoder.ForgetContext(&encoder);
-    }
+    if (num_endpoints > num_before) OnEndpoints();
     UpdateResults();
   } catch (const std::invalid_argument& error) {  // not the caller's fault
     failure = "model " + model->name() + " gives no probabilities for this audio: " + error.what();
@@ -154,10 +208,18 @@ void Stream::State::SearchFrame(const float* log_probs) {
   search->Advance(log_probs, 1);
   const float blank = log_probs[model->parts().config.ctc.blank_id];
   if (!endpoints.Advance(blank, !search->BestIds().empty())) return;
+  ++num_endpoints;
   EndUtterance(UtteranceEnd::kEndpoint);
   ForgetText();
   search->StartUtterance(search->num_frames());
   endpoints.StartUtterance();
+}
+
+void Stream::State::OnEndpoints() {
+  if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
+  if (!options.endpoints.skip_silence || !endpoints.is_silent()) return;
+  gate.Close();
+  WatchForSpeech();
 }
 
 void Stream::State::EndUtterance(UtteranceEnd end) {
@@ -199,6 +261,7 @@ void Stream::State::UpdateResults() {
 void Stream::State::Reset() {
   resampler = MakeResampler(options.sample_rate_hz, model->sample_rate_hz());
   features.Reset();
+  gate = SilenceGate(features.dim());
   encoder = model->parts().encoder.InitialState();
   search->Reset();
   endpoints.StartUtterance();
@@ -292,10 +355,13 @@ std::string Stream::State::Inconsistency() const {
       features.CheckSamples(held.data(), held.size(), 0, kMaxGain);
     }
   }
-  if (features.frames_popped() != encoder.num_frames) {
+  const int64_t num_held = static_cast<int64_t>(gate.num_held());
+  if (gate.is_closed() ? features.frames_popped() < encoder.num_frames + num_held
+                       : features.frames_popped() != encoder.num_frames + num_held) {
     return differ("number of feature frames in the encoder", encoder.num_frames,
-                  features.frames_popped());
+                  features.frames_popped() - num_held);
   }
+  if (num_held > 0 && !options.endpoints.skip_silence) return "feature frames wait for speech";
   if (encoder.ended && !(features.finished() && features.NumFramesReady() == 0)) {
     return "the encoder has ended before the audio";
   }

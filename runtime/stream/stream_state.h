@@ -21,6 +21,7 @@
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
 #include "runtime/stream/endpoint_detector.h"
+#include "runtime/stream/silence_gate.h"
 #include "runtime/token_table.h"
 
 namespace runnel {
@@ -62,6 +63,12 @@ struct Stream::State {
   void Finish();
   int64_t MinSamplesToChunk() const;
   std::optional<EncoderChunk> NextChunk() const;
+  // Moves the feature frames of the next chunk to the encoder.
+  std::vector<float> TakeFrames(int64_t num_frames);
+  // Whether no audio follows.
+  bool ends() const { return features.finished() || is_preview; }
+  // Makes this copy a preview (Stream::Preview).
+  void EndWithPadding(int64_t num_frames);
   bool IsFinal() const;
   void Reset();
   std::vector<Utterance> TakeUtterances();
@@ -90,6 +97,7 @@ struct Stream::State {
   static void VisitState(Self& self, Fields& fields) {
     if (self.resampler) Resampler::VisitState(*self.resampler, fields);
     FeatureStream::VisitState(self.features, fields);
+    SilenceGate::VisitState(self.gate, fields);
     EncoderState::VisitState(self.encoder, fields);
     fields.Text(self.failure);
     EndpointDetector::VisitState(self.endpoints, fields);
@@ -116,6 +124,11 @@ struct Stream::State {
   StreamOptions options;
   std::optional<Resampler> resampler;  // when the rate of the samples is not the model's
   FeatureStream features;
+  SilenceGate gate;  // between features and encoder; with endpoints.skip_silence
+  // A preview's audio ends with the frames that are complete, followed by `padding`: feature
+  // frames, (num_padding, dim).
+  bool is_preview = false;
+  std::vector<float> padding;
   EncoderState encoder;
   std::unique_ptr<CtcSearch> search;
   EndpointDetector endpoints;
@@ -127,9 +140,15 @@ struct Stream::State {
   TextEnd stable_end;
   size_t num_stable_ids = 0;
   std::string failure;
+  int64_t num_endpoints = 0;  // since this object was made
 
  private:
+  // While the gate is closed: moves the frames that are complete into it, until it opens.
+  void WatchForSpeech();
+  // Feature frames that could be given to the encoder.
+  int64_t NumFramesReady() const;
   void SearchFrame(const float* log_probs);
+  void OnEndpoints();
   void EndUtterance(UtteranceEnd end);
   void ForgetText();
   std::string UtteranceProblem() const;
