@@ -104,8 +104,15 @@ int64_t Encoder::FirstRead(int64_t offset) const {
 // Before its end, a stream gives the encoder frames that read no later feature frame.
 int64_t Encoder::CompleteFrames(const EncoderState& state) const {
   return state.ended ? geometry_.NumEncoderFrames(state.num_frames)
-                     : (state.num_frames - 1 - geometry_.right_context() + geometry_.rate()) /
-                           geometry_.rate();
+                     : CompleteFrames(state.num_frames);
+}
+
+int64_t Encoder::CompleteFrames(int64_t num_frames) const {
+  return (num_frames - 1 - geometry_.right_context() + geometry_.rate()) / geometry_.rate();
+}
+
+int64_t Encoder::NumComplete(const EncoderState& state, int64_t num_available) const {
+  return std::max<int64_t>(0, CompleteFrames(state.num_frames + num_available) - state.offset);
 }
 
 void Encoder::SkipTo(int64_t offset, EncoderState* state) const {

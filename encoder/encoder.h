@@ -114,6 +114,9 @@ class Encoder {
   // New feature frames that complete a chunk of `chunk_size` encoder frames (at least 1).
   int64_t FramesForChunk(const EncoderState& state, int64_t chunk_size) const;
 
+  // Encoder frames that `num_available` more feature frames complete, at least 0.
+  int64_t NumComplete(const EncoderState& state, int64_t num_available) const;
+
   // Computes one chunk of each segment's stream and advances its state. A row does not depend on
   // the other segments: with the CPU backend to the bit, with LibTorch but for the rounding of a
   // matmul with more rows. Throws std::invalid_argument when two segments share a state, when a
@@ -144,6 +147,7 @@ class Encoder {
 
   // The end of the encoder frames that the state's feature frames complete.
   int64_t CompleteFrames(const EncoderState& state) const;
+  int64_t CompleteFrames(int64_t num_frames) const;
 
   // Normalises new frames and adds them to the state.
   void AddFrames(EncoderState* state, const float* features, int64_t num_frames) const;

@@ -16,6 +16,16 @@
 
 namespace runnel {
 
+// Tentative text of a live stream (runtime/live_stream.h) before its next chunk is complete, from
+// previews (Stream::Preview). Each preview costs about as much as a chunk. Final results do not
+// change. Sizes are in encoder frames.
+struct EarlyTextOptions {
+  static constexpr int64_t kMaxPadding = 64;
+
+  int64_t interval = 0;  // a preview after each so many frames of audio; 0: none
+  int64_t padding = 4;   // mean frames after the audio, 0 to kMaxPadding
+};
+
 // Sizes are in encoder frames (Model::encoder_frame_ms each).
 struct StreamOptions {
   static constexpr int64_t kModelDefault = -2;    // what Model::streaming() recommends
@@ -32,6 +42,8 @@ struct StreamOptions {
   static constexpr int kMaxNBest = 10000;
   // The most hypotheses of an Utterance, 1 to kMaxNBest.
   int nbest = 1;
+
+  EarlyTextOptions early_text;
 
   // Rate of the samples that the stream accepts, in Hz. Samples of another rate than the model's
   // are resampled, which delays results by about 50 ms.
@@ -82,6 +94,12 @@ class Stream {
   // only Finish does. At another rate than the model's, the look-ahead of the resampling filter may
   // need more. O(1).
   int64_t MinSamplesToChunk() const;
+
+  // Encoder frames that the samples complete and that are not decoded yet.
+  int64_t num_waiting_frames() const;
+  // The least number of further samples before num_waiting_frames() is `count`; 0 and otherwise as
+  // MinSamplesToChunk.
+  int64_t MinSamplesTo(int64_t count) const;
 
   // True after Finish.
   bool finished() const;

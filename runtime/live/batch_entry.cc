@@ -37,7 +37,8 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
   frames_before_ = stream.num_encoder_frames();
   bool more = error_.empty();
   while (more && !finalizes_ && !stream.ChunkReady() && !stream.finished()) {
-    const size_t needed = state_.SamplesWanted();
+    const size_t to_chunk = state_.SamplesWanted();
+    const size_t to_preview = state_.SamplesToPreview();
     std::vector<float> samples;
     bool finish = false;
     {
@@ -47,8 +48,9 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
       const bool ends = !state_.finalize_at.empty();
       const size_t present =
           ends ? static_cast<size_t>(state_.finalize_at.front() - begin) : state_.waiting.size();
-      const bool enough = needed <= present || ends || state_.finish_requested;
-      const size_t count = enough ? std::min(needed, present) : 0;
+      const bool for_chunk = to_chunk <= present || ends || state_.finish_requested;
+      const size_t wanted = for_chunk ? to_chunk : to_preview;
+      const size_t count = for_chunk || wanted <= present ? std::min(wanted, present) : 0;
       const int64_t end = begin + static_cast<int64_t>(count);
       if (count > 0) {
         arrival_ = state_.arrivals.TimeOf(end - 1);
@@ -69,6 +71,10 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
     }
   }
   has_chunk_ = error_.empty() && stream.ChunkReady();
+  const int64_t interval = state_.options.early_text.interval;
+  if (interval > 0 && error_.empty() && !has_chunk_ && !finalizes_ && !stream.finished()) {
+    MakePreview();
+  }
   // A chunk comes first: the stream then queues up again.
   finalizes_ = finalizes_ && error_.empty() && !has_chunk_;
   if (finalizes_) {
@@ -89,20 +95,34 @@ void BatchEntry::MakeUpdate(const std::string& error) {
   const double frame_ms = stream.model().encoder_frame_ms();
   advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
   chunk_ms_ = Milliseconds(Clock::now() - arrival_);
-  update_.audio_ms = static_cast<double>(stream.num_encoder_frames()) * frame_ms;
-  if (has_chunk_ || finalizes_) {
+  update_.audio_ms =
+      static_cast<double>(preview_ ? state_.previewed : stream.num_encoder_frames()) * frame_ms;
+  if (has_chunk_ || finalizes_ || preview_) {
     update_.accepted_at = arrival_;
     update_.latency_ms = chunk_ms_;
   }
   try {
     FillTexts();
-    wanted_ = state_.SamplesWanted();
+    wanted_ = state_.SamplesToPreview();
   } catch (const std::exception& failed) {  // no memory
     error_ = failed.what();
   }
   update_.error = FirstLine(error_);
   update_.is_final = update_.is_final || !update_.error.empty();
   decoder_lock_.Release();
+}
+
+void BatchEntry::MakePreview() {
+  const Stream& stream = state_.stream;
+  const int64_t num_complete = stream.num_encoder_frames() + stream.num_waiting_frames();
+  if (num_complete < state_.NextPreview()) return;
+  state_.previewed = num_complete;
+  preview_.emplace(stream.Preview(state_.options.early_text.padding));
+}
+
+Stream* BatchEntry::decoder() {
+  if (has_chunk_) return &state_.stream;
+  return preview_.has_value() ? &*preview_ : nullptr;
 }
 
 void BatchEntry::FinalizeUtterance() {
@@ -122,11 +142,15 @@ void BatchEntry::FillTexts() {
     state_.seen_text = state_.seen_tokens = 0;
   }
   const size_t stable_size = stream.StableTextSize();
-  const std::string text = stream.TextSince(state_.seen_text);
+  // All hypotheses begin with the stable text, also those of a preview.
+  const Stream& newest = preview_ && preview_->failure().empty() ? *preview_ : stream;
+  const std::string text = newest.TextSince(state_.seen_text);
   update_.stable_size_before = state_.seen_text;
   update_.stable_text = text.substr(0, stable_size - state_.seen_text);
   update_.tentative_text = text.substr(stable_size - state_.seen_text);
-  update_.tokens = stream.TokensSince(state_.seen_tokens);
+  update_.tokens = newest.TokensSince(state_.seen_tokens);
+  is_repeated_ = preview_ && update_.tentative_text == state_.seen_tentative;
+  state_.seen_tentative = update_.tentative_text;
   update_.num_stable_tokens = stream.NumStableTokens() - state_.seen_tokens;
   state_.seen_text = stable_size;
   state_.seen_tokens = stream.NumStableTokens();
@@ -134,7 +158,7 @@ void BatchEntry::FillTexts() {
 }
 
 void BatchEntry::Deliver() {
-  const bool has_news = has_chunk_ || finalizes_ || update_.is_final;
+  const bool has_news = has_chunk_ || finalizes_ || update_.is_final || (preview_ && !is_repeated_);
   std::shared_ptr<LiveStream> self;
   bool is_live = true;
   {

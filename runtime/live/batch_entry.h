@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "runtime/live/live_stream_state.h"
@@ -16,7 +17,7 @@ namespace runnel {
 
 // A worker calls Feed, DecodeChunks for all entries with a chunk, MakeUpdate and Deliver, in this
 // order. The decoder is locked from the constructor to the end of MakeUpdate. An entry has either a
-// chunk, or an utterance to finalize once every chunk before it is decoded, or neither.
+// chunk, or a preview of one, or an utterance to finalize, or nothing to compute.
 class BatchEntry {
  public:
   using Clock = LiveStream::State::Clock;
@@ -33,7 +34,8 @@ class BatchEntry {
   void Deliver();
 
   bool has_chunk() const { return has_chunk_; }
-  Stream* decoder() { return &state_.stream; }
+  // What DecodeChunks has to advance; null if nothing.
+  Stream* decoder();
   // From the last sample of the chunk accepted to the start of the batch, and to the update.
   double queue_ms() const { return queue_ms_; }
   double chunk_ms() const { return chunk_ms_; }
@@ -41,6 +43,7 @@ class BatchEntry {
   double advanced_ms() const { return advanced_ms_; }
 
  private:
+  void MakePreview();
   void FinalizeUtterance();
   void FillTexts();
 
@@ -52,6 +55,8 @@ class BatchEntry {
   double advanced_ms_ = 0;
   bool has_chunk_ = false;
   bool finalizes_ = false;
+  std::optional<Stream> preview_;
+  bool is_repeated_ = false;  // a preview that says nothing new
   std::string error_;
   size_t wanted_ = 0;  // LiveStream::State::wanted from now on
   double queue_ms_ = 0;

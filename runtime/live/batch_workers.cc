@@ -87,7 +87,7 @@ void BatchWorkers::Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGa
   std::string error;
   std::vector<Stream*> streams;
   for (BatchEntry& entry : entries) {
-    if (entry.has_chunk()) streams.push_back(entry.decoder());
+    if (Stream* decoder = entry.decoder()) streams.push_back(decoder);
   }
   try {
     if (!streams.empty()) DecodeChunks(streams);

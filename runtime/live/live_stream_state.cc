@@ -1,5 +1,6 @@
 #include "runtime/live/live_stream_state.h"
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -20,6 +21,23 @@ size_t LiveStream::State::SamplesWanted() const {
     return std::numeric_limits<size_t>::max();
   }
   return static_cast<size_t>(stream.MinSamplesToChunk());
+}
+
+int64_t LiveStream::State::NextPreview() const {
+  const int64_t num_decoded = stream.num_encoder_frames();
+  const int64_t interval = options.early_text.interval;
+  const int64_t num_previewed = std::max<int64_t>(0, previewed - num_decoded);
+  return num_decoded + (num_previewed / interval + 1) * interval;
+}
+
+size_t LiveStream::State::SamplesToPreview() const {
+  const size_t to_chunk = SamplesWanted();
+  if (options.early_text.interval == 0 || stream.finished()) return to_chunk;
+  const int64_t count = NextPreview() - stream.num_encoder_frames();
+  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= options.chunk_size) {
+    return to_chunk;
+  }
+  return std::min(to_chunk, static_cast<size_t>(stream.MinSamplesTo(count)));
 }
 
 void LiveStream::State::QueueIfReady(LiveStream* live) {
@@ -69,11 +87,14 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
   LiveStream::State& state = *owned_state;
   state.num_samples = num_samples;
   state.seen_utterance = state.stream.utterance_index();
-  state.wanted = state.SamplesWanted();
-  if (state.options.chunk_size != StreamOptions::kWholeUtterance && state.wanted > state.capacity) {
+  state.previewed = state.stream.num_encoder_frames();
+  state.wanted = state.SamplesToPreview();
+  if (state.options.chunk_size != StreamOptions::kWholeUtterance &&
+      state.SamplesWanted() > state.capacity) {
     std::ostringstream message;
-    message << "a chunk of " << state.options.chunk_size << " encoder frames needs " << state.wanted
-            << " samples, expected at most max_buffered_s, " << pool->max_buffered_s() << " s";
+    message << "a chunk of " << state.options.chunk_size << " encoder frames needs "
+            << state.SamplesWanted() << " samples, expected at most max_buffered_s, "
+            << pool->max_buffered_s() << " s";
     throw std::invalid_argument(message.str());
   }
   auto live = std::make_shared<LiveStream>(std::move(owned_state));

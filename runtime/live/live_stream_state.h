@@ -42,6 +42,10 @@ struct LiveStream::State {
   // Samples that must wait before a chunk can be decoded; the maximum of size_t where only Finish
   // completes the chunk. Needs the DecoderLock.
   size_t SamplesWanted() const;
+  // The same for the next preview, at most SamplesWanted().
+  size_t SamplesToPreview() const;
+  // The first encoder frame that no preview of the chunk to come has covered.
+  int64_t NextPreview() const;
 
   // Queues the stream up when it waits for samples and enough are there. `live` is the owner of
   // this state. The caller holds `mutex`.
@@ -64,6 +68,8 @@ struct LiveStream::State {
   int64_t seen_utterance = 0;
   size_t seen_text = 0;
   size_t seen_tokens = 0;
+  std::string seen_tentative;
+  int64_t previewed = 0;  // encoder frames that were decoded or previewed
 
   // Guarded by mutex.
   mutable std::mutex mutex;
@@ -74,7 +80,7 @@ struct LiveStream::State {
   SampleQueue waiting;
   ArrivalLog arrivals;      // counted as num_samples is
   int64_t num_samples = 0;  // accepted
-  size_t wanted = 0;        // SamplesWanted after the last chunk
+  size_t wanted = 0;        // SamplesToPreview after the last chunk or preview
   bool finish_requested = false;
   // FinalizeUtterance was called after so many samples; ascending.
   std::deque<int64_t> finalize_at;

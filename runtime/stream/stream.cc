@@ -40,7 +40,15 @@ bool Stream::finished() const { return state_->features.finished(); }
 
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
-int64_t Stream::MinSamplesToChunk() const { return state_->MinSamplesToChunk(); }
+int64_t Stream::MinSamplesToChunk() const {
+  return ChunkReady() || options().chunk_size == StreamOptions::kWholeUtterance
+             ? 0
+             : MinSamplesTo(options().chunk_size);
+}
+
+int64_t Stream::num_waiting_frames() const { return state_->num_waiting_frames(); }
+
+int64_t Stream::MinSamplesTo(int64_t count) const { return state_->MinSamplesTo(count); }
 
 void Stream::Decode() {
   while (DecodeChunks({this}) > 0) {

@@ -27,6 +27,7 @@ struct SavedOptions {
   std::string word_list;  // its fingerprint; "": none
   int32_t nbest = 1;
   EndpointOptions endpoints;
+  EarlyTextOptions early_text;
 
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
@@ -47,6 +48,8 @@ struct SavedOptions {
     fields.Value(self.endpoints.silence_blank_probability);
     fields.Value(self.endpoints.reset_encoder);
     fields.Value(self.endpoints.skip_silence);
+    fields.Value(self.early_text.interval);
+    fields.Value(self.early_text.padding);
   }
 };
 
@@ -70,7 +73,8 @@ std::string Stream::Snapshot() const {
                            options.search.token_beam,
                            FingerprintOf(options.search.word_list.get()),
                            options.nbest,
-                           options.endpoints};
+                           options.endpoints,
+                           options.early_text};
   StateWriter writer;
   SavedOptions::VisitState(saved, writer);
   const State& state = *state_;
@@ -100,6 +104,7 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.search.word_list = given.word_list;
   options.nbest = given.nbest == 0 ? saved.nbest : given.nbest;
   options.endpoints = saved.endpoints;
+  options.early_text = saved.early_text;
   try {
     Stream stream(std::move(model), options);
     State::VisitState(*stream.state_, reader);

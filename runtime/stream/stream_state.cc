@@ -30,6 +30,17 @@ StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
     throw std::invalid_argument("nbest is " + std::to_string(options.nbest) + ", expected 1 to " +
                                 std::to_string(StreamOptions::kMaxNBest));
   }
+  if (options.early_text.interval < 0) {
+    throw std::invalid_argument("early_text.interval is " +
+                                std::to_string(options.early_text.interval) +
+                                ", expected 0 or more");
+  }
+  if (options.early_text.padding < 0 ||
+      options.early_text.padding > EarlyTextOptions::kMaxPadding) {
+    throw std::invalid_argument("early_text.padding is " +
+                                std::to_string(options.early_text.padding) + ", expected 0 to " +
+                                std::to_string(EarlyTextOptions::kMaxPadding));
+  }
   if (options.sample_rate_hz == StreamOptions::kModelRate) {
     options.sample_rate_hz = model.sample_rate_hz();
   } else if (options.sample_rate_hz < StreamOptions::kMinRate ||
@@ -127,17 +138,18 @@ void Stream::State::WatchForSpeech() {
   endpoints.StartUtterance();
 }
 
-int64_t Stream::State::MinSamplesToChunk() const {
-  if (!failure.empty() || features.finished() || NextChunk() ||
-      options.chunk_size == StreamOptions::kWholeUtterance) {
-    return 0;
-  }
+int64_t Stream::State::num_waiting_frames() const {
+  if (!failure.empty() || gate.is_closed()) return 0;
+  return model->parts().encoder.NumComplete(encoder, NumFramesReady());
+}
+
+int64_t Stream::State::MinSamplesTo(int64_t count) const {
+  if (!failure.empty() || features.finished() || num_waiting_frames() >= count) return 0;
   const Encoder& model_encoder = model->parts().encoder;
-  // A closed gate looks at as many frames as a chunk has.
+  // A closed gate looks at as many frames.
   const int64_t num_frames =
-      gate.is_closed()
-          ? features.frames_popped() + options.chunk_size * model_encoder.subsampling().rate()
-          : encoder.num_frames + model_encoder.FramesForChunk(encoder, options.chunk_size);
+      gate.is_closed() ? features.frames_popped() + count * model_encoder.subsampling().rate()
+                       : encoder.num_frames + model_encoder.FramesForChunk(encoder, count);
   int64_t needed = features.extractor().SamplesForFrames(num_frames);
   if (resampler) needed = resampler->MinInputFor(needed);
   return std::max<int64_t>(1, needed - num_samples());

@@ -61,7 +61,8 @@ struct Stream::State {
   int64_t num_samples() const;
   void AcceptSamples(const float* samples, size_t count);
   void Finish();
-  int64_t MinSamplesToChunk() const;
+  int64_t num_waiting_frames() const;
+  int64_t MinSamplesTo(int64_t count) const;
   std::optional<EncoderChunk> NextChunk() const;
   // Moves the feature frames of the next chunk to the encoder.
   std::vector<float> TakeFrames(int64_t num_frames);
