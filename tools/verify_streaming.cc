@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "frontend/audio_source.h"
 #include "runtime/model.h"
 #include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/tool_main.h"
+#include "tools/cli/whole_audio.h"
 #include "tools/reference/speech_noise.h"
 #include "tools/verification/comparison.h"
 #include "tools/verification/verification.h"
@@ -57,8 +57,6 @@ Examples:
   verify_streaming --model=models/digits/digits.pt --wav=a.wav --precision=float32 --verbose
 )";
 
-constexpr size_t kSamplesPerRead = 16000;
-
 void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireEither("wav", "seconds");
@@ -98,16 +96,7 @@ double DefaultTolerance(Precision precision) {
 
 std::vector<float> Samples(int sample_rate_hz) {
   if (FLAGS_wav.empty()) return SpeechShapedNoise(FLAGS_seconds, sample_rate_hz, FLAGS_seed);
-  AudioSource audio(FLAGS_wav, sample_rate_hz, AudioReaderOptions{FLAGS_channel});
-  std::vector<float> samples;
-  for (size_t size = 0;;) {
-    samples.resize(size + kSamplesPerRead);
-    const size_t count = audio.Read(samples.data() + size, kSamplesPerRead);
-    size += count;
-    if (count == kSamplesPerRead) continue;
-    samples.resize(size);
-    return samples;
-  }
+  return ReadSamples(FLAGS_wav, sample_rate_hz, FLAGS_channel);
 }
 
 VerificationOptions OptionsFromFlags(Precision precision) {

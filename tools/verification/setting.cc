@@ -1,5 +1,7 @@
 #include "tools/verification/setting.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -45,6 +47,20 @@ std::vector<StreamingSetting> SettingGrid(const ModelConfig& config) {
     if (IsAllowed(setting, config)) settings.push_back(setting);
   }
   return settings;
+}
+
+StreamingSetting WidestSetting(const StreamingConfig& limits) {
+  const StreamingSetting widest = {limits.max_chunk_size.value_or(kFull),
+                                   limits.max_left_context.value_or(kUnlimited)};
+  if (limits.only.empty()) return widest;
+  // -1, which means no limit, becomes the largest value.
+  const auto width = [](const StreamingSetting& setting) {
+    return std::pair(static_cast<uint64_t>(setting.chunk_size),
+                     static_cast<uint64_t>(setting.left_context));
+  };
+  return *std::max_element(
+      limits.only.begin(), limits.only.end(),
+      [&](const StreamingSetting& a, const StreamingSetting& b) { return width(a) < width(b); });
 }
 
 }  // namespace runnel

@@ -1,7 +1,5 @@
 #include "tools/verification/verification.h"
 
-#include <ATen/ops/empty.h>
-
 #include <array>
 #include <atomic>
 #include <random>
@@ -11,28 +9,17 @@
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
 #include "encoder/libtorch/tensor_rows.h"
-#include "frontend/feature_stream.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
 #include "tools/cli/run_in_threads.h"
 #include "tools/verification/stream_runs.h"
+#include "tools/verification/whole_utterance.h"
 
 namespace runnel {
 namespace {
 
 // The share of the tolerance for packets and copies, which repeat the same operations.
 constexpr double kSameComputation = 0.1;
-
-// (T, input_dim) float32.
-at::Tensor ComputeFeatures(const Model& model, const std::vector<float>& samples) {
-  FeatureStream stream(model.parts().frame_extractor, model.parts().config.features.sample_scale);
-  stream.AcceptSamples(samples.data(), samples.size());
-  stream.Finish();
-  const int64_t num_frames = stream.NumFramesReady();
-  at::Tensor features = at::empty({num_frames, stream.dim()}, at::kFloat);
-  stream.PopFrames(static_cast<size_t>(num_frames), features.data_ptr<float>());
-  return features;
-}
 
 // True for one setting of each chunk size, chosen at random. Settings come ordered by chunk size.
 std::vector<bool> OnePerChunkSize(const std::vector<StreamingSetting>& settings, uint64_t seed) {
@@ -71,7 +58,7 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
       options_(options),
       settings_(SettingGrid(model_->parts().config)),
       samples_(std::move(samples)),
-      features_(ComputeFeatures(*model_, samples_)),
+      features_(libtorch::View(ComputeFeatures(*model_, samples_).rows()).clone()),
       num_encoder_frames_(
           model_->parts().encoder.subsampling().NumEncoderFrames(features_.size(0))),
       tries_packets_(OnePerChunkSize(settings_, options.seed)),

@@ -11,7 +11,7 @@ pytestmark = without_sanitizers
 
 # Every tool and a flag that it requires.
 TOOLS = {"bench_encoder": "model", "decode_wav": "model", "dump_encoder": "model",
-         "dump_features": "output", "verify_streaming": "model"}
+         "dump_features": "output", "measure_delay": "model", "verify_streaming": "model"}
 if (BIN / "stream_server").exists():  # not built where its libraries are missing
     TOOLS.update(stream_server="model", stream_client="server", load_client="server")
 WAV = ROOT / "models" / "digits" / "samples" / "ked_year.flac"
@@ -107,6 +107,17 @@ def test_flags_that_do_not_exist(tool):
     ("dump_encoder", ["--model=m", "--wav=a.wav"], "--output is missing, expected a NumPy file"),
     ("dump_encoder", ["--model=m", "--wav=a.wav", "--output=y.npy", "--precision=half"],
      "--precision is 'half'"),
+    ("measure_delay", ["--wav=a.wav"], "--model is missing, expected a model file"),
+    ("measure_delay", ["--model=m"], "either --wav or --wav_scp"),
+    ("measure_delay", ["--model=m", "--wav=a.wav", "--wav_scp=l"], "either --wav or --wav_scp"),
+    ("measure_delay", ["--model=m", "--wav=a.wav,"], "expected file names between commas"),
+    ("measure_delay", ["--model=m", "--wav=a.wav", "--channel=-2"],
+     "--channel is -2, expected -1 to 1023"),
+    ("measure_delay", [f"--model={TINY_MODEL}", f"--wav={WAV}", "--chunk_size=0"],
+     "chunk_size is 0"),
+    ("measure_delay", [f"--model={TINY_MODEL}", f"--wav={WAV}", "--left_context=-3"],
+     "left_context is -3"),
+    ("measure_delay", ["--model=m", "--wav=a.wav", "--search=beam"], "unknown flag --search"),
     ("verify_streaming", ["--model=m"], "either --wav or --seconds"),
     ("verify_streaming", ["--model=m", "--seconds=-1"], "--seconds is -1"),
     ("verify_streaming", ["--model=m", "--seconds=1", "--tolerance=-1"], "--tolerance is -1"),

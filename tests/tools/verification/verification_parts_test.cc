@@ -61,6 +61,23 @@ TEST(SettingGridTest, OnlyWhatTheModelWasTrainedFor) {
   EXPECT_EQ(GridNames(limits), (std::set<std::string>{"C=14 M=70", "C=1 M=70"}));
 }
 
+TEST(WidestSettingTest, IsTheWidestPermitted) {
+  StreamingConfig limits;
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=full M=all");
+  limits.max_left_context = 10;
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=full M=10");
+  limits.max_chunk_size = 8;
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=8 M=10");
+  limits.max_left_context.reset();
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=8 M=all");
+  limits.only = {{1, 70}, {14, 70}, {14, 28}};
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=14 M=70");
+  limits.only = {{1, 70}, {14, -1}, {14, 70}};
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=14 M=all");
+  limits.only = {{-1, 70}, {14, -1}};
+  EXPECT_EQ(WidestSetting(limits).Name(), "C=full M=70");
+}
+
 TEST(NoiseTest, IsSeededBoundedAndNotSilent) {
   const std::vector<float> samples = SpeechShapedNoise(2.5, 16000, 3);
   EXPECT_EQ(samples.size(), 40000U);

@@ -1,0 +1,27 @@
+#include "tools/cli/whole_audio.h"
+
+#include <cstddef>
+
+#include "frontend/audio_source.h"
+
+namespace runnel {
+namespace {
+
+constexpr size_t kSamplesPerRead = 16000;
+
+}  // namespace
+
+std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz, int channel) {
+  AudioSource audio(path, sample_rate_hz, AudioReaderOptions{channel});
+  std::vector<float> samples;
+  for (size_t size = 0;;) {
+    samples.resize(size + kSamplesPerRead);
+    const size_t count = audio.Read(samples.data() + size, kSamplesPerRead);
+    size += count;
+    if (count == kSamplesPerRead) continue;
+    samples.resize(size);
+    return samples;
+  }
+}
+
+}  // namespace runnel

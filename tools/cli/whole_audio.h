@@ -1,0 +1,16 @@
+// Reads a whole recording into memory.
+#ifndef RUNNEL_TOOLS_CLI_WHOLE_AUDIO_H_
+#define RUNNEL_TOOLS_CLI_WHOLE_AUDIO_H_
+
+#include <string>
+#include <vector>
+
+namespace runnel {
+
+// The mono samples of an audio file ("-": standard input) at `sample_rate_hz`. `channel`: counted
+// from 0; -1: the mean of all. Throws as AudioSource does.
+std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz, int channel);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_CLI_WHOLE_AUDIO_H_
