@@ -38,6 +38,12 @@ DEFINE_string(text, "",
               "Reference texts, one 'id words' per line (Kaldi's text), with a line for every "
               "recording, in words that the tokens of the model can spell. Default: the text that "
               "the model finds in the recording when it reads the whole utterance.");
+DEFINE_int64(
+    early_text_interval, 0,
+    "Encoder frames of audio after which a preview of the unfinished chunk gives tentative "
+    "text; 0: none.");
+DEFINE_int64(early_text_padding, runnel::EarlyTextOptions().padding,
+             "Encoder frames of mean features that a preview has after the audio.");
 DEFINE_bool(verbose, false, "Also print a line for every recording.");
 
 namespace runnel {
@@ -119,8 +125,11 @@ int Run(Console* console) {
   if (!FLAGS_text.empty()) texts = ReadTexts(recordings);
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
-  const DelayMeasurement measurement(model,
-                                     {FLAGS_chunk_size, FLAGS_left_context, SearchOptions()});
+  StreamOptions options;
+  options.chunk_size = FLAGS_chunk_size;
+  options.left_context = FLAGS_left_context;
+  options.early_text = {FLAGS_early_text_interval, FLAGS_early_text_padding};
+  const DelayMeasurement measurement(model, options);
 
   DelayTable table;
   size_t num_measured = 0;
@@ -143,10 +152,10 @@ int Run(Console* console) {
     }
   }
   if (num_measured == 0) return kExitFailure;
-  std::printf("model %s, %s, aligned at %s: %zu recordings, %s\n%s", model->name().c_str(),
+  std::printf("model %s, %s, aligned at %s: %zu recordings, %s%s\n%s", model->name().c_str(),
               measurement.stream_setting().Name().c_str(),
               measurement.alignment_setting().Name().c_str(), num_measured, table.Matches().c_str(),
-              table.Text().c_str());
+              table.Retractions().c_str(), table.Text().c_str());
   return num_measured == recordings.size() ? kExitSuccess : kExitFailure;
 }
 

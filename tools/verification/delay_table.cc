@@ -36,6 +36,7 @@ double Quantile(std::vector<double> values, double quantile) {
 
 void DelayTable::Add(const RecordingDelays& recording) {
   num_reference_tokens_ += recording.num_reference_tokens;
+  num_retracted_ += recording.num_retracted;
   for (const TokenDelay& delay : recording.tokens) AddTo(kAll, delay);
   AddTo(kFirst, recording.first);
   AddTo(kLast, recording.last);
@@ -50,6 +51,11 @@ void DelayTable::AddTo(Group group, const std::optional<TokenDelay>& delay) {
 std::string DelayTable::Matches() const {
   return std::to_string(emission_ms_[kAll].size()) + " of " +
          std::to_string(num_reference_tokens_) + " reference tokens matched";
+}
+
+std::string DelayTable::Retractions() const {
+  if (num_retracted_ == 0) return "";
+  return ", " + std::to_string(num_retracted_) + " tokens shown and replaced later";
 }
 
 std::string DelayTable::Text() const {

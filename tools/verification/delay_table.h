@@ -24,6 +24,8 @@ class DelayTable {
 
   // "118 of 120 reference tokens matched"
   std::string Matches() const;
+  // How many tokens were shown and replaced later; "" if none.
+  std::string Retractions() const;
   // Count, median, p90, p95 and largest of each row, in milliseconds; "-" in a row without tokens.
   std::string Text() const;
 
@@ -33,6 +35,7 @@ class DelayTable {
   void AddTo(Group group, const std::optional<TokenDelay>& delay);
 
   size_t num_reference_tokens_ = 0;
+  size_t num_retracted_ = 0;
   std::array<std::vector<double>, kNumGroups> emission_ms_;
   std::array<std::vector<double>, kNumGroups> text_ms_;
 };

@@ -30,6 +30,22 @@ std::vector<int32_t> GreedyIds(const CtcOutput& output) {
   return search->BestIds();
 }
 
+// Replaces the tokens that were shown by those of the stream's best text, after `accepted_ms` of
+// audio.
+void Show(const Stream& stream, double accepted_ms, StreamedTokens* shown) {
+  const std::vector<Token> tokens = stream.TokensSince(0);
+  size_t num_equal = 0;
+  while (num_equal < std::min(tokens.size(), shown->tokens.size()) &&
+         tokens[num_equal].id == shown->tokens[num_equal].id) {
+    ++num_equal;
+  }
+  shown->num_retracted += shown->tokens.size() - num_equal;
+  shown->available_ms.resize(num_equal);
+  shown->available_ms.resize(tokens.size(), accepted_ms);
+  shown->tokens.clear();
+  for (const Token& token : tokens) shown->tokens.push_back({token.id, token.start_ms});
+}
+
 }  // namespace
 
 StreamedTokens StreamTokens(const std::shared_ptr<const Model>& model, const StreamOptions& options,
@@ -37,26 +53,33 @@ StreamedTokens StreamTokens(const std::shared_ptr<const Model>& model, const Str
   RequireGreedySearch(options);
   Stream stream(model, options);
   StreamedTokens result;
-  const auto decode = [&] {
-    stream.Decode();
-    const double accepted_ms =
-        1000.0 * static_cast<double>(stream.num_samples()) / stream.options().sample_rate_hz;
-    for (const Token& token : stream.TokensSince(result.tokens.size())) {
-      result.tokens.push_back({token.id, token.start_ms});
-      result.available_ms.push_back(accepted_ms);
-    }
+  const auto accepted_ms = [&] {
+    return 1000.0 * static_cast<double>(stream.num_samples()) / stream.options().sample_rate_hz;
   };
   const int64_t packet = std::max<int64_t>(1, stream.options().sample_rate_hz / kPacketsPerSecond);
+  const EarlyTextOptions& early = options.early_text;
+  int64_t num_previewed = 0;  // of the frames that wait
   for (size_t begin = 0; begin < samples.size();) {
     const int64_t to_chunk = stream.MinSamplesToChunk();
     const auto wanted = static_cast<size_t>(to_chunk > 0 ? std::min(packet, to_chunk) : packet);
     const size_t count = std::min(wanted, samples.size() - begin);
     stream.AcceptSamples(samples.data() + begin, count);
     begin += count;
-    if (stream.ChunkReady()) decode();
+    if (stream.ChunkReady()) {
+      stream.Decode();
+      Show(stream, accepted_ms(), &result);
+      num_previewed = 0;
+    } else if (early.interval > 0 &&
+               stream.num_waiting_frames() / early.interval > num_previewed / early.interval) {
+      num_previewed = stream.num_waiting_frames();
+      Stream preview = stream.Preview(early.padding);
+      preview.Decode();
+      Show(preview, accepted_ms(), &result);
+    }
   }
   stream.Finish();
-  decode();
+  stream.Decode();
+  Show(stream, accepted_ms(), &result);
   return result;
 }
 
@@ -100,6 +123,7 @@ RecordingDelays DelayMeasurement::Measure(const std::vector<float>& samples,
   const StreamedTokens streamed = StreamTokens(model_, options_, samples);
   RecordingDelays delays;
   delays.num_reference_tokens = reference.size();
+  delays.num_retracted = streamed.num_retracted;
   for (const auto& [found, expected] : MatchTokens(streamed.tokens, reference)) {
     const double aligned_ms = reference[expected].start_ms;
     const TokenDelay delay = {streamed.tokens[found].start_ms - aligned_ms,

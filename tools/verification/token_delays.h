@@ -17,16 +17,18 @@
 
 namespace runnel {
 
-// The tokens of one stream, and how much audio it had accepted when each first was in its best
-// text.
+// The tokens of one stream, and how much audio it had accepted when each came into its best text
+// to stay.
 struct StreamedTokens {
   std::vector<TimedToken> tokens;    // start_ms: of the first encoder frame that emits the token
   std::vector<double> available_ms;  // one per token: duration of the accepted audio
+  size_t num_retracted = 0;          // tokens that were in the text and were replaced
 };
 
 // Feeds a stream in packets of 10 ms, or less where fewer samples complete a chunk, so that
 // available_ms is the least audio that gives the token. Tokens that only come after Stream::Finish
-// have the duration of the recording. `samples`: mono, at the model's rate. Throws
+// have the duration of the recording. With options.early_text, the tokens of previews count
+// (Stream::Preview). `samples`: mono, at the model's rate. Throws
 // std::invalid_argument for options that are not allowed, for another search than greedy search and
 // for samples that Stream::AcceptSamples refuses; std::runtime_error with Stream::failure.
 StreamedTokens StreamTokens(const std::shared_ptr<const Model>& model, const StreamOptions& options,
@@ -42,6 +44,7 @@ struct TokenDelay {
 // The delays of one recording.
 struct RecordingDelays {
   size_t num_reference_tokens = 0;
+  size_t num_retracted = 0;         // StreamedTokens::num_retracted
   std::vector<TokenDelay> tokens;   // of the matched tokens, in order
   std::optional<TokenDelay> first;  // of the first token of the reference, if it is matched
   std::optional<TokenDelay> last;   // likewise

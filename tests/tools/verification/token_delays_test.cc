@@ -87,7 +87,12 @@ class DigitDelaysTest : public ::testing::TestWithParam<StreamingSetting> {
   static std::vector<float> Samples(const std::string& name) {
     return ReadSamples(kDigitsFolder + "samples/" + name, 16000, -1);
   }
-  static StreamOptions Options() { return {GetParam().chunk_size, GetParam().left_context, {}}; }
+  static StreamOptions Options() {
+    StreamOptions options;
+    options.chunk_size = GetParam().chunk_size;
+    options.left_context = GetParam().left_context;
+    return options;
+  }
 
   const std::shared_ptr<const Model> model_ = Model::Load(kDigitsFolder + "digits.pt");
   const std::vector<std::string> names_ = {"rms_phone_number.flac", "ked_year.flac",
