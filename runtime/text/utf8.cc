@@ -35,4 +35,40 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+std::vector<std::string_view> SplitCharacters(std::string_view text) {
+  std::vector<std::string_view> characters;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = begin + 1;
+    while (end < text.size() && !BeginsCharacter(text[end])) ++end;
+    characters.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return characters;
+}
+
+char32_t CodePoint(std::string_view character) {
+  // The first byte's marker, by the character's length.
+  constexpr unsigned char kMarkers[] = {0, 0, 0xC0, 0xE0, 0xF0};
+  char32_t code_point = static_cast<unsigned char>(character.front()) - kMarkers[character.size()];
+  for (const char c : character.substr(1)) {
+    code_point = code_point << 6U | (static_cast<unsigned char>(c) & 0x3FU);
+  }
+  return code_point;
+}
+
+std::string Character(char32_t code_point) {
+  const auto byte = [](char32_t value) {
+    return static_cast<char>(static_cast<unsigned char>(value));
+  };
+  const auto continuation = [code_point, byte](unsigned shift) {
+    return byte(0x80U | (code_point >> shift & 0x3FU));
+  };
+  if (code_point < 0x80) return {byte(code_point)};
+  if (code_point < 0x800) return {byte(0xC0U | code_point >> 6U), continuation(0)};
+  if (code_point < 0x10000) {
+    return {byte(0xE0U | code_point >> 12U), continuation(6), continuation(0)};
+  }
+  return {byte(0xF0U | code_point >> 18U), continuation(12), continuation(6), continuation(0)};
+}
+
 }  // namespace runnel

@@ -1,14 +1,28 @@
-// Validation of UTF-8.
+// UTF-8: validation, characters and code points.
 #ifndef RUNNEL_RUNTIME_TEXT_UTF8_H_
 #define RUNNEL_RUNTIME_TEXT_UTF8_H_
 
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace runnel {
 
 // True when `text` is well-formed UTF-8 (Unicode standard, table 3-7: no overlong forms, no
 // surrogates, nothing above U+10FFFF). The empty text is well-formed.
 bool IsUtf8(std::string_view text);
+
+// Whether this byte of well-formed UTF-8 is the first of a character.
+inline bool BeginsCharacter(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+}
+
+// The characters (code points) of `text`, which is well-formed.
+std::vector<std::string_view> SplitCharacters(std::string_view text);
+
+// The code point of one well-formed character, and the reverse.
+char32_t CodePoint(std::string_view character);
+std::string Character(char32_t code_point);
 
 }  // namespace runnel
 

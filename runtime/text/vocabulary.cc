@@ -3,6 +3,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/text/utf8.h"
+#include "runtime/token_table.h"
+
 namespace runnel {
 
 void CheckVocabulary(int vocab_size, int blank_id) {
@@ -13,6 +16,25 @@ void CheckVocabulary(int vocab_size, int blank_id) {
     throw std::invalid_argument("blank_id must be 0 to " + std::to_string(vocab_size - 1) +
                                 ", got " + std::to_string(blank_id));
   }
+}
+
+bool IsSpecialToken(std::string_view name) {
+  return name.size() > 1 && name.front() == '<' && name.back() == '>';
+}
+
+std::string SpacedText(std::string_view text) {
+  std::string spaced;
+  bool at_boundary = false;
+  for (const std::string_view character : SplitCharacters(text)) {
+    if (character == " " || character == TokenTable::kWordBoundary) {
+      at_boundary = true;
+      continue;
+    }
+    if (at_boundary && !spaced.empty()) spaced += ' ';
+    at_boundary = false;
+    spaced += character;
+  }
+  return spaced;
 }
 
 }  // namespace runnel

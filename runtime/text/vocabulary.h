@@ -1,12 +1,22 @@
-// The check of a vocabulary's size and blank, which the token table and the searches share.
+// Rules about vocabularies that several classes share: their size and blank, special tokens, word
+// boundaries.
 #ifndef RUNNEL_RUNTIME_TEXT_VOCABULARY_H_
 #define RUNNEL_RUNTIME_TEXT_VOCABULARY_H_
+
+#include <string>
+#include <string_view>
 
 namespace runnel {
 
 // Throws std::invalid_argument unless vocab_size is at least 1 and blank_id is below it and not
 // negative.
 void CheckVocabulary(int vocab_size, int blank_id);
+
+// True for a token in angle brackets, such as <unk>, which is not text in any model.
+bool IsSpecialToken(std::string_view name);
+
+// `text` with one space for each run of spaces and word boundaries (U+2581), and none at its ends.
+std::string SpacedText(std::string_view text);
 
 }  // namespace runnel
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/text/prefix_tree.h"
+
 namespace runnel {
 
 class Sha256;
@@ -29,8 +31,8 @@ class WordTree {
   explicit WordTree(const std::vector<Spelling>& spellings);
 
   // For the empty sequence.
-  static Nodes Start() { return {kRoot}; }
-  static bool IsComplete(const Nodes& nodes) { return nodes.front() == kRoot; }
+  static Nodes Start() { return {Tree::kRoot}; }
+  static bool IsComplete(const Nodes& nodes) { return nodes.front() == Tree::kRoot; }
 
   // The tokens that may follow, each once, in ascending order; replaces the contents of `tokens`.
   void TokensAfter(const Nodes& nodes, std::vector<int32_t>* tokens) const;
@@ -41,27 +43,17 @@ class WordTree {
   // Whether the sequence is complete after this token.
   bool CompletesWord(const Nodes& nodes, int32_t token) const;
 
-  size_t num_nodes() const { return nodes_.size(); }
+  size_t num_nodes() const { return static_cast<size_t>(tree_.size()); }
 
   // Adds the whole tree to a fingerprint.
   void AddTo(Sha256* hash) const;
 
  private:
-  static constexpr int32_t kRoot = 0;
-  static constexpr int32_t kNone = -1;
+  using Tree = PrefixTree<int32_t, Spelling>;
 
-  // The children of a node are adjacent, in ascending order of their tokens.
-  struct Node {
-    int32_t token = kNone;  // leads from the parent to this node
-    int32_t first_child = 0;
-    int32_t end_child = 0;
-    bool ends_word = false;
-  };
+  bool EndsWord(int32_t node) const { return tree_.At(node).sequence != Tree::kNone; }
 
-  int32_t Child(int32_t node, int32_t token) const;  // or kNone
-  const Node& At(int32_t node) const { return nodes_[static_cast<size_t>(node)]; }
-
-  std::vector<Node> nodes_;
+  Tree tree_;
 };
 
 }  // namespace runnel

@@ -116,6 +116,14 @@ def model_config() -> None:
     write('model_config', 'units_only', b'\0' + '<blank> 0\r\n字 1\r\n\u2581a 2\n'.encode())
 
 
+def hotwords() -> None:
+    """Lists of phrases, each after the number of its vocabulary in fuzz_hotwords.cc."""
+    write('hotwords', 'words', b'\0' + '# names\nab a :1.5\r\n\n\u2581\u00c9b :-2\na\n'.encode())
+    write('hotwords', 'scores', b'\0' + b':1 :1e-3\na :1\nA :100\n #a\nab1 :-1e2\n')
+    write('hotwords', 'characters', b'\1' + '\ufeff中 a\n中a :3\n丰中 :0.1\nB:1\n'.encode())
+    write('hotwords', 'spelling', b'\2' + b'ab a\nba\nb a b\nabab :.5\nbb\n')
+
+
 def audio_reader() -> None:
     """Short files of the formats that servers take, whole and cut off."""
     wave = (np.sin(np.arange(300) * 0.3) * 0.5).astype(np.float32)
@@ -143,4 +151,5 @@ if __name__ == '__main__':
     wenet_protocol()
     sherpa_protocol()
     model_config()
+    hotwords()
     audio_reader()

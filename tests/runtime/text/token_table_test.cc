@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/text/utf8.h"
-
 namespace runnel {
 namespace {
 
@@ -184,19 +182,6 @@ TEST(TokenTableTest, ErrorsNameSourceLineAndWhatWasExpected) {
             "m.pt: units.txt: line 2: expected UTF-8, got other bytes");
   EXPECT_THROW(TokenTable("a 0\n", 1, 1, "units.txt"), std::invalid_argument);
   EXPECT_THROW(TokenTable("a 0\n", 0, 0, "units.txt"), std::invalid_argument);
-}
-
-TEST(IsUtf8Test, TellsTextFromOtherBytes) {
-  for (const std::string& text :
-       std::vector<std::string>{"", "plain", "é", "你好", "▁", "😀", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_TRUE(IsUtf8(text)) << text;
-  }
-  // Cut short, stray, overlong, surrogate, beyond the last character.
-  for (const std::string& bytes : std::vector<std::string>{
-           "\xE4\xBD", "a\x80", "\xC0\xAF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF4\x90\x80\x80",
-           "\xF0\x8F\xBF\xBF", "\xFF", "\xC3(", "\xE4\xBD("}) {
-    EXPECT_FALSE(IsUtf8(bytes));
-  }
 }
 
 }  // namespace

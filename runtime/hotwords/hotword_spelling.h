@@ -1,0 +1,57 @@
+// The normalised text in which hotwords are compared with tokens.
+#ifndef RUNNEL_RUNTIME_HOTWORDS_HOTWORD_SPELLING_H_
+#define RUNNEL_RUNTIME_HOTWORDS_HOTWORD_SPELLING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/hotwords/letter_case.h"
+#include "runtime/text/prefix_tree.h"
+
+namespace runnel {
+
+class TokenTable;
+
+// Normalises tokens and phrases for one vocabulary, and checks that its tokens can spell a phrase.
+//
+// A word boundary is one HotwordAutomaton::kBoundary. When all letters of the tokens are lower
+// case, or all are upper case, phrases are converted to that case; else they are kept. Special
+// tokens, such as <unk>, are no letters and spell nothing.
+class HotwordSpelling {
+ public:
+  explicit HotwordSpelling(const TokenTable& tokens);
+
+  bool has_boundaries() const { return has_boundaries_; }
+
+  // By token id; "" for the blank. Special tokens have a byte that no phrase contains.
+  const std::vector<std::string>& token_texts() const { return token_texts_; }
+
+  // `phrase`: words joined by single spaces. Returns its normalised text; without boundaries when
+  // the vocabulary has none. Throws std::runtime_error when the tokens cannot spell it between
+  // other words.
+  std::string Normalize(const std::string& phrase) const;
+
+ private:
+  using Tree = PrefixTree<uint8_t, std::string>;
+  enum class Case { kAny, kLower, kUpper };
+
+  std::string WithCase(const std::string& phrase) const;
+  void CheckCanSpell(const std::string& phrase, const std::string& normalized) const;
+  // Marks in `reached` the ends of all tokens that begin at `begin` of the text.
+  void MarkTokenEnds(std::string_view text, size_t begin, std::vector<char>* reached) const;
+
+  bool has_boundaries_;
+  std::vector<std::string> token_texts_;
+  LetterCase letters_;
+  Case case_ = Case::kAny;
+  std::unique_ptr<const Tree> tokens_;  // null when no token has text
+  bool boundary_begins_token_ = false;  // some token
+  bool boundary_ends_token_ = false;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_HOTWORDS_HOTWORD_SPELLING_H_
