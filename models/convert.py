@@ -4,6 +4,10 @@
     python3 models/convert.py FAMILY SOURCE --output=model.pt
 
 FAMILY is wenet, nemo or espnet. The work is done by the package next to this file.
+
+    python3 models/convert.py arpa LM.arpa --output=LM.bin
+
+compiles an n-gram language model (docs/language_models.md).
 """
 
 import pathlib
@@ -11,7 +15,10 @@ import sys
 
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 try:
-    from models.convert.command import main
+    if sys.argv[1:2] == ["arpa"]:
+        from models.convert.arpa import main
+    else:
+        from models.convert.command import main
 except ModuleNotFoundError as missing:
     if missing.name not in ("numpy", "torch", "yaml"):
         raise

@@ -9,4 +9,6 @@ wenet.py, nemo.py and espnet.py map the options and tensor names of each toolkit
     features.py  the `features` section
     resolved.py  the result: an architecture, its weights, the assumptions
     export.py    resolved model to model file
+
+arpa.py compiles n-gram language models, by the program compile_lm.
 """

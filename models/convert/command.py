@@ -17,7 +17,9 @@ _DESCRIPTION = """Converts a trained model to a Runnel model file.
 
 wenet   an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
 nemo    a .nemo file, or a folder with state_dict.pt and tokens.txt
-espnet  an experiment folder: config.yaml, one *.pth, feats_stats.npz"""
+espnet  an experiment folder: config.yaml, one *.pth, feats_stats.npz
+
+convert.py arpa LM.arpa --output=LM.bin compiles a language model instead."""
 
 
 def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:

@@ -1,18 +1,22 @@
 """Writes the fuzzers' corpora, tests/fuzz/corpus: python3 tests/fuzz/make_corpus.py
 
-The audio files' bytes may differ with the version of libsndfile; nothing depends on them.
+The audio files' bytes may differ with the version of libsndfile; nothing depends on them. Language
+models are compiled by build/bin/compile_lm.
 """
 import io
 import json
 import struct
+import subprocess
 import zipfile
 from pathlib import Path
+from typing import List
 
 import numpy as np
 import soundfile
 
 FOLDER = Path(__file__).resolve().parent
 MODEL = FOLDER.parent.parent / 'models' / 'digits' / 'digits.pt'
+COMPILE_LM = FOLDER.parent.parent / 'build' / 'bin' / 'compile_lm'
 
 
 def write(fuzzer: str, name: str, data: bytes) -> None:
@@ -146,6 +150,34 @@ def audio_reader() -> None:
         write('audio_reader', name, data)
 
 
+def arpa(*sections: List[str]) -> str:
+    """ARPA text of lines of n-grams, by length."""
+    counts = [f'ngram {i + 1}={len(lines)}' for i, lines in enumerate(sections)]
+    parts = ['\\data\\', *counts, '']
+    for i, lines in enumerate(sections):
+        parts += [f'\\{i + 1}-grams:', *lines, '']
+    return '\n'.join([*parts, '\\end\\', ''])
+
+
+def language_model() -> None:
+    """ARPA texts and compiled models."""
+    words = ['-99\t<s>\t-0.5', '-1.2\t</s>', '-1\ta\t-0.3', '-0.5\tab\t-0.25', '-2\tb\t0.1',
+             '-1.5\t\u2581a']
+    pairs = ['-0.4\t<s> ab\t-0.1', '-0.7\ta b\t-0.2', '-0.1\tab ab']
+    compiled = {
+        'unigrams': arpa(words[1:]),
+        'trigrams': arpa(words + ['-3\t<unk>\t-0.3'], pairs, ['-0.2\t<s> ab ab', '-0.3\ta b a']),
+        'missing': arpa(words, pairs[1:], ['-0.2\tb b a\t-1'], ['-0.1\tb b b b', '-1\t<s> a b a']),
+    }
+    for name, lines in compiled.items():
+        write('language_model', f'{name}.arpa', lines.encode())
+        path = FOLDER / 'corpus' / 'language_model' / name
+        subprocess.run([COMPILE_LM, f'--arpa={path}.arpa', f'--output={path}.bin'], check=True)
+    odd = b'\xef\xbb\xbfjunk\n' + compiled['trigrams'].replace('\n', '\r\n').encode()
+    write('language_model', 'odd.arpa', odd.replace(b'ngram 1=7', b'ngram  1=     7 '))
+    write('language_model', 'cut.arpa', compiled['trigrams'][:-40].encode())
+
+
 if __name__ == '__main__':
     runnel_protocol()
     wenet_protocol()
@@ -153,3 +185,4 @@ if __name__ == '__main__':
     model_config()
     hotwords()
     audio_reader()
+    language_model()

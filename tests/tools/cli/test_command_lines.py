@@ -10,8 +10,9 @@ from tool_runner import (BIN, ROOT, SUCCESS, TINY_MODEL, USAGE, error_line, run,
 pytestmark = without_sanitizers
 
 # Every tool and a flag that it requires.
-TOOLS = {"bench_encoder": "model", "decode_wav": "model", "dump_encoder": "model",
-         "dump_features": "output", "measure_delay": "model", "verify_streaming": "model"}
+TOOLS = {"bench_encoder": "model", "bench_language_model": "folder", "compile_lm": "arpa",
+         "decode_wav": "model", "dump_encoder": "model", "dump_features": "output",
+         "measure_delay": "model", "verify_streaming": "model"}
 if (BIN / "stream_server").exists():  # not built where its libraries are missing
     TOOLS.update(stream_server="model", stream_client="server", load_client="server")
 WAV = ROOT / "models" / "digits" / "samples" / "ked_year.flac"
@@ -91,6 +92,12 @@ def test_flags_that_do_not_exist(tool):
                     "--search=beam"], "--resume with --nbest=2 needs --format=json"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--beam_size=many"], "--beam_size is 'many'"),
     ("decode_wav", ["--model=m", "--wav=a.wav,a.wav"], "twice"),
+    ("compile_lm", ["--output=lm.bin"], "--arpa is missing, expected an n-gram model"),
+    ("compile_lm", ["--arpa=lm.arpa"], "--output is missing, expected a file to write"),
+    ("bench_language_model", ["--folder=/tmp", "--words=1"],
+     "--words is 1, expected 1000 to 100000000"),
+    ("bench_language_model", ["--folder=/tmp", "--words=1000", "--ngrams=1"],
+     "--ngrams is 1, expected 10000 to 1000000000"),
     ("decode_wav", [f"--model={TINY_MODEL}", f"--wav={WAV}", "--chunk_size=0"], "chunk_size"),
     ("decode_wav", [f"--model={TINY_MODEL}", f"--wav={WAV}", "--left_context=-3"],
      "left_context"),

@@ -1,0 +1,46 @@
+"""N-gram language models: ARPA text to the file that Runnel maps, by the program compile_lm.
+
+Needs no PyTorch, unlike the importers of models.
+"""
+
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+from typing import List, Optional
+
+from models.convert.errors import ConversionError
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def find_program() -> str:
+    """The path of compile_lm: that of this repository's build, or one on the PATH.
+
+    Raises:
+        ConversionError: there is none.
+    """
+    built = ROOT / "build" / "bin" / "compile_lm"
+    found = str(built) if built.is_file() else shutil.which("compile_lm")
+    if not found:
+        raise ConversionError(f"there is no program compile_lm: expected {built} (make build) or "
+                              "one on the PATH")
+    return found
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    """Runs the command; returns the exit code of compile_lm, which reports result or error."""
+    parser = argparse.ArgumentParser(
+        prog="convert.py", description="Compiles an n-gram language model from ARPA text.")
+    parser.add_argument("family", choices=("arpa",))
+    parser.add_argument("source", help="ARPA text")
+    parser.add_argument("--output", required=True, help="compiled language model to write")
+    args = parser.parse_args(arguments)
+    try:
+        program = find_program()
+    except ConversionError as error:
+        print(f"convert.py: {error}", file=sys.stderr)
+        return 1
+    return subprocess.run([program, f"--arpa={args.source}", f"--output={args.output}"],
+                          check=False).returncode

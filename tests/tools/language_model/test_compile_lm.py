@@ -1,0 +1,144 @@
+"""compile_lm and models/convert.py arpa: files, messages, mistakes."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tool_runner import (BIN, FAILURE, ROOT, SUCCESS, USAGE, error_line, run, succeed,
+                         without_sanitizers)
+
+sys.path.insert(0, str(ROOT))
+
+ARPA = """\\data\\
+ngram 1=3
+ngram 2=1
+
+\\1-grams:
+-0.5\ta\t-0.25
+-0.25\tb
+-99\t<s>\t-0.5
+
+\\2-grams:
+-0.125\ta b
+
+\\end\\
+"""
+
+
+@pytest.fixture(name="arpa")
+def fixture_arpa(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / "lm.arpa"
+    path.write_text(ARPA, encoding="utf-8")
+    return path
+
+
+def probs(model: pathlib.Path) -> str:
+    done = subprocess.run([BIN / "print_log10_probs", model], input="a b c\n", text=True,
+                          stdout=subprocess.PIPE, check=True)
+    return done.stdout
+
+
+def test_compiles(arpa, tmp_path):
+    output = tmp_path / "lm.bin"
+    done = run("compile_lm", f"--arpa={arpa}", f"--output={output}")
+    assert done.returncode == SUCCESS and done.stdout == ""
+    assert done.stderr == (f"compile_lm: {output}: order 2, 3 1-grams, 1 2-grams, "
+                           f"{output.stat().st_size} bytes\n")
+    assert probs(output) == probs(arpa) == "-1 -0.125 0 \n"
+    # From a pipe, and from the compiled model itself: the same bytes.
+    for source in "/dev/stdin", output:
+        again = tmp_path / "again.bin"
+        succeed("compile_lm", f"--arpa={source}", f"--output={again}", input=ARPA)
+        assert again.read_bytes() == output.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.bin", "lm.arpa", "lm.bin"]
+
+
+def test_an_error_leaves_the_output(arpa, tmp_path):
+    output = tmp_path / "lm.bin"
+    output.write_bytes(b"before")
+    arpa.write_text(ARPA.replace("a b", "a c"), encoding="utf-8")
+    assert error_line(run("compile_lm", f"--arpa={arpa}", f"--output={output}"), FAILURE) == (
+        f"compile_lm: {arpa}:11: 'c' is not among the 1-grams; expected words that are")
+    assert output.read_bytes() == b"before"
+
+
+def test_files_that_cannot_be_used(arpa, tmp_path):
+    def error(source: object, output: object, code: int) -> str:
+        return error_line(run("compile_lm", f"--arpa={source}", f"--output={output}"), code)
+
+    assert "which is also read" in error(arpa, arpa, USAGE)
+    assert "cannot open: No such file" in error(tmp_path / "none", tmp_path / "lm.bin", FAILURE)
+    assert "cannot create: Is a directory" in error(arpa, tmp_path, FAILURE)
+    assert "cannot create: No such file" in error(arpa, tmp_path / "no" / "lm.bin", FAILURE)
+    assert "expected a file" in error(arpa, "-", FAILURE)
+    assert "not a regular file" in error(arpa, "/dev/null", FAILURE)
+
+
+@pytest.mark.skipif(not pathlib.Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_does_not_fit(arpa, tmp_path):
+    output = tmp_path / "lm.bin"
+    done = subprocess.run(["bash", "-c", f"ulimit -f 0; '{BIN / 'compile_lm'}' --arpa={arpa} "
+                           f"--output={output}"], text=True, capture_output=True, check=False)
+    assert done.returncode == FAILURE
+    assert done.stderr == f"compile_lm: {output}: cannot write: File too large\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lm.arpa"]
+
+
+def convert(*arguments: object) -> subprocess.CompletedProcess:
+    path = f"{BIN}:{os.environ['PATH']}"
+    return subprocess.run([sys.executable, ROOT / "models" / "convert.py", "arpa",
+                           *map(str, arguments)], env={**os.environ, "PATH": path}, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+
+
+@without_sanitizers
+def test_the_python_command(arpa, tmp_path):
+    succeed("compile_lm", f"--arpa={arpa}", f"--output={tmp_path / 'lm.bin'}")
+    done = convert(arpa, f"--output={tmp_path / 'python.bin'}")
+    assert done.returncode == SUCCESS and done.stdout == ""
+    assert re.fullmatch(r"compile_lm: .*python.bin: order 2, .* bytes\n", done.stderr)
+    assert (tmp_path / "python.bin").read_bytes() == (tmp_path / "lm.bin").read_bytes()
+
+    arpa.write_text("hello\n", encoding="utf-8")
+    done = convert(arpa, f"--output={tmp_path / 'python.bin'}")
+    assert done.returncode == FAILURE
+    assert re.fullmatch(r"compile_lm: .*lm.arpa: has no line .data. .*\n", done.stderr)
+    done = convert(arpa, f"--output={arpa}")
+    assert done.returncode == USAGE and "which is also read" in done.stderr
+    done = convert(arpa, "--output=x", "--name=y")
+    assert done.returncode == USAGE and "unrecognized arguments: --name=y" in done.stderr
+
+
+@without_sanitizers
+def test_the_python_command_without_the_program(arpa, tmp_path, monkeypatch, capsys):
+    from models.convert import arpa as importer
+    monkeypatch.setattr(importer, "ROOT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert importer.main(["arpa", str(arpa), f"--output={tmp_path / 'lm.bin'}"]) == 1
+    assert capsys.readouterr().err == (
+        f"convert.py: there is no program compile_lm: expected {tmp_path}/build/bin/compile_lm "
+        "(make build) or one on the PATH\n")
+    # One on the PATH is found, one of the build is preferred.
+    on_path = shutil.copy(BIN / "compile_lm", tmp_path / "compile_lm")
+    assert importer.find_program() == str(on_path)
+    built = tmp_path / "build" / "bin" / "compile_lm"
+    built.parent.mkdir(parents=True)
+    shutil.copy(BIN / "compile_lm", built)
+    assert importer.find_program() == str(built)
+
+
+@without_sanitizers
+def test_the_measurement():
+    """bench_language_model prints its table; times are not checked."""
+    folder = pathlib.Path(os.environ.get("TMPDIR", "/tmp"))
+    before = sorted(folder.glob("bench_language_model*"))
+    table = succeed("bench_language_model", f"--folder={folder}", "--words=1000", "--ngrams=20000")
+    for name in ("ARPA text", "compile", "peak memory", "3-grams", "compiled model", "open, median",
+                 "p(word | words before)", "Extend within a word", "Extend at the end of a word"):
+        assert re.search(rf"^ *{re.escape(name)}.* \d", table, re.MULTILINE), table
+    assert sorted(folder.glob("bench_language_model*")) == before

@@ -1,0 +1,58 @@
+// compile_lm: compiles an n-gram language model from ARPA text to a file that is mapped.
+#include <gflags/gflags.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/language_model.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/decimal.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/tool_main.h"
+
+DEFINE_string(arpa, "", "ARPA text; it may be a pipe, such as /dev/stdin.");
+DEFINE_string(output, "", "File to write.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(compile_lm compiles an n-gram language model, so that it opens at once and is shared in memory.
+
+  compile_lm --arpa=LM.arpa --output=LM.bin
+
+The n-grams may be in any order. The output replaces a file of its name when it is complete.
+Exit code: 0 success, 1 something failed, 2 wrong flags.
+
+Examples:
+  compile_lm --arpa=3gram.arpa --output=3gram.bin
+  gunzip -c 3gram.arpa.gz | compile_lm --arpa=/dev/stdin --output=3gram.bin
+)";
+
+int Run(Console* console) {
+  RequireFlag("arpa", "an n-gram model as ARPA text");
+  RequireFlag("output", "a file to write");
+  CheckOutputIsNoInput(FLAGS_output, {FLAGS_arpa});
+  CheckOutputCanBeRewritten(FLAGS_output);
+  const auto model = LanguageModel::Load(FLAGS_arpa, [console](double fraction) {
+    console->SetStatus(FLAGS_arpa + ": " + Decimal(100 * fraction, 0) + " %");
+  });
+  console->SetStatus("");
+  std::string ngrams;
+  for (int length = 1; length <= model->order(); ++length) {
+    ngrams +=
+        ", " + std::to_string(model->num_ngrams(length)) + " " + std::to_string(length) + "-grams";
+  }
+  model->Save(FLAGS_output);
+  console->Info(FLAGS_output + ": order " + std::to_string(model->order()) + ngrams + ", " +
+                std::to_string(model->size()) + " bytes");
+  return kExitSuccess;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv, {"compile_lm", runnel::kUsage, {__FILE__}}, runnel::Run);
+}
