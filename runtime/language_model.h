@@ -10,7 +10,9 @@
 
 namespace runnel {
 
+class LanguageModelScorer;
 class NgramModel;
+class TokenTable;
 
 // An n-gram language model with back-off. Immutable: every method may be called from several
 // threads.
@@ -79,6 +81,13 @@ struct LanguageModelOptions {
   // Throws std::invalid_argument naming field, value and range.
   void Validate() const;
 };
+
+// Prepares a language model for the vocabulary of a model (Model::tokens), for
+// SearchOptions::language_model. Any number of streams may share the result. Throws
+// std::invalid_argument, naming the field, when an option is out of range, the model is null, or
+// `level` is kWord and the vocabulary has no word boundaries.
+std::shared_ptr<const LanguageModelScorer> PrepareLanguageModel(const LanguageModelOptions& options,
+                                                                const TokenTable& tokens);
 
 }  // namespace runnel
 

@@ -6,6 +6,8 @@
 
 namespace runnel {
 
+class Hotwords;
+class LanguageModelScorer;
 class WordList;
 
 enum class SearchMethod { kGreedy, kPrefixBeam };
@@ -20,6 +22,11 @@ struct SearchOptions {
   // Restricts the search to sequences of these words (kPrefixBeam); null: any tokens. token_beam
   // then counts the tokens that may follow each hypothesis, not all tokens.
   std::shared_ptr<const WordList> word_list;
+  // Phrases that the search prefers (kPrefixBeam, runtime/hotwords.h); null: none.
+  std::shared_ptr<const Hotwords> hotwords;
+  // A language model whose weighted score is added (kPrefixBeam, PrepareLanguageModel in
+  // runtime/language_model.h); null: none.
+  std::shared_ptr<const LanguageModelScorer> language_model;
 
   // Throws std::invalid_argument naming field, value and range, or the fields that exclude each
   // other.

@@ -16,6 +16,8 @@
 
 namespace runnel {
 
+class LanguageModel;
+
 // Tentative text of a live stream (runtime/live_stream.h) before its next chunk is complete, from
 // previews (Stream::Preview). Each preview costs about as much as a chunk. Final results do not
 // change. Sizes are in encoder frames.
@@ -23,7 +25,7 @@ struct EarlyTextOptions {
   static constexpr int64_t kMaxPadding = 64;
 
   int64_t interval = 0;  // a preview after each so many frames of audio; 0: none
-  int64_t padding = 4;   // mean frames after the audio, 0 to kMaxPadding
+  int64_t padding = 2;   // mean frames after the audio, 0 to kMaxPadding
 };
 
 // Sizes are in encoder frames (Model::encoder_frame_ms each).
@@ -55,8 +57,11 @@ struct StreamOptions {
 
 // What a snapshot names without holding it, and what may change when a stream is restored.
 struct RestoreOptions {
-  std::shared_ptr<const WordList> word_list;  // that of the stream; null if it had none
-  int nbest = 0;                              // as StreamOptions::nbest; 0: that of the stream
+  // Those of the stream; null if it had none. The language model keeps the weight, bonus and level
+  // of the stream. Hotwords are in the snapshot.
+  std::shared_ptr<const WordList> word_list;
+  std::shared_ptr<const LanguageModel> language_model;
+  int nbest = 0;  // as StreamOptions::nbest; 0: that of the stream
 };
 
 // A value: a copy continues independently from the same point, with the same results. Different

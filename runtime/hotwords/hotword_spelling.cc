@@ -85,11 +85,8 @@ HotwordSpelling::HotwordSpelling(const TokenTable& tokens)
     texts.push_back(text);
     boundary_begins_token_ = boundary_begins_token_ || text.front() == kBoundary;
     boundary_ends_token_ = boundary_ends_token_ || text.back() == kBoundary;
-    for (const std::string_view character : SplitCharacters(text)) {
-      const char32_t letter = CodePoint(character);
-      has_lower = has_lower || letters_.Upper(letter) != letter;
-      has_upper = has_upper || letters_.Lower(letter) != letter;
-    }
+    has_lower = has_lower || letters_.HasLower(text);
+    has_upper = has_upper || letters_.HasUpper(text);
   }
   if (has_lower != has_upper) case_ = has_lower ? Case::kLower : Case::kUpper;
   std::sort(texts.begin(), texts.end());
@@ -111,12 +108,7 @@ std::string HotwordSpelling::Normalize(const std::string& phrase) const {
 
 std::string HotwordSpelling::WithCase(const std::string& phrase) const {
   if (case_ == Case::kAny) return phrase;
-  std::string converted;
-  for (const std::string_view character : SplitCharacters(phrase)) {
-    const char32_t letter = CodePoint(character);
-    converted += Character(case_ == Case::kLower ? letters_.Lower(letter) : letters_.Upper(letter));
-  }
-  return converted;
+  return case_ == Case::kLower ? letters_.Lower(phrase) : letters_.Upper(phrase);
 }
 
 // Dynamic programming over the positions between tokens. With boundaries, the text has one at

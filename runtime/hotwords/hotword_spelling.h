@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/hotwords/letter_case.h"
+#include "runtime/text/letter_case.h"
 #include "runtime/text/prefix_tree.h"
 
 namespace runnel {

@@ -133,11 +133,12 @@ class ArpaCompiler {
     if (header_.unknown_word == kNoIndex) header_.unknown_word = trie.Find("<UNK>");
     header_.start_word = trie.Find("<s>");
     header_.end_word = trie.Find("</s>");
+    const LetterCase letters;
     for (size_t id = 0; id < unigrams.size(); ++id) {
       const std::string_view word = unigrams.Word(id);
       if (word.front() == '<' && word.back() == '>') continue;
-      if (header_.has_lower_case == 0 && HasLowerCase(word)) header_.has_lower_case = 1;
-      if (header_.has_upper_case == 0 && HasUpperCase(word)) header_.has_upper_case = 1;
+      if (header_.has_lower_case == 0 && letters.HasLower(word)) header_.has_lower_case = 1;
+      if (header_.has_upper_case == 0 && letters.HasUpper(word)) header_.has_upper_case = 1;
     }
   }
 

@@ -155,6 +155,10 @@ int64_t LanguageModel::num_ngrams(int length) const { return ngrams_->num_ngrams
 size_t LanguageModel::size() const { return ngrams_->image().size(); }
 
 void LanguageModelOptions::Validate() const {
+  if (level != LanguageModelLevel::kWord && level != LanguageModelLevel::kToken) {
+    throw std::invalid_argument("level of the language model must be kWord or kToken, got " +
+                                std::to_string(static_cast<int>(level)));
+  }
   CheckRange("weight", weight, 0, kMaxWeight);
   CheckRange("bonus", bonus, -kMaxBonus, kMaxBonus);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/text/letter_case.h"
+#include "runtime/text/vocabulary.h"
 
 namespace runnel {
 namespace {
@@ -27,9 +28,12 @@ const std::shared_ptr<const LanguageModel>& Checked(const LanguageModelOptions& 
 
 enum class CaseMapping { kNone, kToUpper, kToLower };
 
-CaseMapping ChooseMapping(const std::vector<std::string>& texts, const NgramModel& ngrams) {
-  const bool has_lower = std::any_of(texts.begin(), texts.end(), HasLowerCase);
-  const bool has_upper = std::any_of(texts.begin(), texts.end(), HasUpperCase);
+CaseMapping ChooseMapping(const std::vector<std::string>& texts, const LetterCase& letters,
+                          const NgramModel& ngrams) {
+  const bool has_lower = std::any_of(
+      texts.begin(), texts.end(), [&](const std::string& text) { return letters.HasLower(text); });
+  const bool has_upper = std::any_of(
+      texts.begin(), texts.end(), [&](const std::string& text) { return letters.HasUpper(text); });
   if (has_lower == has_upper || ngrams.has_lower_case() == ngrams.has_upper_case() ||
       has_lower == ngrams.has_lower_case()) {
     return CaseMapping::kNone;
@@ -39,9 +43,17 @@ CaseMapping ChooseMapping(const std::vector<std::string>& texts, const NgramMode
 
 }  // namespace
 
+std::shared_ptr<const LanguageModelScorer> PrepareLanguageModel(const LanguageModelOptions& options,
+                                                                const TokenTable& tokens) {
+  return std::make_shared<const LanguageModelScorer>(options, tokens);
+}
+
 LanguageModelScorer::LanguageModelScorer(const LanguageModelOptions& options,
                                          const TokenTable& tokens)
-    : model_(Checked(options)),
+    : vocab_size_(tokens.size()),
+      blank_id_(tokens.blank_id()),
+      options_(options),
+      model_(Checked(options)),
       ngrams_(model_->ngrams()),
       level_(options.level),
       scale_(options.weight * std::log(10.0)),
@@ -61,26 +73,23 @@ void LanguageModelScorer::MakePieces(const TokenTable& tokens) {
   unknown_look_ahead_ = scale_ * (kUnknownLog10 + unknown_log10);
   std::vector<std::string> texts;
   for (int32_t token = 0; token < tokens.size(); ++token) {
-    // Tokens like <unk> have no case of their own.
-    const bool is_special = tokens.name(token).front() == '<' && tokens.name(token).back() == '>';
-    texts.push_back(is_special ? "" : tokens.text(token));
+    // Special tokens have no case of their own.
+    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
   }
-  const bool has_boundaries = std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
-    return text.find(' ') != text.npos;
-  });
-  if (!has_boundaries) {
+  if (!tokens.has_word_boundaries()) {
     throw std::invalid_argument(
         "level of the language model is word, but no token of the acoustic model has a word "
         "boundary (" +
         std::string(TokenTable::kWordBoundary) + "), expected level token");
   }
-  const CaseMapping mapping = ChooseMapping(texts, ngrams_);
+  const LetterCase letters;
+  const CaseMapping mapping = ChooseMapping(texts, letters, ngrams_);
   for (int32_t token = 0; token < tokens.size(); ++token) {
     const std::string& text = tokens.text(token);
     const bool is_mapped = mapping != CaseMapping::kNone && !texts[pieces_.size()].empty();
     pieces_.push_back(MakePiece(!is_mapped                         ? text
-                                : mapping == CaseMapping::kToUpper ? ToUpperCase(text)
-                                                                   : ToLowerCase(text)));
+                                : mapping == CaseMapping::kToUpper ? letters.Upper(text)
+                                                                   : letters.Lower(text)));
   }
 }
 

@@ -56,6 +56,11 @@ class LanguageModelScorer {
   // null, or `level` is kWord and no token has a word boundary.
   LanguageModelScorer(const LanguageModelOptions& options, const TokenTable& tokens);
 
+  // Of the model that it was prepared for; a search throws when they are not its own.
+  int vocab_size() const { return vocab_size_; }
+  int32_t blank_id() const { return blank_id_; }
+  const LanguageModelOptions& options() const { return options_; }
+
   // Before the first token.
   State Start() const { return {ngrams_.Start(), VocabularyTrie::kRoot}; }
 
@@ -91,6 +96,9 @@ class LanguageModelScorer {
   // Scores a finished word.
   double AddWord(uint32_t word, NgramModel::Context* context) const;
 
+  const int vocab_size_;
+  const int32_t blank_id_;
+  const LanguageModelOptions options_;
   const std::shared_ptr<const LanguageModel> model_;  // keeps ngrams_
   const NgramModel& ngrams_;
   const LanguageModelLevel level_;

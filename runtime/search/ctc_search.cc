@@ -21,9 +21,14 @@ void SearchOptions::Validate() const {
     throw std::invalid_argument("search.token_beam must be at least 1, got " +
                                 std::to_string(token_beam));
   }
-  if (word_list != nullptr && method != SearchMethod::kPrefixBeam) {
-    throw std::invalid_argument(
-        "search.word_list needs search.method kPrefixBeam, got kGreedy, which knows no words");
+  if (method == SearchMethod::kPrefixBeam) return;
+  const char* needs_beam = word_list != nullptr        ? "word_list"
+                           : hotwords != nullptr       ? "hotwords"
+                           : language_model != nullptr ? "language_model"
+                                                       : nullptr;
+  if (needs_beam != nullptr) {
+    throw std::invalid_argument(std::string("search.") + needs_beam +
+                                " needs search.method kPrefixBeam, got kGreedy");
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -22,8 +23,9 @@ struct MoreProbable {
 
 }  // namespace
 
-CtcPrefixBeamSearch::State::State(const WordTree* words) : beam(1) {
+CtcPrefixBeamSearch::State::State(const WordTree* words, const PrefixScorer& scorer) : beam(1) {
   Prefix& empty = beam.front();
+  empty.scorer = scorer.Start();
   if (words != nullptr) empty.word_nodes = WordTree::Start();
   empty.blank = empty.total = empty.best_blank.score = 0;
   prefixes.value(kRoot).rank = 0;
@@ -38,15 +40,13 @@ CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab
       blank_id_(blank_id),
       words_(options.word_list == nullptr ? nullptr : &options.word_list->tree()),
       word_list_(options.word_list),
-      state_(words_) {
+      scorer_(options, vocab_size, blank_id),
+      state_(words_, scorer_) {
   options.Validate();
   CheckVocabulary(vocab_size, blank_id);
-  if (word_list_ != nullptr &&
-      (word_list_->vocab_size() != vocab_size || word_list_->blank_id() != blank_id)) {
-    throw std::invalid_argument(
-        "search.word_list is of a model with " + std::to_string(word_list_->vocab_size()) +
-        " tokens, blank " + std::to_string(word_list_->blank_id()) + ", expected " +
-        std::to_string(vocab_size) + " tokens, blank " + std::to_string(blank_id));
+  if (word_list_ != nullptr) {
+    CheckSameVocabulary("search.word_list", word_list_->vocab_size(), word_list_->blank_id(),
+                        vocab_size, blank_id);
   }
   beam_size_ = static_cast<size_t>(options.beam_size);
   token_beam_ = static_cast<size_t>(std::min(options.token_beam, vocab_size));
@@ -68,16 +68,32 @@ void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
 }
 
 void CtcPrefixBeamSearch::Finish() {
-  if (words_ == nullptr) return;
+  if (state_.is_finished) return;
+  state_.is_finished = true;
+  if (words_ != nullptr) DropIncomplete();
+  if (scorer_.scores()) AddEndBonuses();
+  RankBeam();
+  UpdateBestPath();
+  UpdateNumStable();
+}
+
+void CtcPrefixBeamSearch::AddEndBonuses() {
+  std::vector<Prefix>& beam = state_.beam;
+  for (Prefix& prefix : beam) {
+    scorer_.End(&prefix.scorer);
+    prefix.bonus = scorer_.Bonus(prefix.scorer);
+  }
+  std::stable_sort(beam.begin(), beam.end(),
+                   [](const Prefix& a, const Prefix& b) { return a.score() > b.score(); });
+}
+
+void CtcPrefixBeamSearch::DropIncomplete() {
   std::vector<Prefix>& beam = state_.beam;
   const auto begin = std::stable_partition(beam.begin(), beam.end(), [](const Prefix& prefix) {
     return WordTree::IsComplete(prefix.word_nodes);
   });
   std::for_each(begin, beam.end(), [this](const Prefix& prefix) { ReleasePrefix(prefix); });
   beam.erase(begin, beam.end());
-  RankBeam();
-  UpdateBestPath();
-  UpdateNumStable();
 }
 
 void CtcPrefixBeamSearch::AdvanceFrame(const float* log_probs) {
@@ -149,13 +165,30 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
       }
     }
     candidate.total = LogAdd(candidate.blank, candidate.non_blank);
+    candidate.score = candidate.total + prefix.bonus;
     if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
   }
 }
 
+// Candidates below this score cannot be in the next beam: the unextended ones, which are the only
+// ones so far, fill it.
+double CtcPrefixBeamSearch::LeastUsefulScore() {
+  std::vector<double>& scores = scratch_.scores;
+  // With a word list, a complete prefix of any score may be needed.
+  if (words_ != nullptr || scratch_.candidates.size() < beam_size_) return kImpossible;
+  scores.clear();
+  for (const Candidate& candidate : scratch_.candidates) scores.push_back(candidate.score);
+  const auto last = scores.begin() + static_cast<std::ptrdiff_t>(beam_size_ - 1);
+  std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
+  return *last;
+}
+
 void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
+  const double least_score = LeastUsefulScore();
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
+    const double most_bonus =
+        prefix.bonus + (scorer_.scores() ? scorer_.MostGain(prefix.scorer) : 0);
     if (words_ != nullptr) PickTokensAfter(prefix, log_probs);
     MarkLongerPrefixes(prefix, true);
     for (const int32_t token : scratch_.tokens) {
@@ -165,12 +198,22 @@ void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
       candidate.token = token;
       candidate.non_blank = TotalBefore(prefix, token) + log_probs[token];
       candidate.total = candidate.non_blank;
+      if (candidate.total == kImpossible || candidate.total + most_bonus < least_score) continue;
+      candidate.score = candidate.total + BonusAfter(prefix, token);
+      if (candidate.score < least_score) continue;
       candidate.non_blank_score = BestBefore(prefix, token).score + log_probs[token];
       candidate.non_blank_source = static_cast<int32_t>(i);
-      if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
+      scratch_.candidates.push_back(candidate);
     }
     MarkLongerPrefixes(prefix, false);
   }
+}
+
+double CtcPrefixBeamSearch::BonusAfter(const Prefix& prefix, int32_t token) const {
+  if (!scorer_.scores()) return 0;
+  PrefixScorer::State state = prefix.scorer;
+  scorer_.Extend(&state, token);
+  return scorer_.Bonus(state);
 }
 
 // Sets is_merged for each token by which `prefix` becomes another one in the beam.
@@ -184,7 +227,7 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
   // A total order that depends on nothing but the frames seen, so results are repeatable. An
   // unextended prefix has the lowest token, kNone.
   const auto better = [](const Candidate& a, const Candidate& b) {
-    if (a.total != b.total) return a.total > b.total;
+    if (a.score != b.score) return a.score > b.score;
     if (a.source != b.source) return a.source < b.source;
     return a.token < b.token;
   };
@@ -249,6 +292,10 @@ CtcPrefixBeamSearch::Prefix CtcPrefixBeamSearch::MakePrefix(const Candidate& can
     prefix.node = FindOrAddNode(prefix.node, candidate.token);
     prefix.last_token = candidate.token;
     if (words_ != nullptr) prefix.word_nodes = words_->Next(prefix.word_nodes, candidate.token);
+    if (scorer_.scores()) {
+      scorer_.Extend(&prefix.scorer, candidate.token);
+      prefix.bonus = scorer_.Bonus(prefix.scorer);
+    }
   } else {
     state_.prefixes.Acquire(prefix.node);
   }
@@ -349,7 +396,7 @@ std::vector<TokenSequence> CtcPrefixBeamSearch::NBest(int n) const {
   std::vector<TokenSequence> sequences(count);
   std::transform(state_.beam.begin(), state_.beam.begin() + static_cast<std::ptrdiff_t>(count),
                  sequences.begin(), [this](const Prefix& prefix) {
-                   return TokenSequence{TokensSince(prefix, 0), prefix.total};
+                   return TokenSequence{TokensSince(prefix, 0), prefix.score()};
                  });
   return sequences;
 }
@@ -382,7 +429,7 @@ std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
 }
 
 void CtcPrefixBeamSearch::StartUtterance(int64_t first_frame) {
-  state_ = State(words_);
+  state_ = State(words_, scorer_);
   state_.num_frames = first_frame;
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/scoring/prefix_scorer.h"
 #include "runtime/search/counted_tree.h"
 #include "runtime/search/ctc_search.h"
 #include "runtime/text/word_tree.h"
@@ -25,6 +26,10 @@ namespace runnel {
 // and token_beam large enough nothing is pruned, and the scores are the exact log probabilities.
 // Equally probable prefixes keep the order of the frame before: a prefix comes before its
 // extensions, and these are in the order of token ids.
+//
+// With hotwords or a language model, prefixes are ranked by the sum of their log probability and
+// their bonus (PrefixScorer). The bonus belongs to the prefix, not to an alignment, and is added
+// once.
 //
 // A token's frames are those of the prefix's most probable alignment. Its confidence is the highest
 // probability over these frames.
@@ -93,18 +98,22 @@ class CtcPrefixBeamSearch : public CtcSearch {
     int32_t node = kRoot;
     int32_t last_token = kNone;
     WordTree::Nodes word_nodes;  // empty without a word list
+    PrefixScorer::State scorer;  // meaningless without a scorer
+    double bonus = 0;
     // Log probabilities of the alignments that end in a blank, in the last token, in either.
     double blank = kImpossible;
     double non_blank = kImpossible;
     double total = kImpossible;
+    double score() const { return total + bonus; }
     Alignment best_blank;
     Alignment best_non_blank;
   };
 
   // The whole state of the search; a copy is a fork.
   struct State {
-    explicit State(const WordTree* words);
+    State(const WordTree* words, const PrefixScorer& scorer);
     int64_t num_frames = 0;
+    bool is_finished = false;  // the bonuses are those of whole utterances
     std::vector<Prefix> beam;  // best first; holds references to its nodes and stems
     CountedTree<PrefixNode> prefixes;
     CountedTree<Emission> emissions;
@@ -121,6 +130,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
     double blank = kImpossible;
     double non_blank = kImpossible;
     double total = kImpossible;
+    double score = kImpossible;  // total and bonus
     // The best alignment that ends in the prefix's last token: its score, and the prefix in the
     // beam that it appends the token to, or kNone when it repeats the token of beam[source].
     double non_blank_score = kImpossible;
@@ -134,6 +144,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
     std::vector<char> is_picked;  // by token id: whether it is in `tokens`; not with a word list
     std::vector<char> is_merged;  // by token id: the extension is itself a prefix in the beam
     std::vector<Candidate> candidates;
+    std::vector<double> scores;  // of candidates
     std::vector<Prefix> next_beam;
     std::vector<int32_t> extended_stems;  // (beam, 2): StemAfter's results
   };
@@ -155,6 +166,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void PickTokensAfter(const Prefix& prefix, const float* log_probs);
   void AddUnextended(const float* log_probs);
   void AddExtended(const float* log_probs);
+  double LeastUsefulScore();
+  double BonusAfter(const Prefix& prefix, int32_t token) const;
   void MarkLongerPrefixes(const Prefix& prefix, bool is_merged);
   void KeepBestCandidates();
   void ReplaceBeam(const float* log_probs);
@@ -163,6 +176,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
   int32_t FindOrAddNode(int32_t parent, int32_t token);
   int32_t StemAfter(size_t rank, const Alignment& alignment);
   void ReleasePrefix(const Prefix& prefix);
+  void DropIncomplete();
+  void AddEndBonuses();
   void RankBeam();
   bool IsComplete(const Candidate& candidate) const;
   void UpdateBestPath();
@@ -181,6 +196,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   size_t token_beam_;      // at most vocab_size
   const WordTree* words_;  // owned by word_list_; null: any tokens
   std::shared_ptr<const WordList> word_list_;
+  PrefixScorer scorer_;
   State state_;
   Scratch scratch_;
 };

@@ -62,6 +62,7 @@ struct CtcPrefixBeamSearch::SavedPrefix {
 
 struct CtcPrefixBeamSearch::Saved {
   int64_t num_frames = 0;
+  bool is_finished = false;
   std::vector<SavedNode> prefixes;
   std::vector<SavedEmission> emissions;
   std::vector<SavedPrefix> beam;
@@ -77,6 +78,7 @@ void CtcPrefixBeamSearch::VisitSaved(Self& saved, Fields& fields) {
   constexpr size_t kEmissionSize = 2 * sizeof(int64_t) + sizeof(float);
   constexpr size_t kAlignmentSize = sizeof(double) + sizeof(int32_t) + kEmissionSize;
   fields.Value(saved.num_frames);
+  fields.Value(saved.is_finished);
   visit_list(saved.prefixes, 2 * sizeof(int32_t));
   visit_list(saved.emissions, sizeof(int32_t) + kEmissionSize);
   visit_list(saved.beam, sizeof(int32_t) + 2 * sizeof(double) + 2 * kAlignmentSize);
@@ -106,6 +108,7 @@ void CtcPrefixBeamSearch::Save(StateWriter* writer) const {
 
   Saved saved;
   saved.num_frames = state_.num_frames;
+  saved.is_finished = state_.is_finished;
   for (const int32_t node : nodes) {
     saved.prefixes.push_back(
         {name_of_node(state_.prefixes.parent(node)), state_.prefixes.value(node).token});
@@ -130,6 +133,10 @@ void CtcPrefixBeamSearch::Restore(StateReader* reader) {
   VisitSaved(saved, *reader);
   reader->Check(Inconsistency(saved));
   Rebuild(saved);
+  for (size_t i = 1; i < state_.beam.size(); ++i) {
+    reader->Require(state_.beam[i - 1].score() >= state_.beam[i].score(),
+                    "the scores of the hypotheses are not descending");
+  }
   if (words_ == nullptr) return;
   const auto is_forbidden = [](const Prefix& prefix) { return prefix.word_nodes.empty(); };
   const auto is_complete = [](const Prefix& prefix) {
@@ -199,7 +206,6 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
     return score == kImpossible || std::abs(score) <= most;  // not of a NaN
   };
   std::vector<bool> in_beam(num_nodes);
-  double total_before = std::numeric_limits<double>::infinity();
   for (const auto& [prefix] : saved.beam) {
     if (prefix.node < 0 || static_cast<size_t>(prefix.node) >= num_nodes)
       return "a hypothesis is not in the tree of prefixes";
@@ -207,11 +213,9 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
     if (in_beam[node]) return "the beam has equal hypotheses";
     in_beam[node] = node_leads[node] = true;
     const double total = LogAdd(prefix.blank, prefix.non_blank);
-    if (!is_score(prefix.blank) || !is_score(prefix.non_blank) || total == kImpossible ||
-        total > total_before) {
-      return "the scores of the hypotheses are not finite and descending";
+    if (!is_score(prefix.blank) || !is_score(prefix.non_blank) || total == kImpossible) {
+      return "the scores of the hypotheses are not finite";
     }
-    total_before = total;
     if (node == kRoot && prefix.non_blank != kImpossible)
       return "the empty hypothesis ends in a token";
     for (const auto& [alignment, score] : {std::pair(&prefix.best_blank, prefix.blank),
@@ -239,18 +243,24 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
 }
 
 void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
-  state_ = State(words_);
+  state_ = State(words_, scorer_);
   state_.num_frames = saved.num_frames;
+  state_.is_finished = saved.is_finished;
   // The lists hold one reference to each node until the beam does.
   std::vector<int32_t> nodes = {kRoot};
   std::vector<int32_t> stems = {kRoot};
   std::vector<WordTree::Nodes> word_nodes = {state_.beam.front().word_nodes};
+  std::vector<PrefixScorer::State> scorers = {state_.beam.front().scorer};
   for (const auto& [parent, token] : saved.prefixes) {
     const int32_t above = nodes[static_cast<size_t>(parent)];
     const int32_t length = state_.prefixes.value(above).length + 1;
     nodes.push_back(state_.prefixes.Add(above, {token, length, kNone}));
     if (words_ != nullptr) {
       word_nodes.push_back(words_->Next(word_nodes[static_cast<size_t>(parent)], token));
+    }
+    if (scorer_.scores()) {
+      scorers.push_back(scorers[static_cast<size_t>(parent)]);
+      scorer_.Extend(&scorers.back(), token);
     }
   }
   for (const auto& [parent, emission] : saved.emissions) {
@@ -264,6 +274,11 @@ void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
     restored.node = nodes[name];
     restored.last_token = name == 0 ? kNone : saved.prefixes[name - 1].token;
     if (words_ != nullptr) restored.word_nodes = word_nodes[name];
+    if (scorer_.scores()) {
+      restored.scorer = scorers[name];
+      if (saved.is_finished) scorer_.End(&restored.scorer);
+      restored.bonus = scorer_.Bonus(restored.scorer);
+    }
     restored.total = LogAdd(restored.blank, restored.non_blank);
     state_.prefixes.Acquire(restored.node);
     for (Alignment* alignment : {&restored.best_blank, &restored.best_non_blank}) {

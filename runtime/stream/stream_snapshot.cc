@@ -4,7 +4,10 @@
 #include <string>
 #include <utility>
 
+#include "runtime/hotwords.h"
+#include "runtime/language_model.h"
 #include "runtime/model.h"
+#include "runtime/scoring/language_model_scorer.h"
 #include "runtime/snapshot/sha256.h"
 #include "runtime/snapshot/snapshot_format.h"
 #include "runtime/snapshot/state_fields.h"
@@ -28,6 +31,11 @@ struct SavedOptions {
   int32_t nbest = 1;
   EndpointOptions endpoints;
   EarlyTextOptions early_text;
+  std::string hotwords;        // Hotwords::text(); "": none
+  std::string language_model;  // its fingerprint; "": none
+  int32_t language_model_level = 0;
+  double language_model_weight = 0;
+  double language_model_bonus = 0;
 
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
@@ -50,31 +58,73 @@ struct SavedOptions {
     fields.Value(self.endpoints.skip_silence);
     fields.Value(self.early_text.interval);
     fields.Value(self.early_text.padding);
+    fields.Text(self.hotwords);
+    fields.Text(self.language_model);
+    fields.Value(self.language_model_level);
+    fields.Value(self.language_model_weight);
+    fields.Value(self.language_model_bonus);
   }
 };
 
-std::string FingerprintOf(const WordList* word_list) {
-  return word_list == nullptr ? "" : word_list->fingerprint();
+template <class Named>
+std::string FingerprintOf(const std::shared_ptr<const Named>& named) {
+  return named == nullptr ? "" : named->fingerprint();
 }
 
 std::string NameOf(const std::string& fingerprint) {
   return fingerprint.empty() ? "none" : fingerprint;
 }
 
+// `saved`, `given`: fingerprints, or "" for none.
+void CheckFingerprint(const std::string& what, const std::string& saved, const std::string& given) {
+  StateReader::Check(saved.empty() || Sha256::IsFingerprint(saved)
+                         ? ""
+                         : "its " + what + " fingerprint is not 32 hexadecimal digits");
+  if (saved == given) return;
+  throw SnapshotError("snapshot is of another " + what + ": " + NameOf(saved) + ", expected " +
+                      NameOf(given));
+}
+
+// Restores what the search of a stream shares with others. Throws std::runtime_error and
+// std::invalid_argument for fields that no stream has.
+void RestoreScorers(const SavedOptions& saved, const Model& model, const RestoreOptions& given,
+                    SearchOptions* search) {
+  if (!saved.hotwords.empty()) {
+    search->hotwords = std::make_shared<const Hotwords>(saved.hotwords, model.tokens(),
+                                                        Hotwords::kDefaultScore, "its hotwords");
+  }
+  if (given.language_model == nullptr) return;
+  LanguageModelOptions options;
+  options.model = given.language_model;
+  options.level = static_cast<LanguageModelLevel>(saved.language_model_level);
+  options.weight = saved.language_model_weight;
+  options.bonus = saved.language_model_bonus;
+  search->language_model = PrepareLanguageModel(options, model.tokens());
+}
+
 }  // namespace
 
 std::string Stream::Snapshot() const {
   const StreamOptions& options = state_->options;
-  const SavedOptions saved{options.chunk_size,
-                           options.left_context,
-                           options.sample_rate_hz,
-                           static_cast<int32_t>(options.search.method),
-                           options.search.beam_size,
-                           options.search.token_beam,
-                           FingerprintOf(options.search.word_list.get()),
-                           options.nbest,
-                           options.endpoints,
-                           options.early_text};
+  SavedOptions saved;
+  saved.chunk_size = options.chunk_size;
+  saved.left_context = options.left_context;
+  saved.sample_rate_hz = options.sample_rate_hz;
+  saved.method = static_cast<int32_t>(options.search.method);
+  saved.beam_size = options.search.beam_size;
+  saved.token_beam = options.search.token_beam;
+  saved.word_list = FingerprintOf(options.search.word_list);
+  saved.nbest = options.nbest;
+  saved.endpoints = options.endpoints;
+  saved.early_text = options.early_text;
+  if (options.search.hotwords != nullptr) saved.hotwords = options.search.hotwords->text();
+  if (options.search.language_model != nullptr) {
+    const LanguageModelOptions& given = options.search.language_model->options();
+    saved.language_model = FingerprintOf(given.model);
+    saved.language_model_level = static_cast<int32_t>(given.level);
+    saved.language_model_weight = given.weight;
+    saved.language_model_bonus = given.bonus;
+  }
   StateWriter writer;
   SavedOptions::VisitState(saved, writer);
   const State& state = *state_;
@@ -88,12 +138,8 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   StateReader reader(OpenSnapshot(snapshot, model->fingerprint()));
   SavedOptions saved;
   SavedOptions::VisitState(saved, reader);
-  reader.Require(saved.word_list.empty() || Sha256::IsFingerprint(saved.word_list),
-                 "its word list fingerprint is not 32 hexadecimal digits");
-  if (saved.word_list != FingerprintOf(given.word_list.get())) {
-    throw SnapshotError("snapshot is of another word list: " + NameOf(saved.word_list) +
-                        ", expected " + NameOf(FingerprintOf(given.word_list.get())));
-  }
+  CheckFingerprint("word list", saved.word_list, FingerprintOf(given.word_list));
+  CheckFingerprint("language model", saved.language_model, FingerprintOf(given.language_model));
   StreamOptions options;
   options.chunk_size = saved.chunk_size;
   options.left_context = saved.left_context;
@@ -106,12 +152,16 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.endpoints = saved.endpoints;
   options.early_text = saved.early_text;
   try {
+    RestoreScorers(saved, *model, given, &options.search);
     Stream stream(std::move(model), options);
     State::VisitState(*stream.state_, reader);
     reader.Require(reader.at_end(), "its contents go on after the last field");
     return stream;
-  } catch (
-      const std::invalid_argument& error) {  // by the snapshot's options; not the caller's fault
+  } catch (const SnapshotError&) {
+    throw;
+  } catch (const std::logic_error& error) {  // by the snapshot's options; not the caller's fault
+    throw SnapshotError(std::string("snapshot is inconsistent: ") + error.what());
+  } catch (const std::runtime_error& error) {  // by its hotwords
     throw SnapshotError(std::string("snapshot is inconsistent: ") + error.what());
   }
 }

@@ -18,6 +18,15 @@ void CheckVocabulary(int vocab_size, int blank_id) {
   }
 }
 
+void CheckSameVocabulary(const char* what, int vocab_size, int blank_id, int model_vocab_size,
+                         int model_blank_id) {
+  if (vocab_size == model_vocab_size && blank_id == model_blank_id) return;
+  throw std::invalid_argument(
+      std::string(what) + " is of a model with " + std::to_string(vocab_size) + " tokens, blank " +
+      std::to_string(blank_id) + ", expected " + std::to_string(model_vocab_size) +
+      " tokens, blank " + std::to_string(model_blank_id));
+}
+
 bool IsSpecialToken(std::string_view name) {
   return name.size() > 1 && name.front() == '<' && name.back() == '>';
 }

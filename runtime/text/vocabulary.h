@@ -12,6 +12,11 @@ namespace runnel {
 // negative.
 void CheckVocabulary(int vocab_size, int blank_id);
 
+// Throws std::invalid_argument unless `what`, made for a vocabulary of this size and blank, is for
+// the one of the model.
+void CheckSameVocabulary(const char* what, int vocab_size, int blank_id, int model_vocab_size,
+                         int model_blank_id);
+
 // True for a token in angle brackets, such as <unk>, which is not text in any model.
 bool IsSpecialToken(std::string_view name);
 

@@ -43,7 +43,7 @@ void Use(Stream stream) {
 
 void RestoreAndUse(const std::string& snapshot, const std::shared_ptr<const WordList>& word_list) {
   try {
-    Use(Stream::Restore(TinyModel(), snapshot, {word_list}));
+    Use(Stream::Restore(TinyModel(), snapshot, {word_list, nullptr}));
   } catch (const SnapshotError&) {
   }
 }

@@ -51,7 +51,7 @@ StreamOptions Beam(const std::shared_ptr<const WordList>& words = nullptr, int r
 
 std::string Error(const std::string& bytes,
                   const std::shared_ptr<const WordList>& words = nullptr) {
-  return ErrorMessage<SnapshotError>([&] { Stream::Restore(Tiny(), bytes, {words}); });
+  return ErrorMessage<SnapshotError>([&] { Stream::Restore(Tiny(), bytes, {words, nullptr}); });
 }
 
 std::string ContentsOf(const std::string& snapshot) {
@@ -134,7 +134,7 @@ TEST(SnapshotErrorTest, AnotherWordListIsNamed) {
   const auto others = Words("a\nad\nbad\ncab\n");
   const std::string without = SnapshotWith(Beam());
   const std::string with = SnapshotWith(Beam(words));
-  EXPECT_NO_THROW(Stream::Restore(Tiny(), with, {Words("bad\nad\n\na\n")}));
+  EXPECT_NO_THROW(Stream::Restore(Tiny(), with, {Words("bad\nad\n\na\n"), nullptr}));
   EXPECT_EQ(Error(with),
             "snapshot is of another word list: " + words->fingerprint() + ", expected none");
   EXPECT_EQ(Error(with, others), "snapshot is of another word list: " + words->fingerprint() +
@@ -170,7 +170,7 @@ TEST(SnapshotErrorTest, AnyContentsAreSafe) {
       if (random() % 50 == 0) changed.resize(random() % changed.size());
       try {
         Stream stream = Stream::Restore(Tiny(), SealSnapshot(Tiny()->fingerprint(), changed),
-                                        {options.search.word_list});
+                                        {options.search.word_list, nullptr});
         ++num_restored;
         stream.NBest(30);
         if (!stream.finished()) stream.AcceptSamples(samples.data(), samples.size());

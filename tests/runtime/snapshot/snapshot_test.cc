@@ -71,7 +71,7 @@ void ExpectSameStream(const Stream& actual, const Stream& expected) {
 
 Stream Restored(const Stream& stream, const std::shared_ptr<const Model>& model) {
   const std::string bytes = stream.Snapshot();
-  Stream restored = Stream::Restore(model, bytes, {stream.options().search.word_list});
+  Stream restored = Stream::Restore(model, bytes, {stream.options().search.word_list, nullptr});
   EXPECT_EQ(restored.Snapshot(), bytes);
   ExpectSameStream(restored, stream);
   return restored;

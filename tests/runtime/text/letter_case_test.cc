@@ -7,27 +7,32 @@
 namespace runnel {
 namespace {
 
+const LetterCase& Letters() {
+  static const LetterCase letters;
+  return letters;
+}
+
 TEST(LetterCaseTest, LettersOfSeveralAlphabets) {
   const std::string lower =
       "straße, l'été, ÿ, łódź, čeština, ơư, việt, ελλάς, ёлка, қазақ, հայ 中1";
   const std::string upper =
       "STRAßE, L'ÉTÉ, Ÿ, ŁÓDŹ, ČEŠTINA, ƠƯ, VIỆT, ΕΛΛΆς, ЁЛКА, ҚАЗАҚ, ՀԱՅ 中1";
-  EXPECT_EQ(ToUpperCase(lower), upper);
-  EXPECT_EQ(ToLowerCase(upper), lower);
-  EXPECT_EQ(ToUpperCase(upper), upper);
-  EXPECT_EQ(ToLowerCase(lower), lower);
-  EXPECT_TRUE(HasLowerCase("Äb"));
-  EXPECT_TRUE(HasUpperCase("Äb"));
-  EXPECT_FALSE(HasLowerCase("ÄB"));
-  EXPECT_FALSE(HasUpperCase("äb"));
+  EXPECT_EQ(Letters().Upper(lower), upper);
+  EXPECT_EQ(Letters().Lower(upper), lower);
+  EXPECT_EQ(Letters().Upper(upper), upper);
+  EXPECT_EQ(Letters().Lower(lower), lower);
+  EXPECT_TRUE(Letters().HasLower("Äb"));
+  EXPECT_TRUE(Letters().HasUpper("Äb"));
+  EXPECT_FALSE(Letters().HasLower("ÄB"));
+  EXPECT_FALSE(Letters().HasUpper("äb"));
 }
 
 TEST(LetterCaseTest, TextWithoutCases) {
   for (const char* text : {"", "123 ,.", "中国", "ß", "ı", "😀 \xF0\x90\x90\x80"}) {
-    EXPECT_EQ(ToUpperCase(text), text);
-    EXPECT_EQ(ToLowerCase(text), text);
-    EXPECT_FALSE(HasLowerCase(text));
-    EXPECT_FALSE(HasUpperCase(text));
+    EXPECT_EQ(Letters().Upper(text), text);
+    EXPECT_EQ(Letters().Lower(text), text);
+    EXPECT_FALSE(Letters().HasLower(text));
+    EXPECT_FALSE(Letters().HasUpper(text));
   }
 }
 
@@ -43,11 +48,11 @@ TEST(LetterCaseTest, CasesArePairs) {
       text = {static_cast<char>(0xC0U | (c >> 6))};
     }
     text += static_cast<char>(0x80U | (c & 0x3FU));
-    const std::string upper = ToUpperCase(text);
-    const std::string lower = ToLowerCase(text);
+    const std::string upper = Letters().Upper(text);
+    const std::string lower = Letters().Lower(text);
     EXPECT_TRUE(upper == text || lower == text) << text;
-    EXPECT_EQ(ToLowerCase(upper), lower) << text;
-    EXPECT_EQ(ToUpperCase(lower), upper) << text;
+    EXPECT_EQ(Letters().Lower(upper), lower) << text;
+    EXPECT_EQ(Letters().Upper(lower), upper) << text;
     num_letters += upper == lower ? 0 : 1;
   }
   EXPECT_GT(num_letters, 700);

@@ -1,0 +1,62 @@
+#include "runtime/scoring/prefix_scorer.h"
+
+#include <stdexcept>
+#include <string>
+
+#include "runtime/hotwords.h"
+#include "runtime/text/vocabulary.h"
+
+namespace runnel {
+
+PrefixScorer::PrefixScorer(const SearchOptions& options, int vocab_size, int blank_id)
+    : hotwords_(options.hotwords), language_model_(options.language_model) {
+  if (hotwords_ != nullptr) {
+    CheckSameVocabulary("search.hotwords", hotwords_->vocab_size(), hotwords_->blank_id(),
+                        vocab_size, blank_id);
+    automaton_ = &hotwords_->automaton();
+  }
+  if (language_model_ != nullptr) {
+    CheckSameVocabulary("search.language_model", language_model_->vocab_size(),
+                        language_model_->blank_id(), vocab_size, blank_id);
+  }
+}
+
+PrefixScorer::State PrefixScorer::Start() const {
+  State state;
+  if (language_model_ != nullptr) state.language_model = language_model_->Start();
+  return state;
+}
+
+void PrefixScorer::Extend(State* state, int32_t token) const {
+  if (automaton_ != nullptr) {
+    state->hotword_node = automaton_->Next(state->hotword_node, token, &state->hotword_bonus);
+  }
+  if (language_model_ != nullptr) {
+    state->language_model_score += language_model_->Extend(&state->language_model, token);
+  }
+}
+
+void PrefixScorer::End(State* state) const {
+  if (automaton_ != nullptr) {
+    automaton_->End(state->hotword_node, &state->hotword_bonus);
+    state->hotword_node = HotwordAutomaton::kStart;  // which has no potential
+  }
+  if (language_model_ != nullptr) {
+    state->language_model_score += language_model_->End(state->language_model);
+  }
+}
+
+double PrefixScorer::Bonus(const State& state) const {
+  double bonus = state.language_model_score + state.hotword_bonus;
+  if (automaton_ != nullptr) bonus += automaton_->Potential(state.hotword_node);
+  return bonus;
+}
+
+double PrefixScorer::MostGain(const State& state) const {
+  double gain = 0;
+  if (automaton_ != nullptr) gain += automaton_->MostGain(state.hotword_node);
+  if (language_model_ != nullptr) gain += language_model_->MostGain(state.language_model);
+  return gain;
+}
+
+}  // namespace runnel

@@ -1,0 +1,57 @@
+// What hotwords and a language model add to the score of a hypothesis, for any search.
+#ifndef RUNNEL_RUNTIME_SCORING_PREFIX_SCORER_H_
+#define RUNNEL_RUNTIME_SCORING_PREFIX_SCORER_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/hotwords/hotword_automaton.h"
+#include "runtime/scoring/language_model_scorer.h"
+#include "runtime/search_options.h"
+
+namespace runnel {
+
+// The bonus of a token sequence is a function of its tokens, whatever search finds it: that of the
+// hotwords (runtime/hotwords.h) plus that of the language model (language_model_scorer.h).
+// Immutable: every method may be called from several threads.
+class PrefixScorer {
+ public:
+  // Of one token sequence.
+  struct State {
+    double hotword_bonus = 0;  // of completed phrases
+    double language_model_score = 0;
+    HotwordAutomaton::Node hotword_node = HotwordAutomaton::kStart;
+    LanguageModelScorer::State language_model{};
+  };
+
+  // Throws std::invalid_argument when the hotwords or the language model are prepared for a
+  // vocabulary of another size or blank.
+  PrefixScorer(const SearchOptions& options, int vocab_size, int blank_id);
+
+  // Whether any bonus differs from 0.
+  bool scores() const { return automaton_ != nullptr || language_model_ != nullptr; }
+
+  // Of the empty sequence.
+  State Start() const;
+
+  // Appends a token, not the blank.
+  void Extend(State* state, int32_t token) const;
+
+  // The end of the utterance.
+  void End(State* state) const;
+
+  // A natural logarithm. After End, without the potential of an unfinished phrase.
+  double Bonus(const State& state) const;
+
+  // At least as large as the growth of the bonus by one token.
+  double MostGain(const State& state) const;
+
+ private:
+  std::shared_ptr<const Hotwords> hotwords_;  // keeps automaton_
+  const HotwordAutomaton* automaton_ = nullptr;
+  std::shared_ptr<const LanguageModelScorer> language_model_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_SCORING_PREFIX_SCORER_H_
