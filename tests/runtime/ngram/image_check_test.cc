@@ -60,7 +60,7 @@ void LookUp(const NgramModel& model) {
 // The error about an image: some are read from a file, the others, which is faster, from memory.
 std::string ErrorOf(const std::string& bytes, const std::string& path, bool from_file) {
   if (from_file) testing::WriteBytes(path, bytes);
-  const std::string error = testing::ErrorMessage<std::runtime_error>([&] {
+  std::string error = testing::ErrorMessage<std::runtime_error>([&] {
     if (from_file) {
       LanguageModel::Load(path);
     } else {
