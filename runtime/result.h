@@ -25,15 +25,25 @@ struct Word {
   float confidence = 0;  // lowest confidence of its tokens
 };
 
+// A hotword that a hypothesis contains (runtime/hotwords.h).
+struct HotwordMatch {
+  std::string phrase;   // as it is listed
+  double start_ms = 0;  // start of its first token
+  double end_ms = 0;    // end of its last token
+};
+
 // One possible transcription of an utterance.
 struct Hypothesis {
   std::string text;  // UTF-8
   // Natural log probability under the CTC model. With beam search: the sum over all alignments that
-  // the beam kept. With greedy search: of the best alignment only, which is lower.
+  // the beam kept, plus the bonus of hotwords and the score of the language model. With greedy
+  // search: of the best alignment only, which is lower.
   double score = 0;
   float confidence = 0;       // mean confidence of its words; 0 without words
   std::vector<Token> tokens;  // in order of time
   std::vector<Word> words;    // in order of time
+  // With hotwords: the completed ones in the order of their ends.
+  std::vector<HotwordMatch> hotwords;
 };
 
 // Why an utterance ended.

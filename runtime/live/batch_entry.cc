@@ -49,8 +49,10 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
       const size_t present =
           ends ? static_cast<size_t>(state_.finalize_at.front() - begin) : state_.waiting.size();
       const bool for_chunk = to_chunk <= present || ends || state_.finish_requested;
-      const size_t wanted = for_chunk ? to_chunk : to_preview;
-      const size_t count = for_chunk || wanted <= present ? std::min(wanted, present) : 0;
+      // A preview covers everything that is there.
+      const size_t count = for_chunk               ? std::min(to_chunk, present)
+                           : to_preview <= present ? present
+                                                   : 0;
       const int64_t end = begin + static_cast<int64_t>(count);
       if (count > 0) {
         arrival_ = state_.arrivals.TimeOf(end - 1);

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/hotwords.h"
+#include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/text/utf8.h"
 
@@ -56,6 +58,16 @@ StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
 const Model& NotNull(const std::shared_ptr<const Model>& model) {
   if (model == nullptr) throw std::invalid_argument("a Stream was given no model");
   return *model;
+}
+
+void AddHotwords(const Hotwords& hotwords, Hypothesis* hypothesis) {
+  std::vector<int32_t> ids;
+  for (const Token& token : hypothesis->tokens) ids.push_back(token.id);
+  for (const HotwordAutomaton::Match& match : hotwords.automaton().Matches(ids)) {
+    hypothesis->hotwords.push_back({hotwords.phrase(match.phrase),
+                                    hypothesis->tokens[match.first_token].start_ms,
+                                    hypothesis->tokens[match.last_token].end_ms});
+  }
 }
 
 std::optional<Resampler> MakeResampler(int in_rate_hz, int out_rate_hz) {
@@ -345,6 +357,7 @@ Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence) const {
   if (!hypothesis.words.empty()) {
     hypothesis.confidence /= static_cast<float>(hypothesis.words.size());
   }
+  if (options.search.hotwords != nullptr) AddHotwords(*options.search.hotwords, &hypothesis);
   return hypothesis;
 }
 

@@ -55,7 +55,7 @@ LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
   update.is_final = first == 'f' || first == 'e';
   if (first == 'f') {
     update.utterances.resize(1);
-    update.utterances[0].nbest.push_back({std::string(bytes), -1.5, 0.5F, update.tokens, {}});
+    update.utterances[0].nbest.push_back({std::string(bytes), -1.5, 0.5F, update.tokens, {}, {}});
   }
   if (first == 'e') update.error = bytes;
   return update;
