@@ -55,6 +55,9 @@ struct EndedUtterance {
 
 // Functions with a name of Stream do what that function of Stream does.
 struct Stream::State {
+  // Upper bound of the resampling filter's gain. The magnitudes of its taps add up to about 5.
+  static constexpr float kMaxGain = 16.0F;
+
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options);
   State(const State& other);
 
