@@ -349,7 +349,8 @@ typedef struct runnel_word {
 
 /* 0, 1, ... in the stream. */
 int64_t runnel_utterance_index(const runnel_utterance* utterance);
-/* Start of the first token and end of the last one; without tokens: both are searched_ms. */
+/* The audio that the model reads for the first to the last token; without tokens: both are
+   searched_ms. */
 double runnel_utterance_start_ms(const runnel_utterance* utterance);
 double runnel_utterance_end_ms(const runnel_utterance* utterance);
 /* End of the audio that belongs to the utterance. */

@@ -55,9 +55,12 @@ enum class UtteranceEnd {
 
 // A part of the stream that is recognised and final. The next utterance begins where it ends.
 struct Utterance {
-  int64_t index = 0;    // 0, 1, ... in the stream
-  double start_ms = 0;  // start of the first token of the best hypothesis; without tokens: end_ms
-  double end_ms = 0;    // end of its last token; without tokens: searched_ms
+  int64_t index = 0;  // 0, 1, ... in the stream
+  // The speech: the audio that the model reads from the first frame of the best hypothesis' first
+  // token to the last frame of its last token, at most up to searched_ms. Without tokens, both are
+  // searched_ms.
+  double start_ms = 0;
+  double end_ms = 0;
   double searched_ms = 0;  // end of the last encoder frame that belongs to the utterance
   UtteranceEnd end = UtteranceEnd::kFinish;
   std::vector<Hypothesis> nbest;  // best first, at least one. No two have the same text

@@ -324,13 +324,23 @@ std::vector<Utterance> Stream::State::TakeUtterances() {
     for (const TokenSequence& sequence : from.nbest) {
       utterance.nbest.push_back(MakeHypothesis(sequence));
     }
-    const std::vector<Token>& tokens = utterance.nbest.front().tokens;
-    utterance.end_ms = tokens.empty() ? utterance.searched_ms : tokens.back().end_ms;
-    utterance.start_ms = tokens.empty() ? utterance.end_ms : tokens.front().start_ms;
+    utterance.start_ms = utterance.end_ms = utterance.searched_ms;
+    const std::vector<TokenSpan>& best = from.nbest.front().tokens;
+    if (!best.empty()) {
+      utterance.start_ms = static_cast<double>(best.front().first_frame) * frame_ms;
+      utterance.end_ms = std::min(utterance.searched_ms, EndOfAudioMs(best.back().last_frame));
+    }
     utterances.push_back(std::move(utterance));
   }
   ended.clear();
   return utterances;
+}
+
+double Stream::State::EndOfAudioMs(int64_t encoder_frame) const {
+  const SubsamplingGeometry& geometry = model->parts().encoder.subsampling();
+  const int64_t num_frames = encoder_frame * geometry.rate() + geometry.right_context() + 1;
+  return 1000.0 * static_cast<double>(features.extractor().SamplesForFrames(num_frames)) /
+         model->sample_rate_hz();
 }
 
 std::vector<Token> Stream::State::InMilliseconds(const std::vector<TokenSpan>& spans) const {

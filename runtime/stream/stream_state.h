@@ -155,6 +155,8 @@ struct Stream::State {
   void OnEndpoints();
   void EndUtterance(UtteranceEnd end);
   void ForgetText();
+  // The end of the audio that this encoder frame reads.
+  double EndOfAudioMs(int64_t encoder_frame) const;
   std::string UtteranceProblem() const;
 };
 
