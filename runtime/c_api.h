@@ -131,10 +131,9 @@ void runnel_hotwords_free(runnel_hotwords* hotwords);
 /* The default score that suits most models. */
 float runnel_hotwords_default_score(void);
 
-/* An n-gram language model: ARPA text, or a file that compile_lm wrote (docs/language_models.md).
-   For any number of streams of any models. The first stream of a model and with its level, weight
-   and bonus prepares the language model for the model's vocabulary; streams that are opened while
-   it lives share the result. */
+/* An n-gram language model: ARPA text, or a file that compile_lm wrote (docs/language_models.md),
+   for any number of streams of any models. Streams of one model with equal level, weight and bonus
+   share what is computed for the model's vocabulary; the first of them to open computes it. */
 runnel_status runnel_language_model_load(const char* path, runnel_language_model** language_model,
                                          runnel_error* error);
 void runnel_language_model_free(runnel_language_model* language_model);
@@ -212,10 +211,10 @@ enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1 };
 /* The words of a language model: words of a text, or tokens of the acoustic model. */
 enum { RUNNEL_WORD_LEVEL = 0, RUNNEL_TOKEN_LEVEL = 1 };
 
-/* The fields and defaults of StreamOptions in runtime/stream.h, EndpointOptions in
-   runtime/endpoint_options.h (rules[i] in the comments is a rule of it) and LanguageModelOptions in
-   runtime/language_model.h. Word list, hotwords and language model need RUNNEL_PREFIX_BEAM and may
-   be freed once the stream is open. */
+/* The fields and defaults of StreamOptions in runtime/stream.h, of EndpointOptions in
+   runtime/endpoint_options.h, whose rules messages name as rules[0] to rules[2], and of
+   LanguageModelOptions in runtime/language_model.h. Word list, hotwords and language model need
+   RUNNEL_PREFIX_BEAM and may be freed once the stream is open. */
 typedef struct runnel_stream_options {
   size_t struct_size;
   int64_t chunk_size;                          /* RUNNEL_MODEL_DEFAULT; encoder frames */
@@ -231,17 +230,17 @@ typedef struct runnel_stream_options {
   double language_model_weight;                /* 0.5 */
   double language_model_bonus;                 /* 1.5; per word or token, natural logarithm */
   int32_t nbest;                               /* 1; most hypotheses of an utterance */
-  int32_t endpointing;               /* 0; 1: utterances end by rule; the next six are its */
-  int32_t reset_encoder;             /* 0; 1: the encoder forgets the utterance before */
-  int32_t skip_silence;              /* 0; 1: nothing is computed in silence */
-  double endpoint_silence_s;         /* 1.2; rules[1]: silence after speech */
-  double endpoint_initial_silence_s; /* 2.4; rules[0]: silence, also without speech */
-  double endpoint_max_utterance_s;   /* 20; rules[2]: length of the utterance */
-  double endpoint_blank_probability; /* 0.8; of a silent frame, above 0, at most 1 */
-  int64_t early_text_interval;       /* 0: none; encoder frames between previews */
-  int64_t early_text_padding;        /* 2; encoder frames after the audio of a preview */
-  runnel_update_callback on_update;  /* NULL: results are polled */
-  void* user_data;                   /* NULL; given to on_update */
+  int32_t endpointing;                         /* 0; 1: utterances end by the rules below */
+  int32_t reset_encoder;                       /* 0; 1: the encoder forgets the utterance before */
+  int32_t skip_silence;                        /* 0; 1: nothing is computed in silence */
+  double endpoint_silence_s;                   /* 1.2; rules[1]: silence after speech */
+  double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence, also without speech */
+  double endpoint_max_utterance_s;             /* 20; rules[2]: length of the utterance */
+  double endpoint_blank_probability;           /* 0.8; of a silent frame, above 0, at most 1 */
+  int64_t early_text_interval;                 /* 0: none; encoder frames between previews */
+  int64_t early_text_padding;                  /* 2; encoder frames after the audio of a preview */
+  runnel_update_callback on_update;            /* NULL: results are polled */
+  void* user_data;                             /* NULL; given to on_update */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);
@@ -408,8 +407,8 @@ const runnel_hypothesis* runnel_utterance_hypothesis(const runnel_utterance* utt
 
 /* The whole text of the utterance. */
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
-/* Natural logarithm of its probability under the model; with greedy search, of its best alignment
- * only. */
+/* Natural logarithm of its probability under the model, of its best alignment only with greedy
+   search; plus what hotwords and language model add. */
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
 /* Mean confidence of its words, 0 to 1; 0 without words. */
 float runnel_hypothesis_confidence(const runnel_hypothesis* hypothesis);
