@@ -35,7 +35,7 @@ TEST(CApiModelTest, SaysWhatItIs) {
 std::string LoadFailure(runnel_status status, const std::string& path,
                         const runnel_model_options* options = nullptr) {
   runnel_model* model = nullptr;
-  const std::string message = Failure(status, [&](runnel_error* error) {
+  std::string message = Failure(status, [&](runnel_error* error) {
     return runnel_model_load(path.c_str(), options, &model, error);
   });
   EXPECT_EQ(model, nullptr);
@@ -163,7 +163,7 @@ TEST(CApiOptionsTest, ForgottenInitAndNewerHeadersAreRefused) {
     runnel_stream_options options = StreamOptionsOfC();
     options.struct_size = size;
     runnel_stream* stream = nullptr;
-    const std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
+    std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
       return runnel_stream_open(recognizer.get(), &options, &stream, error);
     });
     EXPECT_TRUE(Contains(message, "runnel_stream_options.struct_size is " + std::to_string(size)));
@@ -177,7 +177,7 @@ TEST(CApiOptionsTest, StreamOptionsOutOfRangeAreRefused) {
     runnel_stream_options options = StreamOptionsOfC();
     change(&options);
     runnel_stream* stream = nullptr;
-    const std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
+    std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
       return runnel_stream_open(recognizer.get(), &options, &stream, error);
     });
     EXPECT_EQ(stream, nullptr);

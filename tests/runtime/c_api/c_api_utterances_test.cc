@@ -172,7 +172,8 @@ TEST(CApiUtterancesTest, EarlyTextComesBeforeTheChunkIsComplete) {
   options.early_text_interval = 4;
   options.early_text_padding = 4;
   const OwnedStream stream = OpenStream(recognizer, &options);
-  Send(stream, Recording(), 0, 2 * 16000);
+  constexpr size_t kNumEarly = 32000;  // less than a chunk
+  Send(stream, Recording(), 0, kNumEarly);
   std::string tentative;
   while (tentative.rfind("five five five", 0) != 0) {
     constexpr double kGuardMs = 60000;
@@ -185,7 +186,7 @@ TEST(CApiUtterancesTest, EarlyTextComesBeforeTheChunkIsComplete) {
     EXPECT_STREQ(runnel_update_stable_text(polled), "");
     tentative = runnel_update_tentative_text(polled);
   }
-  Send(stream, Recording(), 2 * 16000, Recording().size());
+  Send(stream, Recording(), kNumEarly, Recording().size());
   Finish(stream);
   const Received received = PollToEnd(stream);
   options.early_text_interval = 0;
