@@ -43,11 +43,13 @@
 extern "C" {
 #endif
 
-typedef struct runnel_error runnel_error;           /* runnel_error_free */
-typedef struct runnel_model runnel_model;           /* runnel_model_free */
-typedef struct runnel_word_list runnel_word_list;   /* runnel_word_list_free */
-typedef struct runnel_recognizer runnel_recognizer; /* runnel_recognizer_free */
-typedef struct runnel_stream runnel_stream;         /* runnel_stream_close */
+typedef struct runnel_error runnel_error;                   /* runnel_error_free */
+typedef struct runnel_model runnel_model;                   /* runnel_model_free */
+typedef struct runnel_word_list runnel_word_list;           /* runnel_word_list_free */
+typedef struct runnel_hotwords runnel_hotwords;             /* runnel_hotwords_free */
+typedef struct runnel_language_model runnel_language_model; /* runnel_language_model_free */
+typedef struct runnel_recognizer runnel_recognizer;         /* runnel_recognizer_free */
+typedef struct runnel_stream runnel_stream;                 /* runnel_stream_close */
 typedef struct runnel_update runnel_update;         /* runnel_update_free, unless borrowed */
 typedef struct runnel_utterance runnel_utterance;   /* always borrowed, from its update */
 typedef struct runnel_hypothesis runnel_hypothesis; /* always borrowed, from its update */
@@ -115,6 +117,26 @@ const char* runnel_model_token(const runnel_model* model, int32_t id);
 runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
                                     runnel_word_list** word_list, runnel_error* error);
 void runnel_word_list_free(runnel_word_list* word_list);
+
+/* Phrases that a search prefers (format: runtime/hotwords.h), for any number of streams of the
+   model: read from a file, or given as text. `default_score` is that of phrases without a score; it
+   is a bonus per character, -100 to 100. RUNNEL_BAD_DATA for a list with a mistake: the message
+   names the line. In a list given as text, the line is named "hotwords:LINE". */
+runnel_status runnel_hotwords_load(const runnel_model* model, const char* path, float default_score,
+                                   runnel_hotwords** hotwords, runnel_error* error);
+runnel_status runnel_hotwords_create(const runnel_model* model, const char* text,
+                                     float default_score, runnel_hotwords** hotwords,
+                                     runnel_error* error);
+void runnel_hotwords_free(runnel_hotwords* hotwords);
+/* The default score that suits most models. */
+float runnel_hotwords_default_score(void);
+
+/* An n-gram language model: ARPA text, or a file that compile_lm wrote (docs/language_models.md),
+   for any number of streams of any models. Streams of one model with equal level, weight and bonus
+   share what is computed for the model's vocabulary; the first of them to open computes it. */
+runnel_status runnel_language_model_load(const char* path, runnel_language_model** language_model,
+                                         runnel_error* error);
+void runnel_language_model_free(runnel_language_model* language_model);
 
 /* ---- Recognizers: worker threads that decode many streams in batches ---- */
 
@@ -186,20 +208,39 @@ enum {
   RUNNEL_UNLIMITED = -1        /* left_context: all frames before the chunk */
 };
 enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1 };
+/* The words of a language model: words of a text, or tokens of the acoustic model. */
+enum { RUNNEL_WORD_LEVEL = 0, RUNNEL_TOKEN_LEVEL = 1 };
 
-/* The fields and defaults of StreamOptions in runtime/stream.h. */
+/* The fields and defaults of StreamOptions in runtime/stream.h, of EndpointOptions in
+   runtime/endpoint_options.h, whose rules messages name as rules[0] to rules[2], and of
+   LanguageModelOptions in runtime/language_model.h. Word list, hotwords and language model need
+   RUNNEL_PREFIX_BEAM and may be freed once the stream is open. */
 typedef struct runnel_stream_options {
   size_t struct_size;
-  int64_t chunk_size;                /* RUNNEL_MODEL_DEFAULT; encoder frames */
-  int64_t left_context;              /* RUNNEL_MODEL_DEFAULT; encoder frames */
-  int32_t sample_rate_hz;            /* 0; of the accepted samples; 0: the model's */
-  int32_t search;                    /* RUNNEL_GREEDY */
-  int32_t beam_size;                 /* 8; RUNNEL_PREFIX_BEAM only, as are the next two */
-  int32_t token_beam;                /* 20 */
-  const runnel_word_list* word_list; /* NULL; may be freed once the stream is open */
-  int32_t nbest;                     /* 1; most hypotheses of an utterance */
-  runnel_update_callback on_update;  /* NULL: results are polled */
-  void* user_data;                   /* NULL; given to on_update */
+  int64_t chunk_size;                          /* RUNNEL_MODEL_DEFAULT; encoder frames */
+  int64_t left_context;                        /* RUNNEL_MODEL_DEFAULT; encoder frames */
+  int32_t sample_rate_hz;                      /* 0; of the accepted samples; 0: the model's */
+  int32_t search;                              /* RUNNEL_GREEDY */
+  int32_t beam_size;                           /* 8; RUNNEL_PREFIX_BEAM only, as is the next */
+  int32_t token_beam;                          /* 20 */
+  const runnel_word_list* word_list;           /* NULL */
+  const runnel_hotwords* hotwords;             /* NULL */
+  const runnel_language_model* language_model; /* NULL; the next three are used with it only */
+  int32_t language_model_level;                /* RUNNEL_WORD_LEVEL */
+  double language_model_weight;                /* 0.5 */
+  double language_model_bonus;                 /* 1.5; per word or token, natural logarithm */
+  int32_t nbest;                               /* 1; most hypotheses of an utterance */
+  int32_t endpointing;                         /* 0; 1: utterances end by the rules below */
+  int32_t reset_encoder;                       /* 0; 1: the encoder forgets the utterance before */
+  int32_t skip_silence;                        /* 0; 1: nothing is computed in silence */
+  double endpoint_silence_s;                   /* 1.2; rules[1]: silence after speech */
+  double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence, also without speech */
+  double endpoint_max_utterance_s;             /* 20; rules[2]: length of the utterance */
+  double endpoint_blank_probability;           /* 0.8; of a silent frame, above 0, at most 1 */
+  int64_t early_text_interval;                 /* 0: none; encoder frames between previews */
+  int64_t early_text_padding;                  /* 2; encoder frames after the audio of a preview */
+  runnel_update_callback on_update;            /* NULL: results are polled */
+  void* user_data;                             /* NULL; given to on_update */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);
@@ -270,20 +311,22 @@ const uint8_t* runnel_buffer_data(const runnel_buffer* buffer);
 size_t runnel_buffer_size(const runnel_buffer* buffer);
 void runnel_buffer_free(runnel_buffer* buffer);
 
-/* The options of a stream that a snapshot does not hold. */
+/* The options of a stream that a snapshot does not hold. It holds the hotwords, and the level,
+   weight and bonus of the language model. */
 typedef struct runnel_restore_options {
   size_t struct_size;
-  const runnel_word_list* word_list; /* NULL; that of the stream, if it had one */
-  int32_t nbest;                     /* 0: as the stream was opened with */
-  runnel_update_callback on_update;  /* NULL; may run before runnel_stream_restore returns */
-  void* user_data;                   /* NULL */
+  const runnel_word_list* word_list;           /* NULL; that of the stream, if it had one */
+  const runnel_language_model* language_model; /* NULL; likewise. Prepared for this stream alone */
+  int32_t nbest;                               /* 0: as the stream was opened with */
+  runnel_update_callback on_update; /* NULL; may run before runnel_stream_restore returns */
+  void* user_data;                  /* NULL */
 } runnel_restore_options;
 
 void runnel_restore_options_init(runnel_restore_options* options, size_t struct_size);
 
 /* Continues from a snapshot, with bit-identical results on a machine with the same instruction set.
    Safe for any bytes: RUNNEL_BAD_DATA for those that are not a snapshot, damaged, of a newer format
-   version, of another model or of another word list. */
+   version, of another model, word list or language model. */
 runnel_status runnel_stream_restore(runnel_recognizer* recognizer, const uint8_t* snapshot,
                                     size_t size, const runnel_restore_options* options,
                                     runnel_stream** stream, runnel_error* error);
@@ -365,8 +408,8 @@ const runnel_hypothesis* runnel_utterance_hypothesis(const runnel_utterance* utt
 
 /* The whole text of the utterance. */
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
-/* Natural logarithm of its probability under the model; with greedy search, of its best alignment
- * only. */
+/* Natural logarithm of its probability under the model, of its best alignment only with greedy
+   search; plus what hotwords and language model add. */
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
 /* Mean confidence of its words, 0 to 1; 0 without words. */
 float runnel_hypothesis_confidence(const runnel_hypothesis* hypothesis);

@@ -8,14 +8,17 @@
 #include <string>
 
 #include "runtime/c_api.h"
+#include "runtime/c_api/shared_scorers.h"
 #include "runtime/live_update.h"
 #include "runtime/result.h"
 
 namespace runnel {
-class WordList;
+class Hotwords;
+class LanguageModel;
 class LiveStream;
 class Model;
 class Recognizer;
+class WordList;
 }  // namespace runnel
 
 struct runnel_model {
@@ -25,6 +28,15 @@ struct runnel_model {
 
 struct runnel_word_list {
   std::shared_ptr<const runnel::WordList> word_list;
+};
+
+struct runnel_hotwords {
+  std::shared_ptr<const runnel::Hotwords> hotwords;
+};
+
+struct runnel_language_model {
+  std::shared_ptr<const runnel::LanguageModel> language_model;
+  mutable runnel::c_api::SharedScorers scorers;
 };
 
 struct runnel_recognizer {

@@ -1,4 +1,5 @@
-// The functions of runtime/c_api.h for models and word lists.
+// The functions of runtime/c_api.h for models, and for what is made of their tokens: word lists and
+// hotwords.
 #include "runtime/model.h"
 
 #include <memory>
@@ -9,8 +10,10 @@
 #include "runtime/c_api/call.h"
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/sized_struct.h"
+#include "runtime/hotwords.h"
 #include "runtime/word_list.h"
 
+using runnel::Hotwords;
 using runnel::Model;
 using runnel::ModelOptions;
 using runnel::WordList;
@@ -128,3 +131,32 @@ runnel_status runnel_word_list_load(const runnel_model* model, const char* path,
 }
 
 void runnel_word_list_free(runnel_word_list* word_list) { delete word_list; }
+
+runnel_status runnel_hotwords_load(const runnel_model* model, const char* path, float default_score,
+                                   runnel_hotwords** hotwords, runnel_error* error) {
+  return Call(error, [&] {
+    NotNull(hotwords, "hotwords") = nullptr;
+    const Model& of = *NotNull(model, "model").model;
+    NotNull(path, "path");
+    auto loaded = std::make_unique<runnel_hotwords>();
+    loaded->hotwords = Hotwords::Read(path, of.tokens(), default_score);
+    *hotwords = loaded.release();
+  });
+}
+
+runnel_status runnel_hotwords_create(const runnel_model* model, const char* text,
+                                     float default_score, runnel_hotwords** hotwords,
+                                     runnel_error* error) {
+  return Call(error, [&] {
+    NotNull(hotwords, "hotwords") = nullptr;
+    const Model& of = *NotNull(model, "model").model;
+    NotNull(text, "text");
+    auto made = std::make_unique<runnel_hotwords>();
+    made->hotwords = std::make_shared<const Hotwords>(text, of.tokens(), default_score, "hotwords");
+    *hotwords = made.release();
+  });
+}
+
+void runnel_hotwords_free(runnel_hotwords* hotwords) { delete hotwords; }
+
+float runnel_hotwords_default_score(void) { return Hotwords::kDefaultScore; }

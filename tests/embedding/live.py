@@ -16,8 +16,17 @@ class StreamOptions(ctypes.Structure):
                 ("left_context", ctypes.c_int64), ("sample_rate_hz", ctypes.c_int32),
                 ("search", ctypes.c_int32), ("beam_size", ctypes.c_int32),
                 ("token_beam", ctypes.c_int32), ("word_list", ctypes.c_void_p),
-                ("nbest", ctypes.c_int32), ("on_update", UpdateCallback),
-                ("user_data", ctypes.c_void_p)]
+                ("hotwords", ctypes.c_void_p), ("language_model", ctypes.c_void_p),
+                ("language_model_level", ctypes.c_int32),
+                ("language_model_weight", ctypes.c_double),
+                ("language_model_bonus", ctypes.c_double), ("nbest", ctypes.c_int32),
+                ("endpointing", ctypes.c_int32), ("reset_encoder", ctypes.c_int32),
+                ("skip_silence", ctypes.c_int32), ("endpoint_silence_s", ctypes.c_double),
+                ("endpoint_initial_silence_s", ctypes.c_double),
+                ("endpoint_max_utterance_s", ctypes.c_double),
+                ("endpoint_blank_probability", ctypes.c_double),
+                ("early_text_interval", ctypes.c_int64), ("early_text_padding", ctypes.c_int64),
+                ("on_update", UpdateCallback), ("user_data", ctypes.c_void_p)]
 
 
 class Runnel:

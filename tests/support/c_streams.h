@@ -6,9 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,10 +30,31 @@ using Owned = std::unique_ptr<Handle, GivesBack<Handle, give_back>>;
 using OwnedError = Owned<runnel_error, runnel_error_free>;
 using OwnedModel = Owned<runnel_model, runnel_model_free>;
 using OwnedWordList = Owned<runnel_word_list, runnel_word_list_free>;
+using OwnedHotwords = Owned<runnel_hotwords, runnel_hotwords_free>;
+using OwnedLanguageModel = Owned<runnel_language_model, runnel_language_model_free>;
 using OwnedRecognizer = Owned<runnel_recognizer, runnel_recognizer_free>;
 using OwnedStream = Owned<runnel_stream, runnel_stream_close>;
 using OwnedUpdate = Owned<runnel_update, runnel_update_free>;
 using OwnedBuffer = Owned<runnel_buffer, runnel_buffer_free>;
+
+// Waits for a callback; the time is only a guard against hanging.
+class Signal {
+ public:
+  void Set() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    set_ = true;
+    changed_.notify_all();
+  }
+  bool Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::minutes(1), [this] { return set_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool set_ = false;
+};
 
 // Fails the test with the message when `call`, given an error to fill, does not succeed.
 template <typename Function>
@@ -66,6 +90,22 @@ inline const runnel_model* Digits() {
     return OwnedModel(loaded);
   }();
   return model.get();
+}
+
+inline OwnedHotwords NewHotwords(const std::string& text, float default_score) {
+  runnel_hotwords* hotwords = nullptr;
+  Succeed([&](runnel_error* error) {
+    return runnel_hotwords_create(Digits(), text.c_str(), default_score, &hotwords, error);
+  });
+  return OwnedHotwords(hotwords);
+}
+
+inline OwnedLanguageModel LoadLanguageModel(const std::string& path) {
+  runnel_language_model* loaded = nullptr;
+  Succeed([&](runnel_error* error) {
+    return runnel_language_model_load(path.c_str(), &loaded, error);
+  });
+  return OwnedLanguageModel(loaded);
 }
 
 // A recording of 3.1 s at the model's rate, and what is said.

@@ -20,7 +20,11 @@ def code_blocks(text: str, language: str) -> list[str]:
     ("docs/embedding.md", "cmake", "embedding/c_project.cmake"),
     ("docs/embedding.md", "cpp", "embedding/live.cc"),
     ("docs/embedding.md", "cmake", "embedding/cpp_project.cmake"),
-    ("docs/embedding.md", "python", "embedding/live.py")])
+    ("docs/embedding.md", "python", "embedding/live.py"),
+    ("docs/embedding.md", "cpp", "embedding/utterances.cc"),
+    ("docs/embedding.md", "cpp", "embedding/hotwords.cc"),
+    ("docs/embedding.md", "cpp", "embedding/language_model.cc"),
+    ("docs/embedding.md", "cpp", "embedding/early_text.cc")])
 def test_page_shows_the_tested_file(page: str, language: str, tested: str) -> None:
     blocks = code_blocks((ROOT / page).read_text(encoding="utf-8"), language)
     assert (ROOT / "tests" / tested).read_text(encoding="utf-8") in blocks, (

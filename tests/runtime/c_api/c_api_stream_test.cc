@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,25 +15,6 @@
 
 namespace runnel::testing {
 namespace {
-
-// Waits for a callback; the time is only a guard against hanging.
-class Signal {
- public:
-  void Set() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    set_ = true;
-    changed_.notify_all();
-  }
-  bool Wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::minutes(1), [this] { return set_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool set_ = false;
-};
 
 // The owner of a stream with a callback.
 struct Listener {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/c_streams.h"
@@ -34,7 +35,7 @@ TEST(CApiModelTest, SaysWhatItIs) {
 std::string LoadFailure(runnel_status status, const std::string& path,
                         const runnel_model_options* options = nullptr) {
   runnel_model* model = nullptr;
-  const std::string message = Failure(status, [&](runnel_error* error) {
+  std::string message = Failure(status, [&](runnel_error* error) {
     return runnel_model_load(path.c_str(), options, &model, error);
   });
   EXPECT_EQ(model, nullptr);
@@ -131,7 +132,24 @@ TEST(CApiOptionsTest, TakeTheDefaultsOfTheCppInterface) {
   EXPECT_EQ(stream.search, RUNNEL_GREEDY);
   EXPECT_EQ(stream.beam_size, 8);
   EXPECT_EQ(stream.token_beam, 20);
+  EXPECT_EQ(stream.word_list, nullptr);
+  EXPECT_EQ(stream.hotwords, nullptr);
+  EXPECT_EQ(stream.language_model, nullptr);
+  EXPECT_EQ(stream.language_model_level, RUNNEL_WORD_LEVEL);
+  EXPECT_EQ(stream.language_model_weight, 0.5);
+  EXPECT_EQ(stream.language_model_bonus, 1.5);
   EXPECT_EQ(stream.nbest, 1);
+  EXPECT_EQ(stream.endpointing, 0);
+  EXPECT_EQ(stream.reset_encoder, 0);
+  EXPECT_EQ(stream.skip_silence, 0);
+  EXPECT_EQ(stream.endpoint_silence_s, 1.2);
+  EXPECT_EQ(stream.endpoint_initial_silence_s, 2.4);
+  EXPECT_EQ(stream.endpoint_max_utterance_s, 20);
+  EXPECT_EQ(stream.endpoint_blank_probability, 0.8);
+  EXPECT_EQ(stream.early_text_interval, 0);
+  EXPECT_EQ(stream.early_text_padding, 2);
+  EXPECT_EQ(stream.on_update, nullptr);
+  EXPECT_EQ(runnel_hotwords_default_score(), 0.75F);
   runnel_restore_options restore;
   runnel_restore_options_init(&restore, sizeof restore);
   EXPECT_EQ(restore.struct_size, sizeof restore);
@@ -145,7 +163,7 @@ TEST(CApiOptionsTest, ForgottenInitAndNewerHeadersAreRefused) {
     runnel_stream_options options = StreamOptionsOfC();
     options.struct_size = size;
     runnel_stream* stream = nullptr;
-    const std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
+    std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
       return runnel_stream_open(recognizer.get(), &options, &stream, error);
     });
     EXPECT_TRUE(Contains(message, "runnel_stream_options.struct_size is " + std::to_string(size)));
@@ -159,7 +177,7 @@ TEST(CApiOptionsTest, StreamOptionsOutOfRangeAreRefused) {
     runnel_stream_options options = StreamOptionsOfC();
     change(&options);
     runnel_stream* stream = nullptr;
-    const std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
+    std::string message = Failure(RUNNEL_INVALID_ARGUMENT, [&](runnel_error* error) {
       return runnel_stream_open(recognizer.get(), &options, &stream, error);
     });
     EXPECT_EQ(stream, nullptr);
@@ -173,6 +191,28 @@ TEST(CApiOptionsTest, StreamOptionsOutOfRangeAreRefused) {
   EXPECT_TRUE(Contains(message_of(&runnel_stream_options::sample_rate_hz, -3), "-3"));
   refused([](runnel_stream_options* options) { options->chunk_size = -5; });
   refused([](runnel_stream_options* options) { options->left_context = -5; });
+  using Options = runnel_stream_options;
+  for (const auto& [flag, name] : std::vector<std::pair<int32_t Options::*, std::string>>{
+           {&Options::endpointing, "endpointing"},
+           {&Options::reset_encoder, "reset_encoder"},
+           {&Options::skip_silence, "skip_silence"}}) {
+    EXPECT_EQ(message_of(flag, 2), "runnel_stream_options." + name + " is 2, expected 0 or 1");
+  }
+  for (const auto& [field, name] : std::vector<std::pair<double Options::*, std::string>>{
+           {&Options::endpoint_silence_s, "rules[1].min_silence_s"},
+           {&Options::endpoint_initial_silence_s, "rules[0].min_silence_s"},
+           {&Options::endpoint_max_utterance_s, "rules[2].min_utterance_s"},
+           {&Options::endpoint_blank_probability, "silence_blank_probability"}}) {
+    const auto member = field;
+    for (const double value : {-1.0, 1e9, std::nan("")}) {
+      EXPECT_TRUE(Contains(refused([&](Options* options) { options->*member = value; }),
+                           "endpoints." + name + " is "));
+    }
+  }
+  EXPECT_TRUE(Contains(refused([](Options* options) { options->early_text_interval = -1; }),
+                       "early_text.interval is -1"));
+  EXPECT_TRUE(Contains(refused([](Options* options) { options->early_text_padding = 1000; }),
+                       "early_text.padding is 1000"));
 }
 
 TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {
@@ -182,6 +222,8 @@ TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {
   runnel_stream* s = owned.get();
   runnel_model* model = nullptr;
   runnel_word_list* words = nullptr;
+  runnel_hotwords* hotwords = nullptr;
+  runnel_language_model* language_model = nullptr;
   runnel_recognizer* made = nullptr;
   runnel_stream* stream = nullptr;
   runnel_update* update = nullptr;
@@ -200,6 +242,14 @@ TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {
           runnel_word_list_load(nullptr, path.c_str(), &words, error),
           runnel_word_list_load(Digits(), nullptr, &words, error),
           runnel_word_list_load(Digits(), path.c_str(), nullptr, error),
+          runnel_hotwords_load(nullptr, path.c_str(), 1, &hotwords, error),
+          runnel_hotwords_load(Digits(), nullptr, 1, &hotwords, error),
+          runnel_hotwords_load(Digits(), path.c_str(), 1, nullptr, error),
+          runnel_hotwords_create(nullptr, "one", 1, &hotwords, error),
+          runnel_hotwords_create(Digits(), nullptr, 1, &hotwords, error),
+          runnel_hotwords_create(Digits(), "one", 1, nullptr, error),
+          runnel_language_model_load(nullptr, &language_model, error),
+          runnel_language_model_load(path.c_str(), nullptr, error),
           runnel_recognizer_create(nullptr, nullptr, &made, error),
           runnel_recognizer_create(Digits(), nullptr, nullptr, error),
           runnel_recognizer_get_status(nullptr, &status, error),
@@ -215,6 +265,7 @@ TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {
           runnel_stream_accept_int16(s, nullptr, 0, nullptr, error),
           runnel_stream_notify_room(nullptr, nullptr, nullptr, error),
           runnel_stream_notify_room(s, nullptr, nullptr, error),
+          runnel_stream_finalize_utterance(nullptr, error),
           runnel_stream_finish(nullptr, error),
           runnel_stream_cancel(nullptr, error),
           runnel_stream_poll(nullptr, &update, error),
@@ -243,6 +294,8 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   runnel_error_free(nullptr);
   runnel_model_free(nullptr);
   runnel_word_list_free(nullptr);
+  runnel_hotwords_free(nullptr);
+  runnel_language_model_free(nullptr);
   runnel_recognizer_free(nullptr);
   runnel_stream_close(nullptr);
   runnel_update_free(nullptr);
@@ -279,7 +332,14 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   EXPECT_EQ(runnel_update_num_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_update_num_stable_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_update_num_utterances(nullptr), 0U);
+  EXPECT_EQ(runnel_update_utterance_index(nullptr), 0);
+  EXPECT_EQ(runnel_utterance_index(nullptr), 0);
+  EXPECT_EQ(runnel_utterance_start_ms(nullptr), 0);
+  EXPECT_EQ(runnel_utterance_end_ms(nullptr), 0);
+  EXPECT_EQ(runnel_utterance_searched_ms(nullptr), 0);
+  EXPECT_EQ(runnel_utterance_end(nullptr), RUNNEL_END_BY_FINISH);
   EXPECT_EQ(runnel_utterance_num_hypotheses(nullptr), 0U);
+  EXPECT_EQ(runnel_hypothesis_confidence(nullptr), 0);
   EXPECT_EQ(runnel_hypothesis_score(nullptr), 0);
   EXPECT_EQ(runnel_hypothesis_num_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_hypothesis_num_words(nullptr), 0U);
