@@ -1,43 +1,47 @@
-#include "tools/server/session/final_messages.h"
-
-#include <glog/logging.h>
+#include "tools/server/session/long_messages.h"
 
 #include <cstddef>
 #include <exception>
-#include <string>
 #include <utility>
-#include <vector>
-
-#include "runtime/text/first_line.h"
 
 namespace runnel::server {
 namespace {
 
 constexpr size_t kManyTokens = 2000;  // in all results together
+// Tokens whose text takes as long as the fields of a result without tokens.
+constexpr size_t kTokensPerResult = 4;
+
+size_t NumTokens(const std::vector<Utterance>& utterances) {
+  size_t count = 0;
+  for (const Utterance& utterance : utterances) {
+    for (const Hypothesis& hypothesis : utterance.nbest) {
+      count += kTokensPerResult + hypothesis.tokens.size();
+    }
+  }
+  return count;
+}
 
 }  // namespace
 
-bool IsLongResult(const LiveUpdate& update) {
-  if (!update.is_final) return false;
-  size_t num_tokens = 0;
-  for (const Utterance& utterance : update.utterances) {
-    for (const Hypothesis& hypothesis : utterance.nbest) num_tokens += hypothesis.tokens.size();
-  }
-  return num_tokens >= kManyTokens;
+bool AreLong(const std::vector<Utterance>& utterances) {
+  return NumTokens(utterances) >= kManyTokens;
 }
 
-void WriteFinalMessages(TaskThreads* threads, std::shared_ptr<Protocol> protocol, LiveUpdate update,
-                        std::shared_ptr<SessionMailbox> mailbox) {
-  const auto shared_update = std::make_shared<const LiveUpdate>(std::move(update));
-  threads->RunFirst([shared_update, protocol = std::move(protocol), mailbox = std::move(mailbox)] {
+bool IsLong(const LiveUpdate& update) {
+  return NumTokens(update.utterances) + update.tokens.size() >= kManyTokens;
+}
+
+void WriteLongMessages(TaskThreads* threads, std::function<std::vector<std::string>()> write,
+                       std::shared_ptr<SessionMailbox> mailbox) {
+  threads->RunFirst([write = std::move(write), mailbox = std::move(mailbox)] {
     if (mailbox->is_closed()) return;  // the client has gone
-    std::vector<std::string> texts;
+    SessionMailbox::Written written;
     try {
-      texts = protocol->OnUpdate(*shared_update);
+      written.texts = write();
     } catch (const std::exception& error) {
-      LOG(ERROR) << "cannot write a final result: " << FirstLine(error.what());
+      written.error = error.what();
     }
-    mailbox->PutFinalMessages(std::move(texts));
+    mailbox->PutWritten(std::move(written));
   });
 }
 
