@@ -39,8 +39,8 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
 
   // Mono samples in [-1, 1] at options().sample_rate_hz. Takes as many as the stream has room for
   // and returns their number; the caller offers the rest again (NotifyRoom). Returns 0 when the
-  // stream is over. A NaN sample ends the stream with an error. Throws std::invalid_argument after
-  // Finish.
+  // stream is over, and while several calls of FinalizeUtterance wait. A NaN sample ends the stream
+  // with an error. Throws std::invalid_argument after Finish.
   size_t AcceptSamples(const float* samples, size_t count);
 
   // The number of samples that AcceptSamples would take now.
@@ -53,8 +53,11 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
 
   // Ends the utterance after the samples accepted so far (Stream::FinalizeUtterance). The update
   // that brings it comes as soon as they are decoded, and the stream goes on. Does nothing after
-  // Finish.
+  // Finish, and when no sample was accepted since the last call.
   void FinalizeUtterance();
+
+  // Whether a FinalizeUtterance waits, which Snapshot and Fork would decode themselves.
+  bool is_finalizing() const;
 
   // Ends the audio: the rest is decoded, then comes the final update.
   void Finish();
@@ -75,9 +78,11 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   bool WaitForUpdate(double timeout_ms);
 
   // The stream with all samples accepted so far as bytes (Stream::Snapshot), for
-  // Recognizer::Restore in this or another process. Throws std::invalid_argument when the stream is
-  // cancelled.
-  std::string Snapshot();
+  // Recognizer::Restore in this or another process. `first_utterance`, unless null, receives the
+  // index of the first utterance that the restored stream will bring. Those before it were brought
+  // by updates of this stream, of which the last may not have reached the callback yet. Throws
+  // std::invalid_argument when the stream is cancelled.
+  std::string Snapshot(int64_t* first_utterance = nullptr);
 
   // A second stream that continues from this point independently. Throws std::invalid_argument when
   // the stream is cancelled or the recognizer is gone.

@@ -63,6 +63,7 @@ struct Utterance {
   double end_ms = 0;
   double searched_ms = 0;  // end of the last encoder frame that belongs to the utterance
   UtteranceEnd end = UtteranceEnd::kFinish;
+  double latency_ms = 0;          // of a live stream: as of the LiveUpdate that brings it
   std::vector<Hypothesis> nbest;  // best first, at least one. No two have the same text
 };
 

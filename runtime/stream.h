@@ -116,7 +116,9 @@ class Stream {
   // that is ready, then the rest of the samples in a copy of the stream, padded as Finish does.
   // The last encoder frames therefore see no audio after this point. The stream goes on as if
   // nothing had happened, except that the next utterance begins after these frames. A word that is
-  // still being spoken is cut. Does nothing when IsFinal. Throws std::runtime_error with failure().
+  // still being spoken is cut. Does nothing when IsFinal. An utterance without a frame does not
+  // end: a second call without samples in between has no effect. Throws std::runtime_error with
+  // failure().
   void FinalizeUtterance();
 
   // A copy for tentative text before the next chunk is complete: decode it, read its text, and
@@ -134,6 +136,10 @@ class Stream {
 
   // Index of the utterance that Text, tokens and hypotheses are of.
   int64_t utterance_index() const;
+
+  // Index of the first utterance that TakeUtterances has not brought yet. It may have ended
+  // already.
+  int64_t first_utterance() const;
 
   // Why this stream no longer advances: the model's output for its audio is not finite. "" while it
   // advances. Reset clears it.

@@ -36,6 +36,7 @@ class TokenTable {
 
   int size() const { return static_cast<int>(names_.size()); }
   int32_t blank_id() const { return blank_id_; }
+  // Whether a token has a word boundary, so that texts are joined by spaces.
   bool has_word_boundaries() const { return has_boundaries_; }
 
   // The token as in units.txt, e.g. "▁he". Throws std::invalid_argument for an id out of range.

@@ -89,6 +89,12 @@ void JsonSection::Constant(const std::string& field, const std::string& only) {
 
 bool JsonSection::Has(const std::string& field) const { return object_->contains(field); }
 
+bool JsonSection::IsBool(const std::string& field) const { return object_->at(field).is_boolean(); }
+
+bool JsonSection::IsObject(const std::string& field) const {
+  return object_->at(field).is_object();
+}
+
 bool JsonSection::IsNull(const std::string& field) {
   const auto found = object_->find(field);
   if (found == object_->end() || !found->is_null()) return false;

@@ -46,6 +46,9 @@ class JsonSection {
   }
   // True when the field is there, which need not be for one that has a default.
   bool Has(const std::string& field) const;
+  // The type of a field that is there and may have several.
+  bool IsBool(const std::string& field) const;
+  bool IsObject(const std::string& field) const;
   // True when the field is null; it is taken then.
   bool IsNull(const std::string& field);
 

@@ -33,6 +33,7 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
     state_.phase = Phase::kDecoding;
     arrival_ = state_.queued_at;
     error_ = state_.overflow;
+    state_.has_undelivered = false;
   }
   frames_before_ = stream.num_encoder_frames();
   bool more = error_.empty();
@@ -45,9 +46,9 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
       const std::lock_guard<std::mutex> lock(state_.mutex);
       const int64_t begin = state_.num_samples - static_cast<int64_t>(state_.waiting.size());
       // Up to where the utterance ends, or as many as there are.
-      const bool ends = !state_.finalize_at.empty();
-      const size_t present =
-          ends ? static_cast<size_t>(state_.finalize_at.front() - begin) : state_.waiting.size();
+      const bool ends = !state_.finalizations.empty();
+      const size_t present = ends ? static_cast<size_t>(state_.finalizations.front().end - begin)
+                                  : state_.waiting.size();
       const bool for_chunk = to_chunk <= present || ends || state_.finish_requested;
       // A preview covers everything that is there.
       const size_t count = for_chunk               ? std::min(to_chunk, present)
@@ -81,8 +82,8 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
   finalizes_ = finalizes_ && error_.empty() && !has_chunk_;
   if (finalizes_) {
     const std::lock_guard<std::mutex> lock(state_.mutex);
-    state_.finalize_at.pop_front();
-    arrival_ = state_.finalized_at;
+    arrival_ = state_.finalizations.front().time;
+    state_.finalizations.pop_front();
   }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
@@ -138,6 +139,7 @@ void BatchEntry::FinalizeUtterance() {
 void BatchEntry::FillTexts() {
   Stream& stream = state_.stream;
   update_.utterances = stream.TakeUtterances();
+  for (Utterance& utterance : update_.utterances) utterance.latency_ms = update_.latency_ms;
   update_.utterance_index = stream.utterance_index();
   if (update_.utterance_index != state_.seen_utterance) {
     state_.seen_utterance = update_.utterance_index;
@@ -160,7 +162,8 @@ void BatchEntry::FillTexts() {
 }
 
 void BatchEntry::Deliver() {
-  const bool has_news = has_chunk_ || finalizes_ || update_.is_final || (preview_ && !is_repeated_);
+  const bool has_news = has_chunk_ || finalizes_ || update_.is_final ||
+                        !update_.utterances.empty() || (preview_ && !is_repeated_);
   std::shared_ptr<LiveStream> self;
   bool is_live = true;
   {

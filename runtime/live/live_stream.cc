@@ -21,13 +21,14 @@ size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
   const std::lock_guard<std::mutex> lock(s.mutex);
   if (s.phase == State::Phase::kOver || !s.overflow.empty()) return 0;
   if (s.finish_requested) throw std::invalid_argument("AcceptSamples after Finish");
-  const size_t taken = std::min(count, s.capacity - s.waiting.size());
+  const size_t taken = std::min(count, s.Room());
   if (taken > 0) {
     s.waiting.Append(samples, taken);
     s.num_samples += static_cast<int64_t>(taken);
     s.arrivals.Add(s.num_samples, State::Clock::now());
   }
-  if (taken < count && s.options.chunk_size == StreamOptions::kWholeUtterance) {
+  if (taken < count && s.waiting.size() == s.capacity &&
+      s.options.chunk_size == StreamOptions::kWholeUtterance) {
     // A whole utterance is decoded after Finish only, so there will never be room again.
     s.overflow = "the utterance is longer than max_buffered_s, " +
                  std::to_string(s.pool->max_buffered_s()) + " s; expected a shorter one or chunks";
@@ -38,13 +39,13 @@ size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
 
 size_t LiveStream::Room() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->phase == State::Phase::kOver ? 0 : state_->capacity - state_->waiting.size();
+  return state_->Room();
 }
 
 void LiveStream::NotifyRoom(std::function<void()> on_room) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    if (state_->phase != State::Phase::kOver && state_->waiting.size() > state_->capacity / 2) {
+    if (!state_->HasMuchRoom()) {
       state_->on_room = std::move(on_room);
       return;
     }
@@ -64,9 +65,15 @@ void LiveStream::Finish() {
 void LiveStream::FinalizeUtterance() {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
-  state_->finalize_at.push_back(state_->num_samples);
-  state_->finalized_at = State::Clock::now();
+  if (state_->finalized_end == state_->num_samples) return;
+  state_->finalized_end = state_->num_samples;
+  state_->finalizations.push_back({state_->num_samples, State::Clock::now()});
   state_->QueueIfReady(this);
+}
+
+bool LiveStream::is_finalizing() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return !state_->finalizations.empty();
 }
 
 void LiveStream::Cancel() {
@@ -123,13 +130,13 @@ namespace {
 Stream WithWaiting(LiveStream::State* state) {
   const DecoderLock decoder_lock(state);
   SampleQueue waiting;
-  std::deque<int64_t> finalize_at;
+  std::deque<LiveStream::State::Finalization> finalizations;
   bool finished = false;
   {
     const std::lock_guard<std::mutex> lock(state->mutex);
     if (state->cancelled) throw std::invalid_argument("the stream is cancelled");
     waiting = state->waiting;
-    finalize_at = state->finalize_at;
+    finalizations = state->finalizations;
     finished = state->finish_requested;
   }
   Stream stream = state->stream;
@@ -137,8 +144,8 @@ Stream WithWaiting(LiveStream::State* state) {
     const std::vector<float> samples = waiting.Take(count);
     if (count > 0) stream.AcceptSamples(samples.data(), count);
   };
-  for (const int64_t end : finalize_at) {
-    accept(static_cast<size_t>(end - stream.num_samples()));
+  for (const auto& finalization : finalizations) {
+    accept(static_cast<size_t>(finalization.end - stream.num_samples()));
     if (stream.failure().empty()) stream.FinalizeUtterance();
   }
   accept(waiting.size());
@@ -148,7 +155,11 @@ Stream WithWaiting(LiveStream::State* state) {
 
 }  // namespace
 
-std::string LiveStream::Snapshot() { return WithWaiting(state_.get()).Snapshot(); }
+std::string LiveStream::Snapshot(int64_t* first_utterance) {
+  const Stream stream = WithWaiting(state_.get());
+  if (first_utterance != nullptr) *first_utterance = stream.first_utterance();
+  return stream.Snapshot();
+}
 
 std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
   return MakeLiveStream(state_->pool, WithWaiting(state_.get()), std::move(on_update));

@@ -42,12 +42,23 @@ size_t LiveStream::State::SamplesToPreview() const {
 
 void LiveStream::State::QueueIfReady(LiveStream* live) {
   if (phase != Phase::kWaiting) return;
-  if (waiting.size() < wanted && !finish_requested && finalize_at.empty() && overflow.empty()) {
+  if (waiting.size() < wanted && !finish_requested && finalizations.empty() && !has_undelivered &&
+      overflow.empty()) {
     return;
   }
   phase = Phase::kQueued;
   queued_at = Clock::now();
   pool->queue().Push(live->weak_from_this());
+}
+
+size_t LiveStream::State::Room() const {
+  return phase == Phase::kOver || finalizations.size() >= kMostWaiting ? 0
+                                                                       : capacity - waiting.size();
+}
+
+bool LiveStream::State::HasMuchRoom() const {
+  return phase == Phase::kOver ||
+         (waiting.size() <= capacity / 2 && finalizations.size() < kMostWaiting);
 }
 
 bool LiveStream::State::IsCancelled() const {
@@ -58,7 +69,7 @@ bool LiveStream::State::IsCancelled() const {
 std::function<void()> LiveStream::State::TakeRoomCallback() {
   const std::lock_guard<std::mutex> lock(mutex);
   std::function<void()> taken;
-  if (phase == Phase::kOver || waiting.size() <= capacity / 2) taken.swap(on_room);
+  if (HasMuchRoom()) taken.swap(on_room);
   return taken;
 }
 
@@ -87,6 +98,8 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
   LiveStream::State& state = *owned_state;
   state.num_samples = num_samples;
   state.seen_utterance = state.stream.utterance_index();
+  const int64_t num_ended = state.seen_utterance + (state.stream.IsFinal() ? 1 : 0);
+  state.has_undelivered = state.stream.first_utterance() < num_ended;
   state.previewed = state.stream.num_encoder_frames();
   state.wanted = state.SamplesToPreview();
   if (state.options.chunk_size != StreamOptions::kWholeUtterance &&

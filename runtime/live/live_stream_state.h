@@ -51,6 +51,11 @@ struct LiveStream::State {
   // this state. The caller holds `mutex`.
   void QueueIfReady(LiveStream* live);
 
+  // The samples that AcceptSamples takes now; whether NotifyRoom's callback is due. The caller
+  // holds `mutex`.
+  size_t Room() const;
+  bool HasMuchRoom() const;
+
   // Both lock `mutex`.
   bool IsCancelled() const;
   // The callback of NotifyRoom when it is due, else an empty one.
@@ -82,11 +87,18 @@ struct LiveStream::State {
   int64_t num_samples = 0;  // accepted
   size_t wanted = 0;        // SamplesToPreview after the last chunk or preview
   bool finish_requested = false;
-  // FinalizeUtterance was called after so many samples; ascending.
-  std::deque<int64_t> finalize_at;
+  // Calls of FinalizeUtterance that wait until the samples before them are decoded. Each costs a
+  // chunk, so their number is bounded: no sample is accepted while there are kMostWaiting.
+  static constexpr size_t kMostWaiting = 4;
+  struct Finalization {
+    int64_t end;  // samples before the call; ascending
+    Clock::time_point time;
+  };
+  std::deque<Finalization> finalizations;
+  int64_t finalized_end = -1;    // of the last call so far; -1: none
+  bool has_undelivered = false;  // the decoder was made with utterances for the first update
   std::string overflow;  // why no sample is accepted any more; "" while samples are accepted
   Clock::time_point finished_at;
-  Clock::time_point finalized_at;  // the last call
   Clock::time_point queued_at;
   std::function<void()> on_room;
   std::optional<LiveUpdate> pending;  // for Poll

@@ -126,6 +126,8 @@ class StateReader {
   }
 
   bool at_end() const { return bytes_.empty(); }
+  // The bytes that are not read yet.
+  size_t num_bytes() const { return bytes_.size(); }
 
  private:
   std::string_view bytes_;  // not read yet

@@ -21,10 +21,16 @@ class EndpointDetector {
   // this frame; StartUtterance follows then.
   bool Advance(float blank_log_prob, bool has_tokens);
 
+  // The same for frames that end no utterance, because endpoints are not enabled.
+  void PassFrames(int64_t count) { num_frames_ += count; }
+
   // Whether every frame of the utterance so far is silent.
   bool is_silent() const { return num_silent_ == num_frames_; }
 
   void StartUtterance() { num_frames_ = num_silent_ = 0; }
+
+  // Of the utterance.
+  int64_t num_frames() const { return num_frames_; }
 
   // The state, for the snapshot of a stream (runtime/snapshot/state_fields.h).
   template <class Self, class Fields>

@@ -81,6 +81,10 @@ std::vector<Utterance> Stream::TakeUtterances() { return state_->TakeUtterances(
 
 int64_t Stream::utterance_index() const { return state_->utterance_index(); }
 
+int64_t Stream::first_utterance() const {
+  return state_->num_utterances - static_cast<int64_t>(state_->ended.size());
+}
+
 const std::string& Stream::failure() const { return state_->failure; }
 
 bool Stream::IsFinal() const { return state_->IsFinal(); }

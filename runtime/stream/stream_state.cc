@@ -216,6 +216,7 @@ void Stream::State::Search(const float* log_probs, int64_t num_rows) {
       for (int64_t t = 0; t < num_frames; ++t) SearchFrame(log_probs + t * vocab_size);
     } else {
       search->Advance(log_probs, num_frames);
+      endpoints.PassFrames(num_frames);
     }
     if (num_endpoints > num_before) OnEndpoints();
     UpdateResults();
@@ -257,8 +258,14 @@ void Stream::State::ForgetText() {
 }
 
 void Stream::State::BeginAfter(State* copy) {
+  if (copy->endpoints.num_frames() > 0) {
+    copy->ended.back().end = UtteranceEnd::kFinalize;
+  } else {  // the last utterance has no frame
+    copy->ended.pop_back();
+    --copy->num_utterances;
+  }
+  if (copy->num_utterances == num_utterances) return;
   ended = std::move(copy->ended);
-  ended.back().end = UtteranceEnd::kFinalize;
   num_utterances = copy->num_utterances;
   search->StartUtterance(copy->search->num_frames());
   endpoints.StartUtterance();

@@ -86,7 +86,7 @@ struct Stream::State {
   // every step that may make the stream final or advance the search.
   void UpdateResults();
 
-  // Continues after the utterance that ended in `copy`, a copy of this stream that is final now.
+  // Continues after the utterances that ended in `copy`, a copy of this stream that is final now.
   void BeginAfter(State* copy);
 
   // The best sequences of the search, at most `n`, no two with the same text.

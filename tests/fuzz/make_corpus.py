@@ -67,6 +67,15 @@ def runnel_protocol() -> None:
         + binary(samples('float32')[:5]) + binary(samples('float32')[5:]) + updates + finish)
     write('runnel_protocol', 'resumed',
           control(type='resume', version=1, token='abc', encoding='float32') + updates)
+    write('runnel_protocol', 'utterances',
+          control(type='start', version=1, endpointing={
+              'silence_s': 1.2, 'initial_silence_s': 2.4, 'max_utterance_s': 20,
+              'blank_probability': 0.8, 'reset_encoder': False}, nbest=2, search='beam')
+          + binary(samples('pcm16')) + control(type='flush') + update(b'news') + update(b'two')
+          + finish + update(b'n') + update(b'f'))
+    write('runnel_protocol', 'resumed_utterances',
+          control(type='resume', version=1, token='abc', utterances=2) + update(b'new')
+          + control(type='flush') + update(b'two'))
     write('runnel_protocol', 'second_start', start + start)
     write('runnel_protocol', 'odd_bytes', start + binary(b'abc') + finish)
     write('runnel_protocol', 'cancelled', start + update(b'error') + control(type='cancel'))
@@ -80,6 +89,9 @@ def wenet_protocol() -> None:
     audio = binary(samples('pcm16'))
     write('wenet_protocol', 'conversation',
           start + audio + update(b'two') + end + update(b'f two'))
+    write('wenet_protocol', 'continuous',
+          control(signal='start', nbest=1, continuous_decoding=True) + audio + update(b'two')
+          + update(b'news') + end + update(b'f'))
     write('wenet_protocol', 'cut_samples', start + binary(b'abc') + binary(b'd') + end)
     write('wenet_protocol', 'second_start', start + audio + start)
     write('wenet_protocol', 'text_for_audio', start + text('hello'))
@@ -91,6 +103,8 @@ def sherpa_protocol() -> None:
     audio = binary(samples('float32'))
     done = text('Done')
     write('sherpa_protocol', 'conversation', audio + update('字'.encode()) + done + update(b'final'))
+    write('sherpa_protocol', 'segments',
+          audio + update(b'two') + update(b'news') + update(b'two') + done + update(b'f'))
     write('sherpa_protocol', 'cut_samples', binary(samples('float32')[:7]) + audio[:8] + done)
     write('sherpa_protocol', 'nothing', done + update(b'f'))
     write('sherpa_protocol', 'not_a_number', binary(struct.pack('<f', float('nan'))))

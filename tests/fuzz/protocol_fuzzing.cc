@@ -42,9 +42,19 @@ void RequireValid(const std::vector<std::string>& texts) {
   }
 }
 
-// The first half of the bytes is stable text. The first byte selects the kind of update.
-LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
+Utterance UtteranceOf(std::string_view bytes, int64_t index, const std::vector<Token>& tokens) {
+  Utterance utterance;
+  utterance.index = index;
+  utterance.end = static_cast<UtteranceEnd>(index % 3);
+  utterance.nbest.push_back({std::string(bytes), -1.5, 0.5F, tokens, {}, {}});
+  return utterance;
+}
+
+// The first half of the bytes is stable text. The first byte selects the kind of update: final,
+// failed, or one that ends utterances, of which the first is `index`.
+LiveUpdate UpdateOf(std::string_view bytes, int64_t index, size_t stable_size_before) {
   LiveUpdate update;
+  update.utterance_index = index;
   update.stable_text = bytes.substr(0, bytes.size() / 2);
   update.tentative_text = bytes.substr(bytes.size() / 2);
   update.stable_size_before = stable_size_before;
@@ -53,9 +63,13 @@ LiveUpdate UpdateOf(std::string_view bytes, size_t stable_size_before) {
   update.num_stable_tokens = update.tokens.size() / 2;
   const char first = bytes.empty() ? 'x' : bytes.front();
   update.is_final = first == 'f' || first == 'e';
-  if (first == 'f') {
-    update.utterances.resize(1);
-    update.utterances[0].nbest.push_back({std::string(bytes), -1.5, 0.5F, update.tokens, {}, {}});
+  if (first == 'f') update.utterances = {UtteranceOf(bytes, index, update.tokens)};
+  if (first == 'n') {
+    for (size_t i = 0; i < 1 + bytes.size() % 3; ++i) {
+      update.utterances.push_back(UtteranceOf(bytes, index++, update.tokens));
+    }
+    update.utterance_index = index;
+    update.stable_size_before = 0;
   }
   if (first == 'e') update.error = bytes;
   return update;
@@ -73,8 +87,9 @@ class Session {
 
   void Update(std::string_view bytes) {
     if (!has_started_ || is_over_) return;
-    const LiveUpdate update = UpdateOf(bytes, stable_size_);
-    stable_size_ += update.stable_text.size();
+    const LiveUpdate update = UpdateOf(bytes, utterance_index_, stable_size_);
+    utterance_index_ = update.utterance_index;
+    stable_size_ = update.stable_size_before + update.stable_text.size();
     RequireValid(protocol_->OnUpdate(update));
     RequireValid(protocol_->OnSnapshot(std::string(bytes), 7));
     is_over_ = update.is_final;
@@ -87,19 +102,25 @@ class Session {
     Require(!has_started_, "one start");
     has_started_ = true;
     RequireValid(protocol_->OnReady({}));
+    RequireValid(protocol_->OnUtterances({UtteranceOf("two", 0, {})}));
   }
   void Do(const server::StartRequest& start) {
     Require(start.options.nbest >= 1 && start.options.nbest <= 100, "nbest is bounded");
     start.options.search.Validate();
+    start.options.endpoints.Validate();
     Start();
   }
   void Do(const server::ResumeRequest& resume) {
     Require(!resume.token.empty(), "a token to resume by");
+    Require(resume.num_utterances.value_or(0) >= 0, "a number of utterances");
     Start();
   }
   void Do(const server::AudioRequest& audio) const {
     Require(has_started_ && !is_finished_, "audio between start and finish");
     for (const float sample : audio.samples) Require(std::abs(sample) <= 16, "sound samples");
+  }
+  void Do(const server::FlushRequest& /*flush*/) const {
+    Require(has_started_ && !is_finished_, "a flush between start and finish");
   }
   void Do(const server::FinishRequest& /*finish*/) {
     Require(has_started_ && !is_finished_, "one finish, after the start");
@@ -119,6 +140,7 @@ class Session {
   bool has_started_ = false;
   bool is_finished_ = false;
   bool is_over_ = false;
+  int64_t utterance_index_ = 0;
   size_t stable_size_ = 0;
 };
 

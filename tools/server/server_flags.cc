@@ -44,6 +44,10 @@ DEFINE_int64(
     "Encoder frames before a chunk that it attends to, unless the client names a number; -1: "
     "all; -2: as the model recommends.");
 
+DEFINE_bool(sherpa_endpointing, true,
+            "End an utterance in silence for clients of sherpa-onnx's protocol, which cannot ask "
+            "for it.");
+
 DEFINE_string(tls_certificate, "", "Certificate chain in PEM: serve https and wss only.");
 DEFINE_string(tls_key, "", "Private key in PEM of --tls_certificate.");
 DEFINE_string(bearer_token_file, "",
@@ -126,6 +130,7 @@ ServerOptions OptionsFromFlags() {
                                                                   : FLAGS_snapshot_store;
   options.default_options.chunk_size = FLAGS_chunk_size;
   options.default_options.left_context = FLAGS_left_context;
+  options.default_options.endpoints.enabled = FLAGS_sherpa_endpointing;
   options.recognizer.num_threads =
       FLAGS_num_threads > 0 ? FLAGS_num_threads
                             : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

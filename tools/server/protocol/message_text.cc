@@ -105,29 +105,23 @@ void BeginField(std::string_view name, std::string* object) {
   *object += ':';
 }
 
-void AddResult(const std::vector<Hypothesis>& nbest, size_t max_results, double audio_ms,
-               bool wants_tokens, const TokenTable& table, std::string* object) {
-  BeginField("text", object);
-  AppendString(nbest.empty() ? "" : nbest[0].text, object);
-  *object += R"(,"audio_ms":)";
-  AppendNumber(audio_ms, object);
-  *object += R"(,"nbest":)";
-  AppendList(nbest, max_results, object, [&](const Hypothesis& hypothesis) {
-    *object += R"({"text":)";
-    AppendString(hypothesis.text, object);
-    *object += R"(,"score":)";
-    AppendNumber(hypothesis.score, object);
+void AppendResults(const std::vector<Hypothesis>& nbest, size_t max_results, bool wants_tokens,
+                   const TokenTable& table, std::string* json) {
+  AppendList(nbest, max_results, json, [&](const Hypothesis& hypothesis) {
+    *json += R"({"text":)";
+    AppendString(hypothesis.text, json);
+    *json += R"(,"score":)";
+    AppendNumber(hypothesis.score, json);
     if (wants_tokens) {
-      *object += R"(,"tokens":)";
-      AppendTokens(hypothesis.tokens, table, object);
+      *json += R"(,"tokens":)";
+      AppendTokens(hypothesis.tokens, table, json);
     }
-    *object += R"(,"words":)";
-    AppendList(hypothesis.words, hypothesis.words.size(), object, [&](const Word& word) {
-      AppendTimed(word.text, word.start_ms, word.end_ms, word.confidence, object);
+    *json += R"(,"words":)";
+    AppendList(hypothesis.words, hypothesis.words.size(), json, [&](const Word& word) {
+      AppendTimed(word.text, word.start_ms, word.end_ms, word.confidence, json);
     });
-    *object += '}';
+    *json += '}';
   });
-  *object += '}';
 }
 
 }  // namespace runnel::server

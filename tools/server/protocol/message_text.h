@@ -42,11 +42,9 @@ void AppendTokens(const std::vector<Token>& tokens, const TokenTable& table, std
 // appends the field's value and "}".
 void BeginField(std::string_view name, std::string* object);
 
-// Appends the final result of a stream to the JSON text of an object:
-// "text","audio_ms","nbest":[{"text","score","tokens","words"}]. At most `max_results` results;
-// "tokens" only when `wants_tokens`.
-void AddResult(const std::vector<Hypothesis>& nbest, size_t max_results, double audio_ms,
-               bool wants_tokens, const TokenTable& table, std::string* object);
+// [{"text","score","tokens","words"}], at most `max_results`; "tokens" only when `wants_tokens`.
+void AppendResults(const std::vector<Hypothesis>& nbest, size_t max_results, bool wants_tokens,
+                   const TokenTable& table, std::string* json);
 
 }  // namespace runnel::server
 

@@ -5,6 +5,7 @@
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_PROTOCOL_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -33,7 +34,8 @@ struct StartRequest {
   SampleEncoding encoding = SampleEncoding::kPcm16;
   bool wants_snapshots = false;  // OnSnapshot is to be called now and then
   bool wants_tokens = true;
-  bool names_beam_size = false;  // false: the server may use a smaller beam
+  bool names_beam_size = false;     // false: the server may use a smaller beam
+  bool leaves_endpointing = false;  // options.endpoints.enabled is to be the server's default
 };
 
 // Continues the stream whose snapshot is stored under `token`, and keeps new snapshots of it. The
@@ -41,6 +43,9 @@ struct StartRequest {
 struct ResumeRequest {
   std::string token;
   int nbest = 0;  // most hypotheses of an utterance; 0: as many as the stream was started with
+  // Utterances that the client has received: the index of the last and 1. Those after them that an
+  // earlier connection handed over are sent again. Empty: none is sent again.
+  std::optional<int64_t> num_utterances;
 };
 
 // Mono samples; may be empty. Every sample is finite and at most kMaxAmplitude (sample_decoder.h).
@@ -48,6 +53,7 @@ struct AudioRequest {
   std::vector<float> samples;
 };
 
+struct FlushRequest {};   // ends the utterance; audio may follow
 struct FinishRequest {};  // the audio is complete; the client waits for the final update
 struct CancelRequest {};  // the client wants no further message
 // A text message to be sent as it is, before the messages of later requests.
@@ -56,8 +62,8 @@ struct ImmediateReply {
 };
 
 // After a ProtocolError, the caller sends OnError's messages and closes with CloseCode.
-using ClientRequest = std::variant<StartRequest, ResumeRequest, AudioRequest, FinishRequest,
-                                   CancelRequest, ImmediateReply, ProtocolError>;
+using ClientRequest = std::variant<StartRequest, ResumeRequest, AudioRequest, FlushRequest,
+                                   FinishRequest, CancelRequest, ImmediateReply, ProtocolError>;
 
 // What a client is told about its stream when the stream is started or resumed.
 struct SessionInfo {
@@ -68,12 +74,14 @@ struct SessionInfo {
   // The number of samples that a resumed stream has received, from the start of the audio. -1 for a
   // new stream.
   int64_t num_samples = -1;
+  // Index of the first utterance that the client of a resumed stream is sent.
+  int64_t first_utterance = 0;
   bool keeps_snapshots = false;  // the client can resume the stream
 };
 
 // One object per connection, used by one thread at a time. No method throws for what a client
-// sends. Memory is proportional to the message and to the text so far. All texts returned are JSON
-// (or sherpa-onnx's "Done!") and valid UTF-8, whatever bytes the model's tokens hold.
+// sends. Memory is proportional to the message and to the utterance so far. All texts returned are
+// JSON (or sherpa-onnx's "Done!") and valid UTF-8, whatever bytes the model's tokens hold.
 //
 // Every class also has a static function for protocol_registry.cc: whether the first message of a
 // connection belongs to it. `json` is the object in a text message, null for any other message.
@@ -93,6 +101,8 @@ class Protocol {
 
   // The stream has been started or resumed.
   virtual std::vector<std::string> OnReady(const SessionInfo& info) = 0;
+  // After OnReady of a resumed stream: utterances that an earlier connection handed over, in order.
+  virtual std::vector<std::string> OnUtterances(const std::vector<Utterance>& utterances) = 0;
   // Called for every update in order, the final one included. After it the caller closes the
   // connection: with the error's code when the final update has an `error`, else with 1000.
   virtual std::vector<std::string> OnUpdate(const LiveUpdate& update) = 0;

@@ -1,12 +1,14 @@
 #include "tools/server/protocol/runnel_protocol.h"
 
 #include <cstddef>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "runtime/live_update.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/endpointing_option.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
 
@@ -43,15 +45,6 @@ OrderedJson Pong(const nlohmann::json& message) {
 
 }  // namespace
 
-std::string FinalMessage(const LiveUpdate& update, size_t max_results, bool wants_tokens,
-                         const TokenTable& tokens) {
-  std::string message =
-      MessageText({{"type", "final"}, {"latency_ms", Rounded(update.latency_ms)}});
-  AddResult(update.utterances.back().nbest, max_results, update.audio_ms, wants_tokens, tokens,
-            &message);
-  return message;
-}
-
 bool RunnelProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
   return json.contains("type");
 }
@@ -83,12 +76,13 @@ ClientRequest RunnelProtocol::ReadText(std::string_view text) {
   message.String("type");
   if (type == "start") return ReadStart(&message);
   if (type == "resume") return ReadResume(&message);
-  if (type != "finish" && type != "cancel") {
+  if (type != "flush" && type != "finish" && type != "cancel") {
     throw ClientMistake(ErrorCode::kBadMessage,
                         "type is " + OneLine(type.substr(0, 40)) +
-                            ", expected start, resume, finish, cancel or ping");
+                            ", expected start, resume, flush, finish, cancel or ping");
   }
   message.CheckAllTaken();
+  if (type == "flush") return ReadFlush();
   if (type == "finish") return ReadFinish();
   phase_ = Phase::kOver;
   return CancelRequest{};
@@ -100,7 +94,7 @@ void RunnelProtocol::ReadCommonFields(JsonSection* message) {
         "encoding", {{NameOf(SampleEncoding::kPcm16), SampleEncoding::kPcm16},
                      {NameOf(SampleEncoding::kFloat32), SampleEncoding::kFloat32}}));
   }
-  if (message->Has("tokens")) wants_tokens_ = message->Bool("tokens");
+  if (message->Has("tokens")) parts_.tokens = message->Bool("tokens");
 }
 
 ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
@@ -118,8 +112,8 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_.encoding();
-  start.wants_tokens = wants_tokens_;
-  nbest_ = static_cast<size_t>(start.options.nbest);
+  start.wants_tokens = parts_.tokens;
+  parts_.max_results = static_cast<size_t>(start.options.nbest);
   phase_ = Phase::kAudio;
   return start;
 }
@@ -130,24 +124,37 @@ ClientRequest RunnelProtocol::ReadResume(JsonSection* message) {
   }
   CheckVersion(message);
   ReadCommonFields(message);
-  const int nbest = ReadNBest(message);
-  const ResumeRequest resume{message->String("token"), nbest};
+  ResumeRequest resume;
+  resume.token = message->String("token");
+  resume.nbest = ReadNBest(message);
+  if (message->Has("utterances")) {
+    resume.num_utterances =
+        message->Integer("utterances", 0, std::numeric_limits<int64_t>::max() / 2);
+  }
   if (resume.token.empty() || resume.token.size() > kMaxSnapshotTokenBytes) {
     message->Fail("token", "the token of a snapshot message");
   }
   message->CheckAllTaken();
-  // Without "nbest", the final update has as many results as the stream was started with.
-  nbest_ = static_cast<size_t>(nbest > 0 ? nbest : kMaxNBest);
+  // Without "nbest", an utterance has as many results as the stream was started with.
+  parts_.max_results = static_cast<size_t>(resume.nbest > 0 ? resume.nbest : kMaxNBest);
   phase_ = Phase::kAudio;
   return resume;
 }
 
+void RunnelProtocol::RequireAudioPhase(const char* message) const {
+  if (phase_ == Phase::kAudio) return;
+  throw ClientMistake(
+      ErrorCode::kUnsupportedOrder,
+      std::string(message) + (phase_ == Phase::kFinished ? " after finish" : " before start"));
+}
+
+ClientRequest RunnelProtocol::ReadFlush() const {
+  RequireAudioPhase("flush");
+  return FlushRequest{};
+}
+
 ClientRequest RunnelProtocol::ReadFinish() {
-  if (phase_ != Phase::kAudio) {
-    throw ClientMistake(ErrorCode::kUnsupportedOrder, phase_ == Phase::kFinished
-                                                          ? "a second finish in one connection"
-                                                          : "finish before start");
-  }
+  RequireAudioPhase("finish");
   if (decoder_.num_waiting_bytes() > 0) {
     throw ClientMistake(
         ErrorCode::kOddBytes,
@@ -159,10 +166,7 @@ ClientRequest RunnelProtocol::ReadFinish() {
 }
 
 ClientRequest RunnelProtocol::ReadAudio(std::string_view bytes) {
-  if (phase_ != Phase::kAudio) {
-    throw ClientMistake(ErrorCode::kUnsupportedOrder,
-                        phase_ == Phase::kFinished ? "audio after finish" : "audio before start");
-  }
+  RequireAudioPhase("audio");
   return AudioRequest{decoder_.Decode(bytes)};
 }
 
@@ -176,35 +180,65 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"left_context", info.options.left_context},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},
                        {"model", info.model_name},
+                       {"endpointing", EndpointingAsJson(info.options.endpoints)},
                        {"resume", info.keeps_snapshots}};
-  if (info.num_samples >= 0) ready["samples"] = info.num_samples;
+  if (info.num_samples >= 0) {
+    ready["samples"] = info.num_samples;
+    ready["utterances"] = info.first_utterance;
+    first_utterance_ = info.first_utterance;
+  }
   return {MessageText(ready)};
 }
 
-std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
-  if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
-  if (update.is_final) {
-    phase_ = Phase::kOver;
-    return {FinalMessage(update, nbest_, wants_tokens_, tokens_)};
+std::vector<std::string> RunnelProtocol::OnUtterances(const std::vector<Utterance>& utterances) {
+  std::vector<std::string> texts;
+  AppendMessages(utterances, utterances.size(), &texts);
+  return texts;
+}
+
+void RunnelProtocol::AppendMessages(const std::vector<Utterance>& utterances, size_t count,
+                                    std::vector<std::string>* texts) const {
+  for (size_t i = 0; i < count; ++i) {
+    if (utterances[i].index < first_utterance_) continue;
+    texts->push_back(UtteranceMessage("utterance", utterances[i], parts_, tokens_));
   }
+}
+
+std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
+  const bool has_final = update.is_final && update.error.empty();
+  const std::vector<Utterance>& utterances = update.utterances;
+  std::vector<std::string> texts;
+  AppendMessages(utterances, utterances.size() - (has_final ? 1 : 0), &texts);
+  if (!update.error.empty()) {
+    texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
+  } else if (has_final) {
+    phase_ = Phase::kOver;
+    texts.push_back(UtteranceMessage("final", utterances.back(), parts_, tokens_));
+  } else if (update.utterance_index >= first_utterance_) {
+    texts.push_back(Partial(update));
+  }
+  return texts;
+}
+
+std::string RunnelProtocol::Partial(const LiveUpdate& update) {
   if (update.stable_size_before == 0) num_stable_characters_ = 0;
   const std::string stable_text = ValidText(update.stable_text);
   const int64_t stable_offset = num_stable_characters_;
   num_stable_characters_ += NumCharacters(stable_text);
   OrderedJson partial = {{"type", "partial"},
+                         {"utterance", update.utterance_index},
                          {"stable_text", stable_text},
                          {"tentative_text", update.tentative_text},
                          {"stable_offset", stable_offset},
                          {"stable_length", num_stable_characters_},
                          {"audio_ms", Rounded(update.audio_ms)},
                          {"latency_ms", Rounded(update.latency_ms)}};
-  if (!wants_tokens_) return {MessageText(partial)};
+  if (!parts_.tokens) return MessageText(partial);
   partial["stable_tokens"] = update.num_stable_tokens;
   std::string text = MessageText(partial);
   BeginField("tokens", &text);
   AppendTokens(update.tokens, tokens_, &text);
-  text += '}';
-  return {std::move(text)};
+  return text + '}';
 }
 
 std::vector<std::string> RunnelProtocol::OnSnapshot(const std::string& token, int64_t num_samples) {

@@ -12,13 +12,10 @@
 #include "encoder/json/json_section.h"
 #include "runtime/token_table.h"
 #include "tools/server/protocol/protocol.h"
+#include "tools/server/protocol/result_messages.h"
 #include "tools/server/protocol/sample_decoder.h"
 
 namespace runnel::server {
-
-// The final message. It is also the body of the reply to an uploaded recording.
-std::string FinalMessage(const LiveUpdate& update, size_t max_results, bool wants_tokens,
-                         const TokenTable& tokens);
 
 class RunnelProtocol : public Protocol {
  public:
@@ -33,6 +30,7 @@ class RunnelProtocol : public Protocol {
   const char* name() const override { return "runnel"; }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
+  std::vector<std::string> OnUtterances(const std::vector<Utterance>& utterances) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnSnapshot(const std::string& token, int64_t num_samples) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -44,16 +42,23 @@ class RunnelProtocol : public Protocol {
   ClientRequest ReadAudio(std::string_view bytes);
   ClientRequest ReadStart(JsonSection* message);
   ClientRequest ReadResume(JsonSection* message);
+  ClientRequest ReadFlush() const;
   ClientRequest ReadFinish();
   // Reads the fields that `start` and `resume` share but for "nbest".
   void ReadCommonFields(JsonSection* message);
+  // Throws unless audio may come now. `message`: the name of the client's message.
+  void RequireAudioPhase(const char* message) const;
+  // Messages of the first `count` utterances but for those that the client has.
+  void AppendMessages(const std::vector<Utterance>& utterances, size_t count,
+                      std::vector<std::string>* texts) const;
+  std::string Partial(const LiveUpdate& update);
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
   SampleDecoder decoder_{SampleEncoding::kPcm16};
-  size_t nbest_ = 1;
-  bool wants_tokens_ = true;
-  int64_t num_stable_characters_ = 0;  // sent so far
+  ResultParts parts_;
+  int64_t first_utterance_ = 0;        // the client has those before it
+  int64_t num_stable_characters_ = 0;  // of the utterance, sent so far
 };
 
 }  // namespace runnel::server

@@ -12,9 +12,16 @@ namespace {
 
 constexpr std::string_view kDone = "Done";  // the client's last message: the audio is complete
 
-// A result message. The whole audio of a connection is one segment. Like sherpa-onnx, it writes a
-// space where a word begins.
-std::string Result(std::string_view text, const std::vector<Token>& tokens, bool is_final,
+struct Segment {
+  int64_t index = 0;
+  double start_ms = 0;  // where the segment before it ends
+  bool is_final = false;
+  bool is_eof = false;
+};
+
+// A result message. Like sherpa-onnx, it writes a space where a word begins, and times since the
+// start of the segment.
+std::string Result(std::string_view text, const std::vector<Token>& tokens, const Segment& segment,
                    const TokenTable& table) {
   std::string result = R"({"text":)";
   AppendString(text, &result);
@@ -26,11 +33,12 @@ std::string Result(std::string_view text, const std::vector<Token>& tokens, bool
   result += R"(],"timestamps":[)";
   for (const Token& token : tokens) {
     if (&token != &tokens.front()) result += ',';
-    AppendNumber(token.start_ms / 1000, &result);
+    AppendNumber((token.start_ms - segment.start_ms) / 1000, &result);
   }
-  result += R"(],"segment":0,"start_time":0.0,"is_final":)";
-  result += is_final ? "true" : "false";
-  result += is_final ? R"(,"is_eof":true})" : R"(,"is_eof":false})";
+  result += R"(],"segment":)" + std::to_string(segment.index) + R"(,"start_time":)";
+  AppendNumber(segment.start_ms / 1000, &result);
+  result += segment.is_final ? R"(,"is_final":true)" : R"(,"is_final":false)";
+  result += segment.is_eof ? R"(,"is_eof":true})" : R"(,"is_eof":false})";
   return result;
 }
 
@@ -58,6 +66,7 @@ std::vector<ClientRequest> SherpaProtocol::Read(const ClientMessage& message) {
     if (!has_started_) {
       StartRequest start;
       start.encoding = decoder_.encoding();
+      start.leaves_endpointing = true;
       requests.emplace_back(std::move(start));
       has_started_ = true;
     }
@@ -72,15 +81,48 @@ std::vector<ClientRequest> SherpaProtocol::Read(const ClientMessage& message) {
 std::vector<std::string> SherpaProtocol::OnReady(const SessionInfo& /*info*/) { return {}; }
 
 std::vector<std::string> SherpaProtocol::OnUpdate(const LiveUpdate& update) {
-  if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
-  merged_.Append(update);
-  if (!update.is_final) {
-    return {Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, false, tokens_)};
+  const bool has_final = update.is_final && update.error.empty();
+  std::vector<std::string> texts;
+  for (const Utterance& utterance : update.utterances) {
+    texts.push_back(Ended(utterance, has_final && &utterance == &update.utterances.back()));
   }
-  const Hypothesis& best = update.utterances.back().nbest.front();
-  std::string result = Result(best.text, best.tokens, true, tokens_);
-  is_over_ = true;
-  return {std::move(result), "Done!"};
+  if (has_final) {
+    is_over_ = true;
+    texts.emplace_back("Done!");
+    return texts;
+  }
+  if (!update.error.empty()) {
+    if (!update.utterances.empty()) {
+      merged_ = LiveUpdate();
+      merged_.utterance_index = update.utterances.back().index + 1;
+    }
+    texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
+    return texts;
+  }
+  merged_.Append(update);
+  merged_.utterances.clear();
+  if (texts.empty() || !merged_.stable_text.empty() || !merged_.tentative_text.empty()) {
+    texts.push_back(Running());
+  }
+  return texts;
+}
+
+std::string SherpaProtocol::Ended(const Utterance& utterance, bool is_eof) {
+  const Segment segment{utterance.index, segment_start_ms_, /*is_final=*/true, is_eof};
+  segment_start_ms_ = utterance.searched_ms;
+  const Hypothesis& best = utterance.nbest.front();
+  return Result(best.text, best.tokens, segment, tokens_);
+}
+
+std::string SherpaProtocol::Running() const {
+  const Segment segment{merged_.utterance_index, segment_start_ms_, /*is_final=*/false,
+                        /*is_eof=*/false};
+  return Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, segment, tokens_);
+}
+
+std::vector<std::string> SherpaProtocol::OnUtterances(
+    const std::vector<Utterance>& /*utterances*/) {
+  return {};  // the protocol has no way to resume
 }
 
 std::vector<std::string> SherpaProtocol::OnSnapshot(const std::string& /*token*/,
@@ -92,8 +134,7 @@ std::vector<std::string> SherpaProtocol::OnSnapshot(const std::string& /*token*/
 // clients ignore if they do not know it. No "Done!" follows.
 std::vector<std::string> SherpaProtocol::OnError(const ProtocolError& error) {
   is_over_ = true;
-  std::string result =
-      Result(merged_.stable_text + merged_.tentative_text, merged_.tokens, false, tokens_);
+  std::string result = Running();
   BeginField("error", &result);
   result += MessageText({{"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
   result += '}';

@@ -24,16 +24,21 @@ class SherpaProtocol : public Protocol {
   const char* name() const override { return "sherpa"; }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
+  std::vector<std::string> OnUtterances(const std::vector<Utterance>& utterances) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnSnapshot(const std::string& token, int64_t num_samples) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
 
  private:
+  std::string Ended(const Utterance& utterance, bool is_eof);
+  std::string Running() const;
+
   const TokenTable& tokens_;
   bool has_started_ = false;
   bool is_over_ = false;
   SampleDecoder decoder_{SampleEncoding::kFloat32};
-  LiveUpdate merged_;  // all updates so far
+  LiveUpdate merged_;  // the updates of the present segment, without the utterances that ended
+  double segment_start_ms_ = 0;
 };
 
 }  // namespace runnel::server

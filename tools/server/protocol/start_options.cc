@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "tools/server/protocol/endpointing_option.h"
 #include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
@@ -15,8 +16,10 @@ namespace {
 constexpr int64_t kMaxFrames = 1000000;  // encoder frames: eleven hours of audio
 
 // The fields that a query may have. The sample rate, for example, is in the recording.
-constexpr std::array<std::string_view, 6> kQueryFields = {"chunk_size", "left_context", "search",
-                                                          "beam_size",  "nbest",        "token"};
+constexpr std::array<std::string_view, 7> kQueryFields = {
+    "chunk_size", "left_context", "search", "beam_size", "nbest", "endpointing", "token"};
+// A field of the object "endpointing" begins with it.
+constexpr std::string_view kEndpointPrefix = "endpoint_";
 // How many bytes of an unknown field's name an error message shows.
 constexpr size_t kMaxShownName = 40;
 
@@ -30,10 +33,23 @@ int64_t ReadFrames(JsonSection* fields, const std::string& field, int64_t min) {
   return frames;
 }
 
-// The values of a query have no types: a number is a number, everything else a string.
+// The values of a query have no types: a number is a number, true and false are true and false,
+// everything else is a string.
 nlohmann::json TypedValue(const std::string& text) {
-  nlohmann::json number = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  return number.is_number() ? number : nlohmann::json(ValidText(text));
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  return value.is_number() || value.is_boolean() ? value : nlohmann::json(ValidText(text));
+}
+
+void AddOnce(const std::string& name, const std::string& key, const std::string& value,
+             nlohmann::json* object) {
+  if (object->contains(key)) {
+    throw std::runtime_error("query: '" + name + "' cannot be given twice");
+  }
+  (*object)[key] = TypedValue(value);
+}
+
+bool IsEndpointField(std::string_view name) {
+  return name.substr(0, kEndpointPrefix.size()) == kEndpointPrefix;
 }
 
 }  // namespace
@@ -57,21 +73,30 @@ void ReadStartOptions(JsonSection* fields, StartRequest* start) {
     search.beam_size =
         static_cast<int>(fields->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
   }
+  ReadEndpointing(fields, &start->options.endpoints);
 }
 
 StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query) {
   nlohmann::json object = nlohmann::json::object();
+  nlohmann::json endpointing = nlohmann::json::object();
   for (const auto& [name, value] : query) {
+    if (IsEndpointField(name)) {
+      AddOnce(name, name.substr(kEndpointPrefix.size()), value, &endpointing);
+      continue;
+    }
     if (std::find(kQueryFields.begin(), kQueryFields.end(), name) == kQueryFields.end()) {
       throw std::runtime_error("query: '" + name.substr(0, kMaxShownName) +
                                "' is no option of a recording, expected chunk_size, "
-                               "left_context, search, beam_size or nbest");
+                               "left_context, search, beam_size, nbest, endpointing or "
+                               "endpoint_...");
     }
-    if (name == "token") continue;
-    if (object.contains(name)) {
-      throw std::runtime_error("query: '" + name + "' cannot be given twice");
+    if (name != "token") AddOnce(name, name, value, &object);
+  }
+  if (!endpointing.empty()) {
+    if (object.value("endpointing", nlohmann::json(true)) != true) {
+      throw std::runtime_error("query: fields endpoint_... need endpointing=true");
     }
-    object[name] = TypedValue(value);
+    object["endpointing"] = std::move(endpointing);
   }
   JsonSection fields(object, "", "query");
   StartRequest start;

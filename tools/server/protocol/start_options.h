@@ -17,13 +17,15 @@ constexpr int kMaxNBest = 100;
 // The field "nbest", or 0 when it is missing. Throws std::runtime_error like ReadStartOptions.
 int ReadNBest(JsonSection* fields);
 
-// Reads the fields chunk_size, left_context, search, beam_size and nbest, each optional, into
-// `start`. Throws std::runtime_error: "<source>: <field> is <value>, expected <range>".
+// Reads the fields chunk_size, left_context, search, beam_size, nbest and endpointing, each
+// optional, into `start`. Throws std::runtime_error: "<source>: <field> is <value>, expected
+// <range>".
 void ReadStartOptions(JsonSection* fields, StartRequest* start);
 
 // The request of an uploaded recording. `query`: the (name, value) fields of its URL, decoded.
-// The field "token" is ignored here: it is the bearer token. Throws std::runtime_error, as above
-// with the source "query", also for a field that is unknown or comes twice.
+// The field "token" is ignored here: it is the bearer token. The fields of the object "endpointing"
+// have the prefix "endpoint_". Throws std::runtime_error, as above with the source "query", also
+// for a field that is unknown or comes twice.
 StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
 }  // namespace runnel::server

@@ -17,6 +17,18 @@ std::string ResultMessage(const char* type, const std::string& nbest) {
   return MessageText({{"status", "ok"}, {"type", type}, {"nbest", nbest}});
 }
 
+// The rules of WeNet's runtime (decoder/ctc_endpoint.h). It also clears the encoder's context at an
+// endpoint, which loses accuracy and is not needed here.
+EndpointOptions WenetEndpoints() {
+  EndpointOptions options;
+  options.enabled = true;
+  options.rules = {{{/*needs_speech=*/false, /*min_silence_s=*/5, /*min_utterance_s=*/0},
+                    {/*needs_speech=*/true, /*min_silence_s=*/1, /*min_utterance_s=*/0},
+                    {/*needs_speech=*/false, /*min_silence_s=*/0, /*min_utterance_s=*/20}}};
+  options.silence_blank_probability = 0.8;
+  return options;
+}
+
 }  // namespace
 
 bool WenetProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
@@ -79,6 +91,9 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
     throw ClientMistake(ErrorCode::kBadOption, "continuous_decoding is not true or false");
   }
   StartRequest start;
+  if (continuous != message.end() && continuous->get<bool>()) {
+    start.options.endpoints = WenetEndpoints();
+  }
   start.encoding = decoder_.encoding();
   start.options.nbest = static_cast<int>(nbest_);
   if (nbest_ > 1) {  // greedy search has only one result
@@ -93,19 +108,34 @@ std::vector<std::string> WenetProtocol::OnReady(const SessionInfo& /*info*/) {
 }
 
 std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
-  if (!update.error.empty()) return OnError({ErrorCode::kStreamFailed, update.error});
+  std::vector<std::string> texts;
+  for (const Utterance& utterance : update.utterances) texts.push_back(FinalResult(utterance));
+  if (!update.error.empty()) {
+    texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
+    return texts;
+  }
   if (update.is_final) {
     phase_ = Phase::kOver;
-    return {ResultMessage("final_result", FinalNBest(update.utterances.back().nbest)),
-            Message("speech_end")};
+    texts.push_back(Message("speech_end"));
+    return texts;
   }
   merged_.Append(update);
+  merged_.utterances.clear();
   const std::string sentence = merged_.stable_text + merged_.tentative_text;
   // WeNet's server sends nothing before it has text.
-  if (sentence.empty()) return {};
+  if (sentence.empty()) return texts;
   OrderedJson nbest = OrderedJson::array();
   nbest.push_back({{"sentence", sentence}});
-  return {ResultMessage("partial_result", MessageText(nbest))};
+  texts.push_back(ResultMessage("partial_result", MessageText(nbest)));
+  return texts;
+}
+
+std::vector<std::string> WenetProtocol::OnUtterances(const std::vector<Utterance>& /*utterances*/) {
+  return {};  // the protocol has no way to resume
+}
+
+std::string WenetProtocol::FinalResult(const Utterance& utterance) const {
+  return ResultMessage("final_result", FinalNBest(utterance.nbest));
 }
 
 std::string WenetProtocol::FinalNBest(const std::vector<Hypothesis>& nbest) const {

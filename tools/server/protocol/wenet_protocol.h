@@ -26,6 +26,7 @@ class WenetProtocol : public Protocol {
   const char* name() const override { return "wenet"; }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
+  std::vector<std::string> OnUtterances(const std::vector<Utterance>& utterances) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnSnapshot(const std::string& token, int64_t num_samples) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -37,12 +38,13 @@ class WenetProtocol : public Protocol {
   StartRequest ReadStart(const nlohmann::json& message);
   // The list of results as JSON text, which the protocol sends as a string.
   std::string FinalNBest(const std::vector<Hypothesis>& nbest) const;
+  std::string FinalResult(const Utterance& utterance) const;
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
   SampleDecoder decoder_{SampleEncoding::kPcm16};
   size_t nbest_ = 1;
-  LiveUpdate merged_;  // all updates so far
+  LiveUpdate merged_;  // the updates of the present utterance, which it does not hold
 };
 
 }  // namespace runnel::server

@@ -8,6 +8,7 @@
 #include <prometheus/text_serializer.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <fstream>
@@ -48,6 +49,9 @@ constexpr std::array<const char*, kNumPauses> kPauses = {"buffer", "speed", "sen
 static_assert(static_cast<size_t>(Pause::kSendQueue) + 1 == kPauses.size());
 
 constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};
+
+constexpr std::array<const char*, 3> kUtteranceEnds = {"endpoint", "flush", "finish"};
+static_assert(static_cast<size_t>(UtteranceEnd::kFinish) + 1 == kUtteranceEnds.size());
 
 const Histogram::BucketBoundaries& LatencyBuckets() {
   static const Histogram::BucketBoundaries buckets = {
@@ -139,6 +143,16 @@ struct Metrics::Families {
       "first text takes");
   Histogram& final_result = AddHistogram(&registry, "runnel_final_latency_seconds",
                                          "From the end of the audio to the final result sent");
+  Family<Counter>& utterances = AddCounters(&registry, "runnel_utterances_total",
+                                            "Utterances that ended: at an endpoint, by a flush of "
+                                            "the client, or with the audio");
+  Histogram& endpoint_delay = AddHistogram(
+      &registry, "runnel_endpoint_delay_seconds",
+      "From the last token of an utterance to its result: the audio up to the end of the chunk in "
+      "which the endpoint was found, and the latency of that chunk",
+      {0.25, 0.5, 0.75, 1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 7.5, 10, 20, 30});
+  Histogram& flush = AddHistogram(&registry, "runnel_flush_latency_seconds",
+                                  "From a flush of the client to the result of its utterance");
 };
 
 Metrics::Metrics() : families_(std::make_unique<Families>()) {
@@ -149,6 +163,7 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
     families_->errors.Add({{"code", CodeName(static_cast<ErrorCode>(code))}});
   }
   for (const char* result : kSnapshotResults) families_->snapshots.Add({{"result", result}});
+  for (const char* end : kUtteranceEnds) families_->utterances.Add({{"end", end}});
 }
 
 Metrics::~Metrics() = default;
@@ -171,6 +186,25 @@ void Metrics::CountPause(Pause reason) {
 
 void Metrics::CountSnapshot(SnapshotResult result) {
   families_->snapshots.Add({{"result", kSnapshotResults[static_cast<size_t>(result)]}}).Increment();
+}
+
+void Metrics::CountUtterances(const std::vector<Utterance>& utterances) {
+  for (const Utterance& utterance : utterances) {
+    const char* const end = kUtteranceEnds[static_cast<size_t>(utterance.end)];
+    families_->utterances.Add({{"end", end}}).Increment();
+  }
+}
+
+void Metrics::ObserveUtterances(const LiveUpdate& update) {
+  CountUtterances(update.utterances);
+  for (const Utterance& utterance : update.utterances) {
+    if (utterance.end == UtteranceEnd::kEndpoint) {
+      const double audio_ms = std::max(0.0, update.audio_ms - utterance.end_ms);
+      families_->endpoint_delay.Observe((audio_ms + update.latency_ms) / 1000);
+    } else if (utterance.end == UtteranceEnd::kFinalize) {
+      families_->flush.Observe(update.latency_ms / 1000);
+    }
+  }
 }
 
 void Metrics::ObserveBatch(const BatchReport& report) {

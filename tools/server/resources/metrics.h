@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "runtime/live_update.h"
 #include "runtime/recognizer.h"
 #include "tools/server/protocol/protocol.h"
 
@@ -65,6 +67,7 @@ class Metrics {
   void CountError(ErrorCode code);
   void CountPause(Pause reason);
   void CountSnapshot(SnapshotResult result);
+  void CountUtterances(const std::vector<Utterance>& utterances);
 
   // For RecognizerOptions::on_batch.
   void ObserveBatch(const BatchReport& report);
@@ -75,6 +78,12 @@ class Metrics {
   void ObserveChunkLatency(double seconds);
   void ObserveFirstPartialLatency(double seconds);
   void ObserveFinalLatency(double seconds);
+
+  // An update of a live stream, not merged with others: counts its utterances and observes, in
+  // seconds, how long each was waited for. Endpoint delay: the audio from the end of the last token
+  // to the end of the chunk in which the endpoint was found, and the latency of that chunk. Flush:
+  // from FinalizeUtterance to the update.
+  void ObserveUtterances(const LiveUpdate& update);
 
   // Everything in Prometheus' text format.
   std::string Text(const ServerState& state) const;

@@ -15,7 +15,7 @@
 #include "tools/cli/seconds.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/protocol_registry.h"
-#include "tools/server/session/final_messages.h"
+#include "tools/server/session/long_messages.h"
 #include "tools/server/session/resume.h"
 #include "tools/server/session/stream_request.h"
 
@@ -42,7 +42,11 @@ LiveSession::LiveSession(const Services& services, std::string id, std::function
 LiveSession::~LiveSession() { Disconnect(); }
 
 void LiveSession::Receive(const ClientMessage& message) {
-  if (!is_open()) return;
+  if (state_ == State::kEnded) return;
+  if (writing_.has_value()) {
+    if (!writing_->result.is_final) unread_.emplace_back(message.is_text, message.bytes);
+    return;
+  }
   deadlines_.OnMessage(Clock::now());
   Guard([&] {
     if (protocol_ == nullptr) {
@@ -60,15 +64,15 @@ void LiveSession::Advance() {
   mailbox_->Open();
   if (state_ == State::kEnded) return;
   Guard([&] {
-    if (auto texts = mailbox_->TakeFinalMessages()) return OnFinalMessages(std::move(*texts));
-    if (state_ == State::kWriting) return;
+    if (auto written = mailbox_->TakeWritten()) OnWritten(std::move(*written));
+    if (!is_open()) return;
     if (auto resumed = mailbox_->TakeResumed()) OnResumed(std::move(*resumed));
     if (mailbox_->TakeRoom() && feed_ != nullptr) CheckRoom(feed_->OnRoom());
     HandleRequests();
+    if (auto snapshot = mailbox_->TakeSnapshot()) snapshot_ = std::move(*snapshot);
     // A resumed stream may take a snapshot before the client was told that it is resumed.
-    if (state_ != State::kResuming) {
-      if (const auto snapshot = mailbox_->TakeSnapshot()) OnSnapshot(*snapshot);
-    }
+    if (snapshot_.has_value() && state_ != State::kResuming) EnqueueSnapshot();
+    if (!is_open()) return;
     if (mailbox_->TakeDrained()) FailDraining();
     CheckDeadlines();
     CountPauses();
@@ -108,7 +112,7 @@ void LiveSession::Fail(ErrorCode code, const std::string& message) {
 }
 
 void LiveSession::Drain() {
-  if (!is_open()) return;
+  if (state_ == State::kEnded || (writing_.has_value() && writing_->result.is_final)) return;
   if (snapshots_ == nullptr || feed_ == nullptr) return FailDraining();
   deadlines_.SetDrain(Clock::now() + Seconds(services_.drain_patience_s));
   snapshots_->Drain(feed_->stream());
@@ -141,11 +145,11 @@ void LiveSession::Handle(const StartRequest& request) {
   try {
     stream = services_.recognizer->Open(
         CompleteOptions(request, services_.default_options, services_.limits),
-        MakeUpdateCallback(snapshots_, mailbox_));
+        MakeUpdateCallback(services_.metrics, snapshots_, mailbox_));
   } catch (const std::invalid_argument& error) {
     return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
   }
-  StartStreaming(std::move(stream), /*num_samples=*/-1);
+  StartStreaming(std::move(stream), /*num_samples=*/-1, /*first_utterance=*/0);
 }
 
 void LiveSession::Handle(const ResumeRequest& request) {
@@ -169,10 +173,12 @@ void LiveSession::OnResumed(SessionMailbox::Resumed resumed) {
   if (resumed.stream == nullptr) return Handle(resumed.error);
   services_.metrics->CountSnapshot(SnapshotResult::kResumed);
   const int64_t num_samples = resumed.stream->num_samples();
-  StartStreaming(std::move(resumed.stream), num_samples);
+  StartStreaming(std::move(resumed.stream), num_samples, resumed.first_utterance);
+  EnqueueUtterances(std::move(resumed.utterances));
 }
 
-void LiveSession::StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples) {
+void LiveSession::StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples,
+                                 int64_t first_utterance) {
   state_ = State::kStreaming;
   feed_ = std::make_unique<StreamFeed>(std::move(stream), mailbox_);
   const Model& model = *services_.recognizer->model();
@@ -183,6 +189,7 @@ void LiveSession::StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num
   info.options = feed_->stream()->options();
   info.encoder_frame_ms = model.encoder_frame_ms();
   info.num_samples = num_samples;
+  info.first_utterance = first_utterance;
   info.keeps_snapshots = snapshots_ != nullptr;
   Enqueue(protocol_->OnReady(info));
 }
@@ -209,6 +216,21 @@ void LiveSession::CheckRoom(bool will_fit) {
   if (!will_fit) Fail(ErrorCode::kBadOption, UtteranceTooLong(services_.limits));
 }
 
+void LiveSession::Handle(const FlushRequest& /*request*/) {
+  if (state_ != State::kStreaming) return;
+  LiveStream& stream = *feed_->stream();
+  const StreamOptions& options = stream.options();
+  if (options.chunk_size == StreamOptions::kWholeUtterance) {
+    return Fail(ErrorCode::kBadOption, "flush: the stream decodes its whole audio at once");
+  }
+  // It costs a chunk, and counts as one.
+  const double chunk_ms =
+      static_cast<double>(options.chunk_size) * services_.recognizer->model()->encoder_frame_ms();
+  pacer_.OnAudio(static_cast<size_t>(chunk_ms * options.sample_rate_hz / 1000),
+                 options.sample_rate_hz, Clock::now());
+  stream.FinalizeUtterance();
+}
+
 void LiveSession::Handle(const FinishRequest& /*request*/) {
   if (state_ != State::kStreaming) return;
   state_ = State::kFinishing;
@@ -223,21 +245,22 @@ void LiveSession::Handle(ImmediateReply&& reply) {
 }
 
 void LiveSession::Handle(const ProtocolError& error) {
-  if (!is_open()) return;
-  if (feed_ != nullptr) EnqueueUpdate();
-  if (!is_open()) return;  // that was the final result
+  if (is_open() && feed_ != nullptr) EnqueueUpdate();
+  if (writing_.has_value() && !unhandled_error_.has_value()) unhandled_error_ = error;
+  if (!is_open()) return;  // that was the final result, or it is being written
   LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code) << ": "
             << ValidText(FirstLine(error.message));
   EndWith(error);
 }
 
-void LiveSession::OnSnapshot(const SessionMailbox::Snapshot& snapshot) {
+void LiveSession::EnqueueSnapshot() {
   if (!is_open()) return;
   EnqueueUpdate();  // results before the snapshot that contains them
   if (!is_open()) return;
-  for (std::string& text : protocol_->OnSnapshot(snapshot.token, snapshot.num_samples)) {
+  for (std::string& text : protocol_->OnSnapshot(snapshot_->token, snapshot_->num_samples)) {
     outgoing_.Push({std::move(text), std::nullopt, /*is_snapshot=*/true});
   }
+  snapshot_.reset();
 }
 
 void LiveSession::CheckDeadlines() {
@@ -306,28 +329,53 @@ void LiveSession::EnqueueUpdate() {
   std::optional<SessionMailbox::Update> taken = mailbox_->TakeUpdate();
   if (!taken.has_value()) return;
   LiveUpdate& update = taken->update;
-  ResultInfo result;
-  result.chunk_accepted = taken->chunk_accepted;
-  result.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
-                    !update.tentative_text.empty();
-  result.is_final = update.is_final;
-  if (IsLongResult(update)) {
-    state_ = State::kWriting;
-    final_result_ = result;
-    return WriteFinalMessages(services_.file_threads, protocol_, std::move(update), mailbox_);
-  }
-  EnqueueResult(protocol_->OnUpdate(update), result);
-  if (!update.is_final) return;
-  if (update.error.empty()) return CloseNormally();
-  LOG(WARNING) << "stream " << id_ << ": " << ValidText(FirstLine(update.error));
-  services_.metrics->CountError(ErrorCode::kStreamFailed);
-  End(CloseCode(ErrorCode::kStreamFailed));
+  Writing writing;
+  writing.result.chunk_accepted = taken->chunk_accepted;
+  writing.result.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
+                            !update.tentative_text.empty() || !update.utterances.empty();
+  writing.result.is_final = update.is_final;
+  writing.error = update.error;
+  if (!IsLong(update)) return EndUpdate(protocol_->OnUpdate(update), writing);
+  StartWriting(std::move(writing),
+               [protocol = protocol_, shared = std::make_shared<LiveUpdate>(std::move(update))] {
+                 return protocol->OnUpdate(*shared);
+               });
 }
 
-void LiveSession::OnFinalMessages(std::vector<std::string> texts) {
-  if (texts.empty()) throw std::runtime_error("the final result could not be written");
-  EnqueueResult(std::move(texts), final_result_);
-  CloseNormally();
+// Of a resumed stream, that its client may not have received.
+void LiveSession::EnqueueUtterances(std::vector<Utterance> utterances) {
+  if (utterances.empty()) return;
+  if (!AreLong(utterances)) return Enqueue(protocol_->OnUtterances(utterances));
+  StartWriting({}, [protocol = protocol_, utterances = std::move(utterances)] {
+    return protocol->OnUtterances(utterances);
+  });
+}
+
+void LiveSession::StartWriting(Writing writing, std::function<std::vector<std::string>()> write) {
+  writing_ = std::move(writing);
+  WriteLongMessages(services_.file_threads, std::move(write), mailbox_);
+}
+
+void LiveSession::OnWritten(SessionMailbox::Written written) {
+  const Writing writing = *std::exchange(writing_, std::nullopt);
+  if (!written.error.empty()) throw std::runtime_error("a long result: " + written.error);
+  EndUpdate(std::move(written.texts), writing);
+  if (is_open() && unhandled_error_.has_value()) Handle(*unhandled_error_);
+  while (is_open() && !unread_.empty()) {
+    const auto [is_text, bytes] = std::move(unread_.front());
+    unread_.pop_front();
+    Receive({is_text, bytes});
+  }
+}
+
+// `texts` are the messages of an update, all of which has been written.
+void LiveSession::EndUpdate(std::vector<std::string> texts, const Writing& writing) {
+  EnqueueResult(std::move(texts), writing.result);
+  if (!writing.result.is_final) return;
+  if (writing.error.empty()) return CloseNormally();
+  LOG(WARNING) << "stream " << id_ << ": " << ValidText(FirstLine(writing.error));
+  services_.metrics->CountError(ErrorCode::kStreamFailed);
+  End(CloseCode(ErrorCode::kStreamFailed));
 }
 
 // After the final result, or because the client wants nothing more: nobody resumes the stream.
@@ -339,6 +387,7 @@ void LiveSession::CloseNormally() {
 void LiveSession::EndWith(const ProtocolError& error) {
   services_.metrics->CountError(error.code);
   End(CloseCode(error.code));
+  if (writing_.has_value()) return;  // the protocol is in use
   Enqueue(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
                                : protocol_->OnError(error));
 }

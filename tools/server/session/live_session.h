@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/live_stream.h"
@@ -33,9 +34,11 @@ namespace runnel::server {
 // conversation.
 //
 //   kOpening --start--> kStreaming --finish--> kFinishing --> kEnded
-//      \--resume--> kResuming --^                  \--long result--> kWriting --^
+//      \--resume--> kResuming --^
 //
-// Disconnect ends every state. Errors and cancel requests end every state but kWriting.
+// Errors, cancel requests and Disconnect end every state. While a task writes the messages of a
+// long result, it owns the protocol: except for Disconnect, everything waits until it has written
+// them, and after a final result is dropped.
 class LiveSession {
  public:
   using Clock = std::chrono::steady_clock;
@@ -81,7 +84,6 @@ class LiveSession {
     kResuming,   // waits for the snapshot store; other requests than replies wait
     kStreaming,  // takes audio
     kFinishing,  // no more audio comes; waits for the final result
-    kWriting,    // a task writes the final messages and owns the protocol; messages are ignored
     kEnded       // close_code_ is known; queued messages are still sent
   };
 
@@ -89,6 +91,7 @@ class LiveSession {
   void Handle(const StartRequest& request);
   void Handle(const ResumeRequest& request);
   void Handle(AudioRequest&& request);
+  void Handle(const FlushRequest& request);
   void Handle(const FinishRequest& request);
   void Handle(const CancelRequest& request);
   void Handle(ImmediateReply&& reply);
@@ -98,17 +101,28 @@ class LiveSession {
 
   // What other threads and time bring.
   void OnResumed(SessionMailbox::Resumed resumed);
-  void OnSnapshot(const SessionMailbox::Snapshot& snapshot);
-  void OnFinalMessages(std::vector<std::string> texts);
+  void OnWritten(SessionMailbox::Written written);
   void CheckDeadlines();
 
   // `num_samples`: that a resumed stream contains already; -1 for a new stream.
-  void StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples);
+  // `first_utterance`: that the client is sent.
+  void StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples,
+                      int64_t first_utterance);
   void CheckRoom(bool will_fit);
 
   void Enqueue(std::vector<std::string> texts);
   void EnqueueResult(std::vector<std::string> texts, ResultInfo result);
   void EnqueueUpdate();
+  void EnqueueUtterances(std::vector<Utterance> utterances);
+  void EnqueueSnapshot();
+
+  // What the messages that a task writes are of.
+  struct Writing {
+    ResultInfo result;
+    std::string error;  // of the stream, in its last update
+  };
+  void EndUpdate(std::vector<std::string> texts, const Writing& writing);
+  void StartWriting(Writing writing, std::function<std::vector<std::string>()> write);
 
   void CloseNormally();
   void EndWith(const ProtocolError& error);
@@ -116,8 +130,8 @@ class LiveSession {
   void FailDraining();
   void Guard(const std::function<void()>& work);
 
-  // Whether requests and results still count.
-  bool is_open() const { return state_ != State::kWriting && state_ != State::kEnded; }
+  // Whether requests and results can be handled.
+  bool is_open() const { return state_ != State::kEnded && !writing_.has_value(); }
   bool IsPausedBy(Pause reason) const;
   bool IsIdleSuspended() const;
   void CountPauses();
@@ -128,11 +142,15 @@ class LiveSession {
   State state_ = State::kOpening;
   std::shared_ptr<Protocol> protocol_;           // null before the first message
   std::shared_ptr<SessionSnapshots> snapshots_;  // null: the client wants none
-  std::unique_ptr<StreamFeed> feed_;             // from kStreaming to kWriting, otherwise null
+  std::unique_ptr<StreamFeed> feed_;             // in kStreaming and kFinishing, otherwise null
   std::deque<ClientRequest> requests_;           // wait for room in the stream, or for a resume
   OutgoingQueue outgoing_;
-  ResultInfo final_result_;  // in kWriting: of the last of the messages
-  int close_code_ = 0;       // in kEnded
+  std::optional<SessionMailbox::Snapshot> snapshot_;  // that the client was not told of
+  int close_code_ = 0;                                // in kEnded
+  std::optional<Writing> writing_;                    // while a task owns the protocol
+  // Came meanwhile: what the owner was reading, and the first reason to end.
+  std::deque<std::pair<bool, std::string>> unread_;  // is text, bytes
+  std::optional<ProtocolError> unhandled_error_;
   SessionDeadlines deadlines_;
   AudioPacer pacer_;
   PauseCounter pauses_;

@@ -1,16 +1,30 @@
 #include "tools/server/session/resume.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "runtime/model.h"
 #include "runtime/text/first_line.h"
+#include "tools/server/session/stored_session.h"
+#include "tools/server/session/utterance_history.h"
 
 namespace runnel::server {
 namespace {
 
 SessionMailbox::Resumed Refused(ErrorCode code, const std::string& message) {
-  return {nullptr, {code, message}};
+  return {nullptr, {code, message}, {}, 0};
+}
+
+std::vector<Utterance> Since(int64_t index, std::vector<Utterance> utterances) {
+  const auto is_before = [index](const Utterance& utterance) { return utterance.index < index; };
+  utterances.erase(std::remove_if(utterances.begin(), utterances.end(), is_before),
+                   utterances.end());
+  return utterances;
 }
 
 SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& request,
@@ -26,12 +40,26 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
   if (!stored.has_value()) {
     return Refused(ErrorCode::kSnapshotUnknown, "no snapshot of this token, or it has expired");
   }
-  snapshots->SetResumedToken(request.token);
   try {
+    const StoredSession session = UnpackSession(*stored);
+    SessionMailbox::Resumed resumed;
+    resumed.utterances =
+        UtteranceHistory::Unpack(session.utterances, services.recognizer->model()->tokens());
+    // A client that counts none has all that it wants.
+    const int64_t num_utterances = request.num_utterances.value_or(session.first_utterance);
+    UtteranceHistory history(session.first_utterance);
+    for (const Utterance& utterance : resumed.utterances) history.Add(utterance);
+    history.ForgetBefore(num_utterances);
+    resumed.utterances = Since(num_utterances, std::move(resumed.utterances));
+    resumed.first_utterance = resumed.utterances.empty()
+                                  ? std::max(num_utterances, session.first_utterance)
+                                  : resumed.utterances.front().index;
+    snapshots->SetResumed(request.token, std::move(history));
     RestoreOptions options;
     options.nbest = request.nbest;
-    return {services.recognizer->Restore(*stored, MakeUpdateCallback(snapshots, mailbox), options),
-            {}};
+    resumed.stream = services.recognizer->Restore(
+        session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options);
+    return resumed;
   } catch (const std::exception& error) {
     return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));
   }

@@ -1,6 +1,21 @@
 #include "tools/server/session/session_mailbox.h"
 
 namespace runnel::server {
+namespace {
+
+size_t MemoryOf(const std::vector<Utterance>& utterances) {
+  size_t bytes = 0;
+  for (const Utterance& utterance : utterances) {
+    bytes += sizeof(utterance);
+    for (const Hypothesis& hypothesis : utterance.nbest) {
+      bytes += sizeof(hypothesis) + hypothesis.text.size() +
+               hypothesis.tokens.size() * sizeof(Token) + hypothesis.words.size() * sizeof(Word);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
 
 template <typename Change>
 void SessionMailbox::Put(Change change) {
@@ -21,6 +36,7 @@ void SessionMailbox::PutUpdate(const LiveUpdate& update) {
     } else {
       update_ = Update{update, std::nullopt};
     }
+    update_->utterance_bytes += MemoryOf(update.utterances);
     if (update.accepted_at != Clock::time_point() && !update_->chunk_accepted.has_value()) {
       update_->chunk_accepted = update.accepted_at;
     }
@@ -35,8 +51,8 @@ void SessionMailbox::PutResumed(Resumed resumed) {
   Put([&] { resumed_ = std::move(resumed); });
 }
 
-void SessionMailbox::PutFinalMessages(std::vector<std::string> texts) {
-  Put([&] { final_messages_ = std::move(texts); });
+void SessionMailbox::PutWritten(Written written) {
+  Put([&] { written_ = std::move(written); });
 }
 
 void SessionMailbox::PutRoom() {
@@ -69,7 +85,7 @@ void SessionMailbox::Close() {
   dropped.swap(resumed_);
   update_.reset();
   snapshot_.reset();
-  final_messages_.reset();
+  written_.reset();
 }
 
 bool SessionMailbox::is_closed() const {
@@ -80,7 +96,8 @@ bool SessionMailbox::is_closed() const {
 size_t SessionMailbox::update_bytes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!update_.has_value()) return 0;
-  return update_->update.stable_text.size() + update_->update.tokens.size() * sizeof(Token);
+  return update_->utterance_bytes + update_->update.stable_text.size() +
+         update_->update.tokens.size() * sizeof(Token);
 }
 
 }  // namespace runnel::server

@@ -27,6 +27,7 @@ class SessionMailbox {
   struct Update {
     LiveUpdate update;
     std::optional<Clock::time_point> chunk_accepted;  // of the oldest chunk in it
+    size_t utterance_bytes = 0;                       // memory of its utterances
   };
   struct Snapshot {
     std::string token;
@@ -36,6 +37,14 @@ class SessionMailbox {
   struct Resumed {
     std::shared_ptr<LiveStream> stream;
     ProtocolError error;
+    // That the client may lack; the stream brings those that follow.
+    std::vector<Utterance> utterances;
+    int64_t first_utterance = 0;  // that the client is sent
+  };
+  // Messages that a task has written; `error` is not empty when it could not.
+  struct Written {
+    std::vector<std::string> texts;
+    std::string error;
   };
 
   explicit SessionMailbox(std::function<void()> wake) : wake_(std::move(wake)) {}
@@ -43,8 +52,7 @@ class SessionMailbox {
   void PutUpdate(const LiveUpdate& update);
   void PutSnapshot(Snapshot snapshot);
   void PutResumed(Resumed resumed);
-  // The messages of the final update; empty when they could not be made.
-  void PutFinalMessages(std::vector<std::string> texts);
+  void PutWritten(Written written);
   // The stream has room for more samples.
   void PutRoom();
   // The last snapshot of a server that shuts down was stored, or has failed.
@@ -53,7 +61,7 @@ class SessionMailbox {
   std::optional<Update> TakeUpdate() { return Take(&update_); }
   std::optional<Snapshot> TakeSnapshot() { return Take(&snapshot_); }
   std::optional<Resumed> TakeResumed() { return Take(&resumed_); }
-  std::optional<std::vector<std::string>> TakeFinalMessages() { return Take(&final_messages_); }
+  std::optional<Written> TakeWritten() { return Take(&written_); }
   bool TakeRoom();
   bool TakeDrained();
 
@@ -65,7 +73,7 @@ class SessionMailbox {
   void Close();
   bool is_closed() const;
 
-  // Memory of the text and the tokens in the update.
+  // Memory of the text, the tokens and the utterances in the update.
   size_t update_bytes() const;
 
  private:
@@ -83,7 +91,7 @@ class SessionMailbox {
   std::optional<Update> update_;
   std::optional<Snapshot> snapshot_;
   std::optional<Resumed> resumed_;
-  std::optional<std::vector<std::string>> final_messages_;
+  std::optional<Written> written_;
   bool has_room_ = false;
   bool is_drained_ = false;
   bool is_woken_ = false;

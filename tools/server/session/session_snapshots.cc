@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/text/first_line.h"
+#include "tools/server/session/stored_session.h"
 #include "tools/server/store/snapshot_token.h"
 
 namespace runnel::server {
@@ -15,7 +16,16 @@ SessionSnapshots::SessionSnapshots(const Services& services,
     : services_(services), token_(NewSnapshotToken()), mailbox_(std::move(mailbox)) {}
 
 void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {
-  if (update.is_final || is_storing_) return;
+  bool is_last = false;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Utterance& utterance : update.utterances) history_.Add(utterance);
+    is_last = std::exchange(waits_for_update_, false);
+  }
+  if (update.is_final) return;
+  if (is_last) return TakeLast(stream);
+  // A snapshot would decode itself what a flush waits for.
+  if (is_storing_ || stream->is_finalizing()) return;
   if (next_ms_ == 0) next_ms_ = update.audio_ms + services_.limits.snapshot_interval_s * 1000;
   if (update.audio_ms < next_ms_) return;
   next_ms_ = update.audio_ms + services_.limits.snapshot_interval_s * 1000;
@@ -23,24 +33,43 @@ void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {
     services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
     return;
   }
+  TakeNow(stream);
+}
+
+void SessionSnapshots::TakeNow(LiveStream* stream) {
   try {
-    // Read before the snapshot is taken: samples accepted in between are in it, but not counted.
-    const int64_t num_samples = stream->num_samples();
-    std::string bytes = stream->Snapshot();
-    last_size_ = bytes.size();
-    Store(std::move(bytes), num_samples);
+    std::optional<Snapshot> snapshot = Take(stream, /*is_last=*/false);
+    if (!snapshot.has_value()) return;
+    last_size_ = snapshot->bytes.size();
+    Store(*std::move(snapshot));
   } catch (const std::exception& error) {
     LOG(WARNING) << "snapshot: " << FirstLine(error.what());
     services_.metrics->CountSnapshot(SnapshotResult::kFailed);
   }
 }
 
-void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
+std::optional<SessionSnapshots::Snapshot> SessionSnapshots::Take(LiveStream* stream, bool is_last) {
+  StoredSession session;
+  // Read before the snapshot is taken: samples accepted in between are in it, but not counted.
+  const int64_t num_samples = stream->num_samples();
+  session.stream = stream->Snapshot(&session.first_utterance);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (history_.next_index() < session.first_utterance) {
+      waits_for_update_ = is_last;
+      return std::nullopt;
+    }
+    session.utterances = history_.Pack(session.first_utterance);
+  }
+  return Snapshot{Pack(session), num_samples};
+}
+
+void SessionSnapshots::Store(Snapshot snapshot) {
   is_storing_ = true;
-  const size_t size = bytes.size();
+  const size_t size = snapshot.bytes.size();
   const bool is_taken = services_.store_threads->Run(
-      [self = shared_from_this(), bytes = std::move(bytes), num_samples] {
-        self->Put(bytes, num_samples);
+      [self = shared_from_this(), snapshot = std::move(snapshot)] {
+        self->Put(snapshot);
         self->is_storing_ = false;
       },
       size);
@@ -51,17 +80,17 @@ void SessionSnapshots::Store(std::string bytes, int64_t num_samples) {
 
 // Forget may be called at any moment: either Forget sees has_stored_, or Put sees is_forgotten_. A
 // last snapshot overtakes older ones that wait.
-void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
+void SessionSnapshots::Put(const Snapshot& snapshot) {
   const std::lock_guard<std::mutex> lock(put_mutex_);
-  if (num_samples < num_stored_) return;
-  num_stored_ = num_samples;
+  if (snapshot.num_samples < num_stored_) return;
+  num_stored_ = snapshot.num_samples;
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
-    services_.snapshot_store->Put(token_, bytes, resumed_token());
+    services_.snapshot_store->Put(token_, snapshot.bytes, resumed_token());
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
-    mailbox_->PutSnapshot({token_, num_samples});
+    mailbox_->PutSnapshot({token_, snapshot.num_samples});
   } catch (const SnapshotStoreFull& error) {
     LogStoreError(error);
     services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
@@ -74,20 +103,32 @@ void SessionSnapshots::Put(const std::string& bytes, int64_t num_samples) {
 void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
   const bool is_taken = services_.store_threads->RunFirst([self = shared_from_this(), stream] {
     if (self->mailbox_->is_closed()) return;  // the session has ended
-    try {
-      const int64_t num_samples = stream->num_samples();
-      self->Put(stream->Snapshot(), num_samples);
-    } catch (const std::exception& error) {
-      LOG(WARNING) << "snapshot: " << FirstLine(error.what());
-    }
-    self->mailbox_->PutDrained();
+    self->TakeLast(stream.get());
   });
   if (!is_taken) mailbox_->PutDrained();
 }
 
-void SessionSnapshots::SetResumedToken(const std::string& token) {
+// On a store thread, or in the update callback: then a store thread puts the snapshot.
+void SessionSnapshots::TakeLast(LiveStream* stream) {
+  try {
+    std::optional<Snapshot> snapshot = Take(stream, /*is_last=*/true);
+    if (!snapshot.has_value()) return;  // OnUpdate comes here soon
+    const bool is_taken = services_.store_threads->RunFirst(
+        [self = shared_from_this(), snapshot = *std::move(snapshot)] {
+          self->Put(snapshot);
+          self->mailbox_->PutDrained();
+        });
+    if (is_taken) return;
+  } catch (const std::exception& error) {
+    LOG(WARNING) << "snapshot: " << FirstLine(error.what());
+  }
+  mailbox_->PutDrained();
+}
+
+void SessionSnapshots::SetResumed(const std::string& token, UtteranceHistory history) {
   const std::lock_guard<std::mutex> lock(mutex_);
   resumed_token_ = token;
+  history_ = std::move(history);
 }
 
 std::string SessionSnapshots::resumed_token() const {
@@ -121,10 +162,12 @@ void SessionSnapshots::Forget() {
   });
 }
 
-UpdateCallback MakeUpdateCallback(const std::shared_ptr<SessionSnapshots>& snapshots,
+UpdateCallback MakeUpdateCallback(Metrics* metrics,
+                                  const std::shared_ptr<SessionSnapshots>& snapshots,
                                   const std::shared_ptr<SessionMailbox>& mailbox) {
-  return [snapshots, mailbox](LiveStream& stream, const LiveUpdate& update) {
+  return [metrics, snapshots, mailbox](LiveStream& stream, const LiveUpdate& update) {
     mailbox->PutUpdate(update);  // first: a snapshot takes time
+    metrics->ObserveUtterances(update);
     if (snapshots != nullptr) snapshots->OnUpdate(&stream, update);
   };
 }

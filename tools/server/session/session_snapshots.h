@@ -8,11 +8,13 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/live_stream.h"
 #include "tools/server/resources/services.h"
 #include "tools/server/session/session_mailbox.h"
+#include "tools/server/session/utterance_history.h"
 
 namespace runnel::server {
 
@@ -25,9 +27,10 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   // mailbox.
   SessionSnapshots(const Services& services, std::shared_ptr<SessionMailbox> mailbox);
 
-  // The snapshot from which the stream was resumed. It is removed when the stream ends, or when two
-  // newer ones were sent to the client: the first of them may be lost with the connection.
-  void SetResumedToken(const std::string& token);
+  // The snapshot from which the stream is resumed, to be called before its first update. It is
+  // removed when the stream ends, or when two newer ones were sent to the client: the first of them
+  // may be lost with the connection. `history`: utterances that its client may still lack.
+  void SetResumed(const std::string& token, UtteranceHistory history);
 
   // To be called in the stream's update callback. Takes a snapshot when snapshot_interval_s has
   // passed since the last one and the last one is stored.
@@ -45,28 +48,40 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
   void Forget();
 
  private:
-  // `num_samples`: a lower bound of the samples in `bytes`.
-  void Store(std::string bytes, int64_t num_samples);
-  void Put(const std::string& bytes, int64_t num_samples);
+  struct Snapshot {
+    std::string bytes;        // Pack of a StoredSession
+    int64_t num_samples = 0;  // a lower bound of the samples in it
+  };
+
+  // The stream may have brought an utterance by an update of which OnUpdate does not know yet. Then
+  // there is no snapshot, and if `is_last`, that call of OnUpdate takes the last one.
+  std::optional<Snapshot> Take(LiveStream* stream, bool is_last);
+  void TakeNow(LiveStream* stream);
+  void TakeLast(LiveStream* stream);
+  void Store(Snapshot snapshot);
+  void Put(const Snapshot& snapshot);
   std::string resumed_token() const;
 
   const Services& services_;
   const std::string token_;
   const std::shared_ptr<SessionMailbox> mailbox_;
-  mutable std::mutex mutex_;   // of resumed_token_
-  std::string resumed_token_;  // "": the stream began with this connection
-  std::mutex put_mutex_;       // held during a call of the store, so that the newest snapshot wins
-  int64_t num_stored_ = -1;    // samples of the newest snapshot that the store was given
-  double next_ms_ = 0;         // of audio; only in the update callback
-  int num_sent_ = 0;           // only in OnSent
-  size_t last_size_ = 1;       // bytes of the last snapshot; only in the update callback
+  mutable std::mutex mutex_;       // of the next three members
+  std::string resumed_token_;      // "": the stream began with this connection
+  UtteranceHistory history_;       // of the updates so far
+  bool waits_for_update_ = false;  // OnUpdate is to take the last snapshot
+  std::mutex put_mutex_;     // held during a call of the store, so that the newest snapshot wins
+  int64_t num_stored_ = -1;  // samples of the newest snapshot that the store was given
+  double next_ms_ = 0;       // of audio; only in the update callback
+  int num_sent_ = 0;         // only in OnSent
+  size_t last_size_ = 1;     // bytes of the last snapshot; only in the update callback
   std::atomic<bool> is_storing_{false};
   std::atomic<bool> has_stored_{false};  // set before the store is called
   std::atomic<bool> is_forgotten_{false};
 };
 
-// The callback of a session's stream. `snapshots` may be null.
-UpdateCallback MakeUpdateCallback(const std::shared_ptr<SessionSnapshots>& snapshots,
+// The callback of a session's stream. `snapshots` may be null. `metrics` outlive the stream.
+UpdateCallback MakeUpdateCallback(Metrics* metrics,
+                                  const std::shared_ptr<SessionSnapshots>& snapshots,
                                   const std::shared_ptr<SessionMailbox>& mailbox);
 
 // Once a second at most: while the store is unreachable, every stream fails every time.

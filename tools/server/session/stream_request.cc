@@ -48,6 +48,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
     options.search.beam_size = std::min(options.search.beam_size, limits.max_beam_size);
   }
   CheckNBest(request.options.nbest, limits);
+  if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;
   return options;
 }
 

@@ -16,7 +16,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/protocol.h"
-#include "tools/server/protocol/runnel_protocol.h"
+#include "tools/server/protocol/result_messages.h"
 #include "tools/server/protocol/start_options.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/session/stream_request.h"
@@ -124,6 +124,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     } else {
       all_ = update;
     }
+    services_.metrics->CountUtterances(update.utterances);
     if (!update.is_final) return;
     if (!update.error.empty()) return Refuse(422, {ErrorCode::kStreamFailed, update.error});
     // This is a worker thread, which must not spend its time on writing a long result.
@@ -134,8 +135,11 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     try {
       HttpReply reply;
-      reply.body = FinalMessage(*all_, nbest_, /*wants_tokens=*/true,
-                                services_.recognizer->model()->tokens());
+      const TokenTable& table = services_.recognizer->model()->tokens();
+      const ResultParts parts{nbest_, /*tokens=*/true};
+      reply.body = stream_->options().endpoints.enabled
+                       ? SegmentsReply(all_->utterances, parts, table)
+                       : UtteranceMessage("final", all_->utterances.back(), parts, table);
       if (announced_ms_.has_value()) {
         BeginField("announced_ms", &reply.body);
         AppendNumber(*announced_ms_, &reply.body);

@@ -15,11 +15,13 @@ struct Shower {
   std::string operator()(const StartRequest&) const { return "start"; }
   std::string operator()(const ResumeRequest& resume) const {
     return "resume " + resume.token +
-           (resume.nbest > 0 ? " nbest " + std::to_string(resume.nbest) : "");
+           (resume.nbest > 0 ? " nbest " + std::to_string(resume.nbest) : "") +
+           (resume.num_utterances ? " utterances " + std::to_string(*resume.num_utterances) : "");
   }
   std::string operator()(const AudioRequest& audio) const {
     return "audio " + std::to_string(audio.samples.size());
   }
+  std::string operator()(const FlushRequest&) const { return "flush"; }
   std::string operator()(const FinishRequest&) const { return "finish"; }
   std::string operator()(const CancelRequest&) const { return "cancel"; }
   std::string operator()(const ImmediateReply& reply) const { return "reply " + reply.text; }
@@ -89,7 +91,43 @@ LiveUpdate FinalTwoZero() {
   second.tokens = {TokenAt(1, 40, 200)};
   second.words = Units().Words(second.tokens);
   update.utterances.resize(1);
-  update.utterances[0].nbest = {best, second};
+  Utterance& utterance = update.utterances[0];
+  utterance.start_ms = 40;
+  utterance.end_ms = 480;
+  utterance.searched_ms = 1000;
+  utterance.latency_ms = 20;
+  utterance.nbest = {best, second};
+  return update;
+}
+
+Utterance EndedTwo(int64_t index) {
+  const double offset_ms = 1000 * static_cast<double>(index);
+  Utterance utterance;
+  utterance.index = index;
+  utterance.start_ms = offset_ms + 40;
+  utterance.end_ms = offset_ms + 200;
+  utterance.searched_ms = offset_ms + 600;
+  utterance.end = UtteranceEnd::kEndpoint;
+  utterance.latency_ms = 7.5;
+  Hypothesis best;
+  best.text = "two";
+  best.score = -0.25;
+  best.confidence = 0.75F;
+  best.tokens = {TokenAt(1, offset_ms + 40, offset_ms + 200)};
+  best.words = Units().Words(best.tokens);
+  utterance.nbest = {best};
+  return utterance;
+}
+
+LiveUpdate RunningZe(int64_t index) {
+  const double offset_ms = 1000 * static_cast<double>(index);
+  LiveUpdate update;
+  update.utterance_index = index;
+  update.stable_text = "ze";
+  update.tokens = {TokenAt(2, offset_ms + 80, offset_ms + 120)};
+  update.num_stable_tokens = 1;
+  update.audio_ms = offset_ms + 640;
+  update.latency_ms = 7.5;
   return update;
 }
 

@@ -26,6 +26,11 @@ LiveUpdate TwoZero();
 // The final update after it, with two results.
 LiveUpdate FinalTwoZero();
 
+// "two", which an endpoint ended. Utterance k is spoken in the second k.
+Utterance EndedTwo(int64_t index);
+// An update with the text "ze" of utterance `index`, the first of it.
+LiveUpdate RunningZe(int64_t index);
+
 ClientMessage Text(std::string_view bytes);
 ClientMessage Binary(std::string_view bytes);
 

@@ -1,6 +1,7 @@
 // Random messages in any order: no exception, a bounded number of requests, only valid text.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +26,10 @@ const std::vector<std::string>& Scraps() {
   static const std::vector<std::string> scraps = {
       R"({"type":"start","version":1})",
       R"({"type":"start","version":1,"encoding":"float32","nbest":3,"resume":true})",
+      R"({"type":"start","version":1,"endpointing":{"silence_s":0.5,"reset_encoder":true}})",
       R"({"type":"resume","version":1,"token":"abc"})",
+      R"({"type":"resume","version":1,"token":"abc","utterances":2})",
+      R"({"type":"flush"})",
       R"({"type":"finish"})",
       R"({"type":"ping","id":1e9})",
       R"({"type":"cancel"})",
@@ -60,7 +64,8 @@ std::string RandomBytes(std::mt19937* random) {
   return bytes;
 }
 
-LiveUpdate RandomUpdate(std::mt19937* random) {
+// `next_index`: of the next utterance to end.
+LiveUpdate RandomUpdate(int64_t* next_index, std::mt19937* random) {
   LiveUpdate update;
   update.stable_text = RandomBytes(random);
   update.tentative_text = RandomBytes(random);
@@ -68,13 +73,17 @@ LiveUpdate RandomUpdate(std::mt19937* random) {
     update.tokens.push_back(testing::TokenAt(static_cast<int32_t>((*random)() % 5), 0, 40));
   }
   update.num_stable_tokens = update.tokens.empty() ? 0 : (*random)() % update.tokens.size();
-  if ((*random)() % 8 == 0) {
-    update.is_final = true;
-    update.utterances.resize(1);
-    update.utterances[0].nbest.resize(1 + (*random)() % 3);
-    for (Hypothesis& hypothesis : update.utterances[0].nbest) {
-      hypothesis.text = RandomBytes(random);
-    }
+  update.is_final = (*random)() % 8 == 0;
+  const size_t num_ended = (*random)() % 4 == 0 ? 1 + (*random)() % 3 : 0;
+  update.utterances.resize(std::max<size_t>(update.is_final ? 1 : 0, num_ended));
+  for (Utterance& utterance : update.utterances) {
+    utterance.index = (*next_index)++;
+    utterance.end = static_cast<UtteranceEnd>((*random)() % 3);
+    utterance.nbest.resize(1 + (*random)() % 3);
+    for (Hypothesis& hypothesis : utterance.nbest) hypothesis.text = RandomBytes(random);
+  }
+  update.utterance_index = *next_index;
+  if (update.is_final) {
     if ((*random)() % 4 == 0) update.error = RandomBytes(random);
   }
   return update;
@@ -99,6 +108,7 @@ void Converse(std::mt19937* random) {
   std::vector<ClientRequest> requests = protocol->Read(first_message);
   bool has_started = false;
   bool is_over = false;
+  int64_t next_index = 0;
   for (int turn = 0; turn < 12; ++turn) {
     ASSERT_LE(requests.size(), 2U);
     ASSERT_TRUE(!is_over || requests.empty());
@@ -109,6 +119,7 @@ void Converse(std::mt19937* random) {
         ASSERT_FALSE(has_started) << "a second start was accepted";
         has_started = true;
         ExpectValid(protocol->OnReady({}));
+        ExpectValid(protocol->OnUtterances({testing::EndedTwo(next_index++)}));
       } else if (const auto* audio = std::get_if<AudioRequest>(&request)) {
         ASSERT_TRUE(has_started);
         for (const float sample : audio->samples) ASSERT_LE(std::abs(sample), 16);
@@ -117,12 +128,13 @@ void Converse(std::mt19937* random) {
         is_over = true;
       } else if (const auto* reply = std::get_if<ImmediateReply>(&request)) {
         ExpectValid({reply->text});
-      } else if (std::holds_alternative<FinishRequest>(request)) {
+      } else if (std::holds_alternative<FlushRequest>(request) ||
+                 std::holds_alternative<FinishRequest>(request)) {
         ASSERT_TRUE(has_started);
       }
     }
     if (has_started && !is_over && (*random)() % 2 == 0) {
-      ExpectValid(protocol->OnUpdate(RandomUpdate(random)));
+      ExpectValid(protocol->OnUpdate(RandomUpdate(&next_index, random)));
       ExpectValid(protocol->OnSnapshot(RandomBytes(random), 7));
     }
     const std::string bytes = RandomBytes(random);

@@ -209,12 +209,13 @@ TEST(RunnelProtocol, ReadyAndResumed) {
   info.options.chunk_size = 16;
   info.options.left_context = 64;
   info.encoder_frame_ms = 40;
-  json expected = {{"type", "ready"},   {"version", 1},        {"session", "s1"},
-                   {"model", "digits"}, {"sample_rate", 8000}, {"encoding", "float32"},
-                   {"chunk_size", 16},  {"left_context", 64},  {"frame_ms", 40.0},
-                   {"resume", false}};
+  json expected = {{"type", "ready"},      {"version", 1},        {"session", "s1"},
+                   {"model", "digits"},    {"sample_rate", 8000}, {"encoding", "float32"},
+                   {"chunk_size", 16},     {"left_context", 64},  {"frame_ms", 40.0},
+                   {"endpointing", false}, {"resume", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   info.num_samples = 123456;
+  expected["utterances"] = 0;
   expected["type"] = "resumed";
   expected["samples"] = 123456;
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);

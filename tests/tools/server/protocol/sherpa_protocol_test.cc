@@ -16,11 +16,13 @@ namespace {
 
 using nlohmann::json;
 using testing::Binary;
+using testing::EndedTwo;
 using testing::ExpectConversation;
 using testing::FinalTwoZero;
 using testing::Float32;
 using testing::Only;
 using testing::OnlyMessage;
+using testing::RunningZe;
 using testing::Shown;
 using testing::Text;
 using testing::TwoZero;
@@ -87,6 +89,64 @@ TEST(SherpaProtocol, Results) {
   expected["is_eof"] = true;
   EXPECT_EQ(json::parse(texts[0]), expected);
   EXPECT_EQ(texts[1], "Done!");
+}
+
+TEST(SherpaProtocol, Segments) {
+  SherpaProtocol protocol(Units());
+  const auto requests = protocol.Read(Binary(Float32({0})));
+  EXPECT_TRUE(std::get<StartRequest>(requests[0]).leaves_endpointing);
+  LiveUpdate next = RunningZe(2);
+  next.utterances = {EndedTwo(0), EndedTwo(1)};
+  protocol.OnUpdate(TwoZero());
+  std::vector<std::string> texts = protocol.OnUpdate(next);
+  ASSERT_EQ(texts.size(), 3U);
+  json expected = {{"text", "two"},  {"tokens", {" two"}}, {"timestamps", {0.04}},
+                   {"segment", 0},   {"start_time", 0.0},  {"is_final", true},
+                   {"is_eof", false}};
+  EXPECT_EQ(json::parse(texts[0]), expected);
+  expected["segment"] = 1;  // times count from where the segment before ended, 0.6 s
+  expected["start_time"] = 0.6;
+  expected["timestamps"] = {0.44};
+  EXPECT_EQ(json::parse(texts[1]), expected);
+  expected = {{"text", "ze"},      {"tokens", {" ze"}}, {"timestamps", {0.48}}, {"segment", 2},
+              {"start_time", 1.6}, {"is_final", false}, {"is_eof", false}};
+  EXPECT_EQ(json::parse(texts[2]), expected);
+
+  next = RunningZe(3);
+  next.stable_text.clear();
+  next.tokens.clear();
+  next.num_stable_tokens = 0;
+  next.utterances = {EndedTwo(2)};
+  EXPECT_EQ(OnlyMessage(protocol.OnUpdate(next))["segment"], 2);  // nothing is said after it yet
+
+  LiveUpdate last;
+  last.is_final = true;
+  last.utterances = {EndedTwo(3), EndedTwo(4)};
+  last.utterances[1].nbest = {Hypothesis()};
+  texts = protocol.OnUpdate(last);
+  ASSERT_EQ(texts.size(), 3U);
+  EXPECT_EQ(json::parse(texts[0])["is_eof"], false);
+  expected = {{"text", ""},    {"tokens", json::array()}, {"timestamps", json::array()},
+              {"segment", 4},  {"start_time", 3.6},       {"is_final", true},
+              {"is_eof", true}};
+  EXPECT_EQ(json::parse(texts[1]), expected);
+  EXPECT_EQ(texts[2], "Done!");
+}
+
+TEST(SherpaProtocol, AnErrorAfterASegment) {
+  SherpaProtocol protocol(Units());
+  protocol.Read(Binary(Float32({0})));
+  protocol.OnUpdate(TwoZero());
+  LiveUpdate failed;
+  failed.is_final = true;
+  failed.error = "not finite";
+  failed.utterances = {EndedTwo(0)};
+  const std::vector<std::string> texts = protocol.OnUpdate(failed);
+  ASSERT_EQ(texts.size(), 2U);
+  EXPECT_EQ(json::parse(texts[0])["is_final"], true);
+  EXPECT_EQ(json::parse(texts[1])["segment"], 1);
+  EXPECT_EQ(json::parse(texts[1])["text"], "");
+  EXPECT_EQ(json::parse(texts[1])["error"]["code"], "stream_failed");
 }
 
 TEST(SherpaProtocol, Mistakes) {

@@ -55,6 +55,37 @@ TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
   }
 }
 
+TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
+  EXPECT_FALSE(ReadStartQuery({}).options.endpoints.enabled);
+  EXPECT_FALSE(ReadStartQuery({{"endpointing", "false"}}).options.endpoints.enabled);
+  EXPECT_TRUE(ReadStartQuery({{"endpointing", "true"}}).options.endpoints.enabled);
+  for (const Query& more : {Query{}, Query{{"endpointing", "true"}}}) {
+    Query query = {{"endpoint_silence_s", "0.5"},
+                   {"endpoint_initial_silence_s", "3"},
+                   {"endpoint_max_utterance_s", "60"},
+                   {"endpoint_blank_probability", "0.9"},
+                   {"endpoint_reset_encoder", "true"}};
+    query.insert(query.end(), more.begin(), more.end());
+    const EndpointOptions endpoints = ReadStartQuery(query).options.endpoints;
+    EXPECT_TRUE(endpoints.enabled);
+    EXPECT_EQ(endpoints.rules[0].min_silence_s, 3);
+    EXPECT_EQ(endpoints.rules[1].min_silence_s, 0.5);
+    EXPECT_EQ(endpoints.rules[2].min_utterance_s, 60);
+    EXPECT_EQ(endpoints.silence_blank_probability, 0.9);
+    EXPECT_TRUE(endpoints.reset_encoder);
+  }
+  EXPECT_EQ(QueryError({{"endpointing", "yes"}}),
+            "query: endpointing is \"yes\", expected true, false or an object");
+  EXPECT_EQ(QueryError({{"endpoint_silence_s", "0"}}),
+            "query: endpointing.silence_s is 0, expected a number from 0.1 to 86400.0");
+  EXPECT_EQ(QueryError({{"endpoint_silence", "1"}}),
+            "query: endpointing.silence is a field this version does not know");
+  EXPECT_EQ(QueryError({{"endpoint_silence_s", "1"}, {"endpoint_silence_s", "1"}}),
+            "query: 'endpoint_silence_s' cannot be given twice");
+  EXPECT_EQ(QueryError({{"endpointing", "false"}, {"endpoint_silence_s", "1"}}),
+            "query: fields endpoint_... need endpointing=true");
+}
+
 TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
   EXPECT_EQ(QueryError({{"chunk_size", "0"}}),
             "query: chunk_size is 0, expected -1 (all) or an integer from 1");
@@ -73,7 +104,8 @@ TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
 }
 
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
-  const std::string expected = "expected chunk_size, left_context, search, beam_size or nbest";
+  const std::string expected =
+      "expected chunk_size, left_context, search, beam_size, nbest, endpointing or endpoint_...";
   for (const std::string name : {"sample_rate", "type", "version", "resume", "Nbest", ""}) {
     EXPECT_EQ(QueryError({{name, "1"}}),
               "query: '" + name + "' is no option of a recording, " + expected);

@@ -14,11 +14,13 @@ namespace {
 
 using nlohmann::json;
 using testing::Binary;
+using testing::EndedTwo;
 using testing::ExpectConversation;
 using testing::FinalTwoZero;
 using testing::Only;
 using testing::OnlyMessage;
 using testing::Pcm16;
+using testing::RunningZe;
 using testing::Shown;
 using testing::Text;
 using testing::TwoZero;
@@ -79,6 +81,57 @@ TEST(WenetProtocol, SilentUntilSomethingIsHeard) {
   EXPECT_EQ(json::parse(texts[0])["nbest"], R"([{"sentence":"","word_pieces":[]}])");
 }
 
+TEST(WenetProtocol, ContinuousDecodingHasAResultPerUtterance) {
+  WenetProtocol protocol(Units());
+  const auto start = Only<StartRequest>(
+      protocol.Read(Text(R"({"signal":"start","nbest":1,"continuous_decoding":true})")));
+  EXPECT_TRUE(start.options.endpoints.enabled);
+  EXPECT_EQ(start.options.endpoints.rules[0].min_silence_s, 5);
+  EXPECT_EQ(start.options.endpoints.rules[1].min_silence_s, 1);
+  EXPECT_EQ(start.options.endpoints.rules[2].min_utterance_s, 20);
+  EXPECT_EQ(start.options.endpoints.silence_blank_probability, 0.8);
+  const auto shown = [](const std::vector<std::string>& texts) {
+    std::vector<std::string> results;
+    for (const std::string& text : texts) {
+      const json message = json::parse(text);
+      results.push_back(
+          message["type"].get<std::string>() + ":" +
+          (message.contains("nbest")
+               ? json::parse(message["nbest"].get<std::string>())[0]["sentence"].get<std::string>()
+               : ""));
+    }
+    return results;
+  };
+  using Strings = std::vector<std::string>;
+  EXPECT_EQ(shown(protocol.OnUpdate(TwoZero())), Strings{"partial_result:two zero"});
+  LiveUpdate next = RunningZe(2);
+  next.utterances = {EndedTwo(0), EndedTwo(1)};
+  EXPECT_EQ(shown(protocol.OnUpdate(next)),
+            (Strings{"final_result:two", "final_result:two", "partial_result:ze"}));
+  next = RunningZe(3);
+  next.stable_text.clear();
+  next.utterances = {EndedTwo(2)};
+  EXPECT_EQ(shown(protocol.OnUpdate(next)), Strings{"final_result:two"});
+  LiveUpdate last;  // also when nothing is left
+  last.is_final = true;
+  last.utterances.resize(1);
+  last.utterances[0].nbest.resize(1);
+  EXPECT_EQ(shown(protocol.OnUpdate(last)), (Strings{"final_result:", "speech_end:"}));
+}
+
+TEST(WenetProtocol, AFailedStreamHasTheUtterancesBefore) {
+  WenetProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  LiveUpdate failed;
+  failed.is_final = true;
+  failed.error = "broken";
+  failed.utterances = {EndedTwo(0)};
+  const std::vector<std::string> texts = protocol.OnUpdate(failed);
+  ASSERT_EQ(texts.size(), 2U);
+  EXPECT_EQ(json::parse(texts[0])["type"], "final_result");
+  EXPECT_EQ(json::parse(texts[1])["status"], "failed");
+}
+
 TEST(WenetProtocol, StartOptions) {
   struct Case {
     std::string fields;
@@ -99,6 +152,9 @@ TEST(WenetProtocol, StartOptions) {
     EXPECT_EQ(start.options.nbest, c.nbest) << text;
     EXPECT_EQ(start.options.search.method, c.method) << text;
     EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
+    EXPECT_EQ(start.options.endpoints.enabled,
+              c.fields.find("continuous_decoding") != std::string::npos)
+        << text;
     EXPECT_FALSE(start.names_beam_size) << text;  // what a server has not, is less and no error
   }
 }

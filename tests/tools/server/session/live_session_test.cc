@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -71,6 +73,13 @@ class LiveSessionTest : public ::testing::Test {
     }
   }
 
+  // Utterances that a flush has ended.
+  int NumFlushed() {
+    const std::string series = R"(runnel_utterances_total{end="flush"} )";
+    const std::string text = metrics_.Text({});
+    return std::stoi(text.substr(text.find(series) + series.size()));
+  }
+
   Metrics metrics_;
   Services services_;
   Bell bell_;
@@ -120,14 +129,17 @@ TEST_F(LiveSessionTest, AudioThatHasNoRoomIsHeldAndNotLost) {
   EXPECT_GT(messages.back()["audio_ms"].get<double>(), 9500);
 }
 
-// A stream whose final message a task makes, which waits until Release.
+// A stream whose last result a task writes, which waits until Release.
 class LongResultTest : public LiveSessionTest {
  protected:
+  virtual std::string LastMessage() const { return kFinish; }
+
   void SetUp() override {
     Limits limits;
     limits.max_speed = 0;
     limits.max_buffered_s = 200;
     limits.max_nbest = 100;
+    limits.max_send_queue_kb = 1 << 20;
     Open(limits);
     file_threads_.Run([released = released_.get_future().share()] { released.wait(); });
     Text(R"({"type":"start","version":1,"search":"beam","beam_size":32,"nbest":32})");
@@ -136,9 +148,8 @@ class LongResultTest : public LiveSessionTest {
       for (char& byte : noise) byte = static_cast<char>(random_());
       session_->Receive({false, noise});
     }
-    Text(kFinish);
-    while (recognizer_->status().num_streams > 0) std::this_thread::yield();
-    while (session_->CanReceive()) {  // until the task has the final update
+    Text(LastMessage());
+    while (session_->CanReceive()) {  // until the task has the update
       session_->Advance();
       while (session_->TakeMessage().has_value()) {
       }
@@ -179,6 +190,103 @@ TEST_F(LongResultTest, TheClientMayGoMeanwhile) {
   Release();
   file_threads_.Stop();
   EXPECT_FALSE(session_->TakeMessage().has_value());
+}
+
+// The same for the utterances of a flush, after which the stream goes on.
+class LongUtteranceTest : public LongResultTest {
+ protected:
+  std::string LastMessage() const override { return R"({"type":"flush"})"; }
+};
+
+TEST_F(LongUtteranceTest, WhatComesMeanwhileIsHandledAfterIt) {
+  EXPECT_FALSE(session_->TakeMessage().has_value());
+  Text(R"({"type":"ping","id":1})");  // of which the first bytes had been read already
+  Audio(100);
+  Text(kFinish);
+  session_->Advance();
+  EXPECT_FALSE(session_->close_code().has_value());
+  Release();
+  const std::vector<json> messages = ToEnd();
+  ASSERT_GE(messages.size(), 3U);
+  EXPECT_EQ(messages[0]["type"], "utterance");
+  EXPECT_EQ(messages[0]["end"], "flush");
+  EXPECT_EQ(messages.back()["type"], "final");
+  EXPECT_EQ(messages.back()["index"], 1);
+  EXPECT_EQ(std::count_if(messages.begin(), messages.end(),
+                          [](const json& message) { return message["type"] == "pong"; }),
+            1);
+  EXPECT_EQ(session_->close_code(), 1000);
+}
+
+TEST_F(LongUtteranceTest, AnErrorComesAfterIt) {
+  session_->Fail(ErrorCode::kMessageTooLarge, "too large");
+  Text(kFinish);
+  session_->Drain();
+  Release();
+  const std::vector<json> messages = ToEnd();
+  ASSERT_GE(messages.size(), 2U);
+  EXPECT_EQ(messages[0]["type"], "utterance");
+  EXPECT_EQ(messages.back()["code"], "message_too_large");
+  EXPECT_EQ(session_->close_code(), 1009);
+}
+
+TEST_F(LongUtteranceTest, TheClientMayGoMeanwhile) {
+  session_->Disconnect();
+  Release();
+  file_threads_.Stop();
+  EXPECT_FALSE(session_->TakeMessage().has_value());
+  EXPECT_EQ(recognizer_->status().num_streams, 0);
+}
+
+TEST_F(LiveSessionTest, UtterancesThatAreNotReadPauseTheClient) {
+  Limits limits;
+  limits.max_send_queue_kb = 4;
+  limits.max_speed = 0;
+  Open(limits);
+  Text(R"({"type":"start","version":1,"chunk_size":1})");
+  int num_flushes = 0;
+  while (session_->CanReceive()) {  // which takes no message
+    Audio(1600);
+    Text(R"({"type":"flush"})");
+    ++num_flushes;
+    while (NumFlushed() < num_flushes) std::this_thread::yield();
+    session_->Advance();
+    ASSERT_LT(num_flushes, 1000);
+  }
+  EXPECT_NE(metrics_.Text({}).find(R"(runnel_pauses_total{reason="send_queue"} 1)"),
+            std::string::npos);
+  Text(kFinish);
+  const std::vector<json> messages = ToEnd();
+  std::vector<int> indices;
+  for (const json& message : messages) {
+    if (message.contains("index")) indices.push_back(message["index"]);
+  }
+  ASSERT_EQ(indices.size(), static_cast<size_t>(num_flushes) + 1);
+  for (size_t i = 0; i < indices.size(); ++i) EXPECT_EQ(indices[i], static_cast<int>(i));
+}
+
+// Each costs a chunk.
+TEST_F(LiveSessionTest, AFloodOfFlushesIsPaused) {
+  Limits limits;
+  limits.max_buffered_s = 4;
+  limits.max_speed = 0.001;
+  Open(limits);
+  Text(R"({"type":"start","version":1,"chunk_size":16})");
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_TRUE(session_->CanReceive()) << i;
+    Text(R"({"type":"flush"})");
+  }
+  EXPECT_FALSE(session_->CanReceive());
+}
+
+TEST_F(LiveSessionTest, AWholeUtteranceHasNoFlush) {
+  Limits limits;
+  limits.max_chunk_size = -1;
+  Open(limits);
+  Text(R"({"type":"start","version":1,"chunk_size":-1,"endpointing":true})");
+  Audio(16000);
+  Text(R"({"type":"flush"})");
+  EXPECT_EQ(ToEnd().back()["code"], "bad_option");
 }
 
 TEST_F(LiveSessionTest, AudioIsBoundedAtAnySpeed) {

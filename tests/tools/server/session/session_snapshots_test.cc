@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <future>
 #include <map>
 #include <memory>
@@ -14,10 +16,13 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 #include "tools/server/session/live_session.h"
+#include "tools/server/session/stored_session.h"
 
 namespace runnel::server {
 namespace {
@@ -94,6 +99,7 @@ class SessionSnapshotsTest : public ::testing::Test {
     services_.snapshot_store = &store_;
     services_.store_threads = &threads_;
     services_.limits.snapshot_interval_s = 0.1;
+    services_.file_threads = &threads_;
     session_ = std::make_shared<LiveSession>(services_, "id", [this] { ++wakes_; });
   }
   ~SessionSnapshotsTest() override { threads_.Stop(); }
@@ -107,20 +113,54 @@ class SessionSnapshotsTest : public ::testing::Test {
   void HoldStream() {
     const auto stream = recognizer_.Open();
     stream->AcceptSamples(std::vector<float>(32000, 0.01F).data(), 32000);
-    store_.Hold("runnel-session 1 1\n" + stream->Snapshot());
+    store_.Hold(Pack({0, "", stream->Snapshot()}));
     stream->Cancel();
   }
 
-  // Sends what there is until a message of that type is sent.
-  void SendUntil(const std::string& type) {
+  // Sends what there is until a message of that type is sent, and returns that.
+  json SendUntil(const std::string& type) {
     for (;;) {
       session_->Advance();
       while (auto message = session_->TakeMessage()) {
         session_->OnSent(*message);
-        if (json::parse(message->text)["type"] == type) return;
+        const json sent = json::parse(message->text);
+        if (sent["type"] == type) return sent;
       }
       std::this_thread::yield();
     }
+  }
+
+  // Sends a message as soon as the session reads, and adds what comes meanwhile to messages_.
+  void Send(const ClientMessage& message) {
+    do {
+      Pump();
+    } while (!session_->CanReceive());
+    session_->Receive(message);
+  }
+
+  void SendNoise(size_t num_samples, uint64_t seed) {
+    std::string noise;
+    for (const float sample : runnel::testing::NoiseOfChangingLevel(num_samples, seed)) {
+      const auto value = static_cast<int16_t>(sample * 30000);
+      noise += static_cast<char>(value & 0xFF);
+      noise += static_cast<char>(value >> 8 & 0xFF);
+    }
+    Send({false, noise});
+  }
+
+  void Pump() {
+    session_->Advance();
+    while (auto message = session_->TakeMessage()) {
+      session_->OnSent(*message);
+      messages_.push_back(json::parse(message->text));
+    }
+    std::this_thread::yield();
+  }
+
+  // All messages of the session.
+  std::vector<json> ToEnd() {
+    while (!session_->close_code().has_value()) Pump();
+    return std::exchange(messages_, {});
   }
 
   // The code of the error that the session ends with.
@@ -136,6 +176,9 @@ class SessionSnapshotsTest : public ::testing::Test {
   Recognizer recognizer_{testing::Tiny()};
   TaskThreads threads_{2, kMaxBytes, 100};
   std::atomic<int> wakes_{0};
+  std::atomic<bool> holds_wakes_{false};  // the next wake waits for may_wake_
+  std::promise<void> may_wake_;
+  std::vector<json> messages_;
   std::shared_ptr<LiveSession> session_;
 };
 
@@ -255,6 +298,128 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
   while (!threads_.HasRoom(kMaxBytes)) std::this_thread::yield();
   go_on[1].set_value();
   EXPECT_EQ(store_.num_puts(), 1);
+}
+
+// The utterances of a session, without what depends on time.
+std::map<int64_t, json> Utterances(const std::vector<json>& messages) {
+  std::map<int64_t, json> utterances;
+  for (json message : messages) {
+    if (message["type"] != "utterance" && message["type"] != "final") continue;
+    message.erase("latency_ms");
+    const auto index = message["index"].get<int64_t>();
+    EXPECT_TRUE(utterances.emplace(index, message).second) << "utterance " << index << " twice";
+  }
+  return utterances;
+}
+
+constexpr char kStartShort[] = R"({"type":"start","version":1,"resume":true,"chunk_size":4})";
+
+// The client has received some of the utterances, fewer or more than the snapshot knows of.
+TEST_F(SessionSnapshotsTest, AResumedClientGetsEachUtteranceOnce) {
+  store_.LetPut();
+  services_.limits.max_speed = 0;
+  services_.limits.snapshot_interval_s = 1000;  // the last one only
+  session_ = std::make_shared<LiveSession>(services_, "other", [this] { ++wakes_; });
+  session_->Receive({true, kStartShort});
+  for (uint64_t i = 0; i < 6; ++i) {
+    SendNoise(8000, i);
+    Send({true, R"({"type":"flush"})"});
+  }
+  SendNoise(8000, 6);
+  while (!session_->CanReceive()) Pump();
+  services_.drain_patience_s = 1000;
+  session_->Drain();
+  const std::vector<json> before = ToEnd();
+  ASSERT_EQ(before.back()["code"], "draining");
+  const auto snapshot = std::find_if(before.begin(), before.end(), [](const json& message) {
+    return message["type"] == "snapshot";
+  });
+  ASSERT_NE(snapshot, before.end());
+  const std::map<int64_t, json> expected = Utterances(before);
+  const std::string stored = store_.Get((*snapshot)["token"]).value();
+  const int64_t num_stored = UnpackSession(stored).first_utterance;
+  for (const int64_t num_received : {0, 1, 3, 6}) {
+    store_.Hold(stored);
+    session_ = std::make_shared<LiveSession>(services_, "resumed", [this] { ++wakes_; });
+    session_->Receive({true, std::string(R"({"type":"resume","version":1,"token":")") + kToken +
+                                 R"(","utterances":)" + std::to_string(num_received) + "}"});
+    session_->Receive({true, R"({"type":"finish"})"});
+    const std::vector<json> messages = ToEnd();
+    EXPECT_EQ(messages.front()["type"], "resumed");
+    EXPECT_EQ(messages.front()["utterances"], num_received);
+    for (int64_t index = num_received; index < num_stored; ++index) {
+      const json& message = messages.at(static_cast<size_t>(1 + index - num_received));
+      EXPECT_EQ(message["index"], index) << "before anything else: " << message;
+    }
+    const std::map<int64_t, json> utterances = Utterances(messages);
+    ASSERT_EQ(utterances.size(), 7U - static_cast<size_t>(num_received));
+    EXPECT_EQ(utterances.begin()->first, num_received);
+    for (const auto& [index, utterance] : utterances) {
+      if (expected.count(index) > 0) {
+        EXPECT_EQ(utterance, expected.at(index));
+      }
+    }
+  }
+}
+
+TEST_F(SessionSnapshotsTest, AClientThatCountsNoUtterancesGetsNoneAgain) {
+  store_.LetPut();
+  const auto stream = recognizer_.Open();
+  const std::vector<float> samples = runnel::testing::NoiseOfChangingLevel(32000, 1);
+  stream->AcceptSamples(samples.data(), samples.size());
+  stream->FinalizeUtterance();
+  while (stream->is_finalizing()) std::this_thread::yield();
+  int64_t first_utterance = -1;
+  std::string snapshot;
+  while (first_utterance != 1) snapshot = stream->Snapshot(&first_utterance);
+  Utterance utterance;
+  utterance.nbest.resize(1);
+  UtteranceHistory history;
+  history.Add(utterance);
+  store_.Hold(Pack({1, history.Pack(1), snapshot}));
+  Resume();
+  session_->Receive({true, R"({"type":"finish"})"});
+  const std::vector<json> messages = ToEnd();
+  EXPECT_EQ(messages.front()["utterances"], 1);
+  for (const json& message : messages) EXPECT_NE(message["type"], "utterance") << message;
+}
+
+// The worker has taken an utterance from the stream, and its callback is not there yet.
+TEST_F(SessionSnapshotsTest, TheLastSnapshotWaitsForAnUpdateUnderWay) {
+  store_.LetPut();
+  services_.limits.snapshot_interval_s = 1000;
+  services_.drain_patience_s = 1000;
+  TaskThreads one_thread(1, kMaxBytes, 100);
+  services_.store_threads = &one_thread;
+  session_ = std::make_shared<LiveSession>(services_, "other", [this] {
+    ++wakes_;
+    if (holds_wakes_) may_wake_.get_future().wait();
+  });
+  session_->Receive({true, kStartShort});
+  SendUntil("ready");
+  holds_wakes_ = true;
+  SendNoise(2000, 1);  // less than a chunk
+  session_->Receive({true, R"({"type":"flush"})"});
+  while (wakes_ == 0) std::this_thread::yield();  // in the callback
+  session_->Drain();
+  for (int i = 0; i < 2; ++i) {  // after the task that takes a snapshot, and one that would put it
+    std::promise<void> is_done;
+    one_thread.RunFirst([&] { is_done.set_value(); });
+    is_done.get_future().wait();
+  }
+  EXPECT_EQ(store_.num_puts(), 0);
+  holds_wakes_ = false;
+  may_wake_.set_value();
+  const std::vector<json> messages = ToEnd();
+  EXPECT_EQ(messages.back()["code"], "draining");
+  ASSERT_EQ(store_.num_puts(), 1);
+  const auto sent = std::find_if(messages.begin(), messages.end(),
+                                 [](const json& message) { return message["type"] == "snapshot"; });
+  ASSERT_NE(sent, messages.end());
+  const StoredSession stored = UnpackSession(*store_.Get((*sent)["token"]));
+  EXPECT_EQ(stored.first_utterance, 1);
+  EXPECT_EQ(UtteranceHistory::Unpack(stored.utterances, testing::Tiny()->tokens()).size(), 1U);
+  session_.reset();
 }
 
 }  // namespace

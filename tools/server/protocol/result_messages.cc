@@ -1,0 +1,80 @@
+#include "tools/server/protocol/result_messages.h"
+
+#include "tools/server/protocol/message_text.h"
+
+namespace runnel::server {
+namespace {
+
+const char* NameOf(UtteranceEnd end) {
+  switch (end) {
+    case UtteranceEnd::kEndpoint:
+      return "endpoint";
+    case UtteranceEnd::kFinalize:
+      return "flush";
+    case UtteranceEnd::kFinish:
+      return "finish";
+  }
+  return "finish";
+}
+
+// `{"type":<type>,"latency_ms":<latency>`, an object that the caller goes on with.
+std::string Opening(const char* type, double latency_ms) {
+  std::string message = R"({"type":)";
+  AppendString(type, &message);
+  message += R"(,"latency_ms":)";
+  AppendNumber(latency_ms, &message);
+  return message;
+}
+
+void AppendField(const char* name, double value, std::string* json) {
+  *json += name;
+  AppendNumber(value, json);
+}
+
+// The fields of an utterance, without braces.
+void AppendFields(const Utterance& utterance, const ResultParts& parts, const TokenTable& table,
+                  std::string* json) {
+  const bool has_results = !utterance.nbest.empty();
+  *json += R"("index":)" + std::to_string(utterance.index);
+  AppendField(R"(,"start_ms":)", utterance.start_ms, json);
+  AppendField(R"(,"end_ms":)", utterance.end_ms, json);
+  AppendField(R"(,"audio_ms":)", utterance.searched_ms, json);
+  *json += R"(,"end":)";
+  AppendString(NameOf(utterance.end), json);
+  *json += R"(,"text":)";
+  AppendString(has_results ? utterance.nbest.front().text : "", json);
+  const float confidence = has_results ? utterance.nbest.front().confidence : 0;
+  AppendField(R"(,"confidence":)", static_cast<double>(confidence), json);
+  *json += R"(,"nbest":)";
+  AppendResults(utterance.nbest, parts.max_results, parts.tokens, table, json);
+}
+
+}  // namespace
+
+std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,
+                             const TokenTable& table) {
+  std::string message = Opening(type, utterance.latency_ms) + ',';
+  AppendFields(utterance, parts, table, &message);
+  return message + '}';
+}
+
+std::string SegmentsReply(const std::vector<Utterance>& utterances, const ResultParts& parts,
+                          const TokenTable& table) {
+  const char* const separator = table.has_word_boundaries() ? " " : "";
+  std::string text;
+  std::string segments;
+  for (const Utterance& utterance : utterances) {
+    if (utterance.nbest.empty() || utterance.nbest.front().text.empty()) continue;
+    text += (text.empty() ? "" : separator) + utterance.nbest.front().text;
+    segments += segments.empty() ? "{" : ",{";
+    AppendFields(utterance, parts, table, &segments);
+    segments += '}';
+  }
+  std::string reply = Opening("final", utterances.empty() ? 0 : utterances.back().latency_ms);
+  reply += R"(,"text":)";
+  AppendString(text, &reply);
+  AppendField(R"(,"audio_ms":)", utterances.empty() ? 0 : utterances.back().searched_ms, &reply);
+  return reply + R"(,"segments":[)" + segments + "]}";
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,32 @@
+// The messages of Runnel's protocol that hold an utterance, and the reply to an uploaded recording.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_RESULT_MESSAGES_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_RESULT_MESSAGES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "runtime/result.h"
+#include "runtime/token_table.h"
+
+namespace runnel::server {
+
+// Which parts of a result a client wants.
+struct ResultParts {
+  size_t max_results = 1;
+  bool tokens = true;
+};
+
+// "utterance" and "final" messages. A final message is also the reply to a recording that is one
+// utterance.
+std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,
+                             const TokenTable& table);
+
+// The reply to a recording with endpointing: the joined text, and the utterances that have text as
+// "segments". `utterances` are all of the recording.
+std::string SegmentsReply(const std::vector<Utterance>& utterances, const ResultParts& parts,
+                          const TokenTable& table);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_RESULT_MESSAGES_H_

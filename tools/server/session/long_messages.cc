@@ -1,0 +1,48 @@
+#include "tools/server/session/long_messages.h"
+
+#include <cstddef>
+#include <exception>
+#include <utility>
+
+namespace runnel::server {
+namespace {
+
+constexpr size_t kManyTokens = 2000;  // in all results together
+// Tokens whose text takes as long as the fields of a result without tokens.
+constexpr size_t kTokensPerResult = 4;
+
+size_t NumTokens(const std::vector<Utterance>& utterances) {
+  size_t count = 0;
+  for (const Utterance& utterance : utterances) {
+    for (const Hypothesis& hypothesis : utterance.nbest) {
+      count += kTokensPerResult + hypothesis.tokens.size();
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+bool AreLong(const std::vector<Utterance>& utterances) {
+  return NumTokens(utterances) >= kManyTokens;
+}
+
+bool IsLong(const LiveUpdate& update) {
+  return NumTokens(update.utterances) + update.tokens.size() >= kManyTokens;
+}
+
+void WriteLongMessages(TaskThreads* threads, std::function<std::vector<std::string>()> write,
+                       std::shared_ptr<SessionMailbox> mailbox) {
+  threads->RunFirst([write = std::move(write), mailbox = std::move(mailbox)] {
+    if (mailbox->is_closed()) return;  // the client has gone
+    SessionMailbox::Written written;
+    try {
+      written.texts = write();
+    } catch (const std::exception& error) {
+      written.error = error.what();
+    }
+    mailbox->PutWritten(std::move(written));
+  });
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,103 @@
+#include "tools/server/session/utterance_history.h"
+
+#include <utility>
+
+#include "runtime/snapshot/state_fields.h"
+
+namespace runnel::server {
+namespace {
+
+template <class Self, class Fields>
+void VisitToken(Self& token, Fields& fields) {
+  fields.Value(token.id);
+  fields.Value(token.start_ms);
+  fields.Value(token.end_ms);
+  fields.Value(token.confidence);
+}
+
+template <class Self, class Fields>
+void VisitHypothesis(Self& hypothesis, Fields& fields) {
+  constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(double) + sizeof(float);
+  fields.Value(hypothesis.score);
+  fields.Value(hypothesis.confidence);
+  const size_t count = fields.Count(hypothesis.tokens.size(), kTokenSize);
+  if constexpr (Fields::kReading) hypothesis.tokens.resize(count);
+  for (auto& token : hypothesis.tokens) VisitToken(token, fields);
+}
+
+template <class Self, class Fields>
+void VisitUtterance(Self& utterance, Fields& fields) {
+  constexpr size_t kHypothesisSize = sizeof(double) + sizeof(float) + sizeof(uint64_t);
+  auto end = static_cast<int32_t>(utterance.end);
+  fields.Value(utterance.index);
+  fields.Value(utterance.start_ms);
+  fields.Value(utterance.end_ms);
+  fields.Value(utterance.searched_ms);
+  fields.Value(end);
+  fields.Value(utterance.latency_ms);
+  const size_t count = fields.Count(utterance.nbest.size(), kHypothesisSize);
+  if constexpr (Fields::kReading) {
+    fields.Require(end >= 0 && end <= static_cast<int32_t>(UtteranceEnd::kFinish) && count > 0,
+                   "a stored utterance is damaged");
+    utterance.end = static_cast<UtteranceEnd>(end);
+    utterance.nbest.resize(count);
+  }
+  for (auto& hypothesis : utterance.nbest) VisitHypothesis(hypothesis, fields);
+}
+
+// Fills in text and words, which are not packed.
+void Complete(const TokenTable& table, Hypothesis* hypothesis) {
+  std::vector<int32_t> ids;
+  for (const Token& token : hypothesis->tokens) {
+    StateReader::Require(token.id >= 0 && token.id < table.size(),
+                         "a stored utterance is of another vocabulary");
+    ids.push_back(token.id);
+  }
+  hypothesis->text = table.Text(ids);
+  hypothesis->words = table.Words(hypothesis->tokens);
+}
+
+}  // namespace
+
+void UtteranceHistory::Add(const Utterance& utterance) {
+  StateWriter writer;
+  VisitUtterance(utterance, writer);
+  utterances_.push_back({utterance.index, writer.Take()});
+  num_bytes_ += utterances_.back().bytes.size();
+  next_index_ = utterance.index + 1;
+  while (utterances_.size() > kMostUtterances ||
+         (num_bytes_ > kMostBytes && utterances_.size() > 1)) {
+    ForgetFirst();
+  }
+}
+
+void UtteranceHistory::ForgetBefore(int64_t index) {
+  while (!utterances_.empty() && utterances_.front().index < index) ForgetFirst();
+}
+
+void UtteranceHistory::ForgetFirst() {
+  num_bytes_ -= utterances_.front().bytes.size();
+  utterances_.pop_front();
+}
+
+std::string UtteranceHistory::Pack(int64_t end) const {
+  std::string bytes;
+  for (const Packed& utterance : utterances_) {
+    if (utterance.index < end) bytes += utterance.bytes;
+  }
+  return bytes;
+}
+
+std::vector<Utterance> UtteranceHistory::Unpack(std::string_view bytes, const TokenTable& table) {
+  StateReader reader(bytes);
+  std::vector<Utterance> utterances;
+  while (!reader.at_end()) {
+    Utterance utterance;
+    VisitUtterance(utterance, reader);
+    for (Hypothesis& hypothesis : utterance.nbest) Complete(table, &hypothesis);
+    utterances.push_back(std::move(utterance));
+  }
+  return utterances;
+}
+
+}  // namespace runnel::server
