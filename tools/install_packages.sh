@@ -12,7 +12,7 @@ die() { echo "install_packages: $*" >&2; exit 1; }
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
-  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev
+  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev libopus-dev
   libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )

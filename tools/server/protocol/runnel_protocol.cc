@@ -1,6 +1,7 @@
 #include "tools/server/protocol/runnel_protocol.h"
 
 #include <cstddef>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -95,9 +96,9 @@ ClientRequest RunnelProtocol::ReadText(std::string_view text) {
 
 void RunnelProtocol::ReadCommonFields(JsonSection* message) {
   if (message->Has("encoding")) {
-    decoder_ = SampleDecoder(message->Choice<SampleEncoding>(
-        "encoding", {{NameOf(SampleEncoding::kPcm16), SampleEncoding::kPcm16},
-                     {NameOf(SampleEncoding::kFloat32), SampleEncoding::kFloat32}}));
+    std::map<std::string, SampleEncoding> encodings;
+    for (const SampleEncoding encoding : kSampleEncodings) encodings[NameOf(encoding)] = encoding;
+    decoder_ = MakeSampleDecoder(message->Choice<SampleEncoding>("encoding", encodings));
   }
   if (message->Has("tokens")) wants_tokens_ = message->Bool("tokens");
 }
@@ -112,11 +113,15 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   if (message->Has("sample_rate")) {
     start.options.sample_rate_hz = static_cast<int>(
         message->Integer("sample_rate", StreamOptions::kMinRate, StreamOptions::kMaxRate));
+    if (decoder_->encoding() == SampleEncoding::kOpus &&
+        !IsOpusRate(start.options.sample_rate_hz)) {
+      message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
+    }
   }
   ReadStartOptions(message, &start);
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
-  start.encoding = decoder_.encoding();
+  start.encoding = decoder_->encoding();
   start.wants_tokens = wants_tokens_;
   nbest_ = static_cast<size_t>(start.nbest);
   phase_ = Phase::kAudio;
@@ -147,11 +152,11 @@ ClientRequest RunnelProtocol::ReadFinish() {
                                                           ? "a second finish in one connection"
                                                           : "finish before start");
   }
-  if (decoder_.num_waiting_bytes() > 0) {
+  if (decoder_->num_waiting_bytes() > 0) {
     throw ClientMistake(
         ErrorCode::kOddBytes,
-        "the audio ends within a sample: " + std::to_string(decoder_.num_waiting_bytes()) +
-            " bytes are left over after whole samples of " + NameOf(decoder_.encoding()));
+        "the audio ends within a sample: " + std::to_string(decoder_->num_waiting_bytes()) +
+            " bytes are left over after whole samples of " + NameOf(decoder_->encoding()));
   }
   phase_ = Phase::kFinished;
   return FinishRequest{};
@@ -162,15 +167,16 @@ ClientRequest RunnelProtocol::ReadAudio(std::string_view bytes) {
     throw ClientMistake(ErrorCode::kUnsupportedOrder,
                         phase_ == Phase::kFinished ? "audio after finish" : "audio before start");
   }
-  return AudioRequest{decoder_.Decode(bytes)};
+  return AudioRequest{decoder_->Decode(bytes)};
 }
 
 std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
+  decoder_->SetSampleRate(info.options.sample_rate_hz);
   OrderedJson ready = {{"type", info.num_samples < 0 ? "ready" : "resumed"},
                        {"version", kVersion},
                        {"session", info.session_id},
                        {"sample_rate", info.options.sample_rate_hz},
-                       {"encoding", NameOf(decoder_.encoding())},
+                       {"encoding", NameOf(decoder_->encoding())},
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},

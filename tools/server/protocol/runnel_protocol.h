@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -50,7 +51,7 @@ class RunnelProtocol : public Protocol {
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
-  SampleDecoder decoder_{SampleEncoding::kPcm16};
+  std::unique_ptr<SampleDecoder> decoder_ = MakeSampleDecoder(SampleEncoding::kPcm16);
   size_t nbest_ = 1;
   bool wants_tokens_ = true;
   int64_t num_stable_characters_ = 0;  // sent so far
