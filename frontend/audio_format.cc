@@ -57,11 +57,4 @@ bool MayBeAudio(const std::string& start) {
   return true;
 }
 
-bool BeginsAsWavOrFlac(const std::string& start) {
-  const std::string form = start.substr(0, 4);
-  if (form == "fLaC") return true;
-  return start.size() >= 12 && (form == "RIFF" || form == "RIFX" || form == "RF64") &&
-         start.compare(8, 4, "WAVE") == 0;
-}
-
 }  // namespace runnel

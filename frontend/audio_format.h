@@ -10,9 +10,6 @@ namespace runnel {
 // bytes of an input, or all of a shorter one. True promises nothing about the rest.
 bool MayBeAudio(const std::string& start);
 
-// True if such a `start` begins a WAV (RIFF, RIFX or RF64) or a FLAC file.
-bool BeginsAsWavOrFlac(const std::string& start);
-
 }  // namespace runnel
 
 #endif  // RUNNEL_FRONTEND_AUDIO_FORMAT_H_

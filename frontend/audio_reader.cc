@@ -16,6 +16,7 @@
 
 #include "frontend/audio_format.h"
 #include "frontend/file_descriptor.h"
+#include "frontend/open_ended_file.h"
 #include "frontend/wav_stream.h"
 
 namespace runnel {
@@ -23,6 +24,10 @@ namespace {
 
 // Values, of all channels together, read at a time where channels have to be combined.
 constexpr size_t kBlockValues = 1 << 14;
+
+// MPEG frames have 384, 576 or 1152 samples. A read that crosses no multiple of this number does
+// not lose the samples before a damaged frame.
+constexpr sf_count_t kMpegBlock = 192;
 
 // Beyond any recorder's. A damaged header that says 1 Hz would make hours of audio of a small file.
 constexpr int kMinRateHz = 1000;
@@ -62,8 +67,7 @@ class AudioReader::Impl {
        const AudioReaderOptions& options)
       : name_(std::move(name)),
         channel_(options.channel),
-        max_spool_bytes_(options.max_spool_bytes),
-        only_wav_and_flac_(options.only_wav_and_flac) {
+        max_spool_bytes_(options.max_spool_bytes) {
     if (channel_ < -1) {
       throw std::invalid_argument("AudioReaderOptions.channel is " + std::to_string(channel_) +
                                   ", expected -1 (mean of all) or a channel from 0");
@@ -117,9 +121,6 @@ class AudioReader::Impl {
 
     const WavHeader header = ReadWavHeader(input.get());
     if (header.bytes.empty()) Fail("is empty, expected audio");
-    if (only_wav_and_flac_ && !BeginsAsWavOrFlac(header.bytes)) {
-      Fail("is neither WAV nor FLAC, expected one of them");
-    }
     if (header.complete) {
       std::optional<uint64_t> rest;
       if (!is_pipe) {
@@ -136,7 +137,28 @@ class AudioReader::Impl {
       ::lseek(input.get(), begin, SEEK_SET);
       descriptor_ = std::move(input);
     }
+    const off_t first = ::lseek(descriptor_.get(), 0, SEEK_CUR);
+    OpenDescriptor(first);
+    if (HasType(SF_FORMAT_MPEG)) ReopenMpeg(first);
+  }
+
+  // `first`: of the file in descriptor_.
+  void OpenDescriptor(off_t first) {
+    file_.reset();
+    mpeg_file_.reset();
+    ::lseek(descriptor_.get(), first, SEEK_SET);
     SetFile(sf_open_fd(descriptor_.get(), SFM_READ, &info_, SF_FALSE));
+  }
+
+  // Without its end, only a file whose Xing or Info frame has the number of samples has a length.
+  // For other files, libsndfile's length is an estimate.
+  void ReopenMpeg(off_t first) {
+    ::lseek(descriptor_.get(), first, SEEK_SET);
+    mpeg_file_ = std::make_unique<OpenEndedFile>(descriptor_.get());
+    SetFile(mpeg_file_->Open(&info_));
+    if (!length_known_) return;
+    announced_samples_ = info_.frames;
+    OpenDescriptor(first);
   }
 
   // `rest`: the bytes of a file behind its header; nothing for a pipe. Files take the way of pipes
@@ -158,35 +180,41 @@ class AudioReader::Impl {
 
   void SetFile(SNDFILE* file) {
     file_.reset(file);
-    if (wav_stream_ != nullptr) wav_stream_->RethrowReadError();
-    if (file == nullptr) {
-      FailAsNoAudio(Reason(sf_strerror(nullptr)));
-    }
+    RethrowReadError();
+    if (file == nullptr) FailAsNoAudio(Reason(sf_strerror(nullptr)));
     // libsndfile's way of saying that it does not know.
     if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
   }
+
+  void RethrowReadError() const {
+    if (wav_stream_ != nullptr) wav_stream_->RethrowReadError();
+    if (mpeg_file_ != nullptr) mpeg_file_->RethrowReadError();
+  }
+
+  bool HasType(int type) const { return (info_.format & SF_FORMAT_TYPEMASK) == type; }
 
   // Reads up to `max_frames` times num_channels() interleaved values.
   size_t ReadFrames(float* values, size_t max_frames) {
     // Not beyond the last sample: what stands behind it, such as a tag, is not FLAC's, and its
     // decoder would complain.
-    const sf_count_t wanted =
-        std::min(static_cast<sf_count_t>(max_frames), info_.frames - samples_read_);
+    sf_count_t wanted = std::min(static_cast<sf_count_t>(max_frames), info_.frames - samples_read_);
+    if (mpeg_file_ != nullptr) {
+      wanted = std::min(wanted, kMpegBlock - samples_read_ % kMpegBlock);
+    }
     if (wanted <= 0) return 0;
     const sf_count_t count = sf_readf_float(file_.get(), values, wanted);
-    if (wav_stream_ != nullptr) {
-      try {
-        wav_stream_->RethrowReadError();
-      } catch (const std::system_error& error) {
-        Fail(error.what());
-      }
+    try {
+      RethrowReadError();
+    } catch (const std::system_error& error) {
+      Fail(error.what());
     }
+    // The last frame of an open-ended file may be cut off.
+    if (mpeg_file_ != nullptr && mpeg_file_->is_at_end() && count <= 0) return 0;
     if (sf_error(file_.get()) != SF_ERR_NO_ERROR) {
       Fail("is damaged after sample " + std::to_string(samples_read_) + " (" +
            Reason(sf_strerror(file_.get())) + ")");
     }
-    const bool is_flac = (info_.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC;
-    if (count <= 0 && is_flac && length_known_) {
+    if (count <= 0 && HasType(SF_FORMAT_FLAC) && length_known_) {
       Fail("ends after " + std::to_string(samples_read_) + " samples, expected " +
            std::to_string(info_.frames) + ": it is truncated");
     }
@@ -239,7 +267,6 @@ class AudioReader::Impl {
   std::string name_;
   int channel_;
   uint64_t max_spool_bytes_;
-  bool only_wav_and_flac_;
   SF_INFO info_ = {};
   bool length_known_ = true;
   std::optional<int64_t> announced_samples_;
@@ -248,6 +275,7 @@ class AudioReader::Impl {
   // What file_ reads from, and so outlives it.
   FileDescriptor descriptor_{-1};
   std::unique_ptr<WavStream> wav_stream_;
+  std::unique_ptr<OpenEndedFile> mpeg_file_;
   std::unique_ptr<SNDFILE, SndfileCloser> file_;
 };
 

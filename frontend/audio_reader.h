@@ -19,16 +19,12 @@ struct AudioReaderOptions {
   // Largest size, in bytes, of an input that must be copied to a temporary file: one that cannot
   // seek and is not WAV. More is an error, so that an endless input does not fill the disk.
   uint64_t max_spool_bytes = uint64_t{4} << 30;
-
-  // Refuse all formats but WAV and FLAC. For untrusted input, which should not reach libsndfile's
-  // readers of rare formats.
-  bool only_wav_and_flac = false;
 };
 
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
-// header; chunks before and after the samples), FLAC, and libsndfile's other formats, at any rate
-// from 1 kHz to 10 MHz and with any number of channels. Never holds more than a block of the input
-// in memory.
+// header; chunks before and after the samples), FLAC, and libsndfile's other formats, such as Ogg
+// (Vorbis, Opus), MP3, AIFF, AU and CAF, at any rate from 1 kHz to 10 MHz and with any number of
+// channels. Never holds more than a block of the input in memory.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to
@@ -38,7 +34,9 @@ struct AudioReaderOptions {
 // recorders leave such files behind (announced_samples tells). When the header leaves the length
 // open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
 // or damaged is an error as soon as the damage is reached. When its header has the number of
-// samples, bytes after the last sample, such as a tag, are ignored.
+// samples, bytes after the last sample, such as a tag, are ignored. Other formats are read as far
+// as libsndfile can, or refused when they are opened. libmpg123, which decodes MP3 for libsndfile,
+// writes notes about damage to standard error.
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {
@@ -59,13 +57,15 @@ class AudioReader {
   int sample_rate_hz() const;
   int num_channels() const;
 
-  // Samples per channel, if known before reading: of a file, those that it really has; of a pipe,
-  // those that its header announces. No value when the header leaves the length open.
+  // Samples per channel, if known before reading: of a file, those that it really has; of a pipe or
+  // an MP3 file, those that its header announces. No value when the header leaves the length open,
+  // as that of an MP3 file without a Xing or Info frame.
   std::optional<int64_t> num_samples() const;
 
-  // Samples per channel that the header of a WAV file announces. When Read has returned fewer at
-  // the end, the recording was cut off. No value when the header leaves the length open (0) or
-  // announces 2 GiB or more, and for formats other than plain and companded RIFF.
+  // Samples per channel that the header of a WAV or MP3 file announces. When Read has returned
+  // fewer at the end, the recording was cut off. No value when the header leaves the length open
+  // (of WAV: 0) or announces 2 GiB or more, and for formats other than plain and companded RIFF and
+  // MP3.
   std::optional<int64_t> announced_samples() const;
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from

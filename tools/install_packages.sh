@@ -13,6 +13,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
   libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev libxxhash-dev
+  libopus-dev
   libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )

@@ -49,24 +49,5 @@ TEST_F(AudioReaderTest, BytesMayGoOnceTheyAreGiven) {
   EXPECT_EQ(ReadAll(&reader), ReadFile(path));
 }
 
-TEST_F(AudioReaderTest, OnlyWavAndFlacWhenAsked) {
-  AudioReaderOptions options;
-  options.only_wav_and_flac = true;
-  for (const int format : std::vector<int>{SF_FORMAT_WAV, SF_FORMAT_WAVEX, SF_FORMAT_RF64,
-                                           SF_FORMAT_FLAC, SF_FORMAT_WAV | SF_ENDIAN_BIG}) {
-    const std::string path = Write(Noise(100), 1, 16000, format | SF_FORMAT_PCM_16);
-    EXPECT_EQ(ReadFile(path, options).size(), 100U) << format;
-  }
-  for (const int format :
-       std::vector<int>{SF_FORMAT_AIFF, SF_FORMAT_AU, SF_FORMAT_CAF, SF_FORMAT_W64}) {
-    const std::string path = Write(Noise(100), 1, 16000, format | SF_FORMAT_PCM_16);
-    EXPECT_EQ(ReadFile(path).size(), 100U);
-    ExpectComplaint(path, "is neither WAV nor FLAC", options);
-  }
-  ExpectComplaint(WriteRaw("RIFF\1\0\0\0AVI "), "is neither WAV nor FLAC", options);
-  ExpectComplaint(WriteRaw("RIFF"), "is neither WAV nor FLAC", options);
-  ExpectComplaint(WriteRaw(""), "is empty", options);
-}
-
 }  // namespace
 }  // namespace runnel

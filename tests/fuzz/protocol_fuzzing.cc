@@ -98,22 +98,25 @@ class Session {
   bool is_over() const { return is_over_; }
 
  private:
-  void Start() {
+  // `rate_hz` 0: the model's.
+  void Start(int rate_hz) {
     Require(!has_started_, "one start");
     has_started_ = true;
-    RequireValid(protocol_->OnReady({}));
+    server::SessionInfo info;
+    info.options.sample_rate_hz = rate_hz == 0 ? 16000 : rate_hz;
+    RequireValid(protocol_->OnReady(info));
     RequireValid(protocol_->OnUtterances({UtteranceOf("two", 0, {})}));
   }
   void Do(const server::StartRequest& start) {
     Require(start.options.nbest >= 1 && start.options.nbest <= 100, "nbest is bounded");
     start.options.search.Validate();
     start.options.endpoints.Validate();
-    Start();
+    Start(start.options.sample_rate_hz);
   }
   void Do(const server::ResumeRequest& resume) {
     Require(!resume.token.empty(), "a token to resume by");
     Require(resume.num_utterances.value_or(0) >= 0, "a number of utterances");
-    Start();
+    Start(0);
   }
   void Do(const server::AudioRequest& audio) const {
     Require(has_started_ && !is_finished_, "audio between start and finish");

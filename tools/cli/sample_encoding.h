@@ -1,20 +1,46 @@
-// The encodings of audio samples in messages between clients and servers.
+// The encodings of audio in messages between clients and servers (docs/protocol.md).
 #ifndef RUNNEL_TOOLS_CLI_SAMPLE_ENCODING_H_
 #define RUNNEL_TOOLS_CLI_SAMPLE_ENCODING_H_
 
+#include <array>
+
 namespace runnel {
 
-// Both are little-endian. PCM16 is divided by 32768.
-enum class SampleEncoding { kPcm16, kFloat32 };
+enum class SampleEncoding {
+  kPcm16,    // little-endian, divided by 32768
+  kFloat32,  // little-endian
+  kMulaw,    // G.711, one byte per sample
+  kAlaw,     // G.711, one byte per sample
+  kOpus,     // every message is a packet of RFC 6716
+};
 
-// Bytes of one sample.
-inline int SampleSize(SampleEncoding encoding) {
-  return encoding == SampleEncoding::kPcm16 ? 2 : 4;
-}
+constexpr std::array kSampleEncodings = {SampleEncoding::kPcm16, SampleEncoding::kFloat32,
+                                         SampleEncoding::kMulaw, SampleEncoding::kAlaw,
+                                         SampleEncoding::kOpus};
 
 // As in docs/protocol.md and --encoding.
-inline const char* NameOf(SampleEncoding encoding) {
-  return encoding == SampleEncoding::kPcm16 ? "pcm16" : "float32";
+constexpr const char* NameOf(SampleEncoding encoding) {
+  constexpr std::array kNames = {"pcm16", "float32", "mulaw", "alaw", "opus"};
+  return kNames[static_cast<unsigned>(encoding)];
+}
+
+// The rates at which Opus decoders and encoders work, ascending (RFC 6716, section 2).
+constexpr std::array kOpusRatesHz = {8000, 12000, 16000, 24000, 48000};
+constexpr char kOpusRatesText[] = "8000, 12000, 16000, 24000 or 48000";
+
+constexpr bool IsOpusRate(int rate_hz) {
+  for (const int rate : kOpusRatesHz) {
+    if (rate == rate_hz) return true;
+  }
+  return false;
+}
+
+// The lowest of these rates that keeps the whole band of audio at `rate_hz`, or the highest.
+constexpr int OpusRateFor(int rate_hz) {
+  for (const int rate : kOpusRatesHz) {
+    if (rate >= rate_hz) return rate;
+  }
+  return kOpusRatesHz.back();
 }
 
 }  // namespace runnel

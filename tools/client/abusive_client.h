@@ -64,8 +64,6 @@ class AbusiveClient : private ConnectionListener {
 
   size_t Random(size_t min, size_t max);
   std::string RandomBytes(size_t size);
-  // Keeps the bytes until the connection has ended.
-  void SendBinary(std::string bytes);
 
   Connector* const connector_;
   const std::vector<ServerUrl> servers_;
@@ -73,7 +71,6 @@ class AbusiveClient : private ConnectionListener {
   std::mt19937 random_;
   const Attack* attack_ = nullptr;
   std::shared_ptr<Connection> connection_;
-  std::vector<std::shared_ptr<const std::string>> sent_;
   Timer next_timer_;
   Timer leave_timer_;
 };

@@ -2,6 +2,7 @@
 
 #include <gflags/gflags.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/token_file.h"
 #include "tools/client/client_protocol.h"
+#include "tools/client/packet_encoder.h"
 #include "tools/client/server_url.h"
 
 DEFINE_string(
@@ -25,18 +27,21 @@ DEFINE_string(
     "List of audio files, one 'id path' per line; paths are relative to the current folder.");
 DEFINE_int32(
     sample_rate, -1,
-    "Rate in Hz at which the audio is sent. 0: each recording's own; -1: 0 with "
-    "--protocol=runnel, otherwise 16000, because the other protocols do not announce a rate.");
-DEFINE_string(encoding, "",
-              "pcm16 or float32. Empty: float32 with --protocol=sherpa, otherwise pcm16. Only "
-              "--protocol=runnel has a choice.");
+    "Rate in Hz at which the audio is sent. 0: each recording's own, or the next one that Opus "
+    "has; -1: 0 with --protocol=runnel, otherwise 16000, because the other protocols do not "
+    "announce a rate.");
+DEFINE_string(
+    encoding, "",
+    "pcm16, float32, mulaw, alaw or opus. Empty: float32 with --protocol=sherpa, otherwise "
+    "pcm16. Only --protocol=runnel has a choice.");
 DEFINE_int64(chunk_size, -2,
              "Encoder frames that the server decodes at a time; -2: as its model recommends. Only "
              "with --protocol=runnel.");
 DEFINE_int64(left_context, -2,
              "Encoder frames before a chunk that it attends to; -1: all; -2: as the model "
              "recommends. Only with --protocol=runnel.");
-DEFINE_double(packet_ms, 100, "Audio in one message, in milliseconds.");
+DEFINE_double(packet_ms, 100,
+              "Audio in one message, in milliseconds. With --encoding=opus it is always 20.");
 DEFINE_double(
     speed, 1,
     "Speed at which audio is sent, relative to real time; 0: as fast as the server accepts "
@@ -72,18 +77,29 @@ constexpr int64_t kAsModelRecommends = -2;
 SampleEncoding EncodingFromFlags() {
   const SampleEncoding usual = UsualEncoding(FLAGS_protocol);
   if (FLAGS_encoding.empty()) return usual;
-  SampleEncoding encoding = SampleEncoding::kPcm16;
-  if (FLAGS_encoding == NameOf(SampleEncoding::kFloat32)) {
-    encoding = SampleEncoding::kFloat32;
-  } else if (FLAGS_encoding != NameOf(SampleEncoding::kPcm16)) {
+  const auto* const encoding =
+      std::find_if(kSampleEncodings.begin(), kSampleEncodings.end(),
+                   [](SampleEncoding one) { return FLAGS_encoding == NameOf(one); });
+  if (encoding == kSampleEncodings.end()) {
     throw std::invalid_argument("--encoding is '" + FLAGS_encoding +
-                                "', expected pcm16 or float32");
+                                "', expected pcm16, float32, mulaw, alaw or opus");
   }
-  if (FLAGS_protocol != "runnel" && encoding != usual) {
+  if (FLAGS_protocol != "runnel" && *encoding != usual) {
     throw std::invalid_argument("--encoding=" + FLAGS_encoding + " needs --protocol=runnel, got " +
                                 FLAGS_protocol);
   }
-  return encoding;
+  return *encoding;
+}
+
+// Every Opus packet is one message, so its duration is not that of --packet_ms.
+double PacketMsFromFlag(SampleEncoding encoding) {
+  RequireAtLeast("packet_ms", FLAGS_packet_ms, 0.01);
+  if (encoding != SampleEncoding::kOpus) return FLAGS_packet_ms;
+  if (IsFlagGiven("packet_ms") && FLAGS_packet_ms != kOpusPacketMs) {
+    throw std::invalid_argument("--packet_ms is " + Decimal(FLAGS_packet_ms, 3) + ", expected " +
+                                Decimal(kOpusPacketMs, 0) + " with --encoding=opus");
+  }
+  return kOpusPacketMs;
 }
 
 std::optional<int64_t> StreamOptionFromFlag(const char* name, int64_t value) {
@@ -122,7 +138,6 @@ ConnectorOptions ConnectorOptionsFromFlags() {
 SessionOptions SessionOptionsFromFlags() {
   RequireFlag("server", "a URL such as ws://127.0.0.1:8080/");
   MakeClientProtocol(FLAGS_protocol);  // checks the name
-  RequireAtLeast("packet_ms", FLAGS_packet_ms, 0.01);
   RequireAtLeast("speed", FLAGS_speed, 0);
   RequireAtLeast("retry_s", FLAGS_retry_s, 0);
   RequireAtLeast("look_ahead_ms", FLAGS_look_ahead_ms, 0);
@@ -136,7 +151,7 @@ SessionOptions SessionOptionsFromFlags() {
   options.start.chunk_size = StreamOptionFromFlag("chunk_size", FLAGS_chunk_size);
   options.start.left_context = StreamOptionFromFlag("left_context", FLAGS_left_context);
   options.speed = FLAGS_speed;
-  options.packet_ms = FLAGS_packet_ms;
+  options.packet_ms = PacketMsFromFlag(options.start.encoding);
   options.resumes = FLAGS_resume;
   options.retry_s = FLAGS_retry_s;
   options.timeout_s = FLAGS_timeout_s;
@@ -151,6 +166,11 @@ std::vector<Recording> RecordingsFromFlags() {
 
 int SampleRateFromFlags() {
   RequireRange("sample_rate", FLAGS_sample_rate, -1, kMaxSampleRateHz);
+  if (FLAGS_sample_rate > 0 && EncodingFromFlags() == SampleEncoding::kOpus &&
+      !IsOpusRate(FLAGS_sample_rate)) {
+    throw std::invalid_argument("--sample_rate is " + std::to_string(FLAGS_sample_rate) +
+                                ", expected " + kOpusRatesText + " with --encoding=opus");
+  }
   if (FLAGS_sample_rate >= 0) return FLAGS_sample_rate;
   return FLAGS_protocol == "runnel" ? 0 : kUsualSampleRateHz;
 }

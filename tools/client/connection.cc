@@ -43,9 +43,7 @@ bool IsFinalStatus(unsigned status) { return status < 500 && status != 429 && st
 struct OutgoingMessage {
   enum class Kind { kText, kBinary, kRaw };
   Kind kind;
-  std::string owned;  // text, raw
-  const void* data;   // binary
-  size_t size;        // binary
+  std::string bytes;
 };
 
 class WebSocketConnection final : public Connection,
@@ -72,13 +70,13 @@ class WebSocketConnection final : public Connection,
   }
 
   void SendText(std::string message) override {
-    Enqueue({OutgoingMessage::Kind::kText, std::move(message), nullptr, 0});
+    Enqueue({OutgoingMessage::Kind::kText, std::move(message)});
   }
-  void SendBinary(const void* data, size_t size) override {
-    Enqueue({OutgoingMessage::Kind::kBinary, "", data, size});
+  void SendBinary(std::string message) override {
+    Enqueue({OutgoingMessage::Kind::kBinary, std::move(message)});
   }
   void SendRaw(std::string bytes) override {
-    Enqueue({OutgoingMessage::Kind::kRaw, std::move(bytes), nullptr, 0});
+    Enqueue({OutgoingMessage::Kind::kRaw, std::move(bytes)});
   }
 
   void StopReading() override { is_reading_ = false; }
@@ -207,8 +205,8 @@ class WebSocketConnection final : public Connection,
     auto on_written = [self = shared_from_this()](const error_code& error, size_t /*size*/) {
       self->OnWritten(error);
     };
+    const auto bytes = net::buffer(message.bytes);
     if (message.kind == OutgoingMessage::Kind::kRaw) {
-      const auto bytes = net::buffer(message.owned);
       if (is_raw_) {
         net::async_write(Lowest(), bytes, std::move(on_written));
       } else {
@@ -216,11 +214,8 @@ class WebSocketConnection final : public Connection,
       }
       return;
     }
-    const bool is_text = message.kind == OutgoingMessage::Kind::kText;
-    stream_.text(is_text);
-    stream_.async_write(is_text ? net::const_buffer(net::buffer(message.owned))
-                                : net::const_buffer(message.data, message.size),
-                        std::move(on_written));
+    stream_.text(message.kind == OutgoingMessage::Kind::kText);
+    stream_.async_write(bytes, std::move(on_written));
   }
 
   void OnWritten(const error_code& error) {

@@ -2,7 +2,6 @@
 #ifndef RUNNEL_TOOLS_CLIENT_CONNECTION_H_
 #define RUNNEL_TOOLS_CLIENT_CONNECTION_H_
 
-#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,8 +42,7 @@ class Connection {
   virtual ~Connection() = default;
 
   virtual void SendText(std::string message) = 0;
-  // `data` must stay valid and unchanged until OnSent or the end of the connection.
-  virtual void SendBinary(const void* data, size_t size) = 0;
+  virtual void SendBinary(std::string message) = 0;
   // Sends bytes without WebSocket framing, as an attack.
   virtual void SendRaw(std::string bytes) = 0;
   // Stops reading, as a client that hangs.

@@ -34,8 +34,6 @@ Session::Session(EventLoop* loop, Connector* connector, const SessionOptions& op
       options_(options),
       track_(std::move(track)),
       listener_(listener),
-      packet_samples_(
-          std::max<int64_t>(1, std::llround(options.packet_ms * track_->sample_rate_hz() / 1000))),
       protocol_(MakeClientProtocol(options.protocol)),
       server_(options.first_server % options.servers.size()),
       look_ahead_ms_(options.look_ahead_ms),
@@ -85,6 +83,7 @@ void Session::OnOpen() {
 void Session::BeginAudio(int64_t first_sample) {
   silence_timer_.Cancel();
   first_sample_ = next_sample_ = first_sample;
+  encoder_ = MakePacketEncoder(options_.start.encoding, track_.get(), options_.packet_ms);
   is_sending_audio_ = true;
   if (!has_begun_) {
     has_begun_ = true;
@@ -100,40 +99,42 @@ Clock::time_point Session::TimeOf(int64_t sample) const {
   return begin_time_ + std::chrono::duration_cast<Clock::duration>(spoken);
 }
 
-int64_t Session::SamplesDue(Clock::time_point now) const {
-  const int64_t available = track_->num_samples();
+int64_t Session::SamplesSpoken(Clock::time_point now) const {
+  const int64_t available = encoder_->num_samples();
   if (options_.speed == 0) return available;
   const double spoken_s = std::chrono::duration<double>(now - begin_time_).count() * options_.speed;
-  const int64_t spoken = std::llround(spoken_s * track_->sample_rate_hz());
-  if (spoken >= available) return available;
-  return spoken / packet_samples_ * packet_samples_;
+  return std::min<int64_t>(available, std::llround(spoken_s * track_->sample_rate_hz()));
 }
 
 // Only one packet is under way at a time, so audio that the server does not accept waits here.
 void Session::SendDue() {
   if (is_packet_under_way_ || is_finished_ || connection_ == nullptr) return;
   const Clock::time_point now = Clock::now();
-  const int64_t due = SamplesDue(now);
-  if (next_sample_ < due) {
-    const AudioSlice slice =
-        track_->Slice(next_sample_, std::min(packet_samples_, due - next_sample_));
-    if (first_sent_time_ == Clock::time_point()) first_sent_time_ = now;
-    next_sample_ += slice.num_samples;
-    if (options_.speed != 0) {
-      send_lag_ms_ = std::max(send_lag_ms_, MillisecondsBetween(TimeOf(next_sample_), now));
-    }
-    sent_.push_back({next_sample_, now});
-    is_packet_under_way_ = true;
-    connection_->SendBinary(slice.data, slice.num_bytes);
-  } else if (next_sample_ < track_->num_samples()) {
-    pace_timer_.Set(TimeOf(
-        std::min((next_sample_ / packet_samples_ + 1) * packet_samples_, track_->num_samples())));
-  } else if (track_->is_complete()) {
+  const int64_t available = encoder_->num_samples();
+  const int64_t spoken = SamplesSpoken(now);
+  const int64_t packet_end = next_sample_ + encoder_->packet_samples();
+  if (packet_end <= spoken || spoken == available) {
+    AudioPacket packet = encoder_->Next(next_sample_, spoken);
+    if (packet.num_samples > 0) return SendPacket(std::move(packet), now);
+    if (!track_->is_complete()) return;  // until OnMoreAudio
     is_finished_ = true;
     finish_time_ = now;
     connection_->SendText(protocol_->FinishMessage());
     silence_timer_.SetAfter(options_.timeout_s);
+  } else {
+    pace_timer_.Set(TimeOf(std::min(packet_end, available)));
   }
+}
+
+void Session::SendPacket(AudioPacket packet, Clock::time_point now) {
+  if (first_sent_time_ == Clock::time_point()) first_sent_time_ = now;
+  next_sample_ += packet.num_samples;
+  if (options_.speed != 0) {
+    send_lag_ms_ = std::max(send_lag_ms_, MillisecondsBetween(TimeOf(next_sample_), now));
+  }
+  sent_.push_back({next_sample_, now});
+  is_packet_under_way_ = true;
+  connection_->SendBinary(std::move(packet.bytes));
 }
 
 void Session::OnSent() {
@@ -254,7 +255,7 @@ void Session::End(SessionResult result) {
   pace_timer_.Cancel();
   silence_timer_.Cancel();
   if (connection_ != nullptr) {
-    // A packet under way lies in the track, which may be gone before a closing handshake ends.
+    // A server that has ended the stream may never read the packet under way.
     const std::shared_ptr<Connection> connection = std::exchange(connection_, nullptr);
     is_packet_under_way_ ? connection->Abort() : connection->Close();
   }

@@ -16,6 +16,7 @@
 #include "tools/client/client_protocol.h"
 #include "tools/client/connection.h"
 #include "tools/client/event_loop.h"
+#include "tools/client/packet_encoder.h"
 #include "tools/client/server_url.h"
 
 namespace runnel::client {
@@ -26,7 +27,7 @@ struct SessionOptions {
   std::string protocol = "runnel";
   StartOptions start;      // except sample_rate_hz, which is that of the track
   double speed = 1;        // relative to real time; 0: as fast as the server accepts audio
-  double packet_ms = 100;  // most audio in one message
+  double packet_ms = 100;  // of audio in one message; kOpusPacketMs with Opus
   // Whether to request snapshots and to try again when a connection is lost or refused.
   bool resumes = false;
   double retry_s = 60;    // time without progress after which the session fails
@@ -99,7 +100,8 @@ class Session : private ConnectionListener {
   void Connect();
   void BeginAudio(int64_t first_sample);
   void SendDue();
-  int64_t SamplesDue(Clock::time_point now) const;
+  void SendPacket(AudioPacket packet, Clock::time_point now);
+  int64_t SamplesSpoken(Clock::time_point now) const;
   Clock::time_point TimeOf(int64_t sample) const;
   void CountProgress(int64_t num_samples);
   void ReportPartial(const ServerMessage& message);
@@ -112,12 +114,12 @@ class Session : private ConnectionListener {
   const SessionOptions options_;
   const std::shared_ptr<const AudioTrack> track_;
   SessionListener* listener_;  // null after OnEnd
-  const int64_t packet_samples_;
 
   std::unique_ptr<ClientProtocol> protocol_;  // of this connection
   std::shared_ptr<Connection> connection_;
-  size_t server_;                  // index of the current server
-  bool is_sending_audio_ = false;  // ready was received
+  std::unique_ptr<PacketEncoder> encoder_;  // of this connection; set while is_sending_audio_
+  size_t server_;                           // index of the current server
+  bool is_sending_audio_ = false;           // ready was received
   bool is_packet_under_way_ = false;
   bool is_finished_ = false;  // finish was sent
   int64_t first_sample_ = 0;  // sent over this connection

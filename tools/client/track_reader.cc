@@ -16,8 +16,8 @@ namespace runnel::client {
 // Shared with the thread, which may outlive the reader. The loop and the callbacks are used only
 // while the reader exists.
 struct TrackReader::State {
-  State(EventLoop* event_loop, const std::string& path, int sample_rate_hz)
-      : source(OpenAudio(path, sample_rate_hz)), loop(event_loop) {}
+  State(EventLoop* event_loop, const std::string& path, int sample_rate_hz, SampleEncoding encoding)
+      : source(OpenAudio(path, sample_rate_hz, encoding)), loop(event_loop) {}
 
   // Calls `change` in the loop. False when the reader is gone.
   bool Post(const std::shared_ptr<State>& self, std::function<void()> change) {
@@ -42,16 +42,15 @@ struct TrackReader::State {
 namespace {
 
 template <typename State>
-void ReadAll(const std::shared_ptr<State>& state, SampleEncoding encoding, size_t packet_samples) {
+void ReadAll(const std::shared_ptr<State>& state, size_t packet_samples) {
   try {
-    std::vector<float> packet(packet_samples);
     for (;;) {
-      const size_t count = state->source.Read(packet.data(), packet.size());
-      std::string bytes = EncodeSamples(packet.data(), count, encoding);
-      const bool is_end = count < packet.size();
+      std::vector<float> packet(packet_samples);
+      packet.resize(state->source.Read(packet.data(), packet.size()));
+      const bool is_end = packet.size() < packet_samples;
       State* const raw = state.get();
-      const bool is_wanted = state->Post(state, [raw, bytes = std::move(bytes), is_end] {
-        raw->track->Append(bytes);
+      const bool is_wanted = state->Post(state, [raw, packet = std::move(packet), is_end] {
+        raw->track->Append(packet);
         if (is_end) raw->track->SetComplete();
         raw->on_audio();
       });
@@ -68,15 +67,14 @@ void ReadAll(const std::shared_ptr<State>& state, SampleEncoding encoding, size_
 TrackReader::TrackReader(EventLoop* loop, const std::string& path, int sample_rate_hz,
                          SampleEncoding encoding, double packet_ms, std::function<void()> on_audio,
                          std::function<void(const std::string&)> on_error)
-    : state_(std::make_shared<State>(loop, path, sample_rate_hz)) {
+    : state_(std::make_shared<State>(loop, path, sample_rate_hz, encoding)) {
   const int rate_hz = state_->source.rate_hz();
-  state_->track = std::make_shared<AudioTrack>(rate_hz, encoding);
+  state_->track = std::make_shared<AudioTrack>(rate_hz);
   state_->on_audio = std::move(on_audio);
   state_->on_error = std::move(on_error);
   const auto packet_samples =
       static_cast<size_t>(std::max(1LL, std::llround(rate_hz * packet_ms / 1000)));
-  std::thread thread(
-      [state = state_, encoding, packet_samples] { ReadAll(state, encoding, packet_samples); });
+  std::thread thread([state = state_, packet_samples] { ReadAll(state, packet_samples); });
   if (path == "-") {
     thread.detach();
   } else {

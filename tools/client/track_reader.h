@@ -14,9 +14,10 @@ namespace runnel::client {
 
 class TrackReader {
  public:
-  // Opens the recording and starts reading it into track(), in pieces of `packet_ms`. Throws as
-  // AudioSource does. `on_audio` is called in the loop when the track has grown or is complete,
-  // `on_error` with the reason when reading fails; neither is called after the destructor.
+  // Opens the recording as OpenAudio does and starts reading it into track(), in pieces of
+  // `packet_ms`. Throws as AudioSource does. `on_audio` is called in the loop when the track has
+  // grown or is complete, `on_error` with the reason when reading fails; neither is called after
+  // the destructor.
   TrackReader(EventLoop* loop, const std::string& path, int sample_rate_hz, SampleEncoding encoding,
               double packet_ms, std::function<void()> on_audio,
               std::function<void(const std::string&)> on_error);

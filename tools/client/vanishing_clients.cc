@@ -70,13 +70,13 @@ class VanishingClients::Client : public ConnectionListener {
   // All audio, or the first few packets.
   void SendAudio() {
     const int num_packets = moment_ == Moment::kSpeaking ? 1 + Random(kMaxPackets) : -1;
-    const auto packet_samples =
-        std::max<int64_t>(1, track_->sample_rate_hz() / 10);  // which are 100 ms
+    const SessionOptions& session = all_->options_.session;
+    const auto encoder = MakePacketEncoder(session.start.encoding, track_, session.packet_ms);
     int64_t sample = 0;
-    for (int i = 0; i != num_packets && sample < track_->num_samples(); ++i) {
-      const AudioSlice slice = track_->Slice(sample, packet_samples);
-      connection_->SendBinary(slice.data, slice.num_bytes);
-      sample += slice.num_samples;
+    for (int i = 0; i != num_packets && sample < encoder->num_samples(); ++i) {
+      AudioPacket packet = encoder->Next(sample, encoder->num_samples());
+      sample += packet.num_samples;
+      connection_->SendBinary(std::move(packet.bytes));
     }
   }
 

@@ -1,12 +1,15 @@
 #include "tools/client/audio_track.h"
 
 #include <gtest/gtest.h>
+#include <sndfile.h>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
+
+#include "tests/support/audio_files.h"
+#include "tests/support/temporary_folder.h"
 
 namespace runnel::client {
 namespace {
@@ -14,47 +17,40 @@ namespace {
 TEST(AudioTrackTest, SlicesOfAnySizeAreTheWhole) {
   const unsigned seed = 1;
   std::mt19937 random(seed);
-  for (const SampleEncoding encoding : {SampleEncoding::kPcm16, SampleEncoding::kFloat32}) {
-    AudioTrack track(16000, encoding);
-    std::string whole;
-    std::vector<AudioSlice> firsts;
-    for (int i = 0; i < 200; ++i) {
-      std::string block(static_cast<size_t>(SampleSize(encoding)) * (random() % 30), '\0');
-      for (char& byte : block) byte = static_cast<char>(random());
-      whole += block;
-      track.Append(block);
-      if (track.num_samples() > 0) firsts.push_back(track.Slice(0, 1));
-    }
-    EXPECT_EQ(track.num_samples() * SampleSize(encoding), static_cast<int64_t>(whole.size()));
-    std::string joined;
-    for (int64_t sample = 0; sample < track.num_samples();) {
-      const AudioSlice slice = track.Slice(sample, 1 + static_cast<int64_t>(random() % 40));
-      ASSERT_GT(slice.num_samples, 0);
-      joined.append(static_cast<const char*>(slice.data), slice.num_bytes);
-      sample += slice.num_samples;
-    }
-    EXPECT_EQ(joined, whole) << "seed " << seed;
-    EXPECT_EQ(track.Slice(track.num_samples(), 1).num_samples, 0);
-    // Appended bytes did not move.
-    for (const AudioSlice& first : firsts) EXPECT_EQ(first.data, firsts[0].data);
+  AudioTrack track(16000);
+  std::vector<float> whole;
+  std::vector<AudioSlice> firsts;
+  for (int i = 0; i < 200; ++i) {
+    std::vector<float> block(random() % 30);
+    for (float& sample : block) sample = static_cast<float>(random());
+    whole.insert(whole.end(), block.begin(), block.end());
+    track.Append(block);
+    if (track.num_samples() > 0) firsts.push_back(track.Slice(0, 1));
   }
+  EXPECT_EQ(track.num_samples(), static_cast<int64_t>(whole.size()));
+  std::vector<float> joined;
+  while (static_cast<int64_t>(joined.size()) < track.num_samples()) {
+    const AudioSlice slice =
+        track.Slice(static_cast<int64_t>(joined.size()), 1 + static_cast<int64_t>(random() % 40));
+    ASSERT_GT(slice.num_samples, 0);
+    joined.insert(joined.end(), slice.samples, slice.samples + slice.num_samples);
+  }
+  EXPECT_EQ(joined, whole) << "seed " << seed;
+  EXPECT_EQ(track.Slice(track.num_samples(), 1).num_samples, 0);
+  EXPECT_EQ(track.Slice(track.num_samples() + 1, 1).num_samples, 0);
+  // Appended samples did not move.
+  for (const AudioSlice& first : firsts) EXPECT_EQ(first.samples, firsts[0].samples);
 }
 
-TEST(AudioTrackTest, SixteenBitSamplesComeOutAsTheyWere) {
-  std::vector<float> samples;
-  std::string expected;
-  for (int value = -32768; value <= 32767; ++value) {
-    samples.push_back(static_cast<float>(value) / 32768.0F);
-    expected.push_back(static_cast<char>(value & 0xFF));
-    expected.push_back(static_cast<char>(value >> 8 & 0xFF));
-  }
-  EXPECT_EQ(EncodeSamples(samples.data(), samples.size(), SampleEncoding::kPcm16), expected);
-}
-
-TEST(AudioTrackTest, LoudSamplesAreClipped) {
-  const std::vector<float> samples = {1.0F, 7.0F, -7.0F};
-  EXPECT_EQ(EncodeSamples(samples.data(), samples.size(), SampleEncoding::kPcm16),
-            std::string("\xFF\x7F\xFF\x7F\x00\x80", 6));
+TEST(AudioTrackTest, RateOfARecording) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.File("a.wav");
+  testing::WriteAudio(path, std::vector<float>(1000), 1, 11025, SF_FORMAT_WAV | SF_FORMAT_PCM_16);
+  EXPECT_EQ(ReadTrack(path, 0, SampleEncoding::kPcm16)->sample_rate_hz(), 11025);
+  EXPECT_EQ(ReadTrack(path, 0, SampleEncoding::kPcm16)->num_samples(), 1000);
+  EXPECT_EQ(ReadTrack(path, 16000, SampleEncoding::kMulaw)->sample_rate_hz(), 16000);
+  EXPECT_EQ(ReadTrack(path, 0, SampleEncoding::kOpus)->sample_rate_hz(), 12000);
+  EXPECT_EQ(ReadTrack(path, 8000, SampleEncoding::kOpus)->sample_rate_hz(), 8000);
 }
 
 }  // namespace

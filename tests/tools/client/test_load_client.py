@@ -115,6 +115,15 @@ def test_interrupted_run_is_reported(server, number):
     assert "interrupted" in stderr and len(stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("encoding", ["alaw", "opus"])
+def test_compressed_audio(server, encoding):
+    found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=4",
+                       f"--encoding={encoding}", "--vanish=12", "--vanish_at_once=3",
+                       "--behind_s=1000"))
+    assert found["done"] == 4 and found["mismatched"] == 0 and found["errors"] == {}
+    assert found["vanished"] == 12
+
+
 @pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
 def test_vanishing_clients_leave_nothing_behind(server, protocol):
     found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=2",

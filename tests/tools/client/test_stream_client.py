@@ -35,6 +35,8 @@ def address(server, scheme="ws"):
 
 @pytest.mark.parametrize("options", [
     [], ["--packet_ms=7"], ["--packet_ms=5000"], ["--encoding=float32"], ["--sample_rate=16000"],
+    ["--encoding=mulaw"], ["--encoding=alaw", "--sample_rate=8000"], ["--encoding=opus"],
+    ["--encoding=opus", "--sample_rate=8000", "--packet_ms=20"],
     ["--protocol=wenet"], ["--protocol=sherpa"]], ids=lambda options: " ".join(options))
 def test_texts_in_order(server, options):
     assert succeed("stream_client", address(server), LIST, FAST, *options) == ALL_TEXTS
@@ -50,12 +52,14 @@ def test_partials_grow_into_the_text(server):
     assert partials[-1].strip() == TEXTS[LONGEST]
 
 
-def test_standard_input_as_it_comes(server):
+@pytest.mark.parametrize("options", [[], ["--encoding=mulaw"], ["--encoding=opus"]],
+                         ids=lambda options: " ".join(options))
+def test_standard_input_as_it_comes(server, options):
     """Partial text comes while the pipe is still open."""
     wav = FILES["rms_telephone"].read_bytes()
     with subprocess.Popen(
-            command("stream_client", address(server), "--wav=-", FAST, "--partial"), cwd=ROOT,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+            command("stream_client", address(server), "--wav=-", FAST, "--partial", *options),
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
         client.stdin.write(wav[:-4000])
         client.stdin.flush()
         assert client.stderr.readline().startswith(b"stdin partial: ")
@@ -69,6 +73,18 @@ def test_lost_connections(server, cuts):
     with CuttingProxy(server.port, cuts) as proxy:
         done = run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", "--speed=8",
                    "--packet_ms=20", "--resume")
+    assert done.returncode == SUCCESS, done.stderr
+    assert done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
+    assert done.stderr.count(f"stream_client: {LONGEST}: trying again: ") == len(cuts)
+
+
+@pytest.mark.parametrize("encoding, cuts", [("mulaw", [25000, 300, 10000]),
+                                            ("opus", [7000]), ("opus", [5000, 300, 0, 1200])])
+def test_lost_connections_of_compressed_audio(server, encoding, cuts):
+    """The audio is encoded again from the sample where the server goes on."""
+    with CuttingProxy(server.port, cuts) as proxy:
+        done = run("stream_client", address(proxy), f"--wav={FILES[LONGEST]}", "--speed=8",
+                   "--packet_ms=20", "--resume", f"--encoding={encoding}")
     assert done.returncode == SUCCESS, done.stderr
     assert done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
     assert done.stderr.count(f"stream_client: {LONGEST}: trying again: ") == len(cuts)
@@ -274,6 +290,11 @@ def test_tls(tmp_path):
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--chunk_size=4"], "--chunk_size needs"),
     (["--server=ws://h/", "--wav=a", "--protocol=sherpa", "--encoding=pcm16"], "--encoding=pcm16"),
     (["--server=ws://h/", "--wav=a", "--encoding=mp3"], "--encoding is 'mp3', expected"),
+    (["--server=ws://h/", "--wav=a", "--encoding=opus", "--packet_ms=100"],
+     "--packet_ms is 100.000, expected 20 with --encoding=opus"),
+    (["--server=ws://h/", "--wav=a", "--encoding=opus", "--sample_rate=44100"],
+     "--sample_rate is 44100, expected 8000, 12000, 16000, 24000 or 48000 with --encoding=opus"),
+    (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--encoding=opus"], "--encoding=opus"),
     (["--server=ws://h/", "--wav=a", "--insecure", "--ca_file=c"], "--insecure and --ca_file"),
     (["--server=ws://h/", "--wav=a", "--bearer_token=a", "--bearer_token_file=b"],
      "--bearer_token and --bearer_token_file"),

@@ -54,6 +54,9 @@ def _neighbour(server):
     ([START, b"odd", {"type": "finish"}], "odd_bytes", 1008),
     ([{"type": "finish"}], "unsupported_order", 1008),
     ([{"type": "resume", "version": 1, "token": "../../etc/passwd"}], "snapshot_unknown", 1008),
+    ([{**START, "encoding": "opus"}, b"", b"\x7b"], "bad_message", 1008),
+    ([{**START, "encoding": "opus", "sample_rate": 44100}], "bad_option", 1008),
+    ([{**START, "encoding": "ogg"}], "bad_option", 1008),
     ([{**START, "encoding": "float32"}, struct.pack("<f", float("nan"))], "bad_message",
      1008),
 ])

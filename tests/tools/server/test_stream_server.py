@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_files import FORMATS, audio_file, g711, opus_packets
 from server_process import (FILES, LONGEST, TEXTS, Server, cut, pcm16, samples_of, speak, start)
 from tool_runner import USAGE, FAILURE, DIGITS, error_line, run
 from websocket_client import CONTINUATION, BINARY, PING, PONG, connect, read_answer, request
@@ -31,6 +32,53 @@ def test_our_protocol(server, name, encoding):
     with server.open() as socket:
         assert speak(socket, name, encoding=encoding) == TEXTS[name]
         assert socket.close_code() == 1000
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("encoding", ["mulaw", "alaw"])
+def test_telephone_audio(server, name, encoding):
+    samples, rate = samples_of(name)
+    with server.open() as socket:
+        ready = start(socket, rate, encoding=encoding)
+        assert ready["encoding"] == encoding and ready["sample_rate"] == rate
+        for piece in cut(g711(samples, encoding), [1601]):
+            socket.send_bytes(piece)
+        socket.send_json(type="finish")
+        assert socket.receive_until("final")["text"] == TEXTS[name]
+        assert socket.close_code() == 1000
+
+
+@pytest.mark.parametrize("options", [{}, {"sample_rate": 48000}, {"sample_rate": 8000}],
+                         ids=["", "48000", "8000"])
+def test_opus_packets(server, at_16k, options):
+    name, samples = at_16k
+    packets, _ = opus_packets(samples, 16000)
+    with server.open() as socket:
+        ready = start(socket, encoding="opus", **options)
+        assert ready["encoding"] == "opus"
+        assert ready["sample_rate"] == options.get("sample_rate", 16000)
+        for packet in packets:
+            socket.send_bytes(packet)
+        socket.send_json(type="finish")
+        final = socket.receive_until("final")
+        assert final["text"] == TEXTS[name]
+        assert final["audio_ms"] == pytest.approx(len(samples) / 16, abs=100)
+
+
+def test_lost_opus_packets_take_their_time(server, at_16k):
+    """Nothing is missing behind a loss, and the text before and after it is right."""
+    name, samples = at_16k
+    packets, _ = opus_packets(np.concatenate([samples, samples]), 16000)
+    middle = len(packets) // 2
+    packets[middle - 1] = packets[middle] = b""
+    with server.open() as socket:
+        start(socket, encoding="opus")
+        for packet in packets:
+            socket.send_bytes(packet)
+        socket.send_json(type="finish")
+        final = socket.receive_until("final")
+        assert final["text"] == f"{TEXTS[name]} {TEXTS[name]}"
+        assert final["audio_ms"] == pytest.approx(2 * len(samples) / 16, abs=100)
 
 
 @pytest.mark.parametrize("sizes", [[1], [3201], [7, 1, 4000, 2], [10 ** 6], [0, 3200]])
@@ -136,6 +184,24 @@ def test_recordings(server, name):
     answer = request(server.port, "/v1/recognize", "POST", FILES[name].read_bytes())
     assert answer.status == 200 and answer.headers["content-type"] == "application/json"
     assert answer.json()["text"] == TEXTS[name]
+
+
+@pytest.mark.parametrize("form, subtype", FORMATS)
+def test_recordings_of_every_format(server, form, subtype):
+    samples, rate = samples_of("ked_year")
+    body = audio_file(samples, rate, form, subtype)
+    answer = request(server.port, "/v1/recognize", "POST", body)
+    assert answer.status == 200 and answer.json()["text"] == TEXTS["ked_year"]
+    assert answer.json()["audio_ms"] == pytest.approx(len(samples) / rate * 1000, abs=130)
+
+
+def test_mp3_that_was_cut_off(server):
+    samples, rate = samples_of(LONGEST)
+    body = audio_file(samples, rate, "MP3", "MPEG_LAYER_III")
+    part = request(server.port, "/v1/recognize", "POST", body[:len(body) // 2]).json()
+    assert part["announced_ms"] == pytest.approx(len(samples) / rate * 1000, abs=0.1)
+    assert part["audio_ms"] < 0.6 * part["announced_ms"]
+    assert TEXTS[LONGEST].startswith(part["text"][:3])
 
 
 def test_recording_that_was_cut_off(server, tmp_path):

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -90,9 +91,9 @@ ClientRequest RunnelProtocol::ReadText(std::string_view text) {
 
 void RunnelProtocol::ReadCommonFields(JsonSection* message) {
   if (message->Has("encoding")) {
-    decoder_ = SampleDecoder(message->Choice<SampleEncoding>(
-        "encoding", {{NameOf(SampleEncoding::kPcm16), SampleEncoding::kPcm16},
-                     {NameOf(SampleEncoding::kFloat32), SampleEncoding::kFloat32}}));
+    std::map<std::string, SampleEncoding> encodings;
+    for (const SampleEncoding encoding : kSampleEncodings) encodings[NameOf(encoding)] = encoding;
+    decoder_ = MakeSampleDecoder(message->Choice<SampleEncoding>("encoding", encodings));
   }
   if (message->Has("tokens")) parts_.tokens = message->Bool("tokens");
 }
@@ -107,11 +108,15 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   if (message->Has("sample_rate")) {
     start.options.sample_rate_hz = static_cast<int>(
         message->Integer("sample_rate", StreamOptions::kMinRate, StreamOptions::kMaxRate));
+    if (decoder_->encoding() == SampleEncoding::kOpus &&
+        !IsOpusRate(start.options.sample_rate_hz)) {
+      message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
+    }
   }
   ReadStartOptions(message, &start);
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
-  start.encoding = decoder_.encoding();
+  start.encoding = decoder_->encoding();
   start.wants_tokens = parts_.tokens;
   parts_.max_results = static_cast<size_t>(start.options.nbest);
   phase_ = Phase::kAudio;
@@ -155,11 +160,11 @@ ClientRequest RunnelProtocol::ReadFlush() const {
 
 ClientRequest RunnelProtocol::ReadFinish() {
   RequireAudioPhase("finish");
-  if (decoder_.num_waiting_bytes() > 0) {
+  if (decoder_->num_waiting_bytes() > 0) {
     throw ClientMistake(
         ErrorCode::kOddBytes,
-        "the audio ends within a sample: " + std::to_string(decoder_.num_waiting_bytes()) +
-            " bytes are left over after whole samples of " + NameOf(decoder_.encoding()));
+        "the audio ends within a sample: " + std::to_string(decoder_->num_waiting_bytes()) +
+            " bytes are left over after whole samples of " + NameOf(decoder_->encoding()));
   }
   phase_ = Phase::kFinished;
   return FinishRequest{};
@@ -167,15 +172,16 @@ ClientRequest RunnelProtocol::ReadFinish() {
 
 ClientRequest RunnelProtocol::ReadAudio(std::string_view bytes) {
   RequireAudioPhase("audio");
-  return AudioRequest{decoder_.Decode(bytes)};
+  return AudioRequest{decoder_->Decode(bytes)};
 }
 
 std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
+  decoder_->SetSampleRate(info.options.sample_rate_hz);
   OrderedJson ready = {{"type", info.num_samples < 0 ? "ready" : "resumed"},
                        {"version", kVersion},
                        {"session", info.session_id},
                        {"sample_rate", info.options.sample_rate_hz},
-                       {"encoding", NameOf(decoder_.encoding())},
+                       {"encoding", NameOf(decoder_->encoding())},
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},

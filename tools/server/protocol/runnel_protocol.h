@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -55,7 +56,7 @@ class RunnelProtocol : public Protocol {
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
-  SampleDecoder decoder_{SampleEncoding::kPcm16};
+  std::unique_ptr<SampleDecoder> decoder_ = MakeSampleDecoder(SampleEncoding::kPcm16);
   ResultParts parts_;
   int64_t first_utterance_ = 0;        // the client has those before it
   int64_t num_stable_characters_ = 0;  // of the utterance, sent so far

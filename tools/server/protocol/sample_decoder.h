@@ -1,10 +1,9 @@
-// Decodes the samples in the bytes of binary messages.
+// Decodes the audio in binary messages.
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_SAMPLE_DECODER_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_SAMPLE_DECODER_H_
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -12,31 +11,32 @@
 
 namespace runnel::server {
 
-// The result does not depend on how the bytes are cut into messages: the bytes of a partial sample
-// wait for the next message.
+// Decodes the messages of one connection. Every sample that it returns is finite and at most
+// kMaxAmplitude.
 class SampleDecoder {
  public:
-  explicit SampleDecoder(SampleEncoding encoding);
+  explicit SampleDecoder(SampleEncoding encoding) : encoding_(encoding) {}
+  virtual ~SampleDecoder() = default;
+  SampleDecoder(const SampleDecoder&) = delete;
+  SampleDecoder& operator=(const SampleDecoder&) = delete;
 
   SampleEncoding encoding() const { return encoding_; }
 
-  // The samples that `bytes` complete. Throws ClientMistake with kBadMessage for a float32 sample
-  // that is NaN or beyond kMaxAmplitude; the samples of `bytes` are then lost.
-  std::vector<float> Decode(std::string_view bytes);
+  // The rate of the stream, once it is known. Only Opus needs it before Decode.
+  virtual void SetSampleRate(int /*rate_hz*/) {}
 
-  // The bytes of a partial sample.
-  size_t num_waiting_bytes() const { return num_waiting_; }
+  // The samples that `message` completes. Throws ClientMistake for a message that is not in the
+  // encoding; its samples are then lost.
+  virtual std::vector<float> Decode(std::string_view message) = 0;
+
+  // Bytes of a sample whose other bytes have not come yet.
+  virtual size_t num_waiting_bytes() const { return 0; }
 
  private:
-  size_t sample_size() const { return static_cast<size_t>(SampleSize(encoding_)); }
-  // Decodes `count` whole samples.
-  void Append(const char* bytes, size_t count, std::vector<float>* samples);
-
-  SampleEncoding encoding_;
-  std::array<char, 4> waiting_ = {};
-  size_t num_waiting_ = 0;
-  int64_t num_samples_ = 0;  // decoded so far
+  const SampleEncoding encoding_;
 };
+
+std::unique_ptr<SampleDecoder> MakeSampleDecoder(SampleEncoding encoding);
 
 // The largest float32 sample. Samples are from -1 to 1, and filters overshoot a little. A larger
 // sample has another scale, such as that of 16-bit integers, and would be recognised as noise.

@@ -9,7 +9,7 @@
 
 #include "runtime/live_update.h"
 #include "tools/server/protocol/protocol.h"
-#include "tools/server/protocol/sample_decoder.h"
+#include "tools/server/protocol/raw_sample_decoder.h"
 
 namespace runnel::server {
 
@@ -36,7 +36,7 @@ class SherpaProtocol : public Protocol {
   const TokenTable& tokens_;
   bool has_started_ = false;
   bool is_over_ = false;
-  SampleDecoder decoder_{SampleEncoding::kFloat32};
+  RawSampleDecoder decoder_{SampleEncoding::kFloat32};
   LiveUpdate merged_;  // the updates of the present segment, without the utterances that ended
   double segment_start_ms_ = 0;
 };

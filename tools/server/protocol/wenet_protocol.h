@@ -11,7 +11,7 @@
 
 #include "runtime/live_update.h"
 #include "tools/server/protocol/protocol.h"
-#include "tools/server/protocol/sample_decoder.h"
+#include "tools/server/protocol/raw_sample_decoder.h"
 
 namespace runnel::server {
 
@@ -42,7 +42,7 @@ class WenetProtocol : public Protocol {
 
   const TokenTable& tokens_;
   Phase phase_ = Phase::kBeforeStart;
-  SampleDecoder decoder_{SampleEncoding::kPcm16};
+  RawSampleDecoder decoder_{SampleEncoding::kPcm16};
   size_t nbest_ = 1;
   LiveUpdate merged_;  // the updates of the present utterance, which it does not hold
 };

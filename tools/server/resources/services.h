@@ -15,7 +15,8 @@ namespace runnel::server {
 // Every part is thread-safe and outlives the connections.
 struct Services {
   Limits limits;
-  StreamOptions default_options;  // where a client leaves an option to the server
+  // Where a client leaves an option to the server; the rate is the model's.
+  StreamOptions default_options;
   // How long a client waits for the snapshot store: for its snapshot when it resumes a stream, and
   // for a last snapshot when the server shuts down.
   double resume_patience_s = 5;

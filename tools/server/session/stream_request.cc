@@ -26,6 +26,9 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
                               const Limits& limits) {
   StreamOptions options = request.options;
   CheckSampleRate(options.sample_rate_hz, limits);
+  if (options.sample_rate_hz == 0 && request.encoding == SampleEncoding::kOpus) {
+    options.sample_rate_hz = OpusRateFor(defaults.sample_rate_hz);
+  }
   if (options.chunk_size == StreamOptions::kModelDefault) {
     options.chunk_size = defaults.chunk_size;
   } else if (IsTooLongChunk(options.chunk_size, limits)) {

@@ -11,8 +11,10 @@
 namespace runnel::server {
 
 // The options of `request`, with those of `defaults` where it leaves a size to the model. A
-// beam_size that the client did not choose is lowered to the limit. Throws std::invalid_argument,
-// naming option, value and limit, when an option that the client chose exceeds its limit.
+// beam_size that the client did not choose is lowered to the limit. A rate that the client of an
+// Opus stream did not choose is the lowest of Opus that keeps the band of `defaults`, whose rate is
+// the model's. Throws std::invalid_argument, naming option, value and limit, when an option that
+// the client chose exceeds its limit.
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
                               const Limits& limits);
 

@@ -102,7 +102,7 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   if (path == "/metrics") return only_reads([&] { return MetricsReply(services); });
   if (path == kRecognizePath) {
     HttpReply reply =
-        ErrorReply(405, "method_not_allowed", "expected POST with a WAV or FLAC file");
+        ErrorReply(405, "method_not_allowed", "expected POST with an audio file");
     reply.headers.emplace_back("Allow", "POST");
     return reply;
   }

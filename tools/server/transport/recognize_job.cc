@@ -75,9 +75,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     try {
       if (!audio_.has_value()) {
-        AudioReaderOptions options;
-        options.only_wav_and_flac = true;
-        AudioReader reader = AudioReader::FromBytes(body_, kRecordingName, options);
+        AudioReader reader = AudioReader::FromBytes(body_, kRecordingName);
         body_ = std::string();
         CheckSampleRate(reader.sample_rate_hz(), services_.limits);
         audio_.emplace(std::move(reader), services_.recognizer->model()->sample_rate_hz());

@@ -21,7 +21,7 @@ class RecognizeJob {
   virtual void Cancel() = 0;
 };
 
-// `target` has the options in its query (ReadStartQuery). `body` is a WAV or FLAC file. `services`
+// `target` has the options in its query (ReadStartQuery). `body` is an audio file. `services`
 // must outlive the job. `done` is called once, from any thread and possibly before this function
 // returns, unless the job is cancelled.
 std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, std::string_view target,

@@ -27,6 +27,8 @@ const std::vector<std::string>& Scraps() {
       R"({"type":"start","version":1})",
       R"({"type":"start","version":1,"encoding":"float32","nbest":3,"resume":true})",
       R"({"type":"start","version":1,"endpointing":{"silence_s":0.5,"reset_encoder":true}})",
+      R"({"type":"start","version":1,"encoding":"mulaw"})",
+      R"({"type":"start","version":1,"encoding":"opus"})",
       R"({"type":"resume","version":1,"token":"abc"})",
       R"({"type":"resume","version":1,"token":"abc","utterances":2})",
       R"({"type":"flush"})",
@@ -40,6 +42,8 @@ const std::vector<std::string>& Scraps() {
       "[[[[",
       "\xF0\x9F\x98\x80",
       "\xC0\xAF",
+      "",
+      std::string("\x7B\x02", 2) + std::string(100, 'x'),  // two Opus frames
       std::string("\0\0\x80\x3F", 4),
       std::string("\0\0\xC0\x7F", 4)};
   return scraps;
@@ -118,7 +122,9 @@ void Converse(std::mt19937* random) {
       if (is_start) {
         ASSERT_FALSE(has_started) << "a second start was accepted";
         has_started = true;
-        ExpectValid(protocol->OnReady({}));
+        SessionInfo info;
+        info.options.sample_rate_hz = 16000;
+        ExpectValid(protocol->OnReady(info));
         ExpectValid(protocol->OnUtterances({testing::EndedTwo(next_index++)}));
       } else if (const auto* audio = std::get_if<AudioRequest>(&request)) {
         ASSERT_TRUE(has_started);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/opus_packets.h"
 #include "tests/tools/server/protocol/protocol_conversation.h"
 #include "tools/server/protocol/client_json.h"
 
@@ -18,6 +19,8 @@ namespace runnel::server {
 namespace {
 
 using nlohmann::json;
+using runnel::testing::Chirp;
+using runnel::testing::OpusPackets;
 using testing::Binary;
 using testing::ExpectConversation;
 using testing::FinalTwoZero;
@@ -88,7 +91,7 @@ TEST(RunnelProtocol, StartWithEveryOption) {
 TEST(RunnelProtocol, OptionsOutOfRange) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"sample_rate", {"0", "999", "768001", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
-      {"encoding", {"\"pcm8\"", "16", "null", "\"\"", "[]"}},
+      {"encoding", {"\"pcm8\"", "\"Opus\"", "16", "null", "\"\"", "[]"}},
       {"chunk_size", {"0", "-2", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
       {"left_context", {"-2", "1000001", "true"}},
       {"search", {"\"fast\"", "1"}},
@@ -186,6 +189,101 @@ TEST(RunnelProtocol, AudioThatEndsWithinASample) {
   ExpectConversation(&protocol, {{Text(kStart), "start"},
                                  {Binary("abc"), "audio 1"},
                                  {Text(R"({"type":"finish"})"), "error odd_bytes"}});
+}
+
+// What a session tells its client when the stream has begun.
+SessionInfo Ready(int rate_hz, int64_t num_samples = -1) {
+  SessionInfo info;
+  info.options.sample_rate_hz = rate_hz;
+  info.num_samples = num_samples;
+  return info;
+}
+
+TEST(RunnelProtocol, EveryEncodingIsAnnounced) {
+  for (const SampleEncoding encoding : kSampleEncodings) {
+    const std::string field = R"(,"encoding":")" + std::string(NameOf(encoding)) + R"("})";
+    RunnelProtocol protocol(Units());
+    const auto start =
+        Only<StartRequest>(protocol.Read(Text(R"({"type":"start","version":1)" + field)));
+    EXPECT_EQ(start.encoding, encoding);
+    EXPECT_EQ(OnlyMessage(protocol.OnReady(Ready(8000)))["encoding"], NameOf(encoding));
+    RunnelProtocol resumed(Units());
+    Only<ResumeRequest>(resumed.Read(Text(R"({"type":"resume","version":1,"token":"a")" + field)));
+    EXPECT_EQ(OnlyMessage(resumed.OnReady(Ready(8000, 7)))["encoding"], NameOf(encoding));
+  }
+}
+
+TEST(RunnelProtocol, ByteOfG711) {
+  for (const auto& [name, silence] : {std::pair("mulaw", 0.0F), std::pair("alaw", 1 / 4096.0F)}) {
+    RunnelProtocol protocol(Units());
+    protocol.Read(Text(R"({"type":"start","version":1,"sample_rate":8000,"encoding":")" +
+                       std::string(name) + R"("})"));
+    const std::string bytes = name == std::string("mulaw") ? "\xFF\xFF" : "\xD5\xD5";
+    EXPECT_EQ(Only<AudioRequest>(protocol.Read(Binary(bytes))).samples,
+              std::vector<float>(2, silence));
+    EXPECT_EQ(Shown(protocol.Read(Text(R"({"type":"finish"})"))), "finish");
+  }
+}
+
+constexpr const char* kStartOpus = R"({"type":"start","version":1,"encoding":"opus"})";
+
+TEST(RunnelProtocol, OpusPackets) {
+  const std::vector<std::string> packets = OpusPackets(Chirp(16000, 16000), 16000, 1, 20);
+  RunnelProtocol protocol(Units());
+  EXPECT_EQ(Only<StartRequest>(protocol.Read(Text(kStartOpus))).options.sample_rate_hz, 0);
+  protocol.OnReady(Ready(24000));
+  ExpectConversation(&protocol, {{Binary(packets[0]), "audio 480"},
+                                 {Binary(packets[1]), "audio 480"},
+                                 {Binary(""), "audio 480"},
+                                 {Binary(packets[3]), "audio 480"},
+                                 {Text(R"({"type":"finish"})"), "finish"}});
+}
+
+TEST(RunnelProtocol, DamagedOpusPacketsEndTheConversation) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(kStartOpus));
+  protocol.OnReady(Ready(16000));
+  const std::string good = OpusPackets(Chirp(320, 16000), 16000, 1, 20)[0];
+  ExpectConversation(&protocol, {{Binary(good), "audio 320"},
+                                 {Binary("\x7B"), "error bad_message"},
+                                 {Binary(good), ""},
+                                 {Text(R"({"type":"finish"})"), ""}});
+}
+
+TEST(RunnelProtocol, RatesOfOpusStreams) {
+  const auto start_at = [](int rate_hz) {
+    RunnelProtocol protocol(Units());
+    return protocol.Read(Text(R"({"type":"start","version":1,"encoding":"opus","sample_rate":)" +
+                              std::to_string(rate_hz) + "}"));
+  };
+  for (const int rate_hz : kOpusRatesHz) {
+    EXPECT_EQ(Only<StartRequest>(start_at(rate_hz)).options.sample_rate_hz, rate_hz);
+  }
+  for (const int rate_hz : {1000, 11025, 22050, 44100, 96000}) {
+    const auto error = Only<ProtocolError>(start_at(rate_hz));
+    EXPECT_EQ(error.code, ErrorCode::kBadOption);
+    EXPECT_EQ(error.message, "start: sample_rate is " + std::to_string(rate_hz) +
+                                 ", expected 8000, 12000, 16000, 24000 or 48000 with the "
+                                 "encoding opus");
+  }
+}
+
+TEST(RunnelProtocol, ResumedWithOpus) {
+  const std::string resume = R"({"type":"resume","version":1,"token":"a","encoding":"opus"})";
+  const std::string packet = OpusPackets(Chirp(320, 16000), 16000, 1, 20)[0];
+  RunnelProtocol protocol(Units());
+  ExpectConversation(&protocol, {{Text(resume), "resume a"}});
+  protocol.OnReady(Ready(48000, 1234));
+  ExpectConversation(&protocol, {{Binary(packet), "audio 960"}});
+  // The rate of the stream is not known before.
+  RunnelProtocol early(Units());
+  ExpectConversation(&early,
+                     {{Text(resume), "resume a"}, {Binary(packet), "error unsupported_order"}});
+  // The stream was started with another encoding.
+  RunnelProtocol wrong_rate(Units());
+  ExpectConversation(&wrong_rate, {{Text(resume), "resume a"}});
+  wrong_rate.OnReady(Ready(11025, 1234));
+  ExpectConversation(&wrong_rate, {{Binary(packet), "error bad_option"}});
 }
 
 TEST(RunnelProtocol, SamplesThatAreNoNumbers) {
