@@ -21,8 +21,8 @@ class TokenTable;
 // a text is the sum of
 //   - score * characters of the phrase, for each occurrence of each phrase, and
 //   - until the end of the utterance, the potential of the unfinished phrase at the end of the
-//   text:
-//     the largest score * characters so far among the phrases that continue it.
+//     text: the largest score * characters so far among the phrases that continue it, or 0 if all
+//     their scores are negative.
 // The potential makes a search keep a hypothesis until a phrase is complete. A phrase that is not
 // completed adds 0 in the end. Phrases that overlap or contain each other count separately.
 //
