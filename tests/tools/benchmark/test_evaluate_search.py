@@ -1,4 +1,4 @@
-"""report/evaluate_hotwords.py and evaluate_lm.py: counts, selection of words, errors of one line."""
+"""report/evaluate_hotwords.py, evaluate_lm.py: counts, selection of words, errors of one line."""
 
 import gzip
 import pathlib
