@@ -21,6 +21,7 @@
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
 #include "tools/cli/process.h"
+#include "tools/cli/search_flags.h"
 #include "tools/cli/tool_main.h"
 #include "tools/decode/decode_recordings.h"
 #include "tools/decode/finished_results.h"
@@ -41,8 +42,10 @@ DEFINE_int64(
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
-DEFINE_string(search, "greedy",
-              "greedy, or beam: CTC prefix beam search (the default with --word_list).");
+DEFINE_string(
+    search, "greedy",
+    "greedy, or beam: CTC prefix beam search (the default with --word_list, --hotwords or "
+    "--lm).");
 DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
 DEFINE_string(
     word_list, "",
@@ -91,6 +94,7 @@ Examples:
   arecord -q -f S16_LE -r 16000 | decode_wav --model=models/digits/digits.pt --wav=- --partial
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --search=beam --nbest=5 --format=json
   decode_wav --model=models/digits/digits.pt --wav=a.wav --word_list=models/digits/words.txt
+  decode_wav --model=M.pt --wav_scp=wav.scp --hotwords=names.txt --lm=3gram.bin --lm_weight=0.4
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
@@ -109,6 +113,7 @@ void CheckFlags() {
   RequireRange("nbest", FLAGS_nbest, 1, StreamOptions::kMaxNBest);
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
+  CheckSearchFlags();
 }
 
 // Without this check, recordings would fail when the process runs out of descriptors.
@@ -123,15 +128,16 @@ void CheckDescriptors(size_t num_recordings) {
       ": this process may have " + std::to_string(allowed) + " files open (ulimit -n)");
 }
 
-// --word_list alone selects beam search.
+// --word_list, --hotwords and --lm select beam search.
 SearchMethod SearchMethodFromFlags() {
   if (FLAGS_search == "beam") return SearchMethod::kPrefixBeam;
   if (FLAGS_search != "greedy") {
     throw std::invalid_argument("--search is '" + FLAGS_search + "', expected greedy or beam");
   }
-  if (FLAGS_word_list.empty()) return SearchMethod::kGreedy;
+  const std::string needs_beam = FLAGS_word_list.empty() ? FlagThatNeedsBeamSearch() : "word_list";
+  if (needs_beam.empty()) return SearchMethod::kGreedy;
   if (IsFlagGiven("search")) {
-    throw std::invalid_argument("--word_list needs --search=beam, got --search=greedy");
+    throw std::invalid_argument("--" + needs_beam + " needs --search=beam, got --search=greedy");
   }
   return SearchMethod::kPrefixBeam;
 }
@@ -198,7 +204,7 @@ std::string Describe(const StreamOptions& options, const Model& model) {
          "; " + model.ComputeDescription();
 }
 
-// All options but the word list, which is read with the model's tokens.
+// All options but those read with the model's tokens: word list, hotwords, language model.
 DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
   DecodeOptions options;
   options.batch.stream.chunk_size = FLAGS_chunk_size;
@@ -218,6 +224,7 @@ DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
 void CheckOutput(const std::string& output, const std::vector<Recording>& recordings) {
   std::vector<std::string> inputs = ModelInputFiles();
   inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});
+  for (const std::string& path : SearchInputFiles()) inputs.push_back(path);
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
   CheckOutputIsNoInput(output, inputs);
   CheckOutputCanBeWritten(output);
@@ -248,6 +255,7 @@ int Run(Console* console) {
   if (!FLAGS_word_list.empty()) {
     options.batch.stream.search.word_list = WordList::Read(FLAGS_word_list, model->tokens());
   }
+  ReadSearchFiles(model->tokens(), &options.batch.stream.search);
   // Reports options that this model cannot serve before anything is decoded.
   console->Info(Describe(Stream(model, options.batch.stream).options(), *model));
 
@@ -269,6 +277,8 @@ int Run(Console* console) {
 
 int main(int argc, char** argv) {
   return runnel::ToolMain(argc, argv,
-                          {"decode_wav", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                          {"decode_wav",
+                           runnel::kUsage,
+                           {__FILE__, runnel::kModelFlagsSource, runnel::kSearchFlagsSource}},
                           runnel::Run);
 }

@@ -91,7 +91,9 @@ void HotwordAutomaton::SetValues() {
     State& state = At(node);
     const State& shorter = At(state.failure);
     const bool continues = best_score[index] != kNoPhrase;
-    state.potential = continues ? best_score[index] * num_characters[index] : shorter.potential;
+    // Never negative: other words may begin like a phrase that is avoided.
+    state.potential =
+        continues ? std::max(best_score[index], 0.0) * num_characters[index] : shorter.potential;
     if (node != base_) state.completed = shorter.completed;
     if (const Listed* phrase = phrase_at(node)) {
       state.completed += phrase->score * num_characters[index];

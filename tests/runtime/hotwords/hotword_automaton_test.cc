@@ -136,9 +136,16 @@ TEST(HotwordAutomatonTest, MostGainIsThatOfTheLongestToken) {
   EXPECT_EQ(automaton.MostGain(HotwordAutomaton::kStart), 3);  // ▁ab has three bytes
   EXPECT_EQ(automaton.MostGain(Follow(automaton, {kA, kB, kC, kA}).node), 2);
   EXPECT_EQ(automaton.MostGain(Follow(automaton, {kB}).node), 2);  // after a boundary
-  // A phrase to avoid can be left.
-  const Hotwords avoided("abc :-2\n", Letters(), 1, "list");
-  EXPECT_EQ(avoided.automaton().MostGain(Follow(avoided.automaton(), {kA, kB}).node), 4);
+}
+
+TEST(HotwordAutomatonTest, APhraseToAvoidDoesNotCountBeforeItIsComplete) {
+  const Hotwords hotwords("abc :-2\n", Letters(), 1, "list");
+  const HotwordAutomaton& automaton = hotwords.automaton();
+  const SequenceEnd unfinished = Follow(automaton, {kA, kB});
+  EXPECT_EQ(unfinished.Total(automaton), 0);
+  EXPECT_EQ(automaton.MostGain(unfinished.node), 0);
+  EXPECT_EQ(WholeBonus(automaton, {kA, kB}), 0);
+  EXPECT_EQ(WholeBonus(automaton, {kA, kB, kC}), -6);
 }
 
 TEST(HotwordAutomatonTest, TenThousandPhrases) {

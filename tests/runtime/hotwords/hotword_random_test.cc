@@ -112,7 +112,7 @@ double Completed(const List& list, const std::string& text) {
   return sum;
 }
 
-// Of the longest end of the text that a phrase continues.
+// Of the longest end of the text that a phrase continues. Never negative.
 double Potential(const List& list, const std::string& text) {
   for (size_t begin = 0; begin < text.size(); ++begin) {
     const std::string end = text.substr(begin);
@@ -122,7 +122,7 @@ double Potential(const List& list, const std::string& text) {
       if (phrase.text.size() <= end.size() || phrase.text.compare(0, end.size(), end) != 0)
         continue;
       const double value = phrase.score * static_cast<double>(NumCharacters(end));
-      best = is_found ? std::max(best, value) : value;
+      best = std::max(best, value);
       is_found = true;
     }
     if (is_found) return best;

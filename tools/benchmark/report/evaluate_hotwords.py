@@ -1,0 +1,146 @@
+"""How many misread words hotwords recover, and how many new errors they cause.
+
+    python3 -m tools.benchmark.report.evaluate_hotwords --model=M.pt --manifest=DIR/manifest.tsv
+        --text=FILE,FILE [--scores=0.25,0.5] [--beam_sizes=8,16] [--chunk_size=64]
+        [--left_context=64] [decode_wav's flags ...]
+
+The list of hotwords has 20 misread words and 100 distractors. The misread words are those words of
+the references that beam search without hotwords gets wrong, of four letters or more, and of these
+the 20 that are rarest in --text. The distractors are words of --text that occur there 5 to 50 times
+and in no reference: every n-th of them in alphabetical order. The manifest is that of
+report/evaluate.py. Unknown flags go to decode_wav.
+
+A row is one score and beam size. "recovered" counts the misread words of the list that are now
+right, by occurrence. "new errors" counts other words of the references that were right and are now
+wrong, and additional insertions.
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+
+from models.digits.score import Errors, align
+from tools.benchmark.pages.command import ROOT
+from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.report.evaluate import decode, read_manifest
+from tools.benchmark.report.plain_text import (count_words, is_name_like, rare_words,
+                                               read_sentences)
+
+NUM_MISREAD = 20
+NUM_DISTRACTORS = 100
+
+
+class Misreading(NamedTuple):
+    """What is wrong in one recording: positions in the reference, and the number of insertions."""
+    positions: Set[int]
+    insertions: int
+
+
+def misreading(reference: Sequence[str], hypothesis: Sequence[str]) -> Misreading:
+    """Of an alignment with the fewest errors."""
+    costs = [list(range(len(hypothesis) + 1))]
+    for i, wanted in enumerate(reference, 1):
+        row = [i]
+        for j, found in enumerate(hypothesis, 1):
+            row.append(min(costs[-1][j - 1] + (wanted != found), costs[-1][j] + 1, row[-1] + 1))
+        costs.append(row)
+    i, j = len(reference), len(hypothesis)
+    positions, insertions = set(), 0
+    while i > 0 or j > 0:
+        differs = i == 0 or j == 0 or reference[i - 1] != hypothesis[j - 1]
+        if i > 0 and j > 0 and costs[i][j] == costs[i - 1][j - 1] + differs:
+            i, j = i - 1, j - 1
+            if differs:
+                positions.add(i)
+        elif i > 0 and costs[i][j] == costs[i - 1][j] + 1:
+            i -= 1
+            positions.add(i)
+        else:
+            j -= 1
+            insertions += 1
+    return Misreading(positions, insertions)
+
+
+class Comparison(NamedTuple):
+    """Results with hotwords against those without."""
+    recovered: int
+    misread: int       # occurrences of hotwords that were wrong
+    new_errors: int
+    errors: Errors
+
+
+def compare(references: Dict[str, List[str]], before: Dict[str, List[str]],
+            after: Dict[str, List[str]], listed: Set[str]) -> Comparison:
+    recovered = misread = new_errors = 0
+    errors = Errors()
+    for key, words in references.items():
+        old, new = misreading(words, before[key]), misreading(words, after[key])
+        wrong = {i for i in old.positions if words[i] in listed}
+        misread += len(wrong)
+        recovered += len(wrong - new.positions)
+        new_errors += len(new.positions - old.positions)
+        new_errors += max(0, new.insertions - old.insertions)
+        errors.add(align(words, after[key]))
+    return Comparison(recovered, misread, new_errors, errors)
+
+
+def parse_arguments(arguments: Optional[List[str]]):
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--manifest", type=Path, required=True)
+    parser.add_argument("--text", required=True, help="files, separated by commas")
+    parser.add_argument("--decode_wav", type=Path, default=ROOT / "build" / "bin" / "decode_wav")
+    parser.add_argument("--scores", default="0.25,0.5,0.75,1,1.5,2", help="of --hotword_score")
+    parser.add_argument("--beam_sizes", default="8,16")
+    parser.add_argument("--chunk_size", type=int, default=-1)
+    parser.add_argument("--left_context", type=int, default=-1)
+    return parser.parse_known_args(arguments)
+
+
+def evaluate(args: argparse.Namespace, flags: List[str], folder: Path) -> None:
+    """Prints the list and a row for each score and beam size."""
+    rows = read_manifest(args.manifest)
+    scp, listing = folder / "wav.scp", folder / "hotwords.txt"
+    scp.write_text("".join(f"{row[0]} {row[3].resolve()}\n" for row in rows), encoding="utf-8")
+    references = {row[0]: row[2] for row in rows}
+    known = {word for words in references.values() for word in words}
+    counts = count_words(read_sentences(map(Path, args.text.split(",")), references.values()))
+    distractors = rare_words(counts, NUM_DISTRACTORS, known)
+
+    for beam_size in map(int, args.beam_sizes.split(",")):
+        beam = ["--search=beam", f"--beam_size={beam_size}", *flags]
+        before = decode(args, beam, scp, args.chunk_size, args.left_context)
+        wrong = {words[i] for key, words in references.items()
+                 for i in misreading(words, before[key]).positions if is_name_like(words[i])}
+        listed = sorted(wrong, key=lambda word: (counts[word], word))[:NUM_MISREAD]
+        listing.write_text("\n".join([*listed, *distractors]) + "\n", encoding="utf-8")
+        start = compare(references, before, before, set(listed))
+        print(f"beam {beam_size}: {', '.join(listed)}")
+        print(f"beam {beam_size:<2} no hotwords {start.misread} misread, "
+              f"all {start.errors.total()}/{start.errors.words} = {start.errors.rate():.2f} %",
+              flush=True)
+        for score in args.scores.split(","):
+            after = decode(args, [*beam, f"--hotwords={listing}", f"--hotword_score={score}"], scp,
+                           args.chunk_size, args.left_context)
+            found = compare(references, before, after, set(listed))
+            print(f"beam {beam_size:<2} score {score:<4} recovered {found.recovered}/"
+                  f"{found.misread}, {found.new_errors} new errors, all {found.errors.total()}/"
+                  f"{found.errors.words} = {found.errors.rate():.2f} %", flush=True)
+
+
+def main(arguments: Optional[List[str]] = None) -> int:
+    args, flags = parse_arguments(arguments)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            evaluate(args, flags, Path(folder))
+    except (ProgramError, ValueError, OSError) as error:
+        print(f"evaluate_hotwords: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
