@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +19,8 @@
 #include "tools/decode/recording_list.h"
 
 DEFINE_bool(partial, false, "Print partial results to standard error whenever they change.");
+DEFINE_bool(endpointing, false,
+            "Let the server end an utterance in silence, and print each as it comes.");
 
 namespace runnel::client {
 namespace {
@@ -34,25 +35,41 @@ would, or as fast as the server accepts them (--speed=0). Standard output receiv
 recording, standard error everything else. A recording that fails is reported there and left out of
 the results. Exit code: 0 success, 1 something failed, 2 wrong flags.
 
+With --endpointing the server ends an utterance in silence. Standard output then receives a line
+'id text' per utterance, as soon as it has ended.
+
 With --resume the client requests snapshots and reconnects after a lost connection, to the next of
 the given servers. The text is the same as without the interruption.
 
 Examples:
   stream_client --server=ws://127.0.0.1:8080/ --wav=a.wav --partial
   stream_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --speed=0
+  stream_client --server=ws://127.0.0.1:8080/ --wav=meeting.flac --endpointing
   stream_client --server=wss://asr.example.org/ --bearer_token_file=token --wav=a.wav
   stream_client --server=ws://a:8080/,ws://b:8080/ --resume --wav=long.flac
   stream_client --server=ws://127.0.0.1:8080/ --protocol=wenet --wav=a.wav
   arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial
 )";
 
-// Sends one recording and receives its result.
+// Writes lines in the order of the calls.
+class Lines {
+ public:
+  void Put(const std::string& line) { output_.Put(num_lines_++, line); }
+  void Close() { output_.Close(); }
+
+ private:
+  OrderedOutput output_{""};
+  size_t num_lines_ = 0;
+};
+
+// Sends one recording, receives its result and writes it.
 class Transcription : public SessionListener {
  public:
   // Throws as AudioSource does.
   Transcription(EventLoop* loop, Connector* connector, const SessionOptions& options,
-                const Recording& recording, Console* console)
+                const Recording& recording, Lines* output, Console* console)
       : recording_(recording),
+        output_(output),
         console_(console),
         reader_(
             loop, recording.path, SampleRateFromFlags(), options.start.encoding, options.packet_ms,
@@ -60,8 +77,8 @@ class Transcription : public SessionListener {
             [this](const std::string& message) { FailToRead(message); }),
         session_(std::make_unique<Session>(loop, connector, options, reader_.track(), this)) {}
 
-  // Valid after the loop's Run; no value when the recording failed.
-  const std::optional<std::string>& text() const { return text_; }
+  // Valid after the loop's Run.
+  bool has_succeeded() const { return has_succeeded_; }
 
  private:
   void OnPartial(const std::string& text, const PartialTiming& /*timing*/) override {
@@ -70,13 +87,20 @@ class Transcription : public SessionListener {
     console_->Print(recording_.id + " partial: " + text);
   }
 
+  void OnUtterance(const std::string& text) override {
+    if (!FLAGS_endpointing || text.empty()) return;
+    has_written_ = true;
+    output_->Put(TextLine(recording_.id, text));
+  }
+
   void OnRetry(const std::string& message) override {
     console_->Info(recording_.id + ": trying again: " + message);
   }
 
   void OnEnd(const SessionResult& result) override {
     if (result.is_success) {
-      text_ = result.text;
+      has_succeeded_ = true;
+      if (!has_written_) output_->Put(TextLine(recording_.id, result.text));
     } else {
       console_->Error(recording_.id + ": " + result.message);
     }
@@ -88,32 +112,35 @@ class Transcription : public SessionListener {
   }
 
   const Recording recording_;
+  Lines* const output_;
   Console* const console_;
   std::string partial_text_;
-  std::optional<std::string> text_;
+  bool has_written_ = false;  // utterances
+  bool has_succeeded_ = false;
   TrackReader reader_;
   std::unique_ptr<Session> session_;
 };
 
-// No value when it failed, after the reason was printed.
-std::optional<std::string> Transcribe(const SessionOptions& options,
-                                      const ConnectorOptions& connector_options,
-                                      const Recording& recording, Console* console) {
+// False when it failed, after the reason was printed.
+bool Transcribe(const SessionOptions& options, const ConnectorOptions& connector_options,
+                const Recording& recording, Lines* output, Console* console) {
   EventLoop loop;
   Connector connector(&loop, connector_options);
   std::unique_ptr<Transcription> transcription;
   try {
-    transcription = std::make_unique<Transcription>(&loop, &connector, options, recording, console);
+    transcription =
+        std::make_unique<Transcription>(&loop, &connector, options, recording, output, console);
   } catch (const std::exception& error) {
     console->Error(error.what());
-    return std::nullopt;
+    return false;
   }
   loop.Run();
-  return transcription->text();
+  return transcription->has_succeeded();
 }
 
 int Run(Console* console) {
-  const SessionOptions options = SessionOptionsFromFlags();
+  SessionOptions options = SessionOptionsFromFlags();
+  options.start.endpointing = FLAGS_endpointing;
   const ConnectorOptions connector_options = ConnectorOptionsFromFlags();
   SampleRateFromFlags();
   const std::vector<Recording> recordings = RecordingsFromFlags();
@@ -122,16 +149,13 @@ int Run(Console* console) {
     EventLoop loop;
     Connector(&loop, connector_options);  // reports unreadable certificates once, not per recording
   }
-  OrderedOutput output("");
-  size_t num_failed = 0;
-  for (size_t i = 0; i < recordings.size(); ++i) {
-    const std::optional<std::string> text =
-        Transcribe(options, connector_options, recordings[i], console);
-    if (!text.has_value()) ++num_failed;
-    output.Put(i, text.has_value() ? TextLine(recordings[i].id, *text) : "");
+  Lines output;
+  bool has_failed = false;
+  for (const Recording& recording : recordings) {
+    has_failed |= !Transcribe(options, connector_options, recording, &output, console);
   }
   output.Close();
-  return num_failed == 0 ? kExitSuccess : kExitFailure;
+  return has_failed ? kExitFailure : kExitSuccess;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tools/client/client_protocol.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -55,6 +56,9 @@ void AppendSegment(const std::string& segment, std::string* text) {
 
 class RunnelProtocol : public ClientProtocol {
  public:
+  void OnConnect() override { stable_text_.clear(); }
+  int64_t num_utterances() const override { return num_utterances_; }
+
   std::string StartMessage(const StartOptions& options) const override {
     Json start = {{"type", "start"},
                   {"version", 1},
@@ -64,6 +68,7 @@ class RunnelProtocol : public ClientProtocol {
                   {"tokens", false}};
     if (options.chunk_size.has_value()) start["chunk_size"] = *options.chunk_size;
     if (options.left_context.has_value()) start["left_context"] = *options.left_context;
+    if (options.endpointing) start["endpointing"] = true;
     return start.dump();
   }
 
@@ -82,8 +87,14 @@ class RunnelProtocol : public ClientProtocol {
       read.kind = Kind::kReady;
       read.num_samples = object.value("samples", int64_t{0});
       read.look_ahead_ms = object.value("look_ahead_ms", -1.0);
-      stable_text_.clear();  // the next partial has the whole text
+      // The server may have lost some.
+      num_utterances_ = std::max(num_utterances_, object.value("utterances", int64_t{0}));
+    } else if (type == "utterance") {
+      if (object.at("index") < num_utterances_) return read;  // of a stream that began anew
+      read.kind = Kind::kUtterance;
+      EndUtterance(object, &read);
     } else if (type == "partial") {
+      if (object.value("utterance", int64_t{0}) < num_utterances_) return read;
       read.kind = Kind::kPartial;
       read.audio_ms = object.at("audio_ms");
       read.latency_ms = object.at("latency_ms");
@@ -96,8 +107,9 @@ class RunnelProtocol : public ClientProtocol {
       read.num_samples = object.at("samples");
     } else if (type == "final") {
       read.kind = Kind::kFinal;
-      read.text = object.at("text");
       read.latency_ms = object.value("latency_ms", -1.0);
+      EndUtterance(object, &read);
+      read.text = ended_text_;
     } else if (type == "error") {
       read.kind = Kind::kError;
       read.code = object.at("code");
@@ -106,13 +118,25 @@ class RunnelProtocol : public ClientProtocol {
     return read;
   }
 
-  std::string stable_text_;
+  void EndUtterance(const Json& object, ServerMessage* read) {
+    read->utterance = object.at("text").get<std::string>();
+    AppendSegment(*read->utterance, &ended_text_);
+    ++num_utterances_;
+    stable_text_.clear();
+  }
+
+  std::string ended_text_;      // of the utterances that have ended
+  int64_t num_utterances_ = 0;  // that have ended
+  std::string stable_text_;     // of the present one
 };
 
 class WenetProtocol : public ClientProtocol {
  public:
-  std::string StartMessage(const StartOptions& /*options*/) const override {
-    return R"({"signal":"start","nbest":1,"continuous_decoding":false})";
+  void OnConnect() override { text_.clear(); }
+  int64_t num_utterances() const override { return 0; }
+  std::string StartMessage(const StartOptions& options) const override {
+    return Json{{"signal", "start"}, {"nbest", 1}, {"continuous_decoding", options.endpointing}}
+        .dump();
   }
   std::string FinishMessage() const override { return R"({"signal":"end"})"; }
   bool AnswersStart() const override { return true; }
@@ -138,7 +162,9 @@ class WenetProtocol : public ClientProtocol {
       read.text = text_;
       AppendSegment(BestSentence(object), &read.text);
     } else if (type == "final_result") {
-      AppendSegment(BestSentence(object), &text_);
+      read.kind = Kind::kUtterance;
+      read.utterance = BestSentence(object);
+      AppendSegment(*read.utterance, &text_);
     } else if (type == "speech_end") {
       read.kind = Kind::kFinal;
       read.text = text_;
@@ -157,6 +183,11 @@ class WenetProtocol : public ClientProtocol {
 
 class SherpaProtocol : public ClientProtocol {
  public:
+  void OnConnect() override {
+    finished_text_.clear();
+    segment_text_.clear();
+  }
+  int64_t num_utterances() const override { return 0; }
   std::string StartMessage(const StartOptions& /*options*/) const override { return ""; }
   std::string FinishMessage() const override { return "Done"; }
   bool AnswersStart() const override { return false; }
@@ -186,6 +217,7 @@ class SherpaProtocol : public ClientProtocol {
     read.text = finished_text_;
     AppendSegment(segment_text_, &read.text);
     if (object.at("is_final").get<bool>()) {
+      read.utterance = segment_text_;
       finished_text_ = read.text;
       segment_text_.clear();
     }
@@ -205,11 +237,13 @@ std::unique_ptr<ClientProtocol> MakeClientProtocol(const std::string& name) {
   throw std::invalid_argument("--protocol is '" + name + "', expected runnel, wenet or sherpa");
 }
 
-std::string ResumeMessage(const std::string& token, SampleEncoding encoding) {
+std::string ResumeMessage(const std::string& token, SampleEncoding encoding,
+                          int64_t num_utterances) {
   return Json{{"type", "resume"},
               {"version", 1},
               {"token", token},
               {"encoding", NameOf(encoding)},
+              {"utterances", num_utterances},
               {"tokens", false}}
       .dump();
 }

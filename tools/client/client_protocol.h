@@ -15,29 +15,32 @@
 
 namespace runnel::client {
 
-// The parameters of the start message; only Runnel's protocol has one. Values that are not set are
-// those that the server's model recommends.
+// The parameters of the start message, which Runnel's protocol has all; WeNet's has `endpointing`.
+// Values that are not set are those that the server's model recommends.
 struct StartOptions {
   int sample_rate_hz = 16000;
   SampleEncoding encoding = SampleEncoding::kPcm16;
   std::optional<int64_t> chunk_size;
   std::optional<int64_t> left_context;
   bool wants_snapshots = false;
+  bool endpointing = false;  // the server ends an utterance in silence
 };
 
 // One message of the server.
 struct ServerMessage {
   enum class Kind {
-    kReady,     // also "resumed"; num_samples: the sample at which the audio goes on
-    kPartial,   // text: the whole text so far
-    kSnapshot,  // text: the token; num_samples: the audio that it covers
-    kFinal,     // text: the result; nothing follows
-    kError,     // code and text
-    kOther,     // to be ignored
+    kReady,      // also "resumed"; num_samples: the sample at which the audio goes on
+    kPartial,    // text: of the present utterance; of all with the other protocols
+    kUtterance,  // `utterance` has ended
+    kSnapshot,   // text: the token; num_samples: the audio that it covers
+    kFinal,      // text: of all utterances; nothing follows
+    kError,      // code and text
+    kOther,      // to be ignored
   };
   Kind kind = Kind::kOther;
   std::string text;
   std::string code;
+  std::optional<std::string> utterance;  // of any kind: text of the utterance that has ended
   int64_t num_samples = 0;
   double audio_ms = -1;       // of a partial: the audio that it covers; -1: not reported
   double latency_ms = -1;     // of a partial or final: measured by the server; -1: not reported
@@ -48,6 +51,12 @@ struct ServerMessage {
 class ClientProtocol {
  public:
   virtual ~ClientProtocol() = default;
+
+  // To be called before the first message of every connection. The stream begins anew or, in
+  // Runnel's protocol, may be resumed; Read brings no utterance twice.
+  virtual void OnConnect() = 0;
+  // Utterances that Read has brought, for a resume.
+  virtual int64_t num_utterances() const = 0;
 
   // First message of a new stream; "": the protocol has none.
   virtual std::string StartMessage(const StartOptions& options) const = 0;
@@ -63,8 +72,9 @@ class ClientProtocol {
 std::unique_ptr<ClientProtocol> MakeClientProtocol(const std::string& name);
 
 // First message to resume a stream, in Runnel's protocol only. `encoding`: of the audio from then
-// on; the snapshot holds all other parameters.
-std::string ResumeMessage(const std::string& token, SampleEncoding encoding);
+// on; the snapshot holds all other parameters. `num_utterances`: that the client has.
+std::string ResumeMessage(const std::string& token, SampleEncoding encoding,
+                          int64_t num_utterances);
 
 // The default encoding of a protocol: float32 for sherpa-onnx, otherwise pcm16.
 SampleEncoding UsualEncoding(const std::string& protocol);

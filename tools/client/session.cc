@@ -60,7 +60,7 @@ void Session::OnMoreAudio() {
 }
 
 void Session::Connect() {
-  protocol_ = MakeClientProtocol(options_.protocol);
+  protocol_->OnConnect();
   is_sending_audio_ = is_packet_under_way_ = is_finished_ = false;
   sent_.clear();
   connection_ = connector_->Connect(options_.servers[server_], this);
@@ -68,7 +68,8 @@ void Session::Connect() {
 
 void Session::OnOpen() {
   if (!token_.empty()) {
-    connection_->SendText(ResumeMessage(token_, options_.start.encoding));
+    connection_->SendText(
+        ResumeMessage(token_, options_.start.encoding, protocol_->num_utterances()));
   } else {
     StartOptions start = options_.start;
     start.sample_rate_hz = track_->sample_rate_hz();
@@ -155,6 +156,7 @@ void Session::OnMessage(std::string_view bytes) {
     result.message = options_.servers[server_].Text() + ": " + error.what();
     return End(std::move(result));
   }
+  if (message.utterance.has_value()) listener_->OnUtterance(*message.utterance);
   switch (message.kind) {
     case ServerMessage::Kind::kReady:
       if (message.look_ahead_ms >= 0) look_ahead_ms_ = message.look_ahead_ms;
@@ -176,6 +178,7 @@ void Session::OnMessage(std::string_view bytes) {
     }
     case ServerMessage::Kind::kError:
       return OnServerError(message);
+    case ServerMessage::Kind::kUtterance:
     case ServerMessage::Kind::kOther:
       return;
   }

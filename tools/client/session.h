@@ -50,7 +50,7 @@ struct PartialTiming {
 
 struct SessionResult {
   bool is_success = false;
-  std::string text;     // of the final result
+  std::string text;     // of all utterances
   std::string code;     // of a failure: from the server or ConnectionEnd, "timeout", "bad_reply"
   std::string message;  // of a failure: one line
   int num_resumes = 0;  // lost connections after which it tried to resume
@@ -63,6 +63,8 @@ class SessionListener {
  public:
   virtual ~SessionListener() = default;
   virtual void OnPartial(const std::string& /*text*/, const PartialTiming& /*timing*/) {}
+  // An utterance has ended, also the last one.
+  virtual void OnUtterance(const std::string& /*text*/) {}
   // The session goes on after a lost connection; `message` is the reason of the loss.
   virtual void OnRetry(const std::string& /*message*/) {}
   // The last call. It must not destroy the session, except through EventLoop::Post.
@@ -115,7 +117,7 @@ class Session : private ConnectionListener {
   const std::shared_ptr<const AudioTrack> track_;
   SessionListener* listener_;  // null after OnEnd
 
-  std::unique_ptr<ClientProtocol> protocol_;  // of this connection
+  const std::unique_ptr<ClientProtocol> protocol_;
   std::shared_ptr<Connection> connection_;
   std::unique_ptr<PacketEncoder> encoder_;  // of this connection; set while is_sending_audio_
   size_t server_;                           // index of the current server

@@ -7,11 +7,12 @@ import threading
 class CuttingProxy:
     """Forwards connections to a server on `port`.
 
-    `cuts`: the number of bytes from the client after which each of the first connections is cut.
+    `cuts`: the number of bytes from the client after which each of the first connections is cut;
+    `answer_cuts`: the same of bytes from the server, which are lost with what comes after them.
     """
 
-    def __init__(self, port, cuts):
-        self.cuts, self.target = list(cuts), port
+    def __init__(self, port, cuts, answer_cuts=()):
+        self.cuts, self.answer_cuts, self.target = list(cuts), list(answer_cuts), port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -30,7 +31,8 @@ class CuttingProxy:
                 return
             server = socket.create_connection(("127.0.0.1", self.target))
             limit = self.cuts.pop(0) if self.cuts else None
-            for pair in (client, server, limit), (server, client, None):
+            answer_limit = self.answer_cuts.pop(0) if self.answer_cuts else None
+            for pair in (client, server, limit), (server, client, answer_limit):
                 threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
 
     @staticmethod

@@ -61,6 +61,47 @@ TEST(ClientProtocolTest, StableTextIsJoined) {
   EXPECT_EQ(protocol->Read(R"({"type":"of a later server"})").kind, Kind::kOther);
 }
 
+std::string Utterance(const std::string& type, int index, const std::string& text) {
+  return Json{{"type", type}, {"index", index}, {"text", text}}.dump();
+}
+
+TEST(ClientProtocolTest, UtterancesAreJoined) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("runnel");
+  StartOptions options;
+  EXPECT_FALSE(Json::parse(protocol->StartMessage(options)).contains("endpointing"));
+  options.endpointing = true;
+  EXPECT_EQ(Json::parse(protocol->StartMessage(options))["endpointing"], true);
+  protocol->OnConnect();
+  EXPECT_EQ(protocol->Read(Partial("eins", "", 0)).text, "eins");
+  const ServerMessage message = protocol->Read(Utterance("utterance", 0, "eins"));
+  EXPECT_EQ(message.kind, Kind::kUtterance);
+  EXPECT_EQ(message.utterance, "eins");
+  EXPECT_EQ(protocol->num_utterances(), 1);
+  EXPECT_EQ(protocol->Read(Utterance("utterance", 1, "")).utterance, "");
+  const ServerMessage end = protocol->Read(Utterance("final", 2, "zwei"));
+  EXPECT_EQ(end.kind, Kind::kFinal);
+  EXPECT_EQ(end.utterance, "zwei");
+  EXPECT_EQ(end.text, "eins zwei");
+}
+
+// A stream that begins anew brings its utterances a second time.
+TEST(ClientProtocolTest, NoUtteranceComesTwice) {
+  const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("runnel");
+  protocol->OnConnect();
+  protocol->Read(Utterance("utterance", 0, "one"));
+  protocol->OnConnect();
+  EXPECT_EQ(protocol->Read(R"({"type":"ready"})").kind, Kind::kReady);
+  EXPECT_EQ(protocol->Read(R"({"type":"partial","utterance":0})").kind, Kind::kOther);
+  EXPECT_EQ(protocol->Read(Utterance("utterance", 0, "one")).kind, Kind::kOther);
+  EXPECT_EQ(protocol->Read(Utterance("utterance", 1, "two")).utterance, "two");
+  protocol->OnConnect();  // the server has lost some
+  protocol->Read(R"({"type":"resumed","samples":5,"utterances":4})");
+  EXPECT_EQ(protocol->num_utterances(), 4);
+  EXPECT_EQ(protocol->Read(Utterance("final", 4, "five")).text, "one two five");
+  const Json resume = Json::parse(ResumeMessage("t", SampleEncoding::kPcm16, 4));
+  EXPECT_EQ(resume["utterances"], 4);
+}
+
 TEST(ClientProtocolTest, WenetEndsWithSpeechEnd) {
   const std::unique_ptr<ClientProtocol> protocol = MakeClientProtocol("wenet");
   EXPECT_EQ(protocol->Read(R"({"status":"ok","type":"server_ready"})").kind, Kind::kReady);
@@ -73,7 +114,7 @@ TEST(ClientProtocolTest, WenetEndsWithSpeechEnd) {
                 ->Read(R"({"status":"ok","type":"final_result",)"
                        R"("nbest":"[{\"sentence\":\"one two\",\"word_pieces\":[]}]"})")
                 .kind,
-            Kind::kOther);
+            Kind::kUtterance);
   const ServerMessage end = protocol->Read(R"({"status":"ok","type":"speech_end"})");
   EXPECT_EQ(end.kind, Kind::kFinal);
   EXPECT_EQ(end.text, "one two");
@@ -91,6 +132,10 @@ TEST(ClientProtocolTest, SherpaJoinsSegments) {
   const ServerMessage end = protocol->Read("Done!");
   EXPECT_EQ(end.kind, Kind::kFinal);
   EXPECT_EQ(end.text, "one two three");
+  EXPECT_EQ(protocol->Read(update("four", true)).utterance, "four");
+  EXPECT_FALSE(protocol->Read(update("five", false)).utterance.has_value());
+  protocol->OnConnect();
+  EXPECT_EQ(protocol->Read(update("one", false)).text, "one");
 }
 
 TEST(ClientProtocolTest, WhatIsNoMessage) {

@@ -10,10 +10,12 @@ import struct
 import subprocess
 import threading
 
+import numpy as np
 import pytest
+import soundfile
 
 from cutting_proxy import CuttingProxy
-from server_process import FILES, LONGEST, TEXTS, Server, start
+from server_process import FILES, LONGEST, TEXTS, Server, samples_of, start
 from tool_runner import (FAILURE, ROOT, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, command, error_line,
                          run, succeed)
 
@@ -88,6 +90,62 @@ def test_lost_connections_of_compressed_audio(server, encoding, cuts):
     assert done.returncode == SUCCESS, done.stderr
     assert done.stdout == f"{LONGEST} {TEXTS[LONGEST]}\n"
     assert done.stderr.count(f"stream_client: {LONGEST}: trying again: ") == len(cuts)
+
+
+@pytest.fixture(scope="module", name="spoken")
+def _spoken(tmp_path_factory):
+    """Recordings with two seconds of silence after each, and their texts."""
+    names = [name for name in TEXTS if samples_of(name)[1] == 16000]
+    silence = np.zeros(32000, dtype=np.float32)
+    samples = np.concatenate([part for name in names for part in (samples_of(name)[0], silence)])
+    path = tmp_path_factory.mktemp("audio") / "spoken.wav"
+    soundfile.write(path, samples, 16000, subtype="PCM_16")
+    return path, [TEXTS[name] for name in names]
+
+
+@pytest.mark.parametrize("protocol", ["runnel", "wenet", "sherpa"])
+def test_utterances(server, spoken, protocol):
+    path, texts = spoken
+    flags = [address(server), f"--wav={path}", FAST, f"--protocol={protocol}"]
+    assert succeed("stream_client", *flags, "--endpointing") == "".join(
+        f"spoken {text}\n" for text in texts)
+    assert succeed("stream_client", *flags) == f"spoken {' '.join(texts)}\n"
+
+
+def test_an_utterance_is_printed_when_it_ends(server, spoken):
+    path, texts = spoken
+    wav = path.read_bytes()
+    with subprocess.Popen(
+            command("stream_client", address(server), "--wav=-", FAST, "--endpointing"), cwd=ROOT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+        client.stdin.write(wav[:-4000])
+        client.stdin.flush()
+        for text in texts[:-1]:
+            assert client.stdout.readline().decode() == f"stdin {text}\n"
+        out, _ = client.communicate(wav[-4000:])
+    assert out.decode() == f"stdin {texts[-1]}\n"
+
+
+def test_silence_is_a_line_without_text(server, tmp_path):
+    soundfile.write(tmp_path / "silence.wav", np.zeros(48000), 16000, subtype="PCM_16")
+    assert succeed("stream_client", address(server), f"--wav={tmp_path}/silence.wav", FAST,
+                   "--endpointing") == "silence\n"
+
+
+@pytest.mark.parametrize("store", [True, False], ids=["resumed", "begun anew"])
+def test_lost_connections_lose_no_utterance(server, spoken, store):
+    path, texts = spoken
+    with contextlib.ExitStack() as stack:
+        if not store:
+            server = stack.enter_context(Server("--snapshot_store=none"))
+        cuts = [150000, 200000, None, 100000] if store else [150000, None]
+        answers = [None, None, 1500] if store else [None, 2500]
+        proxy = stack.enter_context(CuttingProxy(server.port, cuts, answers))
+        done = run("stream_client", address(proxy), f"--wav={path}", "--speed=8", "--endpointing",
+                   "--resume")
+    assert done.returncode == SUCCESS, done.stderr
+    assert done.stdout == "".join(f"spoken {text}\n" for text in texts)
+    assert done.stderr.count("stream_client: spoken: trying again: ") >= 2
 
 
 def test_lost_connection_to_a_server_without_snapshots():

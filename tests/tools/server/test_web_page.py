@@ -3,6 +3,7 @@
 import json
 import urllib.parse
 
+import numpy as np
 import pytest
 import soundfile
 
@@ -12,13 +13,18 @@ from server_process import FILES, LONGEST, TEXTS, Server, samples_of
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="chromium is not installed")
 
-# Every state that the caption goes through.
+# Every state that the caption goes through: what is settled, in all paragraphs.
 WATCH = """
 window.seen = [];
-new MutationObserver(() => seen.push([stable.textContent, tentative.textContent]))
+new MutationObserver(() => seen.push(Array.from(
+    caption.querySelectorAll('.text:not(#tentative)'), (span) => span.textContent).join(' ')))
   .observe(caption, {subtree: true, childList: true, characterData: true});
 """
-CAPTION = "(stable.textContent + tentative.textContent).trim()"
+CAPTION = ("Array.from(caption.querySelectorAll('p'), (paragraph) => Array.from("
+           "paragraph.querySelectorAll('.text'), (span) => span.textContent).join(''))"
+           ".join(' ').trim()")
+SETTLED = "Array.from(caption.querySelectorAll('.text:not(#tentative)'), (span) => " \
+          "span.textContent).join(' ').trim()"
 IS_IDLE = "document.getElementById('status').dataset.state === 'idle'"
 
 
@@ -97,12 +103,11 @@ def test_microphone_by_keyboard(server, browser):
     browser.press(" ")
     browser.wait_for(IS_IDLE)
     assert browser.evaluate("error.textContent") == ""
-    assert browser.evaluate("stable.textContent") == TEXTS[LONGEST]
-    assert browser.evaluate("tentative.textContent") == ""
+    assert browser.evaluate(SETTLED) == browser.evaluate(CAPTION) == TEXTS[LONGEST]
 
     seen = browser.evaluate("seen")
-    for (before, _), (after, _) in zip(seen, seen[1:]):
-        assert after.startswith(before), "what was settled has changed"
+    for before, after in zip(seen, seen[1:]):
+        assert after.startswith(before.rstrip()), "what was settled has changed"
     check_visit(browser, server.port)
 
 
@@ -181,6 +186,70 @@ def test_text_so_far(server, browser):
     expected = [round(i / 100 * 32768) for i in range(10) for _ in range(100)][250:]
     assert [sample for packet in sent for sample in packet] == expected
     assert json.loads(browser.evaluate("server.sent.at(-1)")) == {"type": "finish"}
+
+
+def test_utterances_come_once(server, browser):
+    """A stream that goes on in another connection, or begins anew."""
+    browser.open(server.url)
+    browser.evaluate(SCRIPTED)
+    browser.wait_for("window.server?.sent?.length === 1")
+    browser.evaluate("window.ended = []; session.addEventListener('utterance', ({detail}) =>"
+                     "  ended.push([detail.text, detail.startMs, detail.endMs])); 1")
+
+    def say(**message):
+        browser.evaluate(f"server.onmessage({{data: {json.dumps(json.dumps(message))}}}); 1")
+
+    def utterance(index):
+        say(type="utterance", index=index, text=f"text {index}", start_ms=index, end_ms=index + 1)
+
+    def partial(index):
+        say(type="partial", utterance=index, stable_text="t", tentative_text="", stable_offset=0,
+            latency_ms=1, audio_ms=640)
+
+    say(type="ready", chunk_size=16, frame_ms=40, model="m")
+    for index in 0, 1:
+        partial(index)
+        utterance(index)
+    say(type="snapshot", token="t", samples=250)
+    browser.evaluate("session.wasReady = true; server.sent = []; session.connect(); 1")
+    browser.wait_for("server.sent?.length === 1")
+    assert json.loads(browser.evaluate("server.sent[0]"))["utterances"] == 2
+    say(type="resumed", samples=250, utterances=2, chunk_size=16, frame_ms=40, model="m")
+    utterance(2)
+    say(type="error", code="snapshot_unknown", message="")
+    browser.evaluate("server.sent = []; session.connect(); 1")
+    browser.wait_for("server.sent?.length === 1")
+    assert json.loads(browser.evaluate("server.sent[0]"))["type"] == "start"
+    browser.evaluate("captions.length = 0; 1")
+    for index in range(4):
+        partial(index)
+        utterance(index)
+    assert browser.evaluate("ended") == [[f"text {i}", i, i + 1] for i in range(4)]
+    assert len(browser.evaluate("captions")) == 1
+
+
+def test_paragraphs(server, page, tmp_path):
+    names = [name for name in TEXTS if samples_of(name)[1] == 16000]
+    silence = np.zeros(32000, dtype=np.float32)
+    samples = np.concatenate([part for name in names for part in (samples_of(name)[0], silence)])
+    soundfile.write(tmp_path / "spoken.wav", samples, 16000, subtype="PCM_16")
+    texts = [TEXTS[name] for name in names]
+    page.open(server.url)
+    page.evaluate("aloud.checked = false; 1")
+    page.choose_file("#file", tmp_path / "spoken.wav")
+    page.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(' '.join(texts))}")
+    paragraphs = page.evaluate("Array.from(caption.querySelectorAll('p'), (p) => [p.querySelector("
+                               "'time')?.textContent ?? '', p.querySelector('.text').textContent])")
+    assert [text for _, text in paragraphs] == [*texts, ""]
+    times = [time for time, _ in paragraphs]
+    assert times[0].startswith("0:00 \u2013 0:0") and times[-1] == ""
+    assert len(set(times)) == len(times)
+    page.evaluate("paragraphs.click(); 1")
+    page.choose_file("#file", tmp_path / "spoken.wav")
+    page.wait_for(f"earlier.children.length === 1 && {IS_IDLE} && "
+                  f"{CAPTION} === {json.dumps(' '.join(texts))}")
+    assert page.evaluate("caption.querySelectorAll('time').length") == 0
+    assert page.evaluate("earlier.innerText.trim()") == " ".join(texts)
 
 
 # A server that says the same in every connection, and then closes. Nobody waits.
@@ -272,7 +341,7 @@ def test_lost_connection(server, browser):
         browser.wait_for(f"{CAPTION} === {json.dumps(TEXTS[LONGEST])}")
         browser.evaluate("microphone.click()")
         browser.wait_for(IS_IDLE)
-        assert browser.evaluate("stable.textContent") == TEXTS[LONGEST]
+        assert browser.evaluate(SETTLED) == TEXTS[LONGEST]
         assert browser.evaluate("error.hidden")
         assert not proxy.cuts
         sockets = [url for url in browser.requested() if url.startswith("ws:")]

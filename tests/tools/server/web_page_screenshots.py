@@ -27,9 +27,11 @@ def take(server: Server, microphone: pathlib.Path, path: pathlib.Path, **window)
         browser.set_window(**window)
         browser.open(server.url)
         browser.choose_file("#file", FILES[EARLIER])
-        browser.wait_for(f"stable.textContent === {json.dumps(TEXTS[EARLIER])}")
+        browser.wait_for("caption.querySelector('.text').textContent === "
+                         f"{json.dumps(TEXTS[EARLIER])}")
         browser.evaluate("microphone.click()")
-        browser.wait_for("stable.textContent.trim().split(' ').length > 3 && "
+        browser.wait_for("caption.querySelector('time') && "
+                         "stable.textContent.trim().split(' ').length > 2 && "
                          "tentative.textContent.trim()")
         browser.screenshot(path)
 
@@ -37,12 +39,13 @@ def take(server: Server, microphone: pathlib.Path, path: pathlib.Path, **window)
 def main() -> None:
     folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"
     samples, rate = samples_of(LONGEST)
-    # Again and again, a little later in the chunk each time: some chunk ends within a word.
-    spoken = np.concatenate([np.append(samples, np.zeros(i * rate // 9)) for i in range(5)])
+    # Again and again after a pause, a little later in the chunk each time: some chunk ends within a
+    # word.
+    spoken = np.concatenate([np.append(samples, np.zeros((15 + i) * rate // 9)) for i in range(5)])
     with tempfile.TemporaryDirectory() as audio, Server() as server:
         microphone = pathlib.Path(audio) / "microphone.wav"
         soundfile.write(microphone, spoken, rate, subtype="PCM_16")
-        take(server, microphone, folder / "web_page.png", width=1000, height=820)
+        take(server, microphone, folder / "web_page.png", width=1000, height=860)
         take(server, microphone, folder / "web_page_phone.png", width=360, height=760, scale=2,
              is_phone=True, scheme="dark")
 

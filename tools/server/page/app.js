@@ -1,14 +1,16 @@
 // The page's buttons and captions. Audio comes from sources.js, text from session.js.
+import {Caption, formatTime} from './caption.js';
 import {LevelMeter} from './level_meter.js';
 import {Session} from './session.js';
 import {SourceError, openFile, openMicrophone, openPlayback} from './sources.js';
 
 const byId = (id) => document.getElementById(id);
-const elements = Object.fromEntries(['status', 'stable', 'tentative', 'hint', 'error', 'microphone',
-  'file', 'aloud', 'latency', 'chunk', 'audio', 'model', 'history', 'earlier', 'drop',
+const elements = Object.fromEntries(['status', 'caption', 'hint', 'error', 'microphone', 'file',
+  'aloud', 'paragraphs', 'latency', 'chunk', 'audio', 'model', 'history', 'earlier', 'drop',
   'token'].map((id) => [id, byId(id)]));
 const tokenForm = byId('token-form');
 const meter = new LevelMeter(byId('meter'), byId('levels'));
+const caption = new Caption(elements.caption);
 
 let current = null; // {session, source, isStopping} while a stream runs
 let accessToken = '';
@@ -23,25 +25,6 @@ function showError(message) {
   elements.error.hidden = !message;
 }
 
-/** Appends to the text where possible, so that screen readers read only the new words. */
-function showStable(text) {
-  const old = elements.stable.textContent;
-  if (text === old) return;
-  if (text.startsWith(old)) elements.stable.append(text.slice(old.length));
-  else elements.stable.textContent = text;
-}
-
-function showCaption(stable, tentative) {
-  showStable(stable);
-  elements.tentative.textContent = tentative;
-  if (stable || tentative) elements.hint.hidden = true;
-}
-
-function formatTime(milliseconds) {
-  const seconds = Math.floor(milliseconds / 1000);
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
-}
-
 function showFacts({latencyMs, audioMs}) {
   elements.latency.textContent = `${Math.max(1, Math.round(latencyMs))} ms`;
   elements.audio.textContent = formatTime(audioMs);
@@ -49,22 +32,26 @@ function showFacts({latencyMs, audioMs}) {
 
 /** Moves the last text to the list of earlier ones. */
 function putAway() {
-  elements.stable.normalize();
-  const text = (elements.stable.textContent + elements.tentative.textContent).trim();
+  const text = caption.text();
   if (text) {
     const item = document.createElement('li');
     item.textContent = text;
     elements.earlier.prepend(item);
     elements.history.hidden = false;
   }
-  showCaption('', '');
+  caption.clear();
 }
 
 function showRunning(isRunning) {
-  const {microphone, file, aloud} = elements;
+  const {microphone, file, aloud, paragraphs} = elements;
   microphone.textContent = isRunning ? 'Stop' : 'Start microphone';
   microphone.setAttribute('aria-pressed', String(isRunning));
-  file.disabled = aloud.disabled = isRunning;
+  file.disabled = aloud.disabled = paragraphs.disabled = isRunning;
+}
+
+/** What the controls ask of the server: fields of the start message. */
+function streamOptions() {
+  return {endpointing: elements.paragraphs.checked};
 }
 
 function serverUrl() {
@@ -76,7 +63,7 @@ function serverUrl() {
 /** `open(onPacket, hasRoom)` opens the source; `label` describes it while it runs. */
 async function start(open, label) {
   if (current) return;
-  const run = {session: null, source: null, isStopping: false};
+  const run = {session: null, source: null, isStopping: false, options: streamOptions()};
   current = run;
   showError('');
   putAway();
@@ -97,7 +84,7 @@ async function start(open, label) {
     await run.source.stop();
     return end(run);
   }
-  run.session = new Session(serverUrl(), accessToken, run.source.rate);
+  run.session = new Session(serverUrl(), accessToken, run.source.rate, run.options);
   listen(run, label);
   run.source.ended.then(() => stop(run));
   run.source.start();
@@ -111,14 +98,17 @@ function listen(run, label) {
     elements.chunk.textContent = chunkMs < 0 ? 'whole' : `${Math.round(chunkMs)} ms`;
     if (!run.isStopping) showStatus('live', label);
   });
-  on('caption', (caption) => {
-    showCaption(caption.stable, caption.tentative);
-    showFacts(caption);
+  const endUtterance = (utterance) => caption.endUtterance(utterance, run.options.endpointing);
+  on('caption', (detail) => {
+    caption.show(detail.stable, detail.tentative);
+    if (detail.stable || detail.tentative) elements.hint.hidden = true;
+    showFacts(detail);
   });
+  on('utterance', endUtterance);
   on('reconnecting', () => showStatus('waiting', 'Connection lost, trying again…'));
-  on('final', ({text}) => {
-    showCaption(text, '');
-    if (!text) elements.hint.hidden = false;
+  on('final', (utterance) => {
+    endUtterance(utterance);
+    elements.hint.hidden = caption.text() !== '';
     end(run);
   });
   on('failed', ({code, message}) => {

@@ -32,14 +32,23 @@ function toPcm16(samples) {
   return pcm;
 }
 
+function utteranceOf(message) {
+  return {text: message.text, startMs: message.start_ms, endMs: message.end_ms};
+}
+
 /**
- * Events: "ready" {model, chunkMs}, "caption" {stable, tentative, latencyMs, audioMs}, "reconnecting",
- * "final" {text}, "failed" {code, message}. After "final" or "failed" there are no more.
+ * Events: "ready" {model, chunkMs}, "caption" {stable, tentative, latencyMs, audioMs} of the utterance
+ * that is spoken, "utterance" {text, startMs, endMs} when it has ended, "reconnecting", "final" as
+ * "utterance", "failed" {code, message}. After "final" or "failed" there are no more.
  */
 export class Session extends EventTarget {
-  /** `url` of the server (ws: or wss:), `token` or "", `rate` of the samples in Hz. */
-  constructor(url, token, rate) {
+  /**
+   * `url` of the server (ws: or wss:), `token` or "", `rate` of the samples in Hz, `options`: further
+   * fields of the start message.
+   */
+  constructor(url, token, rate, options = {}) {
     super();
+    this.options = options;
     this.url = new URL(url);
     if (token) this.url.searchParams.set('token', token);
     this.rate = Math.round(rate);
@@ -47,7 +56,8 @@ export class Session extends EventTarget {
     this.keptBegin = 0; // index of their first sample
     this.numSamples = 0; // from the source, so far
     this.snapshot = ''; // token of the latest snapshot
-    this.stable = '';
+    this.stable = ''; // of the utterance that is spoken
+    this.numUtterances = 0; // that have ended
     this.isFinished = false; // the source has ended
     this.isOver = false;
     this.wasReady = false;
@@ -104,11 +114,11 @@ export class Session extends EventTarget {
   start() {
     if (this.snapshot) {
       this.sendMessage({type: 'resume', version: VERSION, token: this.snapshot, encoding: 'pcm16',
-        tokens: false});
+        utterances: this.numUtterances, tokens: false});
     } else {
       // Beam search is more accurate and shows tentative words.
       this.sendMessage({type: 'start', version: VERSION, sample_rate: this.rate, encoding: 'pcm16',
-        search: 'beam', resume: true, tokens: false});
+        search: 'beam', resume: true, tokens: false, ...this.options});
     }
   }
 
@@ -116,13 +126,16 @@ export class Session extends EventTarget {
     if (this.isOver) return;
     switch (message.type) {
       case 'ready': return this.sendKept(message, 0);
-      case 'resumed': return this.sendKept(message, message.samples);
+      case 'resumed':
+        this.numUtterances = Math.max(this.numUtterances, message.utterances ?? 0);
+        return this.sendKept(message, message.samples);
       case 'partial': return this.onPartial(message);
       case 'snapshot':
         this.countProgress(message.samples);
         this.snapshot = message.token;
         return this.forget(message.samples);
-      case 'final': return this.end('final', {text: message.text});
+      case 'utterance': return this.onUtterance(message);
+      case 'final': return this.end('final', utteranceOf(message));
       case 'error':
         this.refusal = message;
         if (message.code.startsWith('snapshot_')) this.snapshot = '';
@@ -156,7 +169,15 @@ export class Session extends EventTarget {
     this.hasFailedHere = false;
   }
 
+  onUtterance(message) {
+    if (message.index < this.numUtterances) return; // of a stream that began anew
+    this.numUtterances = message.index + 1;
+    this.stable = '';
+    this.emit('utterance', utteranceOf(message));
+  }
+
   onPartial(message) {
+    if (message.utterance < this.numUtterances) return;
     this.countProgress(message.audio_ms * this.rate / 1000);
     // Offsets count Unicode characters, of which some take two elements of a JavaScript string.
     const characters = Array.from(this.stable);

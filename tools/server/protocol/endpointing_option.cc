@@ -1,5 +1,6 @@
 #include "tools/server/protocol/endpointing_option.h"
 
+#include <algorithm>
 #include <string>
 
 #include "tools/cli/decimal.h"
@@ -33,8 +34,10 @@ void ReadEndpointing(JsonSection* fields, EndpointOptions* options) {
   constexpr double kMaxSeconds = EndpointOptions::kMaxSeconds;
   ReadNumber(&section, "silence_s", kMinSilenceS, kMaxSeconds,
              &options->rules[kUsual].min_silence_s);
-  ReadNumber(&section, "initial_silence_s", kMinSilenceS, kMaxSeconds,
-             &options->rules[kInitial].min_silence_s);
+  // The first rule holds after speech, too. It must not come before the usual one.
+  double& initial_s = options->rules[kInitial].min_silence_s;
+  initial_s = std::max(initial_s, options->rules[kUsual].min_silence_s);
+  ReadNumber(&section, "initial_silence_s", kMinSilenceS, kMaxSeconds, &initial_s);
   ReadNumber(&section, "max_utterance_s", kMinUtteranceS, kMaxSeconds,
              &options->rules[kLength].min_utterance_s);
   constexpr double kMinProbability = 0.1;

@@ -92,7 +92,7 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
        "Largest beam_size that a client may ask for.", ""},
       {FIELD(max_nbest), 1, kMaxNBest, "",
-       "Largest nbest (results in the final message) that a client may ask for.", ""},
+       "Largest nbest (results of an utterance) that a client may ask for.", ""},
 
       {FIELD(snapshot_interval_s), kShortestS, kLongestS, "s",
        "Audio between two snapshots of a stream.", ""},

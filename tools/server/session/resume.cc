@@ -10,8 +10,8 @@
 
 #include "runtime/model.h"
 #include "runtime/text/first_line.h"
-#include "tools/server/session/stored_session.h"
-#include "tools/server/session/utterance_history.h"
+#include "tools/server/store/stored_session.h"
+#include "tools/server/store/utterance_history.h"
 
 namespace runnel::server {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/text/first_line.h"
-#include "tools/server/session/stored_session.h"
 #include "tools/server/store/snapshot_token.h"
+#include "tools/server/store/stored_session.h"
 
 namespace runnel::server {
 

@@ -14,7 +14,7 @@
 #include "runtime/live_stream.h"
 #include "tools/server/resources/services.h"
 #include "tools/server/session/session_mailbox.h"
-#include "tools/server/session/utterance_history.h"
+#include "tools/server/store/utterance_history.h"
 
 namespace runnel::server {
 

@@ -15,7 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/stream.h"
+#include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
+#include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
 namespace {
@@ -236,6 +239,50 @@ TEST_F(LongUtteranceTest, TheClientMayGoMeanwhile) {
   file_threads_.Stop();
   EXPECT_FALSE(session_->TakeMessage().has_value());
   EXPECT_EQ(recognizer_->status().num_streams, 0);
+}
+
+TEST_F(LiveSessionTest, UtterancesAreThoseOfAStream) {
+  Limits limits;
+  limits.max_speed = 0;
+  Open(limits);
+  Text(R"({"type":"start","version":1,"encoding":"float32","chunk_size":4,"search":"beam",)"
+       R"("nbest":2,"endpointing":{"max_utterance_s":1}})");
+  const std::vector<float> samples = testing::NoiseOfChangingLevel(100000, 5);
+  const std::string bytes(reinterpret_cast<const char*>(samples.data()),
+                          samples.size() * sizeof(float));
+  session_->Receive({false, bytes});
+  Text(kFinish);
+  std::vector<json> messages = ToEnd();
+
+  StreamOptions options;
+  options.chunk_size = 4;
+  options.search.method = SearchMethod::kPrefixBeam;
+  options.nbest = 2;
+  options.endpoints.enabled = true;
+  options.endpoints.rules[2].min_utterance_s = 1;
+  Stream stream(testing::Tiny(), options);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  stream.Decode();
+  const std::vector<Utterance> utterances = stream.TakeUtterances();
+  ASSERT_GT(utterances.size(), 3U);
+  size_t num_found = 0;
+  for (const json& message : messages) {
+    if (!message.contains("index")) continue;
+    ASSERT_LT(num_found, utterances.size());
+    const Utterance& utterance = utterances[num_found];
+    EXPECT_EQ(message["index"].get<size_t>(), num_found++);
+    EXPECT_EQ(message["start_ms"], utterance.start_ms);
+    EXPECT_EQ(message["end_ms"], utterance.end_ms);
+    EXPECT_EQ(message["audio_ms"], utterance.searched_ms);
+    EXPECT_EQ(message["text"], ValidText(utterance.nbest[0].text));
+    ASSERT_EQ(message["nbest"].size(), utterance.nbest.size());
+    for (size_t i = 0; i < utterance.nbest.size(); ++i) {
+      EXPECT_EQ(message["nbest"][i]["text"], ValidText(utterance.nbest[i].text));
+      EXPECT_EQ(message["nbest"][i]["tokens"].size(), utterance.nbest[i].tokens.size());
+    }
+  }
+  EXPECT_EQ(num_found, utterances.size());
 }
 
 TEST_F(LiveSessionTest, UtterancesThatAreNotReadPauseTheClient) {

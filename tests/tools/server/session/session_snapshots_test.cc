@@ -22,7 +22,7 @@
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 #include "tools/server/session/live_session.h"
-#include "tools/server/session/stored_session.h"
+#include "tools/server/store/stored_session.h"
 
 namespace runnel::server {
 namespace {

@@ -1,6 +1,6 @@
 // The utterances that a session has handed over lately, in case its client did not receive them.
-#ifndef RUNNEL_TOOLS_SERVER_SESSION_UTTERANCE_HISTORY_H_
-#define RUNNEL_TOOLS_SERVER_SESSION_UTTERANCE_HISTORY_H_
+#ifndef RUNNEL_TOOLS_SERVER_STORE_UTTERANCE_HISTORY_H_
+#define RUNNEL_TOOLS_SERVER_STORE_UTTERANCE_HISTORY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,4 +53,4 @@ class UtteranceHistory {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_SESSION_UTTERANCE_HISTORY_H_
+#endif  // RUNNEL_TOOLS_SERVER_STORE_UTTERANCE_HISTORY_H_

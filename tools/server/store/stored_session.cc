@@ -1,4 +1,4 @@
-#include "tools/server/session/stored_session.h"
+#include "tools/server/store/stored_session.h"
 
 #include <string_view>
 

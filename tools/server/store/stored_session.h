@@ -1,7 +1,7 @@
 // The bytes of a session in the snapshot store: the snapshot of its stream, and the utterances that
 // its client may not have received.
-#ifndef RUNNEL_TOOLS_SERVER_SESSION_STORED_SESSION_H_
-#define RUNNEL_TOOLS_SERVER_SESSION_STORED_SESSION_H_
+#ifndef RUNNEL_TOOLS_SERVER_STORE_STORED_SESSION_H_
+#define RUNNEL_TOOLS_SERVER_STORE_STORED_SESSION_H_
 
 #include <cstdint>
 #include <string>
@@ -23,4 +23,4 @@ StoredSession UnpackSession(const std::string& bytes);
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_SESSION_STORED_SESSION_H_
+#endif  // RUNNEL_TOOLS_SERVER_STORE_STORED_SESSION_H_

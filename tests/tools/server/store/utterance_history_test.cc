@@ -1,5 +1,5 @@
 // The utterances that are stored beside a stream: what comes back, and how many are kept.
-#include "tools/server/session/utterance_history.h"
+#include "tools/server/store/utterance_history.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "runtime/snapshot_error.h"
 #include "tests/support/tiny_streams.h"
-#include "tools/server/session/stored_session.h"
+#include "tools/server/store/stored_session.h"
 
 namespace runnel::server {
 namespace {

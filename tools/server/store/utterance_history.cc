@@ -1,4 +1,4 @@
-#include "tools/server/session/utterance_history.h"
+#include "tools/server/store/utterance_history.h"
 
 #include <utility>
 
