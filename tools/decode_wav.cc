@@ -1,5 +1,6 @@
 // decode_wav: recognises the speech in recordings, chunk by chunk as a live stream does.
 #include <gflags/gflags.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -24,8 +25,9 @@
 #include "tools/cli/search_flags.h"
 #include "tools/cli/tool_main.h"
 #include "tools/decode/decode_recordings.h"
+#include "tools/decode/endpoint_flags.h"
 #include "tools/decode/finished_results.h"
-#include "tools/decode/output_format.h"
+#include "tools/decode/formats/output_format.h"
 #include "tools/decode/progress.h"
 #include "tools/decode/recording_list.h"
 #include "tools/decode/shard.h"
@@ -51,11 +53,17 @@ DEFINE_string(
     word_list, "",
     "Recognise only these words: a file with one word per line, or 'WORD token token ...' if "
     "the model's tokens are not single characters. Uses --search=beam.");
-DEFINE_int32(nbest, 1, "Hypotheses written per recording; more than 1 needs --search=beam.");
+DEFINE_int32(nbest, 1,
+             "Hypotheses written per recording, or per utterance with --endpointing; more than 1 "
+             "needs --search=beam.");
 DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
               "object per line, with scores, tokens and words; ctm: 'id 1 start duration word "
-              "confidence' per word, in seconds.");
+              "confidence' per word, in seconds. With --endpointing text is a line per utterance "
+              "('id-0001 text'), json has its utterances in 'segments', and srt or vtt are the "
+              "captions of one recording.");
+DEFINE_bool(join_segments, false,
+            "With --endpointing and --format=text: one line per recording, 'id text text ...'.");
 DEFINE_string(output, "",
               "File for the results; empty or -: standard output. {shard} in its name becomes e.g. "
               "3-of-10.");
@@ -86,7 +94,8 @@ written in the order of the input; logs and a summary go to standard error. A fi
 decoded is reported there and left out of the results. A WAV file that was cut off is reported there
 and decoded as far as it goes. The first Ctrl-C while standard input is read ends the audio, the
 second one the program. A killed run that is resumed with --resume gives the same output file as an
-uninterrupted one. Exit code: 0 success, 1 something failed, 2 wrong flags.
+uninterrupted one. With --endpointing the utterances of a recording are written as soon as they end;
+memory does not grow with its length. Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
   decode_wav --model=models/digits/digits.pt --wav=a.wav,b.flac
@@ -98,6 +107,7 @@ Examples:
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
+  decode_wav --model=models/digits/digits.pt --wav=long.wav --endpointing --format=srt --output=long.srt
 )";
 
 // A process does not have the memory for more streams.
@@ -156,20 +166,40 @@ SearchOptions SearchOptionsFromFlags() {
   return options;
 }
 
-OutputFormat OutputFormatFromFlags() {
-  const OutputFormat format = ParseOutputFormat(FLAGS_format);
-  if (format == OutputFormat::kCtm && FLAGS_nbest > 1) {
-    throw std::invalid_argument("--format=ctm holds one hypothesis per recording, --nbest is " +
-                                std::to_string(FLAGS_nbest));
+OutputFormat OutputFormatFromFlags(bool has_endpoints) {
+  if (FLAGS_join_segments && !has_endpoints) {
+    throw std::invalid_argument("--join_segments needs --endpointing");
   }
-  if (FLAGS_resume && (FLAGS_output.empty() || FLAGS_output == "-")) {
+  const OutputFormat format =
+      has_endpoints ? ParseUtteranceFormat(FLAGS_format) : ParseOutputFormat(FLAGS_format);
+  if (!FLAGS_join_segments) return format;
+  if (format == OutputFormat::kUtteranceText) return OutputFormat::kJoinedText;
+  throw std::invalid_argument("--join_segments needs --format=text, got --format=" + FLAGS_format);
+}
+
+void CheckNBest(OutputFormat format) {
+  const bool has_nbest = format == OutputFormat::kText || format == OutputFormat::kUtteranceText ||
+                         format == OutputFormat::kJson || format == OutputFormat::kUtteranceJson;
+  if (has_nbest || FLAGS_nbest == 1) return;
+  throw std::invalid_argument(
+      (FLAGS_join_segments ? "--join_segments" : "--format=" + FLAGS_format) +
+      " holds one hypothesis per recording, --nbest is " + std::to_string(FLAGS_nbest));
+}
+
+void CheckResume(OutputFormat format) {
+  if (!FLAGS_resume) return;
+  if (FLAGS_output.empty() || FLAGS_output == "-") {
     throw std::invalid_argument("--resume needs --output=FILE, whose results it keeps");
   }
-  if (FLAGS_resume && format == OutputFormat::kText && FLAGS_nbest > 1) {
+  if (format == OutputFormat::kText && FLAGS_nbest > 1) {
     throw std::invalid_argument("--resume with --nbest=" + std::to_string(FLAGS_nbest) +
                                 " needs --format=json, one line per recording");
   }
-  return format;
+  if (format == OutputFormat::kUtteranceText || format == OutputFormat::kSrt ||
+      format == OutputFormat::kVtt) {
+    throw std::invalid_argument(
+        "--resume with --endpointing needs --format=json, --format=ctm or --join_segments");
+  }
 }
 
 Shard ShardFromFlags(Console* console) {
@@ -210,14 +240,19 @@ DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
   options.batch.stream.chunk_size = FLAGS_chunk_size;
   options.batch.stream.left_context = FLAGS_left_context;
   options.batch.stream.search = SearchOptionsFromFlags();
+  options.batch.stream.endpoints = EndpointOptionsFromFlags();
   options.batch.stream.nbest = FLAGS_nbest;
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.channel = FLAGS_channel;
   options.num_threads = FLAGS_num_threads;
-  options.format = OutputFormatFromFlags();
+  options.report.has_endpoints = options.batch.stream.endpoints.enabled;
+  options.report.format = OutputFormatFromFlags(options.report.has_endpoints);
+  options.report.nbest = FLAGS_nbest;
+  options.report.prints_partials = FLAGS_partial;
+  CheckNBest(options.report.format);
+  CheckResume(options.report.format);
   options.output = FileNameOfShard(FLAGS_output, shard);
   options.keeps_output = FLAGS_resume;
-  options.prints_partials = FLAGS_partial;
   return options;
 }
 
@@ -230,10 +265,27 @@ void CheckOutput(const std::string& output, const std::vector<Recording>& record
   CheckOutputCanBeWritten(output);
 }
 
+// A file of captions has no ids.
+void CheckCaptions(OutputFormat format, size_t num_recordings) {
+  const bool is_captions = format == OutputFormat::kSrt || format == OutputFormat::kVtt;
+  if (!is_captions || num_recordings <= 1) return;
+  throw std::invalid_argument("--format=" + FLAGS_format +
+                              " holds the captions of one recording, " +
+                              std::to_string(num_recordings) + " are given");
+}
+
+// An unfinished line on the terminal, such as a JSON object whose utterances are still coming,
+// would be overwritten by the bar.
+bool ShowsBar(const DecodeOptions& options) {
+  if (FLAGS_partial) return false;
+  const bool is_standard_output = options.output.empty() || options.output == "-";
+  return !(options.report.has_endpoints && is_standard_output && isatty(STDOUT_FILENO) == 1);
+}
+
 FinishedResults ReadFinishedResults(const DecodeOptions& options,
                                     const std::vector<Recording>& recordings, Console* console) {
   if (!FLAGS_resume) return FinishedResults();
-  FinishedResults finished(options.output, options.format, recordings);
+  FinishedResults finished(options.output, options.report.format, recordings);
   console->Info(options.output + ": " + std::to_string(finished.num_finished()) + " of " +
                 std::to_string(recordings.size()) + " recordings are finished");
   return finished;
@@ -246,6 +298,7 @@ int Run(Console* console) {
   const std::vector<Recording> recordings = SelectShard(
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav), shard);
   CheckDescriptors(recordings.size());
+  CheckCaptions(options.report.format, recordings.size());
   CheckOutput(options.output, recordings);
   const FinishedResults finished = ReadFinishedResults(options, recordings, console);
 
@@ -259,8 +312,7 @@ int Run(Console* console) {
   // Reports options that this model cannot serve before anything is decoded.
   console->Info(Describe(Stream(model, options.batch.stream).options(), *model));
 
-  Progress progress(recordings.size() - finished.num_finished(), /*shows_bar=*/!FLAGS_partial,
-                    console);
+  Progress progress(recordings.size() - finished.num_finished(), ShowsBar(options), console);
   const LatencyHistogram latency =
       DecodeRecordings(model, recordings, finished, options, &progress, console);
   console->SetStatus("");
@@ -279,6 +331,7 @@ int main(int argc, char** argv) {
   return runnel::ToolMain(argc, argv,
                           {"decode_wav",
                            runnel::kUsage,
-                           {__FILE__, runnel::kModelFlagsSource, runnel::kSearchFlagsSource}},
+                           {__FILE__, runnel::kModelFlagsSource, runnel::kSearchFlagsSource,
+                            runnel::kEndpointFlagsSource}},
                           runnel::Run);
 }

@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <stdexcept>
 
@@ -42,6 +43,14 @@ std::string TypeName(const gflags::CommandLineFlagInfo& flag) {
   if (flag.type == "string") return "TEXT";
   if (flag.type == "double") return "NUMBER";
   return "INTEGER";
+}
+
+// The default as one writes it; gflags gives "0.80000000000000004" for 0.8.
+std::string DefaultText(const gflags::CommandLineFlagInfo& flag) {
+  if (flag.type != "double") return flag.default_value;
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof(text), std::stod(flag.default_value)).ptr;
+  return std::string(text, end);
 }
 
 // `text` broken into lines of at most kLineWidth, each after `indent` spaces.
@@ -146,7 +155,7 @@ std::string HelpText(const ToolInfo& tool) {
     if (flag.type != "bool") text += "=" + TypeName(flag);
     const bool shows_default =
         flag.type == "bool" ? flag.default_value != "false" : !flag.default_value.empty();
-    if (shows_default) text += "  (default: " + flag.default_value + ")";
+    if (shows_default) text += "  (default: " + DefaultText(flag) + ")";
     text += "\n" + Wrap(flag.description, 6);
   }
   return text + "  --help, --version\n";

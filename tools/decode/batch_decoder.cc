@@ -28,7 +28,8 @@ struct BatchDecoder::Slot {
   AudioSource audio;
   Stream stream;
   bool audio_ended = false;
-  std::string text;  // recognised so far
+  int64_t utterance_index = 0;  // of `text`
+  std::string text;             // reported last
 };
 
 BatchDecoder::BatchDecoder(std::shared_ptr<const Model> model,
@@ -52,6 +53,7 @@ void BatchDecoder::Run() {
                                 [this](const auto& slot) { return !Feed(slot.get()); }),
                  slots_.end());
     Step();
+    for (const auto& slot : slots_) Report(slot.get());
     FinishSlots();
   }
 }
@@ -92,23 +94,31 @@ bool BatchDecoder::Feed(Slot* slot) {
 
 void BatchDecoder::Step() {
   std::vector<Stream*> ready;
-  std::vector<Slot*> advancing;
   for (const auto& slot : slots_) {
-    if (!slot->stream.ChunkReady()) continue;
-    ready.push_back(&slot->stream);
-    advancing.push_back(slot.get());
+    if (slot->stream.ChunkReady()) ready.push_back(&slot->stream);
   }
   if (ready.empty()) return;
   const auto start = std::chrono::steady_clock::now();
   DecodeChunks(ready);
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
   step_latency_.Add(time.count(), static_cast<int64_t>(ready.size()));
-  for (Slot* slot : advancing) {
-    std::string text = slot->stream.Text();
-    if (text == slot->text) continue;
-    slot->text = std::move(text);
-    listener_->OnPartial(slot->index, slot->text);
+}
+
+void BatchDecoder::Report(Slot* slot) {
+  for (const Utterance& utterance : slot->stream.TakeUtterances()) {
+    ReportText(slot, utterance.index, utterance.nbest.front().text);
+    listener_->OnUtterance(slot->index, utterance);
   }
+  if (slot->stream.IsFinal()) return;
+  ReportText(slot, slot->stream.utterance_index(), slot->stream.Text());
+}
+
+void BatchDecoder::ReportText(Slot* slot, int64_t utterance_index, std::string text) {
+  if (utterance_index != slot->utterance_index) slot->text.clear();
+  slot->utterance_index = utterance_index;
+  if (text == slot->text) return;
+  slot->text = std::move(text);
+  listener_->OnPartial(slot->index, utterance_index, slot->text);
 }
 
 void BatchDecoder::FinishSlots() {
@@ -121,8 +131,7 @@ void BatchDecoder::FinishSlots() {
       Fail(slot->index, recordings_[slot->index].path + ": " + slot->stream.failure());
       continue;
     }
-    listener_->OnResult(slot->index, {slot->stream.TakeUtterances().back().nbest,
-                                      slot->audio.seconds_read(), slot->audio.announced_s()});
+    listener_->OnEnd(slot->index, {slot->audio.seconds_read(), slot->audio.announced_s()});
     queue_->Finish(slot->index);
   }
   slots_.erase(std::remove_if(slots_.begin(), slots_.end(), is_done), slots_.end());

@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_DECODE_BATCH_DECODER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +11,8 @@
 #include "runtime/live/latency_histogram.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
+#include "tools/decode/decode_listener.h"
 #include "tools/decode/recording_list.h"
-#include "tools/decode/recording_result.h"
 #include "tools/decode/work_queue.h"
 
 namespace runnel {
@@ -22,8 +23,10 @@ struct BatchDecoderOptions {
   int channel = -1;       // audio channel, counted from 0; -1: the mean of all
 };
 
-// Reads audio in blocks as the streams consume it, so memory does not grow with the length of a
-// recording (except for the caches of a model with unlimited left context). Used by one thread.
+// Reads audio in blocks as the streams consume it, and keeps no utterance that has ended, so memory
+// does not grow with the length of a recording. Exceptions are the utterance that is spoken, the
+// caches of a model with unlimited left context, and a chunk that is the whole recording. Used by
+// one thread.
 class BatchDecoder {
  public:
   // `recordings`, `queue` and `listener` must outlive the decoder.
@@ -45,6 +48,9 @@ class BatchDecoder {
   // Reads until a chunk is ready or the audio ends. Returns false when the recording failed.
   bool Feed(Slot* slot);
   void Step();
+  // Hands the utterances that have ended, and text that has changed, to the listener.
+  void Report(Slot* slot);
+  void ReportText(Slot* slot, int64_t utterance_index, std::string text);
   void FinishSlots();
   void Fail(size_t index, const std::string& message);
 

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <utility>
 
-#include "tools/cli/decimal.h"
 #include "tools/cli/run_in_threads.h"
 #include "tools/decode/ordered_output.h"
-#include "tools/decode/recording_result.h"
+#include "tools/decode/result_sink.h"
 #include "tools/decode/work_queue.h"
 
 namespace runnel {
@@ -19,55 +16,25 @@ namespace {
 // Results that may wait for an earlier one: enough to hide one long recording among short ones.
 constexpr size_t kResultWindow = 10000;
 
-// Takes the formatted results of single recordings, in any order, from any thread. A recording that
-// failed has an empty text.
-using ResultSink = std::function<void(size_t index, std::string text)>;
-
-// Passes results to a sink and everything else to the console.
-class Reporter : public DecodeListener {
+// Keeps results; a recording that failed may have an empty text.
+class ResultMap : public ResultSink {
  public:
-  Reporter(const Model& model, const std::vector<Recording>& recordings,
-           const DecodeOptions& options, ResultSink sink, Progress* progress, Console* console)
-      : tokens_(model.tokens()),
-        recordings_(recordings),
-        options_(options),
-        sink_(std::move(sink)),
-        progress_(progress),
-        console_(console) {}
+  // Result i is kept at keys[i]. `keys` must outlive the map.
+  explicit ResultMap(const std::vector<size_t>& keys) : keys_(keys) {}
 
-  void OnAudio(double seconds) override { progress_->AddAudio(seconds); }
-
-  void OnPartial(size_t index, const std::string& text) override {
-    if (!options_.prints_partials) return;
-    console_->Print(recordings_[index].id + " partial: " + text);
+  void Append(size_t index, const std::string& piece) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    texts_[keys_[index]] += piece;
   }
+  void Complete(size_t index) override { Append(index, ""); }
 
-  void OnResult(size_t index, const RecordingResult& result) override {
-    console_->SetStatus("");
-    const Recording& recording = recordings_[index];
-    if (result.announced_seconds.value_or(0) > result.audio_seconds) {
-      console_->Info((recording.path == "-" ? "standard input" : recording.path) + ": ends after " +
-                     Decimal(result.audio_seconds, 2) + " s, its header announces " +
-                     Decimal(*result.announced_seconds, 2) + " s");
-    }
-    sink_(index, FormatResult(options_.format, recording.id, result, options_.batch.stream.nbest,
-                              tokens_));
-    progress_->AddFinished(/*failed=*/false);
-  }
-
-  void OnFailure(size_t index, const std::string& message) override {
-    console_->Error(message);
-    sink_(index, "");
-    progress_->AddFinished(/*failed=*/true);
-  }
+  // Once all results are complete.
+  const std::map<size_t, std::string>& texts() const { return texts_; }
 
  private:
-  const TokenTable& tokens_;
-  const std::vector<Recording>& recordings_;
-  const DecodeOptions& options_;
-  const ResultSink sink_;
-  Progress* const progress_;
-  Console* const console_;
+  const std::vector<size_t>& keys_;
+  std::mutex mutex_;
+  std::map<size_t, std::string> texts_;
 };
 
 LatencyHistogram DecodeInThreads(const std::shared_ptr<const Model>& model,
@@ -93,26 +60,20 @@ LatencyHistogram DecodeRecordings(const std::shared_ptr<const Model>& model,
                                   const std::vector<Recording>& recordings,
                                   const FinishedResults& finished, const DecodeOptions& options,
                                   Progress* progress, Console* console) {
-  const auto decode = [&](const std::vector<Recording>& some, const ResultSink& sink) {
-    Reporter reporter(*model, some, options, sink, progress, console);
+  const auto decode = [&](const std::vector<Recording>& some, ResultSink* sink) {
+    ResultReporter reporter(model->tokens(), some, options.report, sink, progress, console);
     return DecodeInThreads(model, some, options, &reporter);
   };
   std::vector<Recording> gaps;
   for (const size_t index : finished.gaps()) gaps.push_back(recordings[index]);
-  std::map<size_t, std::string> found;
-  std::mutex mutex;  // guards found
-  LatencyHistogram latency = decode(gaps, [&](size_t gap, std::string text) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    found.emplace(finished.gaps()[gap], std::move(text));
-  });
-  finished.Restore(found);
+  ResultMap found(finished.gaps());
+  LatencyHistogram latency = decode(gaps, &found);
+  finished.Restore(found.texts());
 
   OrderedOutput output(options.output, options.keeps_output ? OrderedOutput::Mode::kAppend
                                                             : OrderedOutput::Mode::kOverwrite);
   const auto first = recordings.begin() + static_cast<std::ptrdiff_t>(finished.num_reached());
-  latency.Merge(decode({first, recordings.end()}, [&](size_t index, std::string text) {
-    output.Put(index, std::move(text));
-  }));
+  latency.Merge(decode({first, recordings.end()}, &output));
   output.Close();
   return latency;
 }

@@ -11,25 +11,25 @@
 #include "tools/cli/console.h"
 #include "tools/decode/batch_decoder.h"
 #include "tools/decode/finished_results.h"
-#include "tools/decode/output_format.h"
 #include "tools/decode/progress.h"
 #include "tools/decode/recording_list.h"
+#include "tools/decode/result_reporter.h"
 
 namespace runnel {
 
 struct DecodeOptions {
   BatchDecoderOptions batch;  // of each thread
   int num_threads = 1;
-  OutputFormat format = OutputFormat::kText;
+  ReportOptions report;
   std::string output;         // path; "" or "-": standard output
   bool keeps_output = false;  // append to `output` instead of replacing it
-  bool prints_partials = false;
 };
 
 // Decodes the recordings that are not in `finished`: first its gaps, then all after the last
-// result. Failures and partial results go to `console`. Returns the latencies of all steps
-// (BatchDecoder::step_latency). The first exception in any thread stops all threads and is thrown
-// here.
+// result. Failures and partial results go to `console`. Results are written while they come, so
+// memory holds only those of recordings that wait for an earlier one, and those of the gaps.
+// Returns the latencies of all steps (BatchDecoder::step_latency). The first exception in any
+// thread stops all threads and is thrown here.
 LatencyHistogram DecodeRecordings(const std::shared_ptr<const Model>& model,
                                   const std::vector<Recording>& recordings,
                                   const FinishedResults& finished, const DecodeOptions& options,

@@ -1,5 +1,6 @@
 #include "tools/decode/finished_results.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -16,13 +17,31 @@ namespace {
   throw std::runtime_error(path + ": " + what + ": " + std::strerror(errno));
 }
 
-// The id of the recording in a line of output; "" if the line has none.
-std::string IdOf(const std::string& line, OutputFormat format) {
-  if (format != OutputFormat::kJson) return line.substr(0, line.find(' '));
-  const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object()) return "";
+// The recording that a line of output is about.
+struct LineInfo {
+  std::string id;  // "" if the line has none
+  bool failed = false;
+};
+
+LineInfo ParseJsonLine(const std::string& line) {
+  using Json = nlohmann::json;
+  // A line may hold hours of speech: everything else is dropped while it is read.
+  const auto keep = [](int depth, Json::parse_event_t event, const Json& parsed) {
+    if (event != Json::parse_event_t::key || depth != 1) return true;
+    return parsed == "id" || parsed == "error";
+  };
+  const Json object = Json::parse(line, keep, /*allow_exceptions=*/false);
+  if (!object.is_object()) return {};
   const auto id = object.find("id");
-  return id != object.end() && id->is_string() ? id->get<std::string>() : "";
+  if (id == object.end() || !id->is_string()) return {};
+  return {id->get<std::string>(), object.contains("error")};
+}
+
+LineInfo ParseOutputLine(const std::string& line, OutputFormat format) {
+  if (format == OutputFormat::kJson || format == OutputFormat::kUtteranceJson) {
+    return ParseJsonLine(line);
+  }
+  return {line.substr(0, line.find(' ')), /*failed=*/false};
 }
 
 }  // namespace
@@ -46,7 +65,8 @@ FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
   size_t number = 1;
   for (std::string line; std::getline(file, line) && !file.eof(); ++number) {
     const auto size = static_cast<int64_t>(line.size()) + 1;
-    const auto found = indices.find(IdOf(line, format));
+    const LineInfo info = ParseOutputLine(line, format);
+    const auto found = indices.find(info.id);
     const std::string place = path + ":" + std::to_string(number) + ": ";
     if (found == indices.end()) {
       throw std::runtime_error(place +
@@ -59,7 +79,7 @@ FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
       throw std::runtime_error(place + "'" + found->first +
                                "' does not come after the line before in the list of recordings");
     }
-    Add(index, begin, size);
+    Add(index, begin, size, info.failed);
     begin += size;
   }
   if (file.bad()) Fail(path, "cannot read");
@@ -69,19 +89,21 @@ FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
   }
 }
 
-void FinishedResults::Add(size_t index, int64_t begin, int64_t size) {
+void FinishedResults::Add(size_t index, int64_t begin, int64_t size, bool failed) {
   for (size_t gap = lines_.size(); gap < index; ++gap) {
     gaps_.push_back(gap);
     lines_.emplace_back();
   }
   if (index == lines_.size()) lines_.push_back({begin, 0});
   lines_[index].size += size;
+  if (failed) gaps_.push_back(index);
 }
 
 void FinishedResults::Restore(const std::map<size_t, std::string>& found) const {
   if (!exists_) return;
-  bool is_new = false;
-  for (const auto& [index, text] : found) is_new = is_new || !text.empty();
+  const bool is_new = std::any_of(found.begin(), found.end(), [this](const auto& result) {
+    return !result.second.empty() || lines_[result.first].size > 0;
+  });
   if (is_new) return Rewrite(found);
   const int64_t size = lines_.empty() ? 0 : lines_.back().begin + lines_.back().size;
   std::error_code error;

@@ -8,14 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "tools/decode/output_format.h"
+#include "tools/decode/formats/output_format.h"
 #include "tools/decode/recording_list.h"
 
 namespace runnel {
 
 // Reads a file that OrderedOutput wrote: lines in the order of the list, the last of which may be
-// incomplete. A recording without lines before the last one that has some is a gap: it failed (or
-// has no words, which CTM does not distinguish) and is tried again.
+// incomplete. A gap is a recording that is tried again: it has no lines, but a later one has some,
+// or its JSON object has an `error`. A gap without lines failed, or has no words, which CTM does
+// not distinguish.
 class FinishedResults {
  public:
   // No finished results.
@@ -23,6 +24,7 @@ class FinishedResults {
 
   // Expects one result per line, except in CTM: there a recording has a line per word, and the last
   // recording is not counted, since its lines may be incomplete. A missing file has no results.
+  // `format` is not kUtteranceText, kSrt or kVtt, which do not show where a result ends.
   // Throws std::runtime_error, which names the file and the line, for a line that is not a result
   // of `recordings` or not in their order, and for a file that is not regular or cannot be read.
   FinishedResults(const std::string& path, OutputFormat format,
@@ -35,7 +37,7 @@ class FinishedResults {
   const std::vector<size_t>& gaps() const { return gaps_; }
 
   // Prepares the file for appending the results from num_reached() on: cuts off incomplete lines
-  // and inserts `found`, the results of former gaps by index. The replacement is atomic: a process
+  // and inserts `found`, the results of all gaps by index. The replacement is atomic: a process
   // that is killed leaves either the old or the new content. Throws std::runtime_error.
   void Restore(const std::map<size_t, std::string>& found) const;
 
@@ -45,7 +47,7 @@ class FinishedResults {
     int64_t size = 0;   // bytes; 0: a gap
   };
 
-  void Add(size_t index, int64_t begin, int64_t size);
+  void Add(size_t index, int64_t begin, int64_t size, bool failed);
   void Rewrite(const std::map<size_t, std::string>& found) const;
 
   std::string path_;

@@ -20,21 +20,45 @@ OrderedOutput::~OrderedOutput() {
   if (file_ != nullptr && file_ != stdout) std::fclose(file_);
 }
 
-void OrderedOutput::Put(size_t index, std::string text) {
+void OrderedOutput::Append(size_t index, const std::string& piece) {
+  if (piece.empty()) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  waiting_.emplace(index, std::move(text));
-  for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
-       first = waiting_.erase(first), ++next_) {
-    const std::string& line = first->second;
-    if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) FailToWrite();
+  if (index != next_) {
+    waiting_[index].text += piece;
+    return;
   }
-  if (std::fflush(file_) != 0) FailToWrite();
+  Write(piece);
+  Flush();
+}
+
+void OrderedOutput::Complete(size_t index) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  waiting_[index].is_complete = true;
+  for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+       first = waiting_.erase(first)) {
+    Write(first->second.text);
+    if (first->second.is_complete) ++next_;
+  }
+  Flush();
+}
+
+void OrderedOutput::Put(size_t index, const std::string& text) {
+  Append(index, text);
+  Complete(index);
 }
 
 void OrderedOutput::Close() {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::FILE* file = std::exchange(file_, nullptr);
   if ((file == stdout ? std::fflush(file) : std::fclose(file)) != 0) FailToWrite();
+}
+
+void OrderedOutput::Write(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) FailToWrite();
+}
+
+void OrderedOutput::Flush() {
+  if (std::fflush(file_) != 0) FailToWrite();
 }
 
 void OrderedOutput::FailToWrite() const {

@@ -8,36 +8,48 @@
 #include <mutex>
 #include <string>
 
+#include "tools/decode/result_sink.h"
+
 namespace runnel {
 
-// Put is thread-safe.
-class OrderedOutput {
+// Keeps a piece only while an earlier result is not complete. Every other piece is written and
+// flushed at once. The methods throw std::runtime_error, which names the file, when writing fails.
+class OrderedOutput : public ResultSink {
  public:
   enum class Mode { kOverwrite, kAppend };
 
   // Creates `path` if it is missing; "" and "-" are standard output. Throws std::runtime_error when
   // it cannot be opened.
   explicit OrderedOutput(const std::string& path, Mode mode = Mode::kOverwrite);
-  ~OrderedOutput();
+  ~OrderedOutput() override;
   OrderedOutput(const OrderedOutput&) = delete;
   OrderedOutput& operator=(const OrderedOutput&) = delete;
 
-  // Takes the text of result `index` (0, 1, ..., each once; may be empty), which is written and
-  // flushed after those before it. Throws std::runtime_error, which names the file, when writing
-  // fails.
-  void Put(size_t index, std::string text);
+  void Append(size_t index, const std::string& piece) override;
+  void Complete(size_t index) override;
 
-  // Writes everything; throws as Put does.
+  // A result in one piece.
+  void Put(size_t index, const std::string& text);
+
+  // Writes everything.
   void Close();
 
  private:
+  // The pieces of a result that has to wait.
+  struct Waiting {
+    std::string text;
+    bool is_complete = false;
+  };
+
+  void Write(const std::string& text);
+  void Flush();
   [[noreturn]] void FailToWrite() const;
 
   const std::string name_;
   std::FILE* file_;
   std::mutex mutex_;
-  size_t next_ = 0;
-  std::map<size_t, std::string> waiting_;
+  size_t next_ = 0;  // the first result that is not complete
+  std::map<size_t, Waiting> waiting_;
 };
 
 }  // namespace runnel

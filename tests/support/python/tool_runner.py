@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 from typing import Any, List, Tuple
 
 import numpy as np
@@ -62,6 +63,17 @@ def error_file_line(done: subprocess.CompletedProcess, name: str) -> str:
     lines = [line for line in done.stderr.splitlines() if name in line]
     assert len(lines) == 1 and lines[0].startswith("decode_wav: "), done.stderr
     return lines[0]
+
+
+def peak_kilobytes(tool: str, *arguments: Any) -> int:
+    """The most memory that a tool, which must succeed, had resident at a time."""
+    # A child inherits the peak memory of its parent, so a small process starts it.
+    measure = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, "
+               "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
+               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    done = subprocess.run([sys.executable, "-c", measure, *command(tool, *arguments)], check=True,
+                          stdout=subprocess.PIPE)
+    return int(done.stdout)
 
 
 def write_audio(path: pathlib.Path, seconds: float = 2.0, seed: int = 1, rate: int = 16000,

@@ -11,9 +11,11 @@ from tool_runner import (FAILURE, SAMPLE_LIST, TINY_MODEL, error_file_line, erro
 
 MODEL = f"--model={TINY_MODEL}"
 BEAM = ("--search=beam", "--beam_size=4")
+# Several utterances per recording.
+ENDPOINTS = ("--endpointing", "--endpoint_max_utterance=0.5", "--join_segments")
 
 
-@pytest.mark.parametrize("search", [["--search=greedy"], BEAM])
+@pytest.mark.parametrize("search", [["--search=greedy"], BEAM, ENDPOINTS])
 def test_order_and_results_do_not_depend_on_batches_and_threads(tmp_path, search):
     listing, ids = write_list(tmp_path, 17)
     alone = succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search)

@@ -28,21 +28,22 @@ struct Case {
   std::vector<std::string> results;
 };
 
+std::string Line(const std::string& text) { return text + "\n"; }
+
 const std::vector<Case>& Cases() {
   static const std::vector<Case> cases = {
       {OutputFormat::kText, {"a one two\n", "b\n", "c three\n", "d \u00e9\n", "e x\n"}},
       {OutputFormat::kText, {"", "b one\n", "", "", "e x\n"}},
       {OutputFormat::kText, {"a one\n", "", "c one\n", "d x\n", ""}},
       {OutputFormat::kJson,
-       {R"({"id":"a","text":"b c"})"
-        "\n",
-        R"({"id":"b","text":"\n"})"
-        "\n",
-        "",
-        R"({"text":"","id":"d"})"
-        "\n",
-        R"({"id":"e"})"
-        "\n"}},
+       {Line(R"({"id":"a","text":"b c"})"), Line(R"({"id":"b","text":"\n"})"), "",
+        Line(R"({"text":"","id":"d"})"), Line(R"({"id":"e"})")}},
+      {OutputFormat::kJoinedText, {"a one two\n", "", "c\n", "d x\n", "e one\n"}},
+      {OutputFormat::kUtteranceJson,
+       {Line(R"({"id":"a","segments":[{"text":"b","nbest":[]}],"audio_seconds":1.0})"),
+        Line(R"({"id":"b","segments":[],"audio_seconds":1.0})"),
+        Line(R"({"id":"c","segments":[{"text":"x"}],"error":"c: lost"})"), "",
+        Line(R"({"id":"e","segments":[{"text":"x"}],"error":"e: lost"})")}},
       {OutputFormat::kCtm,
        {"a 1 0.00 0.10 one 1.000\na 1 0.20 0.10 two 1.000\n", "",
         "c 1 0.00 0.10 one 0.500\nc 1 0.30 0.10 two 0.500\n", "d 1 0.00 0.10 one 1.000\n", ""}}};
@@ -87,7 +88,8 @@ TEST_F(FinishedResultsTest, GapsAreFilledInPlace) {
     std::map<size_t, std::string> found;
     Case repaired = some;
     for (const size_t gap : finished.gaps()) {
-      EXPECT_TRUE(some.results[gap].empty());
+      EXPECT_TRUE(some.results[gap].empty() ||
+                  some.results[gap].find("\"error\"") != std::string::npos);
       found[gap] = repaired.results[gap] = "new " + std::to_string(gap) + "\n";
     }
     finished.Restore(found);
@@ -102,6 +104,24 @@ TEST_F(FinishedResultsTest, Counts) {
   EXPECT_EQ(finished.num_reached(), 5u);
   EXPECT_EQ(finished.num_finished(), 2u);
   EXPECT_EQ(finished.gaps(), (std::vector<size_t>{0, 2, 3}));
+}
+
+TEST_F(FinishedResultsTest, AnObjectWithAnErrorIsReplaced) {
+  const std::string first = Line(R"({"id":"a","segments":[{"error":"not of the recording"}]})");
+  const std::string last = Line(R"({"id":"c","segments":[],"audio_seconds":1.0})");
+  const std::string failed = Line(R"({"id":"b","segments":[{"text":"x"}],"error":"lost"})");
+  const auto after = [&](const std::string& again) {
+    WriteBytes(path_, first + failed + last);
+    const FinishedResults finished(path_, OutputFormat::kUtteranceJson, recordings_);
+    EXPECT_EQ(finished.num_reached(), 3u);
+    EXPECT_EQ(finished.gaps(), std::vector<size_t>{1});
+    finished.Restore({{1, again}});
+    return ReadBytes(path_);
+  };
+  const std::string repaired = Line(R"({"id":"b","segments":[],"audio_seconds":1.0})");
+  EXPECT_EQ(after(repaired), first + repaired + last);
+  EXPECT_EQ(after(failed), first + failed + last);
+  EXPECT_EQ(after(""), first + last);  // failed before its first utterance
 }
 
 TEST_F(FinishedResultsTest, MissingAndEmptyFilesHoldNothing) {

@@ -100,6 +100,75 @@ TEST(OrderedOutputTest, WritesAsSoonAsTheTurnComes) {
   EXPECT_EQ(ReadBytes(folder.File("out")), "ab");
 }
 
+TEST(OrderedOutputTest, PiecesOfTheOldestResultAreWrittenAtOnce) {
+  const TemporaryFolder folder;
+  const std::string path = folder.File("out");
+  OrderedOutput output(path);
+  const auto expect = [&](const std::string& content) { EXPECT_EQ(ReadBytes(path), content); };
+  output.Append(0, "a1");
+  expect("a1");
+  output.Append(2, "c1");
+  output.Append(1, "b1");
+  output.Append(0, "a2");
+  expect("a1a2");
+  output.Append(2, "c2");
+  output.Complete(2);
+  expect("a1a2");
+  output.Complete(0);
+  expect("a1a2b1");
+  output.Append(1, "b2");
+  expect("a1a2b1b2");
+  output.Complete(1);
+  expect("a1a2b1b2c1c2");
+  output.Complete(3);  // a result without pieces
+  output.Put(4, "e");
+  expect("a1a2b1b2c1c2e");
+  output.Close();
+}
+
+TEST(OrderedResultsTest, PiecesOfManyThreadsAreWrittenInOrder) {
+  constexpr size_t kItems = 500;
+  const TemporaryFolder folder;
+  OrderedOutput output(folder.File("out"));
+  WorkQueue queue(kItems, 9);
+  const auto piece = [](size_t item, size_t part) {
+    return std::to_string(item) + "-" + std::to_string(part) + "\n";
+  };
+  std::vector<std::thread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      // Two results in work at a time, as in a batch.
+      std::vector<size_t> items;
+      while (const std::optional<size_t> item = queue.Take(items.empty())) {
+        items.push_back(*item);
+        if (items.size() < 2) continue;
+        for (size_t part = 0; part < 8; ++part) {
+          for (const size_t some : items) {
+            if (part < some % 8) output.Append(some, piece(some, part));
+          }
+        }
+        for (const size_t some : items) {
+          output.Complete(some);
+          queue.Finish(some);
+        }
+        items.clear();
+      }
+      for (const size_t some : items) {
+        for (size_t part = 0; part < some % 8; ++part) output.Append(some, piece(some, part));
+        output.Complete(some);
+        queue.Finish(some);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+  output.Close();
+  std::string expected;
+  for (size_t i = 0; i < kItems; ++i) {
+    for (size_t part = 0; part < i % 8; ++part) expected += piece(i, part);
+  }
+  EXPECT_EQ(ReadBytes(folder.File("out")), expected);
+}
+
 TEST(OrderedOutputTest, ErrorsNameTheFile) {
   const TemporaryFolder folder;
   const std::string nowhere = folder.File("missing/out");

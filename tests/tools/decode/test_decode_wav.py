@@ -8,7 +8,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 import soundfile
 
 from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, TINY_MODEL, USAGE, command,
-                         error_file_line, error_line, run, succeed, write_audio)
+                         error_file_line, error_line, peak_kilobytes, run, succeed, write_audio)
 
 MODEL = f"--model={TINY_MODEL}"
 BEAM = ("--search=beam", "--beam_size=4")
@@ -351,17 +350,10 @@ def test_standard_input_without_an_end():
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="freed memory is kept by the sanitizer")
 def test_memory_does_not_grow_with_the_recording(tmp_path):
-    # A child inherits the peak memory of its parent, so a small process starts it.
-    measure = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, "
-               "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
-               "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
-
-    def peak_kilobytes(path: pathlib.Path) -> int:
-        decode = command("decode_wav", MODEL, f"--wav={path}")
-        return int(subprocess.run([sys.executable, "-c", measure, *decode], check=True,
-                                  stdout=subprocess.PIPE).stdout)
+    def peak(path: pathlib.Path) -> int:
+        return peak_kilobytes("decode_wav", MODEL, f"--wav={path}")
 
     write_audio(tmp_path / "short.wav", seconds=20)
     write_audio(tmp_path / "long.wav", seconds=400)
     # 380 s more are 24 MB of samples, 3 MB of features; tokens and the allocator take under 1 MB.
-    assert peak_kilobytes(tmp_path / "long.wav") < peak_kilobytes(tmp_path / "short.wav") + 2500
+    assert peak(tmp_path / "long.wav") < peak(tmp_path / "short.wav") + 2500

@@ -1,0 +1,45 @@
+#include "tools/decode/formats/json_text.h"
+
+#include <utility>
+
+#include "tools/cli/decimal.h"
+
+namespace runnel {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const Hypothesis& hypothesis, const TokenTable& table) {
+  Json tokens = Json::array();
+  for (const Token& token : hypothesis.tokens) {
+    tokens.push_back({{"token", table.name(token.id)},
+                      {"start_ms", Rounded(token.start_ms)},
+                      {"end_ms", Rounded(token.end_ms)},
+                      {"confidence", Rounded(token.confidence)}});
+  }
+  Json words = Json::array();
+  for (const Word& word : hypothesis.words) {
+    words.push_back({{"word", word.text},
+                     {"start_ms", Rounded(word.start_ms)},
+                     {"end_ms", Rounded(word.end_ms)},
+                     {"confidence", Rounded(word.confidence)}});
+  }
+  return {{"text", hypothesis.text},
+          {"score", Rounded(hypothesis.score)},
+          {"tokens", std::move(tokens)},
+          {"words", std::move(words)}};
+}
+
+}  // namespace
+
+Json NBestJson(const std::vector<Hypothesis>& nbest, const TokenTable& tokens) {
+  Json array = Json::array();
+  for (const Hypothesis& hypothesis : nbest) array.push_back(ToJson(hypothesis, tokens));
+  return array;
+}
+
+std::string JsonText(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace runnel

@@ -1,0 +1,46 @@
+#include "tools/decode/formats/recording_formatters.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tools/cli/decimal.h"
+#include "tools/decode/formats/json_text.h"
+#include "tools/decode/formats/lines.h"
+
+namespace runnel {
+
+RecordingText::RecordingText(std::string id, int nbest) : id_(std::move(id)), nbest_(nbest) {}
+
+std::string RecordingText::Add(const Utterance& utterance) {
+  return TextLines(id_, utterance.nbest, nbest_);
+}
+
+RecordingJson::RecordingJson(std::string id, const TokenTable& tokens)
+    : id_(std::move(id)), tokens_(tokens) {}
+
+std::string RecordingJson::Add(const Utterance& utterance) {
+  nbest_ = utterance.nbest;
+  return "";
+}
+
+std::string RecordingJson::Finish(double audio_seconds) {
+  const nlohmann::ordered_json object = {{"id", id_},
+                                         {"text", nbest_.at(0).text},
+                                         {"audio_seconds", Rounded(audio_seconds)},
+                                         {"nbest", NBestJson(nbest_, tokens_)}};
+  return JsonText(object) + "\n";
+}
+
+Ctm::Ctm(std::string id) : id_(std::move(id)) {}
+
+std::string Ctm::Add(const Utterance& utterance) {
+  std::string lines;
+  for (const Word& word : utterance.nbest.at(0).words) {
+    lines += id_ + " 1 " + Decimal(word.start_ms / 1000, 3) + " " +
+             Decimal((word.end_ms - word.start_ms) / 1000, 3) + " " + word.text + " " +
+             Decimal(static_cast<double>(word.confidence), 3) + "\n";
+  }
+  return lines;
+}
+
+}  // namespace runnel
