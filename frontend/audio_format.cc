@@ -1,9 +1,12 @@
 #include "frontend/audio_format.h"
 
 #include <sndfile.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <string_view>
 
 namespace runnel {
 namespace {
@@ -35,7 +38,87 @@ sf_count_t Read(void* buffer, sf_count_t size, void* file) {
   return count;
 }
 
+// Up to `size` bytes from `offset` on.
+std::string ReadAt(int fd, off_t offset, size_t size) {
+  std::string bytes(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count =
+        ::pread(fd, bytes.data() + done, size - done, offset + static_cast<off_t>(done));
+    if (count <= 0) break;
+    done += static_cast<size_t>(count);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+unsigned ByteAt(const std::string& bytes, size_t i) {
+  return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0;
+}
+
+bool Contains(int fd, off_t begin, std::string_view text) {
+  constexpr size_t kBlock = 1 << 16;
+  for (;;) {
+    const std::string block = ReadAt(fd, begin, kBlock);
+    if (block.find(text) != std::string::npos) return true;
+    if (block.size() < kBlock) return false;
+    begin += static_cast<off_t>(kBlock - text.size() + 1);
+  }
+}
+
+// How the files of a format begin: the first bytes, and those from the ninth on.
+struct Signature {
+  std::string_view first;
+  std::string_view ninth;
+};
+constexpr Signature kCommonSignatures[] = {
+    {"RIFF", "WAVE"}, {"RIFX", "WAVE"}, {"RF64", "WAVE"}, {"riff", ""}, {"fLaC", ""},
+    {"OggS", ""},     {"FORM", "AIFF"}, {"FORM", "AIFC"}, {".snd", ""}, {"dns.", ""},
+    {"caff", "desc"}, {"NIST", ""},     {"Crea", ""},
+};
+
 }  // namespace
+
+const char* const kCommonFormats =
+    "WAV, FLAC, Ogg Opus, MP3, AIFF, AU, CAF, W64, VOC or NIST SPHERE";
+
+off_t SkipId3Tags(int fd, off_t begin) {
+  constexpr size_t kHeaderSize = 10;
+  for (;;) {
+    const std::string header = ReadAt(fd, begin, kHeaderSize);
+    const unsigned version = ByteAt(header, 3);
+    if (header.size() < kHeaderSize || header.compare(0, 3, "ID3") != 0 || version < 2 ||
+        version > 4) {
+      return begin;
+    }
+    off_t size = 0;
+    for (size_t i = 6; i < kHeaderSize; ++i) size = size << 7 | (ByteAt(header, i) & 0x7F);
+    begin += static_cast<off_t>(kHeaderSize) + size;
+  }
+}
+
+bool IsSampleDump(int fd, off_t begin) {
+  const std::string start = ReadAt(fd, begin, 4);
+  return ByteAt(start, 0) == 0xF0 && ByteAt(start, 1) == 0x7E && ByteAt(start, 2) < 0x80 &&
+         ByteAt(start, 3) == 0x01;
+}
+
+bool IsCommonFormat(int fd, off_t begin) {
+  const std::string start = ReadAt(fd, begin, 12);
+  if (start.size() < 12) return false;
+  const bool is_mpeg = ByteAt(start, 0) == 0xFF && (ByteAt(start, 1) & 0xE0) == 0xE0;
+  const bool is_listed =
+      std::any_of(std::begin(kCommonSignatures), std::end(kCommonSignatures),
+                  [&start](const Signature& signature) {
+                    return start.compare(0, 4, signature.first) == 0 &&
+                           start.compare(8, signature.ninth.size(), signature.ninth) == 0;
+                  });
+  // libsndfile 1.2.0 leaks the headers of a Vorbis stream, which may be as large as the file, when
+  // one of them is missing (vorbis_read_header in its ogg_vorbis.c). It takes a stream for Vorbis
+  // when a page begins with these bytes.
+  const bool may_be_vorbis = start.compare(0, 4, "OggS") == 0 && Contains(fd, begin, "\1vorbis");
+  return is_mpeg || (is_listed && !may_be_vorbis);
+}
 
 bool MayBeAudio(const std::string& start) {
   // The two formats that libsndfile does not recognise by their first bytes alone: tags, behind

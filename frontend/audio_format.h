@@ -2,6 +2,8 @@
 #ifndef RUNNEL_FRONTEND_AUDIO_FORMAT_H_
 #define RUNNEL_FRONTEND_AUDIO_FORMAT_H_
 
+#include <sys/types.h>
+
 #include <string>
 
 namespace runnel {
@@ -9,6 +11,21 @@ namespace runnel {
 // False if `start` does not begin any format that libsndfile reads. `start`: at least the first 12
 // bytes of an input, or all of a shorter one. True promises nothing about the rest.
 bool MayBeAudio(const std::string& start);
+
+// The functions below take a file that can seek and the offset of its first byte. They do not move
+// its position, and treat bytes that cannot be read as missing.
+
+// The offset behind the ID3 tags that some programs put before MP3 and FLAC.
+off_t SkipId3Tags(int fd, off_t begin);
+
+// Whether libsndfile would read a MIDI sample dump (SDS). `begin` is behind the tags.
+bool IsSampleDump(int fd, off_t begin);
+
+// Whether libsndfile would use a reader that may be given to strangers: kCommonFormats. `begin` is
+// behind the tags.
+bool IsCommonFormat(int fd, off_t begin);
+
+extern const char* const kCommonFormats;
 
 }  // namespace runnel
 

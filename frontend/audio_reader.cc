@@ -67,7 +67,8 @@ class AudioReader::Impl {
        const AudioReaderOptions& options)
       : name_(std::move(name)),
         channel_(options.channel),
-        max_spool_bytes_(options.max_spool_bytes) {
+        max_spool_bytes_(options.max_spool_bytes),
+        only_common_formats_(options.only_common_formats) {
     if (channel_ < -1) {
       throw std::invalid_argument("AudioReaderOptions.channel is " + std::to_string(channel_) +
                                   ", expected -1 (mean of all) or a channel from 0");
@@ -137,12 +138,18 @@ class AudioReader::Impl {
       ::lseek(input.get(), begin, SEEK_SET);
       descriptor_ = std::move(input);
     }
-    const off_t first = ::lseek(descriptor_.get(), 0, SEEK_CUR);
+    const off_t first = SkipId3Tags(descriptor_.get(), ::lseek(descriptor_.get(), 0, SEEK_CUR));
+    if (IsSampleDump(descriptor_.get(), first)) {
+      Fail("is a MIDI sample dump, expected WAV, FLAC or another format of libsndfile");
+    }
+    if (only_common_formats_ && !IsCommonFormat(descriptor_.get(), first)) {
+      Fail(std::string("is in a format that is not accepted here, expected ") + kCommonFormats);
+    }
     OpenDescriptor(first);
     if (HasType(SF_FORMAT_MPEG)) ReopenMpeg(first);
   }
 
-  // `first`: of the file in descriptor_.
+  // `first`: the offset of the first byte in descriptor_.
   void OpenDescriptor(off_t first) {
     file_.reset();
     mpeg_file_.reset();
@@ -267,6 +274,7 @@ class AudioReader::Impl {
   std::string name_;
   int channel_;
   uint64_t max_spool_bytes_;
+  bool only_common_formats_;
   SF_INFO info_ = {};
   bool length_known_ = true;
   std::optional<int64_t> announced_samples_;

@@ -19,12 +19,18 @@ struct AudioReaderOptions {
   // Largest size, in bytes, of an input that must be copied to a temporary file: one that cannot
   // seek and is not WAV. More is an error, so that an endless input does not fill the disk.
   uint64_t max_spool_bytes = uint64_t{4} << 30;
+
+  // For input of strangers: refuse libsndfile's formats of samplers and workstations, whose readers
+  // hardly anyone uses, and Ogg Vorbis, whose reader leaks memory when a file is damaged. What is
+  // left is WAV, FLAC, Ogg Opus, MP3, AIFF, AU, CAF, W64, VOC and NIST SPHERE.
+  bool only_common_formats = false;
 };
 
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
 // header; chunks before and after the samples), FLAC, and libsndfile's other formats, such as Ogg
 // (Vorbis, Opus), MP3, AIFF, AU and CAF, at any rate from 1 kHz to 10 MHz and with any number of
-// channels. Never holds more than a block of the input in memory.
+// channels. Never holds more than a block of the input in memory. MIDI sample dumps (SDS) are
+// refused, because libsndfile's reader writes to standard output.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to

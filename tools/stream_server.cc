@@ -22,7 +22,7 @@ constexpr char kUsage[] =
 
 One port serves all of:
   WebSocket on any path, in Runnel's, WeNet's or sherpa-onnx's protocol (docs/protocol.md)
-  POST /v1/recognize with a recording: WAV, FLAC, Ogg (Vorbis, Opus), MP3, ...
+  POST /v1/recognize with a recording: WAV, FLAC, Ogg Opus, MP3, AIFF, AU, CAF
   /healthz, /readyz and /metrics for Prometheus
   / a web page with live captions
 

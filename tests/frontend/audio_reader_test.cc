@@ -223,7 +223,11 @@ TEST_F(AudioReaderTest, EveryFormatOfAFileComesThroughAPipe) {
     SF_FORMAT_INFO format = {};
     format.format = type;
     sf_command(nullptr, SFC_GET_FORMAT_MAJOR, &format, sizeof(format));
-    if (format.format == SF_FORMAT_RAW || format.format == SF_FORMAT_SD2) continue;  // no header
+    // These have no header; AudioReader refuses the last.
+    if (format.format == SF_FORMAT_RAW || format.format == SF_FORMAT_SD2 ||
+        format.format == SF_FORMAT_SDS) {
+      continue;
+    }
     SCOPED_TRACE(format.name);
     SF_INFO info = {};
     info.channels = 1;

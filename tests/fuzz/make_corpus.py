@@ -6,7 +6,11 @@ models are compiled by build/bin/compile_lm.
 import io
 import json
 import struct
+<<<<<<< HEAD
 import subprocess
+=======
+import sys
+>>>>>>> hC
 import zipfile
 from pathlib import Path
 from typing import List
@@ -15,6 +19,8 @@ import numpy as np
 import soundfile
 
 FOLDER = Path(__file__).resolve().parent
+sys.path.append(str(FOLDER.parent / 'support' / 'python'))
+from audio_files import ogg_packets  # noqa: E402  pylint: disable=wrong-import-position
 MODEL = FOLDER.parent.parent / 'models' / 'digits' / 'digits.pt'
 COMPILE_LM = FOLDER.parent.parent / 'build' / 'bin' / 'compile_lm'
 
@@ -67,6 +73,7 @@ def runnel_protocol() -> None:
         + binary(samples('float32')[:5]) + binary(samples('float32')[5:]) + updates + finish)
     write('runnel_protocol', 'resumed',
           control(type='resume', version=1, token='abc', encoding='float32') + updates)
+<<<<<<< HEAD
     write('runnel_protocol', 'utterances',
           control(type='start', version=1, endpointing={
               'silence_s': 1.2, 'initial_silence_s': 2.4, 'max_utterance_s': 20,
@@ -76,6 +83,17 @@ def runnel_protocol() -> None:
     write('runnel_protocol', 'resumed_utterances',
           control(type='resume', version=1, token='abc', utterances=2) + update(b'new')
           + control(type='flush') + update(b'two'))
+=======
+    for encoding in 'mulaw', 'alaw':
+        write('runnel_protocol', encoding, control(type='start', version=1, encoding=encoding)
+              + binary(bytes(range(200))) + updates + finish)
+    packets = ogg_packets((FOLDER / 'corpus' / 'audio_reader' / 'ogg_opus').read_bytes())[2:]
+    write('runnel_protocol', 'opus', control(type='start', version=1, encoding='opus',
+                                             sample_rate=48000)
+          + b''.join(map(binary, packets)) + binary(b'') + updates + finish)
+    write('runnel_protocol', 'resumed_opus', control(
+        type='resume', version=1, token='abc', encoding='opus') + binary(packets[0]) + finish)
+>>>>>>> hC
     write('runnel_protocol', 'second_start', start + start)
     write('runnel_protocol', 'odd_bytes', start + binary(b'abc') + finish)
     write('runnel_protocol', 'cancelled', start + update(b'error') + control(type='cancel'))
@@ -143,10 +161,22 @@ def hotwords() -> None:
 
 
 def audio_reader() -> None:
-    """Short files of the formats that servers take, whole and cut off."""
+    """Short files of every format that libsndfile writes, whole and cut off."""
     wave = (np.sin(np.arange(300) * 0.3) * 0.5).astype(np.float32)
     stereo = np.stack([wave[:100], -wave[:100]], axis=1)
     files = {}
+    for form in soundfile.available_formats():
+        for subtype in soundfile.available_subtypes(form):
+            # The encodings of samples are the same in all containers.
+            if form in ('RAW', 'SD2') or (subtype[:4] in ('PCM_', 'FLOA', 'DOUB', 'ULAW', 'ALAW')
+                                          and subtype != soundfile.default_subtype(form)):
+                continue
+            file = io.BytesIO()
+            try:
+                soundfile.write(file, wave, 16000, format=form, subtype=subtype)
+            except soundfile.LibsndfileError:
+                continue  # listed, but not implemented
+            files[f'{form}_{subtype}'.lower()] = file.getvalue()
     for name, data, form, subtype in (
             ('pcm16.wav', wave, 'WAV', 'PCM_16'), ('pcm24.wav', stereo, 'WAVEX', 'PCM_24'),
             ('float.wav', wave[:60], 'WAV', 'FLOAT'), ('ulaw.wav', wave, 'WAV', 'ULAW'),
@@ -159,6 +189,10 @@ def audio_reader() -> None:
         '>IHHIIHH', 16, 1, 1, 16000, 32000, 2, 16) + b'data' + struct.pack('>I4h', 8, 1, 2, 3, 4))
     files['open_length.wav'] = files['pcm16.wav'][:40] + b'\xff' * 4 + files['pcm16.wav'][44:]
     files['cut.flac'] = files['pcm16.flac'][:-50]
+    # An MP3 file without its Info frame, between tags.
+    mp3 = files['mp3_mpeg_layer_iii']
+    files['tags.mp3'] = (b'ID3\x04\0\0\0\0\0\x10' + bytes(16) + mp3[mp3.index(mp3[:2], 4):]
+                         + b'TAG' + bytes(125))
     files['header.wav'] = files['pcm16.wav'][:30]
     for name, data in files.items():
         write('audio_reader', name, data)
@@ -193,10 +227,14 @@ def language_model() -> None:
 
 
 if __name__ == '__main__':
+    audio_reader()
     runnel_protocol()
     wenet_protocol()
     sherpa_protocol()
     model_config()
+<<<<<<< HEAD
     hotwords()
     audio_reader()
     language_model()
+=======
+>>>>>>> hC

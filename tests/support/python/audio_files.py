@@ -6,19 +6,24 @@ from typing import List, Tuple
 import numpy as np
 import soundfile
 
-# Container and encoding. Left out are those that fix the rate (WVE, XI) or need a second file (SD2).
+# Container and encoding. Left out are those that fix the rate (WVE, XI) or need a second file (SD2),
+# and the one that is refused (SDS).
 ALL_FORMATS = [
     ("WAV", "PCM_16"), ("WAV", "ULAW"), ("WAV", "ALAW"), ("WAV", "IMA_ADPCM"), ("WAV", "MS_ADPCM"),
     ("WAV", "GSM610"), ("WAV", "G721_32"), ("WAVEX", "PCM_24"), ("RF64", "PCM_16"),
     ("W64", "PCM_16"), ("FLAC", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS"),
     ("MP3", "MPEG_LAYER_III"), ("AIFF", "PCM_16"), ("AU", "ULAW"), ("AU", "G721_32"),
     ("CAF", "PCM_16"), ("CAF", "ALAC_16"), ("NIST", "PCM_16"), ("VOC", "ALAW"), ("IRCAM", "ULAW"),
-    ("SVX", "PCM_16"), ("AVR", "PCM_16"), ("PAF", "PCM_16"), ("PVF", "PCM_16"), ("SDS", "PCM_16"),
+    ("SVX", "PCM_16"), ("AVR", "PCM_16"), ("PAF", "PCM_16"), ("PVF", "PCM_16"),
     ("MAT4", "PCM_16"), ("MAT5", "PCM_16"), ("MPC2K", "PCM_16"), ("HTK", "PCM_16")]
 
 # Those that this machine's libsndfile has: old ones lack MP3.
 FORMATS = [pair for pair in ALL_FORMATS
            if pair[0] in soundfile.available_formats() and soundfile.check_format(*pair)]
+
+# Those that servers refuse.
+UNCOMMON = ("OGG/VORBIS", "IRCAM/", "SVX/", "AVR/", "PAF/", "PVF/", "MAT", "MPC2K/", "HTK/")
+COMMON_FORMATS = [pair for pair in FORMATS if not "/".join(pair).startswith(UNCOMMON)]
 
 
 def audio_file(samples: np.ndarray, rate: int, form: str, subtype: str) -> bytes:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_files import FORMATS, audio_file
 from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, TINY_MODEL, USAGE, command,
                          error_file_line, error_line, peak_kilobytes, run, succeed, write_audio)
 
@@ -232,6 +233,46 @@ def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
                            stderr=subprocess.PIPE)
     assert b"standard input: ends after 2.00 s, its header announces 4.00 s" in piped.stderr
     assert piped.stdout.decode() == done.stdout.splitlines(True)[0].replace("half", "stdin")
+
+
+def test_every_format_gives_the_same_text(tmp_path):
+    text = "two zero two six"
+    samples, rate = soundfile.read(SAMPLES / "ked_year.flac", dtype="float32")
+    for form, subtype in FORMATS:
+        (tmp_path / f"{form}_{subtype}").write_bytes(audio_file(samples, rate, form, subtype))
+    files = ",".join(str(tmp_path / f"{form}_{subtype}") for form, subtype in FORMATS)
+    model = f"--model={DIGITS / 'digits.pt'}"
+    assert succeed("decode_wav", model, f"--wav={files}", "--batch_streams=8") == "".join(
+        f"{form}_{subtype} {text}\n" for form, subtype in FORMATS)
+    for name in "OGG_OPUS", "OGG_VORBIS", "MP3_MPEG_LAYER_III", "AU_ULAW", "WAV_IMA_ADPCM":
+        if not (tmp_path / name).exists():
+            continue
+        with subprocess.Popen(["cat", tmp_path / name], stdout=subprocess.PIPE) as cat:
+            assert succeed("decode_wav", model, "--wav=-", stdin=cat.stdout) == f"stdin {text}\n"
+
+
+def test_cut_off_files_of_every_format(tmp_path):
+    """The text so far, or one line that says what is wrong; no format gives nothing silently."""
+    samples, rate = soundfile.read(SAMPLES / "ked_year.flac", dtype="float32")
+    samples = np.tile(samples, 8)
+    whole = 8 * ["two", "zero", "two", "six"]
+    names = [f"{form}_{subtype}" for form, subtype in FORMATS]
+    for name, (form, subtype) in zip(names, FORMATS):
+        file = audio_file(samples, rate, form, subtype)
+        (tmp_path / name).write_bytes(file[:len(file) // 2])
+    done = run("decode_wav", f"--model={DIGITS / 'digits.pt'}", "--batch_streams=8",
+               "--wav=" + ",".join(str(tmp_path / name) for name in names))
+    texts = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    for name in names:
+        complaints = [line for line in done.stderr.splitlines()
+                      if line.startswith(f"decode_wav: {tmp_path / name}: ")]
+        if name in texts:
+            words = texts[name].split()
+            assert 10 <= len(words) <= 20 and words[:10] == whole[:10], name
+            assert len(complaints) == (name.startswith(("WAV_PCM", "WAV_ULAW", "WAV_ALAW", "WAVEX",
+                                                        "MP3"))), name
+        else:
+            assert len(complaints) == 1 and name.startswith(("FLAC", "CAF", "HTK")), name
 
 
 def test_audio_too_short_for_a_frame_gives_empty_text(tmp_path):

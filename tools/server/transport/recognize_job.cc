@@ -75,7 +75,9 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (is_done_) return;
     try {
       if (!audio_.has_value()) {
-        AudioReader reader = AudioReader::FromBytes(body_, kRecordingName);
+        AudioReaderOptions options;
+        options.only_common_formats = true;
+        AudioReader reader = AudioReader::FromBytes(body_, kRecordingName, options);
         body_ = std::string();
         CheckSampleRate(reader.sample_rate_hz(), services_.limits);
         audio_.emplace(std::move(reader), services_.recognizer->model()->sample_rate_hz());
