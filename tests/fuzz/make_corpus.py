@@ -6,11 +6,8 @@ models are compiled by build/bin/compile_lm.
 import io
 import json
 import struct
-<<<<<<< HEAD
 import subprocess
-=======
 import sys
->>>>>>> hC
 import zipfile
 from pathlib import Path
 from typing import List
@@ -73,7 +70,6 @@ def runnel_protocol() -> None:
         + binary(samples('float32')[:5]) + binary(samples('float32')[5:]) + updates + finish)
     write('runnel_protocol', 'resumed',
           control(type='resume', version=1, token='abc', encoding='float32') + updates)
-<<<<<<< HEAD
     write('runnel_protocol', 'utterances',
           control(type='start', version=1, endpointing={
               'silence_s': 1.2, 'initial_silence_s': 2.4, 'max_utterance_s': 20,
@@ -83,7 +79,6 @@ def runnel_protocol() -> None:
     write('runnel_protocol', 'resumed_utterances',
           control(type='resume', version=1, token='abc', utterances=2) + update(b'new')
           + control(type='flush') + update(b'two'))
-=======
     for encoding in 'mulaw', 'alaw':
         write('runnel_protocol', encoding, control(type='start', version=1, encoding=encoding)
               + binary(bytes(range(200))) + updates + finish)
@@ -93,7 +88,6 @@ def runnel_protocol() -> None:
           + b''.join(map(binary, packets)) + binary(b'') + updates + finish)
     write('runnel_protocol', 'resumed_opus', control(
         type='resume', version=1, token='abc', encoding='opus') + binary(packets[0]) + finish)
->>>>>>> hC
     write('runnel_protocol', 'second_start', start + start)
     write('runnel_protocol', 'odd_bytes', start + binary(b'abc') + finish)
     write('runnel_protocol', 'cancelled', start + update(b'error') + control(type='cancel'))
@@ -232,9 +226,5 @@ if __name__ == '__main__':
     wenet_protocol()
     sherpa_protocol()
     model_config()
-<<<<<<< HEAD
     hotwords()
-    audio_reader()
     language_model()
-=======
->>>>>>> hC

@@ -239,9 +239,10 @@ TEST(DelayTableTest, QuantilesAreValues) {
 
 TEST(DelayTableTest, RowsOfAllFirstAndLastTokens) {
   DelayTable table;
-  table.Add({3, {{-40, 85}, {0, 205}}, TokenDelay{-40, 85}, std::nullopt});
-  table.Add({1, {{80, 165}}, TokenDelay{80, 165}, TokenDelay{80, 165}});
+  table.Add({3, 0, {{-40, 85}, {0, 205}}, TokenDelay{-40, 85}, std::nullopt});
+  table.Add({1, 2, {{80, 165}}, TokenDelay{80, 165}, TokenDelay{80, 165}});
   EXPECT_EQ(table.Matches(), "3 of 4 reference tokens matched");
+  EXPECT_EQ(table.Retractions(), ", 2 tokens shown and replaced later");
   EXPECT_EQ(
       table.Text(),
       R"(                                                     count    median       p90       p95   largest
