@@ -38,7 +38,8 @@ TEST(SnapshotCorpusTest, IsOfThisFormat) {
       EXPECT_EQ(sealed, bytes);
     }
     const bool has_words = name == "words" || name == "final";
-    const Stream stream = Stream::Restore(testing::Tiny(), sealed, {has_words ? words : nullptr, nullptr});
+    const Stream stream =
+        Stream::Restore(testing::Tiny(), sealed, {has_words ? words : nullptr, nullptr});
     EXPECT_EQ(stream.Snapshot(), sealed);
     EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()),
               0);
