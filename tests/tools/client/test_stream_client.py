@@ -59,7 +59,8 @@ def test_standard_input_as_it_comes(server, options):
     wav = FILES["rms_telephone"].read_bytes()
     with subprocess.Popen(
             command("stream_client", address(server), "--wav=-", FAST, "--partial", *options),
-            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) as client:
         client.stdin.write(wav[:-4000])
         client.stdin.flush()
         assert client.stderr.readline().startswith(b"stdin partial: ")

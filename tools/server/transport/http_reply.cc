@@ -101,8 +101,7 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   if (path == "/readyz") return only_reads([&] { return Readiness(services); });
   if (path == "/metrics") return only_reads([&] { return MetricsReply(services); });
   if (path == kRecognizePath) {
-    HttpReply reply =
-        ErrorReply(405, "method_not_allowed", "expected POST with an audio file");
+    HttpReply reply = ErrorReply(405, "method_not_allowed", "expected POST with an audio file");
     reply.headers.emplace_back("Allow", "POST");
     return reply;
   }
