@@ -6,8 +6,8 @@ from typing import List, Tuple
 import numpy as np
 import soundfile
 
-# Container and encoding. Left out are those that fix the rate (WVE, XI) or need a second file (SD2),
-# and the one that is refused (SDS).
+# Container and encoding. Left out are those that fix the rate (WVE, XI) or need a second file
+# (SD2), and the one that is refused (SDS).
 ALL_FORMATS = [
     ("WAV", "PCM_16"), ("WAV", "ULAW"), ("WAV", "ALAW"), ("WAV", "IMA_ADPCM"), ("WAV", "MS_ADPCM"),
     ("WAV", "GSM610"), ("WAV", "G721_32"), ("WAVEX", "PCM_24"), ("RF64", "PCM_16"),

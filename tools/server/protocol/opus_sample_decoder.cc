@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMaxPacketMs = 120;  // RFC 6716, section 3.2.5, requirement R5
 constexpr int kFirstLossMs = 20;
-constexpr size_t kMaxSamples = 48000 / 1000 * kMaxPacketMs;
+constexpr size_t kMaxSamples = size_t{48} * kMaxPacketMs;
 
 }  // namespace
 
