@@ -24,10 +24,16 @@ Json ToJson(const Hypothesis& hypothesis, const TokenTable& table) {
                      {"end_ms", Rounded(word.end_ms)},
                      {"confidence", Rounded(word.confidence)}});
   }
-  return {{"text", hypothesis.text},
-          {"score", Rounded(hypothesis.score)},
-          {"tokens", std::move(tokens)},
-          {"words", std::move(words)}};
+  Json json = {{"text", hypothesis.text},
+               {"score", Rounded(hypothesis.score)},
+               {"tokens", std::move(tokens)},
+               {"words", std::move(words)}};
+  for (const HotwordMatch& match : hypothesis.hotwords) {
+    json["hotwords"].push_back({{"phrase", match.phrase},
+                                {"start_ms", Rounded(match.start_ms)},
+                                {"end_ms", Rounded(match.end_ms)}});
+  }
+  return json;
 }
 
 }  // namespace

@@ -120,6 +120,19 @@ void AppendResults(const std::vector<Hypothesis>& nbest, size_t max_results, boo
     AppendList(hypothesis.words, hypothesis.words.size(), json, [&](const Word& word) {
       AppendTimed(word.text, word.start_ms, word.end_ms, word.confidence, json);
     });
+    if (!hypothesis.hotwords.empty()) {
+      *json += R"(,"hotwords":)";
+      AppendList(hypothesis.hotwords, hypothesis.hotwords.size(), json,
+                 [&](const HotwordMatch& match) {
+                   *json += R"({"phrase":)";
+                   AppendString(match.phrase, json);
+                   *json += R"(,"start_ms":)";
+                   AppendNumber(match.start_ms, json);
+                   *json += R"(,"end_ms":)";
+                   AppendNumber(match.end_ms, json);
+                   *json += '}';
+                 });
+    }
     *json += '}';
   });
 }

@@ -10,6 +10,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/endpointing_option.h"
+#include "tools/server/protocol/hotwords_option.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
 
@@ -114,6 +115,7 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
     }
   }
   ReadStartOptions(message, &start);
+  ReadHotwords(message, tokens_, &start.options.search);
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_->encoding();

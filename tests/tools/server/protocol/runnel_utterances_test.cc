@@ -46,7 +46,7 @@ std::vector<std::string> Kinds(const std::vector<std::string>& texts) {
   return kinds;
 }
 
-LiveUpdate UpdateWith(std::vector<int64_t> ended, int64_t running) {
+LiveUpdate UpdateWith(const std::vector<int64_t>& ended, int64_t running) {
   LiveUpdate update = RunningZe(running);
   for (const int64_t index : ended) update.utterances.push_back(EndedTwo(index));
   return update;

@@ -123,7 +123,7 @@ class SessionSnapshotsTest : public ::testing::Test {
       session_->Advance();
       while (auto message = session_->TakeMessage()) {
         session_->OnSent(*message);
-        const json sent = json::parse(message->text);
+        json sent = json::parse(message->text);
         if (sent["type"] == type) return sent;
       }
       std::this_thread::yield();
