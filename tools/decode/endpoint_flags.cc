@@ -21,6 +21,9 @@ DEFINE_double(endpoint_blank, 0.8,
               "probability.");
 DEFINE_bool(reset_encoder, false,
             "Begin an utterance without left context, as at the start of the recording.");
+DEFINE_bool(skip_silence, false,
+            "After an utterance that ended in silence, compute nothing until the audio is louder "
+            "than its background. Faster; speech that is hardly louder than noise is lost.");
 
 namespace runnel {
 namespace {
@@ -42,7 +45,7 @@ const char* const kEndpointFlagsSource = __FILE__;
 
 EndpointOptions EndpointOptionsFromFlags() {
   for (const char* flag : {"endpoint_silence", "endpoint_initial_silence", "endpoint_max_utterance",
-                           "endpoint_blank", "reset_encoder"}) {
+                           "endpoint_blank", "reset_encoder", "skip_silence"}) {
     if (IsFlagGiven(flag) && !FLAGS_endpointing) {
       throw std::invalid_argument("--" + std::string(flag) + " needs --endpointing");
     }
@@ -62,6 +65,7 @@ EndpointOptions EndpointOptionsFromFlags() {
   }};
   options.silence_blank_probability = FLAGS_endpoint_blank;
   options.reset_encoder = FLAGS_reset_encoder;
+  options.skip_silence = FLAGS_skip_silence;
   return options;
 }
 

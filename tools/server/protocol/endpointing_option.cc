@@ -44,6 +44,7 @@ void ReadEndpointing(JsonSection* fields, EndpointOptions* options) {
   ReadNumber(&section, "blank_probability", kMinProbability, 1,
              &options->silence_blank_probability);
   if (section.Has("reset_encoder")) options->reset_encoder = section.Bool("reset_encoder");
+  if (section.Has("skip_silence")) options->skip_silence = section.Bool("skip_silence");
   section.CheckAllTaken();
 }
 
@@ -53,7 +54,8 @@ OrderedJson EndpointingAsJson(const EndpointOptions& options) {
           {"initial_silence_s", Rounded(options.rules[kInitial].min_silence_s)},
           {"max_utterance_s", Rounded(options.rules[kLength].min_utterance_s)},
           {"blank_probability", Rounded(options.silence_blank_probability)},
-          {"reset_encoder", options.reset_encoder}};
+          {"reset_encoder", options.reset_encoder},
+          {"skip_silence", options.skip_silence}};
 }
 
 }  // namespace runnel::server

@@ -13,8 +13,8 @@ constexpr double kMinSilenceS = 0.1;
 constexpr double kMinUtteranceS = 1;
 
 // Reads the field "endpointing" if it is there: true, false, or an object with the fields
-// silence_s, initial_silence_s, max_utterance_s, blank_probability and reset_encoder, each
-// optional. Throws std::runtime_error like ReadStartOptions.
+// silence_s, initial_silence_s, max_utterance_s, blank_probability, reset_encoder and
+// skip_silence, each optional. Throws std::runtime_error like ReadStartOptions.
 void ReadEndpointing(JsonSection* fields, EndpointOptions* options);
 
 // The value that ReadEndpointing reads as `options`: false or an object.

@@ -116,6 +116,10 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   }
   ReadStartOptions(message, &start);
   ReadHotwords(message, tokens_, &start.options.search);
+  if (message->Has("early_text")) {
+    constexpr int64_t kMostFrames = 1000;
+    start.options.early_text.interval = message->Integer("early_text", 0, kMostFrames);
+  }
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_->encoding();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/hotwords.h"
 #include "tests/support/opus_packets.h"
 #include "tests/tools/server/protocol/protocol_conversation.h"
 #include "tools/server/protocol/client_json.h"
@@ -87,6 +88,30 @@ TEST(RunnelProtocol, StartWithEveryOption) {
   EXPECT_EQ(audio.samples, (std::vector<float>{0.5F, -1.0F}));
 }
 
+TEST(RunnelProtocol, HotwordsSelectBeamSearch) {
+  RunnelProtocol protocol(Units());
+  const auto start = Only<StartRequest>(protocol.Read(
+      Text(R"({"type":"start","version":1,"hotwords":"two :3\nzero two","hotword_score":2,
+               "early_text":4,"endpointing":{"skip_silence":true}})")));
+  EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+  ASSERT_NE(start.options.search.hotwords, nullptr);
+  EXPECT_EQ(start.options.search.hotwords->text(), "two :3\nzero two :2\n");
+  EXPECT_EQ(start.options.early_text.interval, 4);
+  EXPECT_TRUE(start.options.endpoints.skip_silence);
+  const auto error = [](const std::string& fields) {
+    RunnelProtocol other(Units());
+    return Only<ProtocolError>(other.Read(Text(R"({"type":"start","version":1,)" + fields + "}")))
+        .message;
+  };
+  EXPECT_EQ(error(R"("hotwords":"two","search":"greedy")"),
+            "start: search is \"greedy\", expected beam with hotwords");
+  EXPECT_NE(error(R"("hotword_score":1)").find("expected hotwords with it"), std::string::npos);
+  EXPECT_NE(error(R"("hotwords":"two\nxyzzy")").find("hotwords:2: "), std::string::npos);
+  EXPECT_NE(error(R"("hotwords":"")").find("lists no phrase"), std::string::npos);
+  EXPECT_NE(error("\"hotwords\":\"" + std::string(70000, 'a') + "\"").find("at most 65536 bytes"),
+            std::string::npos);
+}
+
 // Invalid values of every field: the error names the field.
 TEST(RunnelProtocol, OptionsOutOfRange) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
@@ -99,6 +124,9 @@ TEST(RunnelProtocol, OptionsOutOfRange) {
       {"nbest", {"0", "101", "\"1\""}},
       {"resume", {"1", "\"true\"", "null"}},
       {"tokens", {"0", "[]"}},
+      {"hotwords", {"1", "[]", "null"}},
+      {"hotword_score", {"\"1\"", "101", "-101"}},
+      {"early_text", {"-1", "1001", "0.5"}},
       {"colour", {"1"}},
       {"wo\\nrd", {"1"}}};
   for (const auto& [field, values] : cases) {
