@@ -201,7 +201,7 @@ TEST(RunnelEndpointing, SetsTheRules) {
 
 TEST(RunnelEndpointing, ReadyStatesWhatStartMaySay) {
   const std::string value = R"({"silence_s":0.5,"initial_silence_s":3.0,"max_utterance_s":60.0,)"
-                            R"("blank_probability":0.9,"reset_encoder":true})";
+                            R"("blank_probability":0.9,"reset_encoder":true,"skip_silence":false})";
   RunnelProtocol protocol(Units());
   SessionInfo info;
   info.options.endpoints = EndpointsOf(value);
