@@ -227,8 +227,8 @@ typedef struct runnel_stream_options {
   const runnel_hotwords* hotwords;             /* NULL */
   const runnel_language_model* language_model; /* NULL; the next three are used with it only */
   int32_t language_model_level;                /* RUNNEL_WORD_LEVEL */
-  double language_model_weight;                /* 0.5 */
-  double language_model_bonus;                 /* 1.5; per word or token, natural logarithm */
+  double language_model_weight;                /* 0.3 */
+  double language_model_bonus;                 /* 1.0; per word or token, natural logarithm */
   int32_t nbest;                               /* 1; most hypotheses of an utterance */
   int32_t endpointing;                         /* 0; 1: utterances end by the rules below */
   int32_t reset_encoder;                       /* 0; 1: the encoder forgets the utterance before */

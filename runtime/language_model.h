@@ -75,8 +75,8 @@ struct LanguageModelOptions {
 
   std::shared_ptr<const LanguageModel> model;  // null: none
   LanguageModelLevel level = LanguageModelLevel::kWord;
-  double weight = 0.5;  // 0 to kMaxWeight
-  double bonus = 1.5;   // natural logarithm; -kMaxBonus to kMaxBonus
+  double weight = 0.3;  // 0 to kMaxWeight
+  double bonus = 1.0;   // natural logarithm; -kMaxBonus to kMaxBonus
 
   // Throws std::invalid_argument naming field, value and range.
   void Validate() const;

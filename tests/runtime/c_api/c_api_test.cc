@@ -136,8 +136,8 @@ TEST(CApiOptionsTest, TakeTheDefaultsOfTheCppInterface) {
   EXPECT_EQ(stream.hotwords, nullptr);
   EXPECT_EQ(stream.language_model, nullptr);
   EXPECT_EQ(stream.language_model_level, RUNNEL_WORD_LEVEL);
-  EXPECT_EQ(stream.language_model_weight, 0.5);
-  EXPECT_EQ(stream.language_model_bonus, 1.5);
+  EXPECT_EQ(stream.language_model_weight, 0.3);
+  EXPECT_EQ(stream.language_model_bonus, 1.0);
   EXPECT_EQ(stream.nbest, 1);
   EXPECT_EQ(stream.endpointing, 0);
   EXPECT_EQ(stream.reset_encoder, 0);
