@@ -17,7 +17,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/tool_main.h"
-#include "tools/cli/whole_audio.h"
+#include "tools/verification/whole_audio.h"
 #include "tools/decode/kaldi_table.h"
 #include "tools/decode/recording_list.h"
 #include "tools/verification/delay_table.h"

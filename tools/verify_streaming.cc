@@ -14,7 +14,7 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/tool_main.h"
-#include "tools/cli/whole_audio.h"
+#include "tools/verification/whole_audio.h"
 #include "tools/reference/speech_noise.h"
 #include "tools/verification/comparison.h"
 #include "tools/verification/verification.h"

@@ -242,6 +242,7 @@ TEST(StreamUtterancesTest, FinalizeUtteranceEndsItAsFinishWould) {
                                       samples.begin() + static_cast<std::ptrdiff_t>(at));
       std::vector<Utterance> expected = UtterancesOf(before, options);
       expected.back().end = UtteranceEnd::kFinalize;
+      if (expected.back().searched_ms == 0) expected.clear();  // no frame, no utterance
       Stream stream(Tiny(), options);
       stream.AcceptSamples(before.data(), before.size());
       stream.FinalizeUtterance();
@@ -296,7 +297,7 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
   }
 }
 
-TEST(StreamUtterancesTest, FinalizingTwiceGivesAnEmptyUtterance) {
+TEST(StreamUtterancesTest, FinalizingTwiceEndsOneUtterance) {
   const std::vector<float> samples = NoiseOfChangingLevel(20000, 11);
   Stream stream(Tiny(), Options(4, 8));
   stream.AcceptSamples(samples.data(), samples.size());
@@ -306,15 +307,12 @@ TEST(StreamUtterancesTest, FinalizingTwiceGivesAnEmptyUtterance) {
   stream.Decode();
   EXPECT_NO_THROW(stream.FinalizeUtterance()) << "does nothing at the end";
   const std::vector<Utterance> utterances = stream.TakeUtterances();
-  ASSERT_EQ(utterances.size(), 3U);
+  ASSERT_EQ(utterances.size(), 2U);
   EXPECT_NE(utterances[0].nbest[0].text, "");
-  for (const size_t i : {1U, 2U}) {
-    EXPECT_EQ(utterances[i].nbest[0].text, "");
-    EXPECT_EQ(utterances[i].searched_ms, utterances[0].searched_ms);
-    EXPECT_EQ(utterances[i].index, static_cast<int64_t>(i));
-  }
-  EXPECT_EQ(utterances[1].end, UtteranceEnd::kFinalize);
-  EXPECT_EQ(utterances[2].end, UtteranceEnd::kFinish);
+  EXPECT_EQ(utterances[0].end, UtteranceEnd::kFinalize);
+  EXPECT_EQ(utterances[1].nbest[0].text, "");
+  EXPECT_EQ(utterances[1].searched_ms, utterances[0].searched_ms);
+  EXPECT_EQ(utterances[1].end, UtteranceEnd::kFinish);
 }
 
 TEST(StreamUtterancesTest, AResetEncoderBeginsLikeANewStream) {

@@ -10,7 +10,6 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/endpointing_option.h"
-#include "tools/server/protocol/hotwords_option.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
 

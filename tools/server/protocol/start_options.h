@@ -2,11 +2,14 @@
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "encoder/json/json_section.h"
+#include "runtime/search_options.h"
+#include "runtime/token_table.h"
 #include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {
@@ -21,6 +24,14 @@ int ReadNBest(JsonSection* fields);
 // optional, into `start`. Throws std::runtime_error: "<source>: <field> is <value>, expected
 // <range>".
 void ReadStartOptions(JsonSection* fields, StartRequest* start);
+
+// Largest size of a list in bytes: some thousands of phrases, which take some 20 ms to prepare.
+constexpr size_t kMaxHotwordsSize = size_t{1} << 16;
+
+// Reads the fields "hotwords", a list as runtime/hotwords.h describes it, and "hotword_score", if
+// they are there. Hotwords select beam search. Throws std::runtime_error like ReadStartOptions,
+// also when the client has asked for greedy search.
+void ReadHotwords(JsonSection* fields, const TokenTable& tokens, SearchOptions* search);
 
 // The request of an uploaded recording. `query`: the (name, value) fields of its URL, decoded.
 // The field "token" is ignored here: it is the bearer token. The fields of the object "endpointing"

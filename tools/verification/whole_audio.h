@@ -1,6 +1,6 @@
 // Reads a whole recording into memory.
-#ifndef RUNNEL_TOOLS_CLI_WHOLE_AUDIO_H_
-#define RUNNEL_TOOLS_CLI_WHOLE_AUDIO_H_
+#ifndef RUNNEL_TOOLS_VERIFICATION_WHOLE_AUDIO_H_
+#define RUNNEL_TOOLS_VERIFICATION_WHOLE_AUDIO_H_
 
 #include <string>
 #include <vector>
@@ -13,4 +13,4 @@ std::vector<float> ReadSamples(const std::string& path, int sample_rate_hz, int 
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_CLI_WHOLE_AUDIO_H_
+#endif  // RUNNEL_TOOLS_VERIFICATION_WHOLE_AUDIO_H_

@@ -1,4 +1,4 @@
-#include "tools/cli/whole_audio.h"
+#include "tools/verification/whole_audio.h"
 
 #include <cstddef>
 
