@@ -95,9 +95,6 @@ void ReadHotwords(JsonSection* fields, const TokenTable& tokens, SearchOptions* 
     return;
   }
   const std::string list = fields->String("hotwords");
-  if (list.size() > kMaxHotwordsSize) {
-    fields->Fail("hotwords", "a list of at most " + std::to_string(kMaxHotwordsSize) + " bytes");
-  }
   if (fields->Has("search") && search->method != SearchMethod::kPrefixBeam) {
     fields->Fail("search", "beam with hotwords");
   }

@@ -2,7 +2,6 @@
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,11 +24,9 @@ int ReadNBest(JsonSection* fields);
 // <range>".
 void ReadStartOptions(JsonSection* fields, StartRequest* start);
 
-// Largest size of a list in bytes: some thousands of phrases, which take some 20 ms to prepare.
-constexpr size_t kMaxHotwordsSize = size_t{1} << 16;
-
 // Reads the fields "hotwords", a list as runtime/hotwords.h describes it, and "hotword_score", if
-// they are there. Hotwords select beam search. Throws std::runtime_error like ReadStartOptions,
+// they are there. Hotwords select beam search. A list within a message of a client takes some 20 ms
+// to prepare at most. Throws std::runtime_error like ReadStartOptions,
 // also when the client has asked for greedy search.
 void ReadHotwords(JsonSection* fields, const TokenTable& tokens, SearchOptions* search);
 
