@@ -1,0 +1,24 @@
+"""Endpoints of the shipped model in strings of an unseen speaker, joined by 1 to 3 s of silence."""
+
+import sys
+
+import pytest
+
+from tool_runner import BIN, ROOT
+
+sys.path[:0] = [str(ROOT / "tests" / "models")]
+from convert_support import need_shared  # noqa: E402
+
+from models.digits.endpointing import compare, decode, write_recordings  # noqa: E402
+
+NUM_RECORDINGS = 60
+
+
+@pytest.mark.parametrize("flags", [(), ("--precision=int8",), ("--skip_silence",)])
+def test_utterances(tmp_path, flags):
+    truth = write_recordings(need_shared("fsdd"), tmp_path, NUM_RECORDINGS)
+    found = decode(BIN / "decode_wav", ROOT / "models" / "digits" / "digits.pt", tmp_path,
+                   ["--batch_streams=8", *flags])
+    report = compare(truth, found)
+    assert report.share() >= 0.98
+    assert report.boundaries_within(200) >= 0.95
