@@ -17,11 +17,11 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/tool_main.h"
-#include "tools/verification/whole_audio.h"
 #include "tools/decode/kaldi_table.h"
 #include "tools/decode/recording_list.h"
 #include "tools/verification/delay_table.h"
 #include "tools/verification/token_delays.h"
+#include "tools/verification/whole_audio.h"
 
 DEFINE_string(wav, "", "Audio files, separated by commas; -: standard input.");
 DEFINE_string(

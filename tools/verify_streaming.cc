@@ -14,10 +14,10 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/tool_main.h"
-#include "tools/verification/whole_audio.h"
 #include "tools/reference/speech_noise.h"
 #include "tools/verification/comparison.h"
 #include "tools/verification/verification.h"
+#include "tools/verification/whole_audio.h"
 
 DEFINE_string(wav, "", "Audio file; -: standard input.");
 DEFINE_double(seconds, 0, "Seconds of speech-shaped noise, instead of --wav.");

@@ -15,9 +15,9 @@
 
 #include "runtime/model/model_parts.h"
 #include "tests/support/error_message.h"
-#include "tools/verification/whole_audio.h"
 #include "tools/verification/delay_table.h"
 #include "tools/verification/token_matching.h"
+#include "tools/verification/whole_audio.h"
 
 namespace runnel {
 namespace {
