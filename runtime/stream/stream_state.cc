@@ -210,30 +210,32 @@ void Stream::State::Search(const float* log_probs, int64_t num_rows) {
   const int64_t num_passed = std::clamp<int64_t>(search->num_frames() - first_frame, 0, num_rows);
   log_probs += num_passed * vocab_size;
   const int64_t num_frames = num_rows - num_passed;
-  const int64_t num_before = num_endpoints;
+  bool has_ended = false;
   try {
     if (options.endpoints.enabled) {
-      for (int64_t t = 0; t < num_frames; ++t) SearchFrame(log_probs + t * vocab_size);
+      for (int64_t t = 0; t < num_frames; ++t) {
+        has_ended = SearchFrame(log_probs + t * vocab_size) || has_ended;
+      }
     } else {
       search->Advance(log_probs, num_frames);
       endpoints.PassFrames(num_frames);
     }
-    if (num_endpoints > num_before) OnEndpoints();
+    if (has_ended) OnEndpoints();
     UpdateResults();
   } catch (const std::invalid_argument& error) {  // not the caller's fault
     failure = "model " + model->name() + " gives no probabilities for this audio: " + error.what();
   }
 }
 
-void Stream::State::SearchFrame(const float* log_probs) {
+bool Stream::State::SearchFrame(const float* log_probs) {
   search->Advance(log_probs, 1);
   const float blank = log_probs[model->parts().config.ctc.blank_id];
-  if (!endpoints.Advance(blank, !search->BestIds().empty())) return;
-  ++num_endpoints;
+  if (!endpoints.Advance(blank, !search->BestIds().empty())) return false;
   EndUtterance(UtteranceEnd::kEndpoint);
   ForgetText();
   search->StartUtterance(search->num_frames());
   endpoints.StartUtterance();
+  return true;
 }
 
 void Stream::State::OnEndpoints() {

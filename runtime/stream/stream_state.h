@@ -144,14 +144,14 @@ struct Stream::State {
   TextEnd stable_end;
   size_t num_stable_ids = 0;
   std::string failure;
-  int64_t num_endpoints = 0;  // since this object was made
 
  private:
   // While the gate is closed: moves the frames that are complete into it, until it opens.
   void WatchForSpeech();
   // Feature frames that could be given to the encoder.
   int64_t NumFramesReady() const;
-  void SearchFrame(const float* log_probs);
+  // Returns whether a rule ended the utterance.
+  bool SearchFrame(const float* log_probs);
   void OnEndpoints();
   void EndUtterance(UtteranceEnd end);
   void ForgetText();

@@ -95,4 +95,41 @@ void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,
   stream->Decode();
 }
 
+StreamOptions WithEndpoints(StreamOptions options, double blank_probability, double scale) {
+  options.endpoints.enabled = true;
+  options.endpoints.silence_blank_probability = blank_probability;
+  options.endpoints.rules = {
+      {{false, 0.2 * scale, 0}, {true, 0.08 * scale, 0}, {false, 0, 0.6 * scale}}};
+  return options;
+}
+
+std::vector<Utterance> UtterancesOf(const std::vector<float>& samples,
+                                    const StreamOptions& options) {
+  Stream stream(Tiny(), options);
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  stream.Decode();
+  std::vector<Utterance> utterances = stream.TakeUtterances();
+  EXPECT_TRUE(stream.TakeUtterances().empty()) << "each is handed over once";
+  return utterances;
+}
+
+void ExpectSameUtterances(const std::vector<Utterance>& actual,
+                          const std::vector<Utterance>& expected, double tolerance) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    SCOPED_TRACE("utterance " + std::to_string(i));
+    EXPECT_EQ(actual[i].index, expected[i].index);
+    EXPECT_EQ(actual[i].start_ms, expected[i].start_ms);
+    EXPECT_EQ(actual[i].end_ms, expected[i].end_ms);
+    EXPECT_EQ(actual[i].searched_ms, expected[i].searched_ms);
+    EXPECT_EQ(actual[i].end, expected[i].end);
+    ExpectSame(actual[i].nbest, expected[i].nbest, tolerance);
+  }
+}
+
+void Append(std::vector<Utterance>* all, const std::vector<Utterance>& more) {
+  all->insert(all->end(), more.begin(), more.end());
+}
+
 }  // namespace runnel::testing

@@ -46,6 +46,21 @@ Results DecodeAtOnce(const std::vector<float>& samples, const StreamOptions& opt
 void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,
           std::mt19937_64* random);
 
+// The tiny model's blank is never very probable, so blank_probability is low. The rules, times
+// `scale`, are short, so that each of them ends some utterance.
+StreamOptions WithEndpoints(StreamOptions options, double blank_probability = 0.15,
+                            double scale = 1);
+
+// The utterances of a stream of the tiny model that gets all samples in one packet.
+std::vector<Utterance> UtterancesOf(const std::vector<float>& samples,
+                                    const StreamOptions& options);
+
+// As ExpectSame, for the hypotheses of utterances.
+void ExpectSameUtterances(const std::vector<Utterance>& actual,
+                          const std::vector<Utterance>& expected, double tolerance = 0);
+
+void Append(std::vector<Utterance>* all, const std::vector<Utterance>& more);
+
 }  // namespace runnel::testing
 
 #endif  // RUNNEL_TESTS_SUPPORT_TINY_STREAMS_H_

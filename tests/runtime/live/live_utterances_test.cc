@@ -22,17 +22,12 @@ namespace runnel {
 namespace {
 
 using testing::Describe;
-using testing::ExpectSame;
+using testing::ExpectSameUtterances;
 using testing::NoiseOfChangingLevel;
 using testing::Options;
 using testing::Tiny;
-
-StreamOptions WithEndpoints(StreamOptions options) {
-  options.endpoints.enabled = true;
-  options.endpoints.silence_blank_probability = 0.15;
-  options.endpoints.rules = {{{false, 0.2, 0}, {true, 0.08, 0}, {false, 0, 0.6}}};
-  return options;
-}
+using testing::UtterancesOf;
+using testing::WithEndpoints;
 
 // Collects the utterances of one stream, and checks that the texts between them fit together.
 class Collector {
@@ -87,29 +82,6 @@ class Collector {
   int num_updates_ = 0;
 };
 
-void ExpectSameUtterances(const std::vector<Utterance>& actual,
-                          const std::vector<Utterance>& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    SCOPED_TRACE("utterance " + std::to_string(i));
-    EXPECT_EQ(actual[i].index, expected[i].index);
-    EXPECT_EQ(actual[i].start_ms, expected[i].start_ms);
-    EXPECT_EQ(actual[i].end_ms, expected[i].end_ms);
-    EXPECT_EQ(actual[i].searched_ms, expected[i].searched_ms);
-    EXPECT_EQ(actual[i].end, expected[i].end);
-    ExpectSame(actual[i].nbest, expected[i].nbest, testing::kBatchScoreTolerance);
-  }
-}
-
-std::vector<Utterance> UtterancesOf(const std::vector<float>& samples,
-                                    const StreamOptions& options) {
-  Stream stream(Tiny(), options);
-  stream.AcceptSamples(samples.data(), samples.size());
-  stream.Finish();
-  stream.Decode();
-  return stream.TakeUtterances();
-}
-
 TEST(LiveUtterancesTest, AreThoseOfStream) {
   constexpr uint64_t kSeed = 41;
   std::mt19937_64 random(kSeed);
@@ -141,7 +113,8 @@ TEST(LiveUtterancesTest, AreThoseOfStream) {
   }
   for (size_t i = 0; i < grid.size(); ++i) {
     SCOPED_TRACE(Describe(grid[i]));
-    ExpectSameUtterances(collectors[i].Wait(), UtterancesOf(samples[i], grid[i]));
+    ExpectSameUtterances(collectors[i].Wait(), UtterancesOf(samples[i], grid[i]),
+                         testing::kBatchScoreTolerance);
   }
 }
 
@@ -172,7 +145,7 @@ TEST(LiveUtterancesTest, FinalizeUtteranceIsThatOfStream) {
                                    samples.end());
     testing::Send(live.get(), after, 5000, &random);
     live->Finish();
-    ExpectSameUtterances(collector.Wait(), stream.TakeUtterances());
+    ExpectSameUtterances(collector.Wait(), stream.TakeUtterances(), testing::kBatchScoreTolerance);
   }
 }
 
@@ -195,7 +168,7 @@ TEST(LiveUtterancesTest, ASnapshotHoldsWhatIsToBeFinalized) {
   ASSERT_EQ(utterances.size(), 2U);
   std::vector<Utterance> expected = UtterancesOf(samples, options);
   expected[0].end = UtteranceEnd::kFinalize;
-  ExpectSameUtterances({utterances[0]}, expected);
+  ExpectSameUtterances({utterances[0]}, expected, testing::kBatchScoreTolerance);
 }
 
 TEST(LiveUtterancesTest, APreviewGivesTextBeforeTheChunkIsComplete) {
@@ -235,7 +208,8 @@ TEST(LiveUtterancesTest, MergedUpdatesKeepEveryUtterance) {
   LiveUpdate update;
   ASSERT_TRUE(live->Poll(&update));
   EXPECT_TRUE(update.is_final);
-  ExpectSameUtterances(update.utterances, UtterancesOf(samples, options));
+  ExpectSameUtterances(update.utterances, UtterancesOf(samples, options),
+                       testing::kBatchScoreTolerance);
   EXPECT_EQ(update.stable_text, update.utterances.back().nbest.front().text);
 }
 

@@ -23,26 +23,20 @@
 namespace runnel {
 namespace {
 
+using testing::Append;
 using testing::Describe;
 using testing::ExpectSame;
+using testing::ExpectSameUtterances;
 using testing::Feed;
 using testing::kUnlimited;
 using testing::kWhole;
 using testing::NoiseOfChangingLevel;
 using testing::Options;
 using testing::Tiny;
+using testing::UtterancesOf;
+using testing::WithEndpoints;
 
 constexpr double kFrameMs = 40;  // of the tiny model
-
-// The tiny model's blank is never very probable, so the threshold is low. The rules are short, so
-// that every one of them ends some utterance.
-StreamOptions WithEndpoints(StreamOptions options, double blank_probability, double scale = 1) {
-  options.endpoints.enabled = true;
-  options.endpoints.silence_blank_probability = blank_probability;
-  options.endpoints.rules = {
-      {{false, 0.2 * scale, 0}, {true, 0.08 * scale, 0}, {false, 0, 0.6 * scale}}};
-  return options;
-}
 
 std::vector<StreamOptions> EndpointGrid() {
   const SearchMethod beam = SearchMethod::kPrefixBeam;
@@ -54,35 +48,6 @@ std::vector<StreamOptions> EndpointGrid() {
       WithEndpoints(Options(kWhole, kUnlimited), 0.15),
       WithEndpoints(Options(8, 0), 0.99),
   };
-}
-
-void ExpectSameUtterances(const std::vector<Utterance>& actual,
-                          const std::vector<Utterance>& expected, double tolerance = 0) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    SCOPED_TRACE("utterance " + std::to_string(i));
-    EXPECT_EQ(actual[i].index, expected[i].index);
-    EXPECT_EQ(actual[i].start_ms, expected[i].start_ms);
-    EXPECT_EQ(actual[i].end_ms, expected[i].end_ms);
-    EXPECT_EQ(actual[i].searched_ms, expected[i].searched_ms);
-    EXPECT_EQ(actual[i].end, expected[i].end);
-    ExpectSame(actual[i].nbest, expected[i].nbest, tolerance);
-  }
-}
-
-void Append(std::vector<Utterance>* all, std::vector<Utterance> more) {
-  all->insert(all->end(), more.begin(), more.end());
-}
-
-std::vector<Utterance> UtterancesOf(const std::vector<float>& samples,
-                                    const StreamOptions& options) {
-  Stream stream(Tiny(), options);
-  stream.AcceptSamples(samples.data(), samples.size());
-  stream.Finish();
-  stream.Decode();
-  std::vector<Utterance> utterances = stream.TakeUtterances();
-  EXPECT_TRUE(stream.TakeUtterances().empty()) << "each is handed over once";
-  return utterances;
 }
 
 // The log probabilities of a whole recording, (frames, 7), without a Stream.
@@ -360,98 +325,6 @@ TEST(StreamUtterancesTest, AStreamOfUtterancesDoesNotGrow) {
     EXPECT_GE(num_utterances, 300);
     EXPECT_LE(largest_late, largest_early + 4096) << Describe(options);
   }
-}
-
-// Noise of changing level, and in turns with it every 2.5 s weak noise of one level.
-std::vector<float> NoiseWithPauses(size_t num_samples, uint64_t seed) {
-  std::vector<float> samples = NoiseOfChangingLevel(num_samples, seed);
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> weak(0, 1e-4F);
-  for (size_t i = 0; i < num_samples; ++i) {
-    if (i / 40000 % 2 == 1) samples[i] = weak(random);
-  }
-  return samples;
-}
-
-// Silence is what the blank's probability says: nearly every frame with this threshold.
-StreamOptions Skipping(StreamOptions options) {
-  options = WithEndpoints(options, 0.01);
-  options.endpoints.skip_silence = true;
-  return options;
-}
-
-TEST(StreamUtterancesTest, SkippedSilenceIsNotComputed) {
-  const std::vector<float> samples = NoiseWithPauses(320000, 14);
-  const auto num_chunks = [&](const StreamOptions& options) {
-    Stream stream(Tiny(), options);
-    size_t count = 0;
-    for (size_t at = 0; at < samples.size(); at += 3200) {
-      stream.AcceptSamples(samples.data() + at, 3200);
-      while (DecodeChunks({&stream}) > 0) ++count;
-    }
-    return count;
-  };
-  StreamOptions options = Skipping(Options(4, 8));
-  const size_t skipping = num_chunks(options);
-  options.endpoints.skip_silence = false;
-  EXPECT_LT(skipping, num_chunks(options) * 7 / 10);
-  EXPECT_GT(skipping, num_chunks(options) * 3 / 10);
-}
-
-TEST(StreamUtterancesTest, SkippingDependsOnTheAudioOnly) {
-  constexpr uint64_t kSeed = 151;
-  std::mt19937_64 random(kSeed);
-  SCOPED_TRACE("seed " + std::to_string(kSeed));
-  for (StreamOptions options :
-       {Skipping(Options(4, 8)), Skipping(Options(16, kUnlimited, SearchMethod::kPrefixBeam)),
-        Skipping(Options(1, 3))}) {
-    for (const int sample_rate_hz : {16000, 8000}) {
-      options.sample_rate_hz = sample_rate_hz;
-      SCOPED_TRACE(Describe(options) + ", rate " + std::to_string(sample_rate_hz));
-      const std::vector<float> samples = NoiseWithPauses(200000, random());
-      const std::vector<Utterance> expected = UtterancesOf(samples, options);
-      ASSERT_GE(expected.size(), 3U);
-      Stream stream(Tiny(), options);
-      std::vector<Utterance> taken;
-      for (size_t at = 0; at < samples.size();) {
-        const size_t count = std::min(samples.size() - at, 1 + random() % 9000);
-        stream.AcceptSamples(samples.data() + at, count);
-        at += count;
-        if (random() % 2 == 0) stream = Stream::Restore(Tiny(), stream.Snapshot());
-        while (DecodeChunks({&stream}) > 0) {
-          if (random() % 4 == 0) stream = Stream::Restore(Tiny(), stream.Snapshot());
-        }
-        Append(&taken, stream.TakeUtterances());
-      }
-      stream.Finish();
-      stream.Decode();
-      Append(&taken, stream.TakeUtterances());
-      ExpectSameUtterances(taken, expected);
-    }
-  }
-}
-
-TEST(StreamUtterancesTest, AfterSkippedSilenceTheStreamIsLikeANewOne) {
-  // One pause. What follows equals a new stream that begins shortly before the sound does.
-  std::vector<float> samples = NoiseWithPauses(120000, 16);
-  const StreamOptions options = Skipping(Options(4, kUnlimited));
-  const std::vector<Utterance> all = UtterancesOf(samples, options);
-  const auto first = std::find_if(
-      all.begin(), all.end(), [](const Utterance& utterance) { return utterance.start_ms > 4000; });
-  ASSERT_NE(first, all.end());
-  ASSERT_GT(first, all.begin());
-  // Encoder frames of 640 samples; the sound begins after 5 s. Some beginning gives the same text
-  // at the same times.
-  bool is_like_a_new_one = false;
-  for (int64_t frame = 105; frame <= 125; ++frame) {
-    const std::vector<Utterance> fresh =
-        UtterancesOf({samples.begin() + 640 * frame, samples.end()}, options);
-    const double shift = 40.0 * static_cast<double>(frame);
-    is_like_a_new_one = is_like_a_new_one || (fresh[0].nbest[0].text == first->nbest[0].text &&
-                                              fresh[0].start_ms + shift == first->start_ms &&
-                                              fresh[0].nbest[0].score == first->nbest[0].score);
-  }
-  EXPECT_TRUE(is_like_a_new_one);
 }
 
 TEST(StreamUtterancesTest, TextsAreOfTheUtteranceThatIsSpokenNow) {
