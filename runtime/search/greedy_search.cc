@@ -76,7 +76,8 @@ void CtcGreedySearch::Restore(StateReader* reader) {
 }
 
 std::string CtcGreedySearch::Inconsistency() const {
-  std::string problem = TokenProblem(state_.tokens, state_.num_frames, vocab_size_, blank_id_);
+  std::string problem =
+      TokenProblem(state_.tokens, TokenOrder::kApart, state_.num_frames, vocab_size_, blank_id_);
   if (!problem.empty()) return problem;
   if (!std::isfinite(state_.score)) return "score of the search is not finite";
   // The last frame of the utterance emitted the blank or the last token. There may be none yet.
@@ -94,7 +95,5 @@ std::string CtcGreedySearch::Inconsistency() const {
 std::unique_ptr<CtcSearch> CtcGreedySearch::Clone() const {
   return std::make_unique<CtcGreedySearch>(*this);
 }
-
-void CtcGreedySearch::Reset() { StartUtterance(0); }
 
 }  // namespace runnel

@@ -33,7 +33,6 @@ class CtcGreedySearch : public CtcSearch {
   void Save(StateWriter* writer) const override;
   void Restore(StateReader* reader) override;
   std::unique_ptr<CtcSearch> Clone() const override;
-  void Reset() override;
 
  private:
   // The whole state of the search.

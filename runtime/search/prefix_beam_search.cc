@@ -276,8 +276,6 @@ void CtcPrefixBeamSearch::StartUtterance(int64_t first_frame) {
   state_.num_frames = first_frame;
 }
 
-void CtcPrefixBeamSearch::Reset() { StartUtterance(0); }
-
 size_t CtcPrefixBeamSearch::num_stored_nodes() const {
   return state_.prefixes.num_slots() + state_.emissions.num_slots();
 }

@@ -64,7 +64,6 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void Save(StateWriter* writer) const override;  // these two in prefix_beam_state.cc
   void Restore(StateReader* reader) override;
   std::unique_ptr<CtcSearch> Clone() const override;
-  void Reset() override;
 
   // Tree nodes that have memory, in use or not.
   size_t num_stored_nodes() const;
