@@ -80,8 +80,8 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
       features(model->parts().frame_extractor, model->parts().config.features.sample_scale),
       gate(features.dim()),
       encoder(model->parts().encoder.InitialState()),
-      search(MakeCtcSearch(options.search, model->parts().config.ctc.vocab_size,
-                           model->parts().config.ctc.blank_id)),
+      search(MakeCtcSearch(options.search, model->parts().config.vocabulary.vocab_size,
+                           model->parts().config.vocabulary.blank_id)),
       endpoints(options.endpoints, model->encoder_frame_ms()) {}
 
 Stream::State::State(const State& other)
@@ -204,7 +204,7 @@ bool Stream::State::IsFinal() const {
 }
 
 void Stream::State::Search(const float* log_probs, int64_t num_rows) {
-  const int64_t vocab_size = model->parts().config.ctc.vocab_size;
+  const int64_t vocab_size = model->parts().config.vocabulary.vocab_size;
   // An utterance that FinalizeUtterance ended may have these frames already.
   const int64_t first_frame = encoder.offset - num_rows;
   const int64_t num_passed = std::clamp<int64_t>(search->num_frames() - first_frame, 0, num_rows);
@@ -229,7 +229,7 @@ void Stream::State::Search(const float* log_probs, int64_t num_rows) {
 
 bool Stream::State::SearchFrame(const float* log_probs) {
   search->Advance(log_probs, 1);
-  const float blank = log_probs[model->parts().config.ctc.blank_id];
+  const float blank = log_probs[model->parts().config.vocabulary.blank_id];
   if (!endpoints.Advance(blank, !search->BestIds().empty())) return false;
   EndUtterance(UtteranceEnd::kEndpoint);
   ForgetText();

@@ -62,7 +62,7 @@ std::string Stream::State::UtteranceProblem() const {
   if (num_utterances < static_cast<int64_t>(ended.size())) {
     return "number of its utterances is " + std::to_string(num_utterances);
   }
-  const CtcConfig& ctc = model->parts().config.ctc;
+  const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
   int64_t index = num_utterances - static_cast<int64_t>(ended.size());
   for (const EndedUtterance& utterance : ended) {
     if (utterance.index != index++) return "the numbers of its utterances do not ascend";
@@ -72,8 +72,8 @@ std::string Stream::State::UtteranceProblem() const {
     if (utterance.nbest.empty()) return "an utterance has no hypothesis";
     for (const TokenSequence& sequence : utterance.nbest) {
       if (!std::isfinite(sequence.score)) return "the score of an utterance is not finite";
-      std::string problem =
-          TokenProblem(sequence.tokens, utterance.end_frame, ctc.vocab_size, ctc.blank_id);
+      std::string problem = TokenProblem(sequence.tokens, utterance.end_frame,
+                                         vocabulary.vocab_size, vocabulary.blank_id);
       if (!problem.empty()) return problem;
     }
   }
