@@ -20,8 +20,10 @@ ModelOptions TinyOptions() {
 
 }  // namespace
 
+std::shared_ptr<const Model> LoadTiny() { return Model::Load(TinyModelPath(), TinyOptions()); }
+
 const std::shared_ptr<const Model>& Tiny() {
-  static const std::shared_ptr<const Model> model = Model::Load(TinyModelPath(), TinyOptions());
+  static const std::shared_ptr<const Model> model = LoadTiny();
   return model;
 }
 
