@@ -53,10 +53,9 @@ class Evaluation:
 
     def __init__(self, args: argparse.Namespace, flags: List[str], folder: Path) -> None:
         """flags: further ones of decode_wav. Raises ValueError as read_manifest."""
-        self.args, self.folder = args, folder
+        self.args, self.flags, self.folder = args, flags, folder
         self.recordings = read_manifest(args.manifest)
         self.references = {row.key: row.words for row in self.recordings}
-        self._flags = flags
         self._scp = folder / "wav.scp"
         self._scp.write_text("".join(f"{row.key} {row.path.resolve()}\n"
                                      for row in self.recordings), encoding="utf-8")
@@ -65,7 +64,7 @@ class Evaluation:
         """The recognised words of every recording. Raises ProgramError with decode_wav's message,
         ValueError when one is missing."""
         command = [str(self.args.decode_wav), f"--model={self.args.model}",
-                   f"--wav_scp={self._scp}", *flags, *self._flags]
+                   f"--wav_scp={self._scp}", *flags, *self.flags]
         texts = {}
         for line in run_program(command, timeout_s=None).splitlines():
             key, _, text = line.partition(" ")
