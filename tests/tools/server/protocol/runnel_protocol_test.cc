@@ -61,6 +61,7 @@ TEST(RunnelProtocol, StartWithoutOptionsLeavesThemToTheModel) {
   EXPECT_FALSE(start.wants_snapshots);
   EXPECT_TRUE(start.wants_tokens);
   EXPECT_FALSE(start.names_beam_size);
+  EXPECT_FALSE(start.names_search);
 }
 
 TEST(RunnelProtocol, StartWithEveryOption) {
@@ -75,6 +76,7 @@ TEST(RunnelProtocol, StartWithEveryOption) {
   EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
   EXPECT_EQ(start.options.search.beam_size, 5);
   EXPECT_TRUE(start.names_beam_size);
+  EXPECT_TRUE(start.names_search);
   EXPECT_EQ(start.encoding, SampleEncoding::kFloat32);
   EXPECT_EQ(start.options.nbest, 3);
   EXPECT_TRUE(start.wants_snapshots);
@@ -88,6 +90,7 @@ TEST(RunnelProtocol, HotwordsSelectBeamSearch) {
   const auto start = Only<StartRequest>(protocol.Read(
       Text(R"({"type":"start","version":1,"hotwords":"two :3\nzero two","hotword_score":2,
                "early_text":4,"endpointing":{"skip_silence":true}})")));
+  EXPECT_TRUE(start.names_search);
   EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
   ASSERT_NE(start.options.search.hotwords, nullptr);
   EXPECT_EQ(start.options.search.hotwords->text(), "two :3\nzero two :2\n");

@@ -33,12 +33,14 @@ TEST(RunnelResults, ReadyAndResumed) {
   info.options.chunk_size = 16;
   info.options.left_context = 64;
   info.encoder_frame_ms = 40;
-  json expected = {{"type", "ready"},      {"version", 1},        {"session", "s1"},
-                   {"model", "digits"},    {"sample_rate", 8000}, {"encoding", "float32"},
-                   {"chunk_size", 16},     {"left_context", 64},  {"frame_ms", 40.0},
-                   {"endpointing", false}, {"resume", false}};
+  json expected = {{"type", "ready"},   {"version", 1},         {"session", "s1"},
+                   {"model", "digits"}, {"sample_rate", 8000},  {"encoding", "float32"},
+                   {"chunk_size", 16},  {"left_context", 64},   {"search", "greedy"},
+                   {"frame_ms", 40.0},  {"endpointing", false}, {"resume", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
+  info.options.search.method = SearchMethod::kPrefixBeam;
   info.num_samples = 123456;
+  expected["search"] = "beam";
   expected["utterances"] = 0;
   expected["type"] = "resumed";
   expected["samples"] = 123456;
