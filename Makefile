@@ -52,7 +52,7 @@ test:
 bench:
 	tools/install_packages.sh bench
 	cmake --preset release
-	cmake --build --preset release --parallel $(JOBS) --target bench_encoder bench_operations
+	cmake --build --preset release --parallel $(JOBS) --target bench_encoder bench_operations bench_language_model
 	/usr/bin/python3 -m tools.benchmark.report.run
 
 soak:

@@ -62,6 +62,10 @@ struct RestoreOptions {
   std::shared_ptr<const WordList> word_list;
   std::shared_ptr<const LanguageModel> language_model;
   int nbest = 0;  // as StreamOptions::nbest; 0: that of the stream
+  // What the program's other streams of the same model search with. Hotwords and a language model
+  // that equal those of the stream are shared with it, not prepared again. The language model need
+  // then not be given above. What the stream does not have is ignored.
+  SearchOptions shared = {};
 };
 
 // A value: a copy continues independently from the same point, with the same results. Different

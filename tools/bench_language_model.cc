@@ -1,4 +1,5 @@
-// bench_language_model: measures a random 3-gram model: compiling, opening, lookups, scoring.
+// bench_language_model: measures a random 3-gram model: compiling, opening, lookups, scoring, and a
+// search with it.
 #include <gflags/gflags.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,9 +15,12 @@
 #include "runtime/language_model.h"
 #include "runtime/ngram/ngram_model.h"
 #include "runtime/scoring/language_model_scorer.h"
+#include "runtime/search/ctc_search.h"
+#include "runtime/search_options.h"
 #include "runtime/token_table.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/random_language_model.h"
+#include "tools/benchmark/random_log_probs.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/tool_main.h"
@@ -43,6 +47,9 @@ Examples:
 
 constexpr int64_t kTextWords = 200000;
 constexpr int kRepeats = 5;
+constexpr int kBeamSize = 8;
+constexpr size_t kSearchTokens = 250;   // of the text that is searched, 1000 encoder frames
+constexpr int kUnitsOfTheModel = 4233;  // as in AISHELL; those that spell no word are never likely
 
 void Print(const std::string& name, double value, int decimals, const std::string& unit) {
   std::printf("%-40s %12s %s\n", name.c_str(), Decimal(value, decimals).c_str(), unit.c_str());
@@ -75,6 +82,9 @@ TokenTable MakeTokens() {
     units += std::string(TokenTable::kWordBoundary) + syllable + " " + std::to_string(size) + "\n";
     units += syllable + " " + std::to_string(size + 1) + "\n";
     size += 2;
+  }
+  for (; size < kUnitsOfTheModel; ++size) {
+    units += "unused" + std::to_string(size) + " " + std::to_string(size) + "\n";
   }
   return {units, size, 0, "units"};
 }
@@ -165,6 +175,34 @@ void MeasureScorer(const std::shared_ptr<const LanguageModel>& model,
   if (sum == 1) std::abort();  // uses the sum, so that it is computed
 }
 
+// Of one encoder frame.
+void MeasureSearch(const std::shared_ptr<const LanguageModel>& model,
+                   const std::vector<uint32_t>& text) {
+  const TokenTable tokens = MakeTokens();
+  std::vector<int32_t> ids = Tokenize(text, tokens);
+  ids.resize(kSearchTokens);
+  const std::vector<float> log_probs = RandomLogProbs(ids, tokens.size());
+  const size_t num_frames = log_probs.size() / static_cast<size_t>(tokens.size());
+  const auto measure = [&](const std::string& name, const SearchOptions& options) {
+    const auto search = MakeCtcSearch(options, tokens.size(), 0);
+    Print(name,
+          NanosecondsEach(num_frames,
+                          [&] {
+                            search->Reset();
+                            search->Advance(log_probs.data(), static_cast<int64_t>(num_frames));
+                          }) /
+              1000,
+          2, "us");
+  };
+  SearchOptions options;
+  measure("a frame, greedy search", options);
+  options.method = SearchMethod::kPrefixBeam;
+  options.beam_size = kBeamSize;
+  measure("a frame, beam 8", options);
+  options.language_model = PrepareLanguageModel({model}, tokens);
+  measure("a frame, beam 8, with the model", options);
+}
+
 int Run(Console* console) {
   RequireFlag("folder", "a folder for temporary files");
   RequireRange("words", FLAGS_words, 1000, 100000000);
@@ -201,6 +239,7 @@ int Run(Console* console) {
   const std::vector<uint32_t> text = random.Text(kTextWords);
   MeasureLookups(*model, text);
   MeasureScorer(model, text);
+  MeasureSearch(model, text);
   console->SetStatus("");
   return kExitSuccess;
 }

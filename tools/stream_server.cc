@@ -8,6 +8,7 @@
 #include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
+#include "tools/cli/search_flags.h"
 #include "tools/cli/tool_main.h"
 #include "tools/server/server.h"
 #include "tools/server/server_flags.h"
@@ -32,15 +33,17 @@ it at once, with code 1. docs/deploy.md shows several servers behind a proxy.
 
 Examples:
   stream_server --model=models/digits/digits.pt
+  stream_server --model=M.pt --hotwords=names.txt --lm=3gram.bin --lm_weight=0.4
   stream_server --model=M.pt --precision=int8 --listen=0.0.0.0 --tls_certificate=c.pem --tls_key=k.pem
   curl --data-binary @recording.flac http://127.0.0.1:8080/v1/recognize
 )";
 
 int Run(Console* console) {
   RequireFlag("model", kModelFile);
-  const server::ServerOptions options = server::OptionsFromFlags();
+  server::ServerOptions options = server::OptionsFromFlags();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
+  ReadSearchFiles(model->tokens(), &options.default_options.search);
   console->Info("model " + model->name() + ", " + std::to_string(options.recognizer.num_threads) +
                 " worker threads; " + model->ComputeDescription());
   const auto print_address = [console](const std::string& url) {
@@ -56,9 +59,10 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv,
-                          {"stream_server",
-                           runnel::kUsage,
-                           {runnel::kModelFlagsSource, runnel::server::kServerFlagsSource}},
-                          runnel::Run);
+  return runnel::ToolMain(
+      argc, argv,
+      {"stream_server",
+       runnel::kUsage,
+       {runnel::kModelFlagsSource, runnel::kSearchFlagsSource, runnel::server::kServerFlagsSource}},
+      runnel::Run);
 }

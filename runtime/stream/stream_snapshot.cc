@@ -85,21 +85,37 @@ void CheckFingerprint(const std::string& what, const std::string& saved, const s
                       NameOf(given));
 }
 
-// Restores what the search of a stream shares with others. Throws std::runtime_error and
-// std::invalid_argument for fields that no stream has.
-void RestoreScorers(const SavedOptions& saved, const Model& model, const RestoreOptions& given,
-                    SearchOptions* search) {
-  if (!saved.hotwords.empty()) {
-    search->hotwords = std::make_shared<const Hotwords>(saved.hotwords, model.tokens(),
-                                                        Hotwords::kDefaultScore, "its hotwords");
+// The language model for a snapshot; null if none is given, or the stream had none and it is only
+// shared.
+std::shared_ptr<const LanguageModel> GivenLanguageModel(const SavedOptions& saved,
+                                                        const RestoreOptions& given) {
+  const auto& shared = given.shared.language_model;
+  const bool is_shared = given.language_model == nullptr && shared != nullptr;
+  return is_shared && !saved.language_model.empty() ? shared->options().model
+                                                    : given.language_model;
+}
+
+std::shared_ptr<const Hotwords> RestoreHotwords(const std::string& list, const Model& model,
+                                                const std::shared_ptr<const Hotwords>& shared) {
+  if (list.empty()) return nullptr;
+  if (shared != nullptr && shared->text() == list) return shared;
+  return std::make_shared<const Hotwords>(list, model.tokens(), Hotwords::kDefaultScore,
+                                          "its hotwords");
+}
+
+std::shared_ptr<const LanguageModelScorer> RestoreLanguageModel(
+    const LanguageModelOptions& options, const Model& model,
+    const std::shared_ptr<const LanguageModelScorer>& shared) {
+  if (options.model == nullptr) return nullptr;
+  if (shared != nullptr) {
+    const LanguageModelOptions& others = shared->options();
+    if (others.model->fingerprint() == options.model->fingerprint() &&
+        others.level == options.level && others.weight == options.weight &&
+        others.bonus == options.bonus) {
+      return shared;
+    }
   }
-  if (given.language_model == nullptr) return;
-  LanguageModelOptions options;
-  options.model = given.language_model;
-  options.level = static_cast<LanguageModelLevel>(saved.language_model_level);
-  options.weight = saved.language_model_weight;
-  options.bonus = saved.language_model_bonus;
-  search->language_model = PrepareLanguageModel(options, model.tokens());
+  return PrepareLanguageModel(options, model.tokens());
 }
 
 }  // namespace
@@ -139,7 +155,12 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   SavedOptions saved;
   SavedOptions::VisitState(saved, reader);
   CheckFingerprint("word list", saved.word_list, FingerprintOf(given.word_list));
-  CheckFingerprint("language model", saved.language_model, FingerprintOf(given.language_model));
+  LanguageModelOptions language_model;
+  language_model.model = GivenLanguageModel(saved, given);
+  language_model.level = static_cast<LanguageModelLevel>(saved.language_model_level);
+  language_model.weight = saved.language_model_weight;
+  language_model.bonus = saved.language_model_bonus;
+  CheckFingerprint("language model", saved.language_model, FingerprintOf(language_model.model));
   StreamOptions options;
   options.chunk_size = saved.chunk_size;
   options.left_context = saved.left_context;
@@ -151,8 +172,10 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.nbest = given.nbest == 0 ? saved.nbest : given.nbest;
   options.endpoints = saved.endpoints;
   options.early_text = saved.early_text;
-  try {
-    RestoreScorers(saved, *model, given, &options.search);
+  try {  // fields that no stream has throw std::runtime_error or std::invalid_argument
+    options.search.hotwords = RestoreHotwords(saved.hotwords, *model, given.shared.hotwords);
+    options.search.language_model =
+        RestoreLanguageModel(language_model, *model, given.shared.language_model);
     Stream stream(std::move(model), options);
     State::VisitState(*stream.state_, reader);
     reader.Require(reader.at_end(), "its contents go on after the last field");

@@ -33,6 +33,11 @@ StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
                                 std::to_string(options.early_text.interval) +
                                 ", expected 0 or more");
   }
+  if (options.early_text.interval > 0 && options.chunk_size == StreamOptions::kWholeUtterance) {
+    throw std::invalid_argument(
+        "early_text.interval is " + std::to_string(options.early_text.interval) +
+        ", expected 0 with chunk_size -1: each preview would decode the whole audio so far");
+  }
   if (options.early_text.padding < 0 ||
       options.early_text.padding > EarlyTextOptions::kMaxPadding) {
     throw std::invalid_argument("early_text.padding is " +

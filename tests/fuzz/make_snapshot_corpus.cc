@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/hotwords.h"
 #include "runtime/stream.h"
 #include "runtime/word_list.h"
 #include "tests/support/random_audio.h"
@@ -52,6 +53,15 @@ void WriteAll(const std::string& folder) {
   write("unlimited", testing::Options(4, testing::kUnlimited), false);
   write("whole_utterance", testing::Options(testing::kWhole, 2), false, 2000);
   write("final", words, true);
+  write("utterances", testing::WithEndpoints(beam), false);  // some that are not taken
+  // Silence is what the blank's probability says: with this threshold, nearly every frame.
+  StreamOptions skipping = testing::WithEndpoints(testing::Options(1, 3), 0.01);
+  skipping.endpoints.skip_silence = true;
+  write("closed_gate", skipping, false);
+  StreamOptions hotwords = beam;
+  hotwords.search.hotwords = std::make_shared<const Hotwords>(
+      "bad cab :2\nad\n", testing::Tiny()->tokens(), Hotwords::kDefaultScore, "hotwords");
+  write("hotwords", hotwords, false);
 }
 
 }  // namespace

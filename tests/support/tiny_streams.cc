@@ -4,13 +4,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "tests/support/archive_files.h"
 
 namespace runnel::testing {
 
+namespace {
+
+ModelOptions TinyOptions() {
+  ModelOptions options;
+  if (std::getenv("RUNNEL_TEST_LIBTORCH") != nullptr) options.backend = Backend::kLibTorch;
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<const Model> LoadTiny() { return Model::Load(TinyModelPath(), TinyOptions()); }
+
 const std::shared_ptr<const Model>& Tiny() {
-  static const std::shared_ptr<const Model> model = Model::Load(TinyModelPath());
+  static const std::shared_ptr<const Model> model = LoadTiny();
   return model;
 }
 

@@ -21,7 +21,10 @@ constexpr int64_t kUnlimited = StreamOptions::kUnlimited;
 // The n-best list of a stream.
 using Results = std::vector<Hypothesis>;
 
-// The golden model, loaded once per process.
+// The golden model. Computed by the LibTorch backend when the environment has RUNNEL_TEST_LIBTORCH,
+// otherwise by the default one.
+std::shared_ptr<const Model> LoadTiny();
+// Loaded once per process.
 const std::shared_ptr<const Model>& Tiny();
 
 StreamOptions Options(int64_t chunk_size, int64_t left_context,

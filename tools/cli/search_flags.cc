@@ -13,12 +13,12 @@
 DEFINE_string(
     hotwords, "",
     "Prefer these phrases: a file with one phrase per line, optionally with its score: 'PHRASE "
-    ":1.5' (docs/hotwords.md). Uses --search=beam.");
+    ":1.5' (docs/hotwords.md). Selects beam search.");
 DEFINE_double(hotword_score, runnel::Hotwords::kDefaultScore,
               "Bonus per character of a phrase in --hotwords that has no score of its own.");
 DEFINE_string(lm, "",
               "N-gram language model: ARPA text, or a file of compile_lm, which opens at once "
-              "(docs/language_models.md). Uses --search=beam.");
+              "(docs/language_models.md). Selects beam search.");
 DEFINE_string(lm_level, "word", "What the words of --lm are: word, or token (of units.txt).");
 DEFINE_double(lm_weight, runnel::LanguageModelOptions().weight,
               "Factor of the log probability of --lm.");
@@ -67,6 +67,7 @@ std::string FlagThatNeedsBeamSearch() {
 }
 
 void ReadSearchFiles(const TokenTable& tokens, SearchOptions* options) {
+  if (!FlagThatNeedsBeamSearch().empty()) options->method = SearchMethod::kPrefixBeam;
   if (!FLAGS_hotwords.empty()) {
     options->hotwords =
         Hotwords::Read(FLAGS_hotwords, tokens, static_cast<float>(FLAGS_hotword_score));

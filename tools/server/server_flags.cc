@@ -13,6 +13,7 @@
 
 #include "runtime/recognizer.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/search_flags.h"
 #include "tools/cli/token_file.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/store/make_snapshot_store.h"
@@ -108,6 +109,7 @@ void CheckFlags() {
   if (FLAGS_tls_certificate.empty() != FLAGS_tls_key.empty()) {
     throw std::invalid_argument("--tls_certificate and --tls_key go together");
   }
+  CheckSearchFlags();
   CheckLimits(limit_flags.limits());
 }
 

@@ -9,8 +9,10 @@ namespace runnel::server {
 // For ToolInfo::source_files.
 extern const char* const kServerFlagsSource;
 
-// Throws std::invalid_argument naming the flag that is out of its range, std::runtime_error when
-// the file of the bearer token cannot be read.
+// All options but the hotwords and the language model, which are read with the model's tokens
+// (tools/cli/search_flags.h); the flags of these are checked. Throws std::invalid_argument naming
+// the flag that is out of its range, std::runtime_error when the file of the bearer token cannot be
+// read.
 ServerOptions OptionsFromFlags();
 
 }  // namespace runnel::server

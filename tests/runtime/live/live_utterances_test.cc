@@ -220,6 +220,9 @@ TEST(LiveUtterancesTest, WrongEarlyTextIsNamed) {
   EXPECT_THROW(recognizer.Open(options), std::invalid_argument);
   options.early_text = {1, EarlyTextOptions::kMaxPadding + 1};
   EXPECT_THROW(recognizer.Open(options), std::invalid_argument);
+  options = Options(StreamOptions::kWholeUtterance, StreamOptions::kUnlimited);
+  options.early_text.interval = 1;
+  EXPECT_THROW(recognizer.Open(options), std::invalid_argument);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST(StreamBatchTest, StreamsTogetherGiveWhatEachGivesAlone) {
 
 TEST(StreamBatchTest, WrongBatchesAreRefusedAndChangeNothing) {
   const std::vector<float> samples = NoiseOfChangingLevel(20000, 15);
-  const std::shared_ptr<const Model> other_model = Model::Load(testing::TinyModelPath());
+  const std::shared_ptr<const Model> other_model = testing::LoadTiny();
   Stream stream(Tiny(), Options(4, 8));
   Stream second(Tiny(), Options(4, 8));
   Stream other(other_model, Options(4, 8));

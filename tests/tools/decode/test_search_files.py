@@ -1,34 +1,14 @@
 """decode_wav with hotwords and language models: their effect, and files that cannot be used."""
 
-import math
-import pathlib
-
 import pytest
 
+from search_files import WORDS, write_digits, write_hotwords, write_unigrams
 from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, SAMPLES, USAGE, error_line, run,
                          succeed)
 
 MODEL = f"--model={DIGITS / 'digits.pt'}"
 LISTING = f"--wav_scp={SAMPLE_LIST}"
-WORDS = (DIGITS / "words.txt").read_text(encoding="utf-8").split()
 EXPECTED = (SAMPLES / "text").read_text(encoding="utf-8")
-
-
-def write_unigrams(path: pathlib.Path, log10_probs: dict) -> pathlib.Path:
-    lines = [f"{value}\t{word}" for word, value in log10_probs.items()]
-    path.write_text("\\data\\\nngram 1=%d\n\n\\1-grams:\n%s\n\n\\end\\\n"
-                    % (len(lines), "\n".join(lines)), encoding="utf-8")
-    return path
-
-
-def write_digits(path: pathlib.Path, **changed: float) -> pathlib.Path:
-    equal = {word: -math.log10(len(WORDS)) for word in WORDS}
-    return write_unigrams(path, {**equal, "<s>": -99, "</s>": -1, **changed})
-
-
-def write_hotwords(folder: pathlib.Path, text: str) -> str:
-    (folder / "hotwords.txt").write_text(text, encoding="utf-8")
-    return f"--hotwords={folder / 'hotwords.txt'}"
 
 
 def decode(*flags: str) -> str:

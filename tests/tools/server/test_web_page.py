@@ -252,6 +252,29 @@ def test_paragraphs(server, page, tmp_path):
     assert page.evaluate("earlier.innerText.trim()") == " ".join(texts)
 
 
+def test_hotwords(server, page):
+    """Commas and lines separate them; a phrase that cannot be recognised is named."""
+    name = "alicia_countdown"
+    page.open(server.url)
+    page.evaluate("aloud.checked = false; 1")
+
+    def recognised_with(hotwords):
+        page.evaluate(f"hotwords.value = {json.dumps(hotwords)}; 1")
+        page.choose_file("#file", FILES[name])
+
+    recognised_with(" ,\n")  # none
+    page.wait_for(f"{IS_IDLE} && {CAPTION} === {json.dumps(TEXTS[name])}")
+    recognised_with("three :-50, one :-50\nzero")
+    page.wait_for(f"{IS_IDLE} && earlier.children.length === 1 && {CAPTION} !== ''")
+    found = page.evaluate(CAPTION).split()
+    assert "two" in found and "zero" in found and "three" not in found and "one" not in found
+    recognised_with("two\uff0c\u00c5ngstr\u00f6m")
+    page.wait_for("!error.hidden")
+    assert page.evaluate("error.textContent").startswith(
+        "The server ended the stream: hotwords:2: '\u00c5ngstr\u00f6m' needs tokens that spell")
+    check_visit(page, server.port)
+
+
 # A server that says the same in every connection, and then closes. Nobody waits.
 RELENTLESS = """
 const later = window.setTimeout.bind(window);
@@ -416,6 +439,6 @@ def test_everything_to_press_has_a_name(server, page):
     tree = page.call("Accessibility.getFullAXTree")["nodes"]
     roles = {"button", "checkbox", "textbox", "meter", "status"}
     found = [node for node in tree if node.get("role", {}).get("value") in roles]
-    assert len(found) >= 6
+    assert len(found) >= 7
     for node in found:
         assert node.get("name", {}).get("value") or node["role"]["value"] == "status", node

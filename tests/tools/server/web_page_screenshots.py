@@ -45,8 +45,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as audio, Server() as server:
         microphone = pathlib.Path(audio) / "microphone.wav"
         soundfile.write(microphone, spoken, rate, subtype="PCM_16")
-        take(server, microphone, folder / "web_page.png", width=1000, height=860)
-        take(server, microphone, folder / "web_page_phone.png", width=360, height=760, scale=2,
+        take(server, microphone, folder / "web_page.png", width=1000, height=900)
+        take(server, microphone, folder / "web_page_phone.png", width=360, height=840, scale=2,
              is_phone=True, scheme="dark")
 
 

@@ -8,25 +8,22 @@ The list of hotwords has 20 misread words and 100 distractors. The misread words
 the references that beam search without hotwords gets wrong, of four letters or more, and of these
 the 20 that are rarest in --text. The distractors are words of --text that occur there 5 to 50 times
 and in no reference: every n-th of them in alphabetical order. The manifest is that of
-report/evaluate.py. Unknown flags go to decode_wav.
+report/recordings.py. Unknown flags go to decode_wav.
 
 A row is one score and beam size. "recovered" counts the misread words of the list that are now
 right, by occurrence. "new errors" counts other words of the references that were right and are now
 wrong, and additional insertions.
 """
 
-import argparse
 import sys
-import tempfile
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from models.digits.score import Errors, align
-from tools.benchmark.pages.command import ROOT
-from tools.benchmark.pages.programs import ProgramError
-from tools.benchmark.report.evaluate import decode, read_manifest
 from tools.benchmark.report.plain_text import (count_words, is_name_like, rare_words,
                                                read_sentences)
+from tools.benchmark.report.recordings import (Evaluation, add_search_options, chunk_flags,
+                                               make_parser, run)
 
 NUM_MISREAD = 20
 NUM_DISTRACTORS = 100
@@ -86,33 +83,18 @@ def compare(references: Dict[str, List[str]], before: Dict[str, List[str]],
     return Comparison(recovered, misread, new_errors, errors)
 
 
-def parse_arguments(arguments: Optional[List[str]]):
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("--text", required=True, help="files, separated by commas")
-    parser.add_argument("--decode_wav", type=Path, default=ROOT / "build" / "bin" / "decode_wav")
-    parser.add_argument("--scores", default="0.25,0.5,0.75,1,1.5,2", help="of --hotword_score")
-    parser.add_argument("--beam_sizes", default="8,16")
-    parser.add_argument("--chunk_size", type=int, default=-1)
-    parser.add_argument("--left_context", type=int, default=-1)
-    return parser.parse_known_args(arguments)
-
-
-def evaluate(args: argparse.Namespace, flags: List[str], folder: Path) -> None:
+def evaluate(evaluation: Evaluation) -> None:
     """Prints the list and a row for each score and beam size."""
-    rows = read_manifest(args.manifest)
-    scp, listing = folder / "wav.scp", folder / "hotwords.txt"
-    scp.write_text("".join(f"{row[0]} {row[3].resolve()}\n" for row in rows), encoding="utf-8")
-    references = {row[0]: row[2] for row in rows}
+    args, references = evaluation.args, evaluation.references
+    listing = evaluation.folder / "hotwords.txt"
     known = {word for words in references.values() for word in words}
     counts = count_words(read_sentences(map(Path, args.text.split(",")), references.values()))
     distractors = rare_words(counts, NUM_DISTRACTORS, known)
 
     for beam_size in map(int, args.beam_sizes.split(",")):
-        beam = ["--search=beam", f"--beam_size={beam_size}", *flags]
-        before = decode(args, beam, scp, args.chunk_size, args.left_context)
+        beam = ["--search=beam", f"--beam_size={beam_size}",
+                *chunk_flags(args.chunk_size, args.left_context)]
+        before = evaluation.decode(beam)
         wrong = {words[i] for key, words in references.items()
                  for i in misreading(words, before[key]).positions if is_name_like(words[i])}
         listed = sorted(wrong, key=lambda word: (counts[word], word))[:NUM_MISREAD]
@@ -122,24 +104,19 @@ def evaluate(args: argparse.Namespace, flags: List[str], folder: Path) -> None:
         print(f"beam {beam_size:<2} no hotwords {start.misread} misread, "
               f"all {start.errors.total()}/{start.errors.words} = {start.errors.rate():.2f} %",
               flush=True)
-        for score in args.scores.split(","):
-            after = decode(args, [*beam, f"--hotwords={listing}", f"--hotword_score={score}"], scp,
-                           args.chunk_size, args.left_context)
+        for value in args.scores.split(","):
+            after = evaluation.decode([*beam, f"--hotwords={listing}", f"--hotword_score={value}"])
             found = compare(references, before, after, set(listed))
-            print(f"beam {beam_size:<2} score {score:<4} recovered {found.recovered}/"
+            print(f"beam {beam_size:<2} score {value:<4} recovered {found.recovered}/"
                   f"{found.misread}, {found.new_errors} new errors, all {found.errors.total()}/"
                   f"{found.errors.words} = {found.errors.rate():.2f} %", flush=True)
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    args, flags = parse_arguments(arguments)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            evaluate(args, flags, Path(folder))
-    except (ProgramError, ValueError, OSError) as error:
-        print(f"evaluate_hotwords: {error}", file=sys.stderr)
-        return 1
-    return 0
+    parser = make_parser(__doc__)
+    add_search_options(parser, beam_sizes="8,16")
+    parser.add_argument("--scores", default="0.25,0.5,0.75,1,1.5,2", help="of --hotword_score")
+    return run("evaluate_hotwords", *parser.parse_known_args(arguments), evaluate)
 
 
 if __name__ == "__main__":

@@ -5,24 +5,22 @@
         [--chunk_size=64] [--left_context=64] [decode_wav's flags ...]
 
 Sentences of --text that share 6 successive words with a transcript are left out. The manifest is
-that of report/evaluate.py. Unknown flags go to decode_wav. Needs the Debian package irstlm.
+that of report/recordings.py. Unknown flags go to decode_wav. Needs the Debian package irstlm.
 
 A row is one weight and bonus. The last row is not tuned on the recordings that it counts: weight
 and bonus are the best ones of every second recording, and the errors are those of the others.
 """
 
-import argparse
 import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import Dict, List, Optional, Tuple
 
 from models.digits.score import Errors, align
-from tools.benchmark.pages.command import ROOT
-from tools.benchmark.pages.programs import ProgramError, run_program
-from tools.benchmark.report.evaluate import decode, read_manifest
+from tools.benchmark.pages.programs import run_program
 from tools.benchmark.report.plain_text import count_words, read_sentences
+from tools.benchmark.report.recordings import (BIN, Evaluation, add_search_options, chunk_flags,
+                                               make_parser, run)
 
 ORDER = 3
 
@@ -65,30 +63,9 @@ def untuned(results: List[Tuple[str, List[Errors]]]) -> Errors:
     return errors
 
 
-def parse_arguments(arguments: Optional[List[str]]):
-    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--manifest", type=Path, required=True)
-    parser.add_argument("--text", required=True, help="files, separated by commas")
-    parser.add_argument("--irstlm", type=Path, default=Path("/usr/lib/irstlm"))
-    bin_folder = ROOT / "build" / "bin"
-    parser.add_argument("--decode_wav", type=Path, default=bin_folder / "decode_wav")
-    parser.add_argument("--compile_lm", type=Path, default=bin_folder / "compile_lm")
-    parser.add_argument("--weights", default="0.1,0.2,0.3,0.5", help="of --lm_weight")
-    parser.add_argument("--bonuses", default="0,0.5,1,1.5", help="of --lm_bonus")
-    parser.add_argument("--beam_sizes", default="16")
-    parser.add_argument("--chunk_size", type=int, default=-1)
-    parser.add_argument("--left_context", type=int, default=-1)
-    return parser.parse_known_args(arguments)
-
-
-def evaluate(args: argparse.Namespace, flags: List[str], folder: Path) -> None:
+def evaluate(evaluation: Evaluation) -> None:
     """Prints the size of the model and a row for each beam size, weight and bonus."""
-    rows = read_manifest(args.manifest)
-    scp = folder / "wav.scp"
-    scp.write_text("".join(f"{row[0]} {row[3].resolve()}\n" for row in rows), encoding="utf-8")
-    references = {row[0]: row[2] for row in rows}
+    args, references, folder = evaluation.args, evaluation.references, evaluation.folder
     sentences = read_sentences(map(Path, args.text.split(",")), references.values())
     counts = count_words(sentences)
     spoken = [word for words in references.values() for word in words]
@@ -102,14 +79,15 @@ def evaluate(args: argparse.Namespace, flags: List[str], folder: Path) -> None:
     print(f"compiled: {image.stat().st_size} bytes", flush=True)
 
     for beam_size in map(int, args.beam_sizes.split(",")):
-        beam = ["--search=beam", f"--beam_size={beam_size}", *flags]
+        beam = ["--search=beam", f"--beam_size={beam_size}",
+                *chunk_flags(args.chunk_size, args.left_context)]
         settings = [("no language model", [])] + [
             (f"weight {weight:<4} bonus {bonus:<4}",
              [f"--lm={image}", f"--lm_weight={weight}", f"--lm_bonus={bonus}"])
             for weight in args.weights.split(",") for bonus in args.bonuses.split(",")]
         results = []
         for name, more in settings:
-            found = decode(args, [*beam, *more], scp, args.chunk_size, args.left_context)
+            found = evaluation.decode([*beam, *more])
             results.append((name, errors_by_recording(references, found)))
             print(f"beam {beam_size:<2} {name} {text_of(total(results[-1][1]))}", flush=True)
         print(f"beam {beam_size:<2} tuned on the other half {text_of(untuned(results))}",
@@ -117,14 +95,13 @@ def evaluate(args: argparse.Namespace, flags: List[str], folder: Path) -> None:
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
-    args, flags = parse_arguments(arguments)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            evaluate(args, flags, Path(folder))
-    except (ProgramError, ValueError, OSError) as error:
-        print(f"evaluate_lm: {error}", file=sys.stderr)
-        return 1
-    return 0
+    parser = make_parser(__doc__)
+    add_search_options(parser, beam_sizes="16")
+    parser.add_argument("--irstlm", type=Path, default=Path("/usr/lib/irstlm"))
+    parser.add_argument("--compile_lm", type=Path, default=BIN / "compile_lm")
+    parser.add_argument("--weights", default="0.1,0.2,0.3,0.5", help="of --lm_weight")
+    parser.add_argument("--bonuses", default="0,0.5,1,1.5", help="of --lm_bonus")
+    return run("evaluate_lm", *parser.parse_known_args(arguments), evaluate)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ class Measurements:
 
     Keys of results: machine; load (average, before the run); commands (by section); the rows of
     `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations` and
-    `starts` (of the processes that measured `table`); and `long_run` (None if it failed).
+    `starts` (of the processes that measured `table`); `long_run` (None if it failed); and `search`
+    (the values of bench_language_model by name).
     """
 
     def __init__(self, plan: Plan, programs: Programs, report: Callable[[str], None]) -> None:
@@ -119,6 +120,12 @@ class Measurements:
         self.results["operations"] = self._try(
             "single operations",
             lambda: self._programs.operations(self._plan.operation_seconds)) or []
+
+    def measure_search(self) -> None:
+        """Searches of CTC log probabilities, by bench_language_model."""
+        plan = self._plan
+        self.results["search"] = self._try(
+            "search", lambda: self._programs.search(plan.search_words, plan.search_ngrams)) or {}
 
     def measure_onnx(self, seed: int, folder: pathlib.Path) -> None:
         """ONNX Runtime, if it can be had."""

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Collection, Counter, Iterable, Iterator, List, Sequence
 
-from tools.benchmark.report.evaluate import words_of
+from tools.benchmark.report.recordings import words_of
 
 # A sentence with so many successive words of a transcript is taken for a part of it.
 COPIED_WORDS = 6

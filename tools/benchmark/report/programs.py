@@ -1,4 +1,4 @@
-"""Runs bench_encoder and bench_operations and reads their results."""
+"""Runs bench_encoder, bench_operations and bench_language_model, and reads their results."""
 
 import csv
 import json
@@ -54,6 +54,14 @@ class Programs:
         return [{"name": row["name"], "ns": row["cpu_time"],
                  "items_per_second": row["items_per_second"]}
                 for row in json.loads(text)["benchmarks"]]
+
+    def search(self, words: int, ngrams: int) -> Dict[str, float]:
+        """The lines of bench_language_model: value by name, in the unit printed."""
+        with tempfile.TemporaryDirectory() as folder:
+            text = self._run("bench_language_model", [f"--folder={folder}", f"--words={words}",
+                                                      f"--ngrams={ngrams}"])
+        return {name.strip(): float(value)
+                for name, value in re.findall(r"^(.{40}) +([\d.]+)", text, re.M)}
 
 
 def read_rows(path: pathlib.Path) -> List[Row]:

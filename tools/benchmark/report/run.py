@@ -50,6 +50,7 @@ def measure(plan: Plan, args: argparse.Namespace) -> Dict[str, Any]:
     measurements.measure_sweeps()
     measurements.measure_long_run()
     measurements.measure_operations()
+    measurements.measure_search()
     if args.no_onnx_runtime:
         measurements.results["notes"].append("ONNX Runtime: not measured: left out by request")
     else:

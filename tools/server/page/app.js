@@ -6,7 +6,7 @@ import {SourceError, openFile, openMicrophone, openPlayback} from './sources.js'
 
 const byId = (id) => document.getElementById(id);
 const elements = Object.fromEntries(['status', 'caption', 'hint', 'error', 'microphone', 'file',
-  'aloud', 'paragraphs', 'latency', 'chunk', 'audio', 'model', 'history', 'earlier', 'drop',
+  'aloud', 'paragraphs', 'hotwords', 'latency', 'chunk', 'audio', 'model', 'history', 'earlier', 'drop',
   'token'].map((id) => [id, byId(id)]));
 const tokenForm = byId('token-form');
 const meter = new LevelMeter(byId('meter'), byId('levels'));
@@ -43,15 +43,18 @@ function putAway() {
 }
 
 function showRunning(isRunning) {
-  const {microphone, file, aloud, paragraphs} = elements;
+  const {microphone, file, aloud, paragraphs, hotwords} = elements;
   microphone.textContent = isRunning ? 'Stop' : 'Start microphone';
   microphone.setAttribute('aria-pressed', String(isRunning));
-  file.disabled = aloud.disabled = paragraphs.disabled = isRunning;
+  file.disabled = aloud.disabled = paragraphs.disabled = hotwords.disabled = isRunning;
 }
 
 /** What the controls ask of the server: fields of the start message. */
 function streamOptions() {
-  return {endpointing: elements.paragraphs.checked};
+  const options = {endpointing: elements.paragraphs.checked};
+  const hotwords = elements.hotwords.value.replace(/[,，、]/g, '\n').trim();
+  if (hotwords) options.hotwords = hotwords; // a phrase per line
+  return options;
 }
 
 function serverUrl() {

@@ -113,8 +113,7 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
       message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
     }
   }
-  ReadStartOptions(message, &start);
-  ReadHotwords(message, tokens_, &start.options.search);
+  ReadStartOptions(message, tokens_, &start);
   if (message->Has("early_text")) {
     constexpr int64_t kMostFrames = 1000;
     start.options.early_text.interval = message->Integer("early_text", 0, kMostFrames);
@@ -189,6 +188,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"encoding", NameOf(decoder_->encoding())},
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
+                       {"search", NameOf(info.options.search.method)},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},
                        {"model", info.model_name},
                        {"endpointing", EndpointingAsJson(info.options.endpoints)},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -19,8 +20,9 @@ namespace {
 constexpr int64_t kMaxFrames = 1000000;  // encoder frames: eleven hours of audio
 
 // The fields that a query may have. The sample rate, for example, is in the recording.
-constexpr std::array<std::string_view, 7> kQueryFields = {
-    "chunk_size", "left_context", "search", "beam_size", "nbest", "endpointing", "token"};
+constexpr std::array<std::string_view, 9> kQueryFields = {
+    "chunk_size", "left_context",  "search",      "beam_size", "nbest",
+    "hotwords",   "hotword_score", "endpointing", "token"};
 // A field of the object "endpointing" begins with it.
 constexpr std::string_view kEndpointPrefix = "endpoint_";
 // How many bytes of an unknown field's name an error message shows.
@@ -37,8 +39,9 @@ int64_t ReadFrames(JsonSection* fields, const std::string& field, int64_t min) {
 }
 
 // The values of a query have no types: a number is a number, true and false are true and false,
-// everything else is a string.
-nlohmann::json TypedValue(const std::string& text) {
+// everything else is a string. A list of hotwords is always a string, also "911".
+nlohmann::json TypedValue(const std::string& key, const std::string& text) {
+  if (key == "hotwords") return ValidText(text);
   nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_number() || value.is_boolean() ? value : nlohmann::json(ValidText(text));
 }
@@ -48,38 +51,14 @@ void AddOnce(const std::string& name, const std::string& key, const std::string&
   if (object->contains(key)) {
     throw std::runtime_error("query: '" + name + "' cannot be given twice");
   }
-  (*object)[key] = TypedValue(value);
+  (*object)[key] = TypedValue(key, value);
 }
 
 bool IsEndpointField(std::string_view name) {
   return name.substr(0, kEndpointPrefix.size()) == kEndpointPrefix;
 }
 
-}  // namespace
-
-int ReadNBest(JsonSection* fields) {
-  if (!fields->Has("nbest")) return 0;
-  return static_cast<int>(fields->Integer("nbest", 1, kMaxNBest));
-}
-
-void ReadStartOptions(JsonSection* fields, StartRequest* start) {
-  if (const int nbest = ReadNBest(fields); nbest > 0) start->options.nbest = nbest;
-  start->options.chunk_size = ReadFrames(fields, "chunk_size", 1);
-  start->options.left_context = ReadFrames(fields, "left_context", 0);
-  SearchOptions& search = start->options.search;
-  if (fields->Has("search")) {
-    search.method = fields->Choice<SearchMethod>(
-        "search", {{"greedy", SearchMethod::kGreedy}, {"beam", SearchMethod::kPrefixBeam}});
-  }
-  start->names_beam_size = fields->Has("beam_size");
-  if (start->names_beam_size) {
-    search.beam_size =
-        static_cast<int>(fields->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
-  }
-  ReadEndpointing(fields, &start->options.endpoints);
-}
-
-void ReadHotwords(JsonSection* fields, const TokenTable& tokens, SearchOptions* search) {
+void ReadHotwords(JsonSection* fields, const TokenTable& tokens, StartRequest* start) {
   double score = static_cast<double>(Hotwords::kDefaultScore);
   const bool has_score = fields->Has("hotword_score");
   if (has_score) {
@@ -95,15 +74,51 @@ void ReadHotwords(JsonSection* fields, const TokenTable& tokens, SearchOptions* 
     return;
   }
   const std::string list = fields->String("hotwords");
-  if (fields->Has("search") && search->method != SearchMethod::kPrefixBeam) {
+  SearchOptions& search = start->options.search;
+  if (start->names_search && search.method != SearchMethod::kPrefixBeam) {
     fields->Fail("search", "beam with hotwords");
   }
-  search->method = SearchMethod::kPrefixBeam;
-  search->hotwords =
+  start->names_search = true;
+  search.method = SearchMethod::kPrefixBeam;
+  search.hotwords =
       std::make_shared<const Hotwords>(list, tokens, static_cast<float>(score), "hotwords");
 }
 
-StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query) {
+}  // namespace
+
+const char* NameOf(SearchMethod method) {
+  return method == SearchMethod::kGreedy ? "greedy" : "beam";
+}
+
+int ReadNBest(JsonSection* fields) {
+  if (!fields->Has("nbest")) return 0;
+  return static_cast<int>(fields->Integer("nbest", 1, kMaxNBest));
+}
+
+void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start) {
+  if (const int nbest = ReadNBest(fields); nbest > 0) start->options.nbest = nbest;
+  start->options.chunk_size = ReadFrames(fields, "chunk_size", 1);
+  start->options.left_context = ReadFrames(fields, "left_context", 0);
+  SearchOptions& search = start->options.search;
+  start->names_search = fields->Has("search");
+  if (start->names_search) {
+    std::map<std::string, SearchMethod> methods;
+    for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
+      methods[NameOf(method)] = method;
+    }
+    search.method = fields->Choice<SearchMethod>("search", methods);
+  }
+  start->names_beam_size = fields->Has("beam_size");
+  if (start->names_beam_size) {
+    search.beam_size =
+        static_cast<int>(fields->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
+  }
+  ReadHotwords(fields, tokens, start);
+  ReadEndpointing(fields, &start->options.endpoints);
+}
+
+StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query,
+                            const TokenTable& tokens) {
   nlohmann::json object = nlohmann::json::object();
   nlohmann::json endpointing = nlohmann::json::object();
   for (const auto& [name, value] : query) {
@@ -114,8 +129,8 @@ StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string
     if (std::find(kQueryFields.begin(), kQueryFields.end(), name) == kQueryFields.end()) {
       throw std::runtime_error("query: '" + name.substr(0, kMaxShownName) +
                                "' is no option of a recording, expected chunk_size, "
-                               "left_context, search, beam_size, nbest, endpointing or "
-                               "endpoint_...");
+                               "left_context, search, beam_size, nbest, hotwords, hotword_score, "
+                               "endpointing or endpoint_...");
     }
     if (name != "token") AddOnce(name, name, value, &object);
   }
@@ -127,7 +142,7 @@ StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string
   }
   JsonSection fields(object, "", "query");
   StartRequest start;
-  ReadStartOptions(&fields, &start);
+  ReadStartOptions(&fields, tokens, &start);
   return start;
 }
 

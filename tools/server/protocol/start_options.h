@@ -16,25 +16,25 @@ namespace runnel::server {
 // The largest "nbest" that any protocol accepts. More results delay other clients and help nobody.
 constexpr int kMaxNBest = 100;
 
+// The value of the field "search".
+const char* NameOf(SearchMethod method);
+
 // The field "nbest", or 0 when it is missing. Throws std::runtime_error like ReadStartOptions.
 int ReadNBest(JsonSection* fields);
 
-// Reads the fields chunk_size, left_context, search, beam_size, nbest and endpointing, each
-// optional, into `start`. Throws std::runtime_error: "<source>: <field> is <value>, expected
-// <range>".
-void ReadStartOptions(JsonSection* fields, StartRequest* start);
-
-// Reads the fields "hotwords", a list as runtime/hotwords.h describes it, and "hotword_score", if
-// they are there. Hotwords select beam search. A list within a message of a client takes some 20 ms
-// to prepare at most. Throws std::runtime_error like ReadStartOptions,
-// also when the client has asked for greedy search.
-void ReadHotwords(JsonSection* fields, const TokenTable& tokens, SearchOptions* search);
+// Reads the fields chunk_size, left_context, search, beam_size, nbest, hotwords, hotword_score and
+// endpointing, each optional, into `start`. "hotwords" is a list as runtime/hotwords.h describes
+// it, for `tokens`, and selects beam search. A list within a message of a client takes some 20 ms
+// to prepare at most. Throws std::runtime_error: "<source>: <field> is <value>, expected <range>",
+// or "hotwords:<line>: what is wrong".
+void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start);
 
 // The request of an uploaded recording. `query`: the (name, value) fields of its URL, decoded.
 // The field "token" is ignored here: it is the bearer token. The fields of the object "endpointing"
 // have the prefix "endpoint_". Throws std::runtime_error, as above with the source "query", also
 // for a field that is unknown or comes twice.
-StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query);
+StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query,
+                            const TokenTable& tokens);
 
 }  // namespace runnel::server
 

@@ -57,6 +57,7 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
     snapshots->SetResumed(request.token, std::move(history));
     RestoreOptions options;
     options.nbest = request.nbest;
+    options.shared = services.default_options.search;
     resumed.stream = services.recognizer->Restore(
         session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options);
     return resumed;

@@ -44,7 +44,10 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
                                                              : "left_context",
            options.left_context, limits.max_left_context);
   }
+  if (!request.names_search) options.search.method = defaults.search.method;
   if (options.search.method == SearchMethod::kPrefixBeam) {
+    if (options.search.hotwords == nullptr) options.search.hotwords = defaults.search.hotwords;
+    options.search.language_model = defaults.search.language_model;
     if (request.names_beam_size && options.search.beam_size > limits.max_beam_size) {
       Refuse("beam_size", options.search.beam_size, limits.max_beam_size);
     }

@@ -38,7 +38,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   void Start(std::string_view target) {
     StartRequest request;
     try {
-      request = ReadStartQuery(QueryFields(target));
+      request = ReadStartQuery(QueryFields(target), services_.recognizer->model()->tokens());
     } catch (const std::runtime_error& error) {
       return Refuse(400, {ErrorCode::kBadOption, error.what()});
     }

@@ -95,6 +95,7 @@ TEST(SherpaProtocol, Segments) {
   SherpaProtocol protocol(Units());
   const auto requests = protocol.Read(Binary(Float32({0})));
   EXPECT_TRUE(std::get<StartRequest>(requests[0]).leaves_endpointing);
+  EXPECT_FALSE(std::get<StartRequest>(requests[0]).names_search);
   LiveUpdate next = RunningZe(2);
   next.utterances = {EndedTwo(0), EndedTwo(1)};
   protocol.OnUpdate(TwoZero());

@@ -10,45 +10,57 @@
 #include <vector>
 
 #include "encoder/json/json_section.h"
+#include "runtime/hotwords.h"
 #include "tests/support/error_message.h"
+#include "tests/tools/server/protocol/protocol_conversation.h"
 
 namespace runnel::server {
 namespace {
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 using runnel::testing::ErrorMessage;
+using testing::Units;
+
+StartRequest Read(const Query& query) { return ReadStartQuery(query, Units()); }
 
 std::string QueryError(const Query& query) {
-  return ErrorMessage<std::runtime_error>([&] { ReadStartQuery(query); });
+  return ErrorMessage<std::runtime_error>([&] { Read(query); });
 }
 
 TEST(ReadStartQuery, LeavesMissingOptionsToTheModel) {
-  const StartRequest start = ReadStartQuery({{"token", "secret"}});
+  const StartRequest start = Read({{"token", "secret"}});
   EXPECT_EQ(start.options.sample_rate_hz, StreamOptions().sample_rate_hz);
   EXPECT_EQ(start.options.chunk_size, StreamOptions::kModelDefault);
   EXPECT_EQ(start.options.left_context, StreamOptions::kModelDefault);
   EXPECT_EQ(start.options.search.method, SearchOptions().method);
   EXPECT_EQ(start.options.search.beam_size, SearchOptions().beam_size);
+  EXPECT_FALSE(start.names_search);
   EXPECT_FALSE(start.names_beam_size);
   EXPECT_EQ(start.options.nbest, 1);
 }
 
 TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
-  const StartRequest of_query = ReadStartQuery({{"search", "beam"},
-                                                {"beam_size", "7"},
-                                                {"nbest", "3"},
-                                                {"chunk_size", "-1"},
-                                                {"left_context", "0"}});
+  const StartRequest of_query = Read({{"search", "beam"},
+                                      {"beam_size", "7"},
+                                      {"nbest", "3"},
+                                      {"chunk_size", "-1"},
+                                      {"left_context", "0"},
+                                      {"hotwords", "two :3\r\n\nzero"},
+                                      {"hotword_score", "2"}});
   const nlohmann::json object = nlohmann::json::parse(
-      R"({"search":"beam","beam_size":7,"nbest":3,"chunk_size":-1,"left_context":0})");
+      R"({"search":"beam","beam_size":7,"nbest":3,"chunk_size":-1,"left_context":0,
+          "hotwords":"two :3\r\n\nzero","hotword_score":2})");
   JsonSection fields(object, "", "start");
   StartRequest of_message;
-  ReadStartOptions(&fields, &of_message);
+  ReadStartOptions(&fields, Units(), &of_message);
   fields.CheckAllTaken();
   for (const StartRequest& start : {of_query, of_message}) {
     EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+    EXPECT_TRUE(start.names_search);
     EXPECT_EQ(start.options.search.beam_size, 7);
     EXPECT_TRUE(start.names_beam_size);
+    ASSERT_NE(start.options.search.hotwords, nullptr);
+    EXPECT_EQ(start.options.search.hotwords->text(), "two :3\nzero :2\n");
     EXPECT_EQ(start.options.nbest, 3);
     EXPECT_EQ(start.options.chunk_size, StreamOptions::kWholeUtterance);
     EXPECT_EQ(start.options.left_context, 0);
@@ -56,9 +68,9 @@ TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
 }
 
 TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
-  EXPECT_FALSE(ReadStartQuery({}).options.endpoints.enabled);
-  EXPECT_FALSE(ReadStartQuery({{"endpointing", "false"}}).options.endpoints.enabled);
-  EXPECT_TRUE(ReadStartQuery({{"endpointing", "true"}}).options.endpoints.enabled);
+  EXPECT_FALSE(Read({}).options.endpoints.enabled);
+  EXPECT_FALSE(Read({{"endpointing", "false"}}).options.endpoints.enabled);
+  EXPECT_TRUE(Read({{"endpointing", "true"}}).options.endpoints.enabled);
   for (const Query& more : {Query{}, Query{{"endpointing", "true"}}}) {
     Query query = {{"endpoint_silence_s", "0.5"},
                    {"endpoint_initial_silence_s", "3"},
@@ -66,7 +78,7 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
                    {"endpoint_blank_probability", "0.9"},
                    {"endpoint_reset_encoder", "true"}};
     query.insert(query.end(), more.begin(), more.end());
-    const EndpointOptions endpoints = ReadStartQuery(query).options.endpoints;
+    const EndpointOptions endpoints = Read(query).options.endpoints;
     EXPECT_TRUE(endpoints.enabled);
     EXPECT_EQ(endpoints.rules[0].min_silence_s, 3);
     EXPECT_EQ(endpoints.rules[1].min_silence_s, 0.5);
@@ -84,6 +96,26 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
             "query: 'endpoint_silence_s' cannot be given twice");
   EXPECT_EQ(QueryError({{"endpointing", "false"}, {"endpoint_silence_s", "1"}}),
             "query: fields endpoint_... need endpointing=true");
+}
+
+// A list that looks like a number is text like any other.
+TEST(ReadStartQuery, HotwordsAreText) {
+  const TokenTable digits("<blank> 0\n\u25819 1\n1 2\n", 3, 0, "units");
+  const StartRequest start = ReadStartQuery({{"hotwords", "911"}}, digits);
+  EXPECT_TRUE(start.names_search);
+  EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+  ASSERT_NE(start.options.search.hotwords, nullptr);
+  EXPECT_EQ(start.options.search.hotwords->phrase(0), "911");
+  EXPECT_EQ(QueryError({{"hotwords", "two"}, {"search", "greedy"}}),
+            "query: search is \"greedy\", expected beam with hotwords");
+  EXPECT_EQ(QueryError({{"hotword_score", "1"}}),
+            "query: hotword_score is 1, expected hotwords with it");
+  EXPECT_EQ(QueryError({{"hotwords", "two"}, {"hotword_score", "101"}}),
+            "query: hotword_score is 101, expected a number from -100 to 100");
+  EXPECT_EQ(QueryError({{"hotwords", ""}}), "hotwords: lists no phrases");
+  EXPECT_EQ(QueryError({{"hotwords", "two"}, {"hotwords", "two"}}),
+            "query: 'hotwords' cannot be given twice");
+  EXPECT_EQ(QueryError({{"hotwords", "two\nx\xFF"}}).substr(0, 12), "hotwords:2: ");
 }
 
 TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
@@ -105,7 +137,8 @@ TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
 
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
   const std::string expected =
-      "expected chunk_size, left_context, search, beam_size, nbest, endpointing or endpoint_...";
+      "expected chunk_size, left_context, search, beam_size, nbest, hotwords, hotword_score, "
+      "endpointing or endpoint_...";
   for (const std::string name : {"sample_rate", "type", "version", "resume", "Nbest", ""}) {
     EXPECT_EQ(QueryError({{name, "1"}}),
               "query: '" + name + "' is no option of a recording, " + expected);
@@ -113,7 +146,7 @@ TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
   EXPECT_EQ(QueryError({{std::string(1000, 'x'), "1"}}),
             "query: '" + std::string(40, 'x') + "' is no option of a recording, " + expected);
   EXPECT_EQ(QueryError({{"nbest", "2"}, {"nbest", "2"}}), "query: 'nbest' cannot be given twice");
-  EXPECT_EQ(ReadStartQuery({{"token", "a"}, {"token", "b"}}).options.nbest, 1);
+  EXPECT_EQ(Read({{"token", "a"}, {"token", "b"}}).options.nbest, 1);
 }
 
 }  // namespace

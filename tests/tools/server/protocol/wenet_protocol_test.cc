@@ -151,6 +151,7 @@ TEST(WenetProtocol, StartOptions) {
     EXPECT_EQ(start.options.sample_rate_hz, 0);
     EXPECT_EQ(start.options.nbest, c.nbest) << text;
     EXPECT_EQ(start.options.search.method, c.method) << text;
+    EXPECT_EQ(start.names_search, c.nbest > 1) << text;
     EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
     EXPECT_EQ(start.options.endpoints.enabled,
               c.fields.find("continuous_decoding") != std::string::npos)

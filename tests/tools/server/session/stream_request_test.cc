@@ -2,6 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
+#include "runtime/hotwords.h"
+#include "runtime/language_model.h"
+#include "runtime/model.h"
+#include "tests/support/file_bytes.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_streams.h"
+
 namespace runnel::server {
 namespace {
 
@@ -27,6 +37,68 @@ TEST(StreamRequest, OtherRatesAreTheClientsOrLeftToTheModel) {
     EXPECT_EQ(CompletedRate(encoding, 0, 22050), 0);
     EXPECT_EQ(CompletedRate(encoding, 11025, 16000), 11025);
   }
+}
+
+class DefaultSearchTest : public ::testing::Test {
+ protected:
+  DefaultSearchTest() {
+    const runnel::testing::TemporaryFolder folder;
+    const std::string path = folder.File("lm.arpa");
+    runnel::testing::WriteBytes(path, "\\data\\\nngram 1=1\n\n\\1-grams:\n-1 a\n\n\\end\\\n");
+    LanguageModelOptions options;
+    options.model = LanguageModel::Load(path);
+    options.level = LanguageModelLevel::kToken;
+    SearchOptions& search = defaults_.search;
+    search.method = SearchMethod::kPrefixBeam;
+    search.language_model = PrepareLanguageModel(options, tokens_);
+    search.hotwords = Phrases("ad");
+  }
+
+  std::shared_ptr<const Hotwords> Phrases(const std::string& list) const {
+    return std::make_shared<const Hotwords>(list, tokens_, 1.0F, "test");
+  }
+
+  SearchOptions Completed(const StartRequest& request) const {
+    return CompleteOptions(request, defaults_, {}).search;
+  }
+
+  const TokenTable& tokens_ = runnel::testing::Tiny()->tokens();
+  StreamOptions defaults_;
+};
+
+TEST_F(DefaultSearchTest, IsThatOfAClientThatNamesNone) {
+  const SearchOptions search = Completed({});
+  EXPECT_EQ(search.method, SearchMethod::kPrefixBeam);
+  EXPECT_EQ(search.hotwords, defaults_.search.hotwords);
+  EXPECT_EQ(search.language_model, defaults_.search.language_model);
+  defaults_ = StreamOptions();
+  EXPECT_EQ(Completed({}).method, SearchMethod::kGreedy);
+}
+
+TEST_F(DefaultSearchTest, ABeamSearchOfAClientHasTheLanguageModelAndItsOwnHotwords) {
+  StartRequest request;
+  request.names_search = true;
+  request.options.search.method = SearchMethod::kPrefixBeam;
+  EXPECT_EQ(Completed(request).hotwords, defaults_.search.hotwords);
+  request.options.search.hotwords = Phrases("bad");
+  const SearchOptions search = Completed(request);
+  EXPECT_EQ(search.hotwords, request.options.search.hotwords);
+  EXPECT_EQ(search.language_model, defaults_.search.language_model);
+}
+
+TEST_F(DefaultSearchTest, AGreedySearchOfAClientHasNeither) {
+  StartRequest request;
+  request.names_search = true;
+  const SearchOptions search = Completed(request);
+  EXPECT_EQ(search.method, SearchMethod::kGreedy);
+  EXPECT_EQ(search.hotwords, nullptr);
+  EXPECT_EQ(search.language_model, nullptr);
+}
+
+TEST_F(DefaultSearchTest, IsLoweredToTheLimitOfTheServer) {
+  Limits limits;
+  limits.max_beam_size = 3;
+  EXPECT_EQ(CompleteOptions({}, defaults_, limits).search.beam_size, 3);
 }
 
 }  // namespace
