@@ -31,6 +31,7 @@ class TransducerGreedySearch final : public TransducerSearch {
 
   void Finish() override {}
   void StartUtterance(int64_t first_frame) override;
+  void Reset() override { StartUtterance(0); }
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
