@@ -52,7 +52,7 @@ std::string Stream::State::UtteranceProblem() const {
   constexpr int64_t kMostPadded = 64;
   const double frame_samples = model->encoder_frame_ms() / 1000 * options.sample_rate_hz;
   const auto most = static_cast<int64_t>(static_cast<double>(num_samples()) / frame_samples);
-  const int64_t searched = search->num_frames();
+  const int64_t searched = search().num_frames();
   if (searched > std::max(encoder.offset, most + kMostPadded) ||
       (searched < encoder.offset && failure.empty())) {
     return "number of encoder frames in the search is " + std::to_string(searched) +
@@ -63,6 +63,7 @@ std::string Stream::State::UtteranceProblem() const {
     return "number of its utterances is " + std::to_string(num_utterances);
   }
   const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
+  const TokenOrder order = ctc_search ? TokenOrder::kApart : TokenOrder::kSharedFrames;
   int64_t index = num_utterances - static_cast<int64_t>(ended.size());
   for (const EndedUtterance& utterance : ended) {
     if (utterance.index != index++) return "the numbers of its utterances do not ascend";
@@ -72,7 +73,7 @@ std::string Stream::State::UtteranceProblem() const {
     if (utterance.nbest.empty()) return "an utterance has no hypothesis";
     for (const TokenSequence& sequence : utterance.nbest) {
       if (!std::isfinite(sequence.score)) return "the score of an utterance is not finite";
-      std::string problem = TokenProblem(sequence.tokens, utterance.end_frame,
+      std::string problem = TokenProblem(sequence.tokens, order, utterance.end_frame,
                                          vocabulary.vocab_size, vocabulary.blank_id);
       if (!problem.empty()) return problem;
     }
