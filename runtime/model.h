@@ -67,6 +67,9 @@ class Model {
 
   // Rate of the audio that the model was trained on, in Hz.
   int sample_rate_hz() const;
+  // Width of a feature frame, and the milliseconds of audio from one to the next.
+  int feature_dim() const;
+  double feature_frame_ms() const;
   // Duration of one encoder frame, in milliseconds of audio.
   double encoder_frame_ms() const;
 

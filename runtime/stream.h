@@ -94,6 +94,12 @@ class Stream {
   // so large that its power overflows.
   void AcceptSamples(const float* samples, size_t num_samples);
 
+  // Stores feature frames that were computed elsewhere, (num_frames, Model::feature_dim) row-major, in
+  // place of samples. They count as audio at the model's rate. Throws std::invalid_argument, and
+  // changes nothing, after Finish, for a stream that has samples or resamples, and for a value that
+  // is not finite.
+  void AcceptFeatures(const float* frames, size_t num_frames);
+
   // Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.
   void Finish();
 

@@ -195,10 +195,15 @@ int Model::sample_rate_hz() const {
   return static_cast<int>(parts_->frame_extractor->geometry().sample_frequency);
 }
 
-double Model::encoder_frame_ms() const {
+int Model::feature_dim() const { return parts_->frame_extractor->dim(); }
+
+double Model::feature_frame_ms() const {
   const FrameGeometry& geometry = parts_->frame_extractor->geometry();
-  return 1000.0 * geometry.shift / static_cast<double>(geometry.sample_frequency) *
-         static_cast<double>(parts_->encoder.subsampling().rate());
+  return 1000.0 * geometry.shift / static_cast<double>(geometry.sample_frequency);
+}
+
+double Model::encoder_frame_ms() const {
+  return feature_frame_ms() * static_cast<double>(parts_->encoder.subsampling().rate());
 }
 
 }  // namespace runnel

@@ -25,6 +25,10 @@ void Stream::AcceptSamples(const float* samples, size_t num_samples) {
   state_->AcceptSamples(samples, num_samples);
 }
 
+void Stream::AcceptFeatures(const float* frames, size_t num_frames) {
+  state_->AcceptFeatures(frames, num_frames);
+}
+
 void Stream::Finish() { state_->Finish(); }
 
 bool Stream::finished() const { return state_->ends(); }

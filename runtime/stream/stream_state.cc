@@ -158,6 +158,15 @@ void Stream::State::AcceptSamples(const float* samples, size_t count) {
   WatchForSpeech();
 }
 
+void Stream::State::AcceptFeatures(const float* frames, size_t count) {
+  if (resampler) {
+    throw std::invalid_argument("AcceptFeatures: the stream resamples, expected sample_rate_hz " +
+                                std::to_string(model->sample_rate_hz()) + ", the model's");
+  }
+  features.AcceptFrames(frames, count);
+  WatchForSpeech();
+}
+
 void Stream::State::Finish() {
   if (is_preview) return;  // its audio has ended
   if (resampler && !features.finished()) {

@@ -66,6 +66,7 @@ struct Stream::State {
 
   int64_t num_samples() const;
   void AcceptSamples(const float* samples, size_t count);
+  void AcceptFeatures(const float* frames, size_t count);
   void Finish();
   int64_t num_waiting_frames() const;
   int64_t MinSamplesTo(int64_t count) const;

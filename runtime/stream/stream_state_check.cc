@@ -51,7 +51,9 @@ std::string Stream::State::UtteranceProblem() const {
   // than the audio has, with some more for what is padded at the end of the audio.
   constexpr int64_t kMostPadded = 64;
   const double frame_samples = model->encoder_frame_ms() / 1000 * options.sample_rate_hz;
-  const auto most = static_cast<int64_t>(static_cast<double>(num_samples()) / frame_samples);
+  const int64_t given = features.frames_accepted() / model->parts().encoder.subsampling().rate();
+  const int64_t most =
+      std::max(given, static_cast<int64_t>(static_cast<double>(num_samples()) / frame_samples));
   const int64_t searched = search().num_frames();
   if (searched > std::max(encoder.offset, most + kMostPadded) ||
       (searched < encoder.offset && failure.empty())) {
