@@ -349,6 +349,6 @@ int main(int argc, char** argv) {
                           {"decode_wav",
                            runnel::kUsage,
                            {__FILE__, runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
-                            kSearchFlagsSource, runnel::kEndpointFlagsSource}},
+                            runnel::kSearchFlagsSource, runnel::kEndpointFlagsSource}},
                           runnel::Run);
 }
