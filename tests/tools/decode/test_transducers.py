@@ -1,4 +1,4 @@
-"""decode_wav with transducers: tokens, frames and n-best lists that the families' own code recorded.
+"""decode_wav with transducers: what it finds is what the families' own code recorded.
 
 The models are converted from the recorded cases of ../shared/data/transducer_golden, whose README
 says what was recorded.
