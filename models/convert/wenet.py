@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from models.convert import statistics, units
+from models.convert import statistics, units, wenet_transducer
+from models.convert.attention_decoder import take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import wenet_fbank
@@ -20,12 +21,13 @@ from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, streaming
 from models.convert.settings import Settings, read_yaml
+from models.convert.transducers import add_lstm_biases
 from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
 _LAYER = r"(encoder\.encoders\.\d+\.)"
 # encoder/model_file/wenet_export.cc has the same rules for TorchScript exports.
-RULES: List[Rule] = [
+ENCODER_RULES: List[Rule] = [
     (r"(encoder\.global_cmvn\.(?:mean|istd))", r"\1"),
     (rf"(encoder\.embed\.(?:conv\.[024]|out\.[01])\.){_PARAMETER}", r"\1\2"),
     (rf"encoder\.embed\.linear\.{_PARAMETER}", r"encoder.embed.out.0.\1"),
@@ -43,10 +45,9 @@ RULES: List[Rule] = [
     (rf"{_LAYER}conv_module\.norm\.num_batches_tracked", None),
     (rf"{_LAYER}concat_linear\.{_PARAMETER}", None),  # v1; used with concat_after only
     (rf"(encoder\.after_norm\.){_PARAMETER}", r"\1\2"),
-    (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2"),
-    (r"decoder\.(?:(?:left|right)_decoder\.)?embed\.1\.pe", None),
-    (r"decoder\.(.+)", r"attention_decoder.\1"),
 ]
+_CTC_RULE: Rule = (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2")
+_DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
 _SUBSAMPLING = {name: {"type": kind} for name, kind in (
     ("conv2d", "conv2d4"), ("conv2d6", "conv2d6"), ("conv2d8", "conv2d8"), ("linear", "linear"))}
 _SHAW_SIDES = (8, 64)  # distances that shaw_rel_selfattn distinguishes on its two sides
@@ -68,26 +69,75 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     source = folder.where(weights_name)
     weights = read_weights(folder.read(weights_name, "the weights"), source)
     _check_sinusoids(weights, source)
-    renamed = rename(weights, RULES, source)
-    _refuse_other_models(config, source)
-    notes: List[str] = []
+    kept = _heads(config, source, choices)
+    renamed = rename(weights, [
+        *ENCODER_RULES, _CTC_RULE if "ctc" in kept else (r"ctc\..+", None), _DECODER_RULE,
+        *(wenet_transducer.RULES if "transducer" in kept else wenet_transducer.LEFT_OUT_RULES),
+    ], source)
+    add_lstm_biases(renamed)
+    tokens, blank_id = _units(config, folder, assumed)
+    resolved = read_encoder(name, config, folder, renamed, source, choices, tokens)
+    if "ctc" in kept:
+        resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": blank_id}
+    if "transducer" in kept:
+        resolved.heads["transducer"] = wenet_transducer.transducer_section(config, renamed,
+                                                                           len(tokens))
+    special = config.section("tokenizer_conf").section("special_tokens")
+    last = len(tokens) - 1
+    vocabulary = {"vocab_size": len(tokens), "sos_id": special.take("<sos>", last),
+                  "eos_id": special.take("<eos>", last)}
+    decoder = take_decoder(config.take("decoder", "bitransformer"), config.section("decoder_conf"),
+                           renamed, vocabulary, resolved.encoder["model_dim"],
+                           _decoder_norm_eps(renamed, choices), resolved.notes)
+    if decoder is not None:
+        resolved.heads["attention_decoder"] = decoder
+    return resolved
+
+
+def read_encoder(name: str, config: Settings, folder: Folder, renamed: Renamed, source: str,
+                 choices: Choices, tokens: List[str]) -> Resolved:
+    """The encoder and the features of an experiment, without heads.
+
+    Args:
+        config: of train.yaml. renamed: the weights, adapted to the encoder's options.
+    """
+    assumed, notes = config.assumed, []
     normalization = _cmvn(config, folder, renamed, notes)
     encoder = _encoder(config, renamed, assumed, choices)
     encoder.update(normalization=normalization, input_dim=config.size("input_dim"))
-    tokens, blank_id = _units(config, folder, assumed)
-    features = _features(config, assumed)
-    return Resolved(name, encoder, features, _streaming(config, encoder, assumed), blank_id, tokens,
-                    renamed, source, assumed, notes)
+    return Resolved(name, encoder, _features(config, assumed),
+                    _streaming(config, encoder, assumed), {}, tokens, renamed, source, assumed,
+                    notes)
 
 
-def _refuse_other_models(config: Settings, source: str) -> None:
-    """Rejects models other than the joint CTC and attention model."""
-    config.require("model", "asr_model")
-    for section in ("predictor", "joint", "cif_predictor_conf", "paraformer"):
+def _heads(config: Settings, source: str, choices: Choices) -> List[str]:
+    """The heads that the model file shall have. Rejects models of other kinds.
+
+    Before v3 a transducer is a model with a `predictor`.
+    """
+    config.require("model", "asr_model", "transducer")
+    for section in ("cif_predictor_conf", "paraformer"):
         if config.has(section):
-            raise ConversionError(f"{source}: train.yaml has {section}; only CTC and attention "
-                                  "models are supported")
+            raise ConversionError(f"{source}: train.yaml has {section}; only CTC, attention and "
+                                  "transducer models are supported")
     config.choice("ctc", "ctc", {"ctc": None})
+    transducer = config.has("predictor") or config.take("model", "asr_model") == "transducer"
+    if not transducer and choices.head == "transducer":
+        raise ConversionError(f"{source}: --head is transducer, but the model has only ctc")
+    return [head for head in ("ctc", "transducer")
+            if choices.wants(head) and (transducer or head == "ctc")]
+
+
+def _decoder_norm_eps(renamed: Renamed, choices: Choices) -> float:
+    """As in the encoder: 1e-12 in v1, otherwise 1e-5 unless decoder_conf has norm_eps."""
+    if choices.layer_norm_eps is not None:
+        return choices.layer_norm_eps
+    return 1e-12 if _is_v1(renamed) else 1e-5
+
+
+def _is_v1(renamed: Renamed) -> bool:
+    """Layers of v1 have an unused concat_linear."""
+    return any("concat_linear" in name for name in renamed.left_out)
 
 
 def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choices: Choices
@@ -246,7 +296,7 @@ def _layer_norm_eps(conf: Settings, renamed: Renamed, assumed: Dict[str, str],
         return chosen
     if conf.has("norm_eps"):
         return float(conf.take("norm_eps", 1e-5))
-    is_v1 = any("concat_linear" in name for name in renamed.left_out)
+    is_v1 = _is_v1(renamed)
     assumed["encoder.layer_norm_eps"] = (
         "the weights hold concat_linear, as WeNet v1 does" if is_v1
         else "the weights hold no concat_linear, as WeNet v2 and later")

@@ -66,7 +66,7 @@ def check_type(value: Any, kind: Any, where: str) -> None:
 
 def _check_optional_type(value: Any, kind: Any, where: str) -> None:
     """check_type, except that null is an Optional."""
-    inner = [member for member in typing.get_args(kind) if member is not type(None)]
+    inner = [member for member in typing.get_args(kind) if not isinstance(None, member)]
     if not inner:
         check_type(value, kind, where)
     elif value is not None:

@@ -218,59 +218,70 @@ class TimeSynchronousBeam:
 
 
 class ModifiedBeam:
-    """Beam search with exactly one label, token or blank, per frame (icefall, WeNet).
+    """icefall's modified beam search: exactly one label, token or blank, per frame.
 
-    Two orders of pruning and merging:
-
-    - icefall: the best `beam_size` of all (hypothesis, label); then equal sequences are merged, so
-      that fewer can remain.
-    - WeNet: of each hypothesis its best `beam_size` labels; equal sequences are merged; then the
-      best `beam_size`. A label scores ln(transducer_weight p + ctc_weight p_ctc).
+    The best `beam_size` of all pairs of hypothesis and label remain. Then equal token sequences are
+    merged, so that fewer than `beam_size` can remain.
     """
 
-    def __init__(self, model: Any, config: TransducerConfig, beam_size: int,
-                 merge_first: bool = False, transducer_weight: float = 1.0,
-                 ctc_weight: float = 0.0) -> None:
-        """merge_first: WeNet's order. WeNet's weights are 0.7 and 0.3."""
+    def __init__(self, model: Any, config: TransducerConfig, beam_size: int) -> None:
         self._model, self._config, self._beam_size = model, config, beam_size
-        self._merge_first = merge_first
-        self._transducer_weight, self._ctc_weight = transducer_weight, ctc_weight
         self._predictions = _Predictions(model, config)
         self._frame = 0
         self._hypotheses = [Hypothesis()]
 
-    def advance(self, rows: Tensor, ctc_log_probs: Optional[Tensor] = None) -> None:
-        """Decodes the heads' input (T, d) of the next T frames.
+    def advance(self, rows: Tensor) -> None:
+        """Decodes the heads' input (T, d) of the next T frames."""
+        for row in rows:
+            self._advance_by([self._log_probs(row, one) for one in self._hypotheses])
 
-        Args:
-            ctc_log_probs: (T, vocab_size) of these frames, if ctc_weight is not 0.
-        """
-        for t, row in enumerate(rows):
-            ctc = None if ctc_log_probs is None else ctc_log_probs[t]
-            candidates: List[Hypothesis] = []
-            for hypothesis in self._hypotheses:
-                labels = self._expand(row, ctc, hypothesis)
-                candidates += best(labels, self._beam_size) if self._merge_first else labels
-            if not self._merge_first:
-                candidates = best(candidates, self._beam_size)
-            self._hypotheses = best(merge(candidates), self._beam_size)
-            self._frame += 1
+    def _log_probs(self, row: Tensor, hypothesis: Hypothesis) -> Tensor:
+        """Log probabilities (vocab_size) of the labels of a frame."""
+        return scores(self._model, self._config, row,
+                      self._predictions.after(hypothesis.tokens))[0]
 
-    def _expand(self, row: Tensor, ctc: Optional[Tensor],
-                hypothesis: Hypothesis) -> List[Hypothesis]:
-        """A hypothesis with every label of a frame."""
-        labels, _ = scores(self._model, self._config, row,
-                           self._predictions.after(hypothesis.tokens))
-        if ctc is not None:
-            labels = torch.log(self._transducer_weight * labels.exp()
-                               + self._ctc_weight * ctc.exp())
-        return [hypothesis.scored(hypothesis.score + log_prob) if label == self._config.blank_id
-                else hypothesis.plus(label, self._frame, hypothesis.score + log_prob)
-                for label, log_prob in enumerate(labels.tolist())]
+    def _advance_by(self, log_probs: Sequence[Tensor]) -> None:
+        """One frame, by the log probabilities of its labels after each hypothesis."""
+        expanded = [[one.scored(one.score + log_prob) if label == self._config.blank_id
+                     else one.plus(label, self._frame, one.score + log_prob)
+                     for label, log_prob in enumerate(labels.tolist())]
+                    for one, labels in zip(self._hypotheses, log_probs)]
+        self._hypotheses = self._select(expanded)
+        self._frame += 1
+
+    def _select(self, expanded: Sequence[List[Hypothesis]]) -> List[Hypothesis]:
+        """The next hypotheses, given those that each present one can become."""
+        chosen = best([one for group in expanded for one in group], self._beam_size)
+        return best(merge(chosen), self._beam_size)
 
     def nbest(self) -> List[Hypothesis]:
         """Best first."""
         return self._hypotheses
+
+
+class FusedBeam(ModifiedBeam):
+    """WeNet's prefix beam search: one label per frame, scored by transducer and CTC head.
+
+    A label scores ln(transducer_weight p + ctc_weight p_ctc). Of each hypothesis the best
+    `beam_size` labels are taken, equal token sequences are merged, and the best `beam_size` remain.
+    """
+
+    def __init__(self, model: Any, config: TransducerConfig, beam_size: int,
+                 transducer_weight: float = 0.7, ctc_weight: float = 0.3) -> None:
+        super().__init__(model, config, beam_size)
+        self._transducer_weight, self._ctc_weight = transducer_weight, ctc_weight
+
+    def advance_with_ctc(self, rows: Tensor, ctc_log_probs: Tensor) -> None:
+        """Decodes the heads' input (T, d) and CTC log probabilities (T, vocab_size)."""
+        for row, ctc in zip(rows, ctc_log_probs):
+            self._advance_by([
+                torch.log(self._transducer_weight * self._log_probs(row, one).exp()
+                          + self._ctc_weight * ctc.exp()) for one in self._hypotheses])
+
+    def _select(self, expanded: Sequence[List[Hypothesis]]) -> List[Hypothesis]:
+        """As in ModifiedBeam, in the other order."""
+        chosen = [one for group in expanded for one in best(group, self._beam_size)]
+        return best(merge(chosen), self._beam_size)
 
 
 def attention_scores(model: Any, encoded: Tensor, nbest: Sequence[Sequence[int]], eos_id: int,
