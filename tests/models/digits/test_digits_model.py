@@ -16,14 +16,16 @@ from models.reference.archive import export_archive, read_archive
 from models.reference.model import SpeechModel
 from models.reference.positions import scheme_name
 
-ARCHIVE = os.path.join(os.path.dirname(__file__), "..", "..", "models", "digits", "digits.pt")
+ARCHIVE = os.path.join(os.path.dirname(__file__), "..", "..", "..", "models", "digits",
+                       "digits.pt")
 
 
 def make_batch():
     """Two utterances of noise, the second padded."""
     torch.manual_seed(6)
     ids = encode_words(["one", "two"])
-    return Batch(features=torch.randn(2, 120, CONFIG.encoder.input_dim), lengths=torch.tensor([120, 90]),
+    features = torch.randn(2, 120, CONFIG.encoder.input_dim)
+    return Batch(features=features, lengths=torch.tensor([120, 90]),
                  targets=torch.tensor(ids + ids), target_lengths=torch.tensor([len(ids)] * 2))
 
 
