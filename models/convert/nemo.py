@@ -320,6 +320,8 @@ def _tokens(config: Settings, folder: Folder, renamed: Renamed) -> List[str]:
         config.section("joint").take("vocabulary", None), config.take("labels", None))
         if values), None)
     tokens, source = _tokenizer_files(tokenizer, kind, folder, size)
+    if len(tokens) != size and vocabulary and len(vocabulary) == size:
+        tokens = []  # tokens were added to those of the tokenizer, such as <EOU>
     if not tokens:
         tokens, source = list(vocabulary or []), "model_config.yaml: decoder.vocabulary"
         if kind == "wpe":

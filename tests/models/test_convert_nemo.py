@@ -74,6 +74,9 @@ def test_where_tokens_come_from(tmp_path):
     nemo.files = {"9f_tokenizer.vocab": "".join(f"{p}\t-{i}\n"
                                                 for i, p in enumerate(PIECES)).encode()}
     assert units_of() == PIECES
+    nemo.files = {"9f_tokenizer.model": sentencepiece_model(PIECES[:-1])}
+    nemo.config["decoder"]["vocabulary"] = [*PIECES[:-1], "<EOU>"]  # added after the tokenizer
+    assert units_of() == [*PIECES[:-1], "<EOU>"]
     nemo.files = {"9f_vocab.txt": b"[UNK]\nthe\n##re\na\n##b\n##c\n##d\n"}
     nemo.config["tokenizer"]["type"] = "wpe"
     assert units_of() == ["[UNK]", "\u2581the", "re", "\u2581a", "b", "c", "d"]

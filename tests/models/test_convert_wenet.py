@@ -90,12 +90,12 @@ def test_recorded_cases(name, tmp_path, capsys):
                if key.startswith("weight/decoder.") and "concat_linear" not in key
                and not key.endswith(".pe")}
     if not config["attention_decoder"]["norm_first"]:
-        decoder = {name: value for name, value in decoder.items() if ".after_norm." not in name}
-    kept = {name: value for name, value in module.state_dict().items()
-            if name.startswith("attention_decoder.")}
+        decoder = {ours: value for ours, value in decoder.items() if ".after_norm." not in ours}
+    kept = {ours: value for ours, value in module.state_dict().items()
+            if ours.startswith("attention_decoder.")}
     assert decoder and decoder.keys() <= kept.keys()
-    for name, value in kept.items():  # a projection without bias gets zeros
-        assert torch.equal(value, decoder.get(name, torch.zeros_like(value))), name
+    for ours, value in kept.items():  # a projection without bias gets zeros
+        assert torch.equal(value, decoder.get(ours, torch.zeros_like(value))), ours
     eps = config["attention_decoder"]["layer_norm_eps"]
     assert eps == (1e-12 if name.startswith("v1") else 1e-5)
     tokens = torch.tensor([[3, 4]])
