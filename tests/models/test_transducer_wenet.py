@@ -1,7 +1,11 @@
 """WeNet's transducers and icefall's stateless one, converted, compute what their code computes."""
 
+import shutil
+
 import pytest
 import torch
+import yaml
+from convert_support import need_shared, refusal
 from transducer_cases import (LOG_PROBS, assert_close, assert_nbest, assert_steps, assert_tokens,
                               converted, encode_chunks, encode_whole, features_of)
 
@@ -74,3 +78,18 @@ def test_icefalls_beam(record, encoder):
     best = max(nbest, key=lambda one: one.score / (len(one.tokens) + 2))
     assert list(best.tokens) == arrays[f"{record}_best_tokens"].tolist()
     assert list(best.frames) == arrays[f"{record}_best_frames"].tolist()
+
+
+@pytest.mark.parametrize("name, value", [
+    ("context_size", 1), ("decoder_dim", 40), ("output_dim", 9), ("encoder", "zipformer")])
+def test_unsupported_options_of_icefall(name, value, tmp_path, capsys):
+    source, folder = need_shared("transducer_golden/stateless_ctx2"), tmp_path / "folder"
+    folder.mkdir()
+    for file in ("pretrained.pt", "tokens.txt", "global_cmvn"):
+        shutil.copyfile(source / file, folder / file)
+    config = yaml.safe_load((source / "config.yaml").read_text())
+    config[name] = value
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    line = refusal(capsys, "icefall", folder, tmp_path / "m.pt")
+    assert name in line or "embedding" in line or "groups" in line
+    assert "--head is ctc" in refusal(capsys, "icefall", folder, tmp_path / "m.pt", "--head=ctc")
