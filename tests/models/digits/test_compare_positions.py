@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 pytest.importorskip("matplotlib")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT))
 from models.digits import compare_positions  # noqa: E402
 from models.digits.recordings import LEFT_OUT_SPEAKER  # noqa: E402

@@ -19,7 +19,7 @@ from models.digits.units import (UNITS, WORDS, collapse, decode_ids, encode_word
                                  frames_needed, word_seconds)
 
 FSDD = Path(os.environ.get("RUNNEL_SHARED_DATA",
-                           Path(__file__).parents[3] / "shared" / "data")) / "fsdd"
+                           Path(__file__).parents[4] / "shared" / "data")) / "fsdd"
 
 
 def need_fsdd() -> None:

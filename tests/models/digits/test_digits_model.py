@@ -13,17 +13,19 @@ from models.digits.batches import Batch
 from models.digits.train import loss_of
 from models.digits.units import UNITS, encode_words
 from models.reference.archive import export_archive, read_archive
-from models.reference.conformer import ConformerCtc
+from models.reference.model import SpeechModel
 from models.reference.positions import scheme_name
 
-ARCHIVE = os.path.join(os.path.dirname(__file__), "..", "..", "models", "digits", "digits.pt")
+ARCHIVE = os.path.join(os.path.dirname(__file__), "..", "..", "..", "models", "digits",
+                       "digits.pt")
 
 
 def make_batch():
     """Two utterances of noise, the second padded."""
     torch.manual_seed(6)
     ids = encode_words(["one", "two"])
-    return Batch(features=torch.randn(2, 120, CONFIG.input_dim), lengths=torch.tensor([120, 90]),
+    features = torch.randn(2, 120, CONFIG.encoder.input_dim)
+    return Batch(features=features, lengths=torch.tensor([120, 90]),
                  targets=torch.tensor(ids + ids), target_lengths=torch.tensor([len(ids)] * 2))
 
 
@@ -32,8 +34,8 @@ def test_every_position_trains(position, tmp_path):
     """The loss falls, the scheme's own parameters move, and the model is exported."""
     torch.manual_seed(7)
     config = model_of(position)
-    assert scheme_name(config.position) == position
-    model = ConformerCtc(config).train()
+    assert scheme_name(config.encoder.position) == position
+    model = SpeechModel(config).train()
     before = {name: value.clone() for name, value in model.named_parameters()}
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     losses = []
@@ -55,7 +57,7 @@ def test_every_position_trains(position, tmp_path):
 @pytest.mark.parametrize("validate_every", [2, 3, 100])
 def test_as_many_steps_as_asked_for(validate_every, tmp_path, monkeypatch):
     """The last step is validated and exported, once; a finished run makes no further step."""
-    zeros = torch.zeros(CONFIG.input_dim)
+    zeros = torch.zeros(CONFIG.encoder.input_dim)
     monkeypatch.setattr(train, "feature_statistics", lambda *_: (zeros, zeros + 1))
     monkeypatch.setattr(train, "load_batches", lambda *_: itertools.repeat(make_batch()))
     monkeypatch.setattr(train, "Validation", lambda *_: lambda model: {"wer": 50.0})
@@ -74,6 +76,6 @@ def test_as_many_steps_as_asked_for(validate_every, tmp_path, monkeypatch):
 def test_shipped_archive_is_this_architecture():
     module, sections, units = read_archive(ARCHIVE)
     assert sections == archive_config() and units == list(UNITS)
-    expected = ConformerCtc(CONFIG).state_dict()
+    expected = SpeechModel(CONFIG).state_dict()
     assert {name: value.shape for name, value in module.state_dict().items()} \
         == {name: value.shape for name, value in expected.items()}

@@ -8,7 +8,7 @@ import pytest
 
 from models.digits.score import Errors, align, read_text, score_texts
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("reference, hypothesis, insertions, deletions, substitutions", [
