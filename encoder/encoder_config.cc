@@ -10,18 +10,6 @@ namespace {
 // Far above any model, low enough that the product of two sizes stays within 64 bits.
 constexpr int64_t kMaxSize = 1 << 20;
 
-double ParseEpsilon(JsonSection* section, const std::string& field) {
-  const double epsilon = section->Number(field);
-  if (!(epsilon > 0 && epsilon < 1)) section->Fail(field, "a number between 0 and 1");
-  return epsilon;
-}
-
-Activation ParseActivation(JsonSection* section) {
-  return section->Choice<Activation>(
-      "activation",
-      {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
-}
-
 void ParseNormalization(JsonSection section, EncoderConfig* config) {
   config->normalization =
       section.Choice<Normalization>("type", {{"none", Normalization::kNone},
@@ -94,6 +82,18 @@ AttentionBias ParseAttentionBias(JsonSection* section) {
 }
 
 }  // namespace
+
+double ParseEpsilon(JsonSection* section, const std::string& field) {
+  const double epsilon = section->Number(field);
+  if (!(epsilon > 0 && epsilon < 1)) section->Fail(field, "a number between 0 and 1");
+  return epsilon;
+}
+
+Activation ParseActivation(JsonSection* section) {
+  return section->Choice<Activation>(
+      "activation",
+      {{"swish", Activation::kSwish}, {"relu", Activation::kRelu}, {"gelu", Activation::kGelu}});
+}
 
 const char* EncoderConfig::NeedsWholeUtterance() const {
   if (runnel::NeedsWholeUtterance(position)) {

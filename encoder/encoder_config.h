@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "encoder/activation.h"
 #include "encoder/position_config.h"
@@ -98,6 +99,10 @@ struct EncoderConfig {
 
 // Throws std::runtime_error naming the field, its value and what was expected.
 EncoderConfig ParseEncoderConfig(JsonSection* section);
+
+// Fields that other networks have too; they throw likewise. Of `activation`, all but kTanh.
+Activation ParseActivation(JsonSection* section);
+double ParseEpsilon(JsonSection* section, const std::string& field);
 
 }  // namespace runnel
 

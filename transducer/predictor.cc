@@ -4,30 +4,12 @@
 #include <utility>
 
 #include "encoder/model_file/weights.h"
-#include "transducer/row_math.h"
+#include "encoder/row_math/embedding.h"
+#include "encoder/row_math/row_math.h"
 #include "transducer/transducer_weights.h"
 
 namespace runnel {
 namespace {
-
-// The rows of an embedding table, kept in the backend's data type.
-class Embedding {
- public:
-  Embedding(const at::Tensor& table, DataType type) : table_(type, table.size(1), table.size(0)) {
-    std::memcpy(table_.rows().data, table.data_ptr(), table.nbytes());
-  }
-
-  int64_t dim() const { return table_.dim(); }
-
-  // Writes the vector of `token` to `to`, which has the table's data type.
-  void Copy(int32_t token, void* to) const {
-    std::memcpy(to, std::as_const(table_).rows().Part(token, 1).data, num_bytes());
-  }
-  size_t num_bytes() const { return static_cast<size_t>(dim() * BytesOf(table_.type())); }
-
- private:
-  Matrix table_;
-};
 
 void CopyValues(ConstRows from, Rows to) {
   std::memcpy(to.data, from.data, static_cast<size_t>(from.count * from.dim * BytesOf(from.type)));

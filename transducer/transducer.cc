@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "encoder/model_file/weights.h"
-#include "transducer/row_math.h"
+#include "encoder/row_math/row_math.h"
 #include "transducer/transducer_weights.h"
 
 namespace runnel {

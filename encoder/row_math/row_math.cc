@@ -1,4 +1,4 @@
-#include "transducer/row_math.h"
+#include "encoder/row_math/row_math.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
-// The small operations of a transducer on rows of either data type: float32 by the vectorised
-// kernels, float64 by plain loops.
-#ifndef RUNNEL_TRANSDUCER_ROW_MATH_H_
-#define RUNNEL_TRANSDUCER_ROW_MATH_H_
+// The small operations of the networks after the encoder, on rows of either data type: float32 by
+// the vectorised kernels, float64 by plain loops.
+#ifndef RUNNEL_ENCODER_ROW_MATH_ROW_MATH_H_
+#define RUNNEL_ENCODER_ROW_MATH_ROW_MATH_H_
 
 #include <cstdint>
 
@@ -28,4 +28,4 @@ void LogSoftmaxColumns(int64_t first, int64_t count, Rows x);
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TRANSDUCER_ROW_MATH_H_
+#endif  // RUNNEL_ENCODER_ROW_MATH_ROW_MATH_H_
