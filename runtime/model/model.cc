@@ -23,7 +23,7 @@ namespace runnel {
 
 namespace {
 
-// Tensors of this name may be in a model file. Nothing uses them.
+// Tensors of this name may be in a file of version 2. Nothing uses them.
 constexpr char kAttentionDecoder[] = "attention_decoder.";
 
 // What a model trained on whole utterances recommends, once the options let it stream: as
@@ -162,13 +162,19 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
     transducer = std::make_unique<const Transducer>(*config.transducer, model_dim,
                                                     encoder.backend(), &weights);
   }
-  weights.TakeAll(kAttentionDecoder);
+  std::unique_ptr<const AttentionDecoder> attention_decoder;
+  if (config.attention_decoder) {
+    attention_decoder = std::make_unique<const AttentionDecoder>(
+        *config.attention_decoder, model_dim, encoder.backend(), &weights);
+  }
+  if (config.ignores_attention_decoder) weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(ModelParts{
-      cpu_options, config, std::move(tokens), std::move(frame_extractor), std::move(encoder),
-      std::move(ctc_head), std::move(transducer), std::move(fingerprint)})));
+  return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(
+      ModelParts{cpu_options, config, std::move(tokens), std::move(frame_extractor),
+                 std::move(encoder), std::move(ctc_head), std::move(transducer),
+                 std::move(attention_decoder), std::move(fingerprint)})));
 }
 
 const std::string& Model::name() const { return parts_->config.name; }

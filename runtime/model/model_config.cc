@@ -24,6 +24,16 @@ VocabularyConfig ParseCtc(JsonSection section) {
   return config;
 }
 
+// Reads `attention_decoder`. The vocabulary and the encoder are read.
+void ParseAttentionDecoder(JsonSection* top, ModelConfig* config) {
+  if (top->IsNull("attention_decoder")) return;
+  JsonSection section = top->Section("attention_decoder");
+  config->attention_decoder = ParseAttentionDecoderConfig(section, config->encoder.model_dim);
+  if (config->attention_decoder->vocab_size == config->vocabulary.vocab_size) return;
+  section.Fail("vocab_size",
+               std::to_string(config->vocabulary.vocab_size) + ", that of the other heads");
+}
+
 // Reads `ctc` and `transducer`.
 void ParseHeads(int64_t version, JsonSection* top, ModelConfig* config) {
   config->has_ctc = version == kOldestVersion || !top->IsNull("ctc");
@@ -129,6 +139,11 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   JsonSection encoder = top.Section("encoder");
   config.encoder = ParseEncoderConfig(&encoder);
   ParseHeads(version, &top, &config);
+  config.ignores_attention_decoder = version == kOldestVersion;
+  if (version != kOldestVersion) {
+    ParseAttentionDecoder(&top, &config);
+    if (!top.IsNull("prompt")) top.Fail("prompt", "null");
+  }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();
   if (config.features.dim() != config.encoder.input_dim) {

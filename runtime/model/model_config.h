@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "attention_decoder/attention_decoder_config.h"
 #include "encoder/encoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
@@ -26,6 +27,9 @@ struct ModelConfig {
   VocabularyConfig vocabulary;
   bool has_ctc = false;
   std::optional<TransducerConfig> transducer;  // one of the two heads at least
+  std::optional<AttentionDecoderConfig> attention_decoder;
+  // The file may hold tensors of an attention decoder that it does not describe (version 2).
+  bool ignores_attention_decoder = false;
   StreamingConfig streaming;
 };
 

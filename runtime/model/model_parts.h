@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "attention_decoder/attention_decoder.h"
 #include "encoder/cpu/options.h"
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
@@ -28,8 +29,9 @@ struct ModelParts {
   TokenTable tokens;
   std::shared_ptr<const FrameExtractor> frame_extractor;
   Encoder encoder;
-  std::unique_ptr<const CtcHead> ctc_head;       // null: none
-  std::unique_ptr<const Transducer> transducer;  // null: none
+  std::unique_ptr<const CtcHead> ctc_head;                    // null: none
+  std::unique_ptr<const Transducer> transducer;               // null: none
+  std::unique_ptr<const AttentionDecoder> attention_decoder;  // null: none
   std::string fingerprint;
 
   // Throws std::runtime_error for a model without one.

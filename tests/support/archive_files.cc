@@ -39,8 +39,7 @@ torch::jit::Module ToModule(const Folder& folder,
 }  // namespace
 
 std::map<std::string, at::Tensor> Goldens(const std::string& file) {
-  const torch::jit::Module module =
-      torch::jit::load(RUNNEL_SOURCE_DIR "/tests/golden/encoder/" + file);
+  const torch::jit::Module module = torch::jit::load(RUNNEL_SOURCE_DIR "/tests/golden/" + file);
   std::map<std::string, at::Tensor> values;
   for (const auto& named : module.named_buffers()) values[named.name] = named.value;
   return values;

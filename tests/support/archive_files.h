@@ -12,11 +12,13 @@ namespace runnel::testing {
 // Path of the tiny model (tests/golden/encoder/README.md).
 inline std::string TinyModelPath() { return RUNNEL_SOURCE_DIR "/tests/golden/encoder/tiny.pt"; }
 
-// The recorded values in a file of tests/golden/encoder by name, float64.
+// The tensors in a file of recorded values by name. `file`: path below tests/golden.
 std::map<std::string, at::Tensor> Goldens(const std::string& file);
 
-// Those of the tiny model.
-inline std::map<std::string, at::Tensor> TinyGoldens() { return Goldens("tiny_goldens.pt"); }
+// Those of the tiny model, float64.
+inline std::map<std::string, at::Tensor> TinyGoldens() {
+  return Goldens("encoder/tiny_goldens.pt");
+}
 
 // Writes a TorchScript archive without code that holds `tensors` under their dotted names and
 // `extra_files` by name, whatever they are.
