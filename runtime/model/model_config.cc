@@ -129,6 +129,9 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   JsonSection encoder = top.Section("encoder");
   config.encoder = ParseEncoderConfig(&encoder);
   ParseHeads(version, &top, &config);
+  if (version > kOldestVersion && !top.IsNull("prompt")) {
+    config.prompt = ParseLanguagePromptConfig(top.Section("prompt"));
+  }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();
   if (config.features.dim() != config.encoder.input_dim) {

@@ -9,6 +9,7 @@
 #include "encoder/encoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
+#include "transducer/language_prompt.h"
 #include "transducer/transducer_config.h"
 
 namespace runnel {
@@ -26,6 +27,7 @@ struct ModelConfig {
   VocabularyConfig vocabulary;
   bool has_ctc = false;
   std::optional<TransducerConfig> transducer;  // one of the two heads at least
+  std::optional<LanguagePromptConfig> prompt;
   StreamingConfig streaming;
 };
 
