@@ -29,9 +29,9 @@
 #include "tools/decode/finished_results.h"
 #include "tools/decode/formats/output_format.h"
 #include "tools/decode/head_flags.h"
+#include "tools/decode/input/recording_list.h"
+#include "tools/decode/input/shard.h"
 #include "tools/decode/progress.h"
-#include "tools/decode/recording_list.h"
-#include "tools/decode/shard.h"
 
 DEFINE_string(wav, "", "Audio files, separated by commas; -: standard input.");
 DEFINE_string(
