@@ -20,7 +20,7 @@
 #include "frontend/feature_stream.h"
 #include "frontend/features/fbank.h"
 #include "runtime/threads.h"
-#include "tools/benchmark/random_weights.h"
+#include "tools/benchmark/random/weights.h"
 #include "tools/reference/speech_noise.h"
 
 namespace runnel {

@@ -29,9 +29,9 @@
 #include "tools/decode/finished_results.h"
 #include "tools/decode/formats/output_format.h"
 #include "tools/decode/head_flags.h"
+#include "tools/decode/input/recording_list.h"
+#include "tools/decode/input/shard.h"
 #include "tools/decode/progress.h"
-#include "tools/decode/recording_list.h"
-#include "tools/decode/shard.h"
 
 DEFINE_string(wav, "", "Audio files, separated by commas; -: standard input.");
 DEFINE_string(
@@ -40,6 +40,8 @@ DEFINE_string(
 DEFINE_string(features, "",
               "NumPy files with feature frames of the model, (frames, bins), separated by commas, "
               "instead of audio.");
+DEFINE_string(language, "",
+              "Language of the recordings, for a multilingual model; empty: the model's default.");
 DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean of all.");
 DEFINE_int64(
     chunk_size, runnel::StreamOptions::kModelDefault,
@@ -254,6 +256,7 @@ DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
   options.batch.stream.search = SearchOptionsFromFlags();
   options.batch.stream.endpoints = EndpointOptionsFromFlags();
   options.batch.stream.nbest = FLAGS_nbest;
+  options.batch.stream.language = FLAGS_language;
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.channel = FLAGS_channel;
   options.batch.input = FLAGS_features.empty() ? InputKind::kAudio : InputKind::kFeatures;

@@ -84,6 +84,17 @@ int64_t JsonSection::Integer(const std::string& field, int64_t min, int64_t max)
   return *number;
 }
 
+std::vector<std::string> JsonSection::Strings(const std::string& field) {
+  const nlohmann::json& list = Take(field);
+  if (!list.is_array()) Fail(field, "a list of strings");
+  std::vector<std::string> strings;
+  for (const nlohmann::json& value : list) {
+    if (!value.is_string()) Fail(field, "a list of strings");
+    strings.push_back(value.get<std::string>());
+  }
+  return strings;
+}
+
 std::vector<int64_t> JsonSection::Integers(const std::string& field, int64_t min, int64_t max) {
   const nlohmann::json& list = Take(field);
   const std::string expected =

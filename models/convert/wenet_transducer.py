@@ -44,7 +44,7 @@ def transducer_section(config: Settings, renamed: Renamed, vocab_size: int) -> D
     return {"vocab_size": vocab_size, "blank_id": 0, "predictor": predictor,
             "joint": _joint(config.section("joint_conf")), "durations": [],
             "max_symbols": 64,  # the default of WeNet's greedy search, n_steps
-            "beam": "modified"}
+            "beam": "prefix"}
 
 
 def _lstm(conf: Settings) -> Dict[str, Any]:

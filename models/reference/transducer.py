@@ -12,7 +12,7 @@ from models.reference.fields import (check_at_least, check_blank, check_choice, 
 from models.reference.predictor import (PredictorConfig, make_predictor, predictor_from_json,
                                         predictor_to_json)
 
-BEAMS = ("time_synchronous", "modified")
+BEAMS = ("time_synchronous", "modified", "prefix")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -167,8 +167,8 @@ class TimeSynchronousBeam:
 
     On frame t a level holds hypotheses with the same number of tokens emitted on t. Each label
     moves on by its duration: 0 leads to the next level, d > 0 to frame t + d (RNN-T: 0 for tokens,
-    1 for the blank; a blank of duration 0 counts as 1). At a frame, equal token sequences are
-    merged and the beam's best are kept. After max_symbols tokens on one frame only labels with a
+    1 for the blank; a blank of duration 0 counts as 1). For each later frame, equal token
+    sequences are merged and the beam's best are kept. After max_symbols tokens on one frame only labels with a
     duration above 0 remain.
     """
 
@@ -189,6 +189,8 @@ class TimeSynchronousBeam:
                 for hypothesis in level:
                     candidates += self._expand(row, hypothesis)
                 level = best(candidates, self._beam_size)
+            for frame, group in self._arriving.items():
+                self._arriving[frame] = best(merge(group), self._beam_size)
             self._frame += 1
 
     def _expand(self, row: Tensor, hypothesis: Hypothesis) -> List[Hypothesis]:

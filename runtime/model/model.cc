@@ -167,6 +167,11 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
     attention_decoder = std::make_unique<const AttentionDecoder>(
         *config.attention_decoder, model_dim, encoder.backend(), &weights);
   }
+  std::unique_ptr<const LanguagePrompt> prompt;
+  if (config.prompt) {
+    prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, encoder.backend(),
+                                                    &weights);
+  }
   if (config.ignores_attention_decoder) weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
   if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
@@ -174,12 +179,21 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(
       ModelParts{cpu_options, config, std::move(tokens), std::move(frame_extractor),
                  std::move(encoder), std::move(ctc_head), std::move(transducer),
-                 std::move(attention_decoder), std::move(fingerprint)})));
+                 std::move(attention_decoder), std::move(prompt), std::move(fingerprint)})));
 }
 
 const std::string& Model::name() const { return parts_->config.name; }
 const StreamingConfig& Model::streaming() const { return parts_->config.streaming; }
 const TokenTable& Model::tokens() const { return parts_->tokens; }
+std::vector<std::string> Model::languages() const {
+  std::vector<std::string> languages;
+  if (!parts_->config.prompt) return languages;
+  for (const std::string& language : parts_->config.prompt->languages) {
+    if (!language.empty()) languages.push_back(language);
+  }
+  return languages;
+}
+
 const std::string& Model::fingerprint() const { return parts_->fingerprint; }
 
 bool Model::is_bit_reproducible() const { return parts_->cpu_options.has_value(); }

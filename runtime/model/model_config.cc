@@ -140,9 +140,11 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   config.encoder = ParseEncoderConfig(&encoder);
   ParseHeads(version, &top, &config);
   config.ignores_attention_decoder = version == kOldestVersion;
-  if (version != kOldestVersion) {
+  if (version > kOldestVersion) {
     ParseAttentionDecoder(&top, &config);
-    if (!top.IsNull("prompt")) top.Fail("prompt", "null");
+    if (!top.IsNull("prompt")) {
+      config.prompt = ParseLanguagePromptConfig(top.Section("prompt"));
+    }
   }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();

@@ -10,6 +10,7 @@
 #include "encoder/encoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
+#include "transducer/language_prompt.h"
 #include "transducer/transducer_config.h"
 
 namespace runnel {
@@ -30,6 +31,7 @@ struct ModelConfig {
   std::optional<AttentionDecoderConfig> attention_decoder;
   // The file may hold tensors of an attention decoder that it does not describe (version 2).
   bool ignores_attention_decoder = false;
+  std::optional<LanguagePromptConfig> prompt;
   StreamingConfig streaming;
 };
 

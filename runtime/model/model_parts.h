@@ -18,6 +18,7 @@
 #include "frontend/features/frame_extractor.h"
 #include "runtime/model/model_config.h"
 #include "runtime/token_table.h"
+#include "transducer/language_prompt.h"
 #include "transducer/transducer.h"
 
 namespace runnel {
@@ -32,6 +33,7 @@ struct ModelParts {
   std::unique_ptr<const CtcHead> ctc_head;                    // null: none
   std::unique_ptr<const Transducer> transducer;               // null: none
   std::unique_ptr<const AttentionDecoder> attention_decoder;  // null: none
+  std::unique_ptr<const LanguagePrompt> prompt;               // null: none
   std::string fingerprint;
 
   // Throws std::runtime_error for a model without one.

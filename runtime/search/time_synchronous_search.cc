@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "runtime/search/log_probs.h"
@@ -47,8 +49,14 @@ void TimeSynchronousSearch::Answer(const float* log_probs) {
     Extend(hypothesis, log_probs);
     log_probs += config.num_outputs();
   }
-  KeepBest(beam_size(), &leaving_tokens_);
-  for (const Candidate& candidate : leaving_tokens_) leaving_.push_back(Make(candidate));
+  for (const int64_t duration : config.durations) {
+    std::vector<Candidate> of_one;
+    const int64_t frame = current_frame() + duration;
+    std::copy_if(leaving_tokens_.begin(), leaving_tokens_.end(), std::back_inserter(of_one),
+                 [frame](const Candidate& candidate) { return candidate.next_frame == frame; });
+    KeepBest(beam_size(), &of_one);
+    for (const Candidate& candidate : of_one) leaving_.push_back(Make(candidate));
+  }
   if (static_cast<int>(levels_.size()) > max_symbols_) staying_.clear();
   DropHopeless();
   KeepBest(beam_size(), &staying_);
@@ -92,15 +100,22 @@ void TimeSynchronousSearch::DropHopeless() {
 }
 
 void TimeSynchronousSearch::LeaveFrame() {
-  std::vector<Hypothesis> merged;
-  for (Hypothesis& hypothesis : leaving_) Merge(std::move(hypothesis), &merged);
+  std::map<int64_t, std::vector<Hypothesis>> by_frame;
+  for (Hypothesis& hypothesis : leaving_) {
+    std::vector<Hypothesis>* list = &by_frame[hypothesis.next_frame];
+    Merge(std::move(hypothesis), list);
+  }
   leaving_.clear();
-  KeepBest(beam_size(), &merged);
   for (const std::vector<Hypothesis>& level : levels_) {
     for (const Hypothesis& hypothesis : level) Release(hypothesis);
   }
+  std::vector<Hypothesis> kept;
+  for (auto& [frame, hypotheses] : by_frame) {
+    KeepBest(beam_size(), &hypotheses);
+    std::move(hypotheses.begin(), hypotheses.end(), std::back_inserter(kept));
+  }
   is_leaving_ = true;
-  Request(std::move(merged));
+  Request(std::move(kept));
 }
 
 std::unique_ptr<TransducerSearch> TimeSynchronousSearch::Clone() const {

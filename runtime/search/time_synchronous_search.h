@@ -17,9 +17,9 @@ namespace runnel {
 // are kept.
 //
 // With TDT, a label of duration d goes on to frame t + d, and a hypothesis waits until its frame
-// comes. A token of duration 0 stays on the frame, a blank goes on by 1 at least. Hypotheses of
-// different frames compete for the same beam; equal ones are merged when they read the same frame
-// next. Of the tokens that leave the frame, each step keeps the beam_size best.
+// comes. A token of duration 0 stays on the frame, a blank goes on by 1 at least. For each frame
+// that hypotheses wait for, equal ones are merged and the beam_size best are kept. At the end of the
+// utterance equal ones are merged whatever frame they wait for.
 class TimeSynchronousSearch final : public TransducerBeamSearch {
  public:
   TimeSynchronousSearch(const SearchOptions& options, const Transducer& transducer,

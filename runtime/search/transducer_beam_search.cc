@@ -38,6 +38,9 @@ void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
 void TransducerBeamSearch::Finish() {
   if (state_.is_finished) return;
   state_.is_finished = true;
+  std::vector<Hypothesis> merged;  // some may wait for different frames
+  for (Hypothesis& hypothesis : state_.beam) Merge(std::move(hypothesis), &merged);
+  state_.beam = std::move(merged);
   if (scorer_.scores()) {
     for (Hypothesis& hypothesis : state_.beam) {
       scorer_.End(&hypothesis.scorer);
@@ -136,8 +139,7 @@ bool TransducerBeamSearch::HaveEqualTokens(int32_t a, int32_t b) const {
 
 void TransducerBeamSearch::Merge(Hypothesis hypothesis, std::vector<Hypothesis>* list) {
   const auto equal = std::find_if(list->begin(), list->end(), [&](const Hypothesis& other) {
-    return other.next_frame == hypothesis.next_frame &&
-           HaveEqualTokens(other.node, hypothesis.node);
+    return HaveEqualTokens(other.node, hypothesis.node);
   });
   if (equal == list->end()) {
     list->push_back(std::move(hypothesis));

@@ -98,8 +98,7 @@ class TransducerBeamSearch : public TransducerSearch {
   Hypothesis Make(const Candidate& candidate);
   void Release(const Hypothesis& hypothesis) { state_.emissions.Release(hypothesis.node); }
 
-  // Adds a hypothesis to a list in which no two with equal tokens read the same frame next. Takes
-  // its reference.
+  // Adds a hypothesis to a list in which no two have equal tokens. Takes its reference.
   void Merge(Hypothesis hypothesis, std::vector<Hypothesis>* list);
 
   // Asks for the states of those hypotheses that are behind. Continue gets them back.

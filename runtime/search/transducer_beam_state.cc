@@ -113,9 +113,10 @@ std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
     if (!is_right) return "the frames of a token are out of order or of range";
     leads[static_cast<size_t>(parent)] = true;
   }
-  if (saved.beam.empty() || saved.beam.size() > beam_size_) {
+  const size_t most = beam_size_ * static_cast<size_t>(longest);
+  if (saved.beam.empty() || saved.beam.size() > most) {
     return "the beam has " + std::to_string(saved.beam.size()) + " hypotheses; expected 1 to " +
-           std::to_string(beam_size_);
+           std::to_string(most);
   }
   for (const Hypothesis& hypothesis : saved.beam) {
     if (hypothesis.node < 0 || static_cast<size_t>(hypothesis.node) >= num_nodes) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "encoder/ctc_head.h"
@@ -69,6 +70,17 @@ void Stream::State::SearchTransducer(const std::vector<Computed>& streams) {
   for (size_t i = 0; i < streams.size(); ++i) streams[i].state->EndSearch(segments[i]);
 }
 
+void Stream::State::ApplyPrompt(const std::vector<State*>& streams, EncoderOutput* output) {
+  const ModelParts& parts = streams.front()->model->parts();
+  if (parts.prompt == nullptr || output->rows.count() == 0) return;
+  std::vector<int64_t> languages;
+  for (size_t i = 0; i < streams.size(); ++i) {
+    languages.insert(languages.end(), static_cast<size_t>(output->num_rows[i]),
+                     parts.config.prompt->IndexOf(streams[i]->options.language));
+  }
+  output->rows = parts.prompt->Apply(std::as_const(output->rows).rows(), languages);
+}
+
 size_t DecodeChunks(const std::vector<Stream*>& streams) {
   std::vector<Stream::State*> ready;
   std::set<const Stream*> distinct;
@@ -92,14 +104,15 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
         {&ready[i]->encoder, features[i].data(), chunk, ready[i]->options.left_context});
   }
 
-  const EncoderOutput output = ready.front()->model->parts().encoder.Step(segments);
+  EncoderOutput output = ready.front()->model->parts().encoder.Step(segments);
+  Stream::State::ApplyPrompt(ready, &output);
   std::vector<Stream::State::Computed> of_ctc;
   std::vector<Stream::State::Computed> of_transducer;
   int64_t row = 0;
   for (size_t i = 0; i < ready.size(); ++i) {
     const int64_t num_rows = output.num_rows[i];
     (ready[i]->ctc_search ? of_ctc : of_transducer)
-        .push_back({ready[i], output.rows.rows().Part(row, num_rows)});
+        .push_back({ready[i], std::as_const(output.rows).rows().Part(row, num_rows)});
     row += num_rows;
   }
   if (!of_ctc.empty()) Stream::State::SearchCtc(of_ctc);

@@ -55,6 +55,12 @@ StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
   CheckStreaming(config, {options.chunk_size, options.left_context});
   options.search.Validate();
   ResolveHead(model, &options.search);
+  if (config.prompt) {
+    config.prompt->IndexOf(options.language);  // throws for an unknown one
+  } else if (!options.language.empty()) {
+    throw std::invalid_argument("language is '" + options.language +
+                                "', expected none: the model has no language prompt");
+  }
   options.endpoints.Validate();
   if (options.nbest < 1 || options.nbest > StreamOptions::kMaxNBest) {
     throw std::invalid_argument("nbest is " + std::to_string(options.nbest) + ", expected 1 to " +

@@ -98,6 +98,8 @@ struct Stream::State {
   // Search these frames, and end utterances (decode_chunks.cc). All streams are of one model and of
   // the head that the name says; at least one. Set `failure` of a stream whose probabilities are
   // not finite.
+  // Tells the rows of a step their streams' languages.
+  static void ApplyPrompt(const std::vector<State*>& streams, EncoderOutput* output);
   static void SearchCtc(const std::vector<Computed>& streams);
   static void SearchTransducer(const std::vector<Computed>& streams);
 

@@ -290,7 +290,7 @@ def test_scripted_model_of_all_heads():
     ("ctc", "blank_id", 1, "transducer: blank_id is 0, expected 1 as in ctc"),
     ("ctc", "vocab_size", "7", "ctc.vocab_size is '7', expected an integer"),
     ("transducer", "beam", "wide", "transducer: beam is 'wide', expected one of "
-     "time_synchronous, modified"),
+     "time_synchronous, modified, prefix"),
     ("transducer", "max_symbols", 0, "transducer: max_symbols is 0, expected at least 1"),
     ("transducer", "durations", [0], "transducer: durations is [0], expected numbers from 0 on, "
      "one of them above 0"),

@@ -12,8 +12,8 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "tools/decode/decode_listener.h"
-#include "tools/decode/recording_list.h"
-#include "tools/decode/stream_input.h"
+#include "tools/decode/input/recording_list.h"
+#include "tools/decode/input/stream_input.h"
 #include "tools/decode/work_queue.h"
 
 namespace runnel {

@@ -1,5 +1,5 @@
 // Kaldi's tables with values of any kind; recording_list_test has the errors of a line.
-#include "tools/decode/kaldi_table.h"
+#include "tools/decode/input/kaldi_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/benchmark/random_language_model.h"
+#include "tools/benchmark/random/language_model.h"
 
 #include <algorithm>
 #include <cmath>

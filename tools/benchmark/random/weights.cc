@@ -1,4 +1,4 @@
-#include "tools/benchmark/random_weights.h"
+#include "tools/benchmark/random/weights.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/TensorOperators.h>

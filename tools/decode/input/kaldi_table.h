@@ -1,6 +1,6 @@
 // Kaldi's tables of text, such as wav.scp and text: an id and a value per line.
-#ifndef RUNNEL_TOOLS_DECODE_KALDI_TABLE_H_
-#define RUNNEL_TOOLS_DECODE_KALDI_TABLE_H_
+#ifndef RUNNEL_TOOLS_DECODE_INPUT_KALDI_TABLE_H_
+#define RUNNEL_TOOLS_DECODE_INPUT_KALDI_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -23,4 +23,4 @@ std::vector<KaldiLine> ReadKaldiTable(const std::string& path, const std::string
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_DECODE_KALDI_TABLE_H_
+#endif  // RUNNEL_TOOLS_DECODE_INPUT_KALDI_TABLE_H_

@@ -1,4 +1,4 @@
-#include "tools/benchmark/random_log_probs.h"
+#include "tools/benchmark/random/log_probs.h"
 
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 // One of n parts of a list of recordings, for n processes that decode the list together.
-#ifndef RUNNEL_TOOLS_DECODE_SHARD_H_
-#define RUNNEL_TOOLS_DECODE_SHARD_H_
+#ifndef RUNNEL_TOOLS_DECODE_INPUT_SHARD_H_
+#define RUNNEL_TOOLS_DECODE_INPUT_SHARD_H_
 
 #include <cstdint>
 #include <functional>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
 
 namespace runnel {
 
@@ -44,4 +44,4 @@ std::string FileNameOfShard(const std::string& file_name, const Shard& shard);
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_DECODE_SHARD_H_
+#endif  // RUNNEL_TOOLS_DECODE_INPUT_SHARD_H_

@@ -1,5 +1,5 @@
 // The recordings and ids of --wav and --wav_scp.
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tools/decode/kaldi_table.h"
+#include "tools/decode/input/kaldi_table.h"
 
 #include <algorithm>
 #include <cerrno>

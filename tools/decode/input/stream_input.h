@@ -1,6 +1,6 @@
 // What a recording gives to its stream: audio, or features that were computed elsewhere.
-#ifndef RUNNEL_TOOLS_DECODE_STREAM_INPUT_H_
-#define RUNNEL_TOOLS_DECODE_STREAM_INPUT_H_
+#ifndef RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
+#define RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
 
 #include <memory>
 #include <optional>
@@ -35,4 +35,4 @@ std::unique_ptr<StreamInput> OpenStreamInput(InputKind kind, const std::string& 
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_DECODE_STREAM_INPUT_H_
+#endif  // RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_

@@ -1,4 +1,4 @@
-#include "tools/decode/stream_input.h"
+#include "tools/decode/input/stream_input.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "tools/decode/shard.h"
+#include "tools/decode/input/shard.h"
 
 #include <cstddef>
 #include <stdexcept>

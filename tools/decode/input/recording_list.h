@@ -1,6 +1,6 @@
 // Lists of recordings: the values of --wav and --wav_scp as (id, path) pairs.
-#ifndef RUNNEL_TOOLS_DECODE_RECORDING_LIST_H_
-#define RUNNEL_TOOLS_DECODE_RECORDING_LIST_H_
+#ifndef RUNNEL_TOOLS_DECODE_INPUT_RECORDING_LIST_H_
+#define RUNNEL_TOOLS_DECODE_INPUT_RECORDING_LIST_H_
 
 #include <string>
 #include <vector>
@@ -30,4 +30,4 @@ bool HasStandardInput(const std::vector<Recording>& recordings);
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_DECODE_RECORDING_LIST_H_
+#endif  // RUNNEL_TOOLS_DECODE_INPUT_RECORDING_LIST_H_

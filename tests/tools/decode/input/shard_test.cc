@@ -1,5 +1,5 @@
 // The part of a list that a process decodes, by flag or by Slurm's variables.
-#include "tools/decode/shard.h"
+#include "tools/decode/input/shard.h"
 
 #include <gtest/gtest.h>
 

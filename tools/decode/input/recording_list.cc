@@ -1,4 +1,4 @@
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/text/utf8.h"
-#include "tools/decode/kaldi_table.h"
+#include "tools/decode/input/kaldi_table.h"
 
 namespace runnel {
 namespace {
