@@ -83,8 +83,10 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
   }
   try {
     if (error_.empty() && !has_chunk_) MakeCopy();
-  } catch (const std::exception& failed) {  // no memory
-    error_ = failed.what();
+  } catch (const std::exception& failed) {  // no memory; a stream can do without a preview
+    preview_.reset();
+    finished_.reset();
+    if (finalizes_) error_ = failed.what();
   }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
@@ -93,8 +95,10 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
 
 void BatchEntry::MakeUpdate(const std::string& error) {
   const Stream& stream = state_.stream;
-  if (has_chunk_ || finished_) error_ = error;
-  if (!error.empty()) preview_.reset();  // half advanced
+  if (!error.empty()) {
+    if (has_chunk_ || finished_) error_ = error;
+    preview_.reset();  // half advanced
+  }
   if (finished_ && error_.empty()) FinalizeUtterance();
   if (error_.empty()) error_ = stream.failure();
   const double frame_ms = stream.model().encoder_frame_ms();
