@@ -134,7 +134,7 @@ TEST(NgramModelTest, ContextsThatDoNotMatterAreEqual) {
     return context.nodes;
   };
   EXPECT_EQ(model->Start().nodes, NgramModel::Empty().nodes);  // there is no <s>
-  EXPECT_EQ(after({"a", "b"}), after({"b"}));      // (a b) has no back-off weight, begins nothing
+  EXPECT_EQ(after({"a", "b"}), after({"b"}));  // (a b) has no back-off weight, begins nothing
   EXPECT_NE(after({"c", "d"}), after({"d"}));
   EXPECT_EQ(after({"a", "c", "d"}), after({"c", "d"}));
   EXPECT_EQ(after({"a", "unseen"}), NgramModel::Empty().nodes);
