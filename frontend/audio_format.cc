@@ -84,16 +84,23 @@ const char* const kCommonFormats =
 
 off_t SkipId3Tags(int fd, off_t begin) {
   constexpr size_t kHeaderSize = 10;
+  constexpr size_t kBlock = 1 << 16;
+  constexpr unsigned kHasFooter = 0x10;  // a flag of version 4: a copy of the header at the end
   for (;;) {
-    const std::string header = ReadAt(fd, begin, kHeaderSize);
-    const unsigned version = ByteAt(header, 3);
-    if (header.size() < kHeaderSize || header.compare(0, 3, "ID3") != 0 || version < 2 ||
-        version > 4) {
-      return begin;
+    const std::string block = ReadAt(fd, begin, kBlock);
+    size_t at = 0;
+    while (at + kHeaderSize <= block.size()) {
+      const unsigned version = ByteAt(block, at + 3);
+      if (block.compare(at, 3, "ID3") != 0 || version < 2 || version > 4) {
+        return begin + static_cast<off_t>(at);
+      }
+      size_t size = 0;
+      for (size_t i = 6; i < kHeaderSize; ++i) size = size << 7 | (ByteAt(block, at + i) & 0x7F);
+      const bool has_footer = version == 4 && (ByteAt(block, at + 5) & kHasFooter) != 0;
+      at += kHeaderSize + size + (has_footer ? kHeaderSize : 0);
     }
-    off_t size = 0;
-    for (size_t i = 6; i < kHeaderSize; ++i) size = size << 7 | (ByteAt(header, i) & 0x7F);
-    begin += static_cast<off_t>(kHeaderSize) + size;
+    begin += static_cast<off_t>(at);
+    if (at == 0) return begin;  // too few bytes for a tag
   }
 }
 

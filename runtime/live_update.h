@@ -24,12 +24,14 @@ struct LiveUpdate {
   std::string stable_text;
   // The text after the stable text. It replaces the tentative_text of the previous update.
   std::string tentative_text;
-  // Bytes of the utterance's stable text before stable_text. 0 in the first update of an utterance.
-  // The first update after a Restore or a Fork repeats the whole text of the utterance.
+  // Bytes of the utterance's stable text before stable_text. 0 in the first update of an utterance,
+  // and when a rule that ends an utterance found no text and it begins anew. The first update after
+  // a Restore or a Fork repeats the whole text of the utterance.
   size_t stable_size_before = 0;
   // The tokens of stable_text, num_stable_tokens of them, followed by those of tentative_text.
   std::vector<Token> tokens;
   size_t num_stable_tokens = 0;
+  size_t stable_tokens_before = 0;  // as stable_size_before, in tokens
   // The text covers the first audio_ms milliseconds of the stream.
   double audio_ms = 0;
   // When the last sample of the newest chunk was accepted, and the time from then until this update

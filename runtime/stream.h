@@ -24,7 +24,9 @@ class LanguageModel;
 struct EarlyTextOptions {
   static constexpr int64_t kMaxPadding = 64;
 
-  int64_t interval = 0;  // a preview after each so many frames of audio; 0: none
+  // A preview after each so many frames of audio; 0: none. 0 with StreamOptions::kWholeUtterance,
+  // whose previews would decode all audio so far.
+  int64_t interval = 0;
   int64_t padding = 2;   // mean frames after the audio, 0 to kMaxPadding
 };
 
@@ -100,8 +102,10 @@ class Stream {
 
   // The least number of further samples before ChunkReady. 0 when it is true already, or when no
   // number of samples makes it true: after Finish, after a failure, and with kWholeUtterance, where
-  // only Finish does. At another rate than the model's, the look-ahead of the resampling filter may
-  // need more. O(1).
+  // only Finish does. An estimate at another rate than the model's, where the look-ahead of the
+  // resampling filter may need more, and while silence is skipped: nobody knows when sound begins,
+  // and the chunk may be complete before, because it begins with audio from before the sound. At
+  // least 1 unless it is 0 for a reason above. O(1).
   int64_t MinSamplesToChunk() const;
 
   // Encoder frames that the samples complete and that are not decoded yet.
@@ -124,13 +128,17 @@ class Stream {
   // end: a second call without samples in between has no effect. Throws std::runtime_error with
   // failure().
   void FinalizeUtterance();
+  // The same in a batch: `finished` is a copy of this stream as it is now, with no chunk ready,
+  // after Finish on the copy. What the caller has decoded of it is not decoded again.
+  void FinalizeUtterance(Stream finished);
 
   // A copy for tentative text before the next chunk is complete: decode it, read its text, and
   // throw it away. Its audio ends with the frames that are complete now, followed by `num_padding`
   // encoder frames of mean features, which let the model emit what it has heard (zero prompts: Song
   // et al. 2023, "ZeroPrompt: streaming acoustic encoders are zero-shot masked LMs"). This stream
-  // does not change. The copy has no endpoints. Throws std::invalid_argument when num_padding is
-  // negative.
+  // does not change. The copy has no endpoints; it takes no samples and has no snapshot
+  // (std::invalid_argument), and Finish does nothing. Throws std::invalid_argument when num_padding
+  // is negative.
   Stream Preview(int64_t num_padding) const;
 
   // The utterances that have ended since the last call, in order, each once. The last utterance of
@@ -140,6 +148,11 @@ class Stream {
 
   // Index of the utterance that Text, tokens and hypotheses are of.
   int64_t utterance_index() const;
+
+  // The encoder frame with which that text begins. It grows whenever text, tokens and hypotheses
+  // are forgotten: with each utterance, and when a rule ends an utterance without text. Equal
+  // frames are thus of one text.
+  int64_t text_begin() const;
 
   // Index of the first utterance that TakeUtterances has not brought yet. It may have ended
   // already.
@@ -190,7 +203,7 @@ class Stream {
   // The state of the stream as bytes (format: runtime/snapshot/snapshot_format.h). Restore
   // continues from it, in this or another process, with bit-identical results on a machine with the
   // same instruction set. The size is some hundred kilobytes to megabytes: the keys and values of
-  // the left context, and every token so far.
+  // the left context, and every token so far. Throws std::invalid_argument for a preview.
   std::string Snapshot() const;
 
   // `model` must have the fingerprint of the snapshot's model. Throws SnapshotError when it, or

@@ -74,16 +74,19 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
     }
   }
   has_chunk_ = error_.empty() && stream.ChunkReady();
-  const int64_t interval = state_.options.early_text.interval;
-  if (interval > 0 && error_.empty() && !has_chunk_ && !finalizes_ && !stream.finished()) {
-    MakePreview();
-  }
   // A chunk comes first: the stream then queues up again.
   finalizes_ = finalizes_ && error_.empty() && !has_chunk_;
   if (finalizes_) {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     arrival_ = state_.finalizations.front().time;
     state_.finalizations.pop_front();
+  }
+  try {
+    if (error_.empty() && !has_chunk_) MakeCopy();
+  } catch (const std::exception& failed) {  // no memory; a stream can do without a preview
+    preview_.reset();
+    finished_.reset();
+    if (finalizes_) error_ = failed.what();
   }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
@@ -92,8 +95,11 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
 
 void BatchEntry::MakeUpdate(const std::string& error) {
   const Stream& stream = state_.stream;
-  if (has_chunk_) error_ = error;
-  if (finalizes_) FinalizeUtterance();
+  if (!error.empty()) {
+    if (has_chunk_ || finished_) error_ = error;
+    preview_.reset();  // half advanced
+  }
+  if (finished_ && error_.empty()) FinalizeUtterance();
   if (error_.empty()) error_ = stream.failure();
   const double frame_ms = stream.model().encoder_frame_ms();
   advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
@@ -115,8 +121,14 @@ void BatchEntry::MakeUpdate(const std::string& error) {
   decoder_lock_.Release();
 }
 
-void BatchEntry::MakePreview() {
+void BatchEntry::MakeCopy() {
   const Stream& stream = state_.stream;
+  if (finalizes_) {
+    finished_.emplace(stream);
+    finished_->Finish();
+    return;
+  }
+  if (state_.options.early_text.interval == 0 || stream.finished()) return;
   const int64_t num_complete = stream.num_encoder_frames() + stream.num_waiting_frames();
   if (num_complete < state_.NextPreview()) return;
   state_.previewed = num_complete;
@@ -125,12 +137,13 @@ void BatchEntry::MakePreview() {
 
 Stream* BatchEntry::decoder() {
   if (has_chunk_) return &state_.stream;
-  return preview_.has_value() ? &*preview_ : nullptr;
+  std::optional<Stream>& copy = finished_ ? finished_ : preview_;
+  return copy ? &*copy : nullptr;
 }
 
 void BatchEntry::FinalizeUtterance() {
   try {
-    state_.stream.FinalizeUtterance();
+    state_.stream.FinalizeUtterance(*std::move(finished_));
   } catch (const std::exception& failed) {
     error_ = failed.what();
   }
@@ -141,8 +154,8 @@ void BatchEntry::FillTexts() {
   update_.utterances = stream.TakeUtterances();
   for (Utterance& utterance : update_.utterances) utterance.latency_ms = update_.latency_ms;
   update_.utterance_index = stream.utterance_index();
-  if (update_.utterance_index != state_.seen_utterance) {
-    state_.seen_utterance = update_.utterance_index;
+  if (stream.text_begin() != state_.seen_begin) {
+    state_.seen_begin = stream.text_begin();
     state_.seen_text = state_.seen_tokens = 0;
   }
   const size_t stable_size = stream.StableTextSize();
@@ -150,6 +163,7 @@ void BatchEntry::FillTexts() {
   const Stream& newest = preview_ && preview_->failure().empty() ? *preview_ : stream;
   const std::string text = newest.TextSince(state_.seen_text);
   update_.stable_size_before = state_.seen_text;
+  update_.stable_tokens_before = state_.seen_tokens;
   update_.stable_text = text.substr(0, stable_size - state_.seen_text);
   update_.tentative_text = text.substr(stable_size - state_.seen_text);
   update_.tokens = newest.TokensSince(state_.seen_tokens);

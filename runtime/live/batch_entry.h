@@ -34,7 +34,7 @@ class BatchEntry {
   void Deliver();
 
   bool has_chunk() const { return has_chunk_; }
-  // What DecodeChunks has to advance; null if nothing.
+  // What DecodeChunks has to advance: the stream, or a copy; null if nothing.
   Stream* decoder();
   // From the last sample of the chunk accepted to the start of the batch, and to the update.
   double queue_ms() const { return queue_ms_; }
@@ -43,7 +43,7 @@ class BatchEntry {
   double advanced_ms() const { return advanced_ms_; }
 
  private:
-  void MakePreview();
+  void MakeCopy();
   void FinalizeUtterance();
   void FillTexts();
 
@@ -56,6 +56,7 @@ class BatchEntry {
   bool has_chunk_ = false;
   bool finalizes_ = false;
   std::optional<Stream> preview_;
+  std::optional<Stream> finished_;  // a copy that ends where the utterance to finalize does
   bool is_repeated_ = false;  // a preview that says nothing new
   std::string error_;
   size_t wanted_ = 0;  // LiveStream::State::wanted from now on

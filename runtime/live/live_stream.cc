@@ -27,7 +27,7 @@ size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
     s.num_samples += static_cast<int64_t>(taken);
     s.arrivals.Add(s.num_samples, State::Clock::now());
   }
-  if (taken < count && s.waiting.size() == s.capacity &&
+  if (taken < count && s.NumHeld() >= s.capacity &&
       s.options.chunk_size == StreamOptions::kWholeUtterance) {
     // A whole utterance is decoded after Finish only, so there will never be room again.
     s.overflow = "the utterance is longer than max_buffered_s, " +
@@ -146,7 +146,11 @@ Stream WithWaiting(LiveStream::State* state) {
   };
   for (const auto& finalization : finalizations) {
     accept(static_cast<size_t>(finalization.end - stream.num_samples()));
-    if (stream.failure().empty()) stream.FinalizeUtterance();
+    try {
+      stream.FinalizeUtterance();
+    } catch (const std::runtime_error&) {
+      // failure() says why; the copy ends with it when it goes on.
+    }
   }
   accept(waiting.size());
   if (finished && !stream.finished()) stream.Finish();

@@ -51,14 +51,19 @@ void LiveStream::State::QueueIfReady(LiveStream* live) {
   pool->queue().Push(live->weak_from_this());
 }
 
+size_t LiveStream::State::NumHeld() const {
+  return options.chunk_size == StreamOptions::kWholeUtterance ? static_cast<size_t>(num_samples)
+                                                              : waiting.size();
+}
+
 size_t LiveStream::State::Room() const {
-  return phase == Phase::kOver || finalizations.size() >= kMostWaiting ? 0
-                                                                       : capacity - waiting.size();
+  if (phase == Phase::kOver || finalizations.size() >= kMostWaiting) return 0;
+  return capacity - std::min(capacity, NumHeld());
 }
 
 bool LiveStream::State::HasMuchRoom() const {
   return phase == Phase::kOver ||
-         (waiting.size() <= capacity / 2 && finalizations.size() < kMostWaiting);
+         (NumHeld() <= capacity / 2 && finalizations.size() < kMostWaiting);
 }
 
 bool LiveStream::State::IsCancelled() const {
@@ -97,8 +102,8 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
       std::make_unique<LiveStream::State>(pool, std::move(stream), std::move(on_update));
   LiveStream::State& state = *owned_state;
   state.num_samples = num_samples;
-  state.seen_utterance = state.stream.utterance_index();
-  const int64_t num_ended = state.seen_utterance + (state.stream.IsFinal() ? 1 : 0);
+  state.seen_begin = state.stream.text_begin();
+  const int64_t num_ended = state.stream.utterance_index() + (state.stream.IsFinal() ? 1 : 0);
   state.has_undelivered = state.stream.first_utterance() < num_ended;
   state.previewed = state.stream.num_encoder_frames();
   state.wanted = state.SamplesToPreview();

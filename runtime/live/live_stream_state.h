@@ -51,8 +51,10 @@ struct LiveStream::State {
   // this state. The caller holds `mutex`.
   void QueueIfReady(LiveStream* live);
 
-  // The samples that AcceptSamples takes now; whether NotifyRoom's callback is due. The caller
-  // holds `mutex`.
+  // The samples that count against `capacity`: those that wait and, as a whole utterance is decoded
+  // after Finish only, all of it. The caller holds `mutex`, as for the next two.
+  size_t NumHeld() const;
+  // The samples that AcceptSamples takes now; whether NotifyRoom's callback is due.
   size_t Room() const;
   bool HasMuchRoom() const;
 
@@ -65,12 +67,12 @@ struct LiveStream::State {
   const std::shared_ptr<StreamPool> pool;
   const bool is_polled;  // there is no callback
   const StreamOptions options;
-  const size_t capacity;  // largest number of waiting samples
+  const size_t capacity;  // largest NumHeld
 
   // Guarded by the DecoderLock.
   Stream stream;
-  // Of what the updates so far told: the utterance, bytes of its stable text, its stable tokens.
-  int64_t seen_utterance = 0;
+  // Of what the updates so far told: Stream::text_begin, bytes of stable text, stable tokens.
+  int64_t seen_begin = 0;
   size_t seen_text = 0;
   size_t seen_tokens = 0;
   std::string seen_tentative;

@@ -9,7 +9,8 @@ void LiveUpdate::Append(LiveUpdate next) {
   utterances.insert(utterances.end(), std::make_move_iterator(next.utterances.begin()),
                     std::make_move_iterator(next.utterances.end()));
   if (next.utterance_index != utterance_index ||
-      next.stable_size_before < stable_size_before + stable_text.size()) {
+      next.stable_size_before < stable_size_before + stable_text.size() ||
+      next.stable_tokens_before < stable_tokens_before + num_stable_tokens) {
     // Another utterance, or one that starts anew.
     next.utterances = std::move(utterances);
     *this = std::move(next);

@@ -71,22 +71,23 @@ void LanguageModelScorer::MakePieces(const TokenTable& tokens) {
                                    ? 0
                                    : ngrams_.Log10Unigram(ngrams_.unknown_word());
   unknown_look_ahead_ = scale_ * (kUnknownLog10 + unknown_log10);
-  std::vector<std::string> texts;
-  for (int32_t token = 0; token < tokens.size(); ++token) {
-    // Special tokens have no case of their own.
-    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
-  }
   if (!tokens.has_word_boundaries()) {
     throw std::invalid_argument(
         "level of the language model is word, but no token of the acoustic model has a word "
         "boundary (" +
         std::string(TokenTable::kWordBoundary) + "), expected level token");
   }
+  std::vector<std::string> texts;
+  for (int32_t token = 0; token < tokens.size(); ++token) {
+    // Special tokens have no case of their own.
+    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
+  }
   const LetterCase letters;
   const CaseMapping mapping = ChooseMapping(texts, letters, ngrams_);
   for (int32_t token = 0; token < tokens.size(); ++token) {
     const std::string& text = tokens.text(token);
-    const bool is_mapped = mapping != CaseMapping::kNone && !texts[pieces_.size()].empty();
+    const bool is_mapped =
+        mapping != CaseMapping::kNone && !texts[static_cast<size_t>(token)].empty();
     pieces_.push_back(MakePiece(!is_mapped                         ? text
                                 : mapping == CaseMapping::kToUpper ? letters.Upper(text)
                                                                    : letters.Lower(text)));

@@ -65,8 +65,10 @@ class CtcSearch {
   // remain; without one, nothing changes. StartUtterance or Reset follows, or nothing.
   virtual void Finish() = 0;
 
-  // Forgets all sequences. The next frame given is `first_frame`, which may be later than
-  // num_frames().
+  // Forgets all sequences. The next frame given is `first_frame`, num_frames() or later. If it is
+  // num_frames(), a token that the best alignment emits in the last frame may go on: its
+  // repetitions in the first frames are no new token. A token is thus not found on both sides of
+  // the end of an utterance.
   virtual void StartUtterance(int64_t first_frame) = 0;
 
   // Best first; at most `n`, at least one (the empty sequence before any token). Throws

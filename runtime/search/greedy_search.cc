@@ -25,11 +25,12 @@ void CtcGreedySearch::Advance(const float* log_probs, int64_t num_frames) {
 }
 
 void CtcGreedySearch::AdvanceFrame(int32_t id, float log_prob) {
-  if (id != blank_id_) {
-    if (id != state_.last_id) {
-      state_.ids.push_back(id);
-      state_.tokens.push_back({id, state_.num_frames, state_.num_frames, 0});
-    }
+  if (id != blank_id_ && id != state_.last_id) {
+    state_.ids.push_back(id);
+    state_.tokens.push_back({id, state_.num_frames, state_.num_frames, 0});
+  }
+  // Without tokens it goes on with the last token of the utterance before.
+  if (id != blank_id_ && !state_.tokens.empty()) {
     TokenSpan& token = state_.tokens.back();
     token.last_frame = state_.num_frames;
     // A log-softmax may round to just above zero.
@@ -41,8 +42,10 @@ void CtcGreedySearch::AdvanceFrame(int32_t id, float log_prob) {
 }
 
 void CtcGreedySearch::StartUtterance(int64_t first_frame) {
+  const int32_t last_id = first_frame == state_.num_frames ? state_.last_id : -1;
   state_ = State();
   state_.num_frames = first_frame;
+  state_.last_id = last_id;
 }
 
 std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {
@@ -79,13 +82,12 @@ std::string CtcGreedySearch::Inconsistency() const {
   std::string problem = TokenProblem(state_.tokens, state_.num_frames, vocab_size_, blank_id_);
   if (!problem.empty()) return problem;
   if (!std::isfinite(state_.score)) return "score of the search is not finite";
-  // The last frame of the utterance emitted the blank or the last token. There may be none yet.
+  // The last frame emitted the blank or the last token, which may be of the utterance before.
   const int32_t last = state_.last_id;
   const bool is_consistent =
-      last == -1
-          ? state_.tokens.empty()
-          : state_.num_frames > 0 &&
-                (last == blank_id_ || (!state_.tokens.empty() && state_.tokens.back().id == last));
+      state_.tokens.empty()
+          ? last >= -1 && last < vocab_size_ && (last == -1 || state_.num_frames > 0)
+          : last == blank_id_ || last == state_.tokens.back().id;
   return is_consistent ? ""
                        : "token of the last frame is " + std::to_string(last) +
                              "; expected the blank or the last token";
@@ -95,6 +97,6 @@ std::unique_ptr<CtcSearch> CtcGreedySearch::Clone() const {
   return std::make_unique<CtcGreedySearch>(*this);
 }
 
-void CtcGreedySearch::Reset() { StartUtterance(0); }
+void CtcGreedySearch::Reset() { state_ = State(); }
 
 }  // namespace runnel

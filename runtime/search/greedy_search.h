@@ -42,8 +42,9 @@ class CtcGreedySearch : public CtcSearch {
     std::vector<TokenSpan> tokens;  // the last one grows while its token repeats
     double score = 0;
     int64_t num_frames = 0;
-    int32_t last_id =
-        -1;  // of the last frame, may be the blank; -1 before the first of an utterance
+    // Of the last frame, may be the blank; -1 before the first frame of a stream and after passed
+    // frames. In an utterance without a frame: of the last frame of the one before.
+    int32_t last_id = -1;
   };
 
   template <class Self, class Fields>

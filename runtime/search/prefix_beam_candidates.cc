@@ -64,7 +64,7 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
       candidate.non_blank = prefix.non_blank + log_probs[token];
       candidate.non_blank_score = prefix.best_non_blank.score + log_probs[token];
       const int32_t parent = state_.prefixes.parent(prefix.node);
-      const int32_t parent_rank = state_.prefixes.value(parent).rank;
+      const int32_t parent_rank = parent == kNone ? kNone : state_.prefixes.value(parent).rank;
       if (parent_rank != kNone) {
         const Prefix& shorter = state_.beam[static_cast<size_t>(parent_rank)];
         candidate.non_blank =

@@ -11,11 +11,17 @@
 
 namespace runnel {
 
-CtcPrefixBeamSearch::State::State(const WordTree* words, const PrefixScorer& scorer) : beam(1) {
+CtcPrefixBeamSearch::State::State(const WordTree* words, const PrefixScorer& scorer,
+                                  int32_t going_on)
+    : token_before(going_on), beam(1) {
   Prefix& empty = beam.front();
   empty.scorer = scorer.Start();
   if (words != nullptr) empty.word_nodes = WordTree::Start();
-  empty.blank = empty.total = empty.best_blank.score = 0;
+  const bool goes_on = token_before != kNone;
+  empty.last_token = token_before;
+  empty.total = 0;
+  (goes_on ? empty.non_blank : empty.blank) = 0;
+  (goes_on ? empty.best_non_blank : empty.best_blank).score = 0;
   prefixes.value(kRoot).rank = 0;
   prefixes.Acquire(kRoot);   // by the beam
   prefixes.Acquire(kRoot);   // by the best path
@@ -272,11 +278,17 @@ std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
 }
 
 void CtcPrefixBeamSearch::StartUtterance(int64_t first_frame) {
-  state_ = State(words_, scorer_);
+  const int32_t token_before = first_frame == state_.num_frames ? TokenOfLastFrame() : kNone;
+  state_ = State(words_, scorer_, token_before);
   state_.num_frames = first_frame;
 }
 
-void CtcPrefixBeamSearch::Reset() { StartUtterance(0); }
+void CtcPrefixBeamSearch::Reset() { state_ = State(words_, scorer_); }
+
+int32_t CtcPrefixBeamSearch::TokenOfLastFrame() const {
+  const Prefix& best = state_.beam.front();
+  return &BestAlignment(best) == &best.best_non_blank ? best.last_token : kNone;
+}
 
 size_t CtcPrefixBeamSearch::num_stored_nodes() const {
   return state_.prefixes.num_slots() + state_.emissions.num_slots();

@@ -31,6 +31,9 @@ namespace runnel {
 // their bonus (PrefixScorer). The bonus belongs to the prefix, not to an alignment, and is added
 // once.
 //
+// The empty prefix may *go on* with the last token of the utterance before: it then begins as if it
+// ended in that token, which is not of the prefix.
+//
 // A token's frames are those of the prefix's most probable alignment. Its confidence is the highest
 // probability over these frames.
 //
@@ -96,7 +99,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
 
   struct Prefix {
     int32_t node = kRoot;
-    int32_t last_token = kNone;
+    int32_t last_token = kNone;  // of the empty prefix: State::token_before
     WordTree::Nodes word_nodes;  // empty without a word list
     PrefixScorer::State scorer;  // meaningless without a scorer
     double bonus = 0;
@@ -111,7 +114,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
 
   // The whole state of the search; a copy is a fork.
   struct State {
-    State(const WordTree* words, const PrefixScorer& scorer);
+    State(const WordTree* words, const PrefixScorer& scorer, int32_t going_on = kNone);
+    int32_t token_before;  // that the utterance goes on with, or kNone
     int64_t num_frames = 0;
     bool is_finished = false;  // the bonuses are those of whole utterances
     std::vector<Prefix> beam;  // best first; holds references to its nodes and stems
@@ -185,6 +189,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
   std::vector<TokenSpan> TokensSince(const Prefix& prefix, size_t first) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);
+  // The token that the best alignment of all emits in the last frame; kNone if that is a blank.
+  int32_t TokenOfLastFrame() const;
   // Log probability of the alignments of `prefix` after which `token` is a new token, and the best
   // of them. After the prefix's own last token, only alignments that end in a blank count.
   static double TotalBefore(const Prefix& prefix, int32_t token);

@@ -62,6 +62,7 @@ struct CtcPrefixBeamSearch::SavedPrefix {
 
 struct CtcPrefixBeamSearch::Saved {
   int64_t num_frames = 0;
+  int32_t token_before = kNone;
   bool is_finished = false;
   std::vector<SavedNode> prefixes;
   std::vector<SavedEmission> emissions;
@@ -78,6 +79,7 @@ void CtcPrefixBeamSearch::VisitSaved(Self& saved, Fields& fields) {
   constexpr size_t kEmissionSize = 2 * sizeof(int64_t) + sizeof(float);
   constexpr size_t kAlignmentSize = sizeof(double) + sizeof(int32_t) + kEmissionSize;
   fields.Value(saved.num_frames);
+  fields.Value(saved.token_before);
   fields.Value(saved.is_finished);
   visit_list(saved.prefixes, 2 * sizeof(int32_t));
   visit_list(saved.emissions, sizeof(int32_t) + kEmissionSize);
@@ -108,6 +110,7 @@ void CtcPrefixBeamSearch::Save(StateWriter* writer) const {
 
   Saved saved;
   saved.num_frames = state_.num_frames;
+  saved.token_before = state_.token_before;
   saved.is_finished = state_.is_finished;
   for (const int32_t node : nodes) {
     saved.prefixes.push_back(
@@ -153,6 +156,11 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
   const char* const kWrongFrames = "the frames of a token are out of order or of range";
   if (saved.num_frames < 0)
     return "the search has processed " + std::to_string(saved.num_frames) + " frames";
+  const auto is_token = [this](int32_t token) {
+    return token >= 0 && token < vocab_size_ && token != blank_id_;
+  };
+  if (saved.token_before != kNone && (!is_token(saved.token_before) || saved.num_frames == 0))
+    return "token before the utterance is " + std::to_string(saved.token_before);
   const auto is_right = [&saved](const Emission& emission, int64_t after) {
     return emission.first_frame > after && emission.last_frame >= emission.first_frame &&
            emission.last_frame < saved.num_frames && std::isfinite(emission.log_prob);
@@ -174,7 +182,7 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
     const auto [parent, token] = saved.prefixes[i - 1];
     if (parent < 0 || static_cast<size_t>(parent) >= i)
       return "the tree of prefixes has a parent after its child";
-    if (token < 0 || token >= vocab_size_ || token == blank_id_)
+    if (!is_token(token))
       return "token id is " + std::to_string(token) + "; expected a token that is not the blank";
     node_lengths[i] = node_lengths[static_cast<size_t>(parent)] + 1;
     node_leads[static_cast<size_t>(parent)] = true;
@@ -216,7 +224,7 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
     if (!is_score(prefix.blank) || !is_score(prefix.non_blank) || total == kImpossible) {
       return "the scores of the hypotheses are not finite";
     }
-    if (node == kRoot && prefix.non_blank != kImpossible)
+    if (node == kRoot && prefix.non_blank != kImpossible && saved.token_before == kNone)
       return "the empty hypothesis ends in a token";
     for (const auto& [alignment, score] : {std::pair(&prefix.best_blank, prefix.blank),
                                            std::pair(&prefix.best_non_blank, prefix.non_blank)}) {
@@ -243,7 +251,7 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
 }
 
 void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
-  state_ = State(words_, scorer_);
+  state_ = State(words_, scorer_, saved.token_before);
   state_.num_frames = saved.num_frames;
   state_.is_finished = saved.is_finished;
   // The lists hold one reference to each node until the beam does.
@@ -272,7 +280,7 @@ void CtcPrefixBeamSearch::Rebuild(const Saved& saved) {
     beam.push_back(prefix);
     Prefix& restored = beam.back();
     restored.node = nodes[name];
-    restored.last_token = name == 0 ? kNone : saved.prefixes[name - 1].token;
+    restored.last_token = name == 0 ? saved.token_before : saved.prefixes[name - 1].token;
     if (words_ != nullptr) restored.word_nodes = word_nodes[name];
     if (scorer_.scores()) {
       restored.scorer = scorers[name];

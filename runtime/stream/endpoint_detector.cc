@@ -43,10 +43,15 @@ EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_
 bool EndpointDetector::Advance(float blank_log_prob, bool has_tokens) {
   ++num_frames_;
   num_silent_ = static_cast<double>(blank_log_prob) >= silence_log_prob_ ? num_silent_ + 1 : 0;
-  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+  const auto holds = [&](const Rule& rule) {
     return (has_tokens || !rule.needs_speech) && num_silent_ >= rule.min_silent &&
            num_frames_ >= rule.min_frames;
+  };
+  if (std::none_of(rules_.begin(), rules_.end(), holds)) return false;
+  follows_silence_ = std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+    return rule.min_silent > 0 && holds(rule);
   });
+  return true;
 }
 
 }  // namespace runnel

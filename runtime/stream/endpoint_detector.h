@@ -24,8 +24,9 @@ class EndpointDetector {
   // The same for frames that end no utterance, because endpoints are not enabled.
   void PassFrames(int64_t count) { num_frames_ += count; }
 
-  // Whether every frame of the utterance so far is silent.
-  bool is_silent() const { return num_silent_ == num_frames_; }
+  // Whether silence goes on: a rule that asks for silence ended the utterance before, and every
+  // frame since is silent.
+  bool silence_goes_on() const { return follows_silence_ && num_silent_ == num_frames_; }
 
   void StartUtterance() { num_frames_ = num_silent_ = 0; }
 
@@ -37,6 +38,7 @@ class EndpointDetector {
   static void VisitState(Self& self, Fields& fields) {
     fields.Value(self.num_frames_);
     fields.Value(self.num_silent_);
+    fields.Value(self.follows_silence_);
     if constexpr (Fields::kReading) {
       fields.Require(self.num_silent_ >= 0 && self.num_silent_ <= self.num_frames_,
                      "an utterance has more silent frames than frames");
@@ -54,6 +56,9 @@ class EndpointDetector {
   double silence_log_prob_;
   int64_t num_frames_ = 0;  // of the utterance
   int64_t num_silent_ = 0;  // at its end
+  // The utterance before ended by a rule that asks for silence. Meaningless before the first
+  // endpoint.
+  bool follows_silence_ = false;
 };
 
 }  // namespace runnel

@@ -36,7 +36,7 @@ void Stream::AcceptSamples(const float* samples, size_t num_samples) {
 
 void Stream::Finish() { state_->Finish(); }
 
-bool Stream::finished() const { return state_->features.finished(); }
+bool Stream::finished() const { return state_->ends(); }
 
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
@@ -59,10 +59,14 @@ void Stream::Decode() {
 void Stream::FinalizeUtterance() {
   Decode();
   if (IsFinal()) return;
-  Stream copy = *this;
-  copy.Finish();
-  copy.Decode();
-  state_->BeginAfter(copy.state_.get());
+  Stream finished = *this;
+  finished.Finish();
+  FinalizeUtterance(std::move(finished));
+}
+
+void Stream::FinalizeUtterance(Stream finished) {
+  finished.Decode();
+  if (!IsFinal()) state_->BeginAfter(finished.state_.get());
 }
 
 Stream Stream::Preview(int64_t num_padding) const {
@@ -80,6 +84,8 @@ Stream Stream::Preview(int64_t num_padding) const {
 std::vector<Utterance> Stream::TakeUtterances() { return state_->TakeUtterances(); }
 
 int64_t Stream::utterance_index() const { return state_->utterance_index(); }
+
+int64_t Stream::text_begin() const { return state_->text_begin(); }
 
 int64_t Stream::first_utterance() const {
   return state_->num_utterances - static_cast<int64_t>(state_->ended.size());

@@ -121,6 +121,7 @@ std::shared_ptr<const LanguageModelScorer> RestoreLanguageModel(
 }  // namespace
 
 std::string Stream::Snapshot() const {
+  if (state_->is_preview) throw std::invalid_argument("Snapshot of a preview");
   const StreamOptions& options = state_->options;
   SavedOptions saved;
   saved.chunk_size = options.chunk_size;

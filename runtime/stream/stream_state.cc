@@ -113,6 +113,7 @@ int64_t Stream::State::num_samples() const {
 }
 
 void Stream::State::AcceptSamples(const float* samples, size_t count) {
+  if (is_preview) throw std::invalid_argument("AcceptSamples on a preview");
   if (!resampler) {
     features.AcceptSamples(samples, count);
   } else {
@@ -125,6 +126,7 @@ void Stream::State::AcceptSamples(const float* samples, size_t count) {
 }
 
 void Stream::State::Finish() {
+  if (is_preview) return;  // its audio has ended
   if (resampler && !features.finished()) {
     std::vector<float> resampled;
     resampler->Flush(&resampled);
@@ -147,8 +149,8 @@ void Stream::State::WatchForSpeech() {
   while (model_encoder.FirstRead(offset) < first_held) ++offset;
   gate.Take(static_cast<size_t>(model_encoder.FirstRead(offset) - first_held), nullptr);
   model_encoder.SkipTo(offset, &encoder);
-  search->StartUtterance(offset);
-  endpoints.StartUtterance();
+  // FinalizeUtterance may have searched frames after these.
+  if (search->num_frames() < offset) BeginUtterance(offset);
 }
 
 int64_t Stream::State::num_waiting_frames() const {
@@ -157,7 +159,7 @@ int64_t Stream::State::num_waiting_frames() const {
 }
 
 int64_t Stream::State::MinSamplesTo(int64_t count) const {
-  if (!failure.empty() || features.finished() || num_waiting_frames() >= count) return 0;
+  if (!failure.empty() || ends() || num_waiting_frames() >= count) return 0;
   const Encoder& model_encoder = model->parts().encoder;
   // A closed gate looks at as many frames.
   const int64_t num_frames =
@@ -202,6 +204,7 @@ void Stream::State::EndWithPadding(int64_t num_frames) {
   for (int64_t i = 0; i < num_frames; ++i) {
     padding.insert(padding.end(), frame.begin(), frame.end());
   }
+  UpdateResults();
 }
 
 bool Stream::State::IsFinal() const {
@@ -237,15 +240,17 @@ bool Stream::State::SearchFrame(const float* log_probs) {
   const float blank = log_probs[model->parts().config.ctc.blank_id];
   if (!endpoints.Advance(blank, !search->BestIds().empty())) return false;
   EndUtterance(UtteranceEnd::kEndpoint);
-  ForgetText();
-  search->StartUtterance(search->num_frames());
-  endpoints.StartUtterance();
+  BeginUtterance(search->num_frames());
   return true;
 }
 
 void Stream::State::OnEndpoints() {
   if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
-  if (!options.endpoints.skip_silence || !endpoints.is_silent()) return;
+  // Tokens that the search has found in the silence would be lost.
+  if (!options.endpoints.skip_silence || !endpoints.silence_goes_on() ||
+      !search->BestIds().empty()) {
+    return;
+  }
   gate.Close();
   WatchForSpeech();
 }
@@ -256,6 +261,12 @@ void Stream::State::EndUtterance(UtteranceEnd end) {
   if (end == UtteranceEnd::kEndpoint && TextOf(nbest.front().tokens).empty()) return;
   ended.push_back({num_utterances, search->num_frames(), end, std::move(nbest)});
   ++num_utterances;
+}
+
+void Stream::State::BeginUtterance(int64_t first_frame) {
+  search->StartUtterance(first_frame);
+  endpoints.StartUtterance();
+  ForgetText();
 }
 
 void Stream::State::ForgetText() {
@@ -274,9 +285,8 @@ void Stream::State::BeginAfter(State* copy) {
   if (copy->num_utterances == num_utterances) return;
   ended = std::move(copy->ended);
   num_utterances = copy->num_utterances;
-  search->StartUtterance(copy->search->num_frames());
-  endpoints.StartUtterance();
-  ForgetText();
+  search = std::move(copy->search);  // knows the token that its last frame emitted
+  BeginUtterance(search->num_frames());
   if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
 }
 
@@ -296,9 +306,11 @@ void Stream::State::Reset() {
   resampler = MakeResampler(options.sample_rate_hz, model->sample_rate_hz());
   features.Reset();
   gate = SilenceGate(features.dim());
+  is_preview = false;
+  padding.clear();
   encoder = model->parts().encoder.InitialState();
   search->Reset();
-  endpoints.StartUtterance();
+  endpoints = EndpointDetector(options.endpoints, model->encoder_frame_ms());
   ended.clear();
   num_utterances = 0;
   is_over = false;

@@ -71,6 +71,8 @@ struct Stream::State {
   std::vector<float> TakeFrames(int64_t num_frames);
   // Whether no audio follows.
   bool ends() const { return features.finished() || is_preview; }
+  // The encoder frame with which the text of the search begins.
+  int64_t text_begin() const { return search->num_frames() - endpoints.num_frames(); }
   // Makes this copy a preview (Stream::Preview).
   void EndWithPadding(int64_t num_frames);
   bool IsFinal() const;
@@ -154,6 +156,8 @@ struct Stream::State {
   bool SearchFrame(const float* log_probs);
   void OnEndpoints();
   void EndUtterance(UtteranceEnd end);
+  // The next frame of the search is `first_frame`.
+  void BeginUtterance(int64_t first_frame);
   void ForgetText();
   // The end of the audio that this encoder frame reads.
   double EndOfAudioMs(int64_t encoder_frame) const;

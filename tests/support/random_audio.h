@@ -24,6 +24,17 @@ inline std::vector<float> NoiseOfChangingLevel(size_t num_samples, uint64_t seed
   return samples;
 }
 
+// Noise of changing level, and in turns with it every `period` samples weak noise of one level.
+inline std::vector<float> NoiseWithPauses(size_t num_samples, uint64_t seed, size_t period) {
+  std::vector<float> samples = NoiseOfChangingLevel(num_samples, seed);
+  std::mt19937_64 random(seed);
+  std::normal_distribution<float> weak(0, 1e-4F);
+  for (size_t i = 0; i < num_samples; ++i) {
+    if (i / period % 2 == 1) samples[i] = weak(random);
+  }
+  return samples;
+}
+
 }  // namespace runnel::testing
 
 #endif  // RUNNEL_TESTS_SUPPORT_RANDOM_AUDIO_H_

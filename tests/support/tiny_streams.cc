@@ -1,12 +1,17 @@
 #include "tests/support/tiny_streams.h"
 
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
 
+#include "encoder/model_file/model_archive.h"
 #include "tests/support/archive_files.h"
+#include "tests/support/temporary_folder.h"
 
 namespace runnel::testing {
 
@@ -25,6 +30,18 @@ std::shared_ptr<const Model> LoadTiny() { return Model::Load(TinyModelPath(), Ti
 const std::shared_ptr<const Model>& Tiny() {
   static const std::shared_ptr<const Model> model = LoadTiny();
   return model;
+}
+
+std::shared_ptr<const Model> TinyThatFails() {
+  const TemporaryFolder folder;
+  const ModelArchive archive = ReadModelArchive(TinyModelPath());
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : archive.tensors) {
+    tensors[name] = name == "ctc.ctc_lo.weight" ? at::full_like(tensor, 3e38) : tensor;
+  }
+  WriteArchive(folder.File("m.pt"), tensors,
+               {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
+  return Model::Load(folder.File("m.pt"));
 }
 
 std::string Describe(const StreamOptions& options) {

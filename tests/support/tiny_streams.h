@@ -27,6 +27,9 @@ std::shared_ptr<const Model> LoadTiny();
 // Loaded once per process.
 const std::shared_ptr<const Model>& Tiny();
 
+// The golden model with weights so large that no probability is finite. On the default backend.
+std::shared_ptr<const Model> TinyThatFails();
+
 StreamOptions Options(int64_t chunk_size, int64_t left_context,
                       SearchMethod method = SearchMethod::kGreedy);
 

@@ -58,11 +58,9 @@ EndpointOptions EndpointOptionsFromFlags() {
   Require("endpoint_blank", FLAGS_endpoint_blank, kMinProbability, 1);
   EndpointOptions options;
   options.enabled = FLAGS_endpointing;
-  options.rules = {{
-      {/*needs_speech=*/false, FLAGS_endpoint_initial_silence, /*min_utterance_s=*/0},
-      {/*needs_speech=*/true, FLAGS_endpoint_silence, /*min_utterance_s=*/0},
-      {/*needs_speech=*/false, /*min_silence_s=*/0, FLAGS_endpoint_max_utterance},
-  }};
+  options.rules[EndpointOptions::kInitialSilence].min_silence_s = FLAGS_endpoint_initial_silence;
+  options.rules[EndpointOptions::kSilence].min_silence_s = FLAGS_endpoint_silence;
+  options.rules[EndpointOptions::kLength].min_utterance_s = FLAGS_endpoint_max_utterance;
   options.silence_blank_probability = FLAGS_endpoint_blank;
   options.reset_encoder = FLAGS_reset_encoder;
   options.skip_silence = FLAGS_skip_silence;

@@ -145,6 +145,19 @@ TEST(FinalizeTest, SnapshotsLoseNoUtterance) {
   }
 }
 
+TEST(FinalizeTest, ASnapshotOfAStreamThatFailsThereHoldsTheFailure) {
+  RecognizerOptions options = Workers(1, 2, 30);
+  options.max_batch_wait_ms = 3.6e6;  // the batch waits for another stream
+  const std::shared_ptr<const Model> model = testing::TinyThatFails();
+  Recognizer recognizer(model, options);
+  const auto stream = recognizer.Open(Options(4, 8));
+  const std::vector<float> samples = NoiseOfChangingLevel(10000, 5);
+  ASSERT_EQ(stream->AcceptSamples(samples.data(), samples.size()), samples.size());
+  stream->FinalizeUtterance();
+  const Stream restored = Stream::Restore(model, stream->Snapshot());
+  EXPECT_NE(restored.failure(), "");
+}
+
 // A client that waits for its flush may have no more audio.
 TEST(FinalizeTest, ARestoredStreamBringsWhatEndedAtOnce) {
   const std::vector<float> samples = NoiseOfChangingLevel(10000, 4);

@@ -174,6 +174,28 @@ TEST(LiveStreamTest, WholeUtterancesMustFit) {
             std::string::npos);
 }
 
+// FinalizeUtterance moves the samples to the decoder, which keeps them until Finish.
+TEST(LiveStreamTest, WholeUtterancesMustFitAlsoWhenTheyAreCut) {
+  Recognizer recognizer(Tiny(), Workers(1, 4, 0.5));
+  const std::vector<float> samples = NoiseOfChangingLevel(6000, 14);
+  std::promise<std::string> over;
+  std::promise<void> first;
+  bool has_first = false;
+  const auto stream =
+      recognizer.Open(Options(kWhole, -1), [&](LiveStream& /*stream*/, const LiveUpdate& update) {
+        if (!std::exchange(has_first, true)) first.set_value();
+        if (update.is_final) over.set_value(update.error);
+      });
+  EXPECT_EQ(stream->AcceptSamples(samples.data(), samples.size()), 6000U);
+  stream->FinalizeUtterance();
+  ASSERT_EQ(first.get_future().wait_for(testing::kPatience), std::future_status::ready);
+  EXPECT_EQ(stream->Room(), 2000U);
+  EXPECT_EQ(stream->AcceptSamples(samples.data(), samples.size()), 2000U);
+  std::future<std::string> error = over.get_future();
+  ASSERT_EQ(error.wait_for(testing::kPatience), std::future_status::ready);
+  EXPECT_NE(error.get().find("longer than max_buffered_s"), std::string::npos);
+}
+
 TEST(LiveStreamTest, ACallbackMayKeepItsStream) {
   Recognizer recognizer(Tiny(), Workers(2, 4, 30));
   const std::vector<float> samples = NoiseOfChangingLevel(9000, 16);

@@ -118,6 +118,40 @@ TEST(LiveUtterancesTest, AreThoseOfStream) {
   }
 }
 
+// A noise that gives tokens without text, and an endpoint after it.
+TEST(LiveUtterancesTest, TokensWithoutTextEndNoStream) {
+  RecognizerOptions recognizer_options;
+  recognizer_options.max_batch_wait_ms = 0;
+  Recognizer recognizer(Tiny(), recognizer_options);
+  int num_forgotten = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    StreamOptions options =
+        Options(1, 3, seed % 2 == 0 ? SearchMethod::kGreedy : SearchMethod::kPrefixBeam);
+    options.endpoints.enabled = true;
+    options.endpoints.silence_blank_probability = 0.15;
+    options.endpoints.rules = {{{false, 0.2, 0}, {true, 0.04, 0}, {false, 0, 0.08}}};
+    const std::vector<float> samples = NoiseOfChangingLevel(16000, seed);
+    std::promise<void> over;
+    size_t num_stable_tokens = 0;
+    int64_t index = 0;
+    const auto live = recognizer.Open(options, [&](LiveStream&, const LiveUpdate& update) {
+      EXPECT_EQ(update.error, "");
+      if (update.stable_tokens_before != num_stable_tokens) {
+        EXPECT_EQ(update.stable_tokens_before, 0U);
+        num_forgotten += update.utterance_index == index ? 1 : 0;
+      }
+      num_stable_tokens = update.stable_tokens_before + update.num_stable_tokens;
+      index = update.utterance_index;
+      if (update.is_final) over.set_value();
+    });
+    live->AcceptSamples(samples.data(), samples.size());
+    live->Finish();
+    ASSERT_EQ(over.get_future().wait_for(testing::kPatience), std::future_status::ready);
+  }
+  EXPECT_GT(num_forgotten, 0);
+}
+
 TEST(LiveUtterancesTest, FinalizeUtteranceIsThatOfStream) {
   constexpr uint64_t kSeed = 43;
   std::mt19937_64 random(kSeed);

@@ -258,6 +258,7 @@ TEST(LiveUpdateTest, TwoUpdatesInOneSayTheSame) {
   second.tentative_text = "t";
   second.tokens = {{4}, {5}};
   second.num_stable_tokens = 1;
+  second.stable_tokens_before = 2;
   second.is_final = true;
   first.Append(second);
   EXPECT_EQ(first.stable_size_before, 0U);
@@ -267,6 +268,21 @@ TEST(LiveUpdateTest, TwoUpdatesInOneSayTheSame) {
   ASSERT_EQ(first.tokens.size(), 4U);
   EXPECT_EQ(first.tokens[2].id, 4);
   EXPECT_TRUE(first.is_final);
+}
+
+TEST(LiveUpdateTest, AnUtteranceThatBeginsAnewForgetsTokensWithoutText) {
+  LiveUpdate first;
+  first.tokens = {{1}};
+  first.num_stable_tokens = 1;
+  LiveUpdate anew;
+  anew.stable_text = "two";
+  anew.tokens = {{4}, {5}};
+  anew.num_stable_tokens = 1;
+  first.Append(anew);
+  EXPECT_EQ(first.stable_text, "two");
+  EXPECT_EQ(first.num_stable_tokens, 1U);
+  ASSERT_EQ(first.tokens.size(), 2U);
+  EXPECT_EQ(first.tokens[0].id, 4);
 }
 
 }  // namespace

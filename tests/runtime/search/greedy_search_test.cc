@@ -97,6 +97,34 @@ TEST(CtcGreedySearchTest, AnySplitGivesTheSame) {
   }
 }
 
+TEST(CtcGreedySearchTest, NoUtteranceCutsATokenInTwo) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const std::vector<float> values = RandomLogProbs(&random, 200, 4, 1);
+    CtcGreedySearch whole(4, 0);
+    whole.Advance(values.data(), 200);
+    CtcGreedySearch search(4, 0);
+    std::vector<int32_t> ids;
+    for (int64_t t = 0; t < 200; ++t) {
+      search.Advance(values.data() + 4 * t, 1);
+      if (random() % 3 != 0) continue;
+      ids.insert(ids.end(), search.BestIds().begin(), search.BestIds().end());
+      search.StartUtterance(t + 1);
+      search.StartUtterance(t + 1);  // an utterance without a frame changes nothing
+    }
+    ids.insert(ids.end(), search.BestIds().begin(), search.BestIds().end());
+    EXPECT_EQ(ids, whole.BestIds());
+  }
+  // After passed frames nothing goes on.
+  const std::vector<float> values = Frames({{1, .9F}, {1, .9F}}, 3);
+  CtcGreedySearch search(3, 0);
+  search.Advance(values.data(), 1);
+  search.StartUtterance(2);
+  search.Advance(values.data(), 2);
+  EXPECT_EQ(search.BestIds(), std::vector<int32_t>{1});
+}
+
 TEST(CtcGreedySearchTest, CloneAndResetAreIndependent) {
   std::mt19937 random(7);
   const std::vector<float> values = RandomLogProbs(&random, 60, 4, 1);

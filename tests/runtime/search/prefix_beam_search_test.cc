@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/search/greedy_search.h"
+#include "runtime/snapshot/state_fields.h"
 #include "tests/runtime/search/search_test_support.h"
 
 namespace runnel {
@@ -82,6 +83,53 @@ TEST(CtcPrefixBeamSearchTest, UnprunedEqualsTheSumOverAllAlignments) {
       exact.erase(found);  // each one only once
     }
   }
+}
+
+// After an utterance that ends in a token, an alignment may begin with repetitions of it, which are
+// no token. Its state is saved as well.
+TEST(CtcPrefixBeamSearchTest, TheTokenBeforeTheUtteranceMayGoOn) {
+  int num_going_on = 0;
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Problem problem(seed);
+    CtcPrefixBeamSearch search(Beam(10000, 100), problem.vocab_size, problem.blank_id);
+    const std::vector<float> before = RandomLogProbs(&problem.random, 4, problem.vocab_size, 2);
+    search.Advance(before.data(), 4);
+    const std::vector<TokenSpan> tokens = search.NBest(1)[0].tokens;
+    const int32_t going_on =
+        !tokens.empty() && tokens.back().last_frame == 3 ? tokens.back().id : -1;
+    num_going_on += going_on == -1 ? 0 : 1;
+    search.StartUtterance(4);
+    search.StartUtterance(4);  // an utterance without a frame changes nothing
+    std::map<std::vector<int32_t>, ExactLabelling> exact;
+    ForEachAlignment(problem.values, problem.vocab_size,
+                     [&](std::vector<int32_t> path, double score) {
+                       for (size_t t = 0; t < path.size() && path[t] == going_on; ++t) {
+                         path[t] = problem.blank_id;
+                       }
+                       const std::vector<TokenSpan> spans =
+                           Collapse(path, problem.values, problem.vocab_size, problem.blank_id);
+                       exact[Ids({spans, 0})].probability += std::exp(score);
+                     });
+    const int64_t half = problem.num_frames / 2;
+    search.Advance(problem.values.data(), half);
+    StateWriter writer;
+    search.Save(&writer);
+    const std::string saved = writer.Take();
+    StateReader reader(saved);
+    CtcPrefixBeamSearch restored(Beam(10000, 100), problem.vocab_size, problem.blank_id);
+    restored.Restore(&reader);
+    const float* rest = problem.values.data() + half * problem.vocab_size;
+    search.Advance(rest, problem.num_frames - half);
+    restored.Advance(rest, problem.num_frames - half);
+    ExpectSame(restored.NBest(10000), search.NBest(10000));
+    for (const TokenSequence& sequence : search.NBest(10000)) {
+      EXPECT_NEAR(sequence.score, std::log(exact[Ids(sequence)].probability), 1e-9);
+      exact.erase(Ids(sequence));
+    }
+    for (const auto& [ids, labelling] : exact) EXPECT_EQ(labelling.probability, 0);
+  }
+  EXPECT_GE(num_going_on, 20);
 }
 
 TEST(CtcPrefixBeamSearchTest, NoBeamFindsMoreThanThereIs) {

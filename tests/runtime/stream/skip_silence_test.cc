@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -19,22 +20,13 @@ using testing::Append;
 using testing::Describe;
 using testing::ExpectSameUtterances;
 using testing::kUnlimited;
-using testing::NoiseOfChangingLevel;
+using testing::NoiseWithPauses;
 using testing::Options;
 using testing::Tiny;
 using testing::UtterancesOf;
 using testing::WithEndpoints;
 
-// Noise of changing level, and in turns with it every 2.5 s weak noise of one level.
-std::vector<float> NoiseWithPauses(size_t num_samples, uint64_t seed) {
-  std::vector<float> samples = NoiseOfChangingLevel(num_samples, seed);
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> weak(0, 1e-4F);
-  for (size_t i = 0; i < num_samples; ++i) {
-    if (i / 40000 % 2 == 1) samples[i] = weak(random);
-  }
-  return samples;
-}
+constexpr size_t kPeriod = 40000;  // 2.5 s of sound, 2.5 s of silence
 
 // Silence is what the blank's probability says: nearly every frame with this threshold.
 StreamOptions Skipping(StreamOptions options) {
@@ -44,7 +36,7 @@ StreamOptions Skipping(StreamOptions options) {
 }
 
 TEST(SkipSilenceTest, SkippedSilenceIsNotComputed) {
-  const std::vector<float> samples = NoiseWithPauses(320000, 14);
+  const std::vector<float> samples = NoiseWithPauses(320000, 14, kPeriod);
   const auto num_chunks = [&](const StreamOptions& options) {
     Stream stream(Tiny(), options);
     size_t count = 0;
@@ -71,7 +63,7 @@ TEST(SkipSilenceTest, SkippingDependsOnTheAudioOnly) {
     for (const int sample_rate_hz : {16000, 8000}) {
       options.sample_rate_hz = sample_rate_hz;
       SCOPED_TRACE(Describe(options) + ", rate " + std::to_string(sample_rate_hz));
-      const std::vector<float> samples = NoiseWithPauses(200000, random());
+      const std::vector<float> samples = NoiseWithPauses(200000, random(), kPeriod);
       const std::vector<Utterance> expected = UtterancesOf(samples, options);
       ASSERT_GE(expected.size(), 3U);
       Stream stream(Tiny(), options);
@@ -94,9 +86,63 @@ TEST(SkipSilenceTest, SkippingDependsOnTheAudioOnly) {
   }
 }
 
+// FinalizeUtterance while silence is skipped, also when the sound has just begun: the copy that it
+// decodes may search frames that the stream computes later.
+TEST(SkipSilenceTest, NoSoundIsInTwoUtterances) {
+  int num_with_text = 0;
+  for (const int sample_rate_hz : {16000, 8000}) {
+    StreamOptions options = Skipping(Options(4, 8));
+    options.sample_rate_hz = sample_rate_hz;
+    const std::vector<float> samples = NoiseWithPauses(120000, 3, kPeriod);
+    Stream stream(Tiny(), options);
+    for (size_t at = 0; at < 90000; at += 400) {
+      stream.AcceptSamples(samples.data() + at, 400);
+      stream.Decode();
+      if (at < 78000) continue;
+      SCOPED_TRACE("rate " + std::to_string(sample_rate_hz) + ", at " + std::to_string(at));
+      Stream copy = stream;
+      copy.TakeUtterances();
+      copy.FinalizeUtterance();
+      copy = Stream::Restore(Tiny(), copy.Snapshot());
+      const std::vector<Utterance> before = copy.TakeUtterances();
+      copy.AcceptSamples(samples.data() + at + 400, 25000);
+      copy.FinalizeUtterance();
+      const std::vector<Utterance> after = copy.TakeUtterances();
+      if (before.empty() || after.empty()) continue;
+      num_with_text += before.back().nbest[0].text.empty() ? 0 : 1;
+      EXPECT_GE(after[0].start_ms, before.back().searched_ms);
+      EXPECT_GE(after[0].searched_ms, before.back().searched_ms);
+    }
+  }
+  EXPECT_GE(num_with_text, 5);
+}
+
+// An utterance that its length ended did not end in silence.
+TEST(SkipSilenceTest, SoundIsComputedAfterAnUtteranceThatWasTooLong) {
+  std::vector<float> samples(16000 * 8);
+  std::mt19937_64 random(17);
+  std::normal_distribution<float> even(0, 0.1F);  // no louder than its background
+  for (float& sample : samples) sample = even(random);
+  for (const int64_t chunk_size : {1, 3, 4, 16}) {
+    SCOPED_TRACE("C " + std::to_string(chunk_size));
+    std::array<size_t, 2> num_chunks{};
+    for (const bool skips : {false, true}) {
+      StreamOptions options = Options(chunk_size, 8);
+      options.endpoints.enabled = true;
+      options.endpoints.rules = {{{false, 1000, 0}, {true, 1000, 0}, {false, 0, 2.4}}};
+      options.endpoints.skip_silence = skips;
+      Stream stream(Tiny(), options);
+      stream.AcceptSamples(samples.data(), samples.size());
+      stream.Finish();
+      while (DecodeChunks({&stream}) > 0) ++num_chunks[skips ? 1 : 0];
+    }
+    EXPECT_EQ(num_chunks[1], num_chunks[0]);
+  }
+}
+
 TEST(SkipSilenceTest, AfterSkippedSilenceTheStreamIsLikeANewOne) {
   // One pause. What follows equals a new stream that begins shortly before the sound does.
-  std::vector<float> samples = NoiseWithPauses(120000, 16);
+  std::vector<float> samples = NoiseWithPauses(120000, 16, kPeriod);
   const StreamOptions options = Skipping(Options(4, kUnlimited));
   const std::vector<Utterance> all = UtterancesOf(samples, options);
   const auto first = std::find_if(

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -97,15 +98,15 @@ TEST(StreamUtterancesTest, TheRulesAreAppliedFrameByFrame) {
         EXPECT_EQ(utterance.searched_ms, static_cast<double>(t + 1) * kFrameMs);
         ++num_by_end[static_cast<size_t>(utterance.end)];
         if (!best.tokens.empty()) {
-          const auto first = static_cast<double>(begin + best.tokens.front().first_frame);
-          const auto last = static_cast<double>(begin + best.tokens.back().last_frame);
+          const auto first = static_cast<double>(best.tokens.front().first_frame);
+          const auto last = static_cast<double>(best.tokens.back().last_frame);
           EXPECT_EQ(utterance.start_ms, first * kFrameMs);
           // An encoder frame reads 7 frames of 25 ms, 10 ms apart.
           EXPECT_EQ(utterance.end_ms, std::min(last * kFrameMs + 85, utterance.searched_ms));
         }
         ++next;
       }
-      search->Reset();
+      search->StartUtterance(t + 1);
       begin = t + 1;
       num_silent = 0;
     }
@@ -225,6 +226,7 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
   const std::vector<float> samples = NoiseOfChangingLevel(64000, 10);
   constexpr uint64_t kSeed = 101;
   std::mt19937_64 random(kSeed);
+  int num_going_on = 0;
   for (const StreamOptions& options :
        {Options(4, 8), Options(16, 16, SearchMethod::kPrefixBeam), Options(3, kUnlimited)}) {
     const std::vector<float> log_probs = LogProbsOf(samples, options);
@@ -246,6 +248,15 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
       const std::vector<Utterance> second = stream.TakeUtterances();
       ASSERT_EQ(second.size(), 1U);
       const auto search = MakeCtcSearch(options.search, 7, 0);
+      const std::vector<Token>& tokens = first[0].nbest[0].tokens;
+      if (!tokens.empty() && tokens.back().end_ms == first[0].searched_ms) {
+        // The last token goes on.
+        std::vector<float> certain(7, -std::numeric_limits<float>::infinity());
+        certain[static_cast<size_t>(tokens.back().id)] = 0;
+        search->StartUtterance(passed - 1);
+        search->Advance(certain.data(), 1);
+        ++num_going_on;
+      }
       search->StartUtterance(passed);
       const auto num_frames = static_cast<int64_t>(log_probs.size() / 7);
       search->Advance(log_probs.data() + 7 * passed, num_frames - passed);
@@ -260,6 +271,7 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
       }
     }
   }
+  EXPECT_GT(num_going_on, 0);
 }
 
 TEST(StreamUtterancesTest, FinalizingTwiceEndsOneUtterance) {

@@ -8,9 +8,6 @@
 namespace runnel::server {
 namespace {
 
-// The rules of EndpointOptions in their order: before speech, after speech, any length.
-enum Rule { kInitial, kUsual, kLength };
-
 // Reads an optional number into `value`.
 void ReadNumber(JsonSection* fields, const std::string& field, double min, double max,
                 double* value) {
@@ -33,13 +30,13 @@ void ReadEndpointing(JsonSection* fields, EndpointOptions* options) {
   options->enabled = true;
   constexpr double kMaxSeconds = EndpointOptions::kMaxSeconds;
   ReadNumber(&section, "silence_s", kMinSilenceS, kMaxSeconds,
-             &options->rules[kUsual].min_silence_s);
+             &options->rules[EndpointOptions::kSilence].min_silence_s);
   // The first rule holds after speech, too. It must not come before the usual one.
-  double& initial_s = options->rules[kInitial].min_silence_s;
-  initial_s = std::max(initial_s, options->rules[kUsual].min_silence_s);
+  double& initial_s = options->rules[EndpointOptions::kInitialSilence].min_silence_s;
+  initial_s = std::max(initial_s, options->rules[EndpointOptions::kSilence].min_silence_s);
   ReadNumber(&section, "initial_silence_s", kMinSilenceS, kMaxSeconds, &initial_s);
   ReadNumber(&section, "max_utterance_s", kMinUtteranceS, kMaxSeconds,
-             &options->rules[kLength].min_utterance_s);
+             &options->rules[EndpointOptions::kLength].min_utterance_s);
   constexpr double kMinProbability = 0.1;
   ReadNumber(&section, "blank_probability", kMinProbability, 1,
              &options->silence_blank_probability);
@@ -50,12 +47,13 @@ void ReadEndpointing(JsonSection* fields, EndpointOptions* options) {
 
 OrderedJson EndpointingAsJson(const EndpointOptions& options) {
   if (!options.enabled) return false;
-  return {{"silence_s", Rounded(options.rules[kUsual].min_silence_s)},
-          {"initial_silence_s", Rounded(options.rules[kInitial].min_silence_s)},
-          {"max_utterance_s", Rounded(options.rules[kLength].min_utterance_s)},
-          {"blank_probability", Rounded(options.silence_blank_probability)},
-          {"reset_encoder", options.reset_encoder},
-          {"skip_silence", options.skip_silence}};
+  return {
+      {"silence_s", Rounded(options.rules[EndpointOptions::kSilence].min_silence_s)},
+      {"initial_silence_s", Rounded(options.rules[EndpointOptions::kInitialSilence].min_silence_s)},
+      {"max_utterance_s", Rounded(options.rules[EndpointOptions::kLength].min_utterance_s)},
+      {"blank_probability", Rounded(options.silence_blank_probability)},
+      {"reset_encoder", options.reset_encoder},
+      {"skip_silence", options.skip_silence}};
 }
 
 }  // namespace runnel::server
