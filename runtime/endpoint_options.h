@@ -19,8 +19,14 @@ struct EndpointRule {
 // audio, the model, the chunk size and the left context only.
 struct EndpointOptions {
   static constexpr double kMaxSeconds = 86400;
+  // The least values that the tools and the server accept of their users. Smaller ones would end
+  // utterances within words.
+  static constexpr double kMinSilenceS = 0.1;
+  static constexpr double kMinUtteranceS = 1;
+  static constexpr double kMinBlankProbability = 0.1;
 
   bool enabled = false;
+  // The first rule holds only while the utterance has no tokens.
   std::array<EndpointRule, 3> rules = {{
       {/*needs_speech=*/false, /*min_silence_s=*/2.4, /*min_utterance_s=*/0},  // begins anew
       {/*needs_speech=*/true, /*min_silence_s=*/1.2, /*min_utterance_s=*/0},   // the usual end

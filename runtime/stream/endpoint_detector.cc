@@ -43,7 +43,9 @@ EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_
 bool EndpointDetector::Advance(float blank_log_prob, bool has_tokens) {
   ++num_frames_;
   num_silent_ = static_cast<double>(blank_log_prob) >= silence_log_prob_ ? num_silent_ + 1 : 0;
-  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+  // With tokens, the first rule would end the utterance before the silence of the second one.
+  const auto first = rules_.begin() + (has_tokens ? 1 : 0);
+  return std::any_of(first, rules_.end(), [&](const Rule& rule) {
     return (has_tokens || !rule.needs_speech) && num_silent_ >= rule.min_silent &&
            num_frames_ >= rule.min_frames;
   });
