@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
+#include <sstream>
 #include <stdexcept>
 
 namespace runnel {
@@ -146,6 +147,13 @@ void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t m
   if (value >= min && value <= max) return;
   throw std::invalid_argument("--" + name + " is " + std::to_string(value) + ", expected " +
                               std::to_string(min) + " to " + std::to_string(max));
+}
+
+void RequireRealRange(const std::string& name, double value, double min, double max) {
+  if (value >= min && value <= max) return;  // not so for NaN
+  std::ostringstream message;
+  message << "--" << name << " is " << value << ", expected " << min << " to " << max;
+  throw std::invalid_argument(message.str());
 }
 
 std::string HelpText(const ToolInfo& tool) {
