@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,9 @@ struct LiveUpdate {
   // The tokens of stable_text, num_stable_tokens of them, followed by those of tentative_text.
   std::vector<Token> tokens;
   size_t num_stable_tokens = 0;
+  // Calls of LiveStream::FinalizeUtterance that ended no utterance, because no encoder frame was
+  // complete since the last one ended. Every other call brought an utterance.
+  int64_t num_empty_finalizations = 0;
   // The text covers the first audio_ms milliseconds of the stream.
   double audio_ms = 0;
   // When the last sample of the newest chunk was accepted, and the time from then until this update

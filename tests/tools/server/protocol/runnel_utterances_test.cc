@@ -115,6 +115,18 @@ TEST(RunnelUtterances, OneUtteranceAddsOnlyFields) {
                              "nbest", "start_ms", "text", "type"}));
 }
 
+TEST(RunnelUtterances, AFlushWithoutAnUtteranceIsAnsweredToo) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  LiveUpdate update = UpdateWith({0}, 1);
+  update.num_empty_finalizations = 2;
+  EXPECT_EQ(Kinds(protocol.OnUpdate(update)),
+            (Strings{"utterance 0", "flushed", "flushed", "partial 1"}));
+  LiveUpdate last = FinalTwoZero();
+  last.num_empty_finalizations = 1;
+  EXPECT_EQ(Kinds(protocol.OnUpdate(last)).front(), "flushed");
+}
+
 TEST(RunnelUtterances, AnErrorComesAfterThem) {
   RunnelProtocol protocol(Units());
   protocol.Read(Text(kStart));
