@@ -3,29 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <sstream>
-#include <stdexcept>
+#include <string>
+
+#include "runtime/text/require_range.h"
 
 namespace runnel {
-namespace {
-
-void Check(const std::string& field, double value, double min, double max) {
-  if (value >= min && value <= max) return;  // not of a NaN
-  std::ostringstream message;
-  message << "endpoints." << field << " is " << value << ", expected " << min << " to " << max;
-  throw std::invalid_argument(message.str());
-}
-
-}  // namespace
-
 void EndpointOptions::Validate() const {
   for (size_t i = 0; i < rules.size(); ++i) {
-    const std::string rule = "rules[" + std::to_string(i) + "].";
-    Check(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
-    Check(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
+    const std::string rule = "endpoints.rules[" + std::to_string(i) + "].";
+    RequireInRange(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
+    RequireInRange(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
   }
   constexpr double kLowest = 1e-6;
-  Check("silence_blank_probability", silence_blank_probability, kLowest, 1);
+  RequireInRange("endpoints.silence_blank_probability", silence_blank_probability, kLowest, 1);
 }
 
 EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_ms)

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <sstream>
 #include <stdexcept>
+
+#include "runtime/text/require_range.h"
 
 namespace runnel {
 namespace {
@@ -150,10 +151,7 @@ void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t m
 }
 
 void RequireRealRange(const std::string& name, double value, double min, double max) {
-  if (value >= min && value <= max) return;  // not so for NaN
-  std::ostringstream message;
-  message << "--" << name << " is " << value << ", expected " << min << " to " << max;
-  throw std::invalid_argument(message.str());
+  RequireInRange("--" + name, value, min, max);
 }
 
 std::string HelpText(const ToolInfo& tool) {
