@@ -43,6 +43,9 @@ LanguageModelLevel LevelFromFlag() {
 const char* const kSearchFlagsSource = __FILE__;
 
 void CheckSearchFlags() {
+  for (const char* name : {"hotwords", "lm"}) {
+    if (IsFlagGiven(name)) RequireFlag(name, "a file");
+  }
   RequireFileOf("hotword_score", "hotwords", !FLAGS_hotwords.empty());
   for (const char* name : {"lm_level", "lm_weight", "lm_bonus"}) {
     RequireFileOf(name, "lm", !FLAGS_lm.empty());
@@ -51,7 +54,7 @@ void CheckSearchFlags() {
   RequireRealRange("hotword_score", FLAGS_hotword_score, -Hotwords::kMaxScore, Hotwords::kMaxScore);
   RequireRealRange("lm_weight", FLAGS_lm_weight, 0, LanguageModelOptions::kMaxWeight);
   RequireRealRange("lm_bonus", FLAGS_lm_bonus, -LanguageModelOptions::kMaxBonus,
-                LanguageModelOptions::kMaxBonus);
+                   LanguageModelOptions::kMaxBonus);
 }
 
 std::string FlagThatNeedsBeamSearch() {

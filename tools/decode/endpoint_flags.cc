@@ -10,7 +10,8 @@
 DEFINE_bool(endpointing, false,
             "Divide a recording into utterances, by silence and length, and write a result for "
             "each (docs/utterances.md).");
-DEFINE_double(endpoint_silence, runnel::EndpointOptions().rules[1].min_silence_s, "Seconds of silence after speech that end an utterance.");
+DEFINE_double(endpoint_silence, runnel::EndpointOptions().rules[1].min_silence_s,
+              "Seconds of silence after speech that end an utterance.");
 DEFINE_double(endpoint_initial_silence, runnel::EndpointOptions().rules[0].min_silence_s,
               "Seconds of silence after which an utterance without speech begins anew.");
 DEFINE_double(endpoint_max_utterance, runnel::EndpointOptions().rules[2].min_utterance_s,
