@@ -110,10 +110,14 @@ bool IsSampleDump(int fd, off_t begin) {
          ByteAt(start, 3) == 0x01;
 }
 
+bool IsMpeg(int fd, off_t begin) {
+  const std::string start = ReadAt(fd, begin, 2);
+  return start.size() == 2 && ByteAt(start, 0) == 0xFF && (ByteAt(start, 1) & 0xE0) == 0xE0;
+}
+
 bool IsCommonFormat(int fd, off_t begin) {
   const std::string start = ReadAt(fd, begin, 12);
   if (start.size() < 12) return false;
-  const bool is_mpeg = ByteAt(start, 0) == 0xFF && (ByteAt(start, 1) & 0xE0) == 0xE0;
   const bool is_listed =
       std::any_of(std::begin(kCommonSignatures), std::end(kCommonSignatures),
                   [&start](const Signature& signature) {
@@ -124,7 +128,7 @@ bool IsCommonFormat(int fd, off_t begin) {
   // one of them is missing (vorbis_read_header in its ogg_vorbis.c). It takes a stream for Vorbis
   // when a page begins with these bytes.
   const bool may_be_vorbis = start.compare(0, 4, "OggS") == 0 && Contains(fd, begin, "\1vorbis");
-  return is_mpeg || (is_listed && !may_be_vorbis);
+  return IsMpeg(fd, begin) || (is_listed && !may_be_vorbis);
 }
 
 bool MayBeAudio(const std::string& start) {

@@ -234,7 +234,7 @@ typedef struct runnel_stream_options {
   int32_t reset_encoder;                       /* 0; 1: the encoder forgets the utterance before */
   int32_t skip_silence;                        /* 0; 1: nothing is computed in silence */
   double endpoint_silence_s;                   /* 1.2; rules[1]: silence after speech */
-  double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence, also without speech */
+  double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence without speech */
   double endpoint_max_utterance_s;             /* 20; rules[2]: length of the utterance */
   double endpoint_blank_probability;           /* 0.8; of a silent frame, above 0, at most 1 */
   int64_t early_text_interval;                 /* 0: none; encoder frames between previews */

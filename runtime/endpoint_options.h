@@ -20,6 +20,11 @@ struct EndpointRule {
 // audio, the model, the chunk size, the left context and the search only.
 struct EndpointOptions {
   static constexpr double kMaxSeconds = 86400;
+  // The least values that the tools and the server accept of their users. Smaller ones would end
+  // utterances within words.
+  static constexpr double kMinSilenceS = 0.1;
+  static constexpr double kMinUtteranceS = 1;
+  static constexpr double kMinBlankProbability = 0.1;
 
   // The rules by name: silence also without speech, silence after speech, length.
   static constexpr size_t kInitialSilence = 0;
@@ -27,6 +32,7 @@ struct EndpointOptions {
   static constexpr size_t kLength = 2;
 
   bool enabled = false;
+  // The first rule holds only while the utterance has no tokens.
   std::array<EndpointRule, 3> rules = {{
       {/*needs_speech=*/false, /*min_silence_s=*/2.4, /*min_utterance_s=*/0},  // begins anew
       {/*needs_speech=*/true, /*min_silence_s=*/1.2, /*min_utterance_s=*/0},   // the usual end

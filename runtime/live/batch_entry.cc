@@ -79,6 +79,7 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
   if (finalizes_) {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     arrival_ = state_.finalizations.front().time;
+    num_finalizations_ = state_.finalizations.front().num_calls;
     state_.finalizations.pop_front();
   }
   try {
@@ -152,6 +153,10 @@ void BatchEntry::FinalizeUtterance() {
 void BatchEntry::FillTexts() {
   Stream& stream = state_.stream;
   update_.utterances = stream.TakeUtterances();
+  const bool is_empty =
+      update_.utterances.empty() || update_.utterances.back().end != UtteranceEnd::kFinalize;
+  update_.num_empty_finalizations = num_finalizations_;
+  if (num_finalizations_ > 0 && !is_empty) --update_.num_empty_finalizations;
   for (Utterance& utterance : update_.utterances) utterance.latency_ms = update_.latency_ms;
   update_.utterance_index = stream.utterance_index();
   if (stream.text_begin() != state_.seen_begin) {

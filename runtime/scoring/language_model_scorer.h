@@ -82,6 +82,7 @@ class LanguageModelScorer {
   void MakePieces(const TokenTable& tokens);
   Piece MakePiece(const std::string& text) const;
   void MakeWords(const TokenTable& tokens);
+  void CheckTokenLevel() const;
   void BoundGains();
 
   uint32_t NodeAfter(uint32_t node, const std::string& letters) const;

@@ -245,12 +245,12 @@ TEST(LanguageModelScorerTest, WrongOptionsAreNamed) {
   };
   LanguageModelOptions options = valid;
   options.weight = -0.1;
-  EXPECT_EQ(error(options, tokens), "weight is -0.1, expected a value from 0 to 10");
+  EXPECT_EQ(error(options, tokens), "weight is -0.1, expected 0 to 10");
   options.weight = std::nan("");
-  EXPECT_EQ(error(options, tokens), "weight is nan, expected a value from 0 to 10");
+  EXPECT_EQ(error(options, tokens), "weight is nan, expected 0 to 10");
   options = valid;
   options.bonus = 101;
-  EXPECT_EQ(error(options, tokens), "bonus is 101, expected a value from -100 to 100");
+  EXPECT_EQ(error(options, tokens), "bonus is 101, expected -100 to 100");
   options = valid;
   options.model = nullptr;
   EXPECT_EQ(error(options, tokens),
@@ -259,7 +259,10 @@ TEST(LanguageModelScorerTest, WrongOptionsAreNamed) {
             "level of the language model is word, but no token of the acoustic model has a word "
             "boundary (▁), expected level token");
   valid.level = LanguageModelLevel::kToken;
-  EXPECT_NO_THROW(LanguageModelScorer(valid, Tokens({"中", "国"})));
+  EXPECT_EQ(error(valid, Tokens({"中", "国"})),
+            "level of the language model is token, but only 0 of its 4 words are tokens of the "
+            "acoustic model, expected level word");
+  EXPECT_NO_THROW(LanguageModelScorer(valid, Tokens({"中", "b", "d"})));
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ TEST(StreamUtterancesTest, TheRulesAreAppliedFrameByFrame) {
       const double blank = std::exp(static_cast<double>(log_probs[static_cast<size_t>(7 * t)]));
       num_silent = blank >= options.endpoints.silence_blank_probability ? num_silent + 1 : 0;
       const bool speech = !search->BestIds().empty();
-      const bool ends = num_silent >= 5 || (speech && num_silent >= 2) || t + 1 - begin >= 15;
+      const bool ends = num_silent >= (speech ? 2 : 5) || t + 1 - begin >= 15;
       if (!ends && t + 1 < num_frames) continue;
       search->Finish();
       const TokenSequence best = search->NBest(1).front();

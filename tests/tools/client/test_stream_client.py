@@ -109,7 +109,7 @@ def test_utterances(server, spoken, protocol):
     path, texts = spoken
     flags = [address(server), f"--wav={path}", FAST, f"--protocol={protocol}"]
     assert succeed("stream_client", *flags, "--endpointing") == "".join(
-        f"spoken {text}\n" for text in texts)
+        f"spoken-{i:04d} {text}\n" for i, text in enumerate(texts, 1))
     assert succeed("stream_client", *flags) == f"spoken {' '.join(texts)}\n"
 
 
