@@ -1,11 +1,11 @@
-// Names of the activation functions of feed-forward and convolution modules.
+// Names of the activation functions of all modules.
 #ifndef RUNNEL_ENCODER_ACTIVATION_H_
 #define RUNNEL_ENCODER_ACTIVATION_H_
 
 namespace runnel {
 
 // kGelu is exact: computed with the error function.
-enum class Activation { kSwish, kRelu, kGelu };
+enum class Activation { kSwish, kRelu, kGelu, kTanh };
 
 }  // namespace runnel
 

@@ -54,6 +54,15 @@ class NormModule {
   virtual void Normalize(Rows x) const = 0;
 };
 
+// y = x W^T + b.
+class LinearModule {
+ public:
+  virtual ~LinearModule() = default;
+
+  // x: (rows, input_dim), y: (rows, output_dim), of the backend's data type. Row by row.
+  virtual void Forward(ConstRows x, Rows y) const = 0;
+};
+
 // Makes the modules of one model. Const: may be used from several threads at once.
 class EncoderBackend {
  public:
@@ -76,6 +85,7 @@ class EncoderBackend {
   virtual std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const = 0;
   virtual std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const = 0;
+  virtual std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const = 0;
   virtual std::unique_ptr<const CtcHead> MakeCtcHead(const LinearWeights& weights) const = 0;
 };
 

@@ -11,14 +11,6 @@
 namespace runnel {
 namespace {
 
-LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
-                         int64_t output_dim, bool bias = true) {
-  LinearWeights linear;
-  linear.weight = weights->Take(name + ".weight", {output_dim, input_dim});
-  if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
-  return linear;
-}
-
 // A convolution whose kernel has one tap.
 LinearWeights BindPointwise(Weights* weights, const std::string& name, int64_t input_dim,
                             int64_t output_dim, bool bias) {
@@ -26,11 +18,6 @@ LinearWeights BindPointwise(Weights* weights, const std::string& name, int64_t i
   linear.weight = weights->Take(name + ".weight", {output_dim, input_dim, 1}).squeeze(2);
   if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
   return linear;
-}
-
-LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_t dim,
-                               double epsilon) {
-  return {weights->Take(name + ".weight", {dim}), weights->Take(name + ".bias", {dim}), epsilon};
 }
 
 void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
@@ -85,6 +72,19 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
 std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(layer); }
 
 }  // namespace
+
+LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
+                         int64_t output_dim, bool bias) {
+  LinearWeights linear;
+  linear.weight = weights->Take(name + ".weight", {output_dim, input_dim});
+  if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
+  return linear;
+}
+
+LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_t dim,
+                               double epsilon) {
+  return {weights->Take(name + ".weight", {dim}), weights->Take(name + ".bias", {dim}), epsilon};
+}
 
 std::string AttentionName(int layer) { return LayerName(layer) + ".self_attn"; }
 

@@ -95,6 +95,12 @@ LayerWeights BindLayer(const EncoderConfig& config, int layer, Weights* weights)
 LayerNormWeights BindAfterNorm(const EncoderConfig& config, Weights* weights);
 LinearWeights BindCtcHead(int64_t model_dim, int64_t vocab_size, Weights* weights);
 
+// Layers that other networks have too: `name`.weight and `name`.bias.
+LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
+                         int64_t output_dim, bool bias = true);
+LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_t dim,
+                               double epsilon);
+
 // The parts of BindLayer. `name`: prefix of the module's tensors.
 AttentionWeights BindAttention(const EncoderConfig& config, const std::string& name,
                                Weights* weights);

@@ -52,6 +52,9 @@ void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t fir
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
                                 " samples");
   }
+  if (frames_accepted_ > 0 && count > 0) {
+    throw std::invalid_argument("FeatureStream: samples after frames; expected one of the two");
+  }
   const float limit = extractor_->geometry().max_magnitude / gain;
   if (!AnyBeyond(samples, count, sample_scale_, limit)) return;
   size_t bad = 0;
@@ -80,18 +83,46 @@ void FeatureStream::AcceptSamples(const float* samples, size_t count) {
   samples_accepted_ += static_cast<int64_t>(count);
 }
 
+void FeatureStream::AcceptFrames(const float* frames, size_t count) {
+  if (finished_) {
+    throw std::invalid_argument("FeatureStream: frames after Finish; expected Reset first");
+  }
+  if (samples_accepted_ > 0) {
+    throw std::invalid_argument("FeatureStream: frames after samples; expected one of the two");
+  }
+  const size_t num_values = count * static_cast<size_t>(dim());
+  for (size_t i = 0; i < num_values; ++i) {
+    if (std::isfinite(frames[i])) continue;
+    const int64_t row = frames_accepted_ + static_cast<int64_t>(i) / dim();
+    throw std::invalid_argument("FeatureStream: frame " + std::to_string(row) + ", column " +
+                                std::to_string(static_cast<int64_t>(i) % dim()) + " is " +
+                                std::to_string(frames[i]) + ", expected a finite value");
+  }
+  frames_.insert(frames_.end(), frames, frames + num_values);
+  frames_accepted_ += static_cast<int64_t>(count);
+}
+
 void FeatureStream::Finish() {
   finished_ = true;
   DropConsumedSamples();
 }
 
 int64_t FeatureStream::NumFramesReady() const {
-  return extractor_->NumFrames(samples_accepted_, finished_) - frames_popped_;
+  const int64_t num_frames =
+      frames_accepted_ > 0 ? frames_accepted_ : extractor_->NumFrames(samples_accepted_, finished_);
+  return num_frames - frames_popped_;
 }
 
 size_t FeatureStream::PopFrames(size_t max_frames, float* features) {
   const size_t num_frames =
       static_cast<size_t>(std::min<uint64_t>(max_frames, static_cast<uint64_t>(NumFramesReady())));
+  if (frames_accepted_ > 0) {
+    const auto end = frames_.begin() + static_cast<std::ptrdiff_t>(num_frames) * dim();
+    std::copy(frames_.begin(), end, features);
+    frames_.erase(frames_.begin(), end);
+    frames_popped_ += static_cast<int64_t>(num_frames);
+    return num_frames;
+  }
   for (size_t i = 0; i < num_frames; ++i) {
     extractor_->ComputeFrame(Window(frames_popped_), frames_popped_, &scratch_, features);
     features += dim();
@@ -134,6 +165,14 @@ std::string FeatureStream::Inconsistency() const {
     return "number of feature frames taken is " + std::to_string(frames_popped_) +
            ", which do not follow from " + std::to_string(samples_accepted_) + " samples";
   }
+  if (frames_accepted_ < 0 || (frames_accepted_ > 0 && samples_accepted_ > 0) ||
+      frames_.size() != (frames_accepted_ == 0 ? 0
+                                               : static_cast<size_t>(NumFramesReady()) *
+                                                     static_cast<size_t>(dim()))) {
+    return "the features hold " + std::to_string(frames_.size()) + " values of " +
+           std::to_string(frames_accepted_) + " frames";
+  }
+  if (frames_accepted_ > 0) return "";
   if (first_held() < 0) {
     return "the features keep " + std::to_string(samples_buffered()) +
            " samples; expected at most " + std::to_string(samples_accepted_);

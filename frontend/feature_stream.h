@@ -34,6 +34,11 @@ class FeatureStream {
   // the stream.
   void AcceptSamples(const float* samples, size_t count);
 
+  // Appends `count` frames that were computed elsewhere, (count, dim()) row-major, in place of
+  // samples. Throws std::invalid_argument, and changes nothing, after Finish or samples, and for a
+  // value that is not finite; the message names its row and column.
+  void AcceptFrames(const float* frames, size_t count);
+
   // Throws as AcceptSamples does for samples that may be amplified by up to `gain` before
   // AcceptSamples gets them. The message counts them from `first_index`.
   void CheckSamples(const float* samples, size_t count, int64_t first_index, float gain) const;
@@ -55,6 +60,7 @@ class FeatureStream {
   int dim() const { return extractor_->dim(); }
   float sample_scale() const { return sample_scale_; }
   int64_t samples_accepted() const { return samples_accepted_; }
+  int64_t frames_accepted() const { return frames_accepted_; }
   int64_t frames_popped() const { return frames_popped_; }
   bool finished() const { return finished_; }
 
@@ -68,6 +74,8 @@ class FeatureStream {
     fields.Value(self.frames_popped_);
     fields.Value(self.finished_);
     fields.Value(self.last_sample_);
+    fields.Value(self.frames_accepted_);
+    fields.Values(self.frames_);
     const size_t count = fields.Count(self.samples_buffered(), sizeof(float));
     if constexpr (Fields::kReading) {
       self.buffer_.resize(count);
@@ -102,6 +110,10 @@ class FeatureStream {
   // on. Those before it are erased once they make up half of the buffer: O(1) per sample.
   std::vector<float> buffer_;
   size_t buffer_head_ = 0;
+
+  // Frames that were accepted and not popped yet, of a stream without samples.
+  int64_t frames_accepted_ = 0;
+  std::vector<float> frames_;
 
   std::vector<float> edge_window_;
   FrameScratch scratch_;

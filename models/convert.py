@@ -3,7 +3,7 @@
 
     python3 models/convert.py FAMILY SOURCE --output=model.pt
 
-FAMILY is wenet, nemo or espnet. The work is done by the package next to this file.
+FAMILY is wenet, nemo, espnet or icefall. The work is done by the package next to this file.
 
     python3 models/convert.py arpa LM.arpa --output=LM.bin
 

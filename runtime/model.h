@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/streaming_config.h"
 #include "runtime/token_table.h"
@@ -64,9 +65,14 @@ class Model {
   // Recommended and permitted chunk sizes and left contexts.
   const StreamingConfig& streaming() const;
   const TokenTable& tokens() const;
+  // What StreamOptions::language may be; empty for a model without a language prompt.
+  std::vector<std::string> languages() const;
 
   // Rate of the audio that the model was trained on, in Hz.
   int sample_rate_hz() const;
+  // Width of a feature frame, and the milliseconds of audio from one to the next.
+  int feature_dim() const;
+  double feature_frame_ms() const;
   // Duration of one encoder frame, in milliseconds of audio.
   double encoder_frame_ms() const;
 

@@ -15,6 +15,7 @@ struct Token {
   double start_ms = 0;   // start of the first encoder frame that emits it
   double end_ms = 0;     // end of the last encoder frame that emits it
   float confidence = 0;  // its probability in these frames, 0 to 1
+  int64_t frame = 0;     // the first encoder frame that emits it, counted from the stream's start
 };
 
 // One word: the tokens between two word boundaries.

@@ -10,15 +10,30 @@ class Hotwords;
 class LanguageModelScorer;
 class WordList;
 
-enum class SearchMethod { kGreedy, kPrefixBeam };
+// kPrefixBeam is a beam search of the head's own kind: of CTC prefixes; of a transducer, as the
+// model's family does it (TransducerBeam in transducer/transducer_config.h). kModifiedBeam, of
+// transducers only, gives each frame one label, as icefall does.
+enum class SearchMethod { kGreedy, kPrefixBeam, kModifiedBeam };
+
+// The part of a model that gives the search its probabilities. kDefault: the transducer of a model
+// that has one, otherwise CTC.
+enum class Head { kDefault, kCtc, kTransducer };
 
 struct SearchOptions {
   // Far more hypotheses than help. The limit keeps a mistyped number from taking all memory.
   static constexpr int kMaxBeamSize = 10000;
 
   SearchMethod method = SearchMethod::kGreedy;
-  int beam_size = 8;    // hypotheses kept per frame (kPrefixBeam); 1 to kMaxBeamSize
-  int token_beam = 20;  // most probable tokens considered per frame (kPrefixBeam); at least 1
+  Head head = Head::kDefault;
+  int beam_size = 8;    // hypotheses kept per frame (beam searches); 1 to kMaxBeamSize
+  int token_beam = 20;  // most probable tokens considered per frame (beam searches); at least 1
+  // Most tokens of one encoder frame (a transducer's kGreedy and time-synchronous beam search); 0:
+  // the model's own number.
+  static constexpr int kMaxSymbols = 1000;
+  int max_symbols = 0;
+  // Part of the CTC head's probability in that of a label, 0 to 1 (a transducer's beam searches
+  // with one label per frame, of a model that has both heads).
+  double ctc_weight = 0;
   // Restricts the search to sequences of these words (kPrefixBeam); null: any tokens. token_beam
   // then counts the tokens that may follow each hypothesis, not all tokens.
   std::shared_ptr<const WordList> word_list;

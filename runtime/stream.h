@@ -27,7 +27,7 @@ struct EarlyTextOptions {
   // A preview after each so many frames of audio; 0: none. 0 with StreamOptions::kWholeUtterance,
   // whose previews would decode all audio so far.
   int64_t interval = 0;
-  int64_t padding = 2;   // mean frames after the audio, 0 to kMaxPadding
+  int64_t padding = 2;  // mean frames after the audio, 0 to kMaxPadding
 };
 
 // Sizes are in encoder frames (Model::encoder_frame_ms each).
@@ -42,6 +42,8 @@ struct StreamOptions {
   int64_t left_context = kModelDefault;
   SearchOptions search;
   EndpointOptions endpoints;
+  // Of a multilingual model with a language prompt (Model::languages); "": its default.
+  std::string language;
 
   static constexpr int kMaxNBest = 10000;
   // The most hypotheses of an Utterance, 1 to kMaxNBest.
@@ -93,6 +95,12 @@ class Stream {
   // std::invalid_argument, and changes nothing, after Finish and when a sample is NaN, infinite, or
   // so large that its power overflows.
   void AcceptSamples(const float* samples, size_t num_samples);
+
+  // Stores feature frames that were computed elsewhere, (num_frames, Model::feature_dim) row-major,
+  // in place of samples. They count as audio at the model's rate. Throws std::invalid_argument, and
+  // changes nothing, after Finish, for a stream that has samples or resamples, and for a value that
+  // is not finite.
+  void AcceptFeatures(const float* frames, size_t num_frames);
 
   // Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.
   void Finish();

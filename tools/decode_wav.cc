@@ -28,14 +28,20 @@
 #include "tools/decode/endpoint_flags.h"
 #include "tools/decode/finished_results.h"
 #include "tools/decode/formats/output_format.h"
+#include "tools/decode/head_flags.h"
+#include "tools/decode/input/recording_list.h"
+#include "tools/decode/input/shard.h"
 #include "tools/decode/progress.h"
-#include "tools/decode/recording_list.h"
-#include "tools/decode/shard.h"
 
 DEFINE_string(wav, "", "Audio files, separated by commas; -: standard input.");
 DEFINE_string(
     wav_scp, "",
     "List of audio files, one 'id path' per line; paths are relative to the current folder.");
+DEFINE_string(features, "",
+              "NumPy files with feature frames of the model, (frames, bins), separated by commas, "
+              "instead of audio.");
+DEFINE_string(language, "",
+              "Language of the recordings, for a multilingual model; empty: the model's default.");
 DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean of all.");
 DEFINE_int64(
     chunk_size, runnel::StreamOptions::kModelDefault,
@@ -46,8 +52,8 @@ DEFINE_int64(
     "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
 DEFINE_string(
     search, "greedy",
-    "greedy, or beam: CTC prefix beam search (the default with --word_list, --hotwords or "
-    "--lm).");
+    "greedy; beam: beam search of the head's kind (the default with --word_list, --hotwords or "
+    "--lm); modified_beam: one label per frame, of transducers.");
 DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
 DEFINE_string(
     word_list, "",
@@ -119,7 +125,11 @@ constexpr int64_t kOtherDescriptors = 16;
 
 void CheckFlags() {
   RequireFlag("model", kModelFile);
-  RequireEither("wav", "wav_scp");
+  if (FLAGS_features.empty()) {
+    RequireEither("wav", "wav_scp");
+  } else if (!FLAGS_wav.empty() || !FLAGS_wav_scp.empty()) {
+    throw std::invalid_argument("--features takes the place of --wav and --wav_scp");
+  }
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
   RequireRange("nbest", FLAGS_nbest, 1, StreamOptions::kMaxNBest);
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
@@ -142,8 +152,10 @@ void CheckDescriptors(size_t num_recordings) {
 // --word_list, --hotwords and --lm select beam search.
 SearchMethod SearchMethodFromFlags() {
   if (FLAGS_search == "beam") return SearchMethod::kPrefixBeam;
+  if (FLAGS_search == "modified_beam") return SearchMethod::kModifiedBeam;
   if (FLAGS_search != "greedy") {
-    throw std::invalid_argument("--search is '" + FLAGS_search + "', expected greedy or beam");
+    throw std::invalid_argument("--search is '" + FLAGS_search +
+                                "', expected greedy, beam or modified_beam");
   }
   const std::string needs_beam = FLAGS_word_list.empty() ? FlagThatNeedsBeamSearch() : "word_list";
   if (needs_beam.empty()) return SearchMethod::kGreedy;
@@ -157,12 +169,13 @@ SearchOptions SearchOptionsFromFlags() {
   SearchOptions options;
   options.method = SearchMethodFromFlags();
   options.beam_size = FLAGS_beam_size;
+  ReadHeadFlags(&options);
   options.Validate();
-  const int most = options.method == SearchMethod::kPrefixBeam ? options.beam_size : 1;
+  const int most = options.method == SearchMethod::kGreedy ? 1 : options.beam_size;
   if (FLAGS_nbest > most) {
-    throw std::invalid_argument(
-        "--nbest is " + std::to_string(FLAGS_nbest) + ", expected at most " + std::to_string(most) +
-        (most == 1 ? " with --search=greedy" : " with --search=beam and this --beam_size"));
+    throw std::invalid_argument("--nbest is " + std::to_string(FLAGS_nbest) +
+                                ", expected at most " + std::to_string(most) +
+                                (most == 1 ? " with --search=greedy" : " with this --beam_size"));
   }
   return options;
 }
@@ -246,8 +259,10 @@ DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
   options.batch.stream.search = SearchOptionsFromFlags();
   options.batch.stream.endpoints = EndpointOptionsFromFlags();
   options.batch.stream.nbest = FLAGS_nbest;
+  options.batch.stream.language = FLAGS_language;
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.channel = FLAGS_channel;
+  options.batch.input = FLAGS_features.empty() ? InputKind::kAudio : InputKind::kFeatures;
   options.num_threads = FLAGS_num_threads;
   options.report.has_endpoints = options.batch.stream.endpoints.enabled;
   options.report.format = OutputFormatFromFlags(options.report.has_endpoints);
@@ -295,12 +310,16 @@ FinishedResults ReadFinishedResults(const DecodeOptions& options,
   return finished;
 }
 
+std::vector<Recording> RecordingsFromFlags() {
+  if (!FLAGS_wav_scp.empty()) return ReadRecordingList(FLAGS_wav_scp);
+  return RecordingsFromPaths(FLAGS_features.empty() ? FLAGS_wav : FLAGS_features);
+}
+
 int Run(Console* console) {
   CheckFlags();
   const Shard shard = ShardFromFlags(console);
   DecodeOptions options = DecodeOptionsFromFlags(shard);
-  const std::vector<Recording> recordings = SelectShard(
-      FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav), shard);
+  const std::vector<Recording> recordings = SelectShard(RecordingsFromFlags(), shard);
   CheckDescriptors(recordings.size());
   CheckCaptions(options.report.format, recordings.size());
   CheckOutput(options.output, recordings);
@@ -335,7 +354,7 @@ int main(int argc, char** argv) {
   return runnel::ToolMain(argc, argv,
                           {"decode_wav",
                            runnel::kUsage,
-                           {__FILE__, runnel::kModelFlagsSource, runnel::kSearchFlagsSource,
-                            runnel::kEndpointFlagsSource}},
+                           {__FILE__, runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
+                            runnel::kSearchFlagsSource, runnel::kEndpointFlagsSource}},
                           runnel::Run);
 }

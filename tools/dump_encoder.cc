@@ -114,7 +114,7 @@ EncoderState DumpChunks(const Model& model, const StreamOptions& options, Featur
     const EncoderOutput output =
         encoder.Step({{&state, frames.data(), *chunk, options.left_context}});
     if (FLAGS_log_probs) {
-      const Matrix log_probs = model.parts().ctc_head->LogProbs(output.rows.rows());
+      const Matrix log_probs = model.parts().RequireCtcHead().LogProbs(output.rows.rows());
       Append(log_probs.rows(), writer);
     } else {
       Append(output.rows.rows(), writer);
@@ -157,8 +157,8 @@ int Run(Console* console) {
   const ModelConfig& config = model->parts().config;
   const NpyType type = model->parts().encoder.data_type() == DataType::kFloat64 ? NpyType::kFloat64
                                                                                 : NpyType::kFloat32;
-  NpyWriter writer(FLAGS_output, FLAGS_log_probs ? config.ctc.vocab_size : config.encoder.model_dim,
-                   type);
+  NpyWriter writer(FLAGS_output,
+                   FLAGS_log_probs ? config.vocabulary.vocab_size : config.encoder.model_dim, type);
   const EncoderState state = DumpChunks(*model, options, source.get(), &writer);
   writer.Close();
   if (!FLAGS_caches.empty()) DumpCaches(state, config.encoder.model_dim, type);

@@ -26,7 +26,7 @@
 #include "tools/client/load_run.h"
 #include "tools/client/load_statistics.h"
 #include "tools/client/vanishing_clients.h"
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
 
 DEFINE_int64(streams, 250, "Streams at the same time.");
 DEFINE_int64(rounds, 1, "Recordings that each stream sends, one after another.");

@@ -16,8 +16,8 @@
 #include "tools/client/session.h"
 #include "tools/client/track_reader.h"
 #include "tools/decode/formats/lines.h"
+#include "tools/decode/input/recording_list.h"
 #include "tools/decode/ordered_output.h"
-#include "tools/decode/recording_list.h"
 
 DEFINE_bool(partial, false, "Print partial results to standard error whenever they change.");
 DEFINE_bool(endpointing, false,

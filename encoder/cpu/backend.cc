@@ -7,6 +7,7 @@
 #include "encoder/cpu/ctc_head.h"
 #include "encoder/cpu/feed_forward.h"
 #include "encoder/cpu/layer_norm.h"
+#include "encoder/cpu/linear.h"
 #include "encoder/cpu/subsampling.h"
 #include "encoder/position/position_scheme.h"
 
@@ -47,6 +48,9 @@ class CpuBackend final : public EncoderBackend {
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<LayerNorm>(weights);
+  }
+  std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
+    return std::make_unique<Linear>(weights, options_);
   }
   std::unique_ptr<const runnel::CtcHead> MakeCtcHead(const LinearWeights& weights) const override {
     return std::make_unique<CtcHead>(weights, options_);

@@ -2,7 +2,9 @@
 #ifndef RUNNEL_ENCODER_CPU_CTC_HEAD_H_
 #define RUNNEL_ENCODER_CPU_CTC_HEAD_H_
 
-#include "encoder/cpu/kernels/packed_linear.h"
+#include <cstdint>
+
+#include "encoder/cpu/linear.h"
 #include "encoder/cpu/options.h"
 #include "encoder/ctc_head.h"
 #include "encoder/encoder_weights.h"
@@ -16,8 +18,9 @@ class CtcHead final : public runnel::CtcHead {
   Matrix LogProbs(ConstRows encoder_rows) const override;
 
  private:
-  Options options_;
-  kernels::PackedLinear linear_;
+  int64_t input_dim_;
+  int64_t output_dim_;
+  Linear linear_;
 };
 
 }  // namespace runnel::cpu

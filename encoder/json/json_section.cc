@@ -7,6 +7,20 @@
 #include "encoder/json/json_text.h"
 
 namespace runnel {
+namespace {
+
+// An integer from min to max; none for any other value.
+std::optional<int64_t> IntegerIn(const nlohmann::json& value, int64_t min, int64_t max) {
+  if (!value.is_number_integer()) return std::nullopt;
+  // A value beyond int64 wraps in get<int64_t>, and in comparisons of JSON values too.
+  const bool fits_int64 = !value.is_number_unsigned() ||
+                          value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
+  const auto number = value.get<int64_t>();
+  if (!fits_int64 || number < min || number > max) return std::nullopt;
+  return number;
+}
+
+}  // namespace
 
 JsonSection::JsonSection(const nlohmann::json& object, std::string name, std::string source)
     : object_(&object), name_(std::move(name)), source_(std::move(source)) {
@@ -65,16 +79,34 @@ double JsonSection::Number(const std::string& field) {
 }
 
 int64_t JsonSection::Integer(const std::string& field, int64_t min, int64_t max) {
-  const nlohmann::json& value = Take(field);
+  const std::optional<int64_t> number = IntegerIn(Take(field), min, max);
+  if (!number) Fail(field, "an integer from " + std::to_string(min) + " to " + std::to_string(max));
+  return *number;
+}
+
+std::vector<std::string> JsonSection::Strings(const std::string& field) {
+  const nlohmann::json& list = Take(field);
+  if (!list.is_array()) Fail(field, "a list of strings");
+  std::vector<std::string> strings;
+  for (const nlohmann::json& value : list) {
+    if (!value.is_string()) Fail(field, "a list of strings");
+    strings.push_back(value.get<std::string>());
+  }
+  return strings;
+}
+
+std::vector<int64_t> JsonSection::Integers(const std::string& field, int64_t min, int64_t max) {
+  const nlohmann::json& list = Take(field);
   const std::string expected =
-      "an integer from " + std::to_string(min) + " to " + std::to_string(max);
-  if (!value.is_number_integer()) Fail(field, expected);
-  // A value beyond int64 wraps in get<int64_t>, and in comparisons of JSON values too.
-  const bool fits_int64 = !value.is_number_unsigned() ||
-                          value.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()};
-  const auto number = value.get<int64_t>();
-  if (!fits_int64 || number < min || number > max) Fail(field, expected);
-  return number;
+      "a list of integers from " + std::to_string(min) + " to " + std::to_string(max);
+  if (!list.is_array()) Fail(field, expected);
+  std::vector<int64_t> numbers;
+  for (const nlohmann::json& value : list) {
+    const std::optional<int64_t> number = IntegerIn(value, min, max);
+    if (!number) Fail(field, expected);
+    numbers.push_back(*number);
+  }
+  return numbers;
 }
 
 std::optional<int64_t> JsonSection::OptionalInteger(const std::string& field, int64_t min,

@@ -28,6 +28,10 @@ class JsonSection {
   double Number(const std::string& field);
   // An integer in [min, max].
   int64_t Integer(const std::string& field, int64_t min, int64_t max);
+  // A list of strings.
+  std::vector<std::string> Strings(const std::string& field);
+  // A list of integers in [min, max].
+  std::vector<int64_t> Integers(const std::string& field, int64_t min, int64_t max);
   // null or an integer in [min, max].
   std::optional<int64_t> OptionalInteger(const std::string& field, int64_t min, int64_t max);
   // A string that must be `only`, the one value this version knows.

@@ -29,6 +29,19 @@ class Norm final : public NormModule {
   LayerNormWeights weights_;
 };
 
+class LinearLayer final : public LinearModule {
+ public:
+  explicit LinearLayer(const LinearWeights& weights) : weights_(weights) {}
+
+  void Forward(ConstRows x, Rows y) const override {
+    const c10::InferenceMode guard;
+    View(y).copy_(Linear(weights_, View(x)));
+  }
+
+ private:
+  LinearWeights weights_;
+};
+
 class CtcHead final : public runnel::CtcHead {
  public:
   explicit CtcHead(const LinearWeights& weights) : weights_(weights) {}
@@ -77,6 +90,9 @@ class LibTorchBackend final : public EncoderBackend {
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<Norm>(weights);
+  }
+  std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
+    return std::make_unique<LinearLayer>(weights);
   }
   std::unique_ptr<const runnel::CtcHead> MakeCtcHead(const LinearWeights& weights) const override {
     return std::make_unique<CtcHead>(weights);

@@ -6,6 +6,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/tanh.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
@@ -21,6 +22,8 @@ at::Tensor Activate(Activation activation, const at::Tensor& x) {
       return at::relu(x);
     case Activation::kGelu:
       return at::gelu(x);
+    case Activation::kTanh:
+      return at::tanh(x);
   }
   TORCH_INTERNAL_ASSERT(false, "an activation without a function");
 }

@@ -1,12 +1,16 @@
-"""Importers of trained models: WeNet, NeMo and ESPnet experiments to model files.
+"""Importers of trained models: WeNet, NeMo, ESPnet and icefall experiments to model files.
 
-wenet.py, nemo.py and espnet.py map the options and tensor names of each toolkit. They share:
+wenet.py, nemo.py, espnet.py and icefall.py map the options and tensor names of each toolkit, with
+wenet_position.py, wenet_transducer.py, nemo_shapes.py and nemo_transducer.py for parts of it. They
+share:
 
     weights.py   reads checkpoints without running code in them
     settings.py  reads options, records assumed ones, rejects unknown ones
     renaming.py  maps tensor names by a table of patterns, rejects unknown ones
     units.py     token lists to units.txt, sentencepiece.py reads SentencePiece models
     features.py  the `features` section
+    transducers.py        predictors
+    attention_decoder.py  the `attention_decoder` section
     resolved.py  the result: an architecture, its weights, the assumptions
     export.py    resolved model to model file
 

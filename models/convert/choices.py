@@ -4,6 +4,9 @@ import dataclasses
 from typing import Optional
 
 
+HEADS = ("all", "ctc", "transducer")
+
+
 @dataclasses.dataclass(frozen=True)
 class Choices:
     """Options of the command; None if not given."""
@@ -11,3 +14,8 @@ class Choices:
     checkpoint: Optional[str] = None  # file of the weights inside an experiment folder
     layer_norm_eps: Optional[float] = None
     shaw_left: Optional[int] = None  # largest distance to the left in WeNet's shaw_rel_selfattn
+    head: str = "all"  # the head to keep of a model with several: one of HEADS
+
+    def wants(self, head: str) -> bool:
+        """Whether the model file shall have the head "ctc" or "transducer"."""
+        return self.head in ("all", head)

@@ -7,26 +7,28 @@ import sys
 import zipfile
 from typing import List, Optional
 
-from models.convert import espnet, nemo, wenet
-from models.convert.choices import Choices
+from models.convert import espnet, icefall, nemo, wenet
+from models.convert.choices import HEADS, Choices
 from models.convert.errors import ConversionError
 from models.convert.export import write_archive
 from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization)
 
 _DESCRIPTION = """Converts a trained model to a Runnel model file.
 
-wenet   an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
-nemo    a .nemo file, or a folder with state_dict.pt and tokens.txt
-espnet  an experiment folder: config.yaml, one *.pth, feats_stats.npz
+wenet    an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
+nemo     a .nemo file, or a folder with state_dict.pt and tokens.txt
+espnet   an experiment folder: config.yaml, one *.pth, feats_stats.npz
+icefall  a folder: config.yaml, pretrained.pt, tokens.txt
 
 convert.py arpa LM.arpa --output=LM.bin compiles a language model instead."""
+_IMPORTERS = {"wenet": wenet, "nemo": nemo, "espnet": espnet, "icefall": icefall}
 
 
 def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     """Parses the command line; exits with status 2 if it is wrong."""
     parser = argparse.ArgumentParser(prog="convert.py", description=_DESCRIPTION,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("family", choices=("wenet", "nemo", "espnet"))
+    parser.add_argument("family", choices=tuple(_IMPORTERS))
     parser.add_argument("source", type=pathlib.Path, help="file or folder to convert")
     parser.add_argument("--output", required=True, help="model file to write")
     parser.add_argument("--name", help="name in the model file (default: that of the source)")
@@ -35,6 +37,8 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="epsilon of the layer norms, if the source does not state it")
     parser.add_argument("--shaw_left", type=int, choices=(8, 64),
                         help="largest distance to the left in WeNet's shaw_rel_selfattn")
+    parser.add_argument("--head", choices=HEADS, default="all",
+                        help="of a model with a CTC and a transducer head, the one to keep")
     parser.add_argument("--convolution", choices=("dynamic_chunk",),
                         help="end a symmetric convolution at the chunk, to permit streaming")
     parser.add_argument("--normalization", choices=("running",),
@@ -75,9 +79,9 @@ def resolve(args: argparse.Namespace) -> Resolved:
     if not args.source.exists():
         raise ConversionError(f"{args.source}: no such file or folder")
     name = args.name or args.source.resolve().stem
-    importer = {"wenet": wenet, "nemo": nemo, "espnet": espnet}[args.family]
-    resolved: Resolved = importer.read_model(
-        args.source, name, Choices(args.checkpoint, args.layer_norm_eps, args.shaw_left))
+    resolved: Resolved = _IMPORTERS[args.family].read_model(
+        args.source, name,
+        Choices(args.checkpoint, args.layer_norm_eps, args.shaw_left, args.head))
     if args.convolution:
         choose_dynamic_chunk(resolved)
     if args.normalization:

@@ -1,4 +1,4 @@
-"""ESPnet 2 experiment folders with a Conformer or Transformer encoder and CTC.
+"""ESPnet 2 experiment folders with a Conformer or Transformer encoder, CTC, and attention decoder.
 
 Options that a config.yaml omits get ESPnet's default, stated next to each option.
 """
@@ -7,6 +7,7 @@ import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
 from models.convert import statistics, units
+from models.convert.attention_decoder import take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import espnet_features
@@ -37,8 +38,7 @@ RULES: List[Rule] = [
     (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2"),
     (r"normalize\.(mean|std)", r"normalize.\1"),  # turned into global_cmvn by _normalization
     (r"frontend\..+", None),  # mel filters, see features.py
-    (r"decoder\.embed\.1\.pe", None),
-    (r"decoder\.(.+)", r"attention_decoder.\1"),
+    (r"decoder\.(.+)", r"attention_decoder.\1"),  # renamed by take_decoder
 ]
 _SUBSAMPLING = {"conv2d": "conv2d4", "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
 
@@ -81,9 +81,26 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     config.choice("token_type", "bpe", {"bpe": None, "char": None, "word": None, "phn": None})
     if tokens[:1] != ["<blank>"]:
         assumed["ctc.blank_id"] = "ESPnet has the blank first"
-    return Resolved(name, encoder, features, streaming(-1, -1), 0,
+    if not choices.wants("ctc"):
+        raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
+    heads = {"ctc": {"vocab_size": len(tokens), "blank_id": 0}}
+    decoder = take_decoder(config.take("decoder", "rnn"), config.section("decoder_conf"), renamed,
+                           _vocabulary(config, tokens), encoder["model_dim"], eps, notes)
+    if decoder is not None:
+        heads["attention_decoder"] = decoder
+    return Resolved(name, encoder, features, streaming(-1, -1), heads,
                     units.to_units(tokens, "config.yaml: token_list"), renamed, source, assumed,
                     notes)
+
+
+def _vocabulary(config: Settings, tokens: List[str]) -> Dict[str, int]:
+    """What the attention decoder needs to know about the tokens: sos and eos, else the last."""
+    model = config.section("model_conf")
+    ids = {}
+    for name in ("sos", "eos"):
+        symbol = model.take(f"sym_{name}", "<sos/eos>")
+        ids[f"{name}_id"] = tokens.index(symbol) if symbol in tokens else len(tokens) - 1
+    return {"vocab_size": len(tokens), **ids}
 
 
 def _checkpoint(folder: Folder, notes: List[str]) -> str:

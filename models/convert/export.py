@@ -6,12 +6,11 @@ import torch
 
 from models.convert.errors import ConversionError
 from models.convert.resolved import Resolved
-from models.reference.archive import CarriedTensors, export_archive, model_config
-from models.reference.config import ConformerConfig
-from models.reference.conformer import ConformerCtc
+from models.reference.archive import export_archive, model_config
+from models.reference.model import ModelConfig, SpeechModel
 
 
-def build_model(resolved: Resolved) -> ConformerCtc:
+def build_model(resolved: Resolved) -> SpeechModel:
     """The reference model of the architecture with the weights.
 
     Raises:
@@ -19,12 +18,11 @@ def build_model(resolved: Resolved) -> ConformerCtc:
             impossible field.
     """
     try:
-        config = _config(resolved)
-        model = ConformerCtc(config)
+        model = SpeechModel(ModelConfig.from_json(resolved.architecture()))
     except ValueError as error:
         raise ConversionError(f"{resolved.source}: {error}") from None
     expected = model.state_dict()
-    tensors = resolved.model_tensors()
+    tensors = resolved.weights.tensors
     for name, tensor in expected.items():
         if name not in tensors:
             raise ConversionError(f"{resolved.source}: no parameter for {name}, expected one of "
@@ -45,19 +43,12 @@ def build_model(resolved: Resolved) -> ConformerCtc:
 def write_archive(resolved: Resolved, path: str) -> None:
     """Builds the model and exports it, completely or not at all."""
     model = build_model(resolved)
-    decoder = resolved.decoder_tensors()
-    if decoder:
-        model.attention_decoder = CarriedTensors(decoder)
+    config = ModelConfig.from_json(resolved.architecture())
     try:
         with torch.no_grad():
-            export_archive(model, model_config(resolved.name, _config(resolved), resolved.features,
+            export_archive(model, model_config(resolved.name, config, resolved.features,
                                                resolved.streaming), resolved.units, path)
     except (OSError, RuntimeError, ValueError) as error:
         if os.path.exists(f"{path}.part"):
             os.remove(f"{path}.part")
         raise ConversionError(f"{path}: {str(error)[:300]}") from None
-
-
-def _config(resolved: Resolved) -> ConformerConfig:
-    return ConformerConfig.from_json(
-        resolved.encoder, {"vocab_size": len(resolved.units), "blank_id": resolved.blank_id})

@@ -1,4 +1,4 @@
-"""NVIDIA NeMo: Conformer-CTC and cache-aware FastConformer-CTC, also the CTC head of hybrid models.
+"""NVIDIA NeMo: Conformer and cache-aware FastConformer with CTC, RNN-T, TDT or both heads.
 
 A .nemo file is a tar of model_config.yaml, model_weights.ckpt and the tokenizer's files. A folder
 with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from names and shapes.
@@ -8,7 +8,7 @@ import pathlib
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from models.convert import nemo_shapes, units
+from models.convert import nemo_shapes, nemo_transducer, units
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import nemo_features
@@ -17,6 +17,7 @@ from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, needs_whole_utterance, streaming
 from models.convert.sentencepiece import read_pieces
 from models.convert.settings import Settings, pair, read_yaml
+from models.convert.transducers import add_lstm_biases
 from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
@@ -42,11 +43,17 @@ RULES: List[Rule] = [
     (rf"{_LAYER}norm_out\.{_PARAMETER}", rf"{_TO}norm_final.\2"),
     (r"encoder\.pos_bias_[uv]", None),  # shared by all layers, which hold them too
     (r"encoder\.pos_enc\.pe", None),
-    (rf"(?:ctc_)?decoder\.decoder_layers\.0\.{_PARAMETER}", r"ctc.ctc_lo.\1"),
     (r"preprocessor\.featurizer\..+", None),  # window and filters, see features.py
     (r"(?:spec_augmentation|loss|wer|ctc_loss|ctc_wer)\..+", None),
 ]
-_TRANSDUCER_RULES: List[Rule] = [(r"(?:decoder\.prediction|joint)\..+", None)]
+_HEAD_RULES: Dict[str, List[Rule]] = {
+    "ctc": [(rf"(?:ctc_)?decoder\.decoder_layers\.0\.{_PARAMETER}", r"ctc.ctc_lo.\1")],
+    "transducer": nemo_transducer.RULES,
+}
+_LEFT_OUT_RULES: Dict[str, List[Rule]] = {  # of a head that the model file shall not have
+    "ctc": [(r"(?:ctc_)?decoder\.decoder_layers\..+", None)],
+    "transducer": [(r"(?:decoder\.prediction|joint)\..+", None)],
+}
 _STYLES = {"regular": "regular", "chunked_limited": "chunked_limited"}
 
 
@@ -67,12 +74,13 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                               "nor state_dict.pt (bare weights, with tokens.txt)")
     source = folder.where(weights_name)
     weights = read_weights(folder.read(weights_name, "the weights"), source)
-    hybrid = any(key.startswith("ctc_decoder.") for key in weights)
-    if not hybrid and not any(key.startswith("decoder.decoder_layers.") for key in weights):
-        raise ConversionError(f"{source}: has no CTC head (decoder.decoder_layers.0 or "
-                              "ctc_decoder.decoder_layers.0)")
-    renamed = rename(weights, RULES + (_TRANSDUCER_RULES if hybrid else []), source)
+    kept = _heads(weights, source, choices, has_config)
+    rules = RULES + nemo_transducer.PROMPT_RULES
+    for head in _HEAD_RULES:
+        rules = rules + (_HEAD_RULES if head in kept else _LEFT_OUT_RULES)[head]
+    renamed = rename(weights, rules, source)
     _flatten_head(renamed)
+    add_lstm_biases(renamed)
     _share_biases(weights, renamed)
     assumed: Dict[str, str] = {}
     eps = choices.layer_norm_eps
@@ -85,11 +93,39 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     preprocessor = config.section("preprocessor")
     encoder, limits = _encoder(config.section("encoder"), renamed, assumed, eps)
     encoder["normalization"] = _normalization(preprocessor)
-    tokens = _tokens(config, folder, hybrid, renamed)
+    tokens = _tokens(config, folder, renamed)
     resolved = Resolved(name, encoder, _features(config, preprocessor, encoder, assumed), limits,
-                        len(tokens) - 1, tokens, renamed, source, assumed)
+                        {}, tokens, renamed, source, assumed)
+    if "ctc" in kept:
+        resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1}
+    if "transducer" in kept:
+        resolved.heads["transducer"] = nemo_transducer.transducer_section(config, len(tokens))
+    if any(name.startswith("prompt.") for name in renamed.tensors):
+        resolved.heads["prompt"] = nemo_transducer.prompt_section(config, renamed, assumed,
+                                                                  resolved.notes)
     _check_limits(resolved)
     return resolved
+
+
+def _heads(weights: Dict[str, Any], source: str, choices: Choices, has_config: bool) -> List[str]:
+    """The heads that the model file shall have: those of the weights that the user wants.
+
+    Without options only the CTC head can be read.
+    """
+    starts = {"ctc": ("decoder.decoder_layers.", "ctc_decoder.decoder_layers.")}
+    if has_config:
+        starts["transducer"] = ("decoder.prediction.", "joint.")
+    found = [head for head, prefixes in starts.items()
+             if any(key.startswith(prefixes) for key in weights)]
+    if not found:
+        raise ConversionError(f"{source}: has no CTC head (decoder.decoder_layers.0 or "
+                              "ctc_decoder.decoder_layers.0)"
+                              + (" and no transducer (decoder.prediction)" if has_config else ""))
+    kept = [head for head in found if choices.wants(head)]
+    if not kept:
+        raise ConversionError(f"{source}: --head is {choices.head}, but the model has only "
+                              f"{found[0]}")
+    return kept
 
 
 def _flatten_head(renamed: Renamed) -> None:
@@ -268,17 +304,24 @@ def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],
     return features
 
 
-def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) -> List[str]:
+def _tokens(config: Settings, folder: Folder, renamed: Renamed) -> List[str]:
     """The tokens of the tokenizer, then the blank, which is NeMo's last."""
     tokenizer = config.section("tokenizer")
-    decoder = config.section("aux_ctc").section("decoder") if hybrid else config.section("decoder")
     kind = str(tokenizer.take("type", "none")).lower()
     if kind == "agg":
         raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), "
                               "which is not supported")
-    size = int(renamed.tensors["ctc.ctc_lo.weight"].size(0)) - 1
-    vocabulary = decoder.take("vocabulary", None) or config.take("labels", None)
+    head = next(name for name in ("ctc.ctc_lo.bias", "transducer.predictor.embedding.weight")
+                if name in renamed.tensors)
+    size = int(renamed.tensors[head].size(0)) - 1
+    vocabulary = next((values for values in (
+        config.section("aux_ctc").section("decoder").take("vocabulary", None),
+        config.section("decoder").take("vocabulary", None),
+        config.section("joint").take("vocabulary", None), config.take("labels", None))
+        if values), None)
     tokens, source = _tokenizer_files(tokenizer, kind, folder, size)
+    if len(tokens) != size and vocabulary and len(vocabulary) == size:
+        tokens = []  # tokens were added to those of the tokenizer, such as <EOU>
     if not tokens:
         tokens, source = list(vocabulary or []), "model_config.yaml: decoder.vocabulary"
         if kind == "wpe":
@@ -287,7 +330,7 @@ def _tokens(config: Settings, folder: Folder, hybrid: bool, renamed: Renamed) ->
         raise ConversionError(f"{folder.where('tokenizer.model')}: no such file (the tokens, which "
                               "model_config.yaml does not list either)")
     if len(tokens) != size:
-        raise ConversionError(f"{source}: has {len(tokens)} tokens, the CTC head has {size} and "
+        raise ConversionError(f"{source}: has {len(tokens)} tokens, the model has {size} and "
                               "the blank")
     return units.to_units([*tokens, "<blank>"], source)
 

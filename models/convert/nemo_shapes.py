@@ -43,7 +43,8 @@ def read_model(folder: Folder, name: str, renamed: Renamed, source: str, eps: fl
     assumed["features"] = f"{_UNTOLD}; Kaldi's filter bank, whose edges are mirrored"
     features = fbank_section(num_mel_bins=encoder["input_dim"], snip_edges=False)
     blank_id = blanks[0] if blanks else outputs - 1
-    return Resolved(name, encoder, features, streaming(-1, -1), blank_id,
+    heads = {"ctc": {"vocab_size": len(tokens), "blank_id": blank_id}}
+    return Resolved(name, encoder, features, streaming(-1, -1), heads,
                     units.to_units(tokens, folder.where(found)), renamed, source, assumed)
 
 

@@ -3,12 +3,10 @@
 import dataclasses
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from torch import Tensor
-
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
+from models.reference.model import HEADS
 
-DECODER_PREFIX = "attention_decoder."
 WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
 
 
@@ -20,32 +18,23 @@ class Resolved:
     encoder: Dict[str, Any]  # the `encoder` section (models/README.md)
     features: Dict[str, Any]
     streaming: Dict[str, Any]  # chunk_size, left_context, only
-    blank_id: int
+    heads: Dict[str, Dict[str, Any]]  # the sections from `ctc` to `prompt` that are not null
     units: List[str]
     weights: Renamed
     source: str  # the file of the weights, for messages
     assumed: Dict[str, str]  # field of the model file -> reason for its assumed value
     notes: List[str] = dataclasses.field(default_factory=list)
 
-    def model_tensors(self) -> Dict[str, Tensor]:
-        """The tensors that the encoder and the CTC head take."""
-        return {name: tensor for name, tensor in self.weights.tensors.items()
-                if not name.startswith(DECODER_PREFIX)}
-
-    def decoder_tensors(self) -> Dict[str, Tensor]:
-        """The tensors of the attention decoder, without the prefix; kept in the model file."""
-        return {name[len(DECODER_PREFIX):]: tensor
-                for name, tensor in self.weights.tensors.items() if name.startswith(DECODER_PREFIX)}
+    def architecture(self) -> Dict[str, Any]:
+        """The sections from `encoder` to `prompt`, null where the model has none."""
+        return {"encoder": self.encoder, **{name: self.heads.get(name) for name in HEADS}}
 
     def lines(self) -> Iterator[str]:
         """The architecture field by field, one line each, assumptions marked."""
-        sections = {"encoder": self.encoder, "ctc": {"vocab_size": len(self.units),
-                                                     "blank_id": self.blank_id},
-                    "streaming": self.streaming, "features": self.features}
+        sections = {**self.architecture(), "streaming": self.streaming, "features": self.features}
         for path, value in _leaves(sections, ""):
             reason = self._assumption(path)
             yield f"{path}: {_shown(value)}" + (f"  (assumed: {reason})" if reason else "")
-        yield f"attention decoder: {len(self.decoder_tensors())} tensors kept, not run"
         if self.weights.left_out:
             yield f"left out: {_summary(self.weights.left_out)}"
         for note in self.notes:

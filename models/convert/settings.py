@@ -33,7 +33,7 @@ class Settings:
             raise ConversionError(f"{where} is {values!r}, expected a section of options")
         self._values: Dict[str, Any] = dict(values or {})
         self._where = where
-        self._assumed = assumed
+        self.assumed = assumed
         self._read: set = set()
 
     def has(self, name: str) -> bool:
@@ -69,7 +69,7 @@ class Settings:
         if default is _REQUIRED:
             raise ConversionError(f"{self._where}.{name} is missing")
         if field is not None:
-            self._assumed[field] = f"{self._where} does not set {name}"
+            self.assumed[field] = f"{self._where} does not set {name}"
         return default
 
     def size(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> int:
@@ -96,7 +96,7 @@ class Settings:
 
     def section(self, name: str) -> "Settings":
         """A section inside this one; empty if absent."""
-        return Settings(self.take(name, None), f"{self._where}.{name}", self._assumed)
+        return Settings(self.take(name, None), f"{self._where}.{name}", self.assumed)
 
     def ignore(self, *names: str) -> None:
         """Accepts options that do not change the output of a trained model."""

@@ -12,7 +12,8 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 from torch import Tensor
 
-from models.convert import statistics, units
+from models.convert import statistics, units, wenet_transducer
+from models.convert.attention_decoder import take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import wenet_fbank
@@ -20,12 +21,14 @@ from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, streaming
 from models.convert.settings import Settings, read_yaml
+from models.convert.transducers import add_lstm_biases
+from models.convert.wenet_position import read_position
 from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
 _LAYER = r"(encoder\.encoders\.\d+\.)"
 # encoder/model_file/wenet_export.cc has the same rules for TorchScript exports.
-RULES: List[Rule] = [
+ENCODER_RULES: List[Rule] = [
     (r"(encoder\.global_cmvn\.(?:mean|istd))", r"\1"),
     (rf"(encoder\.embed\.(?:conv\.[024]|out\.[01])\.){_PARAMETER}", r"\1\2"),
     (rf"encoder\.embed\.linear\.{_PARAMETER}", r"encoder.embed.out.0.\1"),
@@ -43,13 +46,11 @@ RULES: List[Rule] = [
     (rf"{_LAYER}conv_module\.norm\.num_batches_tracked", None),
     (rf"{_LAYER}concat_linear\.{_PARAMETER}", None),  # v1; used with concat_after only
     (rf"(encoder\.after_norm\.){_PARAMETER}", r"\1\2"),
-    (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2"),
-    (r"decoder\.(?:(?:left|right)_decoder\.)?embed\.1\.pe", None),
-    (r"decoder\.(.+)", r"attention_decoder.\1"),
 ]
+_CTC_RULE: Rule = (rf"(ctc\.ctc_lo\.){_PARAMETER}", r"\1\2")
+_DECODER_RULE: Rule = (r"decoder\.(.+)", r"attention_decoder.\1")  # renamed by take_decoder
 _SUBSAMPLING = {name: {"type": kind} for name, kind in (
     ("conv2d", "conv2d4"), ("conv2d6", "conv2d6"), ("conv2d8", "conv2d8"), ("linear", "linear"))}
-_SHAW_SIDES = (8, 64)  # distances that shaw_rel_selfattn distinguishes on its two sides
 
 
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
@@ -68,26 +69,75 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     source = folder.where(weights_name)
     weights = read_weights(folder.read(weights_name, "the weights"), source)
     _check_sinusoids(weights, source)
-    renamed = rename(weights, RULES, source)
-    _refuse_other_models(config, source)
-    notes: List[str] = []
+    kept = _heads(config, source, choices)
+    renamed = rename(weights, [
+        *ENCODER_RULES, _CTC_RULE if "ctc" in kept else (r"ctc\..+", None), _DECODER_RULE,
+        *(wenet_transducer.RULES if "transducer" in kept else wenet_transducer.LEFT_OUT_RULES),
+    ], source)
+    add_lstm_biases(renamed)
+    tokens, blank_id = _units(config, folder, assumed)
+    resolved = read_encoder(name, config, folder, renamed, source, choices, tokens)
+    if "ctc" in kept:
+        resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": blank_id}
+    if "transducer" in kept:
+        resolved.heads["transducer"] = wenet_transducer.transducer_section(config, renamed,
+                                                                           len(tokens))
+    special = config.section("tokenizer_conf").section("special_tokens")
+    last = len(tokens) - 1
+    vocabulary = {"vocab_size": len(tokens), "sos_id": special.take("<sos>", last),
+                  "eos_id": special.take("<eos>", last)}
+    decoder = take_decoder(config.take("decoder", "bitransformer"), config.section("decoder_conf"),
+                           renamed, vocabulary, resolved.encoder["model_dim"],
+                           _decoder_norm_eps(renamed, choices), resolved.notes)
+    if decoder is not None:
+        resolved.heads["attention_decoder"] = decoder
+    return resolved
+
+
+def read_encoder(name: str, config: Settings, folder: Folder, renamed: Renamed, source: str,
+                 choices: Choices, tokens: List[str]) -> Resolved:
+    """The encoder and the features of an experiment, without heads.
+
+    Args:
+        config: of train.yaml. renamed: the weights, adapted to the encoder's options.
+    """
+    assumed, notes = config.assumed, []
     normalization = _cmvn(config, folder, renamed, notes)
     encoder = _encoder(config, renamed, assumed, choices)
     encoder.update(normalization=normalization, input_dim=config.size("input_dim"))
-    tokens, blank_id = _units(config, folder, assumed)
-    features = _features(config, assumed)
-    return Resolved(name, encoder, features, _streaming(config, encoder, assumed), blank_id, tokens,
-                    renamed, source, assumed, notes)
+    return Resolved(name, encoder, _features(config, assumed),
+                    _streaming(config, encoder, assumed), {}, tokens, renamed, source, assumed,
+                    notes)
 
 
-def _refuse_other_models(config: Settings, source: str) -> None:
-    """Rejects models other than the joint CTC and attention model."""
-    config.require("model", "asr_model")
-    for section in ("predictor", "joint", "cif_predictor_conf", "paraformer"):
+def _heads(config: Settings, source: str, choices: Choices) -> List[str]:
+    """The heads that the model file shall have. Rejects models of other kinds.
+
+    Before v3 a transducer is a model with a `predictor`.
+    """
+    config.require("model", "asr_model", "transducer")
+    for section in ("cif_predictor_conf", "paraformer"):
         if config.has(section):
-            raise ConversionError(f"{source}: train.yaml has {section}; only CTC and attention "
-                                  "models are supported")
+            raise ConversionError(f"{source}: train.yaml has {section}; only CTC, attention and "
+                                  "transducer models are supported")
     config.choice("ctc", "ctc", {"ctc": None})
+    transducer = config.has("predictor") or config.take("model", "asr_model") == "transducer"
+    if not transducer and choices.head == "transducer":
+        raise ConversionError(f"{source}: --head is transducer, but the model has only ctc")
+    return [head for head in ("ctc", "transducer")
+            if choices.wants(head) and (transducer or head == "ctc")]
+
+
+def _decoder_norm_eps(renamed: Renamed, choices: Choices) -> float:
+    """As in the encoder: 1e-12 in v1, otherwise 1e-5 unless decoder_conf has norm_eps."""
+    if choices.layer_norm_eps is not None:
+        return choices.layer_norm_eps
+    return 1e-12 if _is_v1(renamed) else 1e-5
+
+
+def _is_v1(renamed: Renamed) -> bool:
+    """Layers of v1 have an unused concat_linear."""
+    return any("concat_linear" in name for name in renamed.left_out)
 
 
 def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choices: Choices
@@ -109,7 +159,7 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choice
     if not after_norm:
         for parameter in ("weight", "bias"):  # present, but not used
             renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
-    position, scale_input = _position(conf, conformer, renamed, choices)
+    position, scale_input = read_position(conf, conformer, renamed, choices)
     encoder = {
         "type": "conformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
@@ -170,74 +220,6 @@ def _convolution(conf: Settings, renamed: Renamed, activation: str) -> Optional[
     }
 
 
-def _position(conf: Settings, conformer: bool, renamed: Renamed, choices: Choices
-              ) -> Tuple[Dict[str, Any], bool]:
-    """The position scheme and whether the input is scaled.
-
-    The parameters of a layer show its kind of attention. Before v3 it depended on the kind of
-    position; since then it is a separate option.
-    """
-    positions = conf.choice("pos_enc_layer_type", "rel_pos" if conformer else "abs_pos",
-                            {"rel_pos": "rel_pos", "abs_pos": "abs_pos", "no_pos": "no_pos"},
-                            "encoder.position.scheme")
-    attention = conf.choice("selfattention_layer_type", "", {
-        name: name for name in ("", "selfattn", "rel_selfattn", "shaw_rel_selfattn")})
-    scale_input = positions != "no_pos"
-    if renamed.layer_has("self_attn.rel_k_embed.weight"):
-        scheme: Dict[str, Any] = _shaw(renamed, choices.shaw_left)
-    elif renamed.layer_has("self_attn.pos_bias_u"):
-        if positions == "no_pos":  # the positions are zeros, what remains is the bias u
-            _fold_content_bias(renamed)
-            return {"scheme": "none"}, scale_input
-        scheme = {"scheme": "unshifted", "linear_pos_bias": False, "query_scaling": "after_bias"}
-    else:
-        if attention == "shaw_rel_selfattn":
-            raise ConversionError("train.yaml.encoder_conf.selfattention_layer_type is "
-                                  "'shaw_rel_selfattn', but the weights have no rel_k_embed")
-        return {"scheme": "absolute" if positions == "abs_pos" else "none"}, scale_input
-    if positions == "abs_pos":
-        raise ConversionError("train.yaml.encoder_conf.pos_enc_layer_type is 'abs_pos' with an "
-                              "attention that has relative positions too, which is not supported")
-    return scheme, scale_input
-
-
-def _shaw(renamed: Renamed, left: Optional[int]) -> Dict[str, Any]:
-    """Learned key vectors for distances -left to right, as a table of equal length on both sides.
-
-    The last row of the shorter side repeats. The longer side changed after v3.1.0, and the weights
-    do not show which one it is.
-    """
-    if left is None:
-        raise ConversionError("shaw_rel_selfattn looks 8 frames back and 64 ahead in WeNet up to "
-                              "v3.1.0, 64 back and 8 ahead later, and the weights do not tell "
-                              "which: choose with --shaw_left=8 or --shaw_left=64")
-    right = sum(_SHAW_SIDES) - left
-    farthest = max(_SHAW_SIDES)
-    for ours in [name for name in renamed.tensors if name.endswith("self_attn.rel_k_embed.weight")]:
-        table = renamed.tensors.pop(ours)
-        if table.dim() != 2 or table.size(0) != left + right + 1:
-            raise ConversionError(f"{renamed.origin[ours]} has shape {tuple(table.shape)}, "
-                                  f"expected {left + right + 1} rows")
-        new = ours.replace("rel_k_embed.weight", "relative_keys")
-        renamed.tensors[new] = torch.cat([table[:1].repeat(farthest - left, 1), table,
-                                          table[-1:].repeat(farthest - right, 1)])
-        renamed.origin[new] = renamed.origin[ours]
-    return {"scheme": "relative_key_value", "max_distance": farthest, "values": False,
-            "shared": False}
-
-
-def _fold_content_bias(renamed: Renamed) -> None:
-    """Folds u into the bias of linear_q: (q + u) k = q' k."""
-    for ours in [name for name in renamed.tensors if name.endswith("self_attn.pos_bias_u")]:
-        attention = ours[:-len("pos_bias_u")]
-        u = renamed.tensors.pop(ours).reshape(-1)
-        bias = f"{attention}linear_q.bias"
-        renamed.tensors[bias] = renamed.tensors[bias] + u if bias in renamed.tensors else u
-        renamed.origin.setdefault(bias, renamed.origin[ours])
-        for unused in ("pos_bias_v", "linear_pos.weight"):
-            renamed.tensors.pop(attention + unused, None)
-
-
 def _layer_norm_eps(conf: Settings, renamed: Renamed, assumed: Dict[str, str],
                     chosen: Optional[float]) -> float:
     """1e-12 in v1, whose layers hold an unused concat_linear; 1e-5 since then, an option in v3."""
@@ -246,7 +228,7 @@ def _layer_norm_eps(conf: Settings, renamed: Renamed, assumed: Dict[str, str],
         return chosen
     if conf.has("norm_eps"):
         return float(conf.take("norm_eps", 1e-5))
-    is_v1 = any("concat_linear" in name for name in renamed.left_out)
+    is_v1 = _is_v1(renamed)
     assumed["encoder.layer_norm_eps"] = (
         "the weights hold concat_linear, as WeNet v1 does" if is_v1
         else "the weights hold no concat_linear, as WeNet v2 and later")

@@ -6,6 +6,8 @@ from models.digits.fbank import FEATURES, NUM_BINS
 from models.digits.units import UNITS
 from models.reference.archive import fbank_section, model_config
 from models.reference.config import ConformerConfig, ConvolutionConfig
+from models.reference.ctc import CtcConfig
+from models.reference.model import ModelConfig
 from models.reference.positions import make_options
 
 DROPOUT = 0.1
@@ -21,20 +23,20 @@ POSITIONS: Dict[str, Dict[str, Any]] = {
 }
 
 
-def model_of(position: str = "chunk_rpe") -> ConformerConfig:
+def model_of(position: str = "chunk_rpe") -> ModelConfig:
     """The architecture with one of POSITIONS.
 
     About 0.86 million parameters: 3.5 MB in float32; the model file may have 4 MB.
     """
-    return ConformerConfig(input_dim=NUM_BINS, model_dim=96, num_layers=4, num_heads=4,
-                           feed_forward_dim=256, convolution=ConvolutionConfig(kernel_size=15),
-                           vocab_size=len(UNITS),
-                           position=make_options(position, **POSITIONS[position]))
+    encoder = ConformerConfig(input_dim=NUM_BINS, model_dim=96, num_layers=4, num_heads=4,
+                              feed_forward_dim=256, convolution=ConvolutionConfig(kernel_size=15),
+                              position=make_options(position, **POSITIONS[position]))
+    return ModelConfig(encoder, CtcConfig(vocab_size=len(UNITS)))
 
 
 CONFIG = model_of()
 
 
-def archive_config(config: ConformerConfig = CONFIG) -> Dict[str, Any]:
+def archive_config(config: ModelConfig = CONFIG) -> Dict[str, Any]:
     """The content of runnel.json."""
     return model_config("digits", config, fbank_section(**FEATURES), STREAMING)

@@ -28,8 +28,7 @@ from models.digits.batches import Batch, feature_statistics, load_batches
 from models.digits.units import UNITS
 from models.digits.validation import Validation
 from models.reference.archive import export_archive
-from models.reference.config import ConformerConfig
-from models.reference.conformer import ConformerCtc
+from models.reference.model import ModelConfig, SpeechModel
 
 SEED = 11
 FRAMES_PER_BATCH = 3000
@@ -57,7 +56,7 @@ def chunking(step: int) -> Tuple[int, int]:
             int(rng.choice(LEFT_CONTEXTS, p=LEFT_SHARES)))
 
 
-def loss_of(model: ConformerCtc, batch: Batch, chunk_size: int, left_context: int) -> torch.Tensor:
+def loss_of(model: SpeechModel, batch: Batch, chunk_size: int, left_context: int) -> torch.Tensor:
     """CTC loss per token; items that CTC cannot emit count as zero."""
     log_probs, frames = model(batch.features, batch.lengths, chunk_size, left_context)
     total = F.ctc_loss(log_probs.transpose(0, 1), batch.targets, frames, batch.target_lengths,
@@ -68,9 +67,9 @@ def loss_of(model: ConformerCtc, batch: Batch, chunk_size: int, left_context: in
 class Trainer:
     """The content of a checkpoint: model, its running average, optimiser and counters."""
 
-    def __init__(self, config: ConformerConfig, stores_dir: Path) -> None:
+    def __init__(self, config: ModelConfig, stores_dir: Path) -> None:
         torch.manual_seed(SEED)
-        self.model = ConformerCtc(config, DROPOUT)
+        self.model = SpeechModel(config, DROPOUT)
         mean, istd = feature_statistics(stores_dir, SEED)
         self.model.encoder.global_cmvn.mean.copy_(mean)
         self.model.encoder.global_cmvn.istd.copy_(istd)

@@ -13,7 +13,7 @@ from models.digits.build_eval_set import LEFT_OUT_LIST, UNSEEN_LIST, ensure_set
 from models.digits.fbank import SAMPLE_RATE, Fbank
 from models.digits.score import Errors, align, read_text
 from models.digits.units import collapse, decode_ids
-from models.reference.conformer import ConformerCtc
+from models.reference.model import SpeechModel
 
 # Names in the log: chunk_size, left_context in encoder frames.
 MODES: Dict[str, Tuple[int, int]] = {"c16": (16, 64), "c4": (4, 64), "full": (-1, -1)}
@@ -41,7 +41,7 @@ def load_samples(folder: Path) -> List[Sample]:
     return sorted(samples, key=lambda sample: sample.features.size(1))
 
 
-def recognise(model: ConformerCtc, samples: List[Sample], chunk_size: int,
+def recognise(model: SpeechModel, samples: List[Sample], chunk_size: int,
               left_context: int) -> List[List[str]]:
     """Words of every sample by greedy search."""
     texts = []
@@ -69,7 +69,7 @@ class Validation:
             ensure_set(name, fsdd, folder.resolve())
             self.sets[name] = load_samples(folder / name)
 
-    def __call__(self, model: ConformerCtc) -> Dict[str, float]:
+    def __call__(self, model: SpeechModel) -> Dict[str, float]:
         """Word error rates in percent: {set}_{mode} -> rate."""
         rates = {}
         for name, samples in self.sets.items():

@@ -1,4 +1,4 @@
-"""The executable specification of Runnel's encoder: a streaming Conformer-CTC in PyTorch.
+"""The executable specification of Runnel's models in PyTorch: streaming encoder and heads.
 
-The C++ encoder is tested against these modules; model files contain TorchScript exports of them.
+The C++ code is tested against these modules; model files contain TorchScript exports of them.
 """

@@ -6,16 +6,16 @@ import zipfile
 from typing import Any, Dict, List, Tuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from models.reference.config import ConformerConfig
-from models.reference.conformer import ConformerCtc
 from models.reference.fields import check_fields, check_type
+from models.reference.model import HEADS, ModelConfig, SpeechModel
 
 FORMAT = "runnel-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+OLDER_VERSIONS = (2,)  # read, not written
 WORD_BOUNDARY = "\u2581"
-CARRIED_PREFIX = "attention_decoder."  # tensors that are kept but not read
 
 
 def fbank_section(**changes: Any) -> Dict[str, Any]:
@@ -50,7 +50,7 @@ def _changed(section: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]
     return section
 
 
-def model_config(name: str, config: ConformerConfig, features: Dict[str, Any],
+def model_config(name: str, config: ModelConfig, features: Dict[str, Any],
                  streaming: Dict[str, Any]) -> Dict[str, Any]:
     """The content of runnel.json.
 
@@ -67,10 +67,9 @@ def model_config(name: str, config: ConformerConfig, features: Dict[str, Any],
     if unknown:
         raise ValueError(f"unknown streaming fields: {', '.join(unknown)}")
     section = {**usual, **streaming}
-    _check_streaming(section, config)
+    _check_streaming(section, config.encoder)
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "name": name,
-            "features": features, "encoder": config.to_json(), "ctc": config.ctc_to_json(),
-            "streaming": section}
+            "features": features, **config.to_json(), "streaming": section}
 
 
 def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
@@ -94,42 +93,22 @@ def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
                              f"{reason} needs the whole utterance")
 
 
-class CarriedTensors(nn.Module):
-    """Tensors that a model file keeps under their own names and that nothing reads.
-
-    Assigned to `model.attention_decoder`: the attention decoder of a converted model.
-    """
-
-    def __init__(self, tensors: Dict[str, Tensor]) -> None:
-        """tensors: by dotted name, without the name of the attribute that holds this module."""
-        super().__init__()
-        inner: Dict[str, Dict[str, Tensor]] = {}
-        for name, tensor in tensors.items():
-            first, _, rest = name.partition(".")
-            if rest:
-                inner.setdefault(first, {})[rest] = tensor
-            else:
-                self.register_buffer(first, tensor)
-        for name, rest_tensors in inner.items():
-            self.add_module(name, CarriedTensors(rest_tensors))
-
-
-def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str],
+def export_archive(model: SpeechModel, config: Dict[str, Any], units: List[str],
                    path: str) -> None:
     """Scripts `model` and writes the model file, completely or not at all.
 
     Args:
         model: in any mode; exported in evaluation mode, float32, on the CPU.
-        config: from `model_config`. units: one token per CTC output, in order of id.
+        config: from `model_config`. units: one token per output of a head, in order of id.
         path: the file to write.
 
     Raises:
         ValueError: the parts contradict each other, or a weight is not finite.
     """
-    vocab_size = config["ctc"]["vocab_size"]
-    if len(units) != vocab_size:
-        raise ValueError(f"{len(units)} units given, vocab_size is {vocab_size}")
-    _check_tensors(model.state_dict(), ConformerConfig.from_json(config["encoder"], config["ctc"]))
+    architecture = ModelConfig.from_json(config)
+    if len(units) != architecture.vocab_size:
+        raise ValueError(f"{len(units)} units given, vocab_size is {architecture.vocab_size}")
+    _check_tensors(model.state_dict(), architecture)
     scripted = torch.jit.script(model.eval().float().cpu())
     extra = {"runnel.json": json.dumps(config, indent=1, ensure_ascii=False),
              "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
@@ -139,15 +118,14 @@ def export_archive(model: ConformerCtc, config: Dict[str, Any], units: List[str]
     os.replace(unfinished, path)
 
 
-def _check_tensors(tensors: Dict[str, Tensor], config: ConformerConfig) -> None:
+def _check_tensors(tensors: Dict[str, Tensor], config: ModelConfig) -> None:
     """Raises ValueError unless these are the finite tensors of a model with this configuration."""
-    expected = ConformerCtc(config).state_dict()
-    own = {name for name in tensors if not name.startswith(CARRIED_PREFIX)}
-    for name in sorted(own ^ set(expected)):
+    expected = SpeechModel(config).state_dict()
+    for name in sorted(set(tensors) ^ set(expected)):
         raise ValueError(f"{name} is {'missing' if name in expected else 'unknown'} in a model of "
                          "this configuration")
     for name, tensor in tensors.items():
-        if name in expected and tensor.shape != expected[name].shape:
+        if tensor.shape != expected[name].shape:
             raise ValueError(f"{name} has shape {tuple(tensor.shape)}, expected "
                              f"{tuple(expected[name].shape)}")
         if not torch.isfinite(tensor).all():
@@ -172,6 +150,9 @@ def _leave_out_source_positions(path: str) -> None:
 def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], List[str]]:
     """The scripted module, the parsed runnel.json and the tokens of a model file.
 
+    The configuration of an older version is returned in the form of the present one. The module of
+    an older file has the methods of its time.
+
     Raises:
         ValueError: `path` has another format or version.
     """
@@ -182,8 +163,13 @@ def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], Lis
     if not texts["runnel.json"]:
         raise ValueError(f"{path}: no runnel.json, expected a model archive")
     config = json.loads(texts["runnel.json"])
-    for name, expected in (("format", FORMAT), ("format_version", FORMAT_VERSION)):
-        if config.get(name) != expected:
-            raise ValueError(f"{path}: {name} is {config.get(name)!r}, expected {expected!r}")
+    version = config.get("format_version")
+    if config.get("format") != FORMAT:
+        raise ValueError(f"{path}: format is {config.get('format')!r}, expected {FORMAT!r}")
+    if version not in (*OLDER_VERSIONS, FORMAT_VERSION):
+        raise ValueError(f"{path}: format_version is {version!r}, expected {FORMAT_VERSION!r}")
+    if version in OLDER_VERSIONS:  # a CTC model
+        config = {**config, "format_version": FORMAT_VERSION,
+                  **{name: config.get(name) for name in HEADS}}
     units = [line.rsplit(" ", 1)[0] for line in texts["units.txt"].splitlines()]
     return module, config, units

@@ -1,6 +1,6 @@
-"""Multi-head self-attention over cached and new keys, without positions.
+"""Multi-head attention without positions: over given keys, and over cached and new ones.
 
-Position schemes (models/reference/positions) derive their attention from it.
+Position schemes (models/reference/positions) derive their attention from SelfAttention.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ class AttentionBias:
     out: bool = True
 
 
-class SelfAttention(nn.Module):
+class Attention(nn.Module):
     """score(i, j) = q_i k_j / sqrt(d_k); schemes override `scores`, and some `context`."""
 
     def __init__(self, model_dim: int, num_heads: int, bias: AttentionBias,
@@ -50,6 +50,33 @@ class SelfAttention(nn.Module):
         """Weights (B, H, C, L) and values (B, H, L, d_k) to (B, H, C, d_k)."""
         return torch.matmul(weights, v)
 
+    def keys_values(self, x: Tensor) -> Tensor:
+        """(B, L, d) -> keys and values (B, H, L, 2 d_k)."""
+        return torch.cat([self.heads(self.linear_k(x)), self.heads(self.linear_v(x))], 3)
+
+    def attend(self, x: Tensor, keys_values: Tensor, tables: List[Tensor],
+               visible: Tensor) -> Tensor:
+        """Attends from C frames to L given keys.
+
+        Args:
+            x: (B, C, d). keys_values: (B, H, L, 2 d_k). tables: as in `scores`.
+            visible: bool, broadcastable to (B, 1, C, L).
+
+        Returns:
+            (B, C, d)
+        """
+        q = self.heads(self.linear_q(x))
+        k, v = keys_values.split(self.head_dim, dim=3)
+        # Finite: a padded query without visible frames must not give NaN.
+        scores = self.scores(q, k, tables).masked_fill(torch.logical_not(visible), -1e30)
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        context = self.context(weights, v, tables)
+        return self.linear_out(context.transpose(1, 2).flatten(2))
+
+
+class SelfAttention(Attention):
+    """Attention over cached and new frames."""
+
     def forward(self, x: Tensor, tables: List[Tensor], visible: Tensor,
                 att_cache: Tensor) -> Tuple[Tensor, Tensor]:
         """Attends from C new frames to M' cached and C new ones, L = M' + C.
@@ -62,15 +89,8 @@ class SelfAttention(nn.Module):
         Returns:
             (B, C, d), and keys and values (B, H, L, 2 d_k) of all L frames.
         """
-        q = self.heads(self.linear_q(x))
-        keys_values = torch.cat([self.heads(self.linear_k(x)), self.heads(self.linear_v(x))], 3)
-        keys_values = torch.cat([att_cache, keys_values], 2)
-        k, v = keys_values.split(self.head_dim, dim=3)
-        # Finite: a padded query without visible frames must not give NaN.
-        scores = self.scores(q, k, tables).masked_fill(torch.logical_not(visible), -1e30)
-        weights = self.dropout(torch.softmax(scores, dim=-1))
-        context = self.context(weights, v, tables)
-        return self.linear_out(context.transpose(1, 2).flatten(2)), keys_values
+        keys_values = torch.cat([att_cache, self.keys_values(x)], 2)
+        return self.attend(x, keys_values, tables, visible), keys_values
 
 
 def chunk_mask(num_frames: int, chunk_size: int, left_context: int, like: Tensor) -> Tensor:

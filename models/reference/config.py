@@ -1,5 +1,5 @@
-"""Architecture of the reference model: the fields of the `encoder` and `ctc` sections of a model
-file (models/README.md)."""
+"""Architecture of the encoder: the fields of the `encoder` section of a model file
+(models/README.md)."""
 
 import dataclasses
 from typing import Any, Dict, Optional
@@ -18,7 +18,7 @@ from models.reference.subsampling import SubsamplingConfig, geometry_of
 
 @dataclasses.dataclass(frozen=True)
 class ConformerConfig:
-    """Architecture of one Conformer-CTC; one attribute per field of a model file."""
+    """Architecture of one encoder; one attribute per field of the section."""
 
     input_dim: int  # feature bins per frame
     model_dim: int  # d, width of the residual stream
@@ -26,8 +26,6 @@ class ConformerConfig:
     num_heads: int  # must divide model_dim
     feed_forward_dim: int
     convolution: Optional[ConvolutionConfig]  # None: a Transformer
-    vocab_size: int  # CTC outputs, blank included
-    blank_id: int = 0
     normalization: NormalizationConfig = NormalizationConfig()
     subsampling: SubsamplingConfig = SubsamplingConfig()
     scale_input: bool = True  # multiply the subsampled input by sqrt(model_dim)
@@ -39,8 +37,7 @@ class ConformerConfig:
     layer_norm_eps: float = 1e-5
 
     def __post_init__(self) -> None:
-        for name in ("input_dim", "model_dim", "num_layers", "num_heads", "feed_forward_dim",
-                     "vocab_size"):
+        for name in ("input_dim", "model_dim", "num_layers", "num_heads", "feed_forward_dim"):
             check_at_least(name, getattr(self, name), 1)
         if self.model_dim % self.num_heads != 0:
             raise ValueError(f"num_heads {self.num_heads} does not divide model_dim "
@@ -50,8 +47,6 @@ class ConformerConfig:
         if geometry_of(self.subsampling).num_encoder_frames(self.input_dim) < 1:
             raise ValueError(f"input_dim is {self.input_dim}, too few bins for subsampling "
                              f"{self.subsampling.type}")
-        if not 0 <= self.blank_id < self.vocab_size:
-            raise ValueError(f"blank_id {self.blank_id} is outside 0..{self.vocab_size - 1}")
         check_positive("layer_norm_eps", self.layer_norm_eps)
         scheme_name(self.position)
 
@@ -79,13 +74,9 @@ class ConformerConfig:
             "convolution": None if convolution is None else dataclasses.asdict(convolution),
         }
 
-    def ctc_to_json(self) -> Dict[str, Any]:
-        """The `ctc` section of runnel.json."""
-        return {"vocab_size": self.vocab_size, "blank_id": self.blank_id}
-
     @staticmethod
-    def from_json(encoder: Any, ctc: Any) -> "ConformerConfig":
-        """From the two sections.
+    def from_json(encoder: Any) -> "ConformerConfig":
+        """From the section.
 
         Raises:
             ValueError: one line naming the field, what was expected and what came.
@@ -95,13 +86,10 @@ class ConformerConfig:
             raise ValueError(f"encoder.type is {encoder['type']!r}, expected 'conformer'")
         for name, kind in _PLAIN_FIELDS.items():
             check_type(encoder[name], kind, f"encoder.{name}")
-        check_fields(ctc, ["vocab_size", "blank_id"], "ctc")
-        for name, value in ctc.items():
-            check_type(value, int, f"ctc.{name}")
         convolution = encoder["convolution"]
         try:
             return ConformerConfig(
-                **{name: encoder[name] for name in _PLAIN_FIELDS}, **ctc,
+                **{name: encoder[name] for name in _PLAIN_FIELDS},
                 normalization=_normalization(encoder["normalization"]),
                 subsampling=_subsampling(encoder["subsampling"]),
                 position=options_from_json(encoder["position"], "encoder.position"),

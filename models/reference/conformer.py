@@ -1,4 +1,4 @@
-"""The streaming Conformer-CTC: whole utterance under a chunk mask, or chunk by chunk with caches.
+"""The streaming Conformer encoder: whole utterance under a chunk mask, or chunk by chunk.
 
 Both give the same output. tests/models/test_reference_streaming.py checks this in PyTorch, and
 encoder_equivalence_test in C++.
@@ -17,23 +17,8 @@ from models.reference.feed_forward import FeedForward
 from models.reference.normalization import GlobalCmvn
 from models.reference.positions import SCHEMES, scheme_name
 from models.reference.positions.relative_key_value import shared_vectors
+from models.reference.residual_norm import ResidualNorm
 from models.reference.subsampling import Subsampling
-
-
-class ResidualNorm(nn.LayerNorm):
-    """The layer norm of a residual block: before its module, or after the sum."""
-
-    def __init__(self, dim: int, eps: float, norm_first: bool) -> None:
-        super().__init__(dim, eps)
-        self.norm_first = norm_first
-
-    def before(self, x: Tensor) -> Tensor:
-        """The norm of the module's input."""
-        return self.forward(x) if self.norm_first else x
-
-    def after(self, x: Tensor) -> Tensor:
-        """The norm of the sum."""
-        return x if self.norm_first else self.forward(x)
 
 
 class ConformerLayer(nn.Module):
@@ -218,56 +203,3 @@ class ConformerEncoder(nn.Module):
         if self.after_norm is not None:
             x = self.after_norm(x)
         return x
-
-
-class CtcHead(nn.Module):
-    """The projection to the vocabulary."""
-
-    def __init__(self, model_dim: int, vocab_size: int) -> None:
-        super().__init__()
-        self.ctc_lo = nn.Linear(model_dim, vocab_size)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(B, T, d) -> log probabilities (B, T, vocab_size)."""
-        return torch.log_softmax(self.ctc_lo(x), dim=-1)
-
-
-class ConformerCtc(nn.Module):
-    """The module in model files. Scriptable; arguments as in ConformerEncoder."""
-
-    def __init__(self, config: ConformerConfig, dropout: float = 0.0) -> None:
-        super().__init__()
-        self.encoder = ConformerEncoder(config, dropout)
-        self.ctc = CtcHead(config.model_dim, config.vocab_size)
-
-    @torch.jit.export
-    def initial_caches(self) -> Tuple[Tensor, Tensor]:
-        """att_cache and cnn_cache before the first chunk."""
-        return self.encoder.initial_caches()
-
-    @torch.jit.export
-    def encode(self, features: Tensor, lengths: Tensor, chunk_size: int,
-               left_context: int) -> Tuple[Tensor, Tensor]:
-        """Whole utterances to encoder frames (B, T', d) and their lengths (B)."""
-        return self.encoder(features, lengths, chunk_size, left_context)
-
-    @torch.jit.export
-    def encode_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
-                     att_cache: Tensor, cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-        """One chunk to encoder frames (1, C, d) and the caches."""
-        return self.encoder.forward_chunk(features, offset, last, left_context, att_cache,
-                                          cnn_cache)
-
-    def forward(self, features: Tensor, lengths: Tensor, chunk_size: int,
-                left_context: int) -> Tuple[Tensor, Tensor]:
-        """Whole utterances to CTC log probabilities (B, T', vocab_size) and lengths (B)."""
-        x, lengths = self.encode(features, lengths, chunk_size, left_context)
-        return self.ctc(x), lengths
-
-    @torch.jit.export
-    def forward_chunk(self, features: Tensor, offset: int, last: bool, left_context: int,
-                      att_cache: Tensor, cnn_cache: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-        """One chunk to CTC log probabilities (1, C, vocab_size) and the caches."""
-        x, att_cache, cnn_cache = self.encode_chunk(features, offset, last, left_context,
-                                                    att_cache, cnn_cache)
-        return self.ctc(x), att_cache, cnn_cache

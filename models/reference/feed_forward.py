@@ -2,12 +2,14 @@
 
 import dataclasses
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from models.reference.fields import check_choice
 
 ACTIVATIONS = ("swish", "relu", "gelu")
+TRANSDUCER_ACTIVATIONS = ("relu", "tanh", "swish", "gelu")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +30,8 @@ def activate(x: Tensor, activation: str) -> Tensor:
         return F.silu(x)
     if activation == "relu":
         return F.relu(x)
+    if activation == "tanh":
+        return torch.tanh(x)
     return F.gelu(x)
 
 

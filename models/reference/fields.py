@@ -11,6 +11,8 @@ T = TypeVar("T")
 def read_object(cls: Type[T], value: Any, where: str) -> T:
     """An instance of the dataclass `cls` from a JSON object with exactly its fields.
 
+    A field of type Optional may be null.
+
     Raises:
         ValueError: names the field (as `where`.field), its value and the expected one.
     """
@@ -18,7 +20,7 @@ def read_object(cls: Type[T], value: Any, where: str) -> T:
     kinds = {field.name: hints[field.name] for field in dataclasses.fields(cls)}
     check_fields(value, list(kinds), where)
     for name, kind in kinds.items():
-        check_type(value[name], kind, f"{where}.{name}")
+        _check_optional_type(value[name], kind, f"{where}.{name}")
     try:
         return cls(**value)
     except ValueError as error:
@@ -62,6 +64,23 @@ def check_type(value: Any, kind: Any, where: str) -> None:
         raise ValueError(f"{where} is {value!r}, expected {names[kind]}")
 
 
+def _check_optional_type(value: Any, kind: Any, where: str) -> None:
+    """check_type, except that null is an Optional."""
+    inner = [member for member in typing.get_args(kind) if not isinstance(None, member)]
+    if not inner:
+        check_type(value, kind, where)
+    elif value is not None:
+        check_type(value, inner[0], where)
+
+
+def check_list(value: Any, kind: Any, where: str) -> None:
+    """Raises ValueError unless a JSON value is a list whose items have the type."""
+    if not isinstance(value, list):
+        raise ValueError(f"{where} is {value!r}, expected a list")
+    for i, item in enumerate(value):
+        check_type(item, kind, f"{where}[{i}]")
+
+
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
     """Raises ValueError unless `value` is one of `choices`."""
     if value not in choices:
@@ -83,3 +102,9 @@ def check_positive(name: str, value: float) -> None:
 def without_absent(values: Dict[str, Any]) -> Dict[str, Any]:
     """`values` without the fields that are None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def check_blank(blank_id: int, vocab_size: int) -> None:
+    """Raises ValueError unless the blank is one of the tokens."""
+    if not 0 <= blank_id < vocab_size:
+        raise ValueError(f"blank_id {blank_id} is outside 0..{vocab_size - 1}")

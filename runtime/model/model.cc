@@ -111,7 +111,8 @@ std::string Fingerprint(const ModelArchive& archive, const ModelOptions& options
 
 // Computes chunks of silence, so that the matmuls for a chunk's number of rows are prepared and the
 // weights are in memory before the first audio comes.
-void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConfig& streaming) {
+void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* transducer,
+            const StreamingConfig& streaming) {
   constexpr int64_t kMaxChunkSize = 64;
   constexpr int kChunks = 2;
   const int64_t chunk_size =
@@ -123,7 +124,11 @@ void WarmUp(const Encoder& encoder, const CtcHead& ctc_head, const StreamingConf
     const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
     const EncoderOutput output =
         encoder.Step({{&state, silence.data(), {num_frames, whole}, streaming.left_context}});
-    ctc_head.LogProbs(output.rows.rows());
+    if (ctc_head != nullptr) ctc_head->LogProbs(output.rows.rows());
+    if (transducer != nullptr) {
+      const Matrix rows = transducer->ProjectEncoder(output.rows.rows());
+      transducer->LogProbs({{rows.rows().Part(0, 1), transducer->Start().get()}});
+    }
   }
 }
 
@@ -136,7 +141,7 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   ModelArchive archive = ReadModelArchive(path, options.units_file);
   const ModelConfig config =
       WithOptions(ParseModelConfig(archive.config_json, path), options, path);
-  TokenTable tokens(archive.units_text, config.ctc.vocab_size, config.ctc.blank_id,
+  TokenTable tokens(archive.units_text, config.vocabulary.vocab_size, config.vocabulary.blank_id,
                     path + ": units.txt");
   const std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
   const auto tensor_options =
@@ -146,20 +151,43 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
   Encoder encoder(config.encoder, &weights,
                   cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options)
                               : MakeLibTorchBackend(config.encoder, &weights));
-  std::unique_ptr<const CtcHead> ctc_head = encoder.backend().MakeCtcHead(
-      BindCtcHead(config.encoder.model_dim, config.ctc.vocab_size, &weights));
+  const int64_t model_dim = config.encoder.model_dim;
+  std::unique_ptr<const CtcHead> ctc_head;
+  if (config.has_ctc) {
+    ctc_head = encoder.backend().MakeCtcHead(
+        BindCtcHead(model_dim, config.vocabulary.vocab_size, &weights));
+  }
+  std::unique_ptr<const Transducer> transducer;
+  if (config.transducer) {
+    transducer = std::make_unique<const Transducer>(*config.transducer, model_dim,
+                                                    encoder.backend(), &weights);
+  }
+  std::unique_ptr<const LanguagePrompt> prompt;
+  if (config.prompt) {
+    prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, encoder.backend(),
+                                                    &weights);
+  }
   weights.TakeAll(kAttentionDecoder);
   weights.CheckAllTaken();
-  if (cpu_options) WarmUp(encoder, *ctc_head, config.streaming);
+  if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
-  return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(
-      ModelParts{cpu_options, config, std::move(tokens), std::move(frame_extractor),
-                 std::move(encoder), std::move(ctc_head), std::move(fingerprint)})));
+  return std::shared_ptr<const Model>(new Model(std::make_unique<const ModelParts>(ModelParts{
+      cpu_options, config, std::move(tokens), std::move(frame_extractor), std::move(encoder),
+      std::move(ctc_head), std::move(transducer), std::move(prompt), std::move(fingerprint)})));
 }
 
 const std::string& Model::name() const { return parts_->config.name; }
 const StreamingConfig& Model::streaming() const { return parts_->config.streaming; }
 const TokenTable& Model::tokens() const { return parts_->tokens; }
+std::vector<std::string> Model::languages() const {
+  std::vector<std::string> languages;
+  if (!parts_->config.prompt) return languages;
+  for (const std::string& language : parts_->config.prompt->languages) {
+    if (!language.empty()) languages.push_back(language);
+  }
+  return languages;
+}
+
 const std::string& Model::fingerprint() const { return parts_->fingerprint; }
 
 bool Model::is_bit_reproducible() const { return parts_->cpu_options.has_value(); }
@@ -181,10 +209,15 @@ int Model::sample_rate_hz() const {
   return static_cast<int>(parts_->frame_extractor->geometry().sample_frequency);
 }
 
-double Model::encoder_frame_ms() const {
+int Model::feature_dim() const { return parts_->frame_extractor->dim(); }
+
+double Model::feature_frame_ms() const {
   const FrameGeometry& geometry = parts_->frame_extractor->geometry();
-  return 1000.0 * geometry.shift / static_cast<double>(geometry.sample_frequency) *
-         static_cast<double>(parts_->encoder.subsampling().rate());
+  return 1000.0 * geometry.shift / static_cast<double>(geometry.sample_frequency);
+}
+
+double Model::encoder_frame_ms() const {
+  return feature_frame_ms() * static_cast<double>(parts_->encoder.subsampling().rate());
 }
 
 }  // namespace runnel

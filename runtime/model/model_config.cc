@@ -10,16 +10,37 @@ namespace runnel {
 namespace {
 
 constexpr char kFormat[] = "runnel-model";
-constexpr int64_t kFormatVersion = 2;
+// Version 2 has a CTC head and no field for another one.
+constexpr int64_t kOldestVersion = 2;
+constexpr int64_t kFormatVersion = 3;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
 
-CtcConfig ParseCtc(JsonSection section) {
-  CtcConfig config;
+VocabularyConfig ParseCtc(JsonSection section) {
+  VocabularyConfig config;
   config.vocab_size = static_cast<int>(section.Integer("vocab_size", 2, 1 << 24));
   config.blank_id = static_cast<int>(section.Integer("blank_id", 0, config.vocab_size - 1));
   section.CheckAllTaken();
   return config;
+}
+
+// Reads `ctc` and `transducer`.
+void ParseHeads(int64_t version, JsonSection* top, ModelConfig* config) {
+  config->has_ctc = version == kOldestVersion || !top->IsNull("ctc");
+  if (config->has_ctc) config->vocabulary = ParseCtc(top->Section("ctc"));
+  if (version == kOldestVersion || top->IsNull("transducer")) {
+    if (!config->has_ctc) top->Fail("transducer", "an object, because ctc is null");
+    return;
+  }
+  config->transducer = ParseTransducerConfig(top->Section("transducer"));
+  const VocabularyConfig of_transducer = {config->transducer->vocab_size,
+                                          config->transducer->blank_id};
+  const bool is_equal = of_transducer.vocab_size == config->vocabulary.vocab_size &&
+                        of_transducer.blank_id == config->vocabulary.blank_id;
+  if (config->has_ctc && !is_equal) {
+    top->Fail("transducer", "the vocab_size and blank_id of ctc");
+  }
+  config->vocabulary = of_transducer;
 }
 
 StreamingConfig ParseStreaming(JsonSection section) {
@@ -97,16 +118,20 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   JsonSection top(json, "", source);
   top.Constant("format", kFormat);
   const int64_t version = top.Integer("format_version", 1, std::numeric_limits<int32_t>::max());
-  if (version != kFormatVersion) {
-    top.Fail("format_version",
-             std::to_string(kFormatVersion) + ", the only one this version of Runnel reads");
+  if (version < kOldestVersion || version > kFormatVersion) {
+    top.Fail("format_version", std::to_string(kOldestVersion) + " or " +
+                                   std::to_string(kFormatVersion) +
+                                   ", which this version of Runnel reads");
   }
   ModelConfig config;
   config.name = top.String("name");
   config.features = ParseFeatureConfig(top.Section("features"), source);
   JsonSection encoder = top.Section("encoder");
   config.encoder = ParseEncoderConfig(&encoder);
-  config.ctc = ParseCtc(top.Section("ctc"));
+  ParseHeads(version, &top, &config);
+  if (version > kOldestVersion && !top.IsNull("prompt")) {
+    config.prompt = ParseLanguagePromptConfig(top.Section("prompt"));
+  }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();
   if (config.features.dim() != config.encoder.input_dim) {

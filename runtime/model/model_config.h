@@ -3,16 +3,20 @@
 #define RUNNEL_RUNTIME_MODEL_MODEL_CONFIG_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "encoder/encoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
+#include "transducer/language_prompt.h"
+#include "transducer/transducer_config.h"
 
 namespace runnel {
 
-struct CtcConfig {
-  int vocab_size = 0;
+// Of all heads of a model.
+struct VocabularyConfig {
+  int vocab_size = 0;  // the blank included
   int blank_id = 0;
 };
 
@@ -20,7 +24,10 @@ struct ModelConfig {
   std::string name;
   FeatureConfig features;
   EncoderConfig encoder;
-  CtcConfig ctc;
+  VocabularyConfig vocabulary;
+  bool has_ctc = false;
+  std::optional<TransducerConfig> transducer;  // one of the two heads at least
+  std::optional<LanguagePromptConfig> prompt;
   StreamingConfig streaming;
 };
 

@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "encoder/cpu/options.h"
@@ -16,6 +17,8 @@
 #include "frontend/features/frame_extractor.h"
 #include "runtime/model/model_config.h"
 #include "runtime/token_table.h"
+#include "transducer/language_prompt.h"
+#include "transducer/transducer.h"
 
 namespace runnel {
 
@@ -26,8 +29,17 @@ struct ModelParts {
   TokenTable tokens;
   std::shared_ptr<const FrameExtractor> frame_extractor;
   Encoder encoder;
-  std::unique_ptr<const CtcHead> ctc_head;
+  std::unique_ptr<const CtcHead> ctc_head;       // null: none
+  std::unique_ptr<const Transducer> transducer;  // null: none
+  std::unique_ptr<const LanguagePrompt> prompt;  // null: none
   std::string fingerprint;
+
+  // Throws std::runtime_error for a model without one.
+  const CtcHead& RequireCtcHead() const {
+    if (ctc_head != nullptr) return *ctc_head;
+    throw std::runtime_error("model " + config.name +
+                             " has no CTC head, expected a model with one");
+  }
 };
 
 }  // namespace runnel

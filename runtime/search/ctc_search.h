@@ -1,102 +1,23 @@
 // The interface of a CTC search, which finds token sequences in frames of log probabilities.
-//
-// This folder holds the searches: greedy and prefix beam. A stream owns one.
 #ifndef RUNNEL_RUNTIME_SEARCH_CTC_SEARCH_H_
 #define RUNNEL_RUNTIME_SEARCH_CTC_SEARCH_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
+#include "runtime/search/search.h"
 #include "runtime/search_options.h"
 
 namespace runnel {
 
-class StateReader;
-class StateWriter;
-
-// A token of a hypothesis. Frames are encoder frames since the start of the stream.
-struct TokenSpan {
-  int32_t id = 0;
-  int64_t first_frame = 0;  // frame in which the token is first emitted
-  int64_t last_frame = 0;   // last frame in which it is emitted, first_frame or later
-  float confidence = 0;     // probability, 0 to 1
-};
-
-// For the snapshot of a stream (runtime/snapshot/state_fields.h).
-template <class Tokens, class Fields>
-void VisitTokens(Tokens& tokens, Fields& fields) {
-  constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
-  const size_t count = fields.Count(tokens.size(), kTokenSize);
-  if constexpr (Fields::kReading) tokens.resize(count);
-  for (auto& token : tokens) {
-    fields.Value(token.id);
-    fields.Value(token.first_frame);
-    fields.Value(token.last_frame);
-    fields.Value(token.confidence);
-  }
-}
-
-// What is wrong with restored tokens of frames before `end_frame`; "" if nothing is.
-std::string TokenProblem(const std::vector<TokenSpan>& tokens, int64_t end_frame, int vocab_size,
-                         int blank_id);
-
-// A sequence of tokens and its log probability.
-struct TokenSequence {
-  std::vector<TokenSpan> tokens;
-  double score = 0;
-};
-
-// The result does not depend on how the frames are split over calls of Advance. Not thread-safe.
-//
-// With a word list every sequence consists of its words; until Finish it may end within a word.
-class CtcSearch {
+class CtcSearch : public Search {
  public:
-  virtual ~CtcSearch() = default;
-
   // log_probs: (num_frames, vocab_size) row-major, natural logarithm; minus infinity is probability
   // zero. Throws std::invalid_argument, and has changed nothing, when a value is NaN or plus
   // infinity or every token of a frame has probability zero.
   virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
 
-  // Ends the utterance. With a word list, only sequences that end with a word, or are empty,
-  // remain; without one, nothing changes. StartUtterance or Reset follows, or nothing.
-  virtual void Finish() = 0;
-
-  // Forgets all sequences. The next frame given is `first_frame`, num_frames() or later. If it is
-  // num_frames(), a token that the best alignment emits in the last frame may go on: its
-  // repetitions in the first frames are no new token. A token is thus not found on both sides of
-  // the end of an utterance.
-  virtual void StartUtterance(int64_t first_frame) = 0;
-
-  // Best first; at most `n`, at least one (the empty sequence before any token). Throws
-  // std::invalid_argument when n < 1.
-  virtual std::vector<TokenSequence> NBest(int n) const = 0;
-
-  // The tokens of the best sequence from index `first` on; empty when it has no more. O(their
-  // number).
-  virtual std::vector<TokenSpan> BestTokensSince(size_t first) const = 0;
-
-  // Ids of the best sequence so far; cheap, for partial results. Valid until the next call.
-  virtual const std::vector<int32_t>& BestIds() const = 0;
-
-  // How many of the first BestIds are *stable*: all sequences begin with them, and no later frame
-  // changes that. Only Reset lowers it. O(1).
-  virtual size_t NumStableIds() const = 0;
-
-  // The next frame: those before it were given or passed over.
-  virtual int64_t num_frames() const = 0;
-
-  // The state, for the snapshot of a stream. Restore reads what Save of a search with the same
-  // options wrote. It throws SnapshotError for bytes that are not such a state; the search must
-  // then not be used. A state that it accepts is safe to continue from.
-  virtual void Save(StateWriter* writer) const = 0;
-  virtual void Restore(StateReader* reader) = 0;
-
   virtual std::unique_ptr<CtcSearch> Clone() const = 0;
-  virtual void Reset() = 0;
 };
 
 // vocab_size and blank_id are those of the model's `ctc` section. Throws std::invalid_argument when

@@ -79,7 +79,8 @@ void CtcGreedySearch::Restore(StateReader* reader) {
 }
 
 std::string CtcGreedySearch::Inconsistency() const {
-  std::string problem = TokenProblem(state_.tokens, state_.num_frames, vocab_size_, blank_id_);
+  std::string problem =
+      TokenProblem(state_.tokens, TokenOrder::kApart, state_.num_frames, vocab_size_, blank_id_);
   if (!problem.empty()) return problem;
   if (!std::isfinite(state_.score)) return "score of the search is not finite";
   // The last frame emitted the blank or the last token, which may be of the utterance before.

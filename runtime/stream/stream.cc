@@ -5,20 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream/stream_state.h"
 
 namespace runnel {
-namespace {
-
-// Rows whose log probabilities are computed at a time, for one or several streams. With thousands
-// of tokens they are still in the second-level cache when the search reads them.
-constexpr int64_t kSearchRows = 32;
-
-}  // namespace
-
 Stream::Stream(std::shared_ptr<const Model> model, const StreamOptions& options)
     : state_(std::make_unique<State>(std::move(model), options)) {}
 Stream::~Stream() = default;
@@ -32,6 +23,10 @@ Stream& Stream::operator=(Stream&&) noexcept = default;
 
 void Stream::AcceptSamples(const float* samples, size_t num_samples) {
   state_->AcceptSamples(samples, num_samples);
+}
+
+void Stream::AcceptFeatures(const float* frames, size_t num_frames) {
+  state_->AcceptFeatures(frames, num_frames);
 }
 
 void Stream::Finish() { state_->Finish(); }
@@ -95,7 +90,9 @@ const std::string& Stream::failure() const { return state_->failure; }
 
 bool Stream::IsFinal() const { return state_->IsFinal(); }
 
-std::string Stream::Text() const { return state_->model->tokens().Text(state_->search->BestIds()); }
+std::string Stream::Text() const {
+  return state_->model->tokens().Text(state_->search().BestIds());
+}
 
 size_t Stream::StableTextSize() const { return state_->stable_text.size(); }
 
@@ -106,7 +103,7 @@ std::string Stream::TextSince(size_t position) const {
                                 std::to_string(StableTextSize()));
   }
   std::string text = state_->stable_text.substr(position);
-  const std::vector<int32_t>& ids = state_->search->BestIds();
+  const std::vector<int32_t>& ids = state_->search().BestIds();
   TextEnd end = state_->stable_end;
   for (size_t i = state_->num_stable_ids; i < ids.size(); ++i) {
     state_->model->tokens().AppendText(ids[i], &end, &text);
@@ -122,7 +119,7 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
                                 ", expected at most NumStableTokens(), " +
                                 std::to_string(NumStableTokens()));
   }
-  return state_->InMilliseconds(state_->search->BestTokensSince(first));
+  return state_->InMilliseconds(state_->search().BestTokensSince(first));
 }
 
 std::vector<Hypothesis> Stream::NBest(int n) const {
@@ -141,49 +138,5 @@ const Model& Stream::model() const { return *state_->model; }
 const StreamOptions& Stream::options() const { return state_->options; }
 int64_t Stream::num_samples() const { return state_->num_samples(); }
 int64_t Stream::num_encoder_frames() const { return state_->encoder.offset; }
-
-size_t DecodeChunks(const std::vector<Stream*>& streams) {
-  std::vector<Stream::State*> ready;
-  std::set<const Stream*> distinct;
-  for (Stream* stream : streams) {
-    if (!distinct.insert(stream).second) {
-      throw std::invalid_argument("DecodeChunks was given one stream twice");
-    }
-    if (stream->state_->model != streams.front()->state_->model) {
-      throw std::invalid_argument("DecodeChunks was given streams of different models");
-    }
-    if (stream->ChunkReady()) ready.push_back(stream->state_.get());
-  }
-  if (ready.empty()) return 0;
-
-  const Model& model = *ready.front()->model;
-  std::vector<std::vector<float>> features(ready.size());
-  std::vector<EncoderSegment> segments;
-  for (size_t i = 0; i < ready.size(); ++i) {
-    const EncoderChunk chunk = *ready[i]->NextChunk();
-    features[i] = ready[i]->TakeFrames(chunk.num_frames);
-    segments.push_back(
-        {&ready[i]->encoder, features[i].data(), chunk, ready[i]->options.left_context});
-  }
-
-  const EncoderOutput output = model.parts().encoder.Step(segments);
-  int64_t row = 0;
-  for (size_t first = 0; first < ready.size();) {
-    int64_t num_rows = output.num_rows[first];
-    size_t end = first + 1;
-    while (end < ready.size() && num_rows + output.num_rows[end] <= kSearchRows) {
-      num_rows += output.num_rows[end++];
-    }
-    const Matrix log_probs =
-        ToFloat32(model.parts().ctc_head->LogProbs(output.rows.rows().Part(row, num_rows)));
-    const float* rows = log_probs.rows().float32();
-    for (; first < end; ++first) {
-      ready[first]->Search(rows, output.num_rows[first]);
-      rows += output.num_rows[first] * log_probs.dim();
-    }
-    row += num_rows;
-  }
-  return ready.size();
-}
 
 }  // namespace runnel

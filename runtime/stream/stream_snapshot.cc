@@ -25,8 +25,12 @@ struct SavedOptions {
   int64_t left_context = 0;
   int32_t sample_rate_hz = 0;
   int32_t method = 0;
+  int32_t head = 0;
   int32_t beam_size = 0;
   int32_t token_beam = 0;
+  int32_t max_symbols = 0;
+  double ctc_weight = 0;
+  std::string language;
   std::string word_list;  // its fingerprint; "": none
   int32_t nbest = 1;
   EndpointOptions endpoints;
@@ -43,8 +47,12 @@ struct SavedOptions {
     fields.Value(self.left_context);
     fields.Value(self.sample_rate_hz);
     fields.Value(self.method);
+    fields.Value(self.head);
     fields.Value(self.beam_size);
     fields.Value(self.token_beam);
+    fields.Value(self.max_symbols);
+    fields.Value(self.ctc_weight);
+    fields.Text(self.language);
     fields.Text(self.word_list);
     fields.Value(self.nbest);
     fields.Value(self.endpoints.enabled);
@@ -128,8 +136,12 @@ std::string Stream::Snapshot() const {
   saved.left_context = options.left_context;
   saved.sample_rate_hz = options.sample_rate_hz;
   saved.method = static_cast<int32_t>(options.search.method);
+  saved.head = static_cast<int32_t>(options.search.head);
   saved.beam_size = options.search.beam_size;
   saved.token_beam = options.search.token_beam;
+  saved.max_symbols = options.search.max_symbols;
+  saved.ctc_weight = options.search.ctc_weight;
+  saved.language = options.language;
   saved.word_list = FingerprintOf(options.search.word_list);
   saved.nbest = options.nbest;
   saved.endpoints = options.endpoints;
@@ -167,8 +179,12 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.left_context = saved.left_context;
   options.sample_rate_hz = saved.sample_rate_hz;
   options.search.method = static_cast<SearchMethod>(saved.method);
+  options.search.head = static_cast<Head>(saved.head);
   options.search.beam_size = saved.beam_size;
   options.search.token_beam = saved.token_beam;
+  options.search.max_symbols = saved.max_symbols;
+  options.search.ctc_weight = saved.ctc_weight;
+  options.language = saved.language;
   options.search.word_list = given.word_list;
   options.nbest = given.nbest == 0 ? saved.nbest : given.nbest;
   options.endpoints = saved.endpoints;

@@ -13,6 +13,37 @@
 namespace runnel {
 namespace {
 
+void ResolveHead(const Model& model, SearchOptions* search) {
+  const ModelParts& parts = model.parts();
+  if (search->head == Head::kDefault) {
+    search->head = parts.transducer != nullptr ? Head::kTransducer : Head::kCtc;
+  }
+  const bool is_ctc = search->head == Head::kCtc;
+  if (is_ctc ? parts.ctc_head == nullptr : parts.transducer == nullptr) {
+    throw std::invalid_argument(std::string("search.head is ") + (is_ctc ? "kCtc" : "kTransducer") +
+                                ", but the model has only a " +
+                                (is_ctc ? "transducer" : "CTC head"));
+  }
+  if (search->ctc_weight > 0 && parts.ctc_head == nullptr) {
+    throw std::invalid_argument("search.ctc_weight is " + std::to_string(search->ctc_weight) +
+                                ", expected 0: the model has no CTC head");
+  }
+}
+
+// Null for a stream of the other head.
+std::unique_ptr<CtcSearch> MakeCtcSearchFor(const Model& model, const SearchOptions& options) {
+  const VocabularyConfig& vocabulary = model.parts().config.vocabulary;
+  return options.head == Head::kCtc
+             ? MakeCtcSearch(options, vocabulary.vocab_size, vocabulary.blank_id)
+             : nullptr;
+}
+std::unique_ptr<TransducerSearch> MakeTransducerSearchFor(const Model& model,
+                                                          const SearchOptions& options) {
+  return options.head == Head::kTransducer
+             ? MakeTransducerSearch(options, *model.parts().transducer)
+             : nullptr;
+}
+
 StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
   const ModelConfig& config = model.parts().config;
   if (options.chunk_size == StreamOptions::kModelDefault) {
@@ -23,6 +54,13 @@ StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
   }
   CheckStreaming(config, {options.chunk_size, options.left_context});
   options.search.Validate();
+  ResolveHead(model, &options.search);
+  if (config.prompt) {
+    config.prompt->IndexOf(options.language);  // throws for an unknown one
+  } else if (!options.language.empty()) {
+    throw std::invalid_argument("language is '" + options.language +
+                                "', expected none: the model has no language prompt");
+  }
   options.endpoints.Validate();
   if (options.nbest < 1 || options.nbest > StreamOptions::kMaxNBest) {
     throw std::invalid_argument("nbest is " + std::to_string(options.nbest) + ", expected 1 to " +
@@ -85,8 +123,8 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
       features(model->parts().frame_extractor, model->parts().config.features.sample_scale),
       gate(features.dim()),
       encoder(model->parts().encoder.InitialState()),
-      search(MakeCtcSearch(options.search, model->parts().config.ctc.vocab_size,
-                           model->parts().config.ctc.blank_id)),
+      ctc_search(MakeCtcSearchFor(*model, options.search)),
+      transducer_search(MakeTransducerSearchFor(*model, options.search)),
       endpoints(options.endpoints, model->encoder_frame_ms()) {}
 
 Stream::State::State(const State& other)
@@ -98,7 +136,8 @@ Stream::State::State(const State& other)
       is_preview(other.is_preview),
       padding(other.padding),
       encoder(other.encoder),
-      search(other.search->Clone()),
+      ctc_search(other.ctc_search ? other.ctc_search->Clone() : nullptr),
+      transducer_search(other.transducer_search ? other.transducer_search->Clone() : nullptr),
       endpoints(other.endpoints),
       ended(other.ended),
       num_utterances(other.num_utterances),
@@ -122,6 +161,15 @@ void Stream::State::AcceptSamples(const float* samples, size_t count) {
     resampler->Process(samples, count, &resampled);
     features.AcceptSamples(resampled.data(), resampled.size());
   }
+  WatchForSpeech();
+}
+
+void Stream::State::AcceptFeatures(const float* frames, size_t count) {
+  if (resampler) {
+    throw std::invalid_argument("AcceptFeatures: the stream resamples, expected sample_rate_hz " +
+                                std::to_string(model->sample_rate_hz()) + ", the model's");
+  }
+  features.AcceptFrames(frames, count);
   WatchForSpeech();
 }
 
@@ -150,7 +198,7 @@ void Stream::State::WatchForSpeech() {
   gate.Take(static_cast<size_t>(model_encoder.FirstRead(offset) - first_held), nullptr);
   model_encoder.SkipTo(offset, &encoder);
   // FinalizeUtterance may have searched frames after these.
-  if (search->num_frames() < offset) BeginUtterance(offset);
+  if (search().num_frames() < offset) BeginUtterance(offset);
 }
 
 int64_t Stream::State::num_waiting_frames() const {
@@ -211,44 +259,76 @@ bool Stream::State::IsFinal() const {
   return ends() && failure.empty() && !NextChunk().has_value();
 }
 
-void Stream::State::Search(const float* log_probs, int64_t num_rows) {
-  const int64_t vocab_size = model->parts().config.ctc.vocab_size;
-  // An utterance that FinalizeUtterance ended may have these frames already.
-  const int64_t first_frame = encoder.offset - num_rows;
-  const int64_t num_passed = std::clamp<int64_t>(search->num_frames() - first_frame, 0, num_rows);
-  log_probs += num_passed * vocab_size;
-  const int64_t num_frames = num_rows - num_passed;
-  bool has_ended = false;
+// An utterance that FinalizeUtterance ended may have the first ones already.
+int64_t Stream::State::NumUnsearched(int64_t num_rows) const {
+  return std::clamp<int64_t>(encoder.offset - search().num_frames(), 0, num_rows);
+}
+
+void Stream::State::SearchCtc(const float* log_probs, int64_t num_rows) {
+  const int64_t vocab_size = model->parts().config.vocabulary.vocab_size;
+  const int64_t num_frames = NumUnsearched(num_rows);
+  log_probs += (num_rows - num_frames) * vocab_size;
   try {
     if (options.endpoints.enabled) {
-      for (int64_t t = 0; t < num_frames; ++t) {
-        has_ended = SearchFrame(log_probs + t * vocab_size) || has_ended;
+      for (int64_t t = 0; t < num_frames; ++t, log_probs += vocab_size) {
+        ctc_search->Advance(log_probs, 1);
+        AfterFrame(log_probs[model->parts().config.vocabulary.blank_id]);
       }
     } else {
-      search->Advance(log_probs, num_frames);
+      ctc_search->Advance(log_probs, num_frames);
       endpoints.PassFrames(num_frames);
     }
-    if (has_ended) OnEndpoints();
-    UpdateResults();
+    AfterStep();
   } catch (const std::invalid_argument& error) {  // not the caller's fault
-    failure = "model " + model->name() + " gives no probabilities for this audio: " + error.what();
+    Fail(error.what());
   }
 }
 
-bool Stream::State::SearchFrame(const float* log_probs) {
-  search->Advance(log_probs, 1);
-  const float blank = log_probs[model->parts().config.ctc.blank_id];
-  if (!endpoints.Advance(blank, !search->BestIds().empty())) return false;
+TransducerSegment Stream::State::BeginSearch(ConstRows projected, const float* ctc_log_probs) {
+  const int64_t num_frames = NumUnsearched(projected.count);
+  const int64_t num_passed = projected.count - num_frames;
+  TransducerSegment segment;
+  segment.search = transducer_search.get();
+  segment.encoder = projected.Part(num_passed, num_frames);
+  if (ctc_log_probs != nullptr) {
+    segment.ctc_log_probs =
+        ctc_log_probs + num_passed * model->parts().config.vocabulary.vocab_size;
+  }
+  segment.after_frame = [this] { AfterFrame(transducer_search->blank_log_prob()); };
+  return segment;
+}
+
+void Stream::State::EndSearch(const TransducerSegment& segment) {
+  if (segment.error.empty()) {
+    AfterStep();
+  } else {
+    Fail(segment.error);
+  }
+}
+
+void Stream::State::Fail(const std::string& reason) {
+  failure = "model " + model->name() + " gives no probabilities for this audio: " + reason;
+}
+
+void Stream::State::AfterFrame(float blank_log_prob) {
+  if (!options.endpoints.enabled) return endpoints.PassFrames(1);
+  if (!endpoints.Advance(blank_log_prob, !search().BestIds().empty())) return;
   EndUtterance(UtteranceEnd::kEndpoint);
-  BeginUtterance(search->num_frames());
-  return true;
+  BeginUtterance(search().num_frames());
+  has_endpoint = true;
+}
+
+void Stream::State::AfterStep() {
+  if (has_endpoint) OnEndpoints();
+  has_endpoint = false;
+  UpdateResults();
 }
 
 void Stream::State::OnEndpoints() {
   if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
   // Tokens that the search has found in the silence would be lost.
   if (!options.endpoints.skip_silence || !endpoints.silence_goes_on() ||
-      !search->BestIds().empty()) {
+      !search().BestIds().empty()) {
     return;
   }
   gate.Close();
@@ -256,15 +336,15 @@ void Stream::State::OnEndpoints() {
 }
 
 void Stream::State::EndUtterance(UtteranceEnd end) {
-  search->Finish();
+  search().Finish();
   std::vector<TokenSequence> nbest = BestSequences(options.nbest);
   if (end == UtteranceEnd::kEndpoint && TextOf(nbest.front().tokens).empty()) return;
-  ended.push_back({num_utterances, search->num_frames(), end, std::move(nbest)});
+  ended.push_back({num_utterances, search().num_frames(), end, std::move(nbest)});
   ++num_utterances;
 }
 
 void Stream::State::BeginUtterance(int64_t first_frame) {
-  search->StartUtterance(first_frame);
+  search().StartUtterance(first_frame);
   endpoints.StartUtterance();
   ForgetText();
 }
@@ -285,8 +365,9 @@ void Stream::State::BeginAfter(State* copy) {
   if (copy->num_utterances == num_utterances) return;
   ended = std::move(copy->ended);
   num_utterances = copy->num_utterances;
-  search = std::move(copy->search);  // knows the token that its last frame emitted
-  BeginUtterance(search->num_frames());
+  ctc_search = std::move(copy->ctc_search);  // knows the token that its last frame emitted
+  transducer_search = std::move(copy->transducer_search);
+  BeginUtterance(search().num_frames());
   if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
 }
 
@@ -295,8 +376,8 @@ void Stream::State::UpdateResults() {
     EndUtterance(UtteranceEnd::kFinish);
     is_over = true;
   }
-  const std::vector<int32_t>& ids = search->BestIds();
-  const size_t num_stable = is_over ? ids.size() : search->NumStableIds();
+  const std::vector<int32_t>& ids = search().BestIds();
+  const size_t num_stable = is_over ? ids.size() : search().NumStableIds();
   for (; num_stable_ids < num_stable; ++num_stable_ids) {
     model->tokens().AppendText(ids[num_stable_ids], &stable_end, &stable_text);
   }
@@ -309,7 +390,7 @@ void Stream::State::Reset() {
   is_preview = false;
   padding.clear();
   encoder = model->parts().encoder.InitialState();
-  search->Reset();
+  search().Reset();
   endpoints = EndpointDetector(options.endpoints, model->encoder_frame_ms());
   ended.clear();
   num_utterances = 0;
@@ -320,7 +401,7 @@ void Stream::State::Reset() {
 
 std::vector<TokenSequence> Stream::State::BestSequences(int n) const {
   for (int num_wanted = n;; num_wanted *= 2) {
-    std::vector<TokenSequence> sequences = search->NBest(num_wanted);
+    std::vector<TokenSequence> sequences = search().NBest(num_wanted);
     const bool has_all = sequences.size() < static_cast<size_t>(num_wanted);
     std::vector<TokenSequence> distinct;
     std::set<std::string> texts;
@@ -374,7 +455,8 @@ std::vector<Token> Stream::State::InMilliseconds(const std::vector<TokenSpan>& s
   std::vector<Token> tokens;
   for (const TokenSpan& span : spans) {
     tokens.push_back({span.id, static_cast<double>(span.first_frame) * frame_ms,
-                      static_cast<double>(span.last_frame + 1) * frame_ms, span.confidence});
+                      static_cast<double>(span.last_frame + 1) * frame_ms, span.confidence,
+                      span.first_frame});
   }
   return tokens;
 }

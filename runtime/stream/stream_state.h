@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encoder/encoder.h"
@@ -18,10 +19,12 @@
 #include "runtime/model.h"
 #include "runtime/result.h"
 #include "runtime/search/ctc_search.h"
+#include "runtime/search/transducer_search.h"
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
 #include "runtime/stream/endpoint_detector.h"
 #include "runtime/stream/silence_gate.h"
+#include "runtime/stream/transducer_decoding.h"
 #include "runtime/token_table.h"
 
 namespace runnel {
@@ -63,6 +66,7 @@ struct Stream::State {
 
   int64_t num_samples() const;
   void AcceptSamples(const float* samples, size_t count);
+  void AcceptFeatures(const float* frames, size_t count);
   void Finish();
   int64_t num_waiting_frames() const;
   int64_t MinSamplesTo(int64_t count) const;
@@ -72,7 +76,7 @@ struct Stream::State {
   // Whether no audio follows.
   bool ends() const { return features.finished() || is_preview; }
   // The encoder frame with which the text of the search begins.
-  int64_t text_begin() const { return search->num_frames() - endpoints.num_frames(); }
+  int64_t text_begin() const { return search().num_frames() - endpoints.num_frames(); }
   // Makes this copy a preview (Stream::Preview).
   void EndWithPadding(int64_t num_frames);
   bool IsFinal() const;
@@ -80,9 +84,24 @@ struct Stream::State {
   std::vector<Utterance> TakeUtterances();
   int64_t utterance_index() const { return num_utterances - (is_over ? 1 : 0); }
 
-  // Takes the log probabilities, (num_rows, vocab_size), of the frames that the encoder has just
-  // computed, and ends utterances. Sets `failure` when they are not finite.
-  void Search(const float* log_probs, int64_t num_rows);
+  // The search of the stream's head.
+  Search& search() { return const_cast<Search&>(std::as_const(*this).search()); }
+  const Search& search() const {
+    return ctc_search ? static_cast<const Search&>(*ctc_search) : *transducer_search;
+  }
+
+  // A stream, and the encoder frames that a step has just computed for it.
+  struct Computed {
+    State* state;
+    ConstRows rows;
+  };
+  // Search these frames, and end utterances (decode_chunks.cc). All streams are of one model and of
+  // the head that the name says; at least one. Set `failure` of a stream whose probabilities are
+  // not finite.
+  // Tells the rows of a step their streams' languages.
+  static void ApplyPrompt(const std::vector<State*>& streams, EncoderOutput* output);
+  static void SearchCtc(const std::vector<Computed>& streams);
+  static void SearchTransducer(const std::vector<Computed>& streams);
 
   // Ends the last utterance when the stream is final, and updates the stable text. Call it after
   // every step that may make the stream final or advance the search.
@@ -114,11 +133,11 @@ struct Stream::State {
     if constexpr (Fields::kReading) self.ended.resize(num_ended);
     for (auto& utterance : self.ended) EndedUtterance::VisitState(utterance, fields);
     if constexpr (Fields::kReading) {
-      self.search->Restore(&fields);
+      self.search().Restore(&fields);
       fields.Check(self.Inconsistency());
       self.UpdateResults();
     } else {
-      self.search->Save(&fields);
+      self.search().Save(&fields);
     }
   }
 
@@ -136,7 +155,8 @@ struct Stream::State {
   bool is_preview = false;
   std::vector<float> padding;
   EncoderState encoder;
-  std::unique_ptr<CtcSearch> search;
+  std::unique_ptr<CtcSearch> ctc_search;                // null: a transducer searches
+  std::unique_ptr<TransducerSearch> transducer_search;  // null: CTC
   EndpointDetector endpoints;
   std::vector<EndedUtterance> ended;  // not taken yet
   int64_t num_utterances = 0;         // that have ended
@@ -146,14 +166,26 @@ struct Stream::State {
   TextEnd stable_end;
   size_t num_stable_ids = 0;
   std::string failure;
+  bool has_endpoint = false;  // in the frames of this step
 
  private:
   // While the gate is closed: moves the frames that are complete into it, until it opens.
   void WatchForSpeech();
   // Feature frames that could be given to the encoder.
   int64_t NumFramesReady() const;
-  // Returns whether a rule ended the utterance.
-  bool SearchFrame(const float* log_probs);
+  // log_probs: (num_rows, vocab_size).
+  void SearchCtc(const float* log_probs, int64_t num_rows);
+  // A segment for SearchTransducer, whose result EndSearch takes. projected: rows of
+  // Transducer::ProjectEncoder. ctc_log_probs: of the same frames, or null.
+  TransducerSegment BeginSearch(ConstRows projected, const float* ctc_log_probs);
+  void EndSearch(const TransducerSegment& segment);
+  // New rows that FinalizeUtterance has not searched already.
+  int64_t NumUnsearched(int64_t num_rows) const;
+  void Fail(const std::string& reason);
+  // A frame is searched, which may end the utterance.
+  void AfterFrame(float blank_log_prob);
+  // All frames of a step are searched.
+  void AfterStep();
   void OnEndpoints();
   void EndUtterance(UtteranceEnd end);
   // The next frame of the search is `first_frame`.

@@ -51,8 +51,10 @@ std::string Stream::State::UtteranceProblem() const {
   // than the audio has, with some more for what is padded at the end of the audio.
   constexpr int64_t kMostPadded = 64;
   const double frame_samples = model->encoder_frame_ms() / 1000 * options.sample_rate_hz;
-  const auto most = static_cast<int64_t>(static_cast<double>(num_samples()) / frame_samples);
-  const int64_t searched = search->num_frames();
+  const int64_t given = features.frames_accepted() / model->parts().encoder.subsampling().rate();
+  const int64_t most =
+      std::max(given, static_cast<int64_t>(static_cast<double>(num_samples()) / frame_samples));
+  const int64_t searched = search().num_frames();
   if (searched > std::max(encoder.offset, most + kMostPadded) ||
       (searched < encoder.offset && failure.empty())) {
     return "number of encoder frames in the search is " + std::to_string(searched) +
@@ -62,7 +64,8 @@ std::string Stream::State::UtteranceProblem() const {
   if (num_utterances < static_cast<int64_t>(ended.size())) {
     return "number of its utterances is " + std::to_string(num_utterances);
   }
-  const CtcConfig& ctc = model->parts().config.ctc;
+  const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
+  const TokenOrder order = ctc_search ? TokenOrder::kApart : TokenOrder::kSharedFrames;
   int64_t index = num_utterances - static_cast<int64_t>(ended.size());
   for (const EndedUtterance& utterance : ended) {
     if (utterance.index != index++) return "the numbers of its utterances do not ascend";
@@ -72,8 +75,8 @@ std::string Stream::State::UtteranceProblem() const {
     if (utterance.nbest.empty()) return "an utterance has no hypothesis";
     for (const TokenSequence& sequence : utterance.nbest) {
       if (!std::isfinite(sequence.score)) return "the score of an utterance is not finite";
-      std::string problem =
-          TokenProblem(sequence.tokens, utterance.end_frame, ctc.vocab_size, ctc.blank_id);
+      std::string problem = TokenProblem(sequence.tokens, order, utterance.end_frame,
+                                         vocabulary.vocab_size, vocabulary.blank_id);
       if (!problem.empty()) return problem;
     }
   }

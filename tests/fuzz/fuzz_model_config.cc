@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string units = input.substr(std::min(end + 1, input.size()));
   try {
     const runnel::ModelConfig config = runnel::ParseModelConfig(input.substr(0, end), "model.pt");
-    ReadUnits(units, config.ctc.vocab_size, config.ctc.blank_id);
+    ReadUnits(units, config.vocabulary.vocab_size, config.vocabulary.blank_id);
   } catch (const std::runtime_error&) {
     // Refused in one line; the units are read all the same.
   }

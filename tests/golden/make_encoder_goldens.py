@@ -24,9 +24,10 @@ sys.path.insert(0, str(ROOT))
 from models.reference.archive import export_archive, fbank_section, model_config  # noqa: E402
 from models.reference.attention import AttentionBias  # noqa: E402
 from models.reference.config import ConformerConfig  # noqa: E402
-from models.reference.conformer import ConformerCtc  # noqa: E402
 from models.reference.convolution import ConvolutionConfig  # noqa: E402
+from models.reference.ctc import CtcConfig  # noqa: E402
 from models.reference.feed_forward import FeedForwardConfig  # noqa: E402
+from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
 from models.reference.normalization import (NormalizationConfig, normalize_running,  # noqa: E402
                                             normalize_utterance)
 from models.reference.positions import make_options  # noqa: E402
@@ -34,7 +35,7 @@ from models.reference.subsampling import SubsamplingConfig, geometry_of  # noqa:
 
 SEED = 253  # one of few with which most units win somewhere on noise of changing level
 CONFIG = ConformerConfig(input_dim=20, model_dim=16, num_layers=2, num_heads=2,
-                         feed_forward_dim=24, convolution=ConvolutionConfig(5), vocab_size=7)
+                         feed_forward_dim=24, convolution=ConvolutionConfig(5))
 UNITS = ["<blank>", "\u2581", "a", "b", "c", "d", "\u00e9"]
 STREAMING = {"chunk_size": 4, "left_context": 8}
 NUM_FRAMES = 75  # feature frames of the recorded utterance: 18 encoder frames, one frame left over
@@ -47,7 +48,7 @@ CACHED_KEYS, CHUNK = 7, 3  # M' and C of the attention with a cache
 def variant(**fields: Any) -> ConformerConfig:
     """A configuration smaller than CONFIG, `fields` differing."""
     sizes = dict(input_dim=15, model_dim=8, num_layers=2, num_heads=2, feed_forward_dim=12,
-                 convolution=ConvolutionConfig(4), vocab_size=7)
+                 convolution=ConvolutionConfig(4))
     return ConformerConfig(**{**sizes, **fields})
 
 
@@ -91,15 +92,20 @@ VARIANTS: Dict[str, ConformerConfig] = {
 }
 
 
+def with_ctc(config: ConformerConfig) -> ModelConfig:
+    """The encoder with a CTC head for UNITS."""
+    return ModelConfig(config, CtcConfig(len(UNITS)))
+
+
 def normal(random: np.random.RandomState, *shape: int) -> Tensor:
     """Standard normal float32 values, the same on every machine (PyTorch's depend on the CPU)."""
     return torch.from_numpy(random.standard_normal(shape)).float()
 
 
-def make_model(config: ConformerConfig = CONFIG) -> ConformerCtc:
+def make_model(config: ConformerConfig = CONFIG) -> SpeechModel:
     """A tiny model in float32. No parameter keeps a special value such as a norm's 0 and 1."""
     random = np.random.RandomState(SEED)
-    model = ConformerCtc(config).eval()
+    model = SpeechModel(with_ctc(config)).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             values = normal(random, *parameter.shape)
@@ -120,7 +126,7 @@ def make_model(config: ConformerConfig = CONFIG) -> ConformerCtc:
     return model
 
 
-def module_goldens(model: ConformerCtc, random: np.random.RandomState) -> Dict[str, Tensor]:
+def module_goldens(model: SpeechModel, random: np.random.RandomState) -> Dict[str, Tensor]:
     """Each module of the first layer on its own, without a cache and with one.
 
     Shapes without a batch dimension: rows (T, d), att_cache (H, M', 2 d_k), cnn_cache (d, K - 1).
@@ -150,7 +156,7 @@ def module_goldens(model: ConformerCtc, random: np.random.RandomState) -> Dict[s
     return goldens
 
 
-def encoder_goldens(model: ConformerCtc, random: np.random.RandomState) -> Dict[str, Tensor]:
+def encoder_goldens(model: SpeechModel, random: np.random.RandomState) -> Dict[str, Tensor]:
     """The utterance whole under several masks, and chunk by chunk. `m1` stands for -1."""
     features = (17 + 2 * normal(random, NUM_FRAMES, CONFIG.input_dim)).double()
     lengths = torch.tensor([NUM_FRAMES])
@@ -173,7 +179,7 @@ def setting_name(chunk_size: int, left_context: int) -> str:
     return f"c{chunk_size}_m{left_context}".replace("-", "m")
 
 
-def run_chunked(model: ConformerCtc, config: ConformerConfig, features: Tensor, chunk_size: int,
+def run_chunked(model: SpeechModel, config: ConformerConfig, features: Tensor, chunk_size: int,
                 left_context: int) -> Tensor:
     """(T, input_dim) through encode_chunk, the tail included; returns (T', d)."""
     geometry = geometry_of(config.subsampling)
@@ -190,14 +196,14 @@ def run_chunked(model: ConformerCtc, config: ConformerConfig, features: Tensor, 
     return torch.cat(outputs, 0)
 
 
-def float64_of(model: ConformerCtc, config: ConformerConfig) -> ConformerCtc:
+def float64_of(model: SpeechModel, config: ConformerConfig) -> SpeechModel:
     """The same weights in float64."""
-    reference = ConformerCtc(config).double().eval()
+    reference = SpeechModel(with_ctc(config)).double().eval()
     reference.load_state_dict(model.state_dict())
     return reference
 
 
-def make_goldens(model: ConformerCtc) -> Dict[str, Tensor]:
+def make_goldens(model: SpeechModel) -> Dict[str, Tensor]:
     """Every recorded value of the tiny model by name, float64. `model` is not changed."""
     reference = float64_of(model, CONFIG)
     random = np.random.RandomState(SEED + 1)
@@ -262,10 +268,11 @@ def main() -> None:
              make_variant_goldens(name), output / "variants" / name)
 
 
-def save(model: ConformerCtc, name: str, config: ConformerConfig, streaming: Dict[str, Any],
+def save(model: SpeechModel, name: str, config: ConformerConfig, streaming: Dict[str, Any],
          goldens: Dict[str, Tensor], path: pathlib.Path) -> None:
     """Writes path.pt and path_goldens.pt."""
-    sections = model_config(name, config, fbank_section(num_mel_bins=config.input_dim), streaming)
+    sections = model_config(name, with_ctc(config),
+                            fbank_section(num_mel_bins=config.input_dim), streaming)
     export_archive(model, sections, UNITS, f"{path}.pt")
     torch.jit.save(torch.jit.script(Values(goldens)), f"{path}_goldens.pt")
 

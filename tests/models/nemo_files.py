@@ -64,16 +64,14 @@ def recorded_caches(arrays: Dict[str, np.ndarray], setting: int
 class NemoFile:
     """The parts of a .nemo file, to be changed and packed."""
 
-    def __init__(self, case: str, hybrid: bool = False) -> None:
+    def __init__(self, case: str, heads: str = "ctc") -> None:
+        """heads: "ctc", "transducer" or "hybrid"."""
         arrays = load_case(case)
         random = np.random.RandomState(0)
         encoder = yaml.safe_load(str(arrays["options"]))
         self.weights = {name[len("weight/"):]: torch.from_numpy(value)
                         for name, value in arrays.items() if name.startswith("weight/")}
-        head = "ctc_decoder" if hybrid else "decoder"
         self.weights.update({
-            f"{head}.decoder_layers.0.weight": normal(random, VOCAB, encoder["d_model"], 1),
-            f"{head}.decoder_layers.0.bias": normal(random, VOCAB),
             "preprocessor.featurizer.window": torch.hann_window(400),
             "preprocessor.featurizer.fb": torch.zeros(1, 40, 257)})
         self.config: Dict[str, Any] = {
@@ -83,16 +81,40 @@ class NemoFile:
                              "features": 40, "n_fft": 512},
             "encoder": {"_target_": "nemo.collections.asr.modules.ConformerEncoder", **encoder,
                         "feat_in": "${model.preprocessor.features}"},
-            "decoder": {"num_classes": VOCAB - 1, "vocabulary": []},
             "tokenizer": {"type": "bpe", "dir": "tokenizers",
                           "model_path": "nemo:0a1b_tokenizer.model"}}
-        if hybrid:
-            self.config["aux_ctc"] = {"decoder": self.config.pop("decoder")}
-            self.weights["decoder.prediction.embed.weight"] = normal(random, 8, 4)
-            self.weights["joint.enc.weight"] = normal(random, 8, 16)
+        if heads != "transducer":
+            decoder = {"num_classes": VOCAB - 1, "vocabulary": []}
+            self.config.update({"aux_ctc": {"decoder": decoder}} if heads == "hybrid"
+                               else {"decoder": decoder})
+            name = "ctc_decoder" if heads == "hybrid" else "decoder"
+            self.weights.update({
+                f"{name}.decoder_layers.0.weight": normal(random, VOCAB, encoder["d_model"], 1),
+                f"{name}.decoder_layers.0.bias": normal(random, VOCAB)})
+        if heads != "ctc":
+            self._add_transducer(random, encoder["d_model"])
         if "att_context_size" in encoder:
             self.config["preprocessor"]["normalize"] = "NA"
         self.files: Dict[str, bytes] = {"0a1b_tokenizer.model": sentencepiece_model(PIECES)}
+
+    def _add_transducer(self, random: np.random.RandomState, model_dim: int) -> None:
+        """RNNTDecoder with one LSTM layer of 4, RNNTJoint of 5."""
+        shapes = {"decoder.prediction.embed.weight": (VOCAB, 4), "joint.pred.weight": (5, 4),
+                  "joint.pred.bias": (5,), "joint.enc.weight": (5, model_dim),
+                  "joint.enc.bias": (5,), "joint.joint_net.2.weight": (VOCAB, 5),
+                  "joint.joint_net.2.bias": (VOCAB,)}
+        for part, shape in (("weight_ih", (16, 4)), ("weight_hh", (16, 4)), ("bias_ih", (16,)),
+                            ("bias_hh", (16,))):
+            shapes[f"decoder.prediction.dec_rnn.lstm.{part}_l0"] = shape
+        self.weights.update({name: normal(random, *shape) for name, shape in shapes.items()})
+        self.config["decoder"] = {
+            "_target_": "nemo.collections.asr.modules.RNNTDecoder", "normalization_mode": None,
+            "blank_as_pad": True, "vocab_size": VOCAB - 1,
+            "prednet": {"pred_hidden": 4, "pred_rnn_layers": 1, "dropout": 0.2}}
+        self.config["joint"] = {
+            "_target_": "nemo.collections.asr.modules.RNNTJoint", "num_classes": VOCAB - 1,
+            "fuse_loss_wer": True, "jointnet": {"joint_hidden": 5, "activation": "relu"}}
+        self.config["decoding"] = {"strategy": "greedy_batch", "greedy": {"max_symbols": 6}}
 
     def write(self, path: pathlib.Path, without: str = "", mode: str = "w") -> pathlib.Path:
         """Packs everything but the file `without`."""

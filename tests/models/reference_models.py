@@ -12,10 +12,11 @@ from torch import Tensor
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 from models.reference.attention import AttentionBias  # noqa: E402
 from models.reference.config import ConformerConfig  # noqa: E402
-from models.reference.conformer import ConformerCtc  # noqa: E402
 from models.reference.convolution import ConvolutionConfig  # noqa: E402
 from models.reference.convolution import TYPES as CONVOLUTIONS  # noqa: E402
+from models.reference.ctc import CtcConfig  # noqa: E402
 from models.reference.feed_forward import FeedForwardConfig  # noqa: E402
+from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
 from models.reference.normalization import NormalizationConfig  # noqa: E402
 from models.reference.positions import SCHEMES, make_options  # noqa: E402
 from models.reference.subsampling import TYPES as SUBSAMPLINGS  # noqa: E402
@@ -23,7 +24,8 @@ from models.reference.subsampling import (STRIDING_TYPES, SubsamplingConfig,  # 
                                           geometry_of)
 
 CONFIG = ConformerConfig(input_dim=20, model_dim=16, num_layers=2, num_heads=2,
-                         feed_forward_dim=24, convolution=ConvolutionConfig(5), vocab_size=7)
+                         feed_forward_dim=24, convolution=ConvolutionConfig(5))
+VOCAB = 7
 
 
 def with_(**fields: Any) -> ConformerConfig:
@@ -87,10 +89,20 @@ def model_configs() -> Dict[str, ConformerConfig]:
     return configs
 
 
-def make_model(config: ConformerConfig) -> ConformerCtc:
+def with_ctc(config: ConformerConfig) -> ModelConfig:
+    """The encoder with a CTC head."""
+    return ModelConfig(config, CtcConfig(VOCAB))
+
+
+def make_model(config: ConformerConfig) -> SpeechModel:
+    """The encoder with a CTC head and random weights."""
+    return make_full_model(with_ctc(config))
+
+
+def make_full_model(config: ModelConfig) -> SpeechModel:
     """Seeded random weights in float64; nothing keeps a special value such as a norm's 0 and 1."""
     torch.manual_seed(1)
-    model = ConformerCtc(config).double().eval()
+    model = SpeechModel(config).double().eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
@@ -112,7 +124,7 @@ def run_chunked(model: Any, config: ConformerConfig, features: Tensor, chunk_siz
     geometry = geometry_of(config.subsampling)
     total = geometry.num_encoder_frames(features.size(0))
     att, cnn = model.initial_caches()
-    outputs, offset = [features.new_zeros(0, config.vocab_size)], 0
+    outputs, offset = [features.new_zeros(0, VOCAB)], 0
     while offset < total:
         begin, end = geometry.feature_range(offset, chunk_size)
         last = offset + chunk_size >= total

@@ -67,8 +67,24 @@ def make_weights(conformer: bool, macaron: bool, relative: bool, kernels: Any) -
             norm(weights, layer + name, random)
     norm(weights, "encoder.after_norm", random)
     linear(weights, "ctc.ctc_lo", random, len(TOKENS), DIM)
-    linear(weights, "decoder.output_layer", random, len(TOKENS), DIM)
+    add_decoder(weights, random)
     return weights
+
+
+def add_decoder(weights: Dict[str, Tensor], random: np.random.RandomState) -> None:
+    """ESPnet's TransformerDecoder."""
+    weights["decoder.embed.0.weight"] = normal(random, len(TOKENS), DIM)
+    for i in range(LAYERS):
+        layer = f"decoder.decoders.{i}."
+        for attention in ("self_attn", "src_attn"):
+            for part in ("q", "k", "v", "out"):
+                linear(weights, f"{layer}{attention}.linear_{part}", random, DIM, DIM)
+        linear(weights, f"{layer}feed_forward.w_1", random, FF, DIM)
+        linear(weights, f"{layer}feed_forward.w_2", random, DIM, FF)
+        for name in ("norm1", "norm2", "norm3"):
+            norm(weights, layer + name, random)
+    norm(weights, "decoder.after_norm", random)
+    linear(weights, "decoder.output_layer", random, len(TOKENS), DIM)
 
 
 KERNELS = {"conv2d": [(3, 2)] * 2, "conv2d6": [(3, 2), (5, 3)], "conv2d8": [(3, 2)] * 3}
@@ -90,7 +106,9 @@ class Experiment:
         conf.update(changes)
         self.config: Dict[str, Any] = {
             "encoder": "conformer" if conformer else "transformer", "encoder_conf": conf,
-            "decoder": "transformer", "token_type": "char", "token_list": list(TOKENS),
+            "decoder": "transformer", "decoder_conf": {
+                "attention_heads": HEADS, "linear_units": FF, "num_blocks": LAYERS},
+            "token_type": "char", "token_list": list(TOKENS),
             "input_size": None, "frontend": "default", "frontend_conf": {
                 "n_fft": 512, "hop_length": 160, "n_mels": BINS, "fs": "16k"},
             "normalize": "global_mvn",
@@ -129,8 +147,12 @@ def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
     assert units == ["<blank>", "<unk>", "\u2581", *"abcde", "<sos/eos>"]
     assert config["features"] == OWN_FEATURES
     state = module.state_dict()
-    assert torch.equal(state["attention_decoder.output_layer.bias"],
+    assert torch.equal(state["attention_decoder.left.output.bias"],
                        made.weights["decoder.output_layer.bias"])
+    assert config["attention_decoder"] == {
+        "vocab_size": 9, "num_heads": HEADS, "feed_forward_dim": FF, "left_layers": LAYERS,
+        "right_layers": 0, "norm_first": True, "activation": "relu", "layer_norm_eps": 1e-12,
+        "sos_id": 8, "eos_id": 8}
     torch.testing.assert_close(state["encoder.global_cmvn.istd"],
                                torch.from_numpy(made.variance ** -0.5).float())
     features = np.random.RandomState(7).standard_normal((120, BINS))
@@ -246,3 +268,17 @@ def test_missing_or_wrong_files(tmp_path, capsys):
     assert "encoder.conditioning_layer.weight" in refusal(capsys, "espnet", made.write(),
                                                           tmp_path / "m.pt")
     assert "folder" in refusal(capsys, "espnet", made.folder / "config.yaml", tmp_path / "m.pt")
+
+
+@pytest.mark.parametrize("kind, name, value", [
+    ("rnn", None, None), ("transformer", "concat_after", True), ("transformer", "qk_norm", True),
+    ("lightweight_conv", None, None), ("transformer", "new_option", 3)])
+def test_other_decoders_are_left_out_by_name(kind, name, value, tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config["decoder"] = kind
+    if name is not None:
+        made.config["decoder_conf"][name] = value
+    _, config, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert config["attention_decoder"] is None
+    line = next(line for line in capsys.readouterr().out.splitlines() if "is left out" in line)
+    assert (name or kind) in line

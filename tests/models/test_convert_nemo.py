@@ -65,17 +65,6 @@ def test_recorded_caches(name, tmp_path):
     assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
 
 
-def test_hybrid_models_have_another_head(tmp_path, capsys):
-    nemo = NemoFile("fastconformer_streaming", hybrid=True)
-    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo", mode="w:gz"),
-                                tmp_path / "m.pt")
-    assert torch.equal(module.state_dict()["ctc.ctc_lo.weight"],
-                       nemo.weights["ctc_decoder.decoder_layers.0.weight"].squeeze(2))
-    assert config["features"]["sample_scale"] == 1.0
-    out = capsys.readouterr().out
-    assert "joint.enc.weight" in out
-
-
 def test_where_tokens_come_from(tmp_path):
     nemo = NemoFile("conformer_offline")
 
@@ -85,6 +74,9 @@ def test_where_tokens_come_from(tmp_path):
     nemo.files = {"9f_tokenizer.vocab": "".join(f"{p}\t-{i}\n"
                                                 for i, p in enumerate(PIECES)).encode()}
     assert units_of() == PIECES
+    nemo.files = {"9f_tokenizer.model": sentencepiece_model(PIECES[:-1])}
+    nemo.config["decoder"]["vocabulary"] = [*PIECES[:-1], "<EOU>"]  # added after the tokenizer
+    assert units_of() == [*PIECES[:-1], "<EOU>"]
     nemo.files = {"9f_vocab.txt": b"[UNK]\nthe\n##re\na\n##b\n##c\n##d\n"}
     nemo.config["tokenizer"]["type"] = "wpe"
     assert units_of() == ["[UNK]", "\u2581the", "re", "\u2581a", "b", "c", "d"]
@@ -212,7 +204,7 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
     assert "tar" in refusal(capsys, "nemo", path, output)
 
 
-def test_transducers_have_no_head(tmp_path, capsys):
+def test_models_without_a_head(tmp_path, capsys):
     nemo = NemoFile("conformer_offline")
     nemo.weights = {name: tensor for name, tensor in nemo.weights.items()
                     if not name.startswith("decoder.")}

@@ -32,6 +32,16 @@ def write_experiment(folder: pathlib.Path, case: Dict[str, np.ndarray]) -> Dict[
     return config
 
 
+def decoder_name(theirs: str) -> str:
+    """The model file's name of a decoder's tensor."""
+    name = theirs[len("weight/decoder."):]
+    for old, new in (("left_decoder.", "left."), ("right_decoder.", "right."),
+                     ("decoders.", "layers."), ("embed.0.", "embed."),
+                     ("output_layer.", "output.")):
+        name = name.replace(old, new)
+    return "attention_decoder." + (name if name.startswith(("left.", "right.")) else f"left.{name}")
+
+
 def save_config(folder: pathlib.Path, config: Dict[str, Any]) -> None:
     (folder / "train.yaml").write_text(yaml.safe_dump(config))
 
@@ -75,12 +85,23 @@ def test_recorded_cases(name, tmp_path, capsys):
     assert_equal_values(module, case)
     out = capsys.readouterr().out
     assert f"encoder.layer_norm_eps: {config['encoder']['layer_norm_eps']}" in out
-    decoder = [key for key in case if key.startswith("weight/decoder.")]
-    carried = module.state_dict()
-    assert decoder
-    for key in decoder:
-        ours = "attention_decoder." + key[len("weight/decoder."):]
-        assert torch.equal(carried[ours], torch.from_numpy(case[key]))
+    assert "the attention decoder is left out" not in out
+    decoder = {decoder_name(key): torch.from_numpy(value) for key, value in case.items()
+               if key.startswith("weight/decoder.") and "concat_linear" not in key
+               and not key.endswith(".pe")}
+    if not config["attention_decoder"]["norm_first"]:
+        decoder = {ours: value for ours, value in decoder.items() if ".after_norm." not in ours}
+    kept = {ours: value for ours, value in module.state_dict().items()
+            if ours.startswith("attention_decoder.")}
+    assert decoder and decoder.keys() <= kept.keys()
+    for ours, value in kept.items():  # a projection without bias gets zeros
+        assert torch.equal(value, decoder.get(ours, torch.zeros_like(value))), ours
+    eps = config["attention_decoder"]["layer_norm_eps"]
+    assert eps == (1e-12 if name.startswith("v1") else 1e-5)
+    tokens = torch.tensor([[3, 4]])
+    log_probs = module.decoder_log_probs(torch.randn(1, 5, config["encoder"]["model_dim"]),
+                                         torch.tensor([5]), tokens, torch.tensor([2]), False)
+    assert log_probs.shape == (1, 3, 12) and torch.isfinite(log_probs).all()
 
 
 def test_epsilon_is_told_from_the_weights(tmp_path):
@@ -155,7 +176,7 @@ def test_checkpoints_of_trainers(experiment, tmp_path):
     ("encoder_conf", "a_new_option", 7),
     ("encoder_conf", "output_size", "big"),
     (None, "encoder", "squeezeformer"),
-    (None, "model", "transducer"),
+    (None, "model", "paraformer"),
     (None, "tokenizer", "whisper"),
     ("ctc_conf", "ctc_blank_id", 12),
     ("dataset_conf", "feats_type", "mfcc"),
@@ -166,6 +187,28 @@ def test_unsupported_options(section, name, value, experiment, tmp_path, capsys)
     save_config(experiment, config)
     line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
     assert name in line and str(value) in line
+
+
+@pytest.mark.parametrize("name, value", [
+    ("layer_norm_type", "rms_norm"), ("mlp_type", "moe"), ("input_layer", "embed_learnable_pe"),
+    ("activation_type", "hardtanh"), ("n_kv_head", 1), ("a_new_option", 7)])
+def test_decoders_of_another_kind_are_left_out_by_name(name, value, experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["decoder_conf"][name] = value
+    save_config(experiment, config)
+    module, sections, _ = convert("wenet", experiment, tmp_path / "model.pt")
+    assert sections["attention_decoder"] is None
+    assert not any(key.startswith("attention_decoder.") for key in module.state_dict())
+    line = next(line for line in capsys.readouterr().out.splitlines() if "is left out" in line)
+    assert f"train.yaml.decoder_conf.{name} is {value!r}" in line
+
+
+def test_sos_and_eos_of_the_tokenizer(experiment, tmp_path):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["tokenizer_conf"] = {"special_tokens": {"<sos>": 2, "<eos>": 3}}
+    save_config(experiment, config)
+    section = convert("wenet", experiment, tmp_path / "model.pt")[1]["attention_decoder"]
+    assert (section["sos_id"], section["eos_id"]) == (2, 3)
 
 
 @pytest.mark.parametrize("name", ["final.pt", "train.yaml", "units.txt"])

@@ -30,8 +30,8 @@ def test_archive_holds_the_generators_model():
     for name, value in module.state_dict().items():
         assert torch.equal(value, expected[name]), name
     assert units == generator.UNITS
-    assert config == model_config("tiny", generator.CONFIG, fbank_section(num_mel_bins=20),
-                                  generator.STREAMING)
+    assert config == model_config("tiny", generator.with_ctc(generator.CONFIG),
+                                  fbank_section(num_mel_bins=20), generator.STREAMING)
 
 
 def test_goldens_are_the_generators_values():
@@ -56,7 +56,8 @@ def test_variants_are_the_generators(name):
     for tensor, value in module.state_dict().items():
         assert torch.equal(value, expected[tensor]), tensor
     assert units == generator.UNITS
-    assert sections == model_config(name, config, fbank_section(num_mel_bins=config.input_dim),
+    assert sections == model_config(name, generator.with_ctc(config),
+                                    fbank_section(num_mel_bins=config.input_dim),
                                     generator.variant_streaming(config))
     recorded = dict(torch.jit.load(
         str(FOLDER / "variants" / f"{name}_goldens.pt")).named_buffers())

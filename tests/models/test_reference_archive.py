@@ -5,17 +5,23 @@ import zipfile
 
 import pytest
 import torch
-from reference_models import CONFIG, make_model, model_configs, run_chunked, run_whole, with_
+from reference_models import (CONFIG, make_model, model_configs, run_chunked, run_whole, with_,
+                              with_ctc)
 
-from models.reference.archive import (CarriedTensors, export_archive, fbank_section, model_config,
-                                      read_archive)
-from models.reference.config import ConformerConfig
+from models.reference.archive import (export_archive, fbank_section, model_config, read_archive)
 from models.reference.convolution import ConvolutionConfig
+from models.reference.model import ModelConfig
 
 UNITS = ["<blank>", "\u2581", "a", "b", "c", "d", "\u00e9"]
 FEATURES = fbank_section(num_mel_bins=20)
 WHOLE = {"chunk_size": -1, "left_context": -1}
 MODELS = model_configs()
+OLD_ARCHIVE = pathlib.Path(__file__).parents[1] / "golden/encoder/tiny.pt"
+
+
+def sections_of(config, streaming):
+    """runnel.json of a CTC model."""
+    return model_config("tiny", with_ctc(config), FEATURES, streaming)
 
 
 @pytest.mark.parametrize("name", ["chunk_rpe", "relative_key_value-3-True-True", "transformer",
@@ -24,13 +30,13 @@ def test_round_trip(name, tmp_path):
     """The archive's own methods give the model's numbers; config and units come back."""
     config = MODELS[name]
     model = make_model(config).float()
-    sections = model_config("tiny", config, FEATURES, {"max_chunk_size": 32})
+    sections = sections_of(config, {"max_chunk_size": 32})
     path = str(tmp_path / "tiny.pt")
     export_archive(model, sections, UNITS, path)
     module, read_sections, read_units = read_archive(path)
     assert read_sections == sections and read_units == UNITS
-    assert sections["format_version"] == 2
-    assert ConformerConfig.from_json(sections["encoder"], sections["ctc"]) == config
+    assert sections["format_version"] == 3
+    assert ModelConfig.from_json(sections) == with_ctc(config)
     features = torch.randn(50, 20)
     expected = run_whole(model, features, 3, 6)
     torch.testing.assert_close(run_whole(module, features, 3, 6), expected, rtol=0, atol=1e-5)
@@ -41,7 +47,7 @@ def test_round_trip(name, tmp_path):
 def test_names_no_path_of_this_machine(tmp_path):
     """Archives are published; where the Python files lay on someone's disk is not."""
     path = str(tmp_path / "tiny.pt")
-    export_archive(make_model(CONFIG), model_config("tiny", CONFIG, FEATURES, {}), UNITS, path)
+    export_archive(make_model(CONFIG), sections_of(CONFIG, {}), UNITS, path)
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             assert str(pathlib.Path(__file__).parents[2]).encode() not in archive.read(name), name
@@ -82,32 +88,30 @@ def test_tensor_names_of_each_part():
         f"encoder.embed.out.{i}.{kind}" for i in (0, 1) for kind in ("weight", "bias")}
 
 
-def test_carried_tensors(tmp_path):
-    """A converted model's decoder: kept under its own names, no part of the computation."""
-    model = make_model(CONFIG).float()
-    carried = {"embed.0.weight": torch.randn(7, 16), "after_norm.bias": torch.randn(16)}
-    model.attention_decoder = CarriedTensors(carried)
-    path = str(tmp_path / "tiny.pt")
-    export_archive(model, model_config("tiny", CONFIG, FEATURES, {}), UNITS, path)
-    tensors = read_archive(path)[0].state_dict()
-    for name, tensor in carried.items():
-        assert torch.equal(tensors[f"attention_decoder.{name}"], tensor)
-    assert len(tensors) == len(make_model(CONFIG).state_dict()) + 2
+def test_archives_of_version_2_are_read():
+    """In the present form, with the heads that version 2 could not have."""
+    with zipfile.ZipFile(OLD_ARCHIVE) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/runnel.json"))
+        assert b'"format_version": 2' in archive.read(name)
+    module, sections, units = read_archive(str(OLD_ARCHIVE))
+    assert sections["format_version"] == 3 and len(units) == sections["ctc"]["vocab_size"]
+    assert ModelConfig.from_json(sections).transducer is None
+    assert hasattr(module, "forward_chunk")
 
 
 def test_export_refuses_what_is_wrong(tmp_path):
     """Nothing is written when units, weights or configuration do not agree."""
     model = make_model(CONFIG)
-    config = model_config("tiny", CONFIG, FEATURES, {})
+    config = sections_of(CONFIG, {})
     path = tmp_path / "tiny.pt"
     with pytest.raises(ValueError, match="3 units given, vocab_size is 7"):
         export_archive(model, config, ["a", "b", "c"], str(path))
     larger = with_(convolution=ConvolutionConfig(7))
     with pytest.raises(ValueError, match=r"depthwise_conv.weight has shape \(16, 1, 5\), expected "
                                          r"\(16, 1, 7\)"):
-        export_archive(model, model_config("tiny", larger, FEATURES, {}), UNITS, str(path))
+        export_archive(model, sections_of(larger, {}), UNITS, str(path))
     with pytest.raises(ValueError, match="encoder.after_norm.bias is unknown"):
-        export_archive(model, model_config("tiny", with_(after_norm=False), FEATURES, {}), UNITS,
+        export_archive(model, sections_of(with_(after_norm=False), {}), UNITS,
                        str(path))
     with pytest.raises(ValueError, match="global_cmvn.istd is missing"):
         export_archive(make_model(MODELS["none_normalized"]), config, UNITS, str(path))
@@ -124,7 +128,7 @@ def test_export_refuses_what_is_wrong(tmp_path):
 
 def test_read_refuses_other_formats(tmp_path):
     path = str(tmp_path / "tiny.pt")
-    config = model_config("tiny", CONFIG, FEATURES, {})
+    config = sections_of(CONFIG, {})
     for field, value in (("format_version", 1), ("format", "other")):
         export_archive(make_model(CONFIG), {**config, field: value}, UNITS, path)
         with pytest.raises(ValueError, match=f"tiny.pt: {field} is {value!r}, expected "):
@@ -135,10 +139,10 @@ def test_read_refuses_other_formats(tmp_path):
 
 
 def test_settings_that_a_model_was_trained_for():
-    section = model_config("tiny", CONFIG, FEATURES, {})["streaming"]
+    section = sections_of(CONFIG, {})["streaming"]
     assert section["only"] is None
     only = [{"chunk_size": 16, "left_context": 64}, WHOLE]
-    assert model_config("tiny", CONFIG, FEATURES, {"only": only})["streaming"]["only"] == only
+    assert sections_of(CONFIG, {"only": only})["streaming"]["only"] == only
 
 
 @pytest.mark.parametrize("streaming, message", [
@@ -153,15 +157,15 @@ def test_settings_that_a_model_was_trained_for():
      "streaming.only lists no {'chunk_size': 16, 'left_context': 64}, which is recommended")])
 def test_wrong_streaming_sections(streaming, message):
     with pytest.raises(ValueError) as error:
-        model_config("tiny", CONFIG, FEATURES, streaming)
+        sections_of(CONFIG, streaming)
     assert str(error.value) == message
 
 
 def test_whole_utterance_models_recommend_no_chunks():
     config = MODELS["legacy_rel_pos"]
     with pytest.raises(ValueError, match="chunk_size is 16, expected -1: position scheme legacy"):
-        model_config("tiny", config, FEATURES, {})
-    model_config("tiny", config, FEATURES, {**WHOLE, "only": [WHOLE]})
+        sections_of(config, {})
+    sections_of(config, {**WHOLE, "only": [WHOLE]})
 
 
 def test_unknown_feature_options():

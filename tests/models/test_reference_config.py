@@ -16,7 +16,7 @@ MODELS = model_configs()
 def test_round_trip(name):
     config = MODELS[name]
     encoder = json.loads(json.dumps(config.to_json()))
-    assert ConformerConfig.from_json(encoder, config.ctc_to_json()) == config
+    assert ConformerConfig.from_json(encoder) == config
 
 
 def test_json_of_one_model():
@@ -72,19 +72,19 @@ def broken(config, path, name, value):
                                   "legacy_rel_pos", "absolute", "striding4-causal", "running"])
 def test_every_field_is_required_typed_and_no_other_known(name):
     config = MODELS[name]
-    encoder, ctc = config.to_json(), config.ctc_to_json()
+    encoder = config.to_json()
     for path in objects(encoder):
         where = ".".join(("encoder",) + path)
         with pytest.raises(ValueError, match=rf"^{where}\.extra is not a known field$"):
-            ConformerConfig.from_json(broken(config, path, "extra", 1), ctc)
+            ConformerConfig.from_json(broken(config, path, "extra", 1))
         place = encoder
         for step in path:
             place = place[step]
         for field in place:
             with pytest.raises(ValueError, match=rf"^{where}\.{field} is missing$"):
-                ConformerConfig.from_json(broken(config, path, field, None), ctc)
+                ConformerConfig.from_json(broken(config, path, field, None))
             with pytest.raises(ValueError, match=rf"^{where}\.{field} is \[\], expected "):
-                ConformerConfig.from_json(broken(config, path, field, []), ctc)
+                ConformerConfig.from_json(broken(config, path, field, []))
 
 
 @pytest.mark.parametrize("path, name, value, message", [
@@ -117,7 +117,7 @@ def test_every_field_is_required_typed_and_no_other_known(name):
 ])
 def test_messages(path, name, value, message):
     with pytest.raises(ValueError) as error:
-        ConformerConfig.from_json(broken(CONFIG, path, name, value), CONFIG.ctc_to_json())
+        ConformerConfig.from_json(broken(CONFIG, path, name, value))
     assert str(error.value) == message
 
 
@@ -132,13 +132,3 @@ def test_bounds_of_position_options():
         make_options("rope")
     with pytest.raises(ValueError, match="expected the options of a scheme"):
         with_(position="chunk_rpe")
-
-
-@pytest.mark.parametrize("ctc, message", [
-    ({"vocab_size": 7}, "ctc.blank_id is missing"),
-    ({"vocab_size": 7, "blank_id": 7}, "encoder: blank_id 7 is outside 0..6"),
-    ({"vocab_size": "7", "blank_id": 0}, "ctc.vocab_size is '7', expected an integer")])
-def test_ctc_section(ctc, message):
-    with pytest.raises(ValueError) as error:
-        ConformerConfig.from_json(CONFIG.to_json(), ctc)
-    assert str(error.value) == message

@@ -103,7 +103,7 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, int64_t chunk_size,
     }
     add_feed_forward();
   }
-  matmuls.push_back({kCtcPart, rows, dim, config.ctc.vocab_size});
+  matmuls.push_back({kCtcPart, rows, dim, config.vocabulary.vocab_size});
   return matmuls;
 }
 

@@ -46,7 +46,7 @@ void SteadyStreams::Step() {
     next_ = (next_ + 1) % states_.size();
   }
   const EncoderOutput output = model_->parts().encoder.Step(segments_);
-  model_->parts().ctc_head->LogProbs(output.rows.rows());
+  model_->parts().RequireCtcHead().LogProbs(output.rows.rows());
 }
 
 int64_t SteadyStreams::bytes_per_stream() const {

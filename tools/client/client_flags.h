@@ -6,7 +6,7 @@
 
 #include "tools/client/connection.h"
 #include "tools/client/session.h"
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
 
 namespace runnel::client {
 

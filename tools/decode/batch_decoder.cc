@@ -7,27 +7,19 @@
 #include <stdexcept>
 #include <utility>
 
-#include "frontend/audio_source.h"
-
 namespace runnel {
-namespace {
-
-// Reading from a pipe waits for a whole block, so the block bounds the delay of partial results.
-constexpr int kBlocksPerSecond = 20;
-
-}  // namespace
 
 struct BatchDecoder::Slot {
   Slot(size_t item, const Recording& recording, const std::shared_ptr<const Model>& model,
        const BatchDecoderOptions& options)
       : index(item),
-        audio(recording.path, model->sample_rate_hz(), AudioReaderOptions{options.channel}),
+        input(OpenStreamInput(options.input, recording.path, *model, options.channel)),
         stream(model, options.stream) {}
 
   const size_t index;
-  AudioSource audio;
+  const std::unique_ptr<StreamInput> input;
   Stream stream;
-  bool audio_ended = false;
+  bool has_ended = false;       // the input
   int64_t utterance_index = 0;  // of `text`
   std::string text;             // reported last
 };
@@ -40,8 +32,7 @@ BatchDecoder::BatchDecoder(std::shared_ptr<const Model> model,
       recordings_(recordings),
       options_(options),
       queue_(queue),
-      listener_(listener),
-      block_(static_cast<size_t>(std::max(1, model_->sample_rate_hz() / kBlocksPerSecond))) {}
+      listener_(listener) {}
 
 BatchDecoder::~BatchDecoder() = default;
 
@@ -72,15 +63,10 @@ void BatchDecoder::FillSlots() {
 
 bool BatchDecoder::Feed(Slot* slot) {
   try {
-    while (!slot->audio_ended && !slot->stream.ChunkReady()) {
-      const double seconds_before = slot->audio.seconds_read();
-      const size_t num_samples = slot->audio.Read(block_.data(), block_.size());
-      slot->stream.AcceptSamples(block_.data(), num_samples);
-      listener_->OnAudio(slot->audio.seconds_read() - seconds_before);
-      if (num_samples < block_.size()) {
-        slot->stream.Finish();
-        slot->audio_ended = true;
-      }
+    while (!slot->has_ended && !slot->stream.ChunkReady()) {
+      const double seconds_before = slot->input->seconds_read();
+      slot->has_ended = !slot->input->Feed(&slot->stream);
+      listener_->OnAudio(slot->input->seconds_read() - seconds_before);
     }
     return true;
   } catch (const std::invalid_argument& error) {  // from the stream, which does not know the file
@@ -131,7 +117,7 @@ void BatchDecoder::FinishSlots() {
       Fail(slot->index, recordings_[slot->index].path + ": " + slot->stream.failure());
       continue;
     }
-    listener_->OnEnd(slot->index, {slot->audio.seconds_read(), slot->audio.announced_s()});
+    listener_->OnEnd(slot->index, {slot->input->seconds_read(), slot->input->announced_s()});
     queue_->Finish(slot->index);
   }
   slots_.erase(std::remove_if(slots_.begin(), slots_.end(), is_done), slots_.end());

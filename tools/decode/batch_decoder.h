@@ -12,7 +12,8 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "tools/decode/decode_listener.h"
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
+#include "tools/decode/input/stream_input.h"
 #include "tools/decode/work_queue.h"
 
 namespace runnel {
@@ -21,6 +22,7 @@ struct BatchDecoderOptions {
   StreamOptions stream;
   int batch_streams = 1;  // recordings decoded at the same time
   int channel = -1;       // audio channel, counted from 0; -1: the mean of all
+  InputKind input = InputKind::kAudio;
 };
 
 // Reads audio in blocks as the streams consume it, and keeps no utterance that has ended, so memory
@@ -60,7 +62,6 @@ class BatchDecoder {
   WorkQueue* const queue_;
   DecodeListener* const listener_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<float> block_;  // samples just read
   LatencyHistogram step_latency_;
 };
 

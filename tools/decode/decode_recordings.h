@@ -11,8 +11,8 @@
 #include "tools/cli/console.h"
 #include "tools/decode/batch_decoder.h"
 #include "tools/decode/finished_results.h"
+#include "tools/decode/input/recording_list.h"
 #include "tools/decode/progress.h"
-#include "tools/decode/recording_list.h"
 #include "tools/decode/result_reporter.h"
 
 namespace runnel {

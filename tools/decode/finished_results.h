@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/decode/formats/output_format.h"
-#include "tools/decode/recording_list.h"
+#include "tools/decode/input/recording_list.h"
 
 namespace runnel {
 

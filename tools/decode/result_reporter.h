@@ -13,8 +13,8 @@
 #include "tools/decode/decode_listener.h"
 #include "tools/decode/formats/output_format.h"
 #include "tools/decode/formats/result_formatter.h"
+#include "tools/decode/input/recording_list.h"
 #include "tools/decode/progress.h"
-#include "tools/decode/recording_list.h"
 #include "tools/decode/result_sink.h"
 
 namespace runnel {

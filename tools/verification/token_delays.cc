@@ -97,9 +97,9 @@ StreamingSetting DelayMeasurement::stream_setting() const {
 std::vector<TimedToken> DelayMeasurement::AlignReference(
     const std::vector<float>& samples, const std::optional<std::string>& reference_text) const {
   const Matrix log_probs = ComputeLogProbs(*model_, samples, alignment_setting_);
-  const CtcConfig& ctc = model_->parts().config.ctc;
-  const CtcOutput output = {log_probs.rows().float32(), log_probs.count(), ctc.vocab_size,
-                            ctc.blank_id};
+  const VocabularyConfig& vocabulary = model_->parts().config.vocabulary;
+  const CtcOutput output = {log_probs.rows().float32(), log_probs.count(), vocabulary.vocab_size,
+                            vocabulary.blank_id};
   std::vector<int32_t> ids = GreedyIds(output);
   if (reference_text) ids = ReferenceTokens(*reference_text, ids, model_->tokens());
   const std::optional<ForcedAlignment> alignment = AlignTokens(output, ids);

@@ -98,7 +98,7 @@ void Verification::Run(const std::function<void(const std::string& name)>& on_se
 
 void Verification::CompareWithOthers(size_t index) {
   const Encoder& encoder = model_->parts().encoder;
-  const CtcHead& ctc_head = *model_->parts().ctc_head;
+  const CtcHead& ctc_head = model_->parts().RequireCtcHead();
   const StreamingSetting& setting = settings_[index];
   const at::Tensor whole = RunUnderMask(encoder, features_, setting);
   const at::Tensor chunked = RunChunked(encoder, features_, setting);

@@ -26,9 +26,9 @@ Matrix ComputeLogProbs(const Model& model, const std::vector<float>& samples,
   const Matrix encoder_rows = model.parts().encoder.ForwardUnderMask(
       features.rows().float32(), features.count(), setting.chunk_size, setting.left_context);
   if (encoder_rows.count() == 0) {
-    return Matrix(DataType::kFloat32, model.parts().config.ctc.vocab_size);
+    return Matrix(DataType::kFloat32, model.parts().config.vocabulary.vocab_size);
   }
-  return ToFloat32(model.parts().ctc_head->LogProbs(encoder_rows.rows()));
+  return ToFloat32(model.parts().RequireCtcHead().LogProbs(encoder_rows.rows()));
 }
 
 }  // namespace runnel

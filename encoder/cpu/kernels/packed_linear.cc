@@ -75,6 +75,8 @@ dnnl::algorithm AlgorithmOf(Activation activation) {
       return dnnl::algorithm::eltwise_relu;
     case Activation::kGelu:
       return dnnl::algorithm::eltwise_gelu_erf;
+    case Activation::kTanh:
+      return dnnl::algorithm::eltwise_tanh;
   }
   throw std::logic_error("an activation without an algorithm");
 }

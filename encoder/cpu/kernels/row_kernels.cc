@@ -46,6 +46,29 @@ void GluRows(const float* x, int64_t rows, int64_t dim, float* y) {
   }
 }
 
+void ActivateValues(Activation activation, int64_t count, float* x) {
+  WithActivation(activation, [&](auto function) HWY_ATTR {
+    ForEachVector(count, [&](int64_t i, auto part)
+                             HWY_ATTR { part.Store(function(part.Load(x + i)), x + i); });
+  });
+}
+
+void AdvanceLstmRows(const float* gates, int64_t rows, int64_t dim, float* cell, float* hidden) {
+  const Tanh tanh;
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* gate = gates + r * 4 * dim;
+    float* c = cell + r * dim;
+    float* h = hidden + r * dim;
+    ForEachVector(dim, [&](int64_t i, auto part) HWY_ATTR {
+      const FloatVector kept = hn::Mul(Sigmoid(part.Load(gate + dim + i)), part.Load(c + i));
+      const FloatVector added = tanh(part.Load(gate + 2 * dim + i));
+      const FloatVector next = hn::MulAdd(Sigmoid(part.Load(gate + i)), added, kept);
+      part.Store(next, c + i);
+      part.Store(hn::Mul(Sigmoid(part.Load(gate + 3 * dim + i)), tanh(next)), h + i);
+    });
+  }
+}
+
 void LogSoftmaxRows(int64_t rows, int64_t dim, float* x) {
   const FloatTag d;
   const FloatVector lowest = hn::Set(d, std::numeric_limits<float>::lowest());
@@ -166,6 +189,8 @@ HWY_EXPORT(LayerNormFloat);
 HWY_EXPORT(LayerNormInput);
 HWY_EXPORT(StoreFloatRows);
 HWY_EXPORT(GluRows);
+HWY_EXPORT(ActivateValues);
+HWY_EXPORT(AdvanceLstmRows);
 HWY_EXPORT(LogSoftmaxRows);
 HWY_EXPORT(IndexOfRowMaximum);
 HWY_EXPORT(DequantizeFloat);
@@ -185,6 +210,12 @@ void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
 }
 void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
   HWY_DYNAMIC_DISPATCH(GluRows)(x, rows, dim, y);
+}
+void Activate(Activation activation, int64_t count, float* x) {
+  HWY_DYNAMIC_DISPATCH(ActivateValues)(activation, count, x);
+}
+void AdvanceLstm(const float* gates, int64_t rows, int64_t dim, float* cell, float* hidden) {
+  HWY_DYNAMIC_DISPATCH(AdvanceLstmRows)(gates, rows, dim, cell, hidden);
 }
 void LogSoftmax(int64_t rows, int64_t dim, float* x) {
   HWY_DYNAMIC_DISPATCH(LogSoftmaxRows)(rows, dim, x);

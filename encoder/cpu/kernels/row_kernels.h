@@ -30,6 +30,13 @@ void StoreRows(const float* x, int64_t rows, const MatmulInput& y);
 // 2017).
 void Glu(const float* x, int64_t rows, int64_t dim, float* y);
 
+// x = activation(x), over `count` values.
+void Activate(Activation activation, int64_t count, float* x);
+
+// One step of an LSTM. gates: (rows, 4 dim), input, forget, cell and output gate before their
+// activations. cell: (rows, dim), advanced; hidden: (rows, dim), written. Gers et al. 2000.
+void AdvanceLstm(const float* gates, int64_t rows, int64_t dim, float* cell, float* hidden);
+
 // x = x * scale, over `count` values.
 void Scale(float scale, int64_t count, float* x);
 

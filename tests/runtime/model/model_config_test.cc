@@ -110,8 +110,8 @@ TEST(ModelConfigTest, ReadsEveryField) {
   EXPECT_TRUE(fbank.htk_compat);
   EXPECT_EQ(config.encoder.input_dim, 41);
   EXPECT_EQ(config.encoder.convolution->kernel_size, 15);
-  EXPECT_EQ(config.ctc.vocab_size, 17);
-  EXPECT_EQ(config.ctc.blank_id, 3);
+  EXPECT_EQ(config.vocabulary.vocab_size, 17);
+  EXPECT_EQ(config.vocabulary.blank_id, 3);
   EXPECT_EQ(config.streaming.chunk_size, 16);
   EXPECT_EQ(config.streaming.left_context, 64);
   EXPECT_EQ(config.streaming.min_chunk_size, 2);

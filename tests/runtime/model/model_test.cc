@@ -112,7 +112,7 @@ TEST_F(ModelTest, ComputesInTheChosenPrecision) {
     const auto goldens = testing::TinyGoldens();
     const at::Tensor rows =
         testing::ForwardUnderMask(model->parts().encoder, goldens.at("features"), 4, 8);
-    const Matrix log_probs = model->parts().ctc_head->LogProbs(libtorch::View(rows));
+    const Matrix log_probs = model->parts().RequireCtcHead().LogProbs(libtorch::View(rows));
     EXPECT_LE(
         testing::RelativeError(libtorch::View(log_probs.rows()), goldens.at("log_probs_c4_m8")),
         testing::FormulaTolerance(dtype));

@@ -67,7 +67,7 @@ TEST(StreamPacketsTest, IsTheEncoderUnderTheMask) {
     SCOPED_TRACE(Describe(options));
     const Matrix rows = Tiny()->parts().encoder.ForwardUnderMask(
         frames.data(), num_frames, options.chunk_size, options.left_context);
-    const Matrix log_probs = Tiny()->parts().ctc_head->LogProbs(rows.rows());
+    const Matrix log_probs = Tiny()->parts().RequireCtcHead().LogProbs(rows.rows());
     const auto search = MakeCtcSearch(options.search, 7, 0);
     search->Advance(log_probs.rows().float32(), log_probs.count());
     const TokenSequence expected = search->NBest(1).front();

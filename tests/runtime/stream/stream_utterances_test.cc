@@ -61,7 +61,7 @@ std::vector<float> LogProbsOf(const std::vector<float>& samples, const StreamOpt
   const auto num_frames = static_cast<int64_t>(features.PopFrames(frames.size(), frames.data()));
   const Matrix rows = Tiny()->parts().encoder.ForwardUnderMask(
       frames.data(), num_frames, options.chunk_size, options.left_context);
-  const Matrix log_probs = ToFloat32(Tiny()->parts().ctc_head->LogProbs(rows.rows()));
+  const Matrix log_probs = ToFloat32(Tiny()->parts().RequireCtcHead().LogProbs(rows.rows()));
   const float* begin = log_probs.rows().float32();
   return {begin, begin + log_probs.count() * 7};
 }

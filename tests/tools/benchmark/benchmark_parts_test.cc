@@ -20,7 +20,7 @@ ModelConfig AishellConfig() {
   config.encoder.feed_forward.hidden_dim = 2048;
   config.encoder.convolution->kernel_size = 8;
   config.encoder.position = ChunkRpe();
-  config.ctc.vocab_size = 4233;
+  config.vocabulary.vocab_size = 4233;
   return config;
 }
 

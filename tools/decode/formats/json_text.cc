@@ -13,6 +13,8 @@ Json ToJson(const Hypothesis& hypothesis, const TokenTable& table) {
   Json tokens = Json::array();
   for (const Token& token : hypothesis.tokens) {
     tokens.push_back({{"token", table.name(token.id)},
+                      {"id", token.id},
+                      {"frame", token.frame},
                       {"start_ms", Rounded(token.start_ms)},
                       {"end_ms", Rounded(token.end_ms)},
                       {"confidence", Rounded(token.confidence)}});

@@ -1,0 +1,46 @@
+#include "runtime/search_options.h"
+
+#include <stdexcept>
+#include <string>
+
+namespace runnel {
+
+void SearchOptions::Validate() const {
+  if (method != SearchMethod::kGreedy && method != SearchMethod::kPrefixBeam &&
+      method != SearchMethod::kModifiedBeam) {
+    throw std::invalid_argument(
+        "search.method must be kGreedy, kPrefixBeam or kModifiedBeam, got " +
+        std::to_string(static_cast<int>(method)));
+  }
+  if (head != Head::kDefault && head != Head::kCtc && head != Head::kTransducer) {
+    throw std::invalid_argument("search.head must be kDefault, kCtc or kTransducer, got " +
+                                std::to_string(static_cast<int>(head)));
+  }
+  if (max_symbols < 0 || max_symbols > kMaxSymbols) {
+    throw std::invalid_argument("search.max_symbols must be 0 to " + std::to_string(kMaxSymbols) +
+                                ", got " + std::to_string(max_symbols));
+  }
+  if (!(ctc_weight >= 0 && ctc_weight <= 1)) {
+    throw std::invalid_argument("search.ctc_weight must be 0 to 1, got " +
+                                std::to_string(ctc_weight));
+  }
+  if (beam_size < 1 || beam_size > kMaxBeamSize) {
+    throw std::invalid_argument("search.beam_size must be 1 to " + std::to_string(kMaxBeamSize) +
+                                ", got " + std::to_string(beam_size));
+  }
+  if (token_beam < 1) {
+    throw std::invalid_argument("search.token_beam must be at least 1, got " +
+                                std::to_string(token_beam));
+  }
+  if (method != SearchMethod::kGreedy) return;
+  const char* needs_beam = word_list != nullptr        ? "word_list"
+                           : hotwords != nullptr       ? "hotwords"
+                           : language_model != nullptr ? "language_model"
+                                                       : nullptr;
+  if (needs_beam != nullptr) {
+    throw std::invalid_argument(std::string("search.") + needs_beam +
+                                " needs a beam search, got search.method kGreedy");
+  }
+}
+
+}  // namespace runnel

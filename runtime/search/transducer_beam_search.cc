@@ -1,0 +1,241 @@
+#include "runtime/search/transducer_beam_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "runtime/search/log_probs.h"
+
+namespace runnel {
+
+TransducerBeamSearch::TransducerBeamSearch(const SearchOptions& options,
+                                           const Transducer& transducer, int length_offset)
+    : transducer_(&transducer),
+      beam_size_(static_cast<size_t>(options.beam_size)),
+      token_beam_(static_cast<size_t>(std::max(options.token_beam, options.beam_size))),
+      length_offset_(length_offset),
+      scorer_(options, transducer.config().vocab_size, transducer.config().blank_id),
+      state_(InitialState(0)) {}
+
+TransducerBeamSearch::State TransducerBeamSearch::InitialState(int64_t first_frame) const {
+  State state;
+  state.num_frames = first_frame;
+  state.beam.resize(1);
+  Hypothesis& empty = state.beam.front();
+  empty.next_frame = first_frame;
+  empty.scorer = scorer_.Start();
+  empty.predictor = transducer_->Start();
+  state.emissions.Acquire(kRoot);  // by the beam
+  state.emissions.Acquire(kRoot);  // by the best path
+  return state;
+}
+
+void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
+  state_ = InitialState(first_frame);
+}
+
+void TransducerBeamSearch::Finish() {
+  if (state_.is_finished) return;
+  state_.is_finished = true;
+  std::vector<Hypothesis> merged;  // some may wait for different frames
+  for (Hypothesis& hypothesis : state_.beam) Merge(std::move(hypothesis), &merged);
+  state_.beam = std::move(merged);
+  if (scorer_.scores()) {
+    for (Hypothesis& hypothesis : state_.beam) {
+      scorer_.End(&hypothesis.scorer);
+      hypothesis.bonus = scorer_.Bonus(hypothesis.scorer);
+    }
+  }
+  RankBeam();
+}
+
+const std::vector<int32_t>& TransducerBeamSearch::LikelyTokens(const float* log_probs) {
+  const TransducerConfig& config = transducer_->config();
+  tokens_.resize(static_cast<size_t>(config.vocab_size));
+  std::iota(tokens_.begin(), tokens_.end(), 0);
+  tokens_.erase(tokens_.begin() + config.blank_id);
+  const size_t count = std::min(token_beam_, tokens_.size());
+  const auto end = tokens_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(tokens_.begin(), end, tokens_.end(), [log_probs](int32_t a, int32_t b) {
+    return log_probs[a] != log_probs[b] ? log_probs[a] > log_probs[b] : a < b;
+  });
+  tokens_.erase(end, tokens_.end());
+  return tokens_;
+}
+
+TransducerBeamSearch::Candidate TransducerBeamSearch::MakeCandidate(const Hypothesis& source,
+                                                                    int32_t token,
+                                                                    int64_t next_frame,
+                                                                    double log_prob,
+                                                                    float token_log_prob) const {
+  double bonus = source.bonus;
+  if (token != kNone && scorer_.scores()) {
+    PrefixScorer::State state = source.scorer;
+    scorer_.Extend(&state, token);
+    bonus = scorer_.Bonus(state);
+  }
+  return {&source, token, next_frame, log_prob, log_prob + bonus, token_log_prob};
+}
+
+void TransducerBeamSearch::KeepBest(size_t count, std::vector<Candidate>* candidates) {
+  std::stable_sort(candidates->begin(), candidates->end(),
+                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+  if (candidates->size() > count) candidates->resize(count);
+}
+
+void TransducerBeamSearch::KeepBest(size_t count, std::vector<Hypothesis>* hypotheses) {
+  std::stable_sort(hypotheses->begin(), hypotheses->end(),
+                   [](const Hypothesis& a, const Hypothesis& b) { return a.score() > b.score(); });
+  for (; hypotheses->size() > count; hypotheses->pop_back()) Release(hypotheses->back());
+}
+
+TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& candidate) {
+  Hypothesis made = *candidate.source;
+  made.log_prob = candidate.log_prob;
+  made.next_frame = candidate.next_frame;
+  if (candidate.token == kNone) {
+    state_.emissions.Acquire(made.node);
+    return made;
+  }
+  const int64_t last_frame = std::max(state_.num_frames, candidate.next_frame - 1);
+  made.node = state_.emissions.Add(
+      made.node, {candidate.token, state_.emissions.value(made.node).length + 1, state_.num_frames,
+                  last_frame, candidate.token_log_prob});
+  if (scorer_.scores()) {
+    scorer_.Extend(&made.scorer, candidate.token);
+    made.bonus = scorer_.Bonus(made.scorer);
+  }
+  made.is_behind = true;
+  return made;
+}
+
+void TransducerBeamSearch::Request(std::vector<Hypothesis> hypotheses) {
+  requested_ = std::move(hypotheses);
+  steps_.clear();
+  for (const Hypothesis& hypothesis : requested_) {
+    if (!hypothesis.is_behind) continue;
+    steps_.push_back({hypothesis.predictor.get(), state_.emissions.value(hypothesis.node).token});
+  }
+}
+
+void TransducerBeamSearch::TakeStates(const SharedPredictorState* states) {
+  for (Hypothesis& hypothesis : requested_) {
+    if (!hypothesis.is_behind) continue;
+    hypothesis.predictor = *states++;
+    hypothesis.is_behind = false;
+  }
+  Continue(std::move(requested_));
+}
+
+bool TransducerBeamSearch::HaveEqualTokens(int32_t a, int32_t b) const {
+  const CountedTree<Emission>& tree = state_.emissions;
+  if (tree.value(a).length != tree.value(b).length) return false;
+  for (; a != b; a = tree.parent(a), b = tree.parent(b)) {
+    if (tree.value(a).token != tree.value(b).token) return false;
+  }
+  return true;
+}
+
+void TransducerBeamSearch::Merge(Hypothesis hypothesis, std::vector<Hypothesis>* list) {
+  const auto equal = std::find_if(list->begin(), list->end(), [&](const Hypothesis& other) {
+    return HaveEqualTokens(other.node, hypothesis.node);
+  });
+  if (equal == list->end()) {
+    list->push_back(std::move(hypothesis));
+    return;
+  }
+  const double total = LogAdd(equal->log_prob, hypothesis.log_prob);
+  if (hypothesis.log_prob > equal->log_prob) std::swap(*equal, hypothesis);
+  equal->log_prob = total;
+  Release(hypothesis);
+}
+
+void TransducerBeamSearch::EndFrame(std::vector<Hypothesis> beam) {
+  for (const Hypothesis& hypothesis : state_.beam) Release(hypothesis);
+  state_.beam = std::move(beam);
+  ++state_.num_frames;
+  queries_.clear();
+  RankBeam();
+}
+
+double TransducerBeamSearch::RankScore(const Hypothesis& hypothesis) const {
+  if (length_offset_ < 0) return hypothesis.score();
+  return hypothesis.score() / (state_.emissions.value(hypothesis.node).length + length_offset_);
+}
+
+void TransducerBeamSearch::RankBeam() {
+  std::stable_sort(
+      state_.beam.begin(), state_.beam.end(),
+      [this](const Hypothesis& a, const Hypothesis& b) { return RankScore(a) > RankScore(b); });
+  UpdateBestPath();
+  UpdateNumStable();
+}
+
+void TransducerBeamSearch::UpdateBestPath() {
+  std::vector<int32_t>& ids = state_.best_ids;
+  std::vector<int32_t>& nodes = state_.best_nodes;
+  const int32_t old_end = nodes.empty() ? kRoot : nodes.back();
+  const int32_t new_end = state_.beam.front().node;
+  if (new_end == old_end) return;
+  // Down to where the paths part. The old path is held, so equal indices are the same node.
+  const auto length = static_cast<size_t>(state_.emissions.value(new_end).length);
+  size_t common = length;
+  for (int32_t node = new_end; common > 0; node = state_.emissions.parent(node), --common) {
+    if (common <= nodes.size() && nodes[common - 1] == node) break;
+  }
+  ids.resize(length);
+  nodes.resize(length);
+  int32_t node = new_end;
+  for (size_t i = length; i > common; --i) {
+    nodes[i - 1] = node;
+    ids[i - 1] = state_.emissions.value(node).token;
+    node = state_.emissions.parent(node);
+  }
+  state_.emissions.Acquire(new_end);
+  state_.emissions.Release(old_end);
+}
+
+// The nodes that all hypotheses begin with. They are never cut off, so the count never falls.
+void TransducerBeamSearch::UpdateNumStable() {
+  std::vector<int32_t> ends;
+  for (const Hypothesis& hypothesis : state_.beam) ends.push_back(hypothesis.node);
+  int32_t node = state_.num_stable == 0 ? kRoot : state_.best_nodes[state_.num_stable - 1];
+  while (std::find(ends.begin(), ends.end(), node) == ends.end()) {
+    node = state_.emissions.OnlyChild(node);
+    if (node == kNone) return;
+    ++state_.num_stable;
+  }
+}
+
+std::vector<TokenSequence> TransducerBeamSearch::NBest(int n) const {
+  if (n < 1) {
+    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
+  }
+  std::vector<TokenSequence> sequences;
+  for (const Hypothesis& hypothesis : state_.beam) {
+    if (sequences.size() == static_cast<size_t>(n)) break;
+    sequences.push_back({TokensSince(hypothesis, 0), hypothesis.score()});
+  }
+  return sequences;
+}
+
+std::vector<TokenSpan> TransducerBeamSearch::BestTokensSince(size_t first) const {
+  return TokensSince(state_.beam.front(), first);
+}
+
+std::vector<TokenSpan> TransducerBeamSearch::TokensSince(const Hypothesis& hypothesis,
+                                                         size_t first) const {
+  const auto length = static_cast<size_t>(state_.emissions.value(hypothesis.node).length);
+  std::vector<TokenSpan> tokens(length - std::min(first, length));
+  int32_t node = hypothesis.node;
+  for (size_t i = tokens.size(); i > 0; --i, node = state_.emissions.parent(node)) {
+    const Emission& emission = state_.emissions.value(node);
+    // A log-softmax may round to just above zero.
+    tokens[i - 1] = {emission.token, emission.first_frame, emission.last_frame,
+                     std::min(1.0F, std::exp(emission.log_prob))};
+  }
+  return tokens;
+}
+
+}  // namespace runnel

@@ -1,0 +1,130 @@
+#include "runtime/search/transducer_greedy_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "runtime/search/log_probs.h"
+#include "runtime/search/predictor_state_fields.h"
+#include "runtime/snapshot/state_fields.h"
+
+namespace runnel {
+
+TransducerGreedySearch::TransducerGreedySearch(const Transducer& transducer, int max_symbols)
+    : transducer_(&transducer), max_symbols_(max_symbols) {
+  state_.predictor = transducer.Start();
+}
+
+void TransducerGreedySearch::BeginFrame(const float* /*ctc_log_probs*/) {
+  if (state_.num_passed > 0) {
+    --state_.num_passed;
+    ++state_.num_frames;
+    return;
+  }
+  num_symbols_ = 0;
+  is_first_ = true;
+  queries_ = {state_.predictor.get()};
+}
+
+void TransducerGreedySearch::GoOn(int64_t num_frames) {
+  ++state_.num_frames;
+  state_.num_passed = num_frames - 1;
+  queries_.clear();
+}
+
+void TransducerGreedySearch::Answer(const float* log_probs) {
+  const TransducerConfig& config = transducer_->config();
+  const int32_t label = MostProbableIds(log_probs, 1, config.vocab_size).front();
+  const bool is_blank = label == config.blank_id;
+  if (is_first_) state_.blank_log_prob = log_probs[config.blank_id];
+  is_first_ = false;
+  state_.score += static_cast<double>(log_probs[label]);
+  int64_t duration = is_blank ? 1 : 0;  // without TDT
+  if (!config.durations.empty()) {
+    const float* duration_log_probs = log_probs + config.vocab_size;
+    const auto count = static_cast<int64_t>(config.durations.size());
+    const auto best = MostProbableIds(duration_log_probs, 1, static_cast<int>(count)).front();
+    state_.score += static_cast<double>(duration_log_probs[best]);
+    duration = config.durations[static_cast<size_t>(best)];
+  }
+  steps_.clear();
+  if (is_blank) return GoOn(std::max<int64_t>(1, duration));
+  const int64_t last_frame = state_.num_frames + std::max<int64_t>(1, duration) - 1;
+  // A log-softmax may round to just above zero.
+  const float confidence = std::min(1.0F, std::exp(log_probs[label]));
+  state_.ids.push_back(label);
+  state_.tokens.push_back({label, state_.num_frames, last_frame, confidence});
+  ++num_symbols_;
+  advance_ = duration == 0 && num_symbols_ == max_symbols_ ? 1 : duration;
+  steps_ = {{state_.predictor.get(), label}};
+}
+
+void TransducerGreedySearch::TakeStates(const SharedPredictorState* states) {
+  if (steps_.empty()) return;
+  state_.predictor = states[0];
+  if (advance_ > 0) return GoOn(advance_);
+  queries_ = {state_.predictor.get()};
+}
+
+std::unique_ptr<TransducerSearch> TransducerGreedySearch::Clone() const {
+  return std::make_unique<TransducerGreedySearch>(*this);
+}
+
+void TransducerGreedySearch::StartUtterance(int64_t first_frame) {
+  state_ = State();
+  state_.num_frames = first_frame;
+  state_.predictor = transducer_->Start();
+}
+
+std::vector<TokenSequence> TransducerGreedySearch::NBest(int n) const {
+  if (n < 1) {
+    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
+  }
+  return {TokenSequence{state_.tokens, state_.score}};
+}
+
+std::vector<TokenSpan> TransducerGreedySearch::BestTokensSince(size_t first) const {
+  const auto skipped = static_cast<std::ptrdiff_t>(std::min(first, state_.tokens.size()));
+  return {state_.tokens.begin() + skipped, state_.tokens.end()};
+}
+
+template <class Self, class Fields>
+void TransducerGreedySearch::VisitState(Self& self, Fields& fields) {
+  auto& state = self.state_;
+  VisitTokens(state.tokens, fields);
+  fields.Value(state.score);
+  fields.Value(state.num_frames);
+  fields.Value(state.num_passed);
+  fields.Value(state.blank_log_prob);
+  VisitPredictorState(*self.transducer_, state.predictor, fields);
+}
+
+void TransducerGreedySearch::Save(StateWriter* writer) const { VisitState(*this, *writer); }
+
+void TransducerGreedySearch::Restore(StateReader* reader) {
+  VisitState(*this, *reader);
+  reader->Check(Inconsistency());
+  state_.ids.clear();
+  for (const TokenSpan& token : state_.tokens) state_.ids.push_back(token.id);
+}
+
+std::string TransducerGreedySearch::Inconsistency() const {
+  const TransducerConfig& config = transducer_->config();
+  std::string problem = TokenProblem(state_.tokens, TokenOrder::kSharedFrames, state_.num_frames,
+                                     config.vocab_size, config.blank_id);
+  if (!problem.empty()) return problem;
+  if (!std::isfinite(state_.score)) return "score of the search is not finite";
+  if (state_.num_frames < 0) {
+    return "the search has processed " + std::to_string(state_.num_frames) + " frames";
+  }
+  const int64_t most = config.durations.empty()
+                           ? 0
+                           : *std::max_element(config.durations.begin(), config.durations.end());
+  if (state_.num_passed < 0 || state_.num_passed > most) {
+    return "the search passes over " + std::to_string(state_.num_passed) +
+           " frames; expected 0 to " + std::to_string(most);
+  }
+  return std::isnan(state_.blank_log_prob) ? "the blank's log probability is not a number" : "";
+}
+
+}  // namespace runnel

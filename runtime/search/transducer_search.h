@@ -1,0 +1,61 @@
+// The interface of a transducer search, which finds token sequences by asking the joint network.
+#ifndef RUNNEL_RUNTIME_SEARCH_TRANSDUCER_SEARCH_H_
+#define RUNNEL_RUNTIME_SEARCH_TRANSDUCER_SEARCH_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/search/search.h"
+#include "runtime/search_options.h"
+#include "transducer/transducer.h"
+
+namespace runnel {
+
+// Holds no network. Who advances it (runtime/stream/transducer_decoding.h) evaluates the joint
+// network and the predictor for the searches of many streams at a time (label looping; Bataev et
+// al. 2024, "Label-looping: highly efficient decoding for transducers"):
+//
+//   search.BeginFrame(...);
+//   while (!search.queries().empty()) {
+//     search.Answer(log probabilities of the queries);
+//     search.TakeStates(states after search.steps());
+//   }
+class TransducerSearch : public Search {
+ public:
+  // Begins frame num_frames(). ctc_log_probs: (vocab_size) natural logarithms of the frame, of the
+  // CTC head; null where the search has no weight for them.
+  virtual void BeginFrame(const float* ctc_log_probs) = 0;
+
+  // The predictor states whose joint with the frame is needed next. Empty: the frame is complete.
+  const std::vector<const PredictorState*>& queries() const { return queries_; }
+
+  // log_probs: (queries, num_outputs) as of Transducer::LogProbs. Throws std::invalid_argument when
+  // the tokens of a row have no distribution; the search must then not be used.
+  virtual void Answer(const float* log_probs) = 0;
+
+  // The tokens to append after Answer; may be empty.
+  const std::vector<TokenStep>& steps() const { return steps_; }
+
+  // The states after `steps`, in their order.
+  virtual void TakeStates(const SharedPredictorState* states) = 0;
+
+  // Natural logarithm of the blank's probability in the last frame, where it was first evaluated
+  // for the best sequence. A frame that TDT passes over has that of the frame before.
+  virtual float blank_log_prob() const = 0;
+
+  virtual std::unique_ptr<TransducerSearch> Clone() const = 0;
+
+ protected:
+  std::vector<const PredictorState*> queries_;
+  std::vector<TokenStep> steps_;
+};
+
+// `transducer` must outlive the search. Throws std::invalid_argument when an option is out of range
+// or does not go with a transducer.
+std::unique_ptr<TransducerSearch> MakeTransducerSearch(const SearchOptions& options,
+                                                       const Transducer& transducer);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_SEARCH_TRANSDUCER_SEARCH_H_

@@ -1,0 +1,162 @@
+"""decode_wav with transducers: what it finds is what the families' own code recorded.
+
+The models are converted from the recorded cases of ../shared/data/transducer_golden, whose README
+says what was recorded.
+"""
+
+import functools
+import json
+import pathlib
+import sys
+import tempfile
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+import pytest
+
+from tool_runner import ROOT, USAGE, error_file_line, error_line, run, succeed
+
+sys.path[:0] = [str(ROOT / "tests" / "models")]
+from convert_support import need_shared  # noqa: E402
+
+from models.convert.command import main as convert  # noqa: E402
+
+NEMO = {"rnnt_lstm1_streaming": 3, "rnnt_lstm2_offline": 1, "tdt_offline": 1, "tdt_streaming": 2,
+        "hybrid_streaming": 2}
+ONE_LABEL = {"stateless_ctx2": 2, "wenet_transducer_rnn": 3, "wenet_transducer_conv": 3,
+             "wenet_transducer_embedding": 2}
+SUMS = 1e-3  # tolerance of scores of a whole utterance
+EVERY = [(case, i) for case, count in {**NEMO, **ONE_LABEL}.items() for i in range(count)]
+OF_NEMO = [(case, i) for case, count in NEMO.items() for i in range(count) if "tdt" not in case]
+OF_WENET = [(case, i) for case, count in ONE_LABEL.items() for i in range(count)
+            if "wenet" in case]
+
+
+@functools.lru_cache(maxsize=None)
+def converted(case: str) -> Tuple[pathlib.Path, Dict[str, np.ndarray]]:
+    """A folder with model.pt and features.npy, and the recorded arrays."""
+    source = need_shared(f"transducer_golden/{case}")
+    family = "wenet" if (source / "train.yaml").exists() else "icefall"
+    if (source / "model.nemo").exists():
+        family, source = "nemo", source / "model.nemo"
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{case}-"))
+    assert convert([family, str(source), f"--output={folder / 'model.pt'}"]) == 0
+    with np.load(need_shared(f"transducer_golden/{case}") / "expected.npz") as arrays:
+        recorded = dict(arrays)
+    np.save(folder / "features.npy", recorded["features"].astype(np.float32))
+    return folder, recorded
+
+
+def setting(arrays: Dict[str, np.ndarray], i: int) -> List[str]:
+    """Flags of the i-th recorded context."""
+    if "modes" in arrays:
+        chunk_size, left_context = arrays["modes"][i].tolist()
+        if chunk_size > 0 and left_context > 0:
+            left_context *= chunk_size  # WeNet counts chunks
+    else:
+        left_context, right = arrays["att_context_sizes"][i].tolist()
+        chunk_size = right + 1 if right >= 0 else -1
+    return [f"--chunk_size={chunk_size}", f"--left_context={left_context}"]
+
+
+def decode(case: str, i: int, *flags: str) -> List[Dict[str, Any]]:
+    """The n-best list."""
+    folder, arrays = converted(case)
+    text = succeed("decode_wav", f"--model={folder / 'model.pt'}", "--format=json",
+                   f"--features={folder / 'features.npy'}", *setting(arrays, i), *flags)
+    return json.loads(text)["nbest"]
+
+
+def ids(hypothesis: Dict[str, Any]) -> List[int]:
+    return [token["id"] for token in hypothesis["tokens"]]
+
+
+def frames(hypothesis: Dict[str, Any]) -> List[int]:
+    return [token["frame"] for token in hypothesis["tokens"]]
+
+
+@pytest.mark.parametrize("case, i", EVERY)
+def test_greedy_search(case, i):
+    """Chunk by chunk, as the model's own code decodes the whole utterance under the mask."""
+    _, arrays = converted(case)
+    found = decode(case, i, "--head=transducer")[0]
+    assert ids(found) == arrays[f"greedy_{i}_tokens"].tolist()
+    assert frames(found) == arrays[f"greedy_{i}_frames"].tolist()
+    if f"greedy_{i}_text" in arrays:
+        assert found["text"] == str(arrays[f"greedy_{i}_text"])
+
+
+@pytest.mark.parametrize("i", [0, 1])
+def test_ctc_head_of_a_hybrid_model(i):
+    _, arrays = converted("hybrid_streaming")
+    found = decode("hybrid_streaming", i, "--head=ctc")[0]
+    assert ids(found) == arrays[f"ctc_greedy_{i}_tokens"].tolist()
+    assert frames(found) == arrays[f"ctc_greedy_{i}_frames"].tolist()
+
+
+def assert_nbest(found: List[Dict[str, Any]], arrays: Dict[str, np.ndarray], name: str) -> None:
+    """The recorded sequences with their scores, in any order."""
+    lengths = arrays[f"{name}_lengths"].tolist()
+    expected = {tuple(tokens[:length]): score for tokens, length, score in zip(
+        arrays[f"{name}_tokens"].tolist(), lengths, arrays[f"{name}_scores"].tolist())}
+    actual = {tuple(ids(one)): one["score"] for one in found}
+    assert set(actual) == set(expected)
+    for tokens, score in expected.items():
+        assert actual[tokens] == pytest.approx(score, abs=SUMS)
+
+
+@pytest.mark.parametrize("case, i", OF_NEMO)
+@pytest.mark.parametrize("symbols", [2, 4])
+def test_time_synchronous_beam(case, i, symbols):
+    _, arrays = converted(case)
+    found = decode(case, i, "--head=transducer", "--search=beam", "--beam_size=4", "--nbest=4",
+                   f"--max_symbols={symbols}")
+    assert_nbest(found, arrays, f"beam_tsd{symbols}_{i}")
+
+
+@pytest.mark.parametrize("case, i", OF_NEMO)
+def test_modified_beam_of_lstm_models(case, i):
+    _, arrays = converted(case)
+    found = decode(case, i, "--head=transducer", "--search=modified_beam", "--beam_size=4",
+                   "--nbest=4")
+    assert_nbest(found, arrays, f"beam_modified_{i}")
+
+
+@pytest.mark.parametrize("i", [0, 1])
+def test_modified_beam_of_icefall(i):
+    _, arrays = converted("stateless_ctx2")
+    found = decode("stateless_ctx2", i, "--search=beam", "--beam_size=4", "--nbest=4")
+    assert_nbest(found, arrays, f"beam_{i}")
+    assert ids(found[0]) == arrays[f"beam_{i}_best_tokens"].tolist()
+    assert frames(found[0]) == arrays[f"beam_{i}_best_frames"].tolist()
+
+
+@pytest.mark.parametrize("case, i", OF_WENET)
+@pytest.mark.parametrize("weight", [0, 3])
+def test_prefix_beam_of_wenet(case, i, weight):
+    """Alone, and with 0.3 of the CTC head's probability."""
+    _, arrays = converted(case)
+    found = decode(case, i, "--head=transducer", "--search=beam", "--beam_size=4", "--nbest=4",
+                   f"--ctc_weight=0.{weight}")
+    assert_nbest(found, arrays, f"beam_{i}_ctc{weight}")
+
+
+@pytest.mark.parametrize("flags, code, message", [
+    (["--head=rnnt"], USAGE, "--head is 'rnnt', expected transducer or ctc"),
+    (["--max_symbols=-1"], USAGE, "--max_symbols is -1, expected 0 to 1000"),
+    (["--ctc_weight=2"], USAGE, "--ctc_weight is 2"),
+    (["--head=ctc", "--search=modified_beam"], USAGE, "is of transducers, got the CTC head"),
+])
+def test_wrong_flags(flags, code, message):
+    folder, _ = converted("hybrid_streaming")
+    done = run("decode_wav", f"--model={folder / 'model.pt'}",
+               f"--features={folder / 'features.npy'}", *flags)
+    assert message in error_line(done, code)
+
+
+def test_wrong_features(tmp_path):
+    folder, _ = converted("hybrid_streaming")
+    narrow = tmp_path / "narrow.npy"
+    np.save(narrow, np.zeros((10, 3), dtype=np.float32))
+    done = run("decode_wav", f"--model={folder / 'model.pt'}", f"--features={narrow}")
+    assert f"{narrow}: 3 columns, expected 80" in error_file_line(done, "narrow.npy")

@@ -1,0 +1,38 @@
+// What a recording gives to its stream: audio, or features that were computed elsewhere.
+#ifndef RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
+#define RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/model.h"
+#include "runtime/stream.h"
+
+namespace runnel {
+
+enum class InputKind { kAudio, kFeatures };
+
+// Used by one thread at a time.
+class StreamInput {
+ public:
+  virtual ~StreamInput() = default;
+
+  // Gives the next block to the stream. After the last one it finishes the stream and returns
+  // false. Throws std::runtime_error on bad data, naming the file, and what the stream throws.
+  virtual bool Feed(Stream* stream) = 0;
+
+  // Of audio read so far.
+  virtual double seconds_read() const = 0;
+  // What the file says of its length; none if it does not.
+  virtual std::optional<double> announced_s() const = 0;
+};
+
+// channel: of audio, counted from 0; -1: the mean of all. Throws std::runtime_error when the file
+// cannot be read, or its features are not of the model's width.
+std::unique_ptr<StreamInput> OpenStreamInput(InputKind kind, const std::string& path,
+                                             const Model& model, int channel);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_DECODE_INPUT_STREAM_INPUT_H_
