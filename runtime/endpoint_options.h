@@ -26,7 +26,7 @@ struct EndpointOptions {
   static constexpr double kMinUtteranceS = 1;
   static constexpr double kMinBlankProbability = 0.1;
 
-  // The rules by name: silence also without speech, silence after speech, length.
+  // The rules by name: silence without speech, silence after speech, length.
   static constexpr size_t kInitialSilence = 0;
   static constexpr size_t kSilence = 1;
   static constexpr size_t kLength = 2;

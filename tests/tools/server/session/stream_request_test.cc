@@ -9,15 +9,12 @@
 #include "runtime/hotwords.h"
 #include "runtime/language_model.h"
 #include "runtime/model.h"
-#include "tests/support/error_message.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_streams.h"
 
 namespace runnel::server {
 namespace {
-
-using runnel::testing::ErrorMessage;
 
 int CompletedRate(SampleEncoding encoding, int requested_hz, int model_hz) {
   StartRequest request;
@@ -112,7 +109,12 @@ std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_pre
   defaults.chunk_size = chunk_size;
   Limits limits;
   limits.max_previews = max_previews;
-  return ErrorMessage<std::invalid_argument>([&] { CompleteOptions(request, defaults, limits); });
+  try {
+    CompleteOptions(request, defaults, limits);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(StreamRequest, PreviewsOfAChunkAreBounded) {
