@@ -27,7 +27,7 @@ struct EarlyTextOptions {
   // A preview after each so many frames of audio; 0: none. 0 with StreamOptions::kWholeUtterance,
   // whose previews would decode all audio so far.
   int64_t interval = 0;
-  int64_t padding = 2;   // mean frames after the audio, 0 to kMaxPadding
+  int64_t padding = 2;  // mean frames after the audio, 0 to kMaxPadding
 };
 
 // Sizes are in encoder frames (Model::encoder_frame_ms each).

@@ -57,7 +57,7 @@ class BatchEntry {
   bool finalizes_ = false;
   std::optional<Stream> preview_;
   std::optional<Stream> finished_;  // a copy that ends where the utterance to finalize does
-  bool is_repeated_ = false;  // a preview that says nothing new
+  bool is_repeated_ = false;        // a preview that says nothing new
   std::string error_;
   size_t wanted_ = 0;  // LiveStream::State::wanted from now on
   double queue_ms_ = 0;
