@@ -84,16 +84,23 @@ const char* const kCommonFormats =
 
 off_t SkipId3Tags(int fd, off_t begin) {
   constexpr size_t kHeaderSize = 10;
+  constexpr size_t kBlock = 1 << 16;
+  constexpr unsigned kHasFooter = 0x10;  // a flag of version 4: a copy of the header at the end
   for (;;) {
-    const std::string header = ReadAt(fd, begin, kHeaderSize);
-    const unsigned version = ByteAt(header, 3);
-    if (header.size() < kHeaderSize || header.compare(0, 3, "ID3") != 0 || version < 2 ||
-        version > 4) {
-      return begin;
+    const std::string block = ReadAt(fd, begin, kBlock);
+    size_t at = 0;
+    while (at + kHeaderSize <= block.size()) {
+      const unsigned version = ByteAt(block, at + 3);
+      if (block.compare(at, 3, "ID3") != 0 || version < 2 || version > 4) {
+        return begin + static_cast<off_t>(at);
+      }
+      size_t size = 0;
+      for (size_t i = 6; i < kHeaderSize; ++i) size = size << 7 | (ByteAt(block, at + i) & 0x7F);
+      const bool has_footer = version == 4 && (ByteAt(block, at + 5) & kHasFooter) != 0;
+      at += kHeaderSize + size + (has_footer ? kHeaderSize : 0);
     }
-    off_t size = 0;
-    for (size_t i = 6; i < kHeaderSize; ++i) size = size << 7 | (ByteAt(header, i) & 0x7F);
-    begin += static_cast<off_t>(kHeaderSize) + size;
+    begin += static_cast<off_t>(at);
+    if (at == 0) return begin;  // too few bytes for a tag
   }
 }
 
@@ -103,10 +110,14 @@ bool IsSampleDump(int fd, off_t begin) {
          ByteAt(start, 3) == 0x01;
 }
 
+bool IsMpeg(int fd, off_t begin) {
+  const std::string start = ReadAt(fd, begin, 2);
+  return start.size() == 2 && ByteAt(start, 0) == 0xFF && (ByteAt(start, 1) & 0xE0) == 0xE0;
+}
+
 bool IsCommonFormat(int fd, off_t begin) {
   const std::string start = ReadAt(fd, begin, 12);
   if (start.size() < 12) return false;
-  const bool is_mpeg = ByteAt(start, 0) == 0xFF && (ByteAt(start, 1) & 0xE0) == 0xE0;
   const bool is_listed =
       std::any_of(std::begin(kCommonSignatures), std::end(kCommonSignatures),
                   [&start](const Signature& signature) {
@@ -117,7 +128,7 @@ bool IsCommonFormat(int fd, off_t begin) {
   // one of them is missing (vorbis_read_header in its ogg_vorbis.c). It takes a stream for Vorbis
   // when a page begins with these bytes.
   const bool may_be_vorbis = start.compare(0, 4, "OggS") == 0 && Contains(fd, begin, "\1vorbis");
-  return is_mpeg || (is_listed && !may_be_vorbis);
+  return IsMpeg(fd, begin) || (is_listed && !may_be_vorbis);
 }
 
 bool MayBeAudio(const std::string& start) {

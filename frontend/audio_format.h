@@ -21,6 +21,9 @@ off_t SkipId3Tags(int fd, off_t begin);
 // Whether libsndfile would read a MIDI sample dump (SDS). `begin` is behind the tags.
 bool IsSampleDump(int fd, off_t begin);
 
+// Whether libsndfile would read MPEG audio, such as MP3. `begin` is behind the tags.
+bool IsMpeg(int fd, off_t begin);
+
 // Whether libsndfile would use a reader that may be given to strangers: kCommonFormats. `begin` is
 // behind the tags.
 bool IsCommonFormat(int fd, off_t begin);

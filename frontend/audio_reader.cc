@@ -145,6 +145,7 @@ class AudioReader::Impl {
     if (only_common_formats_ && !IsCommonFormat(descriptor_.get(), first)) {
       Fail(std::string("is in a format that is not accepted here, expected ") + kCommonFormats);
     }
+    is_mpeg_ = IsMpeg(descriptor_.get(), first);
     OpenDescriptor(first);
     if (HasType(SF_FORMAT_MPEG)) ReopenMpeg(first);
   }
@@ -188,6 +189,10 @@ class AudioReader::Impl {
   void SetFile(SNDFILE* file) {
     file_.reset(file);
     RethrowReadError();
+    // libsndfile's reason is wrong then: "File does not exist or is not a regular file".
+    if (file == nullptr && is_mpeg_) {
+      Fail("is a damaged MP3 file, expected one whose first frames can be decoded");
+    }
     if (file == nullptr) FailAsNoAudio(Reason(sf_strerror(nullptr)));
     // libsndfile's way of saying that it does not know.
     if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
@@ -276,6 +281,7 @@ class AudioReader::Impl {
   uint64_t max_spool_bytes_;
   bool only_common_formats_;
   SF_INFO info_ = {};
+  bool is_mpeg_ = false;  // by its first bytes
   bool length_known_ = true;
   std::optional<int64_t> announced_samples_;
   int64_t samples_read_ = 0;

@@ -41,8 +41,8 @@ struct AudioReaderOptions {
 // open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
 // or damaged is an error as soon as the damage is reached. When its header has the number of
 // samples, bytes after the last sample, such as a tag, are ignored. Other formats are read as far
-// as libsndfile can, or refused when they are opened. libmpg123, which decodes MP3 for libsndfile,
-// writes notes about damage to standard error.
+// as libsndfile can, or refused when they are opened. In a program that links this library,
+// libmpg123, which decodes MP3 for libsndfile, writes no notes about damage (quiet_mpeg.cc).
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {

@@ -234,7 +234,7 @@ typedef struct runnel_stream_options {
   int32_t reset_encoder;                       /* 0; 1: the encoder forgets the utterance before */
   int32_t skip_silence;                        /* 0; 1: nothing is computed in silence */
   double endpoint_silence_s;                   /* 1.2; rules[1]: silence after speech */
-  double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence, also without speech */
+  double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence without speech */
   double endpoint_max_utterance_s;             /* 20; rules[2]: length of the utterance */
   double endpoint_blank_probability;           /* 0.8; of a silent frame, above 0, at most 1 */
   int64_t early_text_interval;                 /* 0: none; encoder frames between previews */
@@ -350,8 +350,9 @@ int64_t runnel_update_utterance_index(const runnel_update* update);
 const char* runnel_update_stable_text(const runnel_update* update);
 /* The text after the stable text. It replaces the tentative text of the previous update. */
 const char* runnel_update_tentative_text(const runnel_update* update);
-/* Bytes of the utterance's stable text before this update's. 0 in its first update. The first
-   update after a restore or fork repeats the whole text of the utterance. */
+/* Bytes of the utterance's stable text before this update's. 0 in its first update, and when a rule
+   that ends an utterance found no text and it begins anew. The first update after a restore or fork
+   repeats the whole text of the utterance. */
 size_t runnel_update_stable_size_before(const runnel_update* update);
 /* The texts cover the audio up to this time. */
 double runnel_update_audio_ms(const runnel_update* update);
@@ -375,6 +376,8 @@ typedef struct runnel_token {
 size_t runnel_update_num_tokens(const runnel_update* update);
 /* How many of them belong to the stable text. */
 size_t runnel_update_num_stable_tokens(const runnel_update* update);
+/* As runnel_update_stable_size_before, in tokens. */
+size_t runnel_update_stable_tokens_before(const runnel_update* update);
 runnel_status runnel_update_token(const runnel_update* update, size_t index, runnel_token* token,
                                   runnel_error* error);
 
@@ -389,6 +392,14 @@ typedef struct runnel_word {
   double start_ms;
   double end_ms;
 } runnel_word;
+
+/* A hotword that a hypothesis contains. */
+typedef struct runnel_hotword_match {
+  size_t struct_size; /* set by the caller before the call: sizeof */
+  const char* phrase; /* as it is listed; borrowed from the update */
+  double start_ms;
+  double end_ms;
+} runnel_hotword_match;
 
 /* 0, 1, ... in the stream. */
 int64_t runnel_utterance_index(const runnel_utterance* utterance);
@@ -419,6 +430,10 @@ runnel_status runnel_hypothesis_token(const runnel_hypothesis* hypothesis, size_
 size_t runnel_hypothesis_num_words(const runnel_hypothesis* hypothesis);
 runnel_status runnel_hypothesis_word(const runnel_hypothesis* hypothesis, size_t index,
                                      runnel_word* word, runnel_error* error);
+/* In the order of their ends; of those that end at the same place, the longest. */
+size_t runnel_hypothesis_num_hotwords(const runnel_hypothesis* hypothesis);
+runnel_status runnel_hypothesis_hotword(const runnel_hypothesis* hypothesis, size_t index,
+                                        runnel_hotword_match* match, runnel_error* error);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -84,8 +84,9 @@ struct LanguageModelOptions {
 
 // Prepares a language model for the vocabulary of a model (Model::tokens), for
 // SearchOptions::language_model. Any number of streams may share the result. Throws
-// std::invalid_argument, naming the field, when an option is out of range, the model is null, or
-// `level` is kWord and the vocabulary has no word boundaries.
+// std::invalid_argument, naming the field, when an option is out of range, the model is null,
+// `level` is kWord and the vocabulary has no word boundaries, or `level` is kToken and less than
+// half of the language model's words are tokens.
 std::shared_ptr<const LanguageModelScorer> PrepareLanguageModel(const LanguageModelOptions& options,
                                                                 const TokenTable& tokens);
 

@@ -52,8 +52,9 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   void NotifyRoom(std::function<void()> on_room);
 
   // Ends the utterance after the samples accepted so far (Stream::FinalizeUtterance). The update
-  // that brings it comes as soon as they are decoded, and the stream goes on. Does nothing after
-  // Finish, and when no sample was accepted since the last call.
+  // that brings it comes as soon as they are decoded, and the stream goes on. Without a new encoder
+  // frame no utterance ends, and the update says so (LiveUpdate::num_empty_finalizations). Does
+  // nothing after Finish.
   void FinalizeUtterance();
 
   // Whether a FinalizeUtterance waits, which Snapshot and Fork would decode themselves.

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct LiveUpdate {
   std::vector<Token> tokens;
   size_t num_stable_tokens = 0;
   size_t stable_tokens_before = 0;  // as stable_size_before, in tokens
+  // Calls of LiveStream::FinalizeUtterance that ended no utterance, because no encoder frame was
+  // complete since the last one ended. Every other call brought an utterance.
+  int64_t num_empty_finalizations = 0;
   // The text covers the first audio_ms milliseconds of the stream.
   double audio_ms = 0;
   // When the last sample of the newest chunk was accepted, and the time from then until this update

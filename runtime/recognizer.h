@@ -44,7 +44,7 @@ struct RecognizerOptions {
   double max_batch_wait_ms = 10;
   // Undecoded audio that a stream holds at most, in seconds, kMinBufferedS to kMaxBufferedS.
   // AcceptSamples takes nothing beyond it. A chunk must fit in; with kWholeUtterance, the whole
-  // utterance.
+  // stream, which FinalizeUtterance does not shorten.
   double max_buffered_s = 30;
   // Called after each batch from worker threads, possibly from several at once; may be empty. Must
   // not throw.

@@ -43,7 +43,8 @@ struct Hypothesis {
   float confidence = 0;       // mean confidence of its words; 0 without words
   std::vector<Token> tokens;  // in order of time
   std::vector<Word> words;    // in order of time
-  // With hotwords: the completed ones in the order of their ends.
+  // With hotwords: the completed ones in the order of their ends; of those that end at the same
+  // place, the longest.
   std::vector<HotwordMatch> hotwords;
 };
 
@@ -53,6 +54,13 @@ enum class UtteranceEnd {
   kFinalize,  // by FinalizeUtterance
   kFinish     // by Finish
 };
+
+// The name in outputs, messages and metrics.
+constexpr const char* NameOf(UtteranceEnd end) {
+  return end == UtteranceEnd::kEndpoint   ? "endpoint"
+         : end == UtteranceEnd::kFinalize ? "flush"
+                                          : "finish";
+}
 
 // A part of the stream that is recognised and final. The next utterance begins where it ends.
 struct Utterance {

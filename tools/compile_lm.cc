@@ -34,7 +34,7 @@ int Run(Console* console) {
   RequireFlag("arpa", "an n-gram model as ARPA text");
   RequireFlag("output", "a file to write");
   CheckOutputIsNoInput(FLAGS_output, {FLAGS_arpa});
-  CheckOutputCanBeRewritten(FLAGS_output);
+  CheckOutputCanBeReplaced(FLAGS_output);
   const auto model = LanguageModel::Load(FLAGS_arpa, [console](double fraction) {
     console->SetStatus(FLAGS_arpa + ": " + Decimal(100 * fraction, 0) + " %");
   });

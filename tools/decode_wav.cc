@@ -195,9 +195,12 @@ void CheckNBest(OutputFormat format) {
   const bool has_nbest = format == OutputFormat::kText || format == OutputFormat::kUtteranceText ||
                          format == OutputFormat::kJson || format == OutputFormat::kUtteranceJson;
   if (has_nbest || FLAGS_nbest == 1) return;
+  const bool is_captions = format == OutputFormat::kSrt || format == OutputFormat::kVtt;
   throw std::invalid_argument(
       (FLAGS_join_segments ? "--join_segments" : "--format=" + FLAGS_format) +
-      " holds one hypothesis per recording, --nbest is " + std::to_string(FLAGS_nbest));
+      (is_captions ? " holds one hypothesis per utterance"
+                   : " holds one hypothesis per recording") +
+      ", --nbest is " + std::to_string(FLAGS_nbest));
 }
 
 void CheckResume(OutputFormat format) {

@@ -1,6 +1,7 @@
 // measure_delay: measures how late the tokens of a stream come, compared with a forced alignment.
 #include <gflags/gflags.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -71,10 +72,20 @@ Examples:
       --text=models/digits/samples/text --chunk_size=4 --left_context=64 --verbose
 )";
 
+constexpr int64_t kMaxInterval = 1000000;  // encoder frames: eleven hours of audio
+
 void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireEither("wav", "wav_scp");
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
+  if (IsFlagGiven("early_text_padding") && FLAGS_early_text_interval == 0) {
+    throw std::invalid_argument("--early_text_padding needs --early_text_interval");
+  }
+  RequireRange("early_text_interval", FLAGS_early_text_interval, 0, kMaxInterval);
+  RequireRange("early_text_padding", FLAGS_early_text_padding, 0, EarlyTextOptions::kMaxPadding);
+  if (FLAGS_early_text_interval > 0 && FLAGS_chunk_size == StreamOptions::kWholeUtterance) {
+    throw std::invalid_argument("--early_text_interval needs a --chunk_size other than -1");
+  }
 }
 
 // The reference texts by id, which have one for every recording.
@@ -152,6 +163,10 @@ int Run(Console* console) {
     }
   }
   if (num_measured == 0) return kExitFailure;
+  if (table.num_reference_tokens() == 0) {
+    console->Error("the recordings have no reference token, expected speech and its text");
+    return kExitFailure;
+  }
   std::printf("model %s, %s, aligned at %s: %zu recordings, %s%s\n%s", model->name().c_str(),
               measurement.stream_setting().Name().c_str(),
               measurement.alignment_setting().Name().c_str(), num_measured, table.Matches().c_str(),

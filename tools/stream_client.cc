@@ -2,6 +2,7 @@
 #include <gflags/gflags.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <string>
@@ -36,7 +37,7 @@ recording, standard error everything else. A recording that fails is reported th
 the results. Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 With --endpointing the server ends an utterance in silence. Standard output then receives a line
-'id text' per utterance, as soon as it has ended.
+'id-0001 text' per utterance, as decode_wav writes it, as soon as it has ended.
 
 With --resume the client requests snapshots and reconnects after a lost connection, to the next of
 the given servers. The text is the same as without the interruption.
@@ -85,13 +86,16 @@ class Transcription : public SessionListener {
   void OnPartial(const std::string& text, const PartialTiming& /*timing*/) override {
     if (!FLAGS_partial || text == partial_text_) return;
     partial_text_ = text;
-    console_->Print(recording_.id + " partial: " + text);
+    console_->Print(Id() + " partial: " + text);
   }
 
   void OnUtterance(const std::string& text) override {
-    if (!FLAGS_endpointing || text.empty()) return;
-    has_written_ = true;
-    output_->Put(TextLine(recording_.id, text));
+    if (!FLAGS_endpointing) return;
+    if (!text.empty()) {
+      has_written_ = true;
+      output_->Put(TextLine(Id(), text));
+    }
+    ++num_utterances_;
   }
 
   void OnRetry(const std::string& message) override {
@@ -107,6 +111,11 @@ class Transcription : public SessionListener {
     }
   }
 
+  // Of the recording, or of the utterance that is spoken.
+  std::string Id() const {
+    return FLAGS_endpointing ? UtteranceId(recording_.id, num_utterances_) : recording_.id;
+  }
+
   void FailToRead(const std::string& message) {
     console_->Error(message);
     session_->Vanish();
@@ -116,7 +125,8 @@ class Transcription : public SessionListener {
   Lines* const output_;
   Console* const console_;
   std::string partial_text_;
-  bool has_written_ = false;  // utterances
+  bool has_written_ = false;    // utterances
+  int64_t num_utterances_ = 0;  // that have ended; with --endpointing
   bool has_succeeded_ = false;
   TrackReader reader_;
   std::unique_ptr<Session> session_;

@@ -5,8 +5,9 @@
 
 Joins digit strings of the left-out speaker with silences of 1 to 3 s, decodes the recordings with
 `decode_wav --endpointing`, and compares the segments with what was joined. Prints the share of the
-recordings with the right number of utterances, and quantiles of the distance between the segments'
-boundaries and those of the speech. Other flags are passed to decode_wav.
+recordings with the right number of utterances. For these recordings, it prints quantiles of the
+distance between the segments' boundaries and those of the speech, and the share of the boundaries
+within 200 ms. Other flags are passed to decode_wav.
 """
 
 import argparse
@@ -90,7 +91,8 @@ def decode(decode_wav: Path, model: Path, folder: Path, flags: List[str]) -> Dic
                            "--endpointing", "--format=json", *RULES, *flags],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        lines = done.stderr.strip().splitlines()
+        raise RuntimeError(lines[-1] if lines else f"decode_wav ended with {done.returncode}")
     results = [json.loads(line) for line in done.stdout.splitlines()]
     return {result["id"]: result["segments"] for result in results}
 
@@ -107,12 +109,19 @@ class Report:
         return self.right_number / self.recordings
 
     def boundaries_within(self, limit_ms: float) -> float:
-        """The share of the boundaries that are no further away."""
+        """The share of the boundaries that are no further away; 0 if there are none."""
         errors = self.start_errors_ms + self.end_errors_ms
+        if not errors:
+            return 0.0
         return sum(abs(error) <= limit_ms for error in errors) / len(errors)
 
 
 def compare(truth: Dict[str, List[Joined]], found: Dict[str, List[dict]]) -> Report:
+    """Raises ValueError when a recording is not among the found ones."""
+    missing = sorted(truth.keys() - found.keys())
+    if missing:
+        raise ValueError(f"decode_wav gave no result for {missing[0]}, expected {len(truth)} "
+                         f"recordings, got {len(truth) - len(missing)}")
     starts: List[float] = []
     ends: List[float] = []
     right = 0
@@ -132,6 +141,8 @@ def compare(truth: Dict[str, List[Joined]], found: Dict[str, List[dict]]) -> Rep
 
 
 def describe(name: str, errors: List[float]) -> str:
+    if not errors:
+        return f"{name}: none"
     quantiles = np.quantile(errors, (0.05, 0.5, 0.95))
     return (f"{name}: median {quantiles[1]:+.0f} ms, 5 % {quantiles[0]:+.0f} ms, "
             f"95 % {quantiles[2]:+.0f} ms")

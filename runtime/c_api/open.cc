@@ -13,6 +13,7 @@
 #include "runtime/recognizer.h"
 #include "runtime/word_list.h"
 
+using runnel::EndpointOptions;
 using runnel::LanguageModelLevel;
 using runnel::LanguageModelOptions;
 using runnel::LiveStream;
@@ -30,11 +31,6 @@ namespace {
 static_assert(RUNNEL_MODEL_DEFAULT == StreamOptions::kModelDefault);
 static_assert(RUNNEL_WHOLE_UTTERANCE == StreamOptions::kWholeUtterance);
 static_assert(RUNNEL_UNLIMITED == StreamOptions::kUnlimited);
-
-// The rules of EndpointOptions that the fields of runnel_stream_options change.
-constexpr size_t kInitialSilenceRule = 0;
-constexpr size_t kSilenceRule = 1;
-constexpr size_t kLengthRule = 2;
 
 runnel_stream_options StreamDefaults() {
   const StreamOptions stream;
@@ -54,9 +50,10 @@ runnel_stream_options StreamDefaults() {
   c.endpointing = stream.endpoints.enabled ? 1 : 0;
   c.reset_encoder = stream.endpoints.reset_encoder ? 1 : 0;
   c.skip_silence = stream.endpoints.skip_silence ? 1 : 0;
-  c.endpoint_silence_s = stream.endpoints.rules[kSilenceRule].min_silence_s;
-  c.endpoint_initial_silence_s = stream.endpoints.rules[kInitialSilenceRule].min_silence_s;
-  c.endpoint_max_utterance_s = stream.endpoints.rules[kLengthRule].min_utterance_s;
+  c.endpoint_silence_s = stream.endpoints.rules[EndpointOptions::kSilence].min_silence_s;
+  c.endpoint_initial_silence_s =
+      stream.endpoints.rules[EndpointOptions::kInitialSilence].min_silence_s;
+  c.endpoint_max_utterance_s = stream.endpoints.rules[EndpointOptions::kLength].min_utterance_s;
   c.endpoint_blank_probability = stream.endpoints.silence_blank_probability;
   c.early_text_interval = stream.early_text.interval;
   c.early_text_padding = stream.early_text.padding;
@@ -116,14 +113,14 @@ runnel::SearchOptions SearchOptionsOf(const runnel_stream_options& c,
   return search;
 }
 
-runnel::EndpointOptions EndpointOptionsOf(const runnel_stream_options& c) {
-  runnel::EndpointOptions endpoints;
+EndpointOptions EndpointOptionsOf(const runnel_stream_options& c) {
+  EndpointOptions endpoints;
   endpoints.enabled = Truth(c.endpointing, "runnel_stream_options.endpointing");
   endpoints.reset_encoder = Truth(c.reset_encoder, "runnel_stream_options.reset_encoder");
   endpoints.skip_silence = Truth(c.skip_silence, "runnel_stream_options.skip_silence");
-  endpoints.rules[kSilenceRule].min_silence_s = c.endpoint_silence_s;
-  endpoints.rules[kInitialSilenceRule].min_silence_s = c.endpoint_initial_silence_s;
-  endpoints.rules[kLengthRule].min_utterance_s = c.endpoint_max_utterance_s;
+  endpoints.rules[EndpointOptions::kSilence].min_silence_s = c.endpoint_silence_s;
+  endpoints.rules[EndpointOptions::kInitialSilence].min_silence_s = c.endpoint_initial_silence_s;
+  endpoints.rules[EndpointOptions::kLength].min_utterance_s = c.endpoint_max_utterance_s;
   endpoints.silence_blank_probability = c.endpoint_blank_probability;
   return endpoints;
 }

@@ -9,6 +9,7 @@
 #include "runtime/c_api/handles.h"
 #include "runtime/c_api/sized_struct.h"
 
+using runnel::HotwordMatch;
 using runnel::Hypothesis;
 using runnel::LiveUpdate;
 using runnel::Token;
@@ -74,6 +75,10 @@ size_t runnel_update_num_tokens(const runnel_update* update) {
 
 size_t runnel_update_num_stable_tokens(const runnel_update* update) {
   return update == nullptr ? 0 : FromC(*update).num_stable_tokens;
+}
+
+size_t runnel_update_stable_tokens_before(const runnel_update* update) {
+  return update == nullptr ? 0 : FromC(*update).stable_tokens_before;
 }
 
 runnel_status runnel_update_token(const runnel_update* update, size_t index, runnel_token* token,
@@ -176,5 +181,19 @@ runnel_status runnel_hypothesis_word(const runnel_hypothesis* hypothesis, size_t
     const runnel_word c = {sizeof(runnel_word), found.text.c_str(), found.confidence,
                            found.start_ms, found.end_ms};
     runnel::c_api::Write(c, word, "runnel_word");
+  });
+}
+
+size_t runnel_hypothesis_num_hotwords(const runnel_hypothesis* hypothesis) {
+  return hypothesis == nullptr ? 0 : FromC(*hypothesis).hotwords.size();
+}
+
+runnel_status runnel_hypothesis_hotword(const runnel_hypothesis* hypothesis, size_t index,
+                                        runnel_hotword_match* match, runnel_error* error) {
+  return Call(error, [&] {
+    const HotwordMatch& found = At(FromC(NotNull(hypothesis, "hypothesis")).hotwords, index);
+    const runnel_hotword_match c = {sizeof(runnel_hotword_match), found.phrase.c_str(),
+                                    found.start_ms, found.end_ms};
+    runnel::c_api::Write(c, match, "runnel_hotword_match");
   });
 }

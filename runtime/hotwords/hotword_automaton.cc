@@ -172,12 +172,11 @@ std::vector<HotwordAutomaton::Match> HotwordAutomaton::Matches(
   size_t token = 0;
   const auto visit = [&](Node node) {
     token_of.push_back(token);
-    for (Node output = At(node).output; output != Tree::kNone;
-         output = At(At(output).failure).output) {
-      const Listed& phrase = listed_[static_cast<size_t>(tree_.At(output).sequence)];
-      const size_t end = token_of.size() - num_end_bytes;
-      matches.push_back({phrase.index, token_of[end - phrase.num_bytes], token_of[end - 1]});
-    }
+    const Node output = At(node).output;
+    if (output == Tree::kNone) return;
+    const Listed& phrase = listed_[static_cast<size_t>(tree_.At(output).sequence)];
+    const size_t end = token_of.size() - num_end_bytes;
+    matches.push_back({phrase.index, token_of[end - phrase.num_bytes], token_of[end - 1]});
   };
   Node node = kStart;
   for (; token < tokens.size(); ++token) {

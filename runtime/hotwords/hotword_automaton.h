@@ -72,8 +72,8 @@ class HotwordAutomaton {
     size_t first_token = 0;  // index in the sequence; with the phrase's first character
     size_t last_token = 0;   // with its last character
   };
-  // All phrases in the tokens of a whole utterance, in the order of their ends. Of those with equal
-  // ends, longer ones come first.
+  // The phrases in the tokens of a whole utterance, in the order of their ends; of those with equal
+  // ends the longest one. There are thus no more than characters.
   std::vector<Match> Matches(const std::vector<int32_t>& tokens) const;
 
   int32_t num_nodes() const { return tree_.size(); }

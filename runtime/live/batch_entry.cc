@@ -79,12 +79,15 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
   if (finalizes_) {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     arrival_ = state_.finalizations.front().time;
+    num_finalizations_ = state_.finalizations.front().num_calls;
     state_.finalizations.pop_front();
   }
   try {
     if (error_.empty() && !has_chunk_) MakeCopy();
-  } catch (const std::exception& failed) {  // no memory
-    error_ = failed.what();
+  } catch (const std::exception& failed) {  // no memory; a stream can do without a preview
+    preview_.reset();
+    finished_.reset();
+    if (finalizes_) error_ = failed.what();
   }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
@@ -93,8 +96,10 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
 
 void BatchEntry::MakeUpdate(const std::string& error) {
   const Stream& stream = state_.stream;
-  if (has_chunk_ || finished_) error_ = error;
-  if (!error.empty()) preview_.reset();  // half advanced
+  if (!error.empty()) {
+    if (has_chunk_ || finished_) error_ = error;
+    preview_.reset();  // half advanced
+  }
   if (finished_ && error_.empty()) FinalizeUtterance();
   if (error_.empty()) error_ = stream.failure();
   const double frame_ms = stream.model().encoder_frame_ms();
@@ -148,6 +153,10 @@ void BatchEntry::FinalizeUtterance() {
 void BatchEntry::FillTexts() {
   Stream& stream = state_.stream;
   update_.utterances = stream.TakeUtterances();
+  const bool is_empty =
+      update_.utterances.empty() || update_.utterances.back().end != UtteranceEnd::kFinalize;
+  update_.num_empty_finalizations = num_finalizations_;
+  if (num_finalizations_ > 0 && !is_empty) --update_.num_empty_finalizations;
   for (Utterance& utterance : update_.utterances) utterance.latency_ms = update_.latency_ms;
   update_.utterance_index = stream.utterance_index();
   if (stream.text_begin() != state_.seen_begin) {

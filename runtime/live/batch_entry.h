@@ -55,9 +55,10 @@ class BatchEntry {
   double advanced_ms_ = 0;
   bool has_chunk_ = false;
   bool finalizes_ = false;
+  int64_t num_finalizations_ = 0;  // calls of FinalizeUtterance that this carries out
   std::optional<Stream> preview_;
   std::optional<Stream> finished_;  // a copy that ends where the utterance to finalize does
-  bool is_repeated_ = false;  // a preview that says nothing new
+  bool is_repeated_ = false;        // a preview that says nothing new
   std::string error_;
   size_t wanted_ = 0;  // LiveStream::State::wanted from now on
   double queue_ms_ = 0;

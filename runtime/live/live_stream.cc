@@ -65,9 +65,12 @@ void LiveStream::Finish() {
 void LiveStream::FinalizeUtterance() {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
-  if (state_->finalized_end == state_->num_samples) return;
-  state_->finalized_end = state_->num_samples;
-  state_->finalizations.push_back({state_->num_samples, State::Clock::now()});
+  std::deque<State::Finalization>& waiting = state_->finalizations;
+  if (!waiting.empty() && waiting.back().end == state_->num_samples) {
+    ++waiting.back().num_calls;
+    return;
+  }
+  waiting.push_back({state_->num_samples, State::Clock::now()});
   state_->QueueIfReady(this);
 }
 

@@ -95,9 +95,9 @@ struct LiveStream::State {
   struct Finalization {
     int64_t end;  // samples before the call; ascending
     Clock::time_point time;
+    int64_t num_calls = 1;  // without samples in between
   };
   std::deque<Finalization> finalizations;
-  int64_t finalized_end = -1;    // of the last call so far; -1: none
   bool has_undelivered = false;  // the decoder was made with utterances for the first update
   std::string overflow;  // why no sample is accepted any more; "" while samples are accepted
   Clock::time_point finished_at;

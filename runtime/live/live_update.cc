@@ -8,6 +8,7 @@ namespace runnel {
 void LiveUpdate::Append(LiveUpdate next) {
   utterances.insert(utterances.end(), std::make_move_iterator(next.utterances.begin()),
                     std::make_move_iterator(next.utterances.end()));
+  next.num_empty_finalizations += num_empty_finalizations;
   if (next.utterance_index != utterance_index ||
       next.stable_size_before < stable_size_before + stable_text.size() ||
       next.stable_tokens_before < stable_tokens_before + num_stable_tokens) {
@@ -21,6 +22,7 @@ void LiveUpdate::Append(LiveUpdate next) {
   tokens.resize(num_stable_tokens);
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
   num_stable_tokens += next.num_stable_tokens;
+  num_empty_finalizations = next.num_empty_finalizations;
   audio_ms = next.audio_ms;
   accepted_at = next.accepted_at;
   latency_ms = next.latency_ms;

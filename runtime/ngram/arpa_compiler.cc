@@ -183,11 +183,7 @@ class ArpaCompiler {
     while (nodes[node].word != word) ++node;
     while (node != VocabularyTrie::kRoot) {
       spelling.insert(spelling.begin(), static_cast<char>(vocabulary_.labels[node]));
-      // The last node whose children begin at or before this one.
-      const auto after = std::upper_bound(
-          nodes.begin(), nodes.end(), node,
-          [](uint32_t child, const VocabularyNode& parent) { return child < parent.first_child; });
-      node = static_cast<uint32_t>(after - nodes.begin()) - 1;
+      node = ParentOf(nodes, node);
     }
     return spelling;
   }

@@ -6,7 +6,7 @@
 // k words, sorted by their words, so that children are adjacent.
 //
 //   section           items                               bytes each
-//   header            1                                   128
+//   header            1                                   136
 //   vocabulary trie   num_vocabulary_nodes + 1            12
 //   labels            num_vocabulary_nodes                1
 //   level 1           num_entries[0] + 1                  16
@@ -22,11 +22,13 @@
 #ifndef RUNNEL_RUNTIME_NGRAM_IMAGE_FORMAT_H_
 #define RUNNEL_RUNTIME_NGRAM_IMAGE_FORMAT_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 namespace runnel {
 
@@ -89,6 +91,15 @@ struct LeafEntry {
   float log10_prob;
 };
 static_assert(sizeof(LeafEntry) == 8);
+
+// The item of `parents`, which end with one that is no node, whose children `child` is among.
+template <typename Item>
+uint32_t ParentOf(const std::vector<Item>& parents, uint32_t child) {
+  const auto after = std::upper_bound(
+      parents.begin(), parents.end(), child,
+      [](uint32_t index, const Item& parent) { return index < parent.first_child; });
+  return static_cast<uint32_t>(after - parents.begin()) - 1;
+}
 
 // Where the sections of an image begin, in bytes.
 struct ImageLayout {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -20,6 +19,7 @@
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/line_reader.h"
 #include "runtime/ngram/ngram_model.h"
+#include "runtime/text/require_range.h"
 
 namespace runnel {
 namespace {
@@ -106,13 +106,6 @@ ImageBytes ReadImage(const std::string& path, const LanguageModel::Progress& pro
   return CompileArpa(&lines, progress);
 }
 
-void CheckRange(const char* field, double value, double min, double max) {
-  if (value >= min && value <= max) return;
-  std::ostringstream message;
-  message << field << " is " << value << ", expected a value from " << min << " to " << max;
-  throw std::invalid_argument(message.str());
-}
-
 }  // namespace
 
 std::shared_ptr<const LanguageModel> LanguageModel::Load(const std::string& path,
@@ -159,8 +152,8 @@ void LanguageModelOptions::Validate() const {
     throw std::invalid_argument("level of the language model must be kWord or kToken, got " +
                                 std::to_string(static_cast<int>(level)));
   }
-  CheckRange("weight", weight, 0, kMaxWeight);
-  CheckRange("bonus", bonus, -kMaxBonus, kMaxBonus);
+  RequireInRange("weight", weight, 0, kMaxWeight);
+  RequireInRange("bonus", bonus, -kMaxBonus, kMaxBonus);
 }
 
 }  // namespace runnel

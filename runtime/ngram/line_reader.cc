@@ -11,7 +11,6 @@ namespace runnel {
 namespace {
 
 constexpr size_t kBlockSize = size_t{1} << 18;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // For messages, which quote the text: tabs become spaces, other control characters question marks.
 std::string Printable(std::string text) {
@@ -68,10 +67,7 @@ bool LineReader::Next(std::string_view* line) {
   const size_t taken = std::min(length + 1, end_ - begin_);
   begin_ += taken;
   consumed_ += taken;
-  if (number_ == 1 && line->substr(0, kByteOrderMark.size()) == kByteOrderMark) {
-    line->remove_prefix(kByteOrderMark.size());
-  }
-  if (!line->empty() && line->back() == '\r') line->remove_suffix(1);
+  *line = TrimmedLine(*line, number_ == 1);
   if (std::memchr(line->data(), '\0', line->size()) != nullptr) {
     Fail("has a zero byte; expected ARPA text or a compiled model");
   }

@@ -25,9 +25,6 @@ class NgramModel {
   // kNoIndex where these words change no probability.
   struct Context {
     std::array<uint32_t, kMaxOrder - 1> nodes;
-
-    friend bool operator==(const Context& a, const Context& b) { return a.nodes == b.nodes; }
-    friend bool operator!=(const Context& a, const Context& b) { return !(a == b); }
   };
 
   // Checks the image. Throws std::runtime_error "source: what is wrong".

@@ -183,11 +183,7 @@ TrieBuilder::Words TrieBuilder::WordsOf(const Pending& pending) const {
   for (size_t level = levels_.size(); level-- > 0;) {
     words[level] = levels_[level][entry].word;
     if (level == 0) break;
-    // The last entry whose children begin at or before this one.
-    const auto after = std::upper_bound(
-        levels_[level - 1].begin(), levels_[level - 1].end(), entry,
-        [](uint32_t child, const NgramEntry& parent) { return child < parent.first_child; });
-    entry = static_cast<uint32_t>(after - levels_[level - 1].begin()) - 1;
+    entry = ParentOf(levels_[level - 1], entry);
   }
   return words;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -71,22 +72,23 @@ void LanguageModelScorer::MakePieces(const TokenTable& tokens) {
                                    ? 0
                                    : ngrams_.Log10Unigram(ngrams_.unknown_word());
   unknown_look_ahead_ = scale_ * (kUnknownLog10 + unknown_log10);
-  std::vector<std::string> texts;
-  for (int32_t token = 0; token < tokens.size(); ++token) {
-    // Special tokens have no case of their own.
-    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
-  }
   if (!tokens.has_word_boundaries()) {
     throw std::invalid_argument(
         "level of the language model is word, but no token of the acoustic model has a word "
         "boundary (" +
         std::string(TokenTable::kWordBoundary) + "), expected level token");
   }
+  std::vector<std::string> texts;
+  for (int32_t token = 0; token < tokens.size(); ++token) {
+    // Special tokens have no case of their own.
+    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
+  }
   const LetterCase letters;
   const CaseMapping mapping = ChooseMapping(texts, letters, ngrams_);
   for (int32_t token = 0; token < tokens.size(); ++token) {
     const std::string& text = tokens.text(token);
-    const bool is_mapped = mapping != CaseMapping::kNone && !texts[pieces_.size()].empty();
+    const bool is_mapped =
+        mapping != CaseMapping::kNone && !texts[static_cast<size_t>(token)].empty();
     pieces_.push_back(MakePiece(!is_mapped                         ? text
                                 : mapping == CaseMapping::kToUpper ? letters.Upper(text)
                                                                    : letters.Lower(text)));
@@ -114,6 +116,25 @@ void LanguageModelScorer::MakeWords(const TokenTable& tokens) {
   for (int32_t token = 0; token < tokens.size(); ++token) {
     words_.push_back(ngrams_.WordId(tokens.name(token)));
   }
+  CheckTokenLevel();
+}
+
+// Nearly all words of a model of tokens are tokens; hardly any word of a model of words is one.
+// With the wrong level, every token is unknown, and the search prefers no text at all.
+void LanguageModelScorer::CheckTokenLevel() const {
+  std::set<uint32_t> found;
+  for (const uint32_t word : words_) {
+    if (word != NgramModel::kUnknownWord && !ngrams_.is_special(word)) found.insert(word);
+  }
+  uint32_t num_words = 0;
+  for (uint32_t word = 0; word < ngrams_.num_words(); ++word) {
+    if (!ngrams_.is_special(word)) ++num_words;
+  }
+  if (2 * found.size() >= num_words) return;
+  throw std::invalid_argument("level of the language model is token, but only " +
+                              std::to_string(found.size()) + " of its " +
+                              std::to_string(num_words) +
+                              " words are tokens of the acoustic model, expected level word");
 }
 
 uint32_t LanguageModelScorer::NodeAfter(uint32_t node, const std::string& letters) const {

@@ -43,11 +43,6 @@ class LanguageModelScorer {
   struct State {
     NgramModel::Context context;  // the words before
     uint32_t word_node;  // the unfinished word: a node of the vocabulary, the root or kUnknownNode
-
-    friend bool operator==(const State& a, const State& b) {
-      return a.word_node == b.word_node && a.context == b.context;
-    }
-    friend bool operator!=(const State& a, const State& b) { return !(a == b); }
   };
   // The unfinished word begins no word of the language model.
   static constexpr uint32_t kUnknownNode = kNoIndex;
@@ -87,6 +82,7 @@ class LanguageModelScorer {
   void MakePieces(const TokenTable& tokens);
   Piece MakePiece(const std::string& text) const;
   void MakeWords(const TokenTable& tokens);
+  void CheckTokenLevel() const;
   void BoundGains();
 
   uint32_t NodeAfter(uint32_t node, const std::string& letters) const;

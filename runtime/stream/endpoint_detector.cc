@@ -3,29 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <sstream>
-#include <stdexcept>
+#include <string>
+
+#include "runtime/text/require_range.h"
 
 namespace runnel {
-namespace {
-
-void Check(const std::string& field, double value, double min, double max) {
-  if (value >= min && value <= max) return;  // not of a NaN
-  std::ostringstream message;
-  message << "endpoints." << field << " is " << value << ", expected " << min << " to " << max;
-  throw std::invalid_argument(message.str());
-}
-
-}  // namespace
-
 void EndpointOptions::Validate() const {
   for (size_t i = 0; i < rules.size(); ++i) {
-    const std::string rule = "rules[" + std::to_string(i) + "].";
-    Check(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
-    Check(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
+    const std::string rule = "endpoints.rules[" + std::to_string(i) + "].";
+    RequireInRange(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
+    RequireInRange(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
   }
   constexpr double kLowest = 1e-6;
-  Check("silence_blank_probability", silence_blank_probability, kLowest, 1);
+  RequireInRange("endpoints.silence_blank_probability", silence_blank_probability, kLowest, 1);
 }
 
 EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_ms)
@@ -43,14 +33,15 @@ EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_
 bool EndpointDetector::Advance(float blank_log_prob, bool has_tokens) {
   ++num_frames_;
   num_silent_ = static_cast<double>(blank_log_prob) >= silence_log_prob_ ? num_silent_ + 1 : 0;
+  // With tokens, the first rule would end the utterance before the silence of the second one.
+  const auto first = rules_.begin() + (has_tokens ? 1 : 0);
   const auto holds = [&](const Rule& rule) {
     return (has_tokens || !rule.needs_speech) && num_silent_ >= rule.min_silent &&
            num_frames_ >= rule.min_frames;
   };
-  if (std::none_of(rules_.begin(), rules_.end(), holds)) return false;
-  follows_silence_ = std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
-    return rule.min_silent > 0 && holds(rule);
-  });
+  if (std::none_of(first, rules_.end(), holds)) return false;
+  follows_silence_ = std::any_of(
+      first, rules_.end(), [&](const Rule& rule) { return rule.min_silent > 0 && holds(rule); });
   return true;
 }
 

@@ -11,7 +11,6 @@
 namespace runnel {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr size_t kMaxLineSize = size_t{1} << 16;  // keeps messages, which quote lines, short
 constexpr std::string_view kFieldSeparators = " \t";
 
@@ -43,14 +42,11 @@ void ReadList(const std::string& text, const ListFormat& format, const std::stri
               const std::function<void(const ListFields&)>& read) {
   if (text.size() > format.max_size) throw std::runtime_error(ListTooLarge(source, format));
   std::string_view rest = text;
-  if (rest.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
-    rest.remove_prefix(kByteOrderMark.size());
-  }
   bool is_empty = true;
   for (size_t number = 1; !rest.empty(); ++number) {
     std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    line = TrimmedLine(line, number == 1);
     try {
       CheckIsText(line, format);
       const ListFields fields = SplitFields(line);

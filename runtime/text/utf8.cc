@@ -71,4 +71,13 @@ std::string Character(char32_t code_point) {
   return {byte(0xF0U | code_point >> 18U), continuation(12), continuation(6), continuation(0)};
 }
 
+std::string_view TrimmedLine(std::string_view line, bool is_first) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (is_first && line.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    line.remove_prefix(kByteOrderMark.size());
+  }
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
 }  // namespace runnel

@@ -1,4 +1,4 @@
-// UTF-8: validation, characters and code points.
+// UTF-8: validation, characters, code points and lines of files.
 #ifndef RUNNEL_RUNTIME_TEXT_UTF8_H_
 #define RUNNEL_RUNTIME_TEXT_UTF8_H_
 
@@ -23,6 +23,10 @@ std::vector<std::string_view> SplitCharacters(std::string_view text);
 // The code point of one well-formed character, and the reverse.
 char32_t CodePoint(std::string_view character);
 std::string Character(char32_t code_point);
+
+// A line of a text file without its LF: without the CR before that, and the first line without the
+// byte order mark.
+std::string_view TrimmedLine(std::string_view line, bool is_first);
 
 }  // namespace runnel
 

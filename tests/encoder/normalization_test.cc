@@ -69,6 +69,24 @@ TEST(NormalizationTest, RunningUsesAllThatWasReceived) {
   }
 }
 
+TEST(NormalizationTest, TheMeanFrameBecomesZero) {
+  const c10::InferenceMode guard;
+  for (const Normalization normalization : {Normalization::kNone, Normalization::kRunning}) {
+    const EncoderConfig config = Config(normalization);
+    const FeatureNormalizer normalizer = MakeNormalizer(config);
+    const at::Tensor features = RandomFeatures(config, 300, 3) * 2 + 10;
+    FeatureStatistics statistics;
+    Normalize(normalizer, features.data_ptr<float>(), 300, &statistics);
+    const std::vector<float> mean = normalizer.MeanFrame(statistics, config.input_dim);
+    ASSERT_EQ(mean.size(), static_cast<size_t>(config.input_dim));
+    const at::Tensor row = Normalize(normalizer, mean.data(), 1, &statistics);
+    EXPECT_LE(row.abs().max().item<double>(), 1e-6);  // rounding of the mean to float32
+  }
+  // Before any frame it is zero too.
+  const FeatureNormalizer running = MakeNormalizer(Config(Normalization::kRunning));
+  EXPECT_EQ(running.MeanFrame({}, 2), std::vector<float>(2));
+}
+
 TEST(NormalizationTest, UtteranceHasMeanZeroAndDeviationOne) {
   const c10::InferenceMode guard;
   EncoderConfig config = Config(Normalization::kUtterance);

@@ -251,6 +251,13 @@ TEST_F(AudioReaderTest, EveryFormatOfAFileComesThroughAPipe) {
       ReadBytes(Write(Noise(3000), 1, 16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
   const std::string tags = std::string("ID3\4\0\0\0\0\x10\0", 10) + std::string(2048, '\0');
   EXPECT_EQ(ReadFile(Pipe(tags + flac).path()).size(), 3000U);
+  // With a footer, and many without contents.
+  const std::string footed = std::string("ID3\4\0\x10\0\0\x10\0", 10) + std::string(2048, '\0') +
+                             std::string("3DI\4\0\x10\0\0\x10\0", 10);
+  EXPECT_EQ(ReadFile(WriteRaw(footed + tags + footed + flac)).size(), 3000U);
+  std::string many;
+  for (int i = 0; i < 20000; ++i) many.append("ID3\4\0\0\0\0\0\0", 10);
+  EXPECT_EQ(ReadFile(WriteRaw(many + flac)).size(), 3000U);
 }
 
 TEST_F(AudioReaderTest, SamplesThatAreNotNumbers) {

@@ -162,5 +162,23 @@ TEST_F(MpegTest, DamageIsNotTakenForTheEnd) {
   }
 }
 
+TEST_F(MpegTest, DamageIsOneErrorAndNothingElse) {
+  const std::string good = WithInfoFrame();
+  const std::string text =
+      std::string("\xFF\xFB\x90\0", 4) + "hello, this is not an MP3 file at all";
+  for (const std::string& bytes : {text, good.substr(0, 100), good.substr(0, 300)}) {
+    const std::string path = WriteRaw(bytes);
+    ::testing::internal::CaptureStderr();
+    const std::string complaint = Complaint(path);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << bytes.size();
+    EXPECT_EQ(complaint,
+              path + ": is a damaged MP3 file, expected one whose first frames can be decoded");
+  }
+  // What can be read is read, without notes.
+  ::testing::internal::CaptureStderr();
+  EXPECT_GT(Read(good.substr(0, good.size() / 2)).size(), kFrame);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace runnel

@@ -52,12 +52,14 @@ Utterance UtteranceOf(std::string_view bytes, int64_t index, const std::vector<T
 
 // The first half of the bytes is stable text. The first byte selects the kind of update: final,
 // failed, or one that ends utterances, of which the first is `index`.
-LiveUpdate UpdateOf(std::string_view bytes, int64_t index, size_t stable_size_before) {
+LiveUpdate UpdateOf(std::string_view bytes, int64_t index, size_t stable_size_before,
+                    size_t stable_tokens_before) {
   LiveUpdate update;
   update.utterance_index = index;
   update.stable_text = bytes.substr(0, bytes.size() / 2);
   update.tentative_text = bytes.substr(bytes.size() / 2);
   update.stable_size_before = stable_size_before;
+  update.stable_tokens_before = stable_tokens_before;
   update.tokens.resize(bytes.size() % 3);
   for (Token& token : update.tokens) token.id = 1;
   update.num_stable_tokens = update.tokens.size() / 2;
@@ -69,7 +71,7 @@ LiveUpdate UpdateOf(std::string_view bytes, int64_t index, size_t stable_size_be
       update.utterances.push_back(UtteranceOf(bytes, index++, update.tokens));
     }
     update.utterance_index = index;
-    update.stable_size_before = 0;
+    update.stable_size_before = update.stable_tokens_before = 0;
   }
   if (first == 'e') update.error = bytes;
   return update;
@@ -87,9 +89,10 @@ class Session {
 
   void Update(std::string_view bytes) {
     if (!has_started_ || is_over_) return;
-    const LiveUpdate update = UpdateOf(bytes, utterance_index_, stable_size_);
+    const LiveUpdate update = UpdateOf(bytes, utterance_index_, stable_size_, num_stable_tokens_);
     utterance_index_ = update.utterance_index;
     stable_size_ = update.stable_size_before + update.stable_text.size();
+    num_stable_tokens_ = update.stable_tokens_before + update.num_stable_tokens;
     RequireValid(protocol_->OnUpdate(update));
     RequireValid(protocol_->OnSnapshot(std::string(bytes), 7));
     is_over_ = update.is_final;
@@ -145,6 +148,7 @@ class Session {
   bool is_over_ = false;
   int64_t utterance_index_ = 0;
   size_t stable_size_ = 0;
+  size_t num_stable_tokens_ = 0;
 };
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <stdexcept>
 
+#include "runtime/text/require_range.h"
+
 namespace runnel {
 namespace {
 
@@ -146,6 +148,10 @@ void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t m
   if (value >= min && value <= max) return;
   throw std::invalid_argument("--" + name + " is " + std::to_string(value) + ", expected " +
                               std::to_string(min) + " to " + std::to_string(max));
+}
+
+void RequireRealRange(const std::string& name, double value, double min, double max) {
+  RequireInRange("--" + name, value, min, max);
 }
 
 std::string HelpText(const ToolInfo& tool) {

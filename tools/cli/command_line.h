@@ -42,6 +42,9 @@ void RequireEither(const std::string& first, const std::string& second);
 // Throws std::invalid_argument unless `value`, that of the integer flag `name`, lies in [min, max].
 void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t max);
 
+// The same for a real number, which must not be a NaN.
+void RequireRealRange(const std::string& name, double value, double min, double max);
+
 // The most threads of any tool: far more than the cores of a machine.
 constexpr int kMaxThreads = 1024;
 

@@ -69,4 +69,12 @@ void CheckOutputCanBeRewritten(const std::string& output) {
       "written at its beginning");
 }
 
+void CheckOutputCanBeReplaced(const std::string& output) {
+  CheckOutputCanBeWritten(output);
+  struct stat status = {};
+  const bool is_other = ::stat(output.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  if (output != "-" && !is_other) return;
+  throw std::runtime_error(output + ": is not a regular file, expected one, or a new name");
+}
+
 }  // namespace runnel

@@ -17,8 +17,12 @@ void CheckOutputIsNoInput(const std::string& output, const std::vector<std::stri
 // far as that is known without creating it. "" and "-" (standard output) are allowed.
 void CheckOutputCanBeWritten(const std::string& output);
 
-// The same for a file whose beginning is written last. Also refuses outputs that are not seekable,
-// such as pipes, terminals and "-".
+// The same for a file that is replaced as a whole. Also refuses "-" and everything that is no
+// regular file.
+void CheckOutputCanBeReplaced(const std::string& output);
+
+// The same as CheckOutputCanBeWritten for a file whose beginning is written last. Also refuses
+// outputs that are not seekable, such as pipes, terminals and "-".
 void CheckOutputCanBeRewritten(const std::string& output);
 
 }  // namespace runnel

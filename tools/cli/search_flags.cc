@@ -2,7 +2,6 @@
 
 #include <gflags/gflags.h>
 
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -28,13 +27,6 @@ DEFINE_double(lm_bonus, runnel::LanguageModelOptions().bonus,
 namespace runnel {
 namespace {
 
-void RequireNumber(const std::string& name, double value, double min, double max) {
-  if (value >= min && value <= max) return;  // not so for NaN
-  std::ostringstream message;
-  message << "--" << name << " is " << value << ", expected " << min << " to " << max;
-  throw std::invalid_argument(message.str());
-}
-
 void RequireFileOf(const std::string& name, const std::string& file_flag, bool has_file) {
   if (has_file || !IsFlagGiven(name)) return;
   throw std::invalid_argument("--" + name + " needs --" + file_flag + "=FILE");
@@ -51,15 +43,18 @@ LanguageModelLevel LevelFromFlag() {
 const char* const kSearchFlagsSource = __FILE__;
 
 void CheckSearchFlags() {
+  for (const char* name : {"hotwords", "lm"}) {
+    if (IsFlagGiven(name)) RequireFlag(name, "a file");
+  }
   RequireFileOf("hotword_score", "hotwords", !FLAGS_hotwords.empty());
   for (const char* name : {"lm_level", "lm_weight", "lm_bonus"}) {
     RequireFileOf(name, "lm", !FLAGS_lm.empty());
   }
   LevelFromFlag();
-  RequireNumber("hotword_score", FLAGS_hotword_score, -Hotwords::kMaxScore, Hotwords::kMaxScore);
-  RequireNumber("lm_weight", FLAGS_lm_weight, 0, LanguageModelOptions::kMaxWeight);
-  RequireNumber("lm_bonus", FLAGS_lm_bonus, -LanguageModelOptions::kMaxBonus,
-                LanguageModelOptions::kMaxBonus);
+  RequireRealRange("hotword_score", FLAGS_hotword_score, -Hotwords::kMaxScore, Hotwords::kMaxScore);
+  RequireRealRange("lm_weight", FLAGS_lm_weight, 0, LanguageModelOptions::kMaxWeight);
+  RequireRealRange("lm_bonus", FLAGS_lm_bonus, -LanguageModelOptions::kMaxBonus,
+                   LanguageModelOptions::kMaxBonus);
 }
 
 std::string FlagThatNeedsBeamSearch() {

@@ -153,6 +153,7 @@ class Server {
       left_context = services_.limits.max_left_context;
       defaults = Defaults();
     }
+    services_.default_options.chunk_size = defaults.chunk_size;
     services_.default_options.sample_rate_hz = defaults.sample_rate_hz;
     defaults_ = defaults;
   }

@@ -22,6 +22,7 @@ class DelayTable {
  public:
   void Add(const RecordingDelays& recording);
 
+  size_t num_reference_tokens() const { return num_reference_tokens_; }
   // "118 of 120 reference tokens matched"
   std::string Matches() const;
   // How many tokens were shown and replaced later; "" if none.

@@ -72,6 +72,51 @@ TEST_F(CApiScoringTest, HotwordsChangeTheText) {
   EXPECT_EQ(received.confidences, created.confidences);
 }
 
+TEST_F(CApiScoringTest, CompletedHotwordsAreReported) {
+  const OwnedHotwords hotwords = NewHotwords("five\nzero\nnine\n", 0);
+  options_.hotwords = hotwords.get();
+  const OwnedStream stream = OpenStream(recognizer_, &options_);
+  Send(stream, Recording(), 0, Recording().size());
+  Finish(stream);
+  for (bool is_final = false; !is_final && !HasFatalFailure();) {
+    runnel_update* polled = nullptr;
+    Succeed([&](runnel_error* error) {
+      return runnel_stream_wait(stream.get(), 60000, &polled, error);
+    });
+    ASSERT_NE(polled, nullptr);
+    const OwnedUpdate update(polled);
+    is_final = runnel_update_is_final(polled) == 1;
+    if (!is_final) continue;
+    const runnel_hypothesis* best =
+        runnel_utterance_hypothesis(runnel_update_utterance(polled, 0), 0);
+    size_t next = 0;
+    for (size_t i = 0; i < runnel_hypothesis_num_words(best); ++i) {
+      runnel_word word = {};
+      word.struct_size = sizeof word;
+      Succeed([&](runnel_error* error) { return runnel_hypothesis_word(best, i, &word, error); });
+      const std::string text = word.text;
+      if (text != "five" && text != "zero") continue;
+      runnel_hotword_match match = {};
+      match.struct_size = sizeof match;
+      Succeed([&](runnel_error* error) {
+        return runnel_hypothesis_hotword(best, next++, &match, error);
+      });
+      EXPECT_EQ(match.phrase, text);
+      EXPECT_EQ(match.start_ms, word.start_ms);
+      EXPECT_EQ(match.end_ms, word.end_ms);
+    }
+    EXPECT_GE(next, 2U);
+    EXPECT_EQ(runnel_hypothesis_num_hotwords(best), next);
+    runnel_hotword_match match = {};
+    match.struct_size = sizeof match;
+    EXPECT_TRUE(Contains(Failure(RUNNEL_INVALID_ARGUMENT,
+                                 [&](runnel_error* error) {
+                                   return runnel_hypothesis_hotword(best, next, &match, error);
+                                 }),
+                         "index is"));
+  }
+}
+
 TEST_F(CApiScoringTest, BadHotwordsAreOneClearMessage) {
   runnel_hotwords* hotwords = nullptr;
   const auto create = [&](const char* text, float score) {

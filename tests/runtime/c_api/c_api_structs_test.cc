@@ -140,6 +140,8 @@ TEST(CApiLayoutTest, OfTheFirstVersionStays) {
   EXPECT_EQ(kSizesOf<runnel_token>.front(), 32U);
   EXPECT_EQ(offsetof(runnel_word, start_ms), 24U);
   EXPECT_EQ(kSizesOf<runnel_word>.front(), 40U);
+  EXPECT_EQ(offsetof(runnel_hotword_match, start_ms), 16U);
+  EXPECT_EQ(kSizesOf<runnel_hotword_match>.front(), 32U);
 }
 
 }  // namespace

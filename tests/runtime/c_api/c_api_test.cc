@@ -231,6 +231,7 @@ TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {
   runnel_recognizer_status status = {};
   runnel_token token = {};
   runnel_word word = {};
+  runnel_hotword_match match = {};
   size_t accepted = 77;
   const uint8_t byte = 0;
   const std::string path = DigitsFile("digits.pt");
@@ -283,7 +284,8 @@ TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {
           runnel_update_token(nullptr, 0, &token, error),
           runnel_update_copy(nullptr, &update, error),
           runnel_hypothesis_token(nullptr, 0, &token, error),
-          runnel_hypothesis_word(nullptr, 0, &word, error)}) {
+          runnel_hypothesis_word(nullptr, 0, &word, error),
+          runnel_hypothesis_hotword(nullptr, 0, &match, error)}) {
       EXPECT_EQ(result, RUNNEL_INVALID_ARGUMENT);
     }
   }
@@ -331,6 +333,7 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   EXPECT_EQ(runnel_update_is_final(nullptr), 0);
   EXPECT_EQ(runnel_update_num_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_update_num_stable_tokens(nullptr), 0U);
+  EXPECT_EQ(runnel_update_stable_tokens_before(nullptr), 0U);
   EXPECT_EQ(runnel_update_num_utterances(nullptr), 0U);
   EXPECT_EQ(runnel_update_utterance_index(nullptr), 0);
   EXPECT_EQ(runnel_utterance_index(nullptr), 0);
@@ -343,6 +346,7 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
   EXPECT_EQ(runnel_hypothesis_score(nullptr), 0);
   EXPECT_EQ(runnel_hypothesis_num_tokens(nullptr), 0U);
   EXPECT_EQ(runnel_hypothesis_num_words(nullptr), 0U);
+  EXPECT_EQ(runnel_hypothesis_num_hotwords(nullptr), 0U);
 }
 
 TEST(CApiLifetimeTest, HandlesKeepWhatTheyNeed) {

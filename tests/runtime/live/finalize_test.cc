@@ -51,6 +51,39 @@ void ExpectSame(const std::vector<Utterance>& actual, const std::vector<Utteranc
   }
 }
 
+TEST(FinalizeTest, EveryCallIsAnswered) {
+  Recognizer recognizer(Tiny(), Workers(1, 4, 30));
+  const std::vector<float> samples = NoiseOfChangingLevel(20000, 1);
+  const auto stream = recognizer.Open(Options(4, 8));
+  // The calls without an utterance, after `count` calls with `num_new` new samples before them.
+  size_t num_sent = 0;
+  const auto num_empty = [&](size_t num_new, int count) {
+    EXPECT_EQ(stream->AcceptSamples(samples.data() + num_sent, num_new), num_new);
+    num_sent += num_new;
+    for (int i = 0; i < count; ++i) stream->FinalizeUtterance();
+    int64_t empty = 0;
+    int64_t with_utterance = 0;
+    while (empty + with_utterance < count) {
+      LiveUpdate update;
+      if (!stream->WaitForUpdate(kPatienceMs) || !stream->Poll(&update)) break;
+      empty += update.num_empty_finalizations;
+      with_utterance += static_cast<int64_t>(update.utterances.size());
+    }
+    EXPECT_EQ(empty + with_utterance, count);
+    return empty;
+  };
+  EXPECT_EQ(num_empty(0, 1), 1);
+  EXPECT_EQ(num_empty(0, 3), 3);
+  EXPECT_EQ(num_empty(8000, 1), 0);
+  EXPECT_EQ(num_empty(0, 1), 1);
+  EXPECT_EQ(num_empty(10, 1), 1);  // less than an encoder frame
+  EXPECT_EQ(num_empty(8000, 5), 4);
+  stream->Finish();
+  LiveUpdate last;
+  while (!last.is_final && stream->WaitForUpdate(kPatienceMs)) stream->Poll(&last);
+  EXPECT_EQ(last.num_empty_finalizations, 0);
+}
+
 TEST(FinalizeTest, WithoutNewSamplesNothingEnds) {
   Recognizer recognizer(Tiny(), Workers(1, 4, 30));
   const std::vector<float> samples = NoiseOfChangingLevel(20000, 1);

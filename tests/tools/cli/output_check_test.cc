@@ -83,5 +83,16 @@ TEST(OutputCheckTest, PipesCanBeWrittenButNotRewritten) {
   }
 }
 
+TEST(OutputCheckTest, OnlyRegularFilesAreReplaced) {
+  const TemporaryFolder folder;
+  WriteBytes(folder.File("there"), "content");
+  EXPECT_NO_THROW(CheckOutputCanBeReplaced(folder.File("there")));
+  EXPECT_NO_THROW(CheckOutputCanBeReplaced(folder.File("missing")));
+  for (const std::string output : {"-", "/dev/null"}) {
+    EXPECT_EQ(ErrorMessage<std::runtime_error>([&] { CheckOutputCanBeReplaced(output); }),
+              output + ": is not a regular file, expected one, or a new name");
+  }
+}
+
 }  // namespace
 }  // namespace runnel

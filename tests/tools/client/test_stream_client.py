@@ -109,7 +109,7 @@ def test_utterances(server, spoken, protocol):
     path, texts = spoken
     flags = [address(server), f"--wav={path}", FAST, f"--protocol={protocol}"]
     assert succeed("stream_client", *flags, "--endpointing") == "".join(
-        f"spoken {text}\n" for text in texts)
+        f"spoken-{i:04d} {text}\n" for i, text in enumerate(texts, 1))
     assert succeed("stream_client", *flags) == f"spoken {' '.join(texts)}\n"
 
 
@@ -121,10 +121,10 @@ def test_an_utterance_is_printed_when_it_ends(server, spoken):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as client:
         client.stdin.write(wav[:-4000])
         client.stdin.flush()
-        for text in texts[:-1]:
-            assert client.stdout.readline().decode() == f"stdin {text}\n"
+        for i, text in enumerate(texts[:-1], 1):
+            assert client.stdout.readline().decode() == f"stdin-{i:04d} {text}\n"
         out, _ = client.communicate(wav[-4000:])
-    assert out.decode() == f"stdin {texts[-1]}\n"
+    assert out.decode() == f"stdin-{len(texts):04d} {texts[-1]}\n"
 
 
 def test_silence_is_a_line_without_text(server, tmp_path):
@@ -145,7 +145,7 @@ def test_lost_connections_lose_no_utterance(server, spoken, store):
         done = run("stream_client", address(proxy), f"--wav={path}", "--speed=8", "--endpointing",
                    "--resume")
     assert done.returncode == SUCCESS, done.stderr
-    assert done.stdout == "".join(f"spoken {text}\n" for text in texts)
+    assert done.stdout == "".join(f"spoken-{i:04d} {text}\n" for i, text in enumerate(texts, 1))
     assert done.stderr.count("stream_client: spoken: trying again: ") >= 2
 
 

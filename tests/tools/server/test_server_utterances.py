@@ -203,27 +203,38 @@ def test_flush_answers_while_the_client_waits(server):
     samples, rate = samples_of(LONGEST)
     with server.open() as socket:
         start(socket, rate)
+        num_utterances = 0
         for i in range(3):
             socket.send_bytes(pcm16(samples))
             socket.send_json(type="flush")
             assert socket.receive_until("utterance")["text"] == TEXTS[LONGEST]
             socket.send_json(type="flush")  # nothing to end
+            assert socket.receive_until("flushed") == {"type": "flushed"}
+            socket.send_bytes(pcm16(samples[:100]))  # usually less than an encoder frame
+            socket.send_json(type="flush")
+            while (answer := socket.receive_json())["type"] == "partial":
+                pass
+            num_utterances += 1 + (answer["type"] == "utterance")
+            assert answer["type"] in ("utterance", "flushed")
         socket.send_json(type="ping", id=i)
         socket.send_json(type="finish")
         final = socket.receive_until("final")
-        assert final["index"] == 3 and final["text"] == ""
+        assert final["index"] == num_utterances and final["text"] == ""
 
 
 @pytest.mark.parametrize("options, flushes", [
     ({"endpointing": True}, []),
     ({"endpointing": {"silence_s": 0.3}, "search": "beam", "nbest": 3, "chunk_size": 4}, []),
     ({}, [9000, 20000, 20000, 50001, 90000]),
-    ({"endpointing": True, "search": "beam", "chunk_size": 4}, [30000, 64000])],
-    ids=["endpoints", "beam", "flushes", "both"])
+    ({"endpointing": True, "search": "beam", "chunk_size": 4}, [30000, 64000]),
+    ({"endpointing": True, "hotwords": "two zero\nfive five\none", "nbest": 2}, [])],
+    ids=["endpoints", "beam", "flushes", "both", "hotwords"])
 def test_lost_connections_lose_no_utterance(server, audio, options, flushes):
     uncut = ResumingClient([server.port], audio, RATE, flushes, **options)
     expected = uncut.run()
     assert len(expected) > 3
+    assert ("hotwords" in options) == any("hotwords" in result for one in expected
+                                          for result in one["nbest"])
     seed = random.randrange(1 << 30)
     print("seed", seed)
     chance = random.Random(seed)
@@ -236,6 +247,22 @@ def test_lost_connections_lose_no_utterance(server, audio, options, flushes):
             assert client.run() == expected
             assert client.num_connections > 1
         num_resumed += client.num_resumed
+
+
+def test_no_stream_has_so_many_utterances(server, audio):
+    """Such a client would be sent no utterance any more."""
+    with server.open() as socket:
+        start(socket, RATE, resume=True)
+        socket.send_bytes(pcm16(audio))
+        token = socket.receive_until("snapshot")["token"]
+    with server.open() as socket:
+        socket.send_json(type="resume", version=1, token=token, utterances=10**15)
+        error = socket.receive_json()
+        assert error["code"] == "bad_option"
+        assert "resume: utterances is 1000000000000000, expected at most " in error["message"]
+    with server.open() as socket:
+        socket.send_json(type="resume", version=1, token=token, utterances=0)
+        assert socket.receive_json()["type"] == "resumed"
 
 
 def test_draining_servers_lose_no_utterance(tmp_path, audio):
@@ -289,5 +316,5 @@ def test_a_flood_of_flushes(server):
         kinds = []
         while not kinds or kinds[-1] != "final":
             kinds.append(socket.receive_json()["type"])
-        assert kinds.count("utterance") == 1
+        assert kinds.count("utterance") == 1 and kinds.count("flushed") == 1999
     neighbour.finish()

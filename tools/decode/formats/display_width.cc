@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
+
+#include "runtime/text/utf8.h"
 
 namespace runnel {
 namespace {
 
 struct Range {
-  uint32_t first;
-  uint32_t last;
+  char32_t first;
+  char32_t last;
 };
 
 constexpr std::array<Range, 8> kWide = {{
@@ -23,32 +24,18 @@ constexpr std::array<Range, 8> kWide = {{
     {0x20000, 0x3FFFD},  // ideographs of planes 2 and 3
 }};
 
-bool IsWide(uint32_t character) {
+bool IsWide(char32_t character) {
   return std::any_of(kWide.begin(), kWide.end(), [character](const Range& range) {
     return character >= range.first && character <= range.last;
   });
-}
-
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
-// The character that begins with `text`, of which only the beginning is read.
-uint32_t FirstCharacter(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80) return lead;
-  uint32_t character = lead & (lead >= 0xF0 ? 0x07U : lead >= 0xE0 ? 0x0FU : 0x1FU);
-  text.remove_prefix(1);
-  for (; !text.empty() && IsContinuation(text.front()); text.remove_prefix(1)) {
-    character = character << 6U | (static_cast<unsigned char>(text.front()) & 0x3FU);
-  }
-  return character;
 }
 
 }  // namespace
 
 int DisplayWidth(std::string_view text) {
   int width = 0;
-  for (; !text.empty(); text.remove_prefix(1)) {
-    if (!IsContinuation(text.front())) width += IsWide(FirstCharacter(text)) ? 2 : 1;
+  for (const std::string_view character : SplitCharacters(text)) {
+    width += IsUtf8(character) && IsWide(CodePoint(character)) ? 2 : 1;
   }
   return width;
 }

@@ -7,7 +7,8 @@
 namespace runnel {
 
 // Columns of `text` (UTF-8): two per character of Chinese, Japanese and Korean, one per other
-// character. Ranges of Unicode's EastAsianWidth.txt with the property W or F, in whole blocks.
+// character and per sequence of bytes that is no character. Ranges of Unicode's EastAsianWidth.txt
+// with the property W or F, in whole blocks.
 int DisplayWidth(std::string_view text);
 
 }  // namespace runnel

@@ -1,7 +1,6 @@
 #include "tools/decode/formats/utterance_formatters.h"
 
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <utility>
 
 #include "tools/cli/decimal.h"
@@ -9,22 +8,6 @@
 #include "tools/decode/formats/lines.h"
 
 namespace runnel {
-namespace {
-
-std::string NameOf(UtteranceEnd end) {
-  switch (end) {
-    case UtteranceEnd::kEndpoint:
-      return "endpoint";
-    case UtteranceEnd::kFinalize:
-      return "finalize";
-    case UtteranceEnd::kFinish:
-      return "finish";
-  }
-  throw std::logic_error("unknown end of an utterance");
-}
-
-}  // namespace
-
 UtteranceText::UtteranceText(std::string id, int nbest) : id_(std::move(id)), nbest_(nbest) {}
 
 std::string UtteranceText::Add(const Utterance& utterance) {

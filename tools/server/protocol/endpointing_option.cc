@@ -1,15 +1,9 @@
 #include "tools/server/protocol/endpointing_option.h"
 
-#include <algorithm>
-#include <string>
-
 #include "tools/cli/decimal.h"
 
 namespace runnel::server {
 namespace {
-
-// The rules of EndpointOptions in their order: before speech, after speech, any length.
-enum Rule { kInitial, kUsual, kLength };
 
 // Reads an optional number into `value`.
 void ReadNumber(JsonSection* fields, const std::string& field, double min, double max,
@@ -18,6 +12,11 @@ void ReadNumber(JsonSection* fields, const std::string& field, double min, doubl
   *value = fields->Number(field);
   if (*value >= min && *value <= max) return;
   fields->Fail(field, "a number from " + Decimal(min, 1) + " to " + Decimal(max, 1));
+}
+
+// Reads an optional true or false into `value`.
+void ReadFlag(JsonSection* fields, const std::string& field, bool* value) {
+  if (fields->Has(field)) *value = fields->Bool(field);
 }
 
 }  // namespace
@@ -31,31 +30,33 @@ void ReadEndpointing(JsonSection* fields, EndpointOptions* options) {
   }
   JsonSection section = fields->Section("endpointing");
   options->enabled = true;
-  constexpr double kMaxSeconds = EndpointOptions::kMaxSeconds;
-  ReadNumber(&section, "silence_s", kMinSilenceS, kMaxSeconds,
-             &options->rules[kUsual].min_silence_s);
-  // The first rule holds after speech, too. It must not come before the usual one.
-  double& initial_s = options->rules[kInitial].min_silence_s;
-  initial_s = std::max(initial_s, options->rules[kUsual].min_silence_s);
-  ReadNumber(&section, "initial_silence_s", kMinSilenceS, kMaxSeconds, &initial_s);
-  ReadNumber(&section, "max_utterance_s", kMinUtteranceS, kMaxSeconds,
-             &options->rules[kLength].min_utterance_s);
-  constexpr double kMinProbability = 0.1;
-  ReadNumber(&section, "blank_probability", kMinProbability, 1,
-             &options->silence_blank_probability);
-  if (section.Has("reset_encoder")) options->reset_encoder = section.Bool("reset_encoder");
-  if (section.Has("skip_silence")) options->skip_silence = section.Bool("skip_silence");
+  ReadEndpointRules(&section, "", options);
   section.CheckAllTaken();
+}
+
+void ReadEndpointRules(JsonSection* fields, const std::string& prefix, EndpointOptions* options) {
+  using Options = EndpointOptions;
+  ReadNumber(fields, prefix + "silence_s", Options::kMinSilenceS, Options::kMaxSeconds,
+             &options->rules[EndpointOptions::kSilence].min_silence_s);
+  ReadNumber(fields, prefix + "initial_silence_s", Options::kMinSilenceS, Options::kMaxSeconds,
+             &options->rules[EndpointOptions::kInitialSilence].min_silence_s);
+  ReadNumber(fields, prefix + "max_utterance_s", Options::kMinUtteranceS, Options::kMaxSeconds,
+             &options->rules[EndpointOptions::kLength].min_utterance_s);
+  ReadNumber(fields, prefix + "blank_probability", Options::kMinBlankProbability, 1,
+             &options->silence_blank_probability);
+  ReadFlag(fields, prefix + "reset_encoder", &options->reset_encoder);
+  ReadFlag(fields, prefix + "skip_silence", &options->skip_silence);
 }
 
 OrderedJson EndpointingAsJson(const EndpointOptions& options) {
   if (!options.enabled) return false;
-  return {{"silence_s", Rounded(options.rules[kUsual].min_silence_s)},
-          {"initial_silence_s", Rounded(options.rules[kInitial].min_silence_s)},
-          {"max_utterance_s", Rounded(options.rules[kLength].min_utterance_s)},
-          {"blank_probability", Rounded(options.silence_blank_probability)},
-          {"reset_encoder", options.reset_encoder},
-          {"skip_silence", options.skip_silence}};
+  return {
+      {"silence_s", Rounded(options.rules[EndpointOptions::kSilence].min_silence_s)},
+      {"initial_silence_s", Rounded(options.rules[EndpointOptions::kInitialSilence].min_silence_s)},
+      {"max_utterance_s", Rounded(options.rules[EndpointOptions::kLength].min_utterance_s)},
+      {"blank_probability", Rounded(options.silence_blank_probability)},
+      {"reset_encoder", options.reset_encoder},
+      {"skip_silence", options.skip_silence}};
 }
 
 }  // namespace runnel::server

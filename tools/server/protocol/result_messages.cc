@@ -5,18 +5,6 @@
 namespace runnel::server {
 namespace {
 
-const char* NameOf(UtteranceEnd end) {
-  switch (end) {
-    case UtteranceEnd::kEndpoint:
-      return "endpoint";
-    case UtteranceEnd::kFinalize:
-      return "flush";
-    case UtteranceEnd::kFinish:
-      return "finish";
-  }
-  return "finish";
-}
-
 // `{"type":<type>,"latency_ms":<latency>`, an object that the caller goes on with.
 std::string Opening(const char* type, double latency_ms) {
   std::string message = R"({"type":)";

@@ -192,6 +192,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"frame_ms", Rounded(info.encoder_frame_ms)},
                        {"model", info.model_name},
                        {"endpointing", EndpointingAsJson(info.options.endpoints)},
+                       {"early_text", info.options.early_text.interval},
                        {"resume", info.keeps_snapshots}};
   if (info.num_samples >= 0) {
     ready["samples"] = info.num_samples;
@@ -220,6 +221,9 @@ std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
   const std::vector<Utterance>& utterances = update.utterances;
   std::vector<std::string> texts;
   AppendMessages(utterances, utterances.size() - (has_final ? 1 : 0), &texts);
+  for (int64_t i = 0; update.error.empty() && i < update.num_empty_finalizations; ++i) {
+    texts.push_back(MessageText({{"type", "flushed"}}));
+  }
   if (!update.error.empty()) {
     texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
   } else if (has_final) {

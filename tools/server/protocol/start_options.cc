@@ -23,7 +23,7 @@ constexpr int64_t kMaxFrames = 1000000;  // encoder frames: eleven hours of audi
 constexpr std::array<std::string_view, 9> kQueryFields = {
     "chunk_size", "left_context",  "search",      "beam_size", "nbest",
     "hotwords",   "hotword_score", "endpointing", "token"};
-// A field of the object "endpointing" begins with it.
+// The names of the fields of the object "endpointing" have it before them.
 constexpr std::string_view kEndpointPrefix = "endpoint_";
 // How many bytes of an unknown field's name an error message shows.
 constexpr size_t kMaxShownName = 40;
@@ -46,12 +46,17 @@ nlohmann::json TypedValue(const std::string& key, const std::string& text) {
   return value.is_number() || value.is_boolean() ? value : nlohmann::json(ValidText(text));
 }
 
-void AddOnce(const std::string& name, const std::string& key, const std::string& value,
-             nlohmann::json* object) {
-  if (object->contains(key)) {
+void AddOnce(const std::string& name, const std::string& value, nlohmann::json* object) {
+  if (object->contains(name)) {
     throw std::runtime_error("query: '" + name + "' cannot be given twice");
   }
-  (*object)[key] = TypedValue(key, value);
+  (*object)[name] = TypedValue(name, value);
+}
+
+std::string QueryFieldNames() {
+  std::string names;
+  for (const std::string_view field : kQueryFields) names += std::string(field) + ", ";
+  return names + "or endpoint_...";
 }
 
 bool IsEndpointField(std::string_view name) {
@@ -120,29 +125,32 @@ void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartReques
 StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query,
                             const TokenTable& tokens) {
   nlohmann::json object = nlohmann::json::object();
-  nlohmann::json endpointing = nlohmann::json::object();
+  bool has_rules = false;
   for (const auto& [name, value] : query) {
-    if (IsEndpointField(name)) {
-      AddOnce(name, name.substr(kEndpointPrefix.size()), value, &endpointing);
-      continue;
-    }
-    if (std::find(kQueryFields.begin(), kQueryFields.end(), name) == kQueryFields.end()) {
+    const bool is_rule = IsEndpointField(name);
+    has_rules = has_rules || is_rule;
+    if (!is_rule &&
+        std::find(kQueryFields.begin(), kQueryFields.end(), name) == kQueryFields.end()) {
       throw std::runtime_error("query: '" + name.substr(0, kMaxShownName) +
-                               "' is no option of a recording, expected chunk_size, "
-                               "left_context, search, beam_size, nbest, hotwords, hotword_score, "
-                               "endpointing or endpoint_...");
+                               "' is no option of a recording, expected " + QueryFieldNames());
     }
-    if (name != "token") AddOnce(name, name, value, &object);
-  }
-  if (!endpointing.empty()) {
-    if (object.value("endpointing", nlohmann::json(true)) != true) {
-      throw std::runtime_error("query: fields endpoint_... need endpointing=true");
-    }
-    object["endpointing"] = std::move(endpointing);
+    if (name != "token") AddOnce(name, value, &object);
   }
   JsonSection fields(object, "", "query");
+  if (fields.Has("endpointing") && !fields.IsBool("endpointing")) {
+    fields.Fail("endpointing", "true or false");
+  }
   StartRequest start;
   ReadStartOptions(&fields, tokens, &start);
+  if (has_rules) {
+    EndpointOptions& endpoints = start.options.endpoints;
+    if (fields.Has("endpointing") && !endpoints.enabled) {
+      throw std::runtime_error("query: fields endpoint_... need endpointing=true");
+    }
+    endpoints.enabled = true;
+    ReadEndpointRules(&fields, std::string(kEndpointPrefix), &endpoints);
+  }
+  fields.CheckAllTaken();
   return start;
 }
 

@@ -22,9 +22,9 @@ std::string ResultMessage(const char* type, const std::string& nbest) {
 EndpointOptions WenetEndpoints() {
   EndpointOptions options;
   options.enabled = true;
-  options.rules = {{{/*needs_speech=*/false, /*min_silence_s=*/5, /*min_utterance_s=*/0},
-                    {/*needs_speech=*/true, /*min_silence_s=*/1, /*min_utterance_s=*/0},
-                    {/*needs_speech=*/false, /*min_silence_s=*/0, /*min_utterance_s=*/20}}};
+  options.rules[EndpointOptions::kInitialSilence].min_silence_s = 5;
+  options.rules[EndpointOptions::kSilence].min_silence_s = 1;
+  options.rules[EndpointOptions::kLength].min_utterance_s = 20;
   options.silence_blank_probability = 0.8;
   return options;
 }

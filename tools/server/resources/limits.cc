@@ -93,6 +93,8 @@ std::vector<LimitRow> MakeTable() {
        "Largest beam_size that a client may ask for.", ""},
       {FIELD(max_nbest), 1, kMaxNBest, "",
        "Largest nbest (results of an utterance) that a client may ask for.", ""},
+      {FIELD(max_previews), 0, kMost, "per chunk",
+       "Previews of early_text that a client may ask for; each costs up to a chunk. 0: none.", ""},
 
       {FIELD(snapshot_interval_s), kShortestS, kLongestS, "s",
        "Audio between two snapshots of a stream.", ""},

@@ -46,6 +46,7 @@ struct Limits {
   int64_t max_left_context = 512;
   int max_beam_size = 32;
   int max_nbest = 10;
+  int64_t max_previews = 8;
 
   // Snapshots.
   double snapshot_interval_s = 2;

@@ -50,8 +50,8 @@ static_assert(static_cast<size_t>(Pause::kSendQueue) + 1 == kPauses.size());
 
 constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};
 
-constexpr std::array<const char*, 3> kUtteranceEnds = {"endpoint", "flush", "finish"};
-static_assert(static_cast<size_t>(UtteranceEnd::kFinish) + 1 == kUtteranceEnds.size());
+constexpr std::array<UtteranceEnd, 3> kUtteranceEnds = {
+    UtteranceEnd::kEndpoint, UtteranceEnd::kFinalize, UtteranceEnd::kFinish};
 
 const Histogram::BucketBoundaries& LatencyBuckets() {
   static const Histogram::BucketBoundaries buckets = {
@@ -163,7 +163,7 @@ Metrics::Metrics() : families_(std::make_unique<Families>()) {
     families_->errors.Add({{"code", CodeName(static_cast<ErrorCode>(code))}});
   }
   for (const char* result : kSnapshotResults) families_->snapshots.Add({{"result", result}});
-  for (const char* end : kUtteranceEnds) families_->utterances.Add({{"end", end}});
+  for (const UtteranceEnd end : kUtteranceEnds) families_->utterances.Add({{"end", NameOf(end)}});
 }
 
 Metrics::~Metrics() = default;
@@ -190,8 +190,7 @@ void Metrics::CountSnapshot(SnapshotResult result) {
 
 void Metrics::CountUtterances(const std::vector<Utterance>& utterances) {
   for (const Utterance& utterance : utterances) {
-    const char* const end = kUtteranceEnds[static_cast<size_t>(utterance.end)];
-    families_->utterances.Add({{"end", end}}).Increment();
+    families_->utterances.Add({{"end", NameOf(utterance.end)}}).Increment();
   }
 }
 

@@ -20,6 +20,16 @@ SessionMailbox::Resumed Refused(ErrorCode code, const std::string& message) {
   return {nullptr, {code, message}, {}, 0};
 }
 
+// An utterance has at least one encoder frame. After the snapshot, the earlier connection may have
+// brought as many as the rest of its audio has frames.
+int64_t MostUtterances(const Services& services, const StoredSession& session) {
+  constexpr double kDayS = 86400;
+  const double max_audio_s = services.limits.max_audio_s;
+  const double audio_s = max_audio_s > 0 ? max_audio_s : kDayS;
+  const double frame_ms = services.recognizer->model()->encoder_frame_ms();
+  return session.first_utterance + static_cast<int64_t>(audio_s * 1000 / frame_ms) + 1;
+}
+
 std::vector<Utterance> Since(int64_t index, std::vector<Utterance> utterances) {
   const auto is_before = [index](const Utterance& utterance) { return utterance.index < index; };
   utterances.erase(std::remove_if(utterances.begin(), utterances.end(), is_before),
@@ -47,6 +57,12 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
         UtteranceHistory::Unpack(session.utterances, services.recognizer->model()->tokens());
     // A client that counts none has all that it wants.
     const int64_t num_utterances = request.num_utterances.value_or(session.first_utterance);
+    if (const int64_t most = MostUtterances(services, session); num_utterances > most) {
+      return Refused(ErrorCode::kBadOption,
+                     "resume: utterances is " + std::to_string(num_utterances) +
+                         ", expected at most " + std::to_string(most) +
+                         ", the largest number that the stream can have had");
+    }
     UtteranceHistory history(session.first_utterance);
     for (const Utterance& utterance : resumed.utterances) history.Add(utterance);
     history.ForgetBefore(num_utterances);

@@ -20,6 +20,19 @@ bool IsTooLongChunk(int64_t chunk_size, const Limits& limits) {
   return chunk_size == StreamOptions::kWholeUtterance || chunk_size > limits.max_chunk_size;
 }
 
+// A client with many previews per chunk would compute several times as much as its audio.
+void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
+  const int64_t interval = options.early_text.interval;
+  if (interval == 0 || options.chunk_size == StreamOptions::kWholeUtterance) return;
+  const int64_t num_previews = (options.chunk_size - 1) / interval;
+  if (num_previews <= limits.max_previews) return;
+  const int64_t least = (options.chunk_size + limits.max_previews) / (limits.max_previews + 1);
+  throw std::invalid_argument("early_text is " + std::to_string(interval) +
+                              ", expected 0 or at least " + std::to_string(least) +
+                              " with a chunk_size of " + std::to_string(options.chunk_size) +
+                              " on this server");
+}
+
 }  // namespace
 
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
@@ -54,6 +67,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
     options.search.beam_size = std::min(options.search.beam_size, limits.max_beam_size);
   }
   CheckNBest(request.options.nbest, limits);
+  CheckEarlyText(options, limits);
   if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;
   return options;
 }

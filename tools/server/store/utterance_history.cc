@@ -1,5 +1,6 @@
 #include "tools/server/store/utterance_history.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/snapshot/state_fields.h"
@@ -16,18 +17,29 @@ void VisitToken(Self& token, Fields& fields) {
 }
 
 template <class Self, class Fields>
+void VisitHotword(Self& match, Fields& fields) {
+  fields.Text(match.phrase);
+  fields.Value(match.start_ms);
+  fields.Value(match.end_ms);
+}
+
+template <class Self, class Fields>
 void VisitHypothesis(Self& hypothesis, Fields& fields) {
   constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(double) + sizeof(float);
+  constexpr size_t kHotwordSize = sizeof(uint64_t) + 2 * sizeof(double);
   fields.Value(hypothesis.score);
   fields.Value(hypothesis.confidence);
   const size_t count = fields.Count(hypothesis.tokens.size(), kTokenSize);
   if constexpr (Fields::kReading) hypothesis.tokens.resize(count);
   for (auto& token : hypothesis.tokens) VisitToken(token, fields);
+  const size_t num_hotwords = fields.Count(hypothesis.hotwords.size(), kHotwordSize);
+  if constexpr (Fields::kReading) hypothesis.hotwords.resize(num_hotwords);
+  for (auto& match : hypothesis.hotwords) VisitHotword(match, fields);
 }
 
 template <class Self, class Fields>
 void VisitUtterance(Self& utterance, Fields& fields) {
-  constexpr size_t kHypothesisSize = sizeof(double) + sizeof(float) + sizeof(uint64_t);
+  constexpr size_t kHypothesisSize = sizeof(double) + sizeof(float) + 2 * sizeof(uint64_t);
   auto end = static_cast<int32_t>(utterance.end);
   fields.Value(utterance.index);
   fields.Value(utterance.start_ms);
@@ -57,12 +69,30 @@ void Complete(const TokenTable& table, Hypothesis* hypothesis) {
   hypothesis->words = table.Words(hypothesis->tokens);
 }
 
+std::string PackWhole(const Utterance& utterance) {
+  StateWriter writer;
+  VisitUtterance(utterance, writer);
+  return writer.Take();
+}
+
+// At most kMostBytes, by leaving out the last hypotheses. The best one always stays.
+std::string PackBounded(const Utterance& utterance) {
+  constexpr size_t kMost = UtteranceHistory::kMostBytes;
+  std::string bytes = PackWhole(utterance);
+  if (bytes.size() <= kMost) return bytes;
+  Utterance shorter = utterance;
+  while (bytes.size() > kMost && shorter.nbest.size() > 1) {
+    const size_t fitting = shorter.nbest.size() * kMost / bytes.size();  // fewer than there are
+    shorter.nbest.resize(std::max<size_t>(1, fitting));
+    bytes = PackWhole(shorter);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void UtteranceHistory::Add(const Utterance& utterance) {
-  StateWriter writer;
-  VisitUtterance(utterance, writer);
-  utterances_.push_back({utterance.index, writer.Take()});
+  utterances_.push_back({utterance.index, PackBounded(utterance)});
   num_bytes_ += utterances_.back().bytes.size();
   next_index_ = utterance.index + 1;
   while (utterances_.size() > kMostUtterances ||

@@ -14,7 +14,8 @@
 
 namespace runnel::server {
 
-// Keeps the newest kMostUtterances, of kMostBytes at most together, and always the newest one.
+// Keeps the newest kMostUtterances, of kMostBytes at most together, and always the newest one. Of
+// one that is larger by itself, it keeps as many of the best hypotheses as fit, but at least one.
 // They are packed: text and words follow from the tokens. Not thread-safe.
 class UtteranceHistory {
  public:

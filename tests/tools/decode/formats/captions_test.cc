@@ -40,6 +40,9 @@ TEST(DisplayWidthTest, WideCharactersTakeTwoColumns) {
   EXPECT_EQ(DisplayWidth("two zero"), 8);
   EXPECT_EQ(DisplayWidth("\u00e9\u0416\u05d0\u0e01"), 4);
   EXPECT_EQ(DisplayWidth("\u4f60\u597d\u3042\ud55c\uff21\U00020000"), 12);
+  // The bytes of a character that tokens spell one by one may be missing.
+  EXPECT_EQ(DisplayWidth("\xe4\xbd"), 1);
+  EXPECT_EQ(DisplayWidth("a\xbd\xa0\xbd\xa0 b"), 3);
 }
 
 TEST(CaptionCuesTest, ShortTextIsOneLine) {

@@ -131,7 +131,7 @@ TEST_F(UtteranceFormatTest, Json) {
   utterances_.erase(utterances_.begin());
   EXPECT_EQ(Format(OutputFormat::kUtteranceJson),
             R"({"id":"x","segments":[{"start_ms":2000.0,"end_ms":2040.0,"text":"b",)"
-            R"("confidence":1.0,"end":"finalize","nbest":[{"text":"b","score":-1.5,)"
+            R"("confidence":1.0,"end":"flush","nbest":[{"text":"b","score":-1.5,)"
             "\"tokens\":[{\"token\":\"\u2581b\","
             R"("start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}],)"
             R"("words":[{"word":"b","start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}]}]}],)"

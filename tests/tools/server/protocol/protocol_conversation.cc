@@ -75,6 +75,7 @@ LiveUpdate FinalTwoZero() {
   LiveUpdate update;
   update.stable_text = " zero";
   update.stable_size_before = 3;
+  update.stable_tokens_before = 1;
   update.tokens = {TokenAt(2, 320, 360), TokenAt(3, 400, 480)};
   update.num_stable_tokens = 2;
   update.audio_ms = 1000;

@@ -36,7 +36,8 @@ TEST(RunnelResults, ReadyAndResumed) {
   json expected = {{"type", "ready"},   {"version", 1},         {"session", "s1"},
                    {"model", "digits"}, {"sample_rate", 8000},  {"encoding", "float32"},
                    {"chunk_size", 16},  {"left_context", 64},   {"search", "greedy"},
-                   {"frame_ms", 40.0},  {"endpointing", false}, {"resume", false}};
+                   {"frame_ms", 40.0},  {"endpointing", false}, {"early_text", 0},
+                   {"resume", false}};
   EXPECT_EQ(OnlyMessage(protocol.OnReady(info)), expected);
   info.options.search.method = SearchMethod::kPrefixBeam;
   info.num_samples = 123456;

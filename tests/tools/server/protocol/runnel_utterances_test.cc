@@ -115,6 +115,18 @@ TEST(RunnelUtterances, OneUtteranceAddsOnlyFields) {
                              "nbest", "start_ms", "text", "type"}));
 }
 
+TEST(RunnelUtterances, AFlushWithoutAnUtteranceIsAnsweredToo) {
+  RunnelProtocol protocol(Units());
+  protocol.Read(Text(kStart));
+  LiveUpdate update = UpdateWith({0}, 1);
+  update.num_empty_finalizations = 2;
+  EXPECT_EQ(Kinds(protocol.OnUpdate(update)),
+            (Strings{"utterance 0", "flushed", "flushed", "partial 1"}));
+  LiveUpdate last = FinalTwoZero();
+  last.num_empty_finalizations = 1;
+  EXPECT_EQ(Kinds(protocol.OnUpdate(last)).front(), "flushed");
+}
+
 TEST(RunnelUtterances, AnErrorComesAfterThem) {
   RunnelProtocol protocol(Units());
   protocol.Read(Text(kStart));
@@ -194,9 +206,9 @@ TEST(RunnelEndpointing, SetsTheRules) {
   EXPECT_EQ(options.rules[2].min_utterance_s, 60);
   EXPECT_EQ(options.silence_blank_probability, 0.9);
   EXPECT_TRUE(options.reset_encoder);
-  // Silence after speech is not cut short by the rule for silence without speech.
-  EXPECT_EQ(EndpointsOf(R"({"silence_s":4})").rules[0].min_silence_s, 4);
-  EXPECT_EQ(EndpointsOf(R"({"silence_s":4,"initial_silence_s":3})").rules[0].min_silence_s, 3);
+  const EndpointOptions patient = EndpointsOf(R"({"silence_s":4})");
+  EXPECT_EQ(patient.rules[0].min_silence_s, EndpointOptions().rules[0].min_silence_s);
+  EXPECT_EQ(patient.rules[1].min_silence_s, 4);
 }
 
 TEST(RunnelEndpointing, ReadyStatesWhatStartMaySay) {

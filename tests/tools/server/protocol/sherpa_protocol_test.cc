@@ -73,6 +73,7 @@ TEST(SherpaProtocol, Results) {
 
   LiveUpdate next;  // text and tokens are always the whole ones
   next.stable_size_before = 3;
+  next.stable_tokens_before = 1;
   next.stable_text = " zero";
   next.tokens = {testing::TokenAt(2, 320, 360), testing::TokenAt(3, 400, 480)};
   next.num_stable_tokens = 2;
@@ -80,6 +81,7 @@ TEST(SherpaProtocol, Results) {
 
   LiveUpdate last = FinalTwoZero();
   last.stable_size_before = 8;
+  last.stable_tokens_before = 3;
   last.stable_text.clear();
   last.tokens.clear();
   last.num_stable_tokens = 0;

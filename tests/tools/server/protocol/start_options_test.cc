@@ -72,11 +72,9 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
   EXPECT_FALSE(Read({{"endpointing", "false"}}).options.endpoints.enabled);
   EXPECT_TRUE(Read({{"endpointing", "true"}}).options.endpoints.enabled);
   for (const Query& more : {Query{}, Query{{"endpointing", "true"}}}) {
-    Query query = {{"endpoint_silence_s", "0.5"},
-                   {"endpoint_initial_silence_s", "3"},
-                   {"endpoint_max_utterance_s", "60"},
-                   {"endpoint_blank_probability", "0.9"},
-                   {"endpoint_reset_encoder", "true"}};
+    Query query = {{"endpoint_silence_s", "0.5"},      {"endpoint_initial_silence_s", "3"},
+                   {"endpoint_max_utterance_s", "60"}, {"endpoint_blank_probability", "0.9"},
+                   {"endpoint_reset_encoder", "true"}, {"endpoint_skip_silence", "true"}};
     query.insert(query.end(), more.begin(), more.end());
     const EndpointOptions endpoints = Read(query).options.endpoints;
     EXPECT_TRUE(endpoints.enabled);
@@ -85,13 +83,19 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
     EXPECT_EQ(endpoints.rules[2].min_utterance_s, 60);
     EXPECT_EQ(endpoints.silence_blank_probability, 0.9);
     EXPECT_TRUE(endpoints.reset_encoder);
+    EXPECT_TRUE(endpoints.skip_silence);
   }
   EXPECT_EQ(QueryError({{"endpointing", "yes"}}),
-            "query: endpointing is \"yes\", expected true, false or an object");
+            "query: endpointing is \"yes\", expected true or false");
+  EXPECT_EQ(QueryError({{"endpointing", "1"}}), "query: endpointing is 1, expected true or false");
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "0"}}),
-            "query: endpointing.silence_s is 0, expected a number from 0.1 to 86400.0");
+            "query: endpoint_silence_s is 0, expected a number from 0.1 to 86400.0");
+  EXPECT_EQ(QueryError({{"endpoint_silence_s", "abc"}}),
+            "query: endpoint_silence_s is \"abc\", expected a number");
+  EXPECT_EQ(QueryError({{"endpoint_reset_encoder", "1"}}),
+            "query: endpoint_reset_encoder is 1, expected true or false");
   EXPECT_EQ(QueryError({{"endpoint_silence", "1"}}),
-            "query: endpointing.silence is a field this version does not know");
+            "query: endpoint_silence is a field this version does not know");
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "1"}, {"endpoint_silence_s", "1"}}),
             "query: 'endpoint_silence_s' cannot be given twice");
   EXPECT_EQ(QueryError({{"endpointing", "false"}, {"endpoint_silence_s", "1"}}),
@@ -138,7 +142,7 @@ TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
   const std::string expected =
       "expected chunk_size, left_context, search, beam_size, nbest, hotwords, hotword_score, "
-      "endpointing or endpoint_...";
+      "endpointing, token, or endpoint_...";
   for (const std::string name : {"sample_rate", "type", "version", "resume", "Nbest", ""}) {
     EXPECT_EQ(QueryError({{name, "1"}}),
               "query: '" + name + "' is no option of a recording, " + expected);

@@ -51,6 +51,7 @@ TEST(WenetProtocol, Results) {
   LiveUpdate next;  // the text is always the whole one
   next.stable_text = " zero";
   next.stable_size_before = 3;
+  next.stable_tokens_before = 1;
   next.tentative_text = " two";
   EXPECT_EQ(OnlyMessage(protocol.OnUpdate(next))["nbest"], R"([{"sentence":"two zero two"}])");
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "runtime/hotwords.h"
@@ -99,6 +100,44 @@ TEST_F(DefaultSearchTest, IsLoweredToTheLimitOfTheServer) {
   Limits limits;
   limits.max_beam_size = 3;
   EXPECT_EQ(CompleteOptions({}, defaults_, limits).search.beam_size, 3);
+}
+
+std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_previews) {
+  StartRequest request;
+  request.options.early_text.interval = interval;
+  StreamOptions defaults;
+  defaults.chunk_size = chunk_size;
+  Limits limits;
+  limits.max_previews = max_previews;
+  try {
+    CompleteOptions(request, defaults, limits);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(StreamRequest, PreviewsOfAChunkAreBounded) {
+  EXPECT_EQ(EarlyTextError(1, 64, 8),
+            "early_text is 1, expected 0 or at least 8 with a chunk_size of 64 on this server");
+  for (int64_t chunk_size = 1; chunk_size <= 40; ++chunk_size) {
+    for (int64_t max_previews = 0; max_previews <= 9; ++max_previews) {
+      EXPECT_EQ(EarlyTextError(0, chunk_size, max_previews), "");
+      int64_t least = 0;  // interval that is accepted
+      for (int64_t interval = chunk_size; interval > 0; --interval) {
+        // Previews come after `interval`, 2 * `interval`, ... frames, before the chunk is complete.
+        int64_t num_previews = 0;
+        for (int64_t t = interval; t < chunk_size; t += interval) ++num_previews;
+        const std::string error = EarlyTextError(interval, chunk_size, max_previews);
+        EXPECT_EQ(error.empty(), num_previews <= max_previews) << interval << " " << chunk_size;
+        if (error.empty()) {
+          least = interval;
+        } else {
+          EXPECT_NE(error.find("at least " + std::to_string(least) + " "), std::string::npos);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

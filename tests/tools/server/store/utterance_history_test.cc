@@ -37,6 +37,9 @@ Utterance RandomUtterance(int64_t index, size_t num_tokens, std::mt19937* random
     hypothesis.confidence = 0.5F;
     hypothesis.text = Tokens().Text(ids);
     hypothesis.words = Tokens().Words(hypothesis.tokens);
+    for (size_t n = (*random)() % 3; n > 0; --n) {
+      hypothesis.hotwords.push_back({"phrase " + std::to_string(n), 80.0, 120.5});
+    }
   }
   return utterance;
 }
@@ -49,6 +52,16 @@ void ExpectSame(const Utterance& actual, const Utterance& expected) {
   EXPECT_EQ(actual.end, expected.end);
   EXPECT_EQ(actual.latency_ms, expected.latency_ms);
   runnel::testing::ExpectSame(actual.nbest, expected.nbest);
+  ASSERT_EQ(actual.nbest.size(), expected.nbest.size());
+  for (size_t i = 0; i < actual.nbest.size(); ++i) {
+    const std::vector<HotwordMatch>& expected_hotwords = expected.nbest[i].hotwords;
+    ASSERT_EQ(actual.nbest[i].hotwords.size(), expected_hotwords.size());
+    for (size_t k = 0; k < expected_hotwords.size(); ++k) {
+      EXPECT_EQ(actual.nbest[i].hotwords[k].phrase, expected_hotwords[k].phrase);
+      EXPECT_EQ(actual.nbest[i].hotwords[k].start_ms, expected_hotwords[k].start_ms);
+      EXPECT_EQ(actual.nbest[i].hotwords[k].end_ms, expected_hotwords[k].end_ms);
+    }
+  }
 }
 
 TEST(UtteranceHistory, UtterancesComeBackAsTheyWere) {
@@ -89,6 +102,23 @@ TEST(UtteranceHistory, IsBoundedByNumberAndBytes) {
   const auto last = UtteranceHistory::Unpack(large.Pack(1000), Tokens());
   ASSERT_EQ(last.size(), 1U);
   EXPECT_EQ(last[0].index, 300);
+}
+
+TEST(UtteranceHistory, OneUtteranceIsBoundedByItsHypotheses) {
+  std::mt19937 random(20261123);
+  Utterance utterance = RandomUtterance(0, 4000, &random);  // 96 kB per hypothesis
+  utterance.nbest.resize(1);
+  utterance.nbest.resize(10, utterance.nbest.front());
+  for (size_t i = 0; i < utterance.nbest.size(); ++i) {
+    utterance.nbest[i].score = -static_cast<double>(i);
+  }
+  UtteranceHistory history;
+  history.Add(utterance);
+  EXPECT_LE(history.num_bytes(), UtteranceHistory::kMostBytes);
+  const auto kept = UtteranceHistory::Unpack(history.Pack(1), Tokens());
+  ASSERT_EQ(kept.size(), 1U);
+  utterance.nbest.resize(2);
+  ExpectSame(kept[0], utterance);
 }
 
 TEST(UtteranceHistory, AnyBytesAreSafe) {
