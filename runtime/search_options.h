@@ -2,6 +2,7 @@
 #ifndef RUNNEL_RUNTIME_SEARCH_OPTIONS_H_
 #define RUNNEL_RUNTIME_SEARCH_OPTIONS_H_
 
+#include <cstdint>
 #include <memory>
 
 namespace runnel {
@@ -19,6 +20,25 @@ enum class SearchMethod { kGreedy, kPrefixBeam, kModifiedBeam };
 // that has one, otherwise CTC.
 enum class Head { kDefault, kCtc, kTransducer };
 
+// A second pass over the hypotheses of an utterance that has ended, by the attention decoder of the
+// model (U2: Zhang et al. 2020, "Unified streaming and non-streaming two-pass end-to-end model for
+// speech recognition"; U2++: Wu et al. 2021). The score of a hypothesis becomes
+//   (1 - reverse_weight) left + reverse_weight right + first_pass_weight * first pass,
+// where left and right are the decoder's log probabilities of the tokens in either order. Text
+// before the end of the utterance is that of the first pass. Encoder frames are kept until the
+// utterance ends; an utterance of more than kMaxFrames is not rescored.
+struct RescoringOptions {
+  static constexpr int64_t kMaxFrames = 3000;  // encoder frames
+  static constexpr double kMaxWeight = 100;
+
+  bool enabled = false;
+  double first_pass_weight = 0.5;  // 0 to kMaxWeight
+  double reverse_weight = 0;       // 0 to 1; 0 for a model without a decoder from right to left
+
+  // Throws std::invalid_argument naming field, value and range.
+  void Validate() const;
+};
+
 struct SearchOptions {
   // Far more hypotheses than help. The limit keeps a mistyped number from taking all memory.
   static constexpr int kMaxBeamSize = 10000;
@@ -34,6 +54,7 @@ struct SearchOptions {
   // Part of the CTC head's probability in that of a label, 0 to 1 (a transducer's beam searches
   // with one label per frame, of a model that has both heads).
   double ctc_weight = 0;
+  RescoringOptions rescoring;  // beam searches only: of all hypotheses in the beam
   // Restricts the search to sequences of these words (kPrefixBeam); null: any tokens. token_beam
   // then counts the tokens that may follow each hypothesis, not all tokens.
   std::shared_ptr<const WordList> word_list;

@@ -5,7 +5,19 @@
 
 namespace runnel {
 
+void RescoringOptions::Validate() const {
+  if (!(first_pass_weight >= 0 && first_pass_weight <= kMaxWeight)) {
+    throw std::invalid_argument("search.rescoring.first_pass_weight must be 0 to 100, got " +
+                                std::to_string(first_pass_weight));
+  }
+  if (!(reverse_weight >= 0 && reverse_weight <= 1)) {
+    throw std::invalid_argument("search.rescoring.reverse_weight must be 0 to 1, got " +
+                                std::to_string(reverse_weight));
+  }
+}
+
 void SearchOptions::Validate() const {
+  rescoring.Validate();
   if (method != SearchMethod::kGreedy && method != SearchMethod::kPrefixBeam &&
       method != SearchMethod::kModifiedBeam) {
     throw std::invalid_argument(
@@ -36,6 +48,7 @@ void SearchOptions::Validate() const {
   const char* needs_beam = word_list != nullptr        ? "word_list"
                            : hotwords != nullptr       ? "hotwords"
                            : language_model != nullptr ? "language_model"
+                           : rescoring.enabled         ? "rescoring"
                                                        : nullptr;
   if (needs_beam != nullptr) {
     throw std::invalid_argument(std::string("search.") + needs_beam +

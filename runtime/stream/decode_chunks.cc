@@ -115,8 +115,12 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
         .push_back({ready[i], std::as_const(output.rows).rows().Part(row, num_rows)});
     row += num_rows;
   }
+  for (const auto* computed : {&of_ctc, &of_transducer}) {
+    for (const Stream::State::Computed& stream : *computed) stream.state->KeepRows(stream.rows);
+  }
   if (!of_ctc.empty()) Stream::State::SearchCtc(of_ctc);
   if (!of_transducer.empty()) Stream::State::SearchTransducer(of_transducer);
+  Stream::State::Rescore(ready);
   return ready.size();
 }
 

@@ -30,6 +30,9 @@ struct SavedOptions {
   int32_t token_beam = 0;
   int32_t max_symbols = 0;
   double ctc_weight = 0;
+  bool is_rescored = false;
+  double first_pass_weight = 0;
+  double reverse_weight = 0;
   std::string language;
   std::string word_list;  // its fingerprint; "": none
   int32_t nbest = 1;
@@ -52,6 +55,9 @@ struct SavedOptions {
     fields.Value(self.token_beam);
     fields.Value(self.max_symbols);
     fields.Value(self.ctc_weight);
+    fields.Value(self.is_rescored);
+    fields.Value(self.first_pass_weight);
+    fields.Value(self.reverse_weight);
     fields.Text(self.language);
     fields.Text(self.word_list);
     fields.Value(self.nbest);
@@ -141,6 +147,9 @@ std::string Stream::Snapshot() const {
   saved.token_beam = options.search.token_beam;
   saved.max_symbols = options.search.max_symbols;
   saved.ctc_weight = options.search.ctc_weight;
+  saved.is_rescored = options.search.rescoring.enabled;
+  saved.first_pass_weight = options.search.rescoring.first_pass_weight;
+  saved.reverse_weight = options.search.rescoring.reverse_weight;
   saved.language = options.language;
   saved.word_list = FingerprintOf(options.search.word_list);
   saved.nbest = options.nbest;
@@ -184,6 +193,7 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   options.search.token_beam = saved.token_beam;
   options.search.max_symbols = saved.max_symbols;
   options.search.ctc_weight = saved.ctc_weight;
+  options.search.rescoring = {saved.is_rescored, saved.first_pass_weight, saved.reverse_weight};
   options.language = saved.language;
   options.search.word_list = given.word_list;
   options.nbest = given.nbest == 0 ? saved.nbest : given.nbest;

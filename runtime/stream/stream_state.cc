@@ -9,26 +9,10 @@
 #include "runtime/hotwords.h"
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/stream/resolve_options.h"
 
 namespace runnel {
 namespace {
-
-void ResolveHead(const Model& model, SearchOptions* search) {
-  const ModelParts& parts = model.parts();
-  if (search->head == Head::kDefault) {
-    search->head = parts.transducer != nullptr ? Head::kTransducer : Head::kCtc;
-  }
-  const bool is_ctc = search->head == Head::kCtc;
-  if (is_ctc ? parts.ctc_head == nullptr : parts.transducer == nullptr) {
-    throw std::invalid_argument(std::string("search.head is ") + (is_ctc ? "kCtc" : "kTransducer") +
-                                ", but the model has only a " +
-                                (is_ctc ? "transducer" : "CTC head"));
-  }
-  if (search->ctc_weight > 0 && parts.ctc_head == nullptr) {
-    throw std::invalid_argument("search.ctc_weight is " + std::to_string(search->ctc_weight) +
-                                ", expected 0: the model has no CTC head");
-  }
-}
 
 // Null for a stream of the other head.
 std::unique_ptr<CtcSearch> MakeCtcSearchFor(const Model& model, const SearchOptions& options) {
@@ -42,56 +26,6 @@ std::unique_ptr<TransducerSearch> MakeTransducerSearchFor(const Model& model,
   return options.head == Head::kTransducer
              ? MakeTransducerSearch(options, *model.parts().transducer)
              : nullptr;
-}
-
-StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
-  const ModelConfig& config = model.parts().config;
-  if (options.chunk_size == StreamOptions::kModelDefault) {
-    options.chunk_size = config.streaming.chunk_size;
-  }
-  if (options.left_context == StreamOptions::kModelDefault) {
-    options.left_context = config.streaming.left_context;
-  }
-  CheckStreaming(config, {options.chunk_size, options.left_context});
-  options.search.Validate();
-  ResolveHead(model, &options.search);
-  if (config.prompt) {
-    config.prompt->IndexOf(options.language);  // throws for an unknown one
-  } else if (!options.language.empty()) {
-    throw std::invalid_argument("language is '" + options.language +
-                                "', expected none: the model has no language prompt");
-  }
-  options.endpoints.Validate();
-  if (options.nbest < 1 || options.nbest > StreamOptions::kMaxNBest) {
-    throw std::invalid_argument("nbest is " + std::to_string(options.nbest) + ", expected 1 to " +
-                                std::to_string(StreamOptions::kMaxNBest));
-  }
-  if (options.early_text.interval < 0) {
-    throw std::invalid_argument("early_text.interval is " +
-                                std::to_string(options.early_text.interval) +
-                                ", expected 0 or more");
-  }
-  if (options.early_text.interval > 0 && options.chunk_size == StreamOptions::kWholeUtterance) {
-    throw std::invalid_argument(
-        "early_text.interval is " + std::to_string(options.early_text.interval) +
-        ", expected 0 with chunk_size -1: each preview would decode the whole audio so far");
-  }
-  if (options.early_text.padding < 0 ||
-      options.early_text.padding > EarlyTextOptions::kMaxPadding) {
-    throw std::invalid_argument("early_text.padding is " +
-                                std::to_string(options.early_text.padding) + ", expected 0 to " +
-                                std::to_string(EarlyTextOptions::kMaxPadding));
-  }
-  if (options.sample_rate_hz == StreamOptions::kModelRate) {
-    options.sample_rate_hz = model.sample_rate_hz();
-  } else if (options.sample_rate_hz < StreamOptions::kMinRate ||
-             options.sample_rate_hz > StreamOptions::kMaxRate) {
-    throw std::invalid_argument("sample_rate_hz is " + std::to_string(options.sample_rate_hz) +
-                                ", expected " + std::to_string(StreamOptions::kMinRate) + " to " +
-                                std::to_string(StreamOptions::kMaxRate) +
-                                " or 0 (the model's rate)");
-  }
-  return options;
 }
 
 const Model& NotNull(const std::shared_ptr<const Model>& model) {
@@ -125,7 +59,8 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
       encoder(model->parts().encoder.InitialState()),
       ctc_search(MakeCtcSearchFor(*model, options.search)),
       transducer_search(MakeTransducerSearchFor(*model, options.search)),
-      endpoints(options.endpoints, model->encoder_frame_ms()) {}
+      endpoints(options.endpoints, model->encoder_frame_ms()),
+      kept_rows(model->parts().encoder.data_type(), model->parts().config.encoder.model_dim) {}
 
 Stream::State::State(const State& other)
     : model(other.model),
@@ -145,7 +80,9 @@ Stream::State::State(const State& other)
       stable_text(other.stable_text),
       stable_end(other.stable_end),
       num_stable_ids(other.num_stable_ids),
-      failure(other.failure) {}
+      failure(other.failure),
+      kept_rows(other.kept_rows),
+      first_kept_row(other.first_kept_row) {}
 
 int64_t Stream::State::num_samples() const {
   return resampler ? resampler->num_in() : features.samples_accepted();
@@ -183,6 +120,7 @@ void Stream::State::Finish() {
   features.Finish();
   WatchForSpeech();
   UpdateResults();
+  Rescore({this});
 }
 
 void Stream::State::WatchForSpeech() {
@@ -337,15 +275,19 @@ void Stream::State::OnEndpoints() {
 
 void Stream::State::EndUtterance(UtteranceEnd end) {
   search().Finish();
-  std::vector<TokenSequence> nbest = BestSequences(options.nbest);
+  const bool is_rescored = options.search.rescoring.enabled && !is_preview;
+  std::vector<TokenSequence> nbest = BestSequences(
+      is_rescored ? std::max(options.nbest, options.search.beam_size) : options.nbest);
   if (end == UtteranceEnd::kEndpoint && TextOf(nbest.front().tokens).empty()) return;
   ended.push_back({num_utterances, search().num_frames(), end, std::move(nbest)});
   ++num_utterances;
+  if (is_rescored) AddToRescore();
 }
 
 void Stream::State::BeginUtterance(int64_t first_frame) {
   search().StartUtterance(first_frame);
   endpoints.StartUtterance();
+  DropRows();
   ForgetText();
 }
 
@@ -397,6 +339,8 @@ void Stream::State::Reset() {
   is_over = false;
   ForgetText();
   failure.clear();
+  kept_rows.DropFirst(kept_rows.count());
+  first_kept_row = 0;
 }
 
 std::vector<TokenSequence> Stream::State::BestSequences(int n) const {

@@ -98,6 +98,11 @@ struct Stream::State {
   // Search these frames, and end utterances (decode_chunks.cc). All streams are of one model and of
   // the head that the name says; at least one. Set `failure` of a stream whose probabilities are
   // not finite.
+  // Keeps the frames that the encoder has just computed, for Rescore.
+  void KeepRows(ConstRows rows);
+  // Scores the utterances that have ended since the last call, of streams of one model, with its
+  // attention decoder, all in one batch (rescoring.cc). Does nothing for streams without rescoring.
+  static void Rescore(const std::vector<State*>& streams);
   // Tells the rows of a step their streams' languages.
   static void ApplyPrompt(const std::vector<State*>& streams, EncoderOutput* output);
   static void SearchCtc(const std::vector<Computed>& streams);
@@ -132,6 +137,8 @@ struct Stream::State {
     const size_t num_ended = fields.Count(self.ended.size(), kUtteranceSize);
     if constexpr (Fields::kReading) self.ended.resize(num_ended);
     for (auto& utterance : self.ended) EndedUtterance::VisitState(utterance, fields);
+    fields.Value(self.first_kept_row);
+    Matrix::VisitState(self.kept_rows, fields);
     if constexpr (Fields::kReading) {
       self.search().Restore(&fields);
       fields.Check(self.Inconsistency());
@@ -167,6 +174,13 @@ struct Stream::State {
   size_t num_stable_ids = 0;
   std::string failure;
   bool has_endpoint = false;  // in the frames of this step
+  // With rescoring: encoder frames of the present utterance, the first of which is the encoder
+  // frame first_kept_row. They begin later than the utterance when it is too long to be rescored.
+  Matrix kept_rows;
+  int64_t first_kept_row = 0;
+  // The frames of the last items of `ended`, as many as there are: to be rescored. Empty between
+  // calls of Stream.
+  std::vector<Matrix> to_rescore;
 
  private:
   // While the gate is closed: moves the frames that are complete into it, until it opens.
@@ -181,6 +195,10 @@ struct Stream::State {
   void EndSearch(const TransducerSegment& segment);
   // New rows that FinalizeUtterance has not searched already.
   int64_t NumUnsearched(int64_t num_rows) const;
+  // Hands them to Rescore, for the last item of `ended`.
+  void AddToRescore();
+  // Forgets those that are not of the present utterance.
+  void DropRows();
   void Fail(const std::string& reason);
   // A frame is searched, which may end the utterance.
   void AfterFrame(float blank_log_prob);

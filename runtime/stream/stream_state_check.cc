@@ -60,6 +60,11 @@ std::string Stream::State::UtteranceProblem() const {
     return "number of encoder frames in the search is " + std::to_string(searched) +
            "; expected about " + std::to_string(encoder.offset);
   }
+  if (kept_rows.count() > RescoringOptions::kMaxFrames || first_kept_row < 0 ||
+      (kept_rows.count() > 0 && first_kept_row + kept_rows.count() != encoder.offset) ||
+      !AllFinite(std::as_const(kept_rows).rows())) {
+    return "the encoder frames kept for rescoring do not end with the last one";
+  }
   if (is_over && !IsFinal()) return "its last utterance has ended before the audio";
   if (num_utterances < static_cast<int64_t>(ended.size())) {
     return "number of its utterances is " + std::to_string(num_utterances);
