@@ -65,7 +65,7 @@ def test_every_setting(case, mode):
     lists = recorded_lists(arrays, mode)
     first = by_tokens(decode(case, mode))
     assert set(first) == set(lists)
-    for tokens, score in zip(lists, arrays[f"{mode}_ctc_scores"].tolist()):
+    for tokens, score in zip(lists, arrays[f"{mode}_nbest_ctc_scores"].tolist()):
         assert first[tokens] == pytest.approx(score, abs=SUMS)
     settings = arrays["settings"].tolist()
     assert settings
