@@ -168,8 +168,8 @@ class TimeSynchronousBeam:
     On frame t a level holds hypotheses with the same number of tokens emitted on t. Each label
     moves on by its duration: 0 leads to the next level, d > 0 to frame t + d (RNN-T: 0 for tokens,
     1 for the blank; a blank of duration 0 counts as 1). For each later frame, equal token
-    sequences are merged and the beam's best are kept. After max_symbols tokens on one frame only labels with a
-    duration above 0 remain.
+    sequences are merged and the beam's best are kept. After max_symbols tokens on one frame only
+    labels with a duration above 0 remain.
     """
 
     def __init__(self, model: Any, config: TransducerConfig, beam_size: int,

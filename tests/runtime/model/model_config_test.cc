@@ -205,7 +205,7 @@ TEST(ModelConfigTest, WrongTypesAreRefused) {
 TEST(ModelConfigTest, OtherFormats) {
   EXPECT_EQ(RefusalOf("/format", "onnx"), "m.pt: format is \"onnx\", expected \"runnel-model\"");
   EXPECT_EQ(RefusalOf("/format_version", 1),
-            "m.pt: format_version is 1, expected 2, the only one this version of Runnel reads");
+            "m.pt: format_version is 1, expected 2 or 3, which this version of Runnel reads");
   for (const json& version : {json(0), json(-1), json(UINT64_MAX)}) {
     RefusalOf("/format_version", version);
   }

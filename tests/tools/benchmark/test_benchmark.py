@@ -20,7 +20,7 @@ def test_archive_of_a_random_model(tmp_path):
     module, config, tokens = read_archive(path)
     assert (config["streaming"]["chunk_size"], config["streaming"]["left_context"]) == (16, 64)
     assert len(tokens) == len(set(tokens)) == SMALL.vocab_size
-    features = 12 + 4 * torch.randn(1, 400, SMALL.input_dim)
+    features = 12 + 4 * torch.randn(1, 400, SMALL.encoder.input_dim)
     with torch.no_grad():
         rows, _ = module.encode(features, torch.tensor([400]), 16, 64)
         log_probs, _ = module(features, torch.tensor([400]), 16, 64)
@@ -33,8 +33,9 @@ def test_archive_of_a_random_model(tmp_path):
 
 
 def test_aishell_sizes():
-    assert dataclasses.replace(SMALL, model_dim=256, num_layers=12, num_heads=4,
-                               feed_forward_dim=2048, vocab_size=4233) == AISHELL
+    assert AISHELL.vocab_size == 4233
+    assert dataclasses.replace(SMALL.encoder, model_dim=256, num_layers=12, num_heads=4,
+                               feed_forward_dim=2048) == AISHELL.encoder
 
 
 def test_model_that_cannot_be_written(tmp_path, capsys, monkeypatch):
@@ -60,7 +61,7 @@ def test_fits_find_what_made_the_data():
 def test_chunk_step_is_a_chunk_of_the_model(tmp_path):
     """Two streams with full caches; each alone in the model as it is archived."""
     model = random_model(SMALL, 1)
-    step = ChunkStep(random_model(SMALL, 1), SMALL, CHUNK_SIZE, LEFT_CONTEXT).eval()
+    step = ChunkStep(random_model(SMALL, 1), SMALL.encoder, CHUNK_SIZE, LEFT_CONTEXT).eval()
     features, att_cache, cnn_cache = step.inputs(2)
     with torch.no_grad():
         found = step(features, att_cache, cnn_cache)
@@ -76,11 +77,11 @@ def test_int8_matmuls(tmp_path):
     """Every matmul with a weight is rewritten, once, and the graph is still a valid one."""
     onnx = pytest.importorskip("onnx")
     from tools.benchmark.report.onnx_quantize import quantize_file, quantize_weight
-    step = ChunkStep(random_model(SMALL, 1), SMALL, CHUNK_SIZE, LEFT_CONTEXT)
+    step = ChunkStep(random_model(SMALL, 1), SMALL.encoder, CHUNK_SIZE, LEFT_CONTEXT)
     path, output = tmp_path / "float32.onnx", tmp_path / "int8.onnx"
     export_onnx(step, 2, path)
     # Per layer 2 feed-forward modules of 2, 4 projections, 2 pointwise convolutions.
-    count = SMALL.num_layers * 10 + 2
+    count = SMALL.encoder.num_layers * 10 + 2
     assert quantize_file(path, output) == count
     operations = [node.op_type for node in onnx.load(str(output)).graph.node]
     assert operations.count("MatMulInteger") == operations.count("DynamicQuantizeLinear") == count

@@ -87,7 +87,7 @@ def test_flags_that_do_not_exist(tool):
     ("decode_wav", ["--model=m", "--wav=a.wav", "--lm=l", "--lm_level=letter"],
      "--lm_level is 'letter', expected word or token"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--word_list=w", "--nbest=9"],
-     "--nbest is 9, expected at most 8 with --search=beam"),
+     "--nbest is 9, expected at most 8 with this --beam_size"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--batch_streams=0"], "--batch_streams is 0"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--num_threads=-1"], "--num_threads is -1"),
     ("decode_wav", ["--model=m", "--wav=a.wav", "--num_threads=2000000000"],

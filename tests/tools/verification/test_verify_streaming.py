@@ -11,8 +11,7 @@ from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, su
 
 sys.path.insert(0, str(ROOT))
 from models.reference.archive import export_archive, read_archive  # noqa: E402
-from models.reference.config import ConformerConfig  # noqa: E402
-from models.reference.conformer import ConformerCtc  # noqa: E402
+from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
 
 MODEL = f"--model={TINY_MODEL}"
 CHECKS = ["chunk by chunk = whole under chunk mask", "packets of random size = all samples at once",
@@ -75,7 +74,7 @@ def test_beyond_the_tolerance():
                     r"relative error \S+, tolerance 1.0e-09$", lines[0])
 
 
-class ShiftedCtc(ConformerCtc):
+class ShiftedCtc(SpeechModel):
     """A model whose chunks give other results than the whole utterance."""
 
     @torch.jit.export
@@ -88,7 +87,7 @@ class ShiftedCtc(ConformerCtc):
 
 def test_archive_whose_code_disagrees(tmp_path):
     module, config, units = read_archive(str(TINY_MODEL))
-    wrong = ShiftedCtc(ConformerConfig.from_json(config["encoder"], config["ctc"]))
+    wrong = ShiftedCtc(ModelConfig.from_json(config))
     wrong.load_state_dict(module.state_dict())
     export_archive(wrong, config, units, str(tmp_path / "wrong.pt"))
     done = run("verify_streaming", f"--model={tmp_path / 'wrong.pt'}", "--seconds=1")

@@ -15,16 +15,19 @@ from torch import nn
 
 from models.reference.archive import WORD_BOUNDARY, export_archive, fbank_section, model_config
 from models.reference.config import ConformerConfig
-from models.reference.conformer import ConformerCtc
 from models.reference.convolution import BatchNorm, ConvolutionConfig
+from models.reference.ctc import CtcConfig
+from models.reference.model import ModelConfig, SpeechModel
 
 # WeNet's AISHELL u2++ Conformer.
-AISHELL = ConformerConfig(
-    input_dim=80, model_dim=256, num_layers=12, num_heads=4, feed_forward_dim=2048,
-    convolution=ConvolutionConfig(kernel_size=8), vocab_size=4233)
-SMALL = ConformerConfig(  # for tests
-    input_dim=80, model_dim=32, num_layers=2, num_heads=2, feed_forward_dim=64,
-    convolution=ConvolutionConfig(kernel_size=8), vocab_size=50)
+AISHELL = ModelConfig(
+    ConformerConfig(input_dim=80, model_dim=256, num_layers=12, num_heads=4, feed_forward_dim=2048,
+                    convolution=ConvolutionConfig(kernel_size=8)),
+    CtcConfig(vocab_size=4233))
+SMALL = ModelConfig(  # for tests
+    ConformerConfig(input_dim=80, model_dim=32, num_layers=2, num_heads=2, feed_forward_dim=64,
+                    convolution=ConvolutionConfig(kernel_size=8)),
+    CtcConfig(vocab_size=50))
 STREAMING = {"chunk_size": 16, "left_context": 64}
 
 # Mean and deviation, roughly, of log mel energies of 16-bit speech.
@@ -33,14 +36,14 @@ _FEATURE_MEAN, _FEATURE_STD = 12.0, 4.0
 _LOGIT_GAIN = 4.0
 
 
-def random_model(config: ConformerConfig, seed: int) -> ConformerCtc:
+def random_model(config: ModelConfig, seed: int) -> SpeechModel:
     """A model whose activations stay near 1 in every layer, as those of trained models do.
 
     Matrices keep PyTorch's initial values, which preserve the scale of their input. Norms get
     random gains and offsets, so that an implementation that leaves them out gives other results.
     """
     torch.manual_seed(seed)
-    model = ConformerCtc(config)
+    model = SpeechModel(config)
     with torch.no_grad():
         if model.encoder.global_cmvn is not None:
             model.encoder.global_cmvn.mean.fill_(_FEATURE_MEAN)
@@ -53,12 +56,12 @@ def random_model(config: ConformerConfig, seed: int) -> ConformerCtc:
     return model.eval()
 
 
-def write_model(config: ConformerConfig, seed: int, path: str) -> None:
+def write_model(config: ModelConfig, seed: int, path: str) -> None:
     """Writes the archive of a random model, whose tokens are ideographs from U+4E00 on."""
     ideographs = [chr(0x4E00 + i) for i in range(config.vocab_size - 2)]
     tokens = (["<blank>", WORD_BOUNDARY] + ideographs)[:config.vocab_size]
-    sections = model_config("benchmark", config, fbank_section(num_mel_bins=config.input_dim),
-                            STREAMING)
+    features = fbank_section(num_mel_bins=config.encoder.input_dim)
+    sections = model_config("benchmark", config, features, STREAMING)
     export_archive(random_model(config, seed), sections, tokens, path)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from models.reference.config import ConformerConfig
-from models.reference.conformer import ConformerCtc
+from models.reference.model import SpeechModel
 from models.reference.subsampling import geometry_of
 
 OPSET = 14
@@ -42,7 +42,7 @@ class ChunkStep(nn.Module):
     All sizes are fixed, which is fastest in ONNX Runtime. The position table is then a constant.
     """
 
-    def __init__(self, model: ConformerCtc, config: ConformerConfig, chunk_size: int,
+    def __init__(self, model: SpeechModel, config: ConformerConfig, chunk_size: int,
                  left_context: int) -> None:
         super().__init__()
         self.model = model

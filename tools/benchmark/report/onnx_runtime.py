@@ -45,7 +45,7 @@ def measure(plan: Plan, seed: int, folder: pathlib.Path) -> List[Row]:
     except ImportError as error:
         raise ProgramError(f"Python: {error}") from None
     from tools.benchmark.report.onnx_export import INPUTS, ChunkStep, export_onnx
-    step = ChunkStep(random_model(plan.architecture, seed), plan.architecture, CHUNK_SIZE,
+    step = ChunkStep(random_model(plan.architecture, seed), plan.architecture.encoder, CHUNK_SIZE,
                      LEFT_CONTEXT)
     rows: List[Row] = []
     for batch in plan.onnx_batches:

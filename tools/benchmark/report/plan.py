@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Sequence
 
-from models.reference.config import ConformerConfig
+from models.reference.model import ModelConfig
 from tools.benchmark.pages.random_model import AISHELL, SMALL, STREAMING
 
 CHUNK_SIZE, LEFT_CONTEXT = STREAMING["chunk_size"], STREAMING["left_context"]
@@ -13,7 +13,7 @@ CHUNK_SIZE, LEFT_CONTEXT = STREAMING["chunk_size"], STREAMING["left_context"]
 class Plan:
     """Sizes and durations, named as the flags of bench_encoder."""
 
-    architecture: ConformerConfig
+    architecture: ModelConfig
     streams: Sequence[int] = (1, 2, 4, 8, 16, 32)
     precisions: Sequence[str] = ("float32", "bfloat16", "int8")
     left_contexts: Sequence[int] = (0, 16, 32, 64, 128, 256)  # encoder frames, with CHUNK_SIZE

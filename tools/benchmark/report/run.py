@@ -12,8 +12,7 @@ import argparse
 import sys
 from typing import Any, Dict, List, Optional
 
-from models.reference.config import ConformerConfig
-from models.reference.conformer import ConformerCtc
+from models.reference.model import ModelConfig, SpeechModel
 from tools.benchmark.pages.command import load_results, make_folders, make_parser, store_results
 from tools.benchmark.pages.programs import ProgramError
 from tools.benchmark.pages.random_model import write_model
@@ -26,15 +25,16 @@ from tools.benchmark.report.programs import Programs
 _SEED = 1
 
 
-def describe(config: ConformerConfig) -> Dict[str, Any]:
+def describe(config: ModelConfig) -> Dict[str, Any]:
     """The model in words, and how many parameters it has."""
-    assert config.convolution is not None
-    parameters = sum(tensor.numel() for tensor in ConformerCtc(config).parameters())
+    encoder = config.encoder
+    assert encoder.convolution is not None
+    parameters = sum(tensor.numel() for tensor in SpeechModel(config).parameters())
     return {"parameters": parameters,
-            "description": f"{config.num_layers} Conformer layers, d {config.model_dim}, "
-                           f"{config.num_heads} heads, feed-forward {config.feed_forward_dim}, "
-                           f"{config.convolution.type} kernel {config.convolution.kernel_size}, "
-                           f"{config.subsampling.type}, {config.input_dim} bins, "
+            "description": f"{encoder.num_layers} Conformer layers, d {encoder.model_dim}, "
+                           f"{encoder.num_heads} heads, feed-forward {encoder.feed_forward_dim}, "
+                           f"{encoder.convolution.type} kernel {encoder.convolution.kernel_size}, "
+                           f"{encoder.subsampling.type}, {encoder.input_dim} bins, "
                            f"{config.vocab_size} tokens"}
 
 
