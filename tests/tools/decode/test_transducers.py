@@ -27,7 +27,8 @@ ONE_LABEL = {"stateless_ctx2": 2, "wenet_transducer_rnn": 3, "wenet_transducer_c
              "wenet_transducer_embedding": 2}
 SUMS = 1e-3  # tolerance of scores of a whole utterance
 EVERY = [(case, i) for case, count in {**NEMO, **ONE_LABEL}.items() for i in range(count)]
-OF_NEMO = [(case, i) for case, count in NEMO.items() for i in range(count) if "tdt" not in case]
+# Beams are recorded of these.
+OF_NEMO = [(case, i) for case, count in NEMO.items() for i in range(count) if "rnnt" in case]
 OF_WENET = [(case, i) for case, count in ONE_LABEL.items() for i in range(count)
             if "wenet" in case]
 
