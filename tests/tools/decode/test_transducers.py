@@ -161,3 +161,15 @@ def test_wrong_features(tmp_path):
     np.save(narrow, np.zeros((10, 3), dtype=np.float32))
     done = run("decode_wav", f"--model={folder / 'model.pt'}", f"--features={narrow}")
     assert f"{narrow}: 3 columns, expected 80" in error_file_line(done, "narrow.npy")
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--max_symbols=3"], "search.max_symbols is of transducers, got the CTC head"),
+    (["--search=beam", "--ctc_weight=0.5"], "search.ctc_weight is of transducers"),
+    (["--head=transducer"], "the head is transducer, but the model has only a CTC head"),
+    (["--language=en"], "language is 'en', expected none: the model has no language prompt"),
+])
+def test_a_model_without_a_transducer(flags, message):
+    done = run("decode_wav", f"--model={ROOT / 'models/digits/digits.pt'}",
+               f"--wav={ROOT / 'models/digits/samples/ked_year.flac'}", *flags)
+    assert message in error_line(done, USAGE)
