@@ -17,9 +17,14 @@ void ResolveHead(const Model& model, SearchOptions* search) {
   }
   const bool is_ctc = search->head == Head::kCtc;
   if (is_ctc ? parts.ctc_head == nullptr : parts.transducer == nullptr) {
-    throw std::invalid_argument(std::string("search.head is ") + (is_ctc ? "kCtc" : "kTransducer") +
+    throw std::invalid_argument(std::string("the head is ") + (is_ctc ? "ctc" : "transducer") +
                                 ", but the model has only a " +
                                 (is_ctc ? "transducer" : "CTC head"));
+  }
+  if (is_ctc && (search->max_symbols > 0 || search->ctc_weight > 0)) {
+    throw std::invalid_argument(std::string("search.") +
+                                (search->max_symbols > 0 ? "max_symbols" : "ctc_weight") +
+                                " is of transducers, got the CTC head");
   }
   if (search->ctc_weight > 0 && parts.ctc_head == nullptr) {
     throw std::invalid_argument("search.ctc_weight is " + std::to_string(search->ctc_weight) +
