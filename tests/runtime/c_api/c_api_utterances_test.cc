@@ -86,21 +86,34 @@ runnel_stream_options Endpoints() {
   return options;
 }
 
-TEST(CApiUtterancesTest, EachSilenceRuleEndsThem) {
+TEST(CApiUtterancesTest, SilenceAfterSpeechEndsThem) {
   const OwnedRecognizer recognizer = NewRecognizer();
   const std::vector<float> samples = TwiceWithSilence(2);
   EXPECT_EQ(UtterancesOf(recognizer, Endpoints(), samples).size(), 1U);
-  for (double runnel_stream_options::*rule : {&runnel_stream_options::endpoint_silence_s,
-                                              &runnel_stream_options::endpoint_initial_silence_s}) {
-    runnel_stream_options options = Endpoints();
-    options.*rule = 1;
-    const std::vector<Heard> all = UtterancesOf(recognizer, options, samples);
-    ASSERT_EQ(all.size(), 2U);
-    EXPECT_EQ(all[0].text, kTranscript);
-    EXPECT_EQ(all[1].text, kTranscript);
-    options.endpointing = 0;
-    EXPECT_EQ(UtterancesOf(recognizer, options, samples).size(), 1U);
-  }
+  runnel_stream_options options = Endpoints();
+  options.endpoint_initial_silence_s = 1;  // does not apply after speech
+  EXPECT_EQ(UtterancesOf(recognizer, options, samples).size(), 1U);
+  options = Endpoints();
+  options.endpoint_silence_s = 1;
+  const std::vector<Heard> all = UtterancesOf(recognizer, options, samples);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].text, kTranscript);
+  EXPECT_EQ(all[1].text, kTranscript);
+  options.endpointing = 0;
+  EXPECT_EQ(UtterancesOf(recognizer, options, samples).size(), 1U);
+}
+
+TEST(CApiUtterancesTest, SilenceBeforeSpeechDoesNotCountInTheLength) {
+  const OwnedRecognizer recognizer = NewRecognizer();
+  std::vector<float> samples(3 * 16000);
+  samples.insert(samples.end(), Recording().begin(), Recording().end());
+  runnel_stream_options options = Endpoints();
+  options.endpoint_max_utterance_s = 5;  // less than 3 s of silence and 3.1 s of speech
+  EXPECT_EQ(UtterancesOf(recognizer, options, samples).size(), 2U);
+  options.endpoint_initial_silence_s = 1;
+  const std::vector<Heard> all = UtterancesOf(recognizer, options, samples);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].text, kTranscript);
 }
 
 TEST(CApiUtterancesTest, TheLengthRuleEndsThem) {

@@ -20,8 +20,9 @@ std::shared_ptr<const Model> LoadDigits() {
 
 TEST(SharedScorersTest, EqualSettingsShareWhileOneIsInUse) {
   const testing::TemporaryFolder folder;
-  const std::string path = folder.File("digits.arpa");
-  std::ofstream(path) << "\\data\\\nngram 1=1\n\n\\1-grams:\n-1 one\n\n\\end\\\n";
+  // "o" is a word and a token of the model, so that both levels are possible.
+  const std::string path = folder.File("letters.arpa");
+  std::ofstream(path) << "\\data\\\nngram 1=1\n\n\\1-grams:\n-1 o\n\n\\end\\\n";
   LanguageModelOptions options;
   options.model = LanguageModel::Load(path);
   const std::weak_ptr<const LanguageModel> language_model = options.model;

@@ -43,8 +43,9 @@ class OutputFormatTest : public ::testing::Test {
 
   std::vector<Utterance> utterances_;
   const TokenTable tokens_ = MakeTable({"a", "b", "\u2581b"});
-  const std::vector<Token> ab_b_ = {{1, 0, 80, 0.5F}, {2, 120, 160, 0.25F}, {3, 1000, 1240, 0.75F}};
-  const std::vector<Token> b_ = {{3, 2000, 2040, 1.0F}};
+  const std::vector<Token> ab_b_ = {
+      {1, 0, 80, 0.5F, 0}, {2, 120, 160, 0.25F, 3}, {3, 1000, 1240, 0.75F, 25}};
+  const std::vector<Token> b_ = {{3, 2000, 2040, 1.0F, 50}};
 };
 
 class RecordingFormatTest : public OutputFormatTest {
@@ -64,10 +65,10 @@ TEST_F(RecordingFormatTest, Text) {
 TEST_F(RecordingFormatTest, Json) {
   EXPECT_EQ(Format(OutputFormat::kJson),
             R"({"id":"x","text":"ab b","audio_seconds":2.5,"nbest":[{"text":"ab b","score":-1.5,)"
-            R"("tokens":[{"token":"a","start_ms":0.0,"end_ms":80.0,"confidence":0.5},)"
-            R"({"token":"b","start_ms":120.0,"end_ms":160.0,"confidence":0.25},)"
+            R"("tokens":[{"token":"a","id":1,"frame":0,"start_ms":0.0,"end_ms":80.0,"confidence":0.5},)"
+            R"({"token":"b","id":2,"frame":3,"start_ms":120.0,"end_ms":160.0,"confidence":0.25},)"
             "{\"token\":\"\u2581b\","
-            R"("start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}],)"
+            R"("id":3,"frame":25,"start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}],)"
             R"("words":[{"word":"ab","start_ms":0.0,"end_ms":160.0,"confidence":0.25},)"
             R"({"word":"b","start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}]}]})"
             "\n");
@@ -133,7 +134,7 @@ TEST_F(UtteranceFormatTest, Json) {
             R"({"id":"x","segments":[{"start_ms":2000.0,"end_ms":2040.0,"text":"b",)"
             R"("confidence":1.0,"end":"flush","nbest":[{"text":"b","score":-1.5,)"
             "\"tokens\":[{\"token\":\"\u2581b\","
-            R"("start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}],)"
+            R"("id":3,"frame":50,"start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}],)"
             R"("words":[{"word":"b","start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}]}]}],)"
             R"("audio_seconds":2.5})"
             "\n");
