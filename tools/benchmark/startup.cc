@@ -14,8 +14,8 @@ constexpr int kLaterChunks = 20;
 }  // namespace
 
 Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                       const StreamingSetting& setting, double load_seconds) {
-  SteadyStreams stream(model, &pool, setting, 1, 1);
+                       const StreamingSetting& setting, MeasuredHead head, double load_seconds) {
+  SteadyStreams stream(model, &pool, setting, head, 1, 1);
   const auto step_ms = [&] { return MillisecondsOf([&] { stream.Step(); }); };
   Startup startup;
   startup.load_seconds = load_seconds;

@@ -8,6 +8,7 @@
 #include "runtime/model.h"
 #include "runtime/model/model_config.h"
 #include "tools/benchmark/feature_pool.h"
+#include "tools/benchmark/steady_streams.h"
 
 namespace runnel {
 
@@ -19,7 +20,7 @@ struct Startup {
 
 // Measures one stream on the calling thread. The model must not have computed anything before.
 Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                       const StreamingSetting& setting, double load_seconds);
+                       const StreamingSetting& setting, MeasuredHead head, double load_seconds);
 
 // One line.
 std::string StartupLine(const Startup& startup);
