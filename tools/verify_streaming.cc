@@ -85,6 +85,7 @@ double DefaultTolerance(Precision precision) {
   switch (precision) {
     case Precision::kFloat64:
       return 1e-10;
+    case Precision::kDefault:
     case Precision::kFloat32:
       return 1e-4;
     case Precision::kBfloat16:

@@ -100,10 +100,10 @@ def test_wrong_use(tmp_path):
             ([f"--model={MODEL}", "--precision=float64"],
              "precision of packed weights is float64, expected float32, bfloat16 or int8")]:
         done = run("pack_model", *flags, f"--output={output}")
-        assert error_line(done, USAGE).endswith(message)
+        assert message in error_line(done, USAGE)
         assert not output.exists()
     succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={output}")
-    line = error_line(run("verify_streaming", f"--model={output}"), FAILURE)
+    line = error_line(run("verify_streaming", f"--model={output}", "--seconds=1"), FAILURE)
     assert "holds packed weights" in line
     whole = output.read_bytes()
     output.write_bytes(whole[:len(whole) // 2])
