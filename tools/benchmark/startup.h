@@ -16,6 +16,7 @@ struct Startup {
   double load_seconds = 0;  // Model::Load
   double first_chunk_ms = 0;
   double later_chunk_ms = 0;  // median, with full caches
+  double peak_mb = 0;         // resident memory of the process, 10^6 bytes
 };
 
 // Measures one stream on the calling thread. The model must not have computed anything before.

@@ -41,30 +41,33 @@ SMALL = ModelConfig(  # for tests
 STREAMING = {"chunk_size": 16, "left_context": 64}
 
 
-def _fastconformer(input_dim: int, model_dim: int, num_layers: int) -> ConformerConfig:
+def _fastconformer(input_dim: int, model_dim: int, num_layers: int, channels: int = 256
+                   ) -> ConformerConfig:
     """A cache-aware FastConformer as NeMo trains it."""
     return ConformerConfig(
         input_dim=input_dim, model_dim=model_dim, num_layers=num_layers, num_heads=8,
         feed_forward_dim=4 * model_dim, convolution=ConvolutionConfig(kernel_size=9),
         normalization=NormalizationConfig("none"),
-        subsampling=SubsamplingConfig("dw_striding8", channels=256, causal=True),
+        subsampling=SubsamplingConfig("dw_striding8", channels=channels, causal=True),
         position=make_options("chunk_rpe", linear_pos_bias=False, query_scaling="after_bias",
                               table_order="descending"),
         after_norm=False)
 
 
-def _rnnt(num_layers: int) -> TransducerConfig:
+def _rnnt(num_layers: int, dim: int = 640, vocab_size: int = 1025) -> TransducerConfig:
     return TransducerConfig(
-        vocab_size=1025, blank_id=1024,
-        predictor=LstmPredictorConfig(embedding_dim=640, hidden_dim=640, num_layers=num_layers,
+        vocab_size=vocab_size, blank_id=vocab_size - 1,
+        predictor=LstmPredictorConfig(embedding_dim=dim, hidden_dim=dim, num_layers=num_layers,
                                       output_dim=None),
-        joint=JointConfig(dim=640))
+        joint=JointConfig(dim=dim))
 
 
 ARCHITECTURES = {
     "aishell": AISHELL,
     "fastconformer_114m": ModelConfig(_fastconformer(80, 512, 17), CtcConfig(1025, 1024),
                                       _rnnt(1)),
+    "small_hybrid": ModelConfig(_fastconformer(80, 32, 2, channels=8), CtcConfig(50, 49),
+                                _rnnt(1, dim=16, vocab_size=50)),  # for tests
     "fastconformer_600m": ModelConfig(_fastconformer(128, 1024, 24), None, _rnnt(2)),
 }
 FASTCONFORMER_STREAMING = {"chunk_size": 7, "left_context": 70}
@@ -73,8 +76,9 @@ FASTCONFORMER_STREAMING = {"chunk_size": 7, "left_context": 70}
 _FEATURE_MEAN, _FEATURE_STD = 12.0, 4.0
 # Gives logits a deviation of 2.3: a few tokens are likely and most are not, as after training.
 _LOGIT_GAIN = 4.0
-# Makes a transducer's blank the most probable in about three frames of four, as in speech.
-_BLANK_BIAS = 9.0
+# The same for a joint network, with about one token in four frames, as in speech. The predictor
+# matters as much as the frame, so that a frame seldom has several tokens.
+_JOINT_GAIN, _PREDICTOR_GAIN, _BLANK_BIAS = 7.0, 6.0, 7.25
 
 
 def random_model(config: ModelConfig, seed: int) -> SpeechModel:
@@ -96,9 +100,10 @@ def random_model(config: ModelConfig, seed: int) -> SpeechModel:
         if model.ctc is not None:
             model.ctc.ctc_lo.weight.mul_(_LOGIT_GAIN)
         if model.transducer is not None:
-            out = model.transducer.joint.out
-            out.weight.mul_(_LOGIT_GAIN)
-            out.bias[config.blank_id] += _BLANK_BIAS
+            joint = model.transducer.joint
+            joint.predictor.weight.mul_(_PREDICTOR_GAIN)
+            joint.out.weight.mul_(_JOINT_GAIN)
+            joint.out.bias[config.blank_id] += _BLANK_BIAS
     return model.eval()
 
 
