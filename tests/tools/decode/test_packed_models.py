@@ -1,4 +1,4 @@
-"""pack_model and models/convert.py --store: what a packed file decodes, on this CPU and on others."""
+"""pack_model and convert.py --store: what a packed file decodes, on this CPU and on others."""
 
 import os
 import subprocess

@@ -36,6 +36,5 @@ FULL = Plan(architecture=AISHELL)
 QUICK = Plan(
     architecture=SMALL, streams=(1, 2), left_contexts=(0, 16, 64), chunk_sizes=(4, 8, 16),
     sweep_streams=(1, 2), batch=2, seconds=0.02, sweep_seconds=0.01, hours=0.03,
-    operation_seconds=0.001, search_words=1000, search_ngrams=20_000, large_models=("small_hybrid",),
-    large_chunk_sizes=(7,), onnx_batches=(1, 2),
-    onnx_seconds=0.02)
+    operation_seconds=0.001, search_words=1000, search_ngrams=20_000,
+    large_models=("small_hybrid",), large_chunk_sizes=(7,), onnx_batches=(1, 2), onnx_seconds=0.02)
