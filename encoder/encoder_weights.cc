@@ -15,7 +15,7 @@ namespace {
 LinearWeights BindPointwise(Weights* weights, const std::string& name, int64_t input_dim,
                             int64_t output_dim, bool bias) {
   LinearWeights linear;
-  linear.weight = weights->Take(name + ".weight", {output_dim, input_dim, 1}).squeeze(2);
+  linear.weight = weights->TakeMatrix(name + ".weight", {output_dim, input_dim, 1}).squeeze(2);
   if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
   return linear;
 }
@@ -49,19 +49,24 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
   int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
   for (const SubsamplingStage& stage : geometry.stages()) {
     const bool first = index == 0;
-    const auto take = [&](int layer, const std::vector<int64_t>& shape, at::Tensor* weight,
-                          at::Tensor* bias) {
+    // Convolutions over all channels are computed as matmuls.
+    const auto take = [&](int layer, bool all_channels, const std::vector<int64_t>& shape,
+                          at::Tensor* weight, at::Tensor* bias) {
       const std::string name = "encoder.embed.conv." + std::to_string(layer);
-      *weight = weights->Take(name + ".weight", shape);
+      *weight = all_channels ? weights->TakeMatrix(name + ".weight", shape)
+                             : weights->Take(name + ".weight", shape);
       *bias = weights->Take(name + ".bias", {channels});
     };
     SubsamplingStageWeights bound;
     bound.groups = depthwise && !first ? channels : 1;
-    take(index, {channels, first || depthwise ? 1 : channels, stage.kernel_size, stage.kernel_size},
+    const bool all_channels = !first && !depthwise;
+    take(index, all_channels,
+         {channels, all_channels ? channels : 1, stage.kernel_size, stage.kernel_size},
          &bound.weight, &bound.bias);
     index += 2;
     if (depthwise && !first) {
-      take(index - 1, {channels, channels, 1, 1}, &bound.pointwise_weight, &bound.pointwise_bias);
+      take(index - 1, true, {channels, channels, 1, 1}, &bound.pointwise_weight,
+           &bound.pointwise_bias);
       index += 1;
     }
     stages.push_back(std::move(bound));
@@ -76,7 +81,7 @@ std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(l
 LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
                          int64_t output_dim, bool bias) {
   LinearWeights linear;
-  linear.weight = weights->Take(name + ".weight", {output_dim, input_dim});
+  linear.weight = weights->TakeMatrix(name + ".weight", {output_dim, input_dim});
   if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
   return linear;
 }

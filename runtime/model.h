@@ -19,9 +19,13 @@ namespace runnel {
 struct ModelParts;
 
 // Data type of the large matrix multiplications. Sums and all other operations are float32. With
-// kFloat64, the reference of the equivalence tests, everything is float64. Every model file loads
-// with every precision. docs/accuracy.md says how far kBfloat16 and kInt8 change results.
-enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64 };
+// kFloat64, the reference of the equivalence tests, everything is float64. A file with packed
+// weights loads with its own precision only, every other file with all of them. docs/accuracy.md
+// says how far kBfloat16 and kInt8 change results.
+//
+// kDefault is the precision of a file that holds packed weights (docs/large_models.md), and
+// kFloat32 for other files.
+enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64, kDefault };
 
 enum class Backend {
   kDefault,  // kCpu where this build has it (RUNNEL_KERNELS) and the precision is not kFloat64
@@ -30,7 +34,7 @@ enum class Backend {
 };
 
 struct ModelOptions {
-  Precision precision = Precision::kFloat32;
+  Precision precision = Precision::kDefault;
   Backend backend = Backend::kDefault;
 
   // Streams keep the keys and values of their left context as bfloat16, which halves their memory.

@@ -14,6 +14,7 @@
 
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/model/packed_file.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
 #include "tools/benchmark/benchmark_result.h"
@@ -39,6 +40,9 @@ DEFINE_int64(chunk_size, runnel::StreamOptions::kModelDefault,
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it attends to, at least 0; -2: as the model recommends.");
+DEFINE_string(head, "",
+              "What follows the encoder: ctc, transducer (greedy search), or none. Empty: ctc if "
+              "the model has it.");
 DEFINE_int32(num_threads, 1, "Threads, each of which owns an equal part of the streams.");
 DEFINE_int64(
     max_batch_streams, 0,
@@ -63,8 +67,9 @@ constexpr char kUsage[] =
   bench_encoder --model=M.pt [--streams=1,2,4,8,16,32] [--baseline] [--json=F] [flags]
   bench_encoder --model=M.pt --hours=10 [--csv=F] [flags]
 
-The time per chunk is that of one step of the encoder and the CTC head over a batch of streams, divided
-by the batch size. Features are computed beforehand, all caches are full, and no search runs. Columns:
+The time per chunk is that of one step of the encoder and a head over a batch of streams, divided by the
+batch size. Features are computed beforehand and all caches are full. CTC is measured without a search, a
+transducer with a greedy one. Columns:
   median, p95, min ms   time per chunk of one stream
   /core, /machine       streams decoded in real time
   MB each               memory of the state of a stream
@@ -118,6 +123,10 @@ void CheckRange(const char* name, double value, double max) {
 }
 
 void CheckFlags() {
+  if (!FLAGS_head.empty() && FLAGS_head != "ctc" && FLAGS_head != "transducer" &&
+      FLAGS_head != "none") {
+    throw std::invalid_argument("--head is '" + FLAGS_head + "', expected ctc, transducer or none");
+  }
   RequireFlag("model", kModelFile);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 0, kMaxStreams);
@@ -142,6 +151,20 @@ void CheckFlags() {
   }
 }
 
+MeasuredHead HeadFromFlag(const Model& model) {
+  const ModelParts& parts = model.parts();
+  if (FLAGS_head == "none") return MeasuredHead::kNone;
+  if (FLAGS_head == "ctc" || (FLAGS_head.empty() && parts.ctc_head != nullptr)) {
+    parts.RequireCtcHead();
+    return MeasuredHead::kCtc;
+  }
+  if (parts.transducer == nullptr) {
+    throw std::invalid_argument("--head is " + FLAGS_head + ", but model " + model.name() +
+                                " has no transducer");
+  }
+  return MeasuredHead::kTransducer;
+}
+
 StreamingSetting SettingFromFlags(const Model& model) {
   const StreamingConfig& streaming = model.streaming();
   const auto choose = [](int64_t flag, int64_t recommended) {
@@ -160,19 +183,24 @@ StreamingSetting SettingFromFlags(const Model& model) {
 }
 
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-              const StreamingSetting& setting, Console* console) {
+              const StreamingSetting& setting, MeasuredHead head, Console* console) {
   const Machine machine = DescribeMachine(model->ComputeDescription());
   std::optional<TorchScriptModel> baseline;
   if (FLAGS_baseline) {
+    RequireTorchScript("as a baseline (--nobaseline)");
     baseline.emplace(ModelFile(), model->parts().config.encoder, at::kFloat,
                      TorchScriptModel::Execution::kOptimized);
   }
   BenchmarkResult result;
-  const Precision precision = PrecisionFromFlag().value_or(Precision::kFloat32);
-  result.options = {NameOf(precision),       setting,      1, FLAGS_num_threads,
-                    FLAGS_max_batch_streams, FLAGS_seconds};
+  result.options = {PrecisionName(model->parts().precision),
+                    setting,
+                    head,
+                    1,
+                    FLAGS_num_threads,
+                    FLAGS_max_batch_streams,
+                    FLAGS_seconds};
   result.chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
-  result.operations = OperationsPerChunk(model->parts().config, setting);
+  result.operations = OperationsPerChunk(model->parts().config, head, setting);
   result.peak_gflops =
       PeakGigaOperations(result.options.precision, std::min(kPeakSeconds, FLAGS_seconds));
   std::vector<BenchmarkResult> results;
@@ -191,8 +219,8 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
 }
 
 void RunHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-              const StreamingSetting& setting, Console* console) {
-  const LongRun run = RunForHours(model, pool, setting, FLAGS_hours, [&](const auto& minute) {
+              const StreamingSetting& setting, MeasuredHead head, Console* console) {
+  const LongRun run = RunForHours(model, pool, setting, head, FLAGS_hours, [&](const auto& minute) {
     console->SetStatus("minute " + std::to_string(minute.minute + 1));
   });
   console->SetStatus("");
@@ -212,13 +240,15 @@ int Run(Console* console) {
   std::shared_ptr<const Model> model;
   const double load_ms = MillisecondsOf([&] { model = LoadModel(); });
   const StreamingSetting setting = SettingFromFlags(*model);
+  const MeasuredHead head = HeadFromFlag(*model);
   const FeaturePool pool(*model, FramesOfFirstChunk(model->parts().encoder, setting.chunk_size));
   if (IsFlagGiven("hours")) {
-    RunHours(model, pool, setting, console);
+    RunHours(model, pool, setting, head, console);
   } else {
-    std::printf("%s", StartupLine(MeasureStartup(model, pool, setting, load_ms / 1000)).c_str());
+    std::printf("%s",
+                StartupLine(MeasureStartup(model, pool, setting, head, load_ms / 1000)).c_str());
     std::fflush(stdout);
-    RunTable(model, pool, setting, console);
+    RunTable(model, pool, setting, head, console);
   }
   return kExitSuccess;
 }

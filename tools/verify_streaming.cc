@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/model/packed_file.h"
 #include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
@@ -84,6 +85,7 @@ double DefaultTolerance(Precision precision) {
   switch (precision) {
     case Precision::kFloat64:
       return 1e-10;
+    case Precision::kDefault:
     case Precision::kFloat32:
       return 1e-4;
     case Precision::kBfloat16:
@@ -113,7 +115,7 @@ VerificationOptions OptionsFromFlags(Precision precision) {
 
 // Prints the table of one precision. Returns the first failure, "" if there is none.
 std::string Verify(Precision precision, const std::vector<float>& samples, Console* console) {
-  const std::string name = NameOf(precision);
+  const std::string name = PrecisionName(precision);
   Verification verification(LoadModel(precision), ModelFile(), samples,
                             OptionsFromFlags(precision));
   const size_t num_settings = verification.settings().size();
@@ -145,6 +147,7 @@ std::string Verify(Precision precision, const std::vector<float>& samples, Conso
 int Run(Console* console) {
   CheckFlags();
   const std::vector<Precision> precisions = PrecisionsFromFlag();
+  RequireTorchScript("to compare with");
   SetThreadsPerOperation(1);
   const std::vector<float> samples = Samples(LoadModel()->sample_rate_hz());
   if (!IsAsInFile()) {

@@ -46,8 +46,10 @@ LanguagePrompt::LanguagePrompt(const LanguagePromptConfig& config, int64_t model
       language_biases_(backend.data_type(), config.hidden_dim,
                        static_cast<int64_t>(config.languages.size())) {
   const auto num_languages = static_cast<int64_t>(config.languages.size());
-  LinearWeights first =
-      BindLinear(weights, "prompt.w_1", model_dim + num_languages, config.hidden_dim);
+  // Not a matrix of a linear layer, but the columns of one and biases.
+  const int64_t input_dim = model_dim + num_languages;
+  LinearWeights first{weights->Take("prompt.w_1.weight", {config.hidden_dim, input_dim}),
+                      weights->Take("prompt.w_1.bias", {config.hidden_dim})};
   const at::Tensor columns = first.weight.narrow(1, model_dim, num_languages).t().contiguous();
   std::memcpy(language_biases_.rows().data, columns.data_ptr(), columns.nbytes());
   first.weight = first.weight.narrow(1, 0, model_dim).contiguous();

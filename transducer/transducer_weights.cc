@@ -26,8 +26,8 @@ LstmPredictorWeights BindPredictor(const LstmPredictorConfig& config, int64_t vo
     const std::string name = kPredictor + ("lstm." + std::to_string(i));
     const int64_t input_dim = i == 0 ? config.embedding_dim : config.hidden_dim;
     LinearWeights layer;
-    layer.weight = at::cat({weights->Take(name + ".weight_ih", {gates, input_dim}),
-                            weights->Take(name + ".weight_hh", {gates, config.hidden_dim})},
+    layer.weight = at::cat({weights->TakeMatrix(name + ".weight_ih", {gates, input_dim}),
+                            weights->TakeMatrix(name + ".weight_hh", {gates, config.hidden_dim})},
                            1);
     layer.bias = weights->Take(name + ".bias", {gates});
     bound.layers.push_back(layer);

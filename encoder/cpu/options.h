@@ -2,9 +2,14 @@
 #ifndef RUNNEL_ENCODER_CPU_OPTIONS_H_
 #define RUNNEL_ENCODER_CPU_OPTIONS_H_
 
+#include <vector>
+
 #include "encoder/cpu/kernels/matmul_input.h"
+#include "encoder/cpu/kernels/stored_matrix.h"
 
 namespace runnel::cpu {
+
+class StoredMatrices;
 
 struct Options {
   kernels::MatmulType matmul_type = kernels::MatmulType::kFloat32;
@@ -12,6 +17,12 @@ struct Options {
   // stream. Those of the current chunk are rounded alike, so that a frame has the same keys in
   // every chunk that attends to it.
   bool bfloat16_cache = false;
+
+  // Both are used only while the modules of a model are made.
+  // Where the matrices come from, in place of the weights; null: they are packed from the weights.
+  StoredMatrices* stored = nullptr;
+  // Gets every matrix that is packed, in the order of the modules; null: none is wanted.
+  std::vector<kernels::StoredMatrix>* packed = nullptr;
 };
 
 }  // namespace runnel::cpu

@@ -24,14 +24,19 @@ Weights::Weights(std::map<std::string, at::Tensor> tensors, at::TensorOptions op
                  std::string source)
     : tensors_(std::move(tensors)), options_(options), source_(std::move(source)) {}
 
+at::Tensor Weights::TakeMatrix(const std::string& name, const std::vector<int64_t>& shape) {
+  matrices_.insert(name);
+  return Take(name, shape);
+}
+
 at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& shape) {
+  if (taken_.count(name) > 0) {
+    throw std::logic_error(source_ + ": tensor " + name + " is taken twice");
+  }
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     throw std::runtime_error(source_ + ": tensor " + name + " is missing, expected shape " +
                              ShapeText(shape));
-  }
-  if (!taken_.insert(name).second) {
-    throw std::logic_error(source_ + ": tensor " + name + " is taken twice");
   }
   const at::Tensor tensor = found->second.detach();
   if (tensor.scalar_type() != at::kFloat) {
@@ -42,6 +47,12 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
     throw std::runtime_error(source_ + ": tensor " + name + " has shape " +
                              ShapeText(tensor.sizes()) + ", expected " + ShapeText(shape));
   }
+  tensors_.erase(found);
+  taken_.insert(name);
+  if (tensor.is_meta()) {
+    if (matrices_.count(name) == 0) Fail(name, "is packed, expected plain values");
+    return tensor;
+  }
   if (!at::isfinite(tensor).all().item<bool>()) {
     throw std::runtime_error(source_ + ": tensor " + name +
                              " holds NaN or infinity, expected finite values");
@@ -51,10 +62,11 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
 
 std::map<std::string, at::Tensor> Weights::TakeAll(const std::string& prefix) {
   std::map<std::string, at::Tensor> found;
-  for (const auto& [name, tensor] : tensors_) {
-    if (!StartsWith(name, prefix)) continue;
-    found.emplace(name, tensor);
-    taken_.insert(name);
+  for (auto next = tensors_.begin(); next != tensors_.end();) {
+    const auto tensor = next++;
+    if (!StartsWith(tensor->first, prefix)) continue;
+    taken_.insert(tensor->first);
+    found.insert(tensors_.extract(tensor));
   }
   return found;
 }
@@ -66,7 +78,7 @@ void Weights::Fail(const std::string& name, const std::string& problem) const {
 void Weights::CheckAllTaken() const {
   std::string left_over;
   for (const auto& [name, tensor] : tensors_) {
-    if (taken_.count(name) == 0) left_over += (left_over.empty() ? "" : ", ") + name;
+    left_over += (left_over.empty() ? "" : ", ") + name;
   }
   if (!left_over.empty()) {
     throw std::runtime_error(source_ +

@@ -20,9 +20,16 @@ class Weights {
   // `options`. `source` is the file, for messages.
   Weights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options, std::string source);
 
-  // Contiguous, detached from autograd, of `shape`, every value finite.
+  // Contiguous, detached from autograd, of `shape`, every value finite. The memory is the caller's
+  // alone, so that a model need not be in memory twice.
   // Virtual for tests and benchmarks that generate weights on request.
   virtual at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape);
+
+  // A weight that the CPU backend multiplies as a matrix, of a linear layer or of a convolution
+  // over all channels. Of a model file with packed weights it has a shape but no values (device
+  // meta), because the backend has them.
+  at::Tensor TakeMatrix(const std::string& name, const std::vector<int64_t>& shape);
+  const std::set<std::string>& matrices() const { return matrices_; }  // names taken as matrices
 
   // Takes all tensors whose names start with `prefix`, as they are in the file.
   std::map<std::string, at::Tensor> TakeAll(const std::string& prefix);
@@ -37,8 +44,9 @@ class Weights {
   void CheckAllTaken() const;
 
  private:
-  std::map<std::string, at::Tensor> tensors_;
+  std::map<std::string, at::Tensor> tensors_;  // those that are not taken yet
   std::set<std::string> taken_;
+  std::set<std::string> matrices_;
   at::TensorOptions options_;
   std::string source_;
 };

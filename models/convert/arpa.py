@@ -4,29 +4,12 @@ Needs no PyTorch, unlike the importers of models.
 """
 
 import argparse
-import pathlib
-import shutil
 import subprocess
 import sys
 from typing import List, Optional
 
 from models.convert.errors import ConversionError
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-def find_program() -> str:
-    """The path of compile_lm: that of this repository's build, or one on the PATH.
-
-    Raises:
-        ConversionError: there is none.
-    """
-    built = ROOT / "build" / "bin" / "compile_lm"
-    found = str(built) if built.is_file() else shutil.which("compile_lm")
-    if not found:
-        raise ConversionError(f"there is no program compile_lm: expected {built} (make build) or "
-                              "one on the PATH")
-    return found
+from models.convert.programs import find_program
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
@@ -38,7 +21,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("--output", required=True, help="compiled language model to write")
     args = parser.parse_args(arguments)
     try:
-        program = find_program()
+        program = find_program("compile_lm")
     except ConversionError as error:
         print(f"convert.py: {error}", file=sys.stderr)
         return 1

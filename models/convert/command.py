@@ -3,7 +3,9 @@
 import argparse
 import pathlib
 import stat
+import subprocess
 import sys
+import tempfile
 import zipfile
 from typing import List, Optional
 
@@ -11,6 +13,7 @@ from models.convert import espnet, icefall, nemo, wenet
 from models.convert.choices import HEADS, Choices
 from models.convert.errors import ConversionError
 from models.convert.export import write_archive
+from models.convert.programs import find_program
 from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization)
 
 _DESCRIPTION = """Converts a trained model to a Runnel model file.
@@ -21,6 +24,7 @@ espnet   an experiment folder: config.yaml, one *.pth, feats_stats.npz
 icefall  a folder: config.yaml, pretrained.pt, tokens.txt
 
 convert.py arpa LM.arpa --output=LM.bin compiles a language model instead."""
+STORES = ("float32", "bfloat16", "int8")
 _IMPORTERS = {"wenet": wenet, "nemo": nemo, "espnet": espnet, "icefall": icefall}
 
 
@@ -43,6 +47,9 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
                         help="end a symmetric convolution at the chunk, to permit streaming")
     parser.add_argument("--normalization", choices=("running",),
                         help="normalise by the frames so far instead of the whole utterance")
+    parser.add_argument("--store", choices=STORES,
+                        help="write packed weights in this precision (by pack_model), which load "
+                             "at once and take less memory; plain weights if not given")
     return parser.parse_args(arguments)
 
 
@@ -89,17 +96,39 @@ def resolve(args: argparse.Namespace) -> Resolved:
     return resolved
 
 
+def write_packed(resolved: Resolved, store: str, output: str) -> None:
+    """Writes a model file with packed weights, by way of one with plain weights.
+
+    Raises:
+        ConversionError: there is no pack_model, or it failed, which it has reported.
+    """
+    program = find_program("pack_model")
+    with tempfile.TemporaryDirectory(dir=pathlib.Path(output).resolve().parent) as folder:
+        plain = pathlib.Path(folder) / "model.pt"
+        write_archive(resolved, str(plain))
+        done = subprocess.run([program, f"--model={plain}", f"--precision={store}",
+                               f"--output={output}"], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise ConversionError(done.stderr.strip().removeprefix("pack_model: "))
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; returns 0, or 1 with one line on stderr."""
     args = parse_arguments(arguments)
     try:
         check_output(args.source, args.output)
         resolved = resolve(args)
-        write_archive(resolved, args.output)
+        if args.store:
+            write_packed(resolved, args.store, args.output)
+        else:
+            write_archive(resolved, args.output)
     except ConversionError as error:
         print(f"convert.py: {error}", file=sys.stderr)
         return 1
     for line in resolved.lines():
         print(line)
-    print(f"{args.output}: written; check it with: verify_streaming --model={args.output}")
+    if args.store:
+        print(f"{args.output}: written, with weights packed as {args.store} for this machine")
+    else:
+        print(f"{args.output}: written; check it with: verify_streaming --model={args.output}")
     return 0

@@ -16,6 +16,7 @@
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
 #include "frontend/features/frame_extractor.h"
+#include "runtime/model.h"
 #include "runtime/model/model_config.h"
 #include "runtime/token_table.h"
 #include "transducer/language_prompt.h"
@@ -25,6 +26,7 @@ namespace runnel {
 
 // Immutable: every part may be used from several threads at once.
 struct ModelParts {
+  Precision precision;                      // not kDefault
   std::optional<cpu::Options> cpu_options;  // none: the LibTorch backend
   ModelConfig config;                       // as the ModelOptions changed it
   TokenTable tokens;

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "runtime/ngram/arpa_reader.h"
-#include "runtime/ngram/checksum.h"
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/trie_builder.h"
 #include "runtime/ngram/vocabulary_builder.h"
@@ -94,7 +93,7 @@ class ArpaCompiler {
   ArpaCompiler(LineReader* lines, const std::function<void(double)>& progress)
       : lines_(lines), progress_(progress), reader_(lines) {}
 
-  ImageBytes Compile() {
+  MappedBytes Compile() {
     try {
       ReadUnigrams();
       for (int length = 2; length <= reader_.order(); ++length) ReadLevel(length);
@@ -203,14 +202,14 @@ class ArpaCompiler {
   }
 
   template <typename Item>
-  static void Copy(const std::vector<Item>& items, uint64_t offset, ImageBytes* image) {
+  static void Copy(const std::vector<Item>& items, uint64_t offset, MappedBytes* image) {
     if (items.empty()) return;
     std::memcpy(image->mutable_data() + offset, items.data(), items.size() * sizeof(Item));
   }
 
-  ImageBytes WriteImage() const {
+  MappedBytes WriteImage() const {
     const ImageLayout layout(header_);
-    ImageBytes image(layout.size);
+    MappedBytes image(layout.size);
     Copy(vocabulary_.nodes, layout.vocabulary, &image);
     Copy(vocabulary_.labels, layout.labels, &image);
     for (size_t k = 0; k < header_.order; ++k) {
@@ -232,7 +231,7 @@ class ArpaCompiler {
     }
     ImageHeader header = header_;
     std::memcpy(image.mutable_data(), &header, sizeof(header));
-    const ImageChecksum checksum = ComputeChecksum(image.data(), image.size());
+    const Checksum checksum = ComputeChecksum(image.data(), image.size());
     std::memcpy(image.mutable_data() + offsetof(ImageHeader, checksum), checksum.data(),
                 checksum.size());
     return image;
@@ -249,7 +248,7 @@ class ArpaCompiler {
 
 }  // namespace
 
-ImageBytes CompileArpa(LineReader* lines, const std::function<void(double)>& progress) {
+MappedBytes CompileArpa(LineReader* lines, const std::function<void(double)>& progress) {
   return ArpaCompiler(lines, progress).Compile();
 }
 

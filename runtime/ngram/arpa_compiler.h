@@ -4,14 +4,14 @@
 
 #include <functional>
 
-#include "runtime/ngram/image_bytes.h"
+#include "runtime/files/mapped_bytes.h"
 #include "runtime/ngram/line_reader.h"
 
 namespace runnel {
 
 // The image depends on the n-grams and their numbers, not on their order in the text. `progress`,
 // if any, is called now and then. Throws std::runtime_error "source:line: what is wrong".
-ImageBytes CompileArpa(LineReader* lines, const std::function<void(double fraction)>& progress);
+MappedBytes CompileArpa(LineReader* lines, const std::function<void(double fraction)>& progress);
 
 }  // namespace runnel
 

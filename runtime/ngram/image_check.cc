@@ -5,7 +5,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "runtime/ngram/checksum.h"
 #include "runtime/ngram/image_format.h"
 
 namespace runnel {
@@ -59,7 +58,7 @@ class ImageChecker {
   }
 
   void CheckChecksum() const {
-    const ImageChecksum checksum = ComputeChecksum(image_, size_);
+    const Checksum checksum = ComputeChecksum(image_, size_);
     Require(std::memcmp(checksum.data(), header_.checksum, checksum.size()) == 0,
             "its checksum is wrong");
   }

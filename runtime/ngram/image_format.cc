@@ -1,14 +1,23 @@
 #include "runtime/ngram/image_format.h"
 
-namespace runnel {
-namespace {
+#include <cstring>
 
-// Rounds `offset` up to where a section may begin.
-uint64_t Aligned(uint64_t offset) {
-  return (offset + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment;
+namespace runnel {
+Checksum ComputeChecksum(const unsigned char* image, size_t size) {
+  return ChecksumOf(image + kChecksumEnd, size - kChecksumEnd);
 }
 
-}  // namespace
+std::string FingerprintOf(const unsigned char* image) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  Checksum checksum;
+  std::memcpy(checksum.data(), image + offsetof(ImageHeader, checksum), sizeof(checksum));
+  std::string text;
+  for (const unsigned char byte : checksum) {
+    text += kDigits[byte / 16];
+    text += kDigits[byte % 16];
+  }
+  return text;
+}
 
 ImageLayout::ImageLayout(const ImageHeader& header) : levels() {
   const uint64_t num_nodes = header.num_vocabulary_nodes;

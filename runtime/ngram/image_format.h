@@ -14,7 +14,7 @@
 //   level order-1     num_entries[order-2] + 1            16
 //   level order       num_entries[order-1]                8
 //
-// Each section begins at a multiple of kSectionAlignment, after zero bytes. Numbers are
+// Each section begins at a multiple of kMappedAlignment, after zero bytes. Numbers are
 // little-endian. The children of node i are the items first_child[i] to first_child[i + 1] - 1 of
 // the next level; the last item of a section with n + 1 items is no node and only ends the
 // children of the one before. The words are numbered 0, 1, ... in the order of their bytes; n-gram
@@ -27,8 +27,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/files/checksum.h"
+#include "runtime/files/mapped_bytes.h"
 
 namespace runnel {
 
@@ -38,7 +42,6 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 constexpr int kMaxNgramOrder = 8;
 constexpr std::string_view kImageMagic = "RNLNGRAM";
 constexpr uint64_t kImageVersion = 1;
-constexpr size_t kSectionAlignment = 64;  // a cache line
 
 // No word, no node.
 constexpr uint32_t kNoIndex = std::numeric_limits<uint32_t>::max();
@@ -63,6 +66,12 @@ struct ImageHeader {
 };
 static_assert(sizeof(ImageHeader) == 136);
 constexpr size_t kChecksumEnd = offsetof(ImageHeader, size);
+
+// The checksum of the bytes after that field. `size` is at least kChecksumEnd.
+Checksum ComputeChecksum(const unsigned char* image, size_t size);
+
+// The checksum field as 32 lower-case hexadecimal digits: the fingerprint of the language model.
+std::string FingerprintOf(const unsigned char* image);
 
 // A node of the vocabulary, a trie of bytes in breadth-first order. Node 0 is the root. The byte
 // that leads to node i is labels[i]; siblings are in ascending order of their bytes.

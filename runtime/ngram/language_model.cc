@@ -1,20 +1,11 @@
 #include "runtime/language_model.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
 #include <stdexcept>
-#include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "runtime/files/file.h"
+#include "runtime/files/mapped_bytes.h"
 #include "runtime/ngram/arpa_compiler.h"
-#include "runtime/ngram/checksum.h"
-#include "runtime/ngram/image_bytes.h"
 #include "runtime/ngram/image_check.h"
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/line_reader.h"
@@ -24,85 +15,16 @@
 namespace runnel {
 namespace {
 
-[[noreturn]] void Fail(const std::string& path, const std::string& what, int error) {
-  throw std::runtime_error(path + ": " + what + ": " + std::strerror(error));
-}
-
-// Closes its descriptor.
-class File {
- public:
-  File(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
+MappedBytes ReadImage(const std::string& path, const LanguageModel::Progress& progress) {
+  const File file(path);
+  LineReader lines([&](char* buffer, size_t count) { return file.Read(buffer, count); },
+                   file.size(), path);
+  if (HasImageMagic(lines.Peek(kImageMagic.size()))) {
+    if (file.is_pipe()) {
+      throw std::runtime_error(path + ": is a compiled model in a pipe; expected a regular file");
+    }
+    return file.Map();
   }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  int get() const { return fd_; }
-
-  // Returns 0 or the error.
-  int Close() {
-    const int result = ::close(fd_);
-    fd_ = -1;
-    return result == 0 ? 0 : errno;
-  }
-
- private:
-  int fd_;  // -1: not opened
-};
-
-size_t ReadSome(int fd, char* buffer, size_t size, const std::string& path) {
-  while (true) {
-    const ssize_t count = ::read(fd, buffer, size);
-    if (count >= 0) return static_cast<size_t>(count);
-    if (errno != EINTR) Fail(path, "cannot read", errno);
-  }
-}
-
-// Returns 0 or the error.
-int WriteAll(int fd, const unsigned char* bytes, size_t size) {
-  while (size > 0) {
-    const ssize_t count = ::write(fd, bytes, size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno;
-    bytes += count;
-    size -= static_cast<size_t>(count);
-  }
-  return 0;
-}
-
-// The file that `path` stands for; a link is followed.
-std::string TargetOf(const std::string& path) {
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) return path;
-  if (!std::filesystem::is_regular_file(status)) {
-    throw std::runtime_error(path + ": cannot write: not a regular file");
-  }
-  if (!std::filesystem::is_symlink(path, error)) return path;
-  return std::filesystem::canonical(path, error).string();
-}
-
-ImageBytes MapImage(const File& file, const struct stat& status, const std::string& path) {
-  if (!S_ISREG(status.st_mode)) {
-    throw std::runtime_error(path + ": is a compiled model in a pipe; expected a regular file");
-  }
-  try {
-    return ImageBytes::Map(file.get(), static_cast<size_t>(status.st_size));
-  } catch (const std::system_error& error) {
-    Fail(path, "cannot map", error.code().value());
-  }
-}
-
-ImageBytes ReadImage(const std::string& path, const LanguageModel::Progress& progress) {
-  const File file(path, O_RDONLY);
-  struct stat status = {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) Fail(path, "cannot open", errno);
-  const uint64_t size = S_ISREG(status.st_mode) ? static_cast<uint64_t>(status.st_size) : 0;
-  LineReader lines(
-      [&](char* buffer, size_t count) { return ReadSome(file.get(), buffer, count, path); }, size,
-      path);
-  if (HasImageMagic(lines.Peek(kImageMagic.size()))) return MapImage(file, status, path);
   return CompileArpa(&lines, progress);
 }
 
@@ -120,19 +42,8 @@ LanguageModel::LanguageModel(std::unique_ptr<const NgramModel> ngrams)
 LanguageModel::~LanguageModel() = default;
 
 void LanguageModel::Save(const std::string& path) const {
-  const std::string target = TargetOf(path);
-  const std::string unfinished = target + "." + std::to_string(::getpid()) + ".unfinished";
-  int error = 0;
-  {
-    File file(unfinished, O_WRONLY | O_CREAT | O_TRUNC);
-    if (file.get() < 0) Fail(path, "cannot create", errno);
-    error = WriteAll(file.get(), ngrams_->image().data(), ngrams_->image().size());
-    if (error == 0) error = file.Close();
-  }
-  if (error == 0 && ::rename(unfinished.c_str(), target.c_str()) != 0) error = errno;
-  if (error == 0) return;
-  ::unlink(unfinished.c_str());
-  Fail(path, "cannot write", error);
+  const MappedBytes& image = ngrams_->image();
+  SaveFile(path, {{reinterpret_cast<const char*>(image.data()), image.size()}});
 }
 
 int LanguageModel::order() const { return ngrams_->order(); }

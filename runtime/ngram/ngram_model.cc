@@ -8,13 +8,13 @@
 namespace runnel {
 namespace {
 
-ImageBytes Checked(ImageBytes image, const std::string& source) {
+MappedBytes Checked(MappedBytes image, const std::string& source) {
   CheckImage(image.data(), image.size(), source);
   return image;
 }
 
 template <typename Item>
-const Item* ItemsAt(const ImageBytes& image, uint64_t offset) {
+const Item* ItemsAt(const MappedBytes& image, uint64_t offset) {
   return reinterpret_cast<const Item*>(image.data() + offset);
 }
 
@@ -30,7 +30,7 @@ uint32_t FindWord(const Entry* entries, uint32_t begin, uint32_t end, uint32_t w
 
 }  // namespace
 
-NgramModel::NgramModel(ImageBytes image, const std::string& source)
+NgramModel::NgramModel(MappedBytes image, const std::string& source)
     : image_(Checked(std::move(image), source)),
       vocabulary_(ItemsAt<VocabularyNode>(image_, ImageLayout(header()).vocabulary),
                   image_.data() + ImageLayout(header()).labels),

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/ngram/image_bytes.h"
+#include "runtime/files/mapped_bytes.h"
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/vocabulary_trie.h"
 
@@ -28,7 +28,7 @@ class NgramModel {
   };
 
   // Checks the image. Throws std::runtime_error "source: what is wrong".
-  NgramModel(ImageBytes image, const std::string& source);
+  NgramModel(MappedBytes image, const std::string& source);
 
   // No words before.
   static Context Empty();
@@ -69,7 +69,7 @@ class NgramModel {
 
   const VocabularyTrie& vocabulary() const { return vocabulary_; }
 
-  const ImageBytes& image() const { return image_; }
+  const MappedBytes& image() const { return image_; }
 
  private:
   const ImageHeader& header() const { return *reinterpret_cast<const ImageHeader*>(image_.data()); }
@@ -81,7 +81,7 @@ class NgramModel {
   bool Matters(int level, uint32_t entry) const;
   double MostLog10Prob() const;
 
-  ImageBytes image_;
+  MappedBytes image_;
   VocabularyTrie vocabulary_;
   std::array<const NgramEntry*, kMaxOrder> levels_;  // below the highest; index 0 is level 1
   const LeafEntry* leaves_;

@@ -14,7 +14,6 @@
 
 #include "runtime/language_model.h"
 #include "runtime/ngram/arpa_compiler.h"
-#include "runtime/ngram/checksum.h"
 #include "runtime/ngram/image_check.h"
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/line_reader.h"
@@ -97,7 +96,7 @@ void UseText(std::string_view text) {
   Use(std::move(model), /*is_compiled_here=*/true);
 }
 
-void UseImage(ImageBytes image) {
+void UseImage(MappedBytes image) {
   try {
     Use(std::make_unique<const NgramModel>(std::move(image), "lm.bin"), false);
   } catch (const std::runtime_error&) {
@@ -105,8 +104,8 @@ void UseImage(ImageBytes image) {
 }
 
 // In memory of exactly this size, so that the address sanitizer finds what reads beyond.
-ImageBytes Copy(std::string_view bytes) {
-  ImageBytes image(bytes.size());
+MappedBytes Copy(std::string_view bytes) {
+  MappedBytes image(bytes.size());
   std::memcpy(image.mutable_data(), bytes.data(), bytes.size());
   return image;
 }
@@ -124,13 +123,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   UseImage(Copy(bytes));
   if (size < sizeof(ImageHeader)) return 0;
   // Past version, size and checksum, which would stop all but the corpus.
-  ImageBytes sealed = Copy(bytes);
+  MappedBytes sealed = Copy(bytes);
   ImageHeader header = {};
   std::memcpy(&header, sealed.data(), sizeof(header));
   header.version = kImageVersion;
   header.size = size;
   std::memcpy(sealed.mutable_data(), &header, sizeof(header));
-  const ImageChecksum checksum = ComputeChecksum(sealed.data(), size);
+  const Checksum checksum = ComputeChecksum(sealed.data(), size);
   std::memcpy(sealed.mutable_data() + offsetof(ImageHeader, checksum), checksum.data(),
               checksum.size());
   UseImage(std::move(sealed));

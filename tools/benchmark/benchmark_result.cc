@@ -133,7 +133,8 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
          {"realtime_streams_per_core", result.realtime_streams_per_core()},
          {"speedup_over_torchscript", OrNull(result.speedup())},
          {"fraction_of_peak", OrNull(result.fraction_of_peak())},
-         {"bytes_per_stream", result.measurement.bytes_per_stream}});
+         {"bytes_per_stream", result.measurement.bytes_per_stream},
+         {"tokens_per_frame", result.measurement.tokens_per_frame}});
   }
   return report.dump(1) + "\n";
 }

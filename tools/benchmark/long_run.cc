@@ -50,7 +50,7 @@ void CompareInTurns(SteadyStreams* old_stream, SteadyStreams* new_stream, LongRu
 }  // namespace
 
 LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                    const StreamingSetting& setting, double hours,
+                    const StreamingSetting& setting, MeasuredHead head, double hours,
                     const std::function<void(const StreamMinute&)>& on_minute) {
   const double chunk_ms = static_cast<double>(setting.chunk_size) * model->encoder_frame_ms();
   const auto num_chunks =
@@ -58,7 +58,7 @@ LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool
   const auto minute_of = [&](int64_t chunk) {
     return static_cast<size_t>(static_cast<double>(chunk) * chunk_ms / kMinuteMs);
   };
-  SteadyStreams stream(model, &pool, setting, 1, 1);
+  SteadyStreams stream(model, &pool, setting, head, 1, 1);
   stream.FillCaches();
   LongRun run;
   Periods periods(minute_of(num_chunks - 1) + 1);
@@ -75,7 +75,7 @@ LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool
   }
   run.first_minute = periods.first();
   run.last_hour = periods.last();
-  SteadyStreams new_stream(model, &pool, setting, 1, 1);
+  SteadyStreams new_stream(model, &pool, setting, head, 1, 1);
   new_stream.FillCaches();
   CompareInTurns(&stream, &new_stream, &run);
   return run;

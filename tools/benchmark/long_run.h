@@ -13,6 +13,7 @@
 #include "runtime/model/model_config.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
+#include "tools/benchmark/steady_streams.h"
 
 namespace runnel {
 
@@ -38,7 +39,7 @@ struct LongRun {
 
 // Caches are filled before minute 0 begins. Calls `on_minute` after each.
 LongRun RunForHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                    const StreamingSetting& setting, double hours,
+                    const StreamingSetting& setting, MeasuredHead head, double hours,
                     const std::function<void(const StreamMinute&)>& on_minute);
 
 // CSV with a header line and one line per minute.

@@ -81,7 +81,7 @@ int64_t AttentionOperations(const EncoderConfig& config, const StreamingSetting&
 
 }  // namespace
 
-std::vector<Matmul> LargeMatmuls(const ModelConfig& config, int64_t chunk_size,
+std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, int64_t chunk_size,
                                  int64_t num_streams) {
   const EncoderConfig& encoder = config.encoder;
   const int64_t rows = num_streams * chunk_size;
@@ -103,14 +103,17 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, int64_t chunk_size,
     }
     add_feed_forward();
   }
-  matmuls.push_back({kCtcPart, rows, dim, config.vocabulary.vocab_size});
+  if (head == MeasuredHead::kCtc) {
+    matmuls.push_back({kCtcPart, rows, dim, config.vocabulary.vocab_size});
+  }
   return matmuls;
 }
 
-OperationCount OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting) {
+OperationCount OperationsPerChunk(const ModelConfig& config, MeasuredHead head,
+                                  const StreamingSetting& setting) {
   OperationCount count{DepthwiseOperations(config.encoder, setting.chunk_size),
                        AttentionOperations(config.encoder, setting)};
-  for (const Matmul& matmul : LargeMatmuls(config, setting.chunk_size, 1)) {
+  for (const Matmul& matmul : LargeMatmuls(config, head, setting.chunk_size, 1)) {
     count.dense += Operations(matmul);
   }
   return count;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/model/model_config.h"
+#include "tools/benchmark/steady_streams.h"
 
 namespace runnel {
 
@@ -37,19 +38,20 @@ struct Matmul {
 
 // The large matmuls of one chunk of `num_streams` streams, in order of computation. They exclude
 // convolutions of a single channel, depthwise convolutions, and the matmuls of attention scores and
-// context, which have no weight.
-std::vector<Matmul> LargeMatmuls(const ModelConfig& config, int64_t chunk_size,
+// context, which have no weight, and those of a transducer.
+std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, int64_t chunk_size,
                                  int64_t num_streams);
 
 // Floating-point operations of one chunk of one stream in the steady state. A multiply-add is two
-// operations; element-wise operations are not counted.
+// operations; element-wise operations, and those of a transducer, are not counted.
 struct OperationCount {
   int64_t dense = 0;      // matmuls with weights and convolutions, large or not
   int64_t attention = 0;  // scores (keys and positions) and context
   int64_t total() const { return dense + attention; }
 };
 
-OperationCount OperationsPerChunk(const ModelConfig& config, const StreamingSetting& setting);
+OperationCount OperationsPerChunk(const ModelConfig& config, MeasuredHead head,
+                                  const StreamingSetting& setting);
 
 }  // namespace runnel
 

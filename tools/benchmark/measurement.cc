@@ -81,7 +81,7 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
   for (int i = 0; i < options.num_threads; ++i) {
     const int64_t end = options.num_streams * (i + 1) / options.num_threads;
     const int64_t num_streams = end - first_stream;
-    workers.push_back({SteadyStreams(model, &pool, options.setting, num_streams,
+    workers.push_back({SteadyStreams(model, &pool, options.setting, options.head, num_streams,
                                      BatchSize(num_streams, options), first_stream),
                        std::nullopt,
                        {},
@@ -107,8 +107,8 @@ std::optional<std::array<double, kNumModelParts>> MeasureMatmuls(
   const int64_t batch = BatchSize(options.num_streams / options.num_threads, options);
   std::optional<std::array<double, kNumModelParts>> result;
   RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
-    const auto timer = MatmulTimer::Make(options.precision,
-                                         LargeMatmuls(config, options.setting.chunk_size, batch));
+    const auto timer = MatmulTimer::Make(
+        options.precision, LargeMatmuls(config, options.head, options.setting.chunk_size, batch));
     if (!timer) return;
     timer->Run();
     std::array<std::vector<double>, kNumModelParts> milliseconds;
@@ -156,6 +156,8 @@ Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool
   for (const Worker& worker : workers) {
     measurement.bytes_per_stream =
         std::max(measurement.bytes_per_stream, worker.streams.bytes_per_stream());
+    measurement.tokens_per_frame =
+        std::max(measurement.tokens_per_frame, worker.streams.tokens_per_frame());
   }
   measurement.matmuls_ms = MeasureMatmuls(model->parts().config, options);
   return measurement;

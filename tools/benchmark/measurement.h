@@ -14,6 +14,7 @@
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
 #include "tools/benchmark/matmuls.h"
+#include "tools/benchmark/steady_streams.h"
 #include "tools/reference/torchscript_model.h"
 
 namespace runnel {
@@ -21,6 +22,7 @@ namespace runnel {
 struct MeasurementOptions {
   std::string precision;  // for MatmulTimer
   StreamingSetting setting;
+  MeasuredHead head = MeasuredHead::kCtc;
   int64_t num_streams = 1;        // of all threads together
   int num_threads = 1;            // at most num_streams; each owns an equal part of the streams
   int64_t max_batch_streams = 0;  // streams of one thread that are decoded together; 0: all
@@ -32,6 +34,7 @@ struct Measurement {
   DurationSummary stream_chunk;
   std::optional<DurationSummary> baseline;
   int64_t bytes_per_stream = 0;
+  double tokens_per_frame = 0;  // of the transducer's search
   // The large matmuls alone, in one thread; no value where they cannot be timed.
   std::optional<std::array<double, kNumModelParts>> matmuls_ms;
 };

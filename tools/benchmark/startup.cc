@@ -1,5 +1,7 @@
 #include "tools/benchmark/startup.h"
 
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <vector>
 
@@ -14,8 +16,8 @@ constexpr int kLaterChunks = 20;
 }  // namespace
 
 Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                       const StreamingSetting& setting, double load_seconds) {
-  SteadyStreams stream(model, &pool, setting, 1, 1);
+                       const StreamingSetting& setting, MeasuredHead head, double load_seconds) {
+  SteadyStreams stream(model, &pool, setting, head, 1, 1);
   const auto step_ms = [&] { return MillisecondsOf([&] { stream.Step(); }); };
   Startup startup;
   startup.load_seconds = load_seconds;
@@ -24,14 +26,18 @@ Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeatureP
   std::vector<double> later_ms(kLaterChunks);
   for (double& ms : later_ms) ms = step_ms();
   startup.later_chunk_ms = Summarize(later_ms).median_ms;
+  rusage usage = {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  startup.peak_mb = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
   return startup;
 }
 
 std::string StartupLine(const Startup& startup) {
   char text[200];
-  std::snprintf(text, sizeof(text),
-                "model loaded in %.3f s; first chunk %.3f ms, later ones %.3f ms\n",
-                startup.load_seconds, startup.first_chunk_ms, startup.later_chunk_ms);
+  std::snprintf(
+      text, sizeof(text),
+      "model loaded in %.3f s; first chunk %.3f ms, later ones %.3f ms; peak memory %.1f MB\n",
+      startup.load_seconds, startup.first_chunk_ms, startup.later_chunk_ms, startup.peak_mb);
   return text;
 }
 

@@ -1,14 +1,17 @@
 #include "tools/benchmark/steady_streams.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "encoder/ctc_head.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/stream/transducer_decoding.h"
 
 namespace runnel {
 namespace {
 
+constexpr int64_t kSearchedFrames = 2000;
 constexpr int64_t kFramesBetweenStreams = 97;  // streams use different parts of the pool
 
 }  // namespace
@@ -18,12 +21,15 @@ int64_t FramesOfFirstChunk(const Encoder& encoder, int64_t chunk_size) {
 }
 
 SteadyStreams::SteadyStreams(std::shared_ptr<const Model> model, const FeaturePool* pool,
-                             const StreamingSetting& setting, int64_t num_streams,
-                             int64_t batch_size, int64_t first_stream)
-    : model_(std::move(model)), pool_(pool), setting_(setting) {
+                             const StreamingSetting& setting, MeasuredHead head,
+                             int64_t num_streams, int64_t batch_size, int64_t first_stream)
+    : model_(std::move(model)), pool_(pool), setting_(setting), head_(head) {
   for (int64_t i = 0; i < num_streams; ++i) {
     states_.push_back(model_->parts().encoder.InitialState());
     positions_.push_back((first_stream + i) * kFramesBetweenStreams);
+    if (head == MeasuredHead::kTransducer) {
+      searches_.push_back(MakeTransducerSearch({}, *model_->parts().transducer));
+    }
   }
   segments_.resize(static_cast<size_t>(batch_size));
 }
@@ -35,6 +41,7 @@ void SteadyStreams::FillCaches() {
 }
 
 void SteadyStreams::Step() {
+  const size_t first_stream = next_;
   for (EncoderSegment& segment : segments_) {
     EncoderState& state = states_[next_];
     const int64_t num_frames = model_->parts().encoder.FramesForChunk(state, setting_.chunk_size);
@@ -46,7 +53,37 @@ void SteadyStreams::Step() {
     next_ = (next_ + 1) % states_.size();
   }
   const EncoderOutput output = model_->parts().encoder.Step(segments_);
-  model_->parts().RequireCtcHead().LogProbs(output.rows.rows());
+  if (head_ == MeasuredHead::kCtc) model_->parts().RequireCtcHead().LogProbs(output.rows.rows());
+  if (head_ == MeasuredHead::kTransducer) SearchTransducer(output, first_stream);
+}
+
+void SteadyStreams::SearchTransducer(const EncoderOutput& output, size_t first_stream) {
+  const Transducer& transducer = *model_->parts().transducer;
+  const Matrix projected = transducer.ProjectEncoder(output.rows.rows());
+  std::vector<TransducerSegment> segments;
+  int64_t row = 0;
+  for (size_t i = 0; i < output.num_rows.size(); ++i) {
+    TransducerSearch& search = *searches_[(first_stream + i) % searches_.size()];
+    // Text that grows for the whole measurement is no steady state.
+    if (search.num_frames() >= kSearchedFrames) search.Reset();
+    segments.push_back(
+        {&search, projected.rows().Part(row, output.num_rows[i]), nullptr, [] {}, ""});
+    row += output.num_rows[i];
+  }
+  runnel::SearchTransducer(transducer, &segments);
+  for (const TransducerSegment& segment : segments) {
+    if (!segment.error.empty()) throw std::runtime_error(segment.error);
+  }
+}
+
+double SteadyStreams::tokens_per_frame() const {
+  size_t num_tokens = 0;
+  int64_t num_frames = 0;
+  for (const auto& search : searches_) {
+    num_tokens += search->BestIds().size();
+    num_frames += search->num_frames();
+  }
+  return num_frames == 0 ? 0.0 : static_cast<double>(num_tokens) / static_cast<double>(num_frames);
 }
 
 int64_t SteadyStreams::bytes_per_stream() const {

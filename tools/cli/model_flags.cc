@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/model/packed_file.h"
 #include "tools/cli/command_line.h"
 
 DEFINE_string(model, "", "Model file (models/README.md), or WeNet's final.zip with --units.");
@@ -23,7 +24,8 @@ DEFINE_bool(
 
 DEFINE_string(precision, "",
               "Data type of large matrix multiplications: float32, bfloat16, int8; or float64, the "
-              "reference. Empty: float32; verify_streaming: float32 and float64.");
+              "reference. Empty: that of a packed model file, float32 of others; verify_streaming: "
+              "float32 and float64.");
 DEFINE_string(backend, "",
               "cpu (Runnel's kernels) or libtorch (the reference). Empty: cpu, but libtorch for "
               "float64.");
@@ -65,15 +67,8 @@ std::optional<Precision> PrecisionFromFlag() {
   return Named("precision", FLAGS_precision, Precisions());
 }
 
-std::string NameOf(Precision precision) {
-  for (const auto& [name, value] : Precisions()) {
-    if (value == precision) return name;
-  }
-  throw std::logic_error("a precision without a name");
-}
-
 std::shared_ptr<const Model> LoadModel() {
-  return LoadModel(PrecisionFromFlag().value_or(Precision::kFloat32));
+  return LoadModel(PrecisionFromFlag().value_or(Precision::kDefault));
 }
 
 std::shared_ptr<const Model> LoadModel(Precision precision) {
@@ -95,7 +90,14 @@ bool IsAsInFile() {
   return FLAGS_units.empty() && !FLAGS_dynamic_chunk_convolution && !FLAGS_running_normalization;
 }
 
+void RequireTorchScript(const std::string& purpose) {
+  if (!IsPackedFile(FLAGS_model)) return;
+  throw std::runtime_error(FLAGS_model + ": holds packed weights and no TorchScript " + purpose +
+                           ", expected the model file that they were packed from");
+}
+
 const std::string& ModelFile() { return FLAGS_model; }
+const std::string& ModelUnitsFile() { return FLAGS_units; }
 
 std::vector<std::string> ModelInputFiles() { return {FLAGS_model, FLAGS_units}; }
 

@@ -23,14 +23,16 @@ std::shared_ptr<const Model> LoadModel(Precision precision);
 // --precision, if given.
 std::optional<Precision> PrecisionFromFlag();
 
-// "float32", "bfloat16", ...
-std::string NameOf(Precision precision);
-
 // Whether Runnel, with these flags, computes the same as the TorchScript in the model file.
 bool IsAsInFile();
 
-// --model.
+// Throws std::runtime_error for a --model with packed weights, which holds no TorchScript.
+// `purpose` completes the message: "to compare with".
+void RequireTorchScript(const std::string& purpose);
+
+// --model and --units.
 const std::string& ModelFile();
+const std::string& ModelUnitsFile();
 
 // The files that the flags name, for CheckOutputIsNoInput.
 std::vector<std::string> ModelInputFiles();

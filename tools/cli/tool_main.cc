@@ -1,6 +1,7 @@
 #include "tools/cli/tool_main.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,6 +34,16 @@ void OccupyStandardStreams() {
   }
 }
 
+// The weights of a model file are packed one after the other. Memory of its own for each large
+// block goes back to the system when the block is freed; otherwise glibc raises the limit with the
+// first such block, the packed weights fall between the plain ones, and both stay.
+void ReturnLargeBlocks() {
+#ifdef __GLIBC__
+  constexpr int kBytes = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kBytes);
+#endif
+}
+
 // Reports output that could not be written, including what is still in the buffer.
 void CheckStandardOutput() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -57,6 +68,7 @@ int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
 
 int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console)) {
   OccupyStandardStreams();
+  ReturnLargeBlocks();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   Console console(tool.name);

@@ -13,6 +13,7 @@
 
 #include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/kernels/one_thread.h"
+#include "encoder/cpu/kernels/packed_matrix.h"
 #include "encoder/cpu/kernels/row_kernels.h"
 
 namespace runnel::kernels {
@@ -27,9 +28,6 @@ constexpr int64_t kNumRowCounts = kRowStep + kMaxRows / kRowStep - 1;
 // A block's int32 sums stay in the second-level cache until they are dequantised.
 constexpr int64_t kMaxSumBytes = 256 << 10;
 
-// Sums of more products of uint8 and int8 could leave int32.
-constexpr int64_t kMaxInt8Inputs = 65536;
-
 size_t IndexOf(int64_t rows) {
   return static_cast<size_t>(rows <= kRowStep ? rows - 1 : kRowStep + rows / kRowStep - 2);
 }
@@ -41,26 +39,9 @@ int64_t NextRows(int64_t rows, int64_t max_rows) {
   return std::min(max_rows, rows / kRowStep * kRowStep);
 }
 
-const dnnl::engine& Engine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
-}
-
 const dnnl::stream& ThreadStream() {
   thread_local const dnnl::stream stream(Engine());
   return stream;
-}
-
-DataType TypeOf(MatmulType type) {
-  switch (type) {
-    case MatmulType::kFloat32:
-      return DataType::f32;
-    case MatmulType::kBfloat16:
-      return DataType::bf16;
-    case MatmulType::kInt8:
-      return DataType::u8;
-  }
-  throw std::logic_error("a matmul type without a type");
 }
 
 dnnl::memory::desc RowMajor(int64_t rows, int64_t columns, DataType type) {
@@ -162,12 +143,9 @@ struct PackedLinear::Parts {
   MatmulType type;
   MatmulOutput result;
   std::optional<Activation> activation;
-  DataType src_type, weight_type, dst_type;
-  dnnl::memory weights;
+  DataType src_type, dst_type;
+  PackedMatrix matrix;
   dnnl::memory bias;  // float matmuls only
-  // int8 only.
-  std::vector<float> scales;
-  std::vector<int32_t> column_sums;
   std::vector<float> bias_values;
 
   mutable std::mutex mutex;  // of `matmuls`
@@ -200,8 +178,8 @@ struct PackedLinear::Parts {
     matmul = slot.load(std::memory_order_relaxed);
     if (matmul == nullptr) {
       const OneThread guard;
-      matmuls.push_back(std::make_unique<Matmul>(Describe(rows, weights.get_desc()), weights,
-                                                 is_int8() ? nullptr : &bias));
+      matmuls.push_back(std::make_unique<Matmul>(Describe(rows, matrix.values.get_desc()),
+                                                 matrix.values, is_int8() ? nullptr : &bias));
       matmul = matmuls.back().get();
       slot.store(matmul, std::memory_order_release);
     }
@@ -217,24 +195,20 @@ struct PackedLinear::Parts {
     matmul.Run(x, y);
   }
 
-  // Packs a plain (output_dim, input_dim) matrix.
-  void Pack(const void* values, DataType from) {
-    const OneThread guard;
-    const dnnl::memory::desc plain({shape.input_dim, shape.output_dim}, from,
-                                   dnnl::memory::format_tag::ba);
-    const dnnl::memory::desc any({shape.input_dim, shape.output_dim}, weight_type,
-                                 dnnl::memory::format_tag::any);
-    weights = dnnl::memory(Describe(kRowStep, any).weights_desc(), Engine());
-    dnnl::memory source(plain, Engine(), const_cast<void*>(values));
-    dnnl::stream stream(Engine());
-    dnnl::reorder(source, weights).execute(stream, source, weights);
-    stream.wait();
+  // The layout that the matmuls read.
+  dnnl::memory::desc WantedLayout() const {
+    const DataType weight_type = is_int8() ? DataType::s8 : src_type;
+    return Describe(
+               kRowStep,
+               {{shape.input_dim, shape.output_dim}, weight_type, dnnl::memory::format_tag::any})
+        .weights_desc();
   }
 
-  void PackInt8(const float* weight);
-  void PackRoundedToBfloat16(const float* weight);
+  // `bias`: (output_dim) or null.
+  void SetBias(const float* values);
 
-  bool is_widened() const { return src_type != TypeOf(type); }
+  // bfloat16 on a CPU that cannot multiply it: rounded values, multiplied as float32.
+  bool is_widened() const { return type == MatmulType::kBfloat16 && src_type == DataType::f32; }
 
   // Where the rounding of a row depends on the number of rows, a matmul always has kRowStep rows.
   bool has_fixed_rows() const { return !is_int8() && !UsedInstructionSet().any_number_of_rows; }
@@ -260,7 +234,8 @@ void PackedLinear::Parts::MultiplyInt8(const MatmulInput& x, int64_t rows, float
   Scratch scratch;
   auto* sums = scratch.Take<int32_t>(rows * shape.output_dim);
   Run(x.values, rows, sums);
-  const Int8Outputs outputs{scales.data(), column_sums.data(), bias_values.data(), activation};
+  const Int8Outputs outputs{matrix.scales.data(), matrix.column_sums.data(), bias_values.data(),
+                            activation};
   if (y_input != nullptr) {
     Dequantize(sums, rows, shape.output_dim, x, outputs, *y_input);
   } else {
@@ -292,77 +267,53 @@ void PackedLinear::Parts::MultiplyCopies(const MatmulInput& x, int64_t rows, flo
   }
 }
 
-void PackedLinear::Parts::PackInt8(const float* weight) {
-  // Without VNNI, pairs of products are summed in 16 bits, which saturate: 255 * 63 * 2 fits.
-  const float limit = UsedInstructionSet().exact_int8_matmul ? 127.0f : 63.0f;
-  std::vector<int8_t> quantized(static_cast<size_t>(shape.input_dim * shape.output_dim));
-  for (int64_t n = 0; n < shape.output_dim; ++n) {
-    const float* row = weight + n * shape.input_dim;
-    float largest = 0.0f;
-    for (int64_t k = 0; k < shape.input_dim; ++k) largest = std::max(largest, std::abs(row[k]));
-    const float scale = largest > 0.0f ? largest / limit : 1.0f;
-    int32_t sum = 0;
-    for (int64_t k = 0; k < shape.input_dim; ++k) {
-      const auto value = static_cast<int8_t>(std::nearbyint(row[k] / scale));
-      quantized[static_cast<size_t>(n * shape.input_dim + k)] = value;
-      sum += value;
-    }
-    scales.push_back(scale);
-    column_sums.push_back(sum);
-  }
-  Pack(quantized.data(), DataType::s8);
+void PackedLinear::Parts::SetBias(const float* values) {
+  bias_values.assign(static_cast<size_t>(shape.output_dim), 0.0f);
+  if (values != nullptr) bias_values.assign(values, values + shape.output_dim);
+  if (is_int8()) return;
+  bias = dnnl::memory(RowMajor(1, shape.output_dim, DataType::f32), Engine(), bias_values.data());
 }
 
-// For a CPU that cannot multiply bfloat16: the rounded values, multiplied as float32.
-void PackedLinear::Parts::PackRoundedToBfloat16(const float* weight) {
-  const int64_t count = shape.input_dim * shape.output_dim;
-  std::vector<uint16_t> rounded(static_cast<size_t>(count));
-  std::vector<float> widened(static_cast<size_t>(count));
-  RoundToBfloat16(weight, count, rounded.data());
-  WidenBfloat16(rounded.data(), count, widened.data());
-  Pack(widened.data(), DataType::f32);
-}
-
-PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape shape,
-                           MatmulType type, MatmulOutput result,
+PackedLinear::PackedLinear(LinearShape shape, MatmulType type, MatmulOutput result,
                            std::optional<Activation> activation)
     : parts_(std::make_unique<Parts>()) {
   UsedInstructionSet();  // limits the small operations before the first of them runs
-  if (type == MatmulType::kInt8 && shape.input_dim > kMaxInt8Inputs) {
-    throw std::runtime_error("a matmul of " + std::to_string(shape.input_dim) +
-                             " inputs cannot be computed in int8, expected at most " +
-                             std::to_string(kMaxInt8Inputs));
-  }
   Parts& parts = *parts_;
   parts.shape = shape;
   parts.type = type;
   parts.result = result;
   parts.activation = activation;
   const bool widened = type == MatmulType::kBfloat16 && !UsedInstructionSet().bfloat16_matmul;
-  parts.src_type = widened ? DataType::f32 : TypeOf(type);
-  parts.weight_type = parts.is_int8() ? DataType::s8 : parts.src_type;
+  parts.src_type = widened                         ? DataType::f32
+                   : type == MatmulType::kBfloat16 ? DataType::bf16
+                   : type == MatmulType::kInt8     ? DataType::u8
+                                                   : DataType::f32;
   parts.dst_type = parts.is_int8()                  ? DataType::s32
                    : result == MatmulOutput::kInput ? parts.src_type
                                                     : DataType::f32;
-  parts.bias_values.assign(static_cast<size_t>(shape.output_dim), 0.0f);
-  if (bias != nullptr) parts.bias_values.assign(bias, bias + shape.output_dim);
+}
+
+PackedLinear::PackedLinear(const float* weight, const float* bias, LinearShape shape,
+                           MatmulType type, MatmulOutput result,
+                           std::optional<Activation> activation)
+    : PackedLinear(shape, type, result, activation) {
   try {
-    if (parts.is_int8()) {
-      parts.PackInt8(weight);
-    } else if (parts.is_widened()) {
-      parts.PackRoundedToBfloat16(weight);
-    } else {
-      parts.Pack(weight, DataType::f32);
-    }
+    parts_->matrix = PackMatrix(weight, shape, type, parts_->WantedLayout());
   } catch (const dnnl::error& error) {
     throw std::runtime_error("oneDNN has no matmul of " + std::to_string(shape.input_dim) + " by " +
                              std::to_string(shape.output_dim) + " here: " + error.what());
   }
-  if (!parts.is_int8()) {
-    parts.bias = dnnl::memory(RowMajor(1, shape.output_dim, DataType::f32), Engine(),
-                              parts.bias_values.data());
-  }
+  parts_->SetBias(bias);
 }
+
+PackedLinear::PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type,
+                           MatmulOutput result, std::optional<Activation> activation)
+    : PackedLinear(matrix.shape, type, result, activation) {
+  parts_->matrix = AdoptMatrix(matrix, type, parts_->WantedLayout());
+  parts_->SetBias(bias);
+}
+
+StoredMatrix PackedLinear::Stored() const { return StoredFrom(parts_->matrix, parts_->shape); }
 
 PackedLinear::~PackedLinear() = default;
 PackedLinear::PackedLinear(PackedLinear&&) noexcept = default;

@@ -8,6 +8,7 @@
 
 #include "encoder/activation.h"
 #include "encoder/cpu/kernels/matmul_input.h"
+#include "encoder/cpu/kernels/stored_matrix.h"
 
 namespace runnel::kernels {
 
@@ -16,11 +17,6 @@ enum class MatmulOutput {
   kStore,  // y = activation(x W^T + b)
   kAdd,    // y = y + x W^T + b: a residual connection; no activation
   kInput,  // activation(x W^T + b), in the form that the next matmul reads
-};
-
-struct LinearShape {
-  int64_t input_dim;
-  int64_t output_dim;
 };
 
 // y = x W^T + b. A row of the result has the same bits whatever other rows there are and whatever
@@ -36,11 +32,18 @@ class PackedLinear {
   // std::runtime_error when oneDNN has no such matmul.
   PackedLinear(const float* weight, const float* bias, LinearShape shape, MatmulType type,
                MatmulOutput result, std::optional<Activation> activation = std::nullopt);
+  // The same with a matrix that Stored() gave, of a layer of the same type. Throws
+  // std::runtime_error if it cannot be.
+  PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type, MatmulOutput result,
+               std::optional<Activation> activation = std::nullopt);
   ~PackedLinear();
   PackedLinear(PackedLinear&&) noexcept;
   PackedLinear& operator=(PackedLinear&&) noexcept;
 
   const LinearShape& shape() const;
+
+  // The weights without the bias. Refers to memory of this object.
+  StoredMatrix Stored() const;
 
   // x: (rows, input_dim), of this type; y: (rows, output_dim). For kStore and kAdd.
   void Forward(const MatmulInput& x, int64_t rows, float* y) const;
@@ -49,6 +52,8 @@ class PackedLinear {
 
  private:
   struct Parts;
+  PackedLinear(LinearShape shape, MatmulType type, MatmulOutput result,
+               std::optional<Activation> activation);
   void Multiply(const MatmulInput& x, int64_t rows, float* y, const MatmulInput* y_input) const;
 
   std::unique_ptr<Parts> parts_;

@@ -150,7 +150,7 @@ inline TextModel RandomTextModel(std::mt19937* random, const WordSequence& words
   return model;
 }
 
-inline ImageBytes CompileText(std::string_view text, const std::string& source = "lm.arpa") {
+inline MappedBytes CompileText(std::string_view text, const std::string& source = "lm.arpa") {
   size_t at = 0;
   LineReader lines(
       [&](char* buffer, size_t size) {

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "runtime/language_model.h"
-#include "runtime/ngram/checksum.h"
 #include "runtime/ngram/image_format.h"
 #include "tests/runtime/ngram/arpa_test_support.h"
 #include "tests/support/error_message.h"
@@ -25,19 +24,19 @@ std::string SmallImage(unsigned seed) {
   std::mt19937 random(seed);
   const TextModel text = RandomTextModel(&random, {"<s>", "</s>", "a", "ab", "b", "<unk>"},
                                          1 + static_cast<int>(seed % 4), 12);
-  const ImageBytes image = CompileText(text.Arpa());
+  const MappedBytes image = CompileText(text.Arpa());
   return {image.data(), image.data() + image.size()};
 }
 
 void FixChecksum(std::string* bytes) {
-  const ImageChecksum checksum =
+  const Checksum checksum =
       ComputeChecksum(reinterpret_cast<const unsigned char*>(bytes->data()), bytes->size());
   std::memcpy(bytes->data() + offsetof(ImageHeader, checksum), checksum.data(), checksum.size());
 }
 
 // In memory of exactly this size, so that the address sanitizer finds what reads beyond.
-ImageBytes Copy(const std::string& bytes) {
-  ImageBytes image(bytes.size());
+MappedBytes Copy(const std::string& bytes) {
+  MappedBytes image(bytes.size());
   std::memcpy(image.mutable_data(), bytes.data(), bytes.size());
   return image;
 }

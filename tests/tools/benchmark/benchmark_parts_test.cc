@@ -41,7 +41,7 @@ TEST(DurationsTest, QuantilesAreExact) {
 }
 
 TEST(MatmulsTest, OperationsOfAWellKnownModel) {
-  const OperationCount count = OperationsPerChunk(AishellConfig(), {16, 64});
+  const OperationCount count = OperationsPerChunk(AishellConfig(), MeasuredHead::kCtc, {16, 64});
   // By hand, in multiply-adds. Stages of 33 x 39 and 16 x 19 outputs, then a linear layer.
   const int64_t subsampling = 33 * 39 * 9 * 256 + 16 * 19 * (9 * 256) * 256 + 16 * (19 * 256) * 256;
   const int64_t layer = 16 * (4 * 256 * 2048 + 4 * 256 * 256 + 3 * 256 * 256 + 8 * 256);
@@ -51,8 +51,8 @@ TEST(MatmulsTest, OperationsOfAWellKnownModel) {
 }
 
 TEST(MatmulsTest, LargeMatmulsGrowWithTheBatch) {
-  const std::vector<Matmul> one = LargeMatmuls(AishellConfig(), 16, 1);
-  const std::vector<Matmul> eight = LargeMatmuls(AishellConfig(), 16, 8);
+  const std::vector<Matmul> one = LargeMatmuls(AishellConfig(), MeasuredHead::kCtc, 16, 1);
+  const std::vector<Matmul> eight = LargeMatmuls(AishellConfig(), MeasuredHead::kCtc, 16, 8);
   ASSERT_EQ(one.size(), 2U + 12 * 8 + 1);
   ASSERT_EQ(eight.size(), one.size());
   for (size_t i = 0; i < one.size(); ++i) {
@@ -71,18 +71,19 @@ TEST(MatmulsTest, EverySubsamplingHasItsMatmuls) {
        {SubsamplingType::kConv2d6, SubsamplingType::kConv2d8, SubsamplingType::kLinear,
         SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
     config.encoder.subsampling.type = type;
-    const OperationCount count = OperationsPerChunk(config, {16, 64});
+    const OperationCount count = OperationsPerChunk(config, MeasuredHead::kCtc, {16, 64});
     EXPECT_GT(count.dense, 0);
     // The cost of everything after the subsampling is the same.
-    EXPECT_EQ(count.attention, OperationsPerChunk(AishellConfig(), {16, 64}).attention);
+    EXPECT_EQ(count.attention,
+              OperationsPerChunk(AishellConfig(), MeasuredHead::kCtc, {16, 64}).attention);
   }
 }
 
 TEST(MatmulTimerTest, TimesEveryPart) {
   ModelConfig config = AishellConfig();
   config.encoder.num_layers = 1;
-  EXPECT_EQ(MatmulTimer::Make("float64", LargeMatmuls(config, 4, 1)), nullptr);
-  const auto timer = MatmulTimer::Make("float32", LargeMatmuls(config, 4, 2));
+  EXPECT_EQ(MatmulTimer::Make("float64", LargeMatmuls(config, MeasuredHead::kCtc, 4, 1)), nullptr);
+  const auto timer = MatmulTimer::Make("float32", LargeMatmuls(config, MeasuredHead::kCtc, 4, 2));
   if (timer == nullptr) GTEST_SKIP() << "built without oneDNN";
   for (const double milliseconds : timer->Run()) EXPECT_GT(milliseconds, 0);
   EXPECT_GT(PeakGigaOperations("float32", 0.001).value(), 0);

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from models.reference.archive import read_archive
-from tools.benchmark.pages.random_model import AISHELL, SMALL, main, random_model, write_model
+from tools.benchmark.pages.random_model import (AISHELL, ARCHITECTURES, SMALL, main, random_model,
+                                                write_model)
 from tools.benchmark.report.fit import fit_line, fit_operations
 from tools.benchmark.report.onnx_export import ChunkStep, export_onnx
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
@@ -39,7 +40,7 @@ def test_aishell_sizes():
 
 
 def test_model_that_cannot_be_written(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("tools.benchmark.pages.random_model.AISHELL", SMALL)
+    monkeypatch.setitem(ARCHITECTURES, "aishell", SMALL)
     assert main([f"--output={tmp_path / 'missing' / 'model.pt'}"]) == 1
     message, = capsys.readouterr().err.splitlines()
     assert message.startswith("random_model: ")

@@ -12,7 +12,7 @@ pytestmark = without_sanitizers
 # Every tool and a flag that it requires.
 TOOLS = {"bench_encoder": "model", "bench_language_model": "folder", "compile_lm": "arpa",
          "decode_wav": "model", "dump_encoder": "model", "dump_features": "output",
-         "measure_delay": "model", "verify_streaming": "model"}
+         "measure_delay": "model", "pack_model": "model", "verify_streaming": "model"}
 if (BIN / "stream_server").exists():  # not built where its libraries are missing
     TOOLS.update(stream_server="model", stream_client="server", load_client="server")
 WAV = ROOT / "models" / "digits" / "samples" / "ked_year.flac"

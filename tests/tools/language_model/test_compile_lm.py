@@ -117,8 +117,8 @@ def test_the_python_command(arpa, tmp_path):
 
 @without_sanitizers
 def test_the_python_command_without_the_program(arpa, tmp_path, monkeypatch, capsys):
-    from models.convert import arpa as importer
-    monkeypatch.setattr(importer, "ROOT", tmp_path)
+    from models.convert import arpa as importer, programs
+    monkeypatch.setattr(programs, "ROOT", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert importer.main(["arpa", str(arpa), f"--output={tmp_path / 'lm.bin'}"]) == 1
     assert capsys.readouterr().err == (
@@ -126,11 +126,11 @@ def test_the_python_command_without_the_program(arpa, tmp_path, monkeypatch, cap
         "(make build) or one on the PATH\n")
     # One on the PATH is found, one of the build is preferred.
     on_path = shutil.copy(BIN / "compile_lm", tmp_path / "compile_lm")
-    assert importer.find_program() == str(on_path)
+    assert programs.find_program("compile_lm") == str(on_path)
     built = tmp_path / "build" / "bin" / "compile_lm"
     built.parent.mkdir(parents=True)
     shutil.copy(BIN / "compile_lm", built)
-    assert importer.find_program() == str(built)
+    assert programs.find_program("compile_lm") == str(built)
 
 
 @without_sanitizers

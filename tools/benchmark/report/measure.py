@@ -5,7 +5,7 @@ import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
 from tools.benchmark.pages.programs import ProgramError
-from tools.benchmark.report import onnx_runtime
+from tools.benchmark.report import large_models, onnx_runtime
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Programs, Row
 
@@ -17,8 +17,8 @@ class Measurements:
 
     Keys of results: machine; load (average, before the run); commands (by section); the rows of
     `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations` and
-    `starts` (of the processes that measured `table`); `long_run` (None if it failed); and `search`
-    (the values of bench_language_model by name).
+    `starts` (of the processes that measured `table`); `long_run` (None if it failed); `search`
+    (the values of bench_language_model by name); and `large_models` (large_models.measure).
     """
 
     def __init__(self, plan: Plan, programs: Programs, report: Callable[[str], None]) -> None:
@@ -126,6 +126,13 @@ class Measurements:
         plan = self._plan
         self.results["search"] = self._try(
             "search", lambda: self._programs.search(plan.search_words, plan.search_ngrams)) or {}
+
+    def measure_large_models(self, seed: int, bin_folder: pathlib.Path, folder: pathlib.Path
+                             ) -> None:
+        """Files with plain and packed weights, and the heads of large models."""
+        self.results["large_models"] = self._try(
+            "large models",
+            lambda: large_models.measure(self._plan, seed, bin_folder, folder)) or {}
 
     def measure_onnx(self, seed: int, folder: pathlib.Path) -> None:
         """ONNX Runtime, if it can be had."""

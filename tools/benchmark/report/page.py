@@ -3,6 +3,7 @@
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tools.benchmark.pages.markdown import table
+from tools.benchmark.report import large_models
 from tools.benchmark.report.fit import fit_line, fit_operations
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
 from tools.benchmark.report.programs import Row
@@ -47,7 +48,8 @@ def write_page(results: Dict[str, Any], figures: Sequence[str]) -> str:
                 _threads(results), _starts(results), _onnx(results),
                 _left_context(results, figures),
                 _chunk_size(results, figures), _fits(results), _hours(results, figures),
-                _operations(results), _search(results), _notes(results)]
+                _operations(results), _search(results),
+                large_models.section(results.get("large_models", {})), _notes(results)]
     return "\n".join(section for section in sections if section)
 
 

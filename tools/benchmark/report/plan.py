@@ -26,6 +26,8 @@ class Plan:
     operation_seconds: float = 0.2
     search_words: int = 200_000  # of the language model
     search_ngrams: int = 10_000_000
+    large_models: Sequence[str] = ("fastconformer_114m", "fastconformer_600m")
+    large_chunk_sizes: Sequence[int] = (2, 7, 14)
     onnx_batches: Sequence[int] = (1, 8)
     onnx_seconds: float = 5.0
 
@@ -34,5 +36,5 @@ FULL = Plan(architecture=AISHELL)
 QUICK = Plan(
     architecture=SMALL, streams=(1, 2), left_contexts=(0, 16, 64), chunk_sizes=(4, 8, 16),
     sweep_streams=(1, 2), batch=2, seconds=0.02, sweep_seconds=0.01, hours=0.03,
-    operation_seconds=0.001, search_words=1000, search_ngrams=20_000, onnx_batches=(1, 2),
-    onnx_seconds=0.02)
+    operation_seconds=0.001, search_words=1000, search_ngrams=20_000,
+    large_models=("small_hybrid",), large_chunk_sizes=(7,), onnx_batches=(1, 2), onnx_seconds=0.02)

@@ -27,15 +27,16 @@ class Programs:
         return " ".join(["bench_encoder", f"--model={self._model.name}", *flags])
 
     def table(self, flags: List[str]) -> Tuple[List[Row], Dict[str, Any], Row]:
-        """The rows of a table, as read_rows returns them; the machine; and load_s, first_ms and
-        later_ms of the process's start."""
+        """The rows of a table, as read_rows returns them; the machine; and load_s, first_ms,
+        later_ms and peak_mb of the process's start."""
         with tempfile.TemporaryDirectory() as folder:
             rows, report = pathlib.Path(folder, "rows.csv"), pathlib.Path(folder, "report.json")
             text = self._run("bench_encoder", [f"--model={self._model}", *flags, f"--csv={rows}",
                                                f"--json={report}"])
             machine = json.loads(report.read_text(encoding="utf-8"))["machine"]
-            start = map(float, re.findall(r"[\d.]+(?= m?s\b)", text.splitlines()[0]))
-            return read_rows(rows), machine, dict(zip(("load_s", "first_ms", "later_ms"), start))
+            start = map(float, re.findall(r"[\d.]+(?= (?:m?s|MB)\b)", text.splitlines()[0]))
+            names = ("load_s", "first_ms", "later_ms", "peak_mb")
+            return read_rows(rows), machine, dict(zip(names, start))
 
     def long_run(self, hours: float, flags: List[str]) -> Dict[str, Any]:
         """One stream for hours: its `minutes` (rows), `summary` and the two ratios in it."""

@@ -1,0 +1,227 @@
+#include "runtime/model/build_model.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "encoder/cpu/backend.h"
+#include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/cpu/stored_matrices.h"
+#include "encoder/encoder_weights.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/model_file/weights.h"
+#include "runtime/snapshot/sha256.h"
+
+namespace runnel {
+namespace {
+
+// Tensors of this name may be in a file of version 2. Nothing uses them.
+constexpr char kAttentionDecoder[] = "attention_decoder.";
+
+// What a model trained on whole utterances recommends, once the options let it stream: as
+// models/convert writes it.
+constexpr StreamingSetting kSubstituteSetting = {32, 128};
+
+// The configuration as the options change it.
+ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const std::string& path) {
+  EncoderConfig& encoder = config.encoder;
+  if (options.dynamic_chunk_convolution) {
+    if (!encoder.convolution || encoder.convolution->type != ConvolutionType::kSymmetric) {
+      throw std::invalid_argument(path +
+                                  ": dynamic chunk convolution was asked for, expected a "
+                                  "model whose convolution is symmetric");
+    }
+    encoder.convolution->type = ConvolutionType::kDynamicChunk;
+  }
+  if (options.running_normalization) {
+    if (encoder.normalization != Normalization::kUtterance) {
+      throw std::invalid_argument(path +
+                                  ": running normalisation was asked for, expected a model "
+                                  "whose features are normalised over the utterance");
+    }
+    encoder.normalization = Normalization::kRunning;
+  }
+  StreamingConfig& streaming = config.streaming;
+  if ((options.dynamic_chunk_convolution || options.running_normalization) &&
+      streaming.chunk_size == -1 && encoder.NeedsWholeUtterance() == nullptr) {
+    streaming.only.clear();
+    streaming.chunk_size = std::max(kSubstituteSetting.chunk_size, streaming.min_chunk_size);
+    streaming.left_context =
+        std::min(kSubstituteSetting.left_context,
+                 streaming.max_left_context.value_or(kSubstituteSetting.left_context));
+  }
+  return config;
+}
+
+// How the CPU backend computes; none for the LibTorch backend. Throws std::invalid_argument for
+// options that exclude each other.
+std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
+  const bool float64 = options.precision == Precision::kFloat64;
+  const bool cpu =
+      options.backend == Backend::kCpu || (options.backend == Backend::kDefault && !float64 &&
+                                           kernels::UsedInstructionSet().has_matmul);
+  if (cpu && float64) {
+    throw std::invalid_argument("float64 is computed by the LibTorch backend only");
+  }
+  if (!cpu) {
+    if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
+      throw std::invalid_argument(
+          "the LibTorch backend computes float32 and float64, with caches alike; bfloat16 and int8 "
+          "need the CPU backend");
+    }
+    return std::nullopt;
+  }
+  cpu::Options cpu_options;
+  cpu_options.bfloat16_cache = options.bfloat16_cache;
+  if (options.precision == Precision::kBfloat16) {
+    cpu_options.matmul_type = kernels::MatmulType::kBfloat16;
+  } else if (options.precision == Precision::kInt8) {
+    cpu_options.matmul_type = kernels::MatmulType::kInt8;
+  }
+  return cpu_options;
+}
+
+// The digest of a model file's contents, whichever kind of file holds them.
+std::string DigestOf(const ModelArchive& archive) {
+  Sha256 hash;
+  hash.AddText("runnel model").AddText(archive.config_json).AddText(archive.units_text);
+  hash.AddNumber(static_cast<int64_t>(archive.tensors.size()));
+  for (const auto& [name, tensor] : archive.tensors) {
+    const at::Tensor values = tensor.detach().cpu().contiguous();
+    hash.AddText(name).AddText(c10::toString(values.scalar_type())).AddNumber(values.dim());
+    for (const int64_t size : values.sizes()) hash.AddNumber(size);
+    hash.Add(values.data_ptr(), values.nbytes());
+  }
+  return hash.Fingerprint();
+}
+
+std::string Fingerprint(const std::string& digest, const ModelOptions& options,
+                        bool by_cpu_backend) {
+  return Sha256()
+      .AddText(digest)
+      .AddNumber(static_cast<int64_t>(options.precision))
+      .AddNumber(by_cpu_backend ? 1 : 0)
+      .AddNumber(options.bfloat16_cache ? 1 : 0)
+      .AddNumber(options.dynamic_chunk_convolution ? 1 : 0)
+      .AddNumber(options.running_normalization ? 1 : 0)
+      .Fingerprint();
+}
+
+// Computes chunks of silence, so that the matmuls for a chunk's number of rows are prepared and the
+// weights are in memory before the first audio comes.
+void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* transducer,
+            const StreamingConfig& streaming) {
+  constexpr int64_t kMaxChunkSize = 64;
+  constexpr int kChunks = 2;
+  const int64_t chunk_size =
+      streaming.chunk_size < 0 ? kMaxChunkSize : std::min(streaming.chunk_size, kMaxChunkSize);
+  EncoderState state = encoder.InitialState();
+  const bool whole = encoder.config().NeedsWholeUtterance() != nullptr;
+  for (int i = 0; i < (whole ? 1 : kChunks); ++i) {
+    const int64_t num_frames = encoder.FramesForChunk(state, chunk_size);
+    const std::vector<float> silence(static_cast<size_t>(num_frames * encoder.config().input_dim));
+    const EncoderOutput output =
+        encoder.Step({{&state, silence.data(), {num_frames, whole}, streaming.left_context}});
+    if (ctc_head != nullptr) ctc_head->LogProbs(output.rows.rows());
+    if (transducer != nullptr) {
+      const Matrix rows = transducer->ProjectEncoder(output.rows.rows());
+      transducer->LogProbs({{rows.rows().Part(0, 1), transducer->Start().get()}});
+    }
+  }
+}
+
+// The options with the precision that the file has or, if it holds plain weights, the default.
+ModelOptions WithPrecision(ModelOptions options, const PackedFile& file) {
+  if (file.matrices.empty()) {
+    if (options.precision == Precision::kDefault) options.precision = Precision::kFloat32;
+    return options;
+  }
+  if (options.precision == Precision::kDefault) options.precision = file.precision;
+  if (options.precision != file.precision) {
+    throw std::invalid_argument(file.archive.path + ": holds weights that are packed as " +
+                                PrecisionName(file.precision) + ", got precision " +
+                                PrecisionName(options.precision) + ", expected the same or none");
+  }
+  return options;
+}
+
+}  // namespace
+
+PackedFile ReadModel(const std::string& path, const std::string& units_file) {
+  if (IsPackedFile(path)) {
+    if (units_file.empty()) return ReadPackedFile(path);
+    throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
+                             ")");
+  }
+  PackedFile file;
+  file.archive = ReadModelArchive(path, units_file);
+  file.digest = DigestOf(file.archive);
+  return file;
+}
+
+std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
+                                             PackedWeights* packed) {
+  const std::string path = file.archive.path;
+  const ModelOptions options = WithPrecision(given, file);
+  const ModelConfig config =
+      WithOptions(ParseModelConfig(file.archive.config_json, path), options, path);
+  TokenTable tokens(file.archive.units_text, config.vocabulary.vocab_size,
+                    config.vocabulary.blank_id, path + ": units.txt");
+  std::optional<cpu::Options> cpu_options = CpuOptionsOf(options);
+  if (!cpu_options && !file.matrices.empty()) {
+    throw std::invalid_argument(path +
+                                ": holds packed weights, which only the CPU backend computes, "
+                                "expected the model file that they were packed from");
+  }
+  cpu::StoredMatrices stored(std::move(file.matrices), path);
+  if (cpu_options && !stored.empty()) cpu_options->stored = &stored;
+  if (cpu_options && packed != nullptr) cpu_options->packed = &packed->matrices;
+  const auto tensor_options =
+      at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat);
+  Weights weights(std::move(file.archive.tensors), tensor_options, path);
+  Encoder encoder(config.encoder, &weights,
+                  cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options)
+                              : MakeLibTorchBackend(config.encoder, &weights));
+  const int64_t model_dim = config.encoder.model_dim;
+  std::unique_ptr<const CtcHead> ctc_head;
+  if (config.has_ctc) {
+    ctc_head = encoder.backend().MakeCtcHead(
+        BindCtcHead(model_dim, config.vocabulary.vocab_size, &weights));
+  }
+  std::unique_ptr<const Transducer> transducer;
+  if (config.transducer) {
+    transducer = std::make_unique<const Transducer>(*config.transducer, model_dim,
+                                                    encoder.backend(), &weights);
+  }
+  std::unique_ptr<const AttentionDecoder> attention_decoder;
+  if (config.attention_decoder) {
+    attention_decoder = std::make_unique<const AttentionDecoder>(
+        *config.attention_decoder, model_dim, encoder.backend(), &weights);
+  }
+  std::unique_ptr<const LanguagePrompt> prompt;
+  if (config.prompt) {
+    prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, encoder.backend(),
+                                                    &weights);
+  }
+  if (config.ignores_attention_decoder) weights.TakeAll(kAttentionDecoder);
+  weights.CheckAllTaken();
+  stored.CheckAllTaken();
+  if (packed != nullptr) packed->names = weights.matrices();
+  if (cpu_options) {
+    cpu_options->stored = nullptr;
+    cpu_options->packed = nullptr;
+    WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
+  }
+  std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
+  return std::make_unique<const ModelParts>(ModelParts{
+      options.precision, cpu_options, config, std::move(tokens), std::move(frame_extractor),
+      std::move(encoder), std::move(ctc_head), std::move(transducer), std::move(attention_decoder),
+      std::move(prompt), Fingerprint(file.digest, options, cpu_options.has_value())});
+}
+
+}  // namespace runnel

@@ -1,0 +1,32 @@
+// Makes a model from the contents of its file.
+#ifndef RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_
+#define RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "encoder/cpu/kernels/stored_matrix.h"
+#include "runtime/model.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/model/packed_file.h"
+
+namespace runnel {
+
+// What the CPU backend packed. The matrices refer to memory of the model.
+struct PackedWeights {
+  std::vector<kernels::StoredMatrix> matrices;  // in the order in which the modules pack them
+  std::set<std::string> names;                  // of the tensors that are in them
+};
+
+// Reads a model file of any kind. `matrices` are empty for one that holds plain weights.
+PackedFile ReadModel(const std::string& path, const std::string& units_file);
+
+// Throws as Model::Load does. `packed`: null, or gets what is packed (CPU backend).
+std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& options,
+                                             PackedWeights* packed = nullptr);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_

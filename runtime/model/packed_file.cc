@@ -1,0 +1,260 @@
+#include "runtime/model/packed_file.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
+
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "encoder/json/json_section.h"
+#include "encoder/json/json_text.h"
+#include "runtime/files/checksum.h"
+#include "runtime/files/file.h"
+#include "runtime/files/mapped_bytes.h"
+
+namespace runnel {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "packed files are little-endian and used as they lie in the file");
+
+constexpr std::string_view kMagic = "RNLPACK1";
+constexpr int64_t kMaxNumber = std::numeric_limits<int64_t>::max();
+
+struct Header {
+  char magic[8];
+  Checksum checksum;  // of all bytes after this field
+  uint64_t size;      // of the file
+  uint64_t index_size;
+};
+static_assert(sizeof(Header) == 40);
+constexpr size_t kChecksumEnd = offsetof(Header, size);
+
+const std::map<std::string, Precision>& Precisions() {
+  static const std::map<std::string, Precision> precisions = {{"float32", Precision::kFloat32},
+                                                              {"bfloat16", Precision::kBfloat16},
+                                                              {"int8", Precision::kInt8}};
+  return precisions;
+}
+
+// Gives each section its place and collects the bytes of the file.
+class SectionWriter {
+ public:
+  nlohmann::json Add(std::string_view bytes) {
+    const std::string_view zeros(kZeros, Aligned(size_) - size_);
+    sections_.push_back(zeros);
+    size_ += zeros.size();
+    sections_.push_back(bytes);
+    const uint64_t offset = size_;
+    size_ += bytes.size();
+    return {offset, bytes.size()};
+  }
+
+  uint64_t size() const { return size_; }
+  const std::vector<std::string_view>& sections() const { return sections_; }
+
+ private:
+  static constexpr char kZeros[kMappedAlignment] = {};
+
+  std::vector<std::string_view> sections_;
+  uint64_t size_ = 0;
+};
+
+// Reads sections and what the index says of them.
+class PackedFileReader {
+ public:
+  explicit PackedFileReader(const std::string& path) : path_(path) {}
+
+  PackedFile Read() {
+    Map();
+    const nlohmann::json json = ParseJsonText(IndexText(), path_, "the index");
+    JsonSection index(json, "", path_);
+    PackedFile file;
+    file.precision = index.Choice("precision", Precisions());
+    CheckKind(index.String("kind"), file.precision);
+    file.digest = index.String("digest");
+    file.archive.path = path_;
+    file.archive.config_json = Bytes(&index, "config");
+    file.archive.units_text = Bytes(&index, "units");
+    for (JsonSection& tensor : index.Sections("tensors")) {
+      const std::string name = tensor.String("name");
+      file.archive.tensors[name] = Tensor(&tensor);
+      tensor.CheckAllTaken();
+    }
+    for (JsonSection& matrix : index.Sections("matrices")) {
+      file.matrices.push_back(Matrix(&matrix));
+      matrix.CheckAllTaken();
+    }
+    if (file.matrices.empty()) Fail("holds no packed weights", "some");
+    index.CheckAllTaken();
+    return file;
+  }
+
+ private:
+  [[noreturn]] void Fail(const std::string& problem, const std::string& expected) const {
+    throw std::runtime_error(path_ + ": " + problem + ", expected " + expected);
+  }
+
+  void Map() {
+    const File file(path_);
+    if (file.size() < sizeof(Header)) {
+      Fail("is truncated (" + std::to_string(file.size()) + " bytes)", "a packed model");
+    }
+    mapped_ = std::make_shared<const MappedBytes>(file.Map());
+    std::memcpy(&header_, mapped_->data(), sizeof(header_));
+    if (header_.size != mapped_->size()) {
+      Fail("is truncated or damaged (" + std::to_string(mapped_->size()) + " bytes)",
+           std::to_string(header_.size) + " bytes");
+    }
+    if (ChecksumOf(mapped_->data() + kChecksumEnd, mapped_->size() - kChecksumEnd) !=
+        header_.checksum) {
+      Fail("is damaged: its checksum is wrong", "a packed model");
+    }
+    if (header_.index_size > mapped_->size() - sizeof(Header)) {
+      Fail("is damaged: its index is larger than the file", "a packed model");
+    }
+    first_section_ = Aligned(sizeof(Header) + header_.index_size);
+  }
+
+  std::string IndexText() const {
+    return {reinterpret_cast<const char*>(mapped_->data()) + sizeof(Header), header_.index_size};
+  }
+
+  // Other weights would be read wrongly, or computed with sums that saturate.
+  void CheckKind(const std::string& kind, Precision precision) const {
+    const std::string expected = kernels::StoredMatrixKind(precision == Precision::kInt8);
+    if (kind == expected) return;
+    Fail("was packed by " + kind, expected + ": pack the model again on this machine");
+  }
+
+  std::string_view View(JsonSection* section, const std::string& field) const {
+    const std::vector<int64_t> range = section->Integers(field, 0, kMaxNumber);
+    const uint64_t available =
+        mapped_->size() < first_section_ ? 0 : mapped_->size() - first_section_;
+    if (range.size() != 2 || static_cast<uint64_t>(range[0]) % kMappedAlignment != 0 ||
+        static_cast<uint64_t>(range[0]) > available ||
+        static_cast<uint64_t>(range[1]) > available - static_cast<uint64_t>(range[0])) {
+      section->Fail(field, "[offset, size] of a section in the file");
+    }
+    return {reinterpret_cast<const char*>(mapped_->data()) + first_section_ + range[0],
+            static_cast<size_t>(range[1])};
+  }
+
+  std::string Bytes(JsonSection* section, const std::string& field) const {
+    return std::string(View(section, field));
+  }
+
+  at::Tensor Tensor(JsonSection* section) const {
+    const std::vector<int64_t> shape = section->Integers("shape", 0, kMaxNumber);
+    if (section->IsNull("values")) {
+      return at::empty(shape, at::TensorOptions(at::kFloat).device(at::kMeta));
+    }
+    const std::string_view values = View(section, "values");
+    const auto num_values = static_cast<int64_t>(values.size() / sizeof(float));
+    int64_t product = 1;
+    for (const int64_t size : shape) {
+      if (size != 0 && product > num_values / size) section->Fail("shape", "that of the values");
+      product *= size;
+    }
+    if (static_cast<size_t>(product) * sizeof(float) != values.size()) {
+      section->Fail("shape", "that of the values");
+    }
+    return at::from_blob(
+        const_cast<char*>(values.data()), shape, [owner = mapped_](void* /*values*/) {},
+        at::kFloat);
+  }
+
+  kernels::StoredMatrix Matrix(JsonSection* section) const {
+    const std::vector<int64_t> shape = section->Integers("shape", 1, int64_t{1} << 31);
+    if (shape.size() != 2) section->Fail("shape", "[output_dim, input_dim]");
+    return {{shape[1], shape[0]},    View(section, "layout"),      View(section, "values"),
+            View(section, "scales"), View(section, "column_sums"), mapped_};
+  }
+
+  std::string path_;
+  std::shared_ptr<const MappedBytes> mapped_;
+  Header header_ = {};
+  uint64_t first_section_ = 0;
+};
+
+}  // namespace
+
+const char* PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kFloat32:
+      return "float32";
+    case Precision::kBfloat16:
+      return "bfloat16";
+    case Precision::kInt8:
+      return "int8";
+    case Precision::kFloat64:
+      return "float64";
+    case Precision::kDefault:
+      return "default";
+  }
+  throw std::logic_error("a precision without a name");
+}
+
+bool IsPackedFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  char magic[kMagic.size()] = {};
+  file.read(magic, sizeof(magic));
+  return file && std::string_view(magic, sizeof(magic)) == kMagic;
+}
+
+PackedFile ReadPackedFile(const std::string& path) { return PackedFileReader(path).Read(); }
+
+uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
+  SectionWriter sections;
+  nlohmann::ordered_json index;
+  index["kind"] = kernels::StoredMatrixKind(file.precision == Precision::kInt8);
+  index["precision"] = PrecisionName(file.precision);
+  index["digest"] = file.digest;
+  index["config"] = sections.Add(file.archive.config_json);
+  index["units"] = sections.Add(file.archive.units_text);
+  index["tensors"] = nlohmann::ordered_json::array();
+  std::vector<at::Tensor> kept;
+  for (const auto& [name, tensor] : file.archive.tensors) {
+    nlohmann::ordered_json entry = {{"name", name}, {"shape", tensor.sizes().vec()}};
+    if (tensor.is_meta()) {
+      entry["values"] = nullptr;
+    } else {
+      kept.push_back(tensor.detach().to(at::kFloat).contiguous());
+      entry["values"] =
+          sections.Add({static_cast<const char*>(kept.back().data_ptr()), kept.back().nbytes()});
+    }
+    index["tensors"].push_back(std::move(entry));
+  }
+  index["matrices"] = nlohmann::ordered_json::array();
+  for (const kernels::StoredMatrix& matrix : file.matrices) {
+    index["matrices"].push_back({{"shape", {matrix.shape.output_dim, matrix.shape.input_dim}},
+                                 {"layout", sections.Add(matrix.layout)},
+                                 {"values", sections.Add(matrix.values)},
+                                 {"scales", sections.Add(matrix.scales)},
+                                 {"column_sums", sections.Add(matrix.column_sums)}});
+  }
+  const std::string text = index.dump();
+  const uint64_t first_section = Aligned(sizeof(Header) + text.size());
+  Header header = {};
+  std::memcpy(header.magic, kMagic.data(), sizeof(header.magic));
+  header.size = first_section + sections.size();
+  header.index_size = text.size();
+  const std::string padding(first_section - sizeof(Header) - text.size(), '\0');
+  std::vector<std::string_view> parts = {
+      {reinterpret_cast<const char*>(&header), sizeof(header)}, text, padding};
+  parts.insert(parts.end(), sections.sections().begin(), sections.sections().end());
+  std::vector<std::string_view> checked = parts;
+  checked[0].remove_prefix(kChecksumEnd);
+  header.checksum = ChecksumOf(checked);
+  SaveFile(path, parts);
+  return header.size;
+}
+
+}  // namespace runnel

@@ -1,0 +1,53 @@
+// The format of model files that hold packed weights, which are mapped and used as they are.
+//
+//   header     magic, checksum of all bytes after it, size of the file, size of the index
+//   index      JSON: which sections hold what
+//   sections   each at a multiple of kMappedAlignment bytes after the aligned end of the index
+//
+// The index:
+//   "kind"       StoredMatrixKind of the machine that packed (encoder/cpu/kernels/stored_matrix.h)
+//   "precision"  "float32", "bfloat16" or "int8"
+//   "digest"     of the model file that was packed
+//   "config", "units"  sections: runnel.json and units.txt
+//   "tensors"    {"name", "shape", "values": section, or null for a tensor in the matrices}
+//   "matrices"   {"shape": [output_dim, input_dim], "layout", "values", "scales", "column_sums":
+//                sections}, in the order in which the modules of the model pack them
+// A section is [offset, size] in bytes. Numbers are little-endian.
+#ifndef RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_
+#define RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "encoder/cpu/kernels/stored_matrix.h"
+#include "encoder/model_file/model_archive.h"
+#include "runtime/model.h"
+
+namespace runnel {
+
+// The contents of a model file. Without packed weights, `matrices` are empty and `precision` is of
+// no meaning; with them, tensors that are in the matrices have shapes but no values (device meta).
+struct PackedFile {
+  ModelArchive archive;
+  std::string digest;  // identifies the contents of the model file, packed or not
+  Precision precision = Precision::kDefault;
+  std::vector<kernels::StoredMatrix> matrices;
+};
+
+// "float32", "bfloat16", "int8", "float64" or "default".
+const char* PrecisionName(Precision precision);
+
+// Whether a file begins like one with packed weights. False for one that cannot be read.
+bool IsPackedFile(const std::string& path);
+
+// Maps a file. Tensors and matrices refer to the mapped memory and keep it. Throws
+// std::runtime_error, one line: the file, what is wrong, what was expected.
+PackedFile ReadPackedFile(const std::string& path);
+
+// Returns the size of the file in bytes. Throws std::runtime_error if it cannot be written.
+uint64_t WritePackedFile(const PackedFile& file, const std::string& path);
+
+}  // namespace runnel
+
+#endif  // RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_

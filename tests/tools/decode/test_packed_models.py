@@ -1,0 +1,111 @@
+"""pack_model and convert.py --store: what a packed file decodes, on this CPU and on others."""
+
+import os
+import subprocess
+import sys
+from typing import Any, Dict
+
+import pytest
+
+from test_rescoring import converted as converted_for_rescoring
+from test_transducers import EVERY, converted, setting
+from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SAMPLE_LIST, USAGE, error_line, run, succeed,
+                         without_sanitizers)
+
+sys.path[:0] = [str(ROOT / "tests" / "models")]
+from convert_support import need_shared  # noqa: E402
+
+MODEL = DIGITS / "digits.pt"
+AVX2 = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_digits(precision, tmp_path):
+    """Equal to the bit: scores, times and confidences are printed with all their digits."""
+    packed = tmp_path / "digits.packed"
+    succeed("pack_model", f"--model={MODEL}", f"--precision={precision}", f"--output={packed}")
+    flags = [f"--wav_scp={SAMPLE_LIST}", "--format=json", "--search=beam", "--nbest=3"]
+    assert (succeed("decode_wav", f"--model={packed}", *flags)
+            == succeed("decode_wav", f"--model={MODEL}", f"--precision={precision}", *flags))
+
+
+@pytest.mark.parametrize("case", sorted({case for case, _ in EVERY}))
+def test_transducers(case, tmp_path):
+    folder, arrays = converted(case)
+    packed = tmp_path / "model.int8"
+    succeed("pack_model", f"--model={folder / 'model.pt'}", "--precision=int8",
+            f"--output={packed}")
+    flags = ["--format=json", f"--features={folder / 'features.npy'}", *setting(arrays, 0)]
+    assert (succeed("decode_wav", f"--model={packed}", *flags)
+            == succeed("decode_wav", f"--model={folder / 'model.pt'}", "--precision=int8", *flags))
+
+
+def test_rescoring(tmp_path):
+    folder, _ = converted_for_rescoring("rescore_bitransformer")
+    packed = tmp_path / "model.bfloat16"
+    succeed("pack_model", f"--model={folder / 'model.pt'}", "--precision=bfloat16",
+            f"--output={packed}")
+    flags = ["--format=json", f"--features={folder / 'features.npy'}", "--search=beam",
+             "--rescore", "--reverse_weight=0.5", "--nbest=4"]
+    assert (succeed("decode_wav", f"--model={packed}", *flags)
+            == succeed("decode_wav", f"--model={folder / 'model.pt'}", "--precision=bfloat16",
+                       *flags))
+
+
+def test_a_cpu_with_another_layout_packs_a_copy(tmp_path):
+    """Packed with all instructions of this CPU, computed with those of AVX2."""
+    packed = tmp_path / "digits.float32"
+    succeed("pack_model", f"--model={MODEL}", "--precision=float32", f"--output={packed}")
+    flags = [f"--wav_scp={SAMPLE_LIST}", "--format=json"]
+    assert (succeed("decode_wav", f"--model={packed}", *flags, env=AVX2)
+            == succeed("decode_wav", f"--model={MODEL}", *flags, env=AVX2))
+
+
+def test_int8_of_another_range_is_refused(tmp_path):
+    packed = tmp_path / "digits.int8"
+    succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={packed}", env=AVX2)
+    done = run("decode_wav", f"--model={packed}", f"--wav_scp={SAMPLE_LIST}")
+    if done.returncode == 0:
+        pytest.skip("this CPU has no exact int8 sums either")
+    assert error_line(done, FAILURE).endswith(": pack the model again on this machine")
+
+
+def convert(*arguments: Any, path: str = "") -> subprocess.CompletedProcess:
+    environment: Dict[str, str] = {**os.environ, "PATH": path or f"{BIN}:{os.environ['PATH']}"}
+    return subprocess.run([sys.executable, ROOT / "models" / "convert.py", *map(str, arguments)],
+                          env=environment, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+
+
+@without_sanitizers
+def test_convert_stores_packed_weights(tmp_path):
+    folder, arrays = converted("hybrid_streaming")
+    source = need_shared("transducer_golden/hybrid_streaming") / "model.nemo"
+    output = tmp_path / "hybrid.int8"
+    done = convert("nemo", source, f"--output={output}", "--store=int8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith(f"{output}: written, with weights packed as int8 for this "
+                                "machine\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["hybrid.int8"]
+    flags = ["--format=json", f"--features={folder / 'features.npy'}", *setting(arrays, 0)]
+    assert (succeed("decode_wav", f"--model={output}", *flags)
+            == succeed("decode_wav", f"--model={folder / 'model.pt'}", "--precision=int8", *flags))
+
+
+def test_wrong_use(tmp_path):
+    output = tmp_path / "m.int8"
+    for flags, message in [
+            (["--precision=int8"], "--model is missing, expected a model file"),
+            ([f"--model={MODEL}"], "--precision is missing, expected float32, bfloat16 or int8"),
+            ([f"--model={MODEL}", "--precision=float64"],
+             "precision of packed weights is float64, expected float32, bfloat16 or int8")]:
+        done = run("pack_model", *flags, f"--output={output}")
+        assert message in error_line(done, USAGE)
+        assert not output.exists()
+    succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={output}")
+    line = error_line(run("verify_streaming", f"--model={output}", "--seconds=1"), FAILURE)
+    assert "holds packed weights" in line
+    whole = output.read_bytes()
+    output.write_bytes(whole[:len(whole) // 2])
+    line = error_line(run("decode_wav", f"--model={output}", f"--wav_scp={SAMPLE_LIST}"), FAILURE)
+    assert line.startswith(f"decode_wav: {output}: is truncated or damaged")

@@ -1,0 +1,58 @@
+// pack_model: writes a model file whose weights are packed for this machine.
+#include "runtime/model/pack_model.h"
+
+#include <gflags/gflags.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "runtime/model/packed_file.h"
+#include "tools/cli/command_line.h"
+#include "tools/cli/decimal.h"
+#include "tools/cli/model_flags.h"
+#include "tools/cli/output_check.h"
+#include "tools/cli/tool_main.h"
+
+DEFINE_string(output, "", "File to write.");
+
+namespace runnel {
+namespace {
+
+constexpr char kUsage[] =
+    R"(pack_model writes a model file that holds its weights as the CPU backend computes with them.
+
+  pack_model --model=M.pt --precision=int8 --output=M.int8
+
+Every tool takes the new file as --model. It is mapped, so that it loads at once, needs no more memory than
+its size, and is shared by processes. Results are those of M.pt with the same --precision, to the bit. The
+file is for CPUs and a version of oneDNN like those here; elsewhere a message says that it must be packed
+again. The output replaces a file of its name when it is complete.
+Exit code: 0 success, 1 something failed, 2 wrong flags.
+
+Examples:
+  pack_model --model=models/digits/digits.pt --precision=int8 --output=digits.int8
+  pack_model --model=final.zip --units=units.txt --precision=bfloat16 --output=wenet.bfloat16
+)";
+
+int Run(Console* console) {
+  RequireFlag("model", "a model file");
+  RequireFlag("precision", "float32, bfloat16 or int8");
+  RequireFlag("output", "a file to write");
+  CheckOutputIsNoInput(FLAGS_output, ModelInputFiles());
+  CheckOutputCanBeReplaced(FLAGS_output);
+  const uint64_t size =
+      PackModel(ModelFile(), *PrecisionFromFlag(), ModelUnitsFile(), FLAGS_output);
+  console->Info(FLAGS_output + ": packed as " + PrecisionName(*PrecisionFromFlag()) + ", " +
+                Decimal(static_cast<double>(size) / 1e6, 1) + " MB");
+  return kExitSuccess;
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  return runnel::ToolMain(argc, argv,
+                          {"pack_model", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                          runnel::Run);
+}
