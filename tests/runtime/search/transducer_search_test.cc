@@ -278,7 +278,13 @@ TEST(TransducerSearchTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
     EXPECT_NE(segments[0].error, "");
     EXPECT_EQ(segments[1].error, "");
     search->Finish();
-    ExpectSame(search->NBest(4), SearchAll(*transducer, good, options, 4));
+    const std::vector<TokenSequence> expected = SearchAll(*transducer, good, options, 4);
+    ExpectSame(search->NBest(4), expected);
+    failing->Reset();  // as new
+    std::mt19937_64 random(1);
+    Advance(*transducer, {failing.get()}, {&good}, &random, good.count());
+    failing->Finish();
+    ExpectSame(failing->NBest(4), expected);
   }
 }
 
