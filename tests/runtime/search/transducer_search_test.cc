@@ -288,6 +288,28 @@ TEST(TransducerSearchTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
   }
 }
 
+TEST(TransducerSearchTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
+  const auto transducer =
+      RandomTransducer(SmallTransducer("conv", 5), TransducerBackend::kCpuFloat32, 4);
+  const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> ctc_log_probs(50, std::log(0.2F));
+    ctc_log_probs[23] = value;
+    SearchOptions options = AllSearches()[2];
+    options.ctc_weight = 0.3;
+    const auto search = MakeTransducerSearch(options, *transducer);
+    std::vector<TransducerSegment> segments(1);
+    segments[0].search = search.get();
+    segments[0].encoder = projected.rows();
+    segments[0].ctc_log_probs = ctc_log_probs.data();
+    segments[0].after_frame = [] {};
+    SearchTransducer(*transducer, &segments);
+    EXPECT_NE(segments[0].error, "");
+    EXPECT_EQ(search->num_frames(), 4);
+  }
+}
+
 TEST(TransducerSearchTest, WrongOptionsAreNamed) {
   const auto transducer =
       RandomTransducer(SmallTransducer("lstm1", 5), TransducerBackend::kCpuFloat32, 4);
