@@ -30,8 +30,8 @@ void OneLabelSearch::Answer(const float* log_probs) {
   const int64_t next_frame = current_frame() + 1;
   candidates_.clear();
   for (const Hypothesis& hypothesis : beam()) {
-    MostProbableIds(log_probs, 1, config.vocab_size);  // throws where there is none
     const float* fused = Fuse(log_probs);
+    MostProbableIds(fused, 1, config.vocab_size);  // throws where there is none
     if (&hypothesis == &beam().front()) set_blank_log_prob(fused[config.blank_id]);
     candidates_.push_back(
         MakeCandidate(hypothesis, kNone, next_frame,

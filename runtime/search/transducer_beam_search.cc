@@ -32,6 +32,7 @@ TransducerBeamSearch::State TransducerBeamSearch::InitialState(int64_t first_fra
 }
 
 void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
+  queries_.clear();  // of a frame that failed
   state_ = InitialState(first_frame);
 }
 

@@ -71,6 +71,7 @@ std::unique_ptr<TransducerSearch> TransducerGreedySearch::Clone() const {
 }
 
 void TransducerGreedySearch::StartUtterance(int64_t first_frame) {
+  queries_.clear();  // of a frame that failed
   state_ = State();
   state_.num_frames = first_frame;
   state_.predictor = transducer_->Start();

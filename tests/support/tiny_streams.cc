@@ -133,9 +133,9 @@ StreamOptions WithEndpoints(StreamOptions options, double blank_probability, dou
   return options;
 }
 
-std::vector<Utterance> UtterancesOf(const std::vector<float>& samples,
-                                    const StreamOptions& options) {
-  Stream stream(Tiny(), options);
+std::vector<Utterance> UtterancesOf(const std::vector<float>& samples, const StreamOptions& options,
+                                    const std::shared_ptr<const Model>& model) {
+  Stream stream(model, options);
   stream.AcceptSamples(samples.data(), samples.size());
   stream.Finish();
   stream.Decode();

@@ -57,9 +57,9 @@ void Feed(Stream* stream, const std::vector<float>& samples, size_t max_packet,
 StreamOptions WithEndpoints(StreamOptions options, double blank_probability = 0.15,
                             double scale = 1);
 
-// The utterances of a stream of the tiny model that gets all samples in one packet.
-std::vector<Utterance> UtterancesOf(const std::vector<float>& samples,
-                                    const StreamOptions& options);
+// The utterances of a stream that gets all samples in one packet.
+std::vector<Utterance> UtterancesOf(const std::vector<float>& samples, const StreamOptions& options,
+                                    const std::shared_ptr<const Model>& model = Tiny());
 
 // As ExpectSame, for the hypotheses of utterances.
 void ExpectSameUtterances(const std::vector<Utterance>& actual,

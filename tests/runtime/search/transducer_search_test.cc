@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/search/log_probs.h"
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream/transducer_decoding.h"
+#include "tests/runtime/search/transducer_search_support.h"
 #include "tests/support/error_message.h"
 #include "tests/support/random_transducer.h"
 
@@ -31,90 +31,8 @@ using testing::RandomTransducer;
 using testing::SmallTransducer;
 using testing::TransducerBackend;
 
-constexpr double kImpossible = -std::numeric_limits<double>::infinity();
-
-using Ids = std::vector<int32_t>;
-
-// The log probabilities of one label after `ids`, at one frame: (num_outputs).
-class Oracle {
- public:
-  Oracle(const Transducer& transducer, const Matrix& rows)
-      : transducer_(transducer), projected_(transducer.ProjectEncoder(rows.rows())) {
-    states_[{}] = transducer.Start();
-  }
-
-  const std::vector<float>& LogProbs(int64_t frame, const Ids& ids) {
-    std::vector<float>& known = log_probs_[{frame, ids}];
-    if (known.empty()) {
-      const Matrix found = transducer_.LogProbs(
-          {{std::as_const(projected_).rows().Part(frame, 1), State(ids).get()}});
-      known.assign(found.rows().float32(), found.rows().float32() + found.dim());
-    }
-    return known;
-  }
-
-  int64_t num_frames() const { return projected_.count(); }
-  const Matrix& projected() const { return projected_; }
-
- private:
-  const SharedPredictorState& State(const Ids& ids) {
-    SharedPredictorState& known = states_[ids];
-    if (known == nullptr) {
-      const Ids before(ids.begin(), ids.end() - 1);
-      known = transducer_.Advance({{State(before).get(), ids.back()}}).front();
-    }
-    return states_[ids];
-  }
-
-  const Transducer& transducer_;
-  const Matrix projected_;
-  std::map<Ids, SharedPredictorState> states_;
-  std::map<std::pair<int64_t, Ids>, std::vector<float>> log_probs_;
-};
-
-Ids IdsOf(const TokenSequence& sequence) {
-  Ids ids;
-  for (const TokenSpan& token : sequence.tokens) ids.push_back(token.id);
-  return ids;
-}
-
-// Gives rows to searches in pieces of random sizes, several searches at a time.
-void Advance(const Transducer& transducer, const std::vector<TransducerSearch*>& searches,
-             const std::vector<const Matrix*>& projected, std::mt19937_64* random,
-             int64_t max_piece) {
-  std::vector<int64_t> done(searches.size(), 0);
-  for (bool busy = true; busy;) {
-    busy = false;
-    std::vector<TransducerSegment> segments;
-    for (size_t i = 0; i < searches.size(); ++i) {
-      const int64_t left = projected[i]->count() - done[i];
-      const int64_t piece =
-          std::min(left, static_cast<int64_t>((*random)() % static_cast<uint64_t>(max_piece + 1)));
-      TransducerSegment segment;
-      segment.search = searches[i];
-      segment.encoder = projected[i]->rows().Part(done[i], piece);
-      segment.after_frame = [] {};
-      segments.push_back(segment);
-      done[i] += piece;
-      busy = busy || done[i] < projected[i]->count();
-    }
-    SearchTransducer(transducer, &segments);
-    for (const TransducerSegment& segment : segments) EXPECT_EQ(segment.error, "");
-  }
-}
-
-std::vector<TokenSequence> SearchAll(const Transducer& transducer, const Matrix& projected,
-                                     const SearchOptions& options, int n) {
-  const auto search = MakeTransducerSearch(options, transducer);
-  std::mt19937_64 random(1);
-  Advance(transducer, {search.get()}, {&projected}, &random, projected.count());
-  EXPECT_EQ(search->num_frames(), projected.count());
-  search->Finish();
-  return search->NBest(n);
-}
-
 struct GreedyResult {
-  Ids ids;
+  TokenIds ids;
   std::vector<int64_t> frames;
   double score = 0;
 };
@@ -149,55 +67,6 @@ GreedyResult GreedyByLoops(const TransducerConfig& config, Oracle* oracle) {
   return result;
 }
 
-// Log probability of every token sequence: the sum over its alignments, with at most
-// `max_symbols` tokens that stay on a frame. One label per frame if `one_label`.
-std::map<Ids, double> SumOverAlignments(const TransducerConfig& config, Oracle* oracle,
-                                        int max_symbols, bool one_label) {
-  // By frame to read next, tokens of that frame so far, and sequence.
-  std::map<std::pair<int64_t, int>, std::map<Ids, double>> open;
-  open[{0, 0}][{}] = 0;
-  std::map<Ids, double> done;
-  const auto add = [](std::map<Ids, double>* to, const Ids& ids, double score) {
-    const auto [place, is_new] = to->emplace(ids, score);
-    if (!is_new) place->second = LogAdd(place->second, score);
-  };
-  while (!open.empty()) {
-    const auto [frame, symbols] = open.begin()->first;
-    const std::map<Ids, double> sequences = open.begin()->second;
-    open.erase(open.begin());
-    for (const auto& [ids, score] : sequences) {
-      if (frame >= oracle->num_frames()) {
-        add(&done, ids, score);
-        continue;
-      }
-      const std::vector<float>& row = oracle->LogProbs(frame, ids);
-      for (int32_t label = 0; label < config.vocab_size; ++label) {
-        const bool is_blank = label == config.blank_id;
-        Ids next = ids;
-        if (!is_blank) next.push_back(label);
-        const double after = score + static_cast<double>(row[static_cast<size_t>(label)]);
-        const auto go_on = [&](int64_t duration, double sum) {
-          if (is_blank || one_label) duration = std::max<int64_t>(1, duration);
-          if (duration > 0) {
-            add(&open[{frame + duration, 0}], next, sum);
-          } else if (symbols < max_symbols) {
-            add(&open[{frame, symbols + 1}], next, sum);
-          }
-        };
-        if (config.durations.empty()) {
-          go_on(0, after);
-          continue;
-        }
-        for (size_t k = 0; k < config.durations.size(); ++k) {
-          const float duration = row[static_cast<size_t>(config.vocab_size) + k];
-          go_on(config.durations[k], after + static_cast<double>(duration));
-        }
-      }
-    }
-  }
-  return done;
-}
-
 struct Kind {
   std::string predictor;
   std::vector<int64_t> durations;
@@ -226,7 +95,7 @@ TEST(TransducerSearchTest, GreedyIsTheMostProbableLabelAtEveryStep) {
       const std::vector<TokenSequence> found =
           SearchAll(*transducer, oracle.projected(), SearchOptions(), 1);
       ASSERT_EQ(found.size(), 1U);
-      EXPECT_EQ(IdsOf(found[0]), expected.ids);
+      EXPECT_EQ(Ids(found[0]), expected.ids);
       EXPECT_NEAR(found[0].score, expected.score, 1e-5);
       std::map<int64_t, int> num_by_frame;
       for (size_t i = 0; i < expected.frames.size(); ++i) {
@@ -236,20 +105,6 @@ TEST(TransducerSearchTest, GreedyIsTheMostProbableLabelAtEveryStep) {
     }
   }
   EXPECT_GT(num_full, 20);
-}
-
-// The sequences of a beam that holds everything have the sums over all alignments.
-void ExpectSums(const std::vector<TokenSequence>& found, const std::map<Ids, double>& expected) {
-  std::map<Ids, double> sums;  // with TDT a sequence may wait for several frames
-  for (const TokenSequence& sequence : found) {
-    const auto [place, is_new] = sums.emplace(IdsOf(sequence), sequence.score);
-    if (!is_new) place->second = LogAdd(place->second, sequence.score);
-  }
-  EXPECT_EQ(sums.size(), expected.size());
-  for (const auto& [ids, score] : expected) {
-    ASSERT_EQ(sums.count(ids), 1U);
-    EXPECT_NEAR(sums[ids], score, 1e-5);
-  }
 }
 
 SearchOptions Everything(SearchMethod method) {
@@ -301,19 +156,6 @@ std::vector<SearchOptions> AllSearches() {
   return {greedy, beam, modified};
 }
 
-void ExpectSame(const std::vector<TokenSequence>& a, const std::vector<TokenSequence>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (size_t i = 0; i < a.size(); ++i) {
-    EXPECT_EQ(a[i].score, b[i].score);
-    ASSERT_EQ(IdsOf(a[i]), IdsOf(b[i]));
-    for (size_t k = 0; k < a[i].tokens.size(); ++k) {
-      EXPECT_EQ(a[i].tokens[k].first_frame, b[i].tokens[k].first_frame);
-      EXPECT_EQ(a[i].tokens[k].last_frame, b[i].tokens[k].last_frame);
-      EXPECT_EQ(a[i].tokens[k].confidence, b[i].tokens[k].confidence);
-    }
-  }
-}
-
 // On the CPU backend to the bit, in every precision.
 TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
   constexpr uint64_t kSeed = 5;
@@ -351,12 +193,6 @@ TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
   }
 }
 
-std::string Saved(const TransducerSearch& search) {
-  StateWriter writer;
-  search.Save(&writer);
-  return writer.Take();
-}
-
 TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
   std::mt19937_64 random(6);
   for (const Kind& kind : AllKinds()) {
@@ -371,17 +207,14 @@ TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
         const Matrix one(std::as_const(projected).rows().Part(t, 1));
         Advance(*transducer, {search.get()}, {&one}, &random, 1);
         const std::string bytes = Saved(*search);
-        auto restored = MakeTransducerSearch(options, *transducer);
-        StateReader reader(bytes);
-        restored->Restore(&reader);
-        EXPECT_TRUE(reader.at_end());
+        auto restored = Restored(bytes, options, *transducer);
         EXPECT_EQ(Saved(*restored), bytes);
         EXPECT_EQ(restored->BestIds(), search->BestIds());
         EXPECT_EQ(restored->NumStableIds(), search->NumStableIds());
         EXPECT_GE(search->NumStableIds(), num_stable);
         EXPECT_LE(search->NumStableIds(), search->BestIds().size());
         num_stable = search->NumStableIds();
-        EXPECT_EQ(IdsOf(search->NBest(1).front()), search->BestIds());
+        EXPECT_EQ(Ids(search->NBest(1).front()), search->BestIds());
         const std::vector<TokenSpan> since = search->BestTokensSince(num_stable);
         EXPECT_EQ(since.size(), search->BestIds().size() - num_stable);
         search = t % 2 == 0 ? std::move(restored) : restored->Clone();
@@ -445,7 +278,35 @@ TEST(TransducerSearchTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
     EXPECT_NE(segments[0].error, "");
     EXPECT_EQ(segments[1].error, "");
     search->Finish();
-    ExpectSame(search->NBest(4), SearchAll(*transducer, good, options, 4));
+    const std::vector<TokenSequence> expected = SearchAll(*transducer, good, options, 4);
+    ExpectSame(search->NBest(4), expected);
+    failing->Reset();  // as new
+    std::mt19937_64 random(1);
+    Advance(*transducer, {failing.get()}, {&good}, &random, good.count());
+    failing->Finish();
+    ExpectSame(failing->NBest(4), expected);
+  }
+}
+
+TEST(TransducerSearchTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
+  const auto transducer =
+      RandomTransducer(SmallTransducer("conv", 5), TransducerBackend::kCpuFloat32, 4);
+  const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
+  for (const float value :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    std::vector<float> ctc_log_probs(50, std::log(0.2F));
+    ctc_log_probs[23] = value;
+    SearchOptions options = AllSearches()[2];
+    options.ctc_weight = 0.3;
+    const auto search = MakeTransducerSearch(options, *transducer);
+    std::vector<TransducerSegment> segments(1);
+    segments[0].search = search.get();
+    segments[0].encoder = projected.rows();
+    segments[0].ctc_log_probs = ctc_log_probs.data();
+    segments[0].after_frame = [] {};
+    SearchTransducer(*transducer, &segments);
+    EXPECT_NE(segments[0].error, "");
+    EXPECT_EQ(search->num_frames(), 4);
   }
 }
 

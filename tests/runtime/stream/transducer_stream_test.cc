@@ -1,0 +1,218 @@
+// Streams of transducers: equal to one search of the whole utterance, alone and in any batch, for
+// any packets, in every precision.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/model.h"
+#include "runtime/model/model_parts.h"
+#include "runtime/search/transducer_search.h"
+#include "runtime/stream.h"
+#include "runtime/stream/transducer_decoding.h"
+#include "tests/support/random_audio.h"
+#include "tests/support/random_heads.h"
+#include "tests/support/tiny_streams.h"
+
+namespace runnel {
+namespace {
+
+using testing::AllHeads;
+using testing::AllOptions;
+using testing::DescribeSearch;
+using testing::Heads;
+using testing::ModelWith;
+using testing::NameOf;
+using testing::NoiseOfChangingLevel;
+using testing::UtterancesOf;
+
+constexpr size_t kRate = 16000;  // Hz
+
+std::vector<Precision> AllPrecisions() {
+  return {Precision::kFloat32, Precision::kBfloat16, Precision::kInt8};
+}
+
+std::string Describe(Heads heads, Precision precision) {
+  return NameOf(heads) + ", precision " + std::to_string(static_cast<int>(precision));
+}
+
+// What the other tests rest on: there are tokens, of several kinds, and frames without one.
+TEST(TransducerStreamTest, EverySearchEmitsSeveralTokensPerSecond) {
+  constexpr size_t kSeconds = 20;
+  const std::vector<float> samples = NoiseOfChangingLevel(kSeconds * kRate, 3);
+  for (const Heads heads : AllHeads()) {
+    for (const StreamOptions& options : AllOptions(*ModelWith(heads))) {
+      if (options.endpoints.enabled || options.search.head == Head::kCtc) continue;
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      const std::vector<Utterance> utterances = UtterancesOf(samples, options, ModelWith(heads));
+      ASSERT_EQ(utterances.size(), 1U);
+      const std::vector<Token>& tokens = utterances[0].nbest[0].tokens;
+      EXPECT_GE(tokens.size(), 3 * kSeconds);
+      EXPECT_LE(tokens.size(), 24 * kSeconds);
+      std::set<int32_t> ids;
+      for (const Token& token : tokens) ids.insert(token.id);
+      EXPECT_GE(ids.size(), 3U);
+    }
+  }
+}
+
+// All frames searched at once, best sequence.
+TokenSequence SearchAtOnce(const Model& model, const std::vector<float>& samples,
+                           const StreamOptions& options) {
+  const ModelParts& parts = model.parts();
+  const Matrix rows = testing::EncoderFramesAtOnce(model, samples, options);
+  const Matrix projected = parts.transducer->ProjectEncoder(rows.rows());
+  std::optional<Matrix> ctc_log_probs;
+  if (parts.ctc_head != nullptr) ctc_log_probs = ToFloat32(parts.ctc_head->LogProbs(rows.rows()));
+  const auto search = MakeTransducerSearch(options.search, *parts.transducer);
+  std::vector<TransducerSegment> segments(1);
+  segments[0].search = search.get();
+  segments[0].encoder = projected.rows();
+  if (ctc_log_probs) segments[0].ctc_log_probs = std::as_const(*ctc_log_probs).rows().float32();
+  segments[0].after_frame = [] {};
+  SearchTransducer(*parts.transducer, &segments);
+  EXPECT_EQ(segments[0].error, "");
+  search->Finish();
+  return search->NBest(1).front();
+}
+
+TEST(TransducerStreamTest, AnyPacketsGiveTheSearchOfTheWholeUtteranceUnderTheChunkMask) {
+  std::mt19937_64 random(31);
+  for (const Precision precision : AllPrecisions()) {
+    for (const Heads heads : AllHeads()) {
+      const std::shared_ptr<const Model> model = ModelWith(heads, precision);
+      for (const StreamOptions& options : AllOptions(*model)) {
+        if (options.endpoints.enabled || options.search.head == Head::kCtc) continue;
+        SCOPED_TRACE(Describe(heads, precision) + ", " + DescribeSearch(options));
+        const std::vector<float> samples = NoiseOfChangingLevel(30000 + random() % 20000, random());
+        Stream stream(model, options);
+        testing::Feed(&stream, samples, 1 + random() % 8000, &random);
+        const TokenSequence expected = SearchAtOnce(*model, samples, options);
+        const Hypothesis best = stream.Best();
+        EXPECT_EQ(best.score, expected.score);
+        ASSERT_EQ(best.tokens.size(), expected.tokens.size());
+        for (size_t i = 0; i < expected.tokens.size(); ++i) {
+          EXPECT_EQ(best.tokens[i].id, expected.tokens[i].id);
+          EXPECT_EQ(best.tokens[i].frame, expected.tokens[i].first_frame);
+          EXPECT_EQ(best.tokens[i].confidence, expected.tokens[i].confidence);
+        }
+      }
+    }
+  }
+}
+
+// A stream on its way through its audio.
+struct Listener {
+  Stream stream;
+  std::vector<float> samples;
+  std::vector<Utterance> utterances;
+  size_t position = 0;
+
+  bool is_over() const { return stream.IsFinal(); }
+  void AcceptSome(std::mt19937_64* random) {
+    if (stream.finished()) return;
+    const size_t count = std::min(samples.size() - position, (*random)() % 5000);
+    stream.AcceptSamples(samples.data() + position, count);
+    position += count;
+    if (position == samples.size()) stream.Finish();
+  }
+};
+
+TEST(TransducerStreamTest, StreamsOfEverySearchTogetherGiveWhatEachGivesAlone) {
+  std::mt19937_64 random(32);
+  size_t num_utterances = 0;
+  for (const Precision precision : AllPrecisions()) {
+    for (const Heads heads : AllHeads()) {
+      SCOPED_TRACE(Describe(heads, precision));
+      const std::shared_ptr<const Model> model = ModelWith(heads, precision);
+      std::vector<Listener> listeners;
+      for (const StreamOptions& options : AllOptions(*model)) {
+        listeners.push_back(
+            {Stream(model, options), NoiseOfChangingLevel(random() % 50000, random()), {}});
+      }
+      while (!std::all_of(listeners.begin(), listeners.end(),
+                          [](const Listener& listener) { return listener.is_over(); })) {
+        std::vector<Stream*> together;
+        for (Listener& listener : listeners) {
+          if (random() % 3 != 0) listener.AcceptSome(&random);
+          if (random() % 5 == 0) {
+            testing::Append(&listener.utterances, listener.stream.TakeUtterances());
+          }
+          if (random() % 4 != 0) together.push_back(&listener.stream);
+        }
+        std::shuffle(together.begin(), together.end(), random);
+        DecodeChunks(together);
+      }
+      for (Listener& listener : listeners) {
+        const StreamOptions& options = listener.stream.options();
+        SCOPED_TRACE(DescribeSearch(options));
+        testing::Append(&listener.utterances, listener.stream.TakeUtterances());
+        testing::ExpectSameUtterances(listener.utterances,
+                                      UtterancesOf(listener.samples, options, model));
+        num_utterances += listener.utterances.size();
+      }
+    }
+  }
+  EXPECT_GT(num_utterances, 500U);
+}
+
+TEST(TransducerStreamTest, ConfidencesAreProbabilities) {
+  const std::vector<float> samples = NoiseOfChangingLevel(80000, 33);
+  for (const Heads heads : AllHeads()) {
+    for (const StreamOptions& options : AllOptions(*ModelWith(heads))) {
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      for (const Utterance& utterance : UtterancesOf(samples, options, ModelWith(heads))) {
+        for (const Hypothesis& hypothesis : utterance.nbest) {
+          for (const Token& token : hypothesis.tokens) {
+            EXPECT_GE(token.confidence, 0);
+            EXPECT_LE(token.confidence, 1);
+          }
+          float sum = 0;
+          for (const Word& word : hypothesis.words) sum += word.confidence;
+          const auto num_words = static_cast<float>(hypothesis.words.size());
+          EXPECT_EQ(hypothesis.confidence, num_words == 0 ? 0 : sum / num_words);
+          EXPECT_LE(hypothesis.confidence, 1);
+        }
+      }
+    }
+  }
+}
+
+// Features beyond all bounds have no probabilities. After a Reset the stream is as new.
+TEST(TransducerStreamTest, AFailureIsNotFeltByTheBatchNorAfterAReset) {
+  const std::vector<float> samples = NoiseOfChangingLevel(40000, 34);
+  for (const Heads heads : AllHeads()) {
+    const std::shared_ptr<const Model> model = ModelWith(heads);
+    const std::vector<float> huge(static_cast<size_t>(100 * model->feature_dim()), 3e38F);
+    for (const StreamOptions& options : AllOptions(*model)) {
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      const std::vector<Utterance> expected = UtterancesOf(samples, options, model);
+      Stream failing(model, options);
+      failing.AcceptFeatures(huge.data(), 100);
+      Stream beside(model, options);
+      beside.AcceptSamples(samples.data(), samples.size());
+      beside.Finish();
+      while (DecodeChunks({&failing, &beside}) > 0) {
+      }
+      EXPECT_NE(failing.failure(), "");
+      testing::ExpectSameUtterances(beside.TakeUtterances(), expected);
+      failing.Reset();
+      EXPECT_EQ(failing.failure(), "");
+      failing.AcceptSamples(samples.data(), samples.size());
+      failing.Finish();
+      failing.Decode();
+      testing::ExpectSameUtterances(failing.TakeUtterances(), expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel
