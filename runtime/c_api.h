@@ -111,6 +111,10 @@ int32_t runnel_model_sample_rate_hz(const runnel_model* model);
 double runnel_model_frame_ms(const runnel_model* model);
 /* The token with this id as the model's units.txt writes it; NULL for an id out of range. */
 const char* runnel_model_token(const runnel_model* model, int32_t id);
+/* The languages that a stream may choose; none of a model without a language prompt. NULL for an
+   index out of range. */
+size_t runnel_model_num_languages(const runnel_model* model);
+const char* runnel_model_language(const runnel_model* model, size_t index);
 
 /* A list of words that a search is restricted to (format: runtime/word_list.h), for any number of
    streams of the model. */
@@ -207,21 +211,25 @@ enum {
   RUNNEL_WHOLE_UTTERANCE = -1, /* chunk_size: one chunk, decoded after runnel_stream_finish */
   RUNNEL_UNLIMITED = -1        /* left_context: all frames before the chunk */
 };
-enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1 };
+/* The beam search of the head's own kind, or one label per frame (transducers only). */
+enum { RUNNEL_GREEDY = 0, RUNNEL_PREFIX_BEAM = 1, RUNNEL_MODIFIED_BEAM = 2 };
+/* RUNNEL_HEAD_DEFAULT: the transducer of a model that has one, otherwise CTC. */
+enum { RUNNEL_HEAD_DEFAULT = 0, RUNNEL_HEAD_CTC = 1, RUNNEL_HEAD_TRANSDUCER = 2 };
 /* The words of a language model: words of a text, or tokens of the acoustic model. */
 enum { RUNNEL_WORD_LEVEL = 0, RUNNEL_TOKEN_LEVEL = 1 };
 
-/* The fields and defaults of StreamOptions in runtime/stream.h, of EndpointOptions in
-   runtime/endpoint_options.h, whose rules messages name as rules[0] to rules[2], and of
-   LanguageModelOptions in runtime/language_model.h. Word list, hotwords and language model need
-   RUNNEL_PREFIX_BEAM and may be freed once the stream is open. */
+/* The fields and defaults of StreamOptions in runtime/stream.h, of SearchOptions in
+   runtime/search_options.h, of EndpointOptions in runtime/endpoint_options.h, whose rules messages
+   name as rules[0] to rules[2], and of LanguageModelOptions in runtime/language_model.h. Word list,
+   hotwords, language model and rescoring need a beam search. What the pointers name may be freed
+   once the stream is open. */
 typedef struct runnel_stream_options {
   size_t struct_size;
   int64_t chunk_size;                          /* RUNNEL_MODEL_DEFAULT; encoder frames */
   int64_t left_context;                        /* RUNNEL_MODEL_DEFAULT; encoder frames */
   int32_t sample_rate_hz;                      /* 0; of the accepted samples; 0: the model's */
   int32_t search;                              /* RUNNEL_GREEDY */
-  int32_t beam_size;                           /* 8; RUNNEL_PREFIX_BEAM only, as is the next */
+  int32_t beam_size;                           /* 8; beam searches only, as is the next */
   int32_t token_beam;                          /* 20 */
   const runnel_word_list* word_list;           /* NULL */
   const runnel_hotwords* hotwords;             /* NULL */
@@ -241,6 +249,13 @@ typedef struct runnel_stream_options {
   int64_t early_text_padding;                  /* 2; encoder frames after the audio of a preview */
   runnel_update_callback on_update;            /* NULL: results are polled */
   void* user_data;                             /* NULL; given to on_update */
+  int32_t head;                                /* RUNNEL_HEAD_DEFAULT */
+  int32_t max_symbols;      /* 0: the model's; most tokens of one encoder frame (transducers) */
+  double ctc_weight;        /* 0; of the CTC head in a transducer's beam search, 0 to 1 */
+  int32_t rescoring;        /* 0; 1: by the attention decoder, when an utterance has ended */
+  double first_pass_weight; /* 0.5; of the score before rescoring, 0 to 100 */
+  double reverse_weight;    /* 0; of the decoder from right to left, 0 to 1 */
+  const char* language;     /* NULL: the model's default; one of runnel_model_language */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);
@@ -420,7 +435,7 @@ const runnel_hypothesis* runnel_utterance_hypothesis(const runnel_utterance* utt
 /* The whole text of the utterance. */
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
 /* Natural logarithm of its probability under the model, of its best alignment only with greedy
-   search; plus what hotwords and language model add. */
+   search; plus what hotwords and language model add. With rescoring: the weighted sum. */
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);
 /* Mean confidence of its words, 0 to 1; 0 without words. */
 float runnel_hypothesis_confidence(const runnel_hypothesis* hypothesis);

@@ -36,9 +36,9 @@ struct HotwordMatch {
 // One possible transcription of an utterance.
 struct Hypothesis {
   std::string text;  // UTF-8
-  // Natural log probability under the CTC model. With beam search: the sum over all alignments that
-  // the beam kept, plus the bonus of hotwords and the score of the language model. With greedy
-  // search: of the best alignment only, which is lower.
+  // Natural log probability under the head. With beam search: the sum over all alignments that the
+  // beam kept, plus the bonus of hotwords and the score of the language model. With greedy search:
+  // of the best alignment only, which is lower. With rescoring: the weighted sum.
   double score = 0;
   float confidence = 0;       // mean confidence of its words; 0 without words
   std::vector<Token> tokens;  // in order of time

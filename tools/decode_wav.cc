@@ -40,8 +40,6 @@ DEFINE_string(
 DEFINE_string(features, "",
               "NumPy files with feature frames of the model, (frames, bins), separated by commas, "
               "instead of audio.");
-DEFINE_string(language, "",
-              "Language of the recordings, for a multilingual model; empty: the model's default.");
 DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean of all.");
 DEFINE_int64(
     chunk_size, runnel::StreamOptions::kModelDefault,
@@ -50,10 +48,6 @@ DEFINE_int64(
 DEFINE_int64(
     left_context, runnel::StreamOptions::kModelDefault,
     "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
-DEFINE_string(
-    search, "greedy",
-    "greedy; beam: beam search of the head's kind (the default with --word_list, --hotwords or "
-    "--lm); modified_beam: one label per frame, of transducers.");
 DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
 DEFINE_string(
     word_list, "",
@@ -150,34 +144,17 @@ void CheckDescriptors(size_t num_recordings) {
 }
 
 // --word_list, --hotwords and --lm select beam search.
-SearchMethod SearchMethodFromFlags() {
-  if (FLAGS_search == "beam") return SearchMethod::kPrefixBeam;
-  if (FLAGS_search == "modified_beam") return SearchMethod::kModifiedBeam;
-  if (FLAGS_search != "greedy") {
-    throw std::invalid_argument("--search is '" + FLAGS_search +
-                                "', expected greedy, beam or modified_beam");
-  }
-  const std::string needs_beam = FLAGS_word_list.empty() ? FlagThatNeedsBeamSearch() : "word_list";
-  if (needs_beam.empty()) return SearchMethod::kGreedy;
-  if (IsFlagGiven("search")) {
-    throw std::invalid_argument("--" + needs_beam + " needs --search=beam, got --search=greedy");
-  }
-  return SearchMethod::kPrefixBeam;
-}
-
-SearchOptions SearchOptionsFromFlags() {
-  SearchOptions options;
-  options.method = SearchMethodFromFlags();
-  options.beam_size = FLAGS_beam_size;
-  ReadHeadFlags(&options);
-  options.Validate();
-  const int most = options.method == SearchMethod::kGreedy ? 1 : options.beam_size;
+void ReadSearchFlags(StreamOptions* options) {
+  ReadHeadFlags(FLAGS_word_list.empty() ? FlagThatNeedsBeamSearch() : "word_list", options);
+  SearchOptions& search = options->search;
+  search.beam_size = FLAGS_beam_size;
+  search.Validate();
+  const int most = search.method == SearchMethod::kGreedy ? 1 : search.beam_size;
   if (FLAGS_nbest > most) {
     throw std::invalid_argument("--nbest is " + std::to_string(FLAGS_nbest) +
                                 ", expected at most " + std::to_string(most) +
                                 (most == 1 ? " with --search=greedy" : " with this --beam_size"));
   }
-  return options;
 }
 
 OutputFormat OutputFormatFromFlags(bool has_endpoints) {
@@ -256,10 +233,9 @@ DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
   DecodeOptions options;
   options.batch.stream.chunk_size = FLAGS_chunk_size;
   options.batch.stream.left_context = FLAGS_left_context;
-  options.batch.stream.search = SearchOptionsFromFlags();
+  ReadSearchFlags(&options.batch.stream);
   options.batch.stream.endpoints = EndpointOptionsFromFlags();
   options.batch.stream.nbest = FLAGS_nbest;
-  options.batch.stream.language = FLAGS_language;
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.channel = FLAGS_channel;
   options.batch.input = FLAGS_features.empty() ? InputKind::kAudio : InputKind::kFeatures;

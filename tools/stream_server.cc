@@ -10,6 +10,7 @@
 #include "tools/cli/model_flags.h"
 #include "tools/cli/search_flags.h"
 #include "tools/cli/tool_main.h"
+#include "tools/decode/head_flags.h"
 #include "tools/server/server.h"
 #include "tools/server/server_flags.h"
 
@@ -34,6 +35,7 @@ it at once, with code 1. docs/deploy.md shows several servers behind a proxy.
 Examples:
   stream_server --model=models/digits/digits.pt
   stream_server --model=M.pt --hotwords=names.txt --lm=3gram.bin --lm_weight=0.4
+  stream_server --model=M.pt --search=beam --rescore
   stream_server --model=M.pt --precision=int8 --listen=0.0.0.0 --tls_certificate=c.pem --tls_key=k.pem
   curl --data-binary @recording.flac http://127.0.0.1:8080/v1/recognize
 )";
@@ -41,6 +43,8 @@ Examples:
 int Run(Console* console) {
   RequireFlag("model", kModelFile);
   server::ServerOptions options = server::OptionsFromFlags();
+  ReadHeadFlags(FlagThatNeedsBeamSearch(), &options.default_options);
+  options.default_options.search.Validate();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   ReadSearchFiles(model->tokens(), &options.default_options.search);
@@ -59,10 +63,10 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(
-      argc, argv,
-      {"stream_server",
-       runnel::kUsage,
-       {runnel::kModelFlagsSource, runnel::kSearchFlagsSource, runnel::server::kServerFlagsSource}},
-      runnel::Run);
+  return runnel::ToolMain(argc, argv,
+                          {"stream_server",
+                           runnel::kUsage,
+                           {runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
+                            runnel::kSearchFlagsSource, runnel::server::kServerFlagsSource}},
+                          runnel::Run);
 }

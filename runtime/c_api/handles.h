@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/c_api.h"
 #include "runtime/c_api/shared_scorers.h"
@@ -24,6 +25,7 @@ class WordList;
 struct runnel_model {
   std::shared_ptr<const runnel::Model> model;
   std::string description;
+  std::vector<std::string> languages;
 };
 
 struct runnel_word_list {

@@ -2,6 +2,7 @@
 // hotwords.
 #include "runtime/model.h"
 
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -87,6 +88,7 @@ runnel_status runnel_model_load(const char* path, const runnel_model_options* op
     auto loaded = std::make_unique<runnel_model>();
     loaded->model = Model::Load(path, OptionsOf(options));
     loaded->description = loaded->model->ComputeDescription();
+    loaded->languages = loaded->model->languages();
     *model = loaded.release();
   });
 }
@@ -116,6 +118,15 @@ double runnel_model_frame_ms(const runnel_model* model) {
 const char* runnel_model_token(const runnel_model* model, int32_t id) {
   if (model == nullptr || id < 0 || id >= model->model->tokens().size()) return nullptr;
   return model->model->tokens().name(id).c_str();
+}
+
+size_t runnel_model_num_languages(const runnel_model* model) {
+  return model == nullptr ? 0 : model->languages.size();
+}
+
+const char* runnel_model_language(const runnel_model* model, size_t index) {
+  if (model == nullptr || index >= model->languages.size()) return nullptr;
+  return model->languages[index].c_str();
 }
 
 runnel_status runnel_word_list_load(const runnel_model* model, const char* path,

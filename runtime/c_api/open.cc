@@ -14,6 +14,7 @@
 #include "runtime/word_list.h"
 
 using runnel::EndpointOptions;
+using runnel::Head;
 using runnel::LanguageModelLevel;
 using runnel::LanguageModelOptions;
 using runnel::LiveStream;
@@ -57,6 +58,12 @@ runnel_stream_options StreamDefaults() {
   c.endpoint_blank_probability = stream.endpoints.silence_blank_probability;
   c.early_text_interval = stream.early_text.interval;
   c.early_text_padding = stream.early_text.padding;
+  c.head = RUNNEL_HEAD_DEFAULT;
+  c.max_symbols = stream.search.max_symbols;
+  c.ctc_weight = stream.search.ctc_weight;
+  c.rescoring = stream.search.rescoring.enabled ? 1 : 0;
+  c.first_pass_weight = stream.search.rescoring.first_pass_weight;
+  c.reverse_weight = stream.search.rescoring.reverse_weight;
   return c;
 }
 
@@ -77,9 +84,25 @@ SearchMethod SearchOf(int32_t value) {
       return SearchMethod::kGreedy;
     case RUNNEL_PREFIX_BEAM:
       return SearchMethod::kPrefixBeam;
+    case RUNNEL_MODIFIED_BEAM:
+      return SearchMethod::kModifiedBeam;
   }
-  throw std::invalid_argument("runnel_stream_options.search is " + std::to_string(value) +
-                              ", expected RUNNEL_GREEDY or RUNNEL_PREFIX_BEAM");
+  throw std::invalid_argument(
+      "runnel_stream_options.search is " + std::to_string(value) +
+      ", expected RUNNEL_GREEDY, RUNNEL_PREFIX_BEAM or RUNNEL_MODIFIED_BEAM");
+}
+
+Head HeadOf(int32_t value) {
+  switch (value) {
+    case RUNNEL_HEAD_DEFAULT:
+      return Head::kDefault;
+    case RUNNEL_HEAD_CTC:
+      return Head::kCtc;
+    case RUNNEL_HEAD_TRANSDUCER:
+      return Head::kTransducer;
+  }
+  throw std::invalid_argument("runnel_stream_options.head is " + std::to_string(value) +
+                              ", expected RUNNEL_HEAD_DEFAULT, _CTC or _TRANSDUCER");
 }
 
 LanguageModelLevel LevelOf(int32_t value) {
@@ -100,6 +123,12 @@ runnel::SearchOptions SearchOptionsOf(const runnel_stream_options& c,
   search.method = SearchOf(c.search);
   search.beam_size = c.beam_size;
   search.token_beam = c.token_beam;
+  search.head = HeadOf(c.head);
+  search.max_symbols = c.max_symbols;
+  search.ctc_weight = c.ctc_weight;
+  search.rescoring.enabled = Truth(c.rescoring, "runnel_stream_options.rescoring");
+  search.rescoring.first_pass_weight = c.first_pass_weight;
+  search.rescoring.reverse_weight = c.reverse_weight;
   if (c.word_list != nullptr) search.word_list = c.word_list->word_list;
   if (c.hotwords != nullptr) search.hotwords = c.hotwords->hotwords;
   if (c.language_model != nullptr) {
@@ -154,6 +183,7 @@ runnel_status runnel_stream_open(runnel_recognizer* recognizer,
     chosen.sample_rate_hz = given.sample_rate_hz;
     chosen.search = SearchOptionsOf(given, opener.model());
     chosen.endpoints = EndpointOptionsOf(given);
+    if (given.language != nullptr) chosen.language = given.language;
     chosen.nbest = given.nbest;
     chosen.early_text.interval = given.early_text_interval;
     chosen.early_text.padding = given.early_text_padding;

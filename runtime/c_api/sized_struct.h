@@ -11,12 +11,17 @@
 #include <string>
 #include <type_traits>
 
+#include "runtime/c_api.h"
+
 namespace runnel::c_api {
 
 // All sizes that a struct has had, ascending, the present one last. When a struct grows, specialise
 // this for it: {offsetof(Struct, first_new_field), sizeof(Struct)}.
 template <typename Struct>
 inline constexpr std::array<size_t, 1> kSizesOf = {sizeof(Struct)};
+template <>
+inline constexpr std::array<size_t, 2> kSizesOf<runnel_stream_options> = {
+    offsetof(runnel_stream_options, head), sizeof(runnel_stream_options)};
 
 // Throws std::invalid_argument when no version of the struct up to this one has this size.
 template <typename Struct>

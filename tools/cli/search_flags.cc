@@ -62,7 +62,6 @@ std::string FlagThatNeedsBeamSearch() {
 }
 
 void ReadSearchFiles(const TokenTable& tokens, SearchOptions* options) {
-  if (!FlagThatNeedsBeamSearch().empty()) options->method = SearchMethod::kPrefixBeam;
   if (!FLAGS_hotwords.empty()) {
     options->hotwords =
         Hotwords::Read(FLAGS_hotwords, tokens, static_cast<float>(FLAGS_hotword_score));

@@ -20,9 +20,8 @@ void CheckSearchFlags();
 // The flag of a file that needs beam search: "hotwords", "lm", or "" if neither is given.
 std::string FlagThatNeedsBeamSearch();
 
-// Reads the files that the flags name, for the tokens of a model, into `options`, and selects beam
-// search if there is one. Throws as Hotwords::Read, LanguageModel::Load and PrepareLanguageModel
-// do.
+// Reads the files that the flags name, for the tokens of a model, into `options`. Throws as
+// Hotwords::Read, LanguageModel::Load and PrepareLanguageModel do.
 void ReadSearchFiles(const TokenTable& tokens, SearchOptions* options);
 
 // The files that the flags name, for CheckOutputIsNoInput.

@@ -7,6 +7,10 @@
 
 #include "tools/cli/command_line.h"
 
+DEFINE_string(
+    search, "greedy",
+    "greedy; beam: beam search of the head's kind (the default with hotwords, a language model or "
+    "a word list); modified_beam: one label per frame, of transducers.");
 DEFINE_string(head, "",
               "transducer or ctc: the part of the model that gives the search its probabilities. "
               "Default: the transducer of a model that has one.");
@@ -15,7 +19,6 @@ DEFINE_int32(max_symbols, 0,
 DEFINE_double(ctc_weight, 0,
               "Part of the CTC head in the probability of a label, 0 to 1, in a transducer's beam "
               "search with one label per frame.");
-
 DEFINE_int32(token_beam, runnel::SearchOptions().token_beam,
              "Most probable tokens that a beam search considers per frame.");
 DEFINE_bool(rescore, false,
@@ -23,25 +26,36 @@ DEFINE_bool(rescore, false,
             "--ctc_weight (default 0.5) is then the weight of the first pass.");
 DEFINE_double(reverse_weight, 0,
               "With --rescore: weight of the decoder from right to left, 0 to 1.");
+DEFINE_string(language, "",
+              "Language of the audio, for a multilingual model; empty: the model's default.");
 
 namespace runnel {
+namespace {
 
-const char* const kHeadFlagsSource = __FILE__;
-
-void ReadHeadFlags(SearchOptions* options) {
-  if (FLAGS_head == "ctc") {
-    options->head = Head::kCtc;
-  } else if (FLAGS_head == "transducer") {
-    options->head = Head::kTransducer;
-  } else if (!FLAGS_head.empty()) {
-    throw std::invalid_argument("--head is '" + FLAGS_head + "', expected transducer or ctc");
+SearchMethod SearchMethodFromFlags(const std::string& needs_beam) {
+  if (FLAGS_search == "beam") return SearchMethod::kPrefixBeam;
+  if (FLAGS_search == "modified_beam") return SearchMethod::kModifiedBeam;
+  if (FLAGS_search != "greedy") {
+    throw std::invalid_argument("--search is '" + FLAGS_search +
+                                "', expected greedy, beam or modified_beam");
   }
-  RequireRange("max_symbols", FLAGS_max_symbols, 0, SearchOptions::kMaxSymbols);
-  options->max_symbols = FLAGS_max_symbols;
-  RequireRange("token_beam", FLAGS_token_beam, 1, SearchOptions::kMaxBeamSize);
-  options->token_beam = FLAGS_token_beam;
+  if (needs_beam.empty()) return SearchMethod::kGreedy;
+  if (IsFlagGiven("search")) {
+    throw std::invalid_argument("--" + needs_beam + " needs --search=beam, got --search=greedy");
+  }
+  return SearchMethod::kPrefixBeam;
+}
+
+Head HeadFromFlag() {
+  if (FLAGS_head.empty()) return Head::kDefault;
+  if (FLAGS_head == "ctc") return Head::kCtc;
+  if (FLAGS_head == "transducer") return Head::kTransducer;
+  throw std::invalid_argument("--head is '" + FLAGS_head + "', expected transducer or ctc");
+}
+
+// --ctc_weight is the weight of the CTC head in a label, or with --rescore of the first pass.
+void ReadWeights(SearchOptions* options) {
   RequireRealRange("reverse_weight", FLAGS_reverse_weight, 0, 1);
-  RescoringOptions& rescoring = options->rescoring;
   if (!FLAGS_rescore) {
     if (IsFlagGiven("reverse_weight")) {
       throw std::invalid_argument("--reverse_weight needs --rescore");
@@ -51,9 +65,26 @@ void ReadHeadFlags(SearchOptions* options) {
     return;
   }
   RequireRealRange("ctc_weight", FLAGS_ctc_weight, 0, RescoringOptions::kMaxWeight);
+  RescoringOptions& rescoring = options->rescoring;
   rescoring.enabled = true;
   rescoring.reverse_weight = FLAGS_reverse_weight;
   if (IsFlagGiven("ctc_weight")) rescoring.first_pass_weight = FLAGS_ctc_weight;
+}
+
+}  // namespace
+
+const char* const kHeadFlagsSource = __FILE__;
+
+void ReadHeadFlags(const std::string& needs_beam, StreamOptions* options) {
+  SearchOptions& search = options->search;
+  search.method = SearchMethodFromFlags(needs_beam);
+  search.head = HeadFromFlag();
+  RequireRange("max_symbols", FLAGS_max_symbols, 0, SearchOptions::kMaxSymbols);
+  search.max_symbols = FLAGS_max_symbols;
+  RequireRange("token_beam", FLAGS_token_beam, 1, SearchOptions::kMaxBeamSize);
+  search.token_beam = FLAGS_token_beam;
+  ReadWeights(&search);
+  options->language = FLAGS_language;
 }
 
 }  // namespace runnel

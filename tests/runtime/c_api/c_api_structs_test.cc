@@ -127,6 +127,11 @@ TEST(CApiLayoutTest, OfTheFirstVersionStays) {
   EXPECT_EQ(offsetof(runnel_stream_options, early_text_interval), 136U);
   EXPECT_EQ(offsetof(runnel_stream_options, user_data), 160U);
   EXPECT_EQ(kSizesOf<runnel_stream_options>.front(), 168U);
+  EXPECT_EQ(offsetof(runnel_stream_options, head), 168U);
+  EXPECT_EQ(offsetof(runnel_stream_options, ctc_weight), 176U);
+  EXPECT_EQ(offsetof(runnel_stream_options, first_pass_weight), 192U);
+  EXPECT_EQ(offsetof(runnel_stream_options, language), 208U);
+  EXPECT_EQ(kSizesOf<runnel_stream_options>.back(), 216U);
   EXPECT_EQ(offsetof(runnel_restore_options, language_model), 16U);
   EXPECT_EQ(offsetof(runnel_restore_options, nbest), 24U);
   EXPECT_EQ(offsetof(runnel_restore_options, user_data), 40U);

@@ -29,6 +29,8 @@ TEST(CApiModelTest, SaysWhatItIs) {
   EXPECT_NE(runnel_model_token(model, 0), nullptr);
   EXPECT_EQ(runnel_model_token(model, -1), nullptr);
   EXPECT_EQ(runnel_model_token(model, 1000000), nullptr);
+  EXPECT_EQ(runnel_model_num_languages(model), 0U);
+  EXPECT_EQ(runnel_model_language(model, 0), nullptr);
 }
 
 // The message of loading a model that must fail in this way.
@@ -149,6 +151,13 @@ TEST(CApiOptionsTest, TakeTheDefaultsOfTheCppInterface) {
   EXPECT_EQ(stream.early_text_interval, 0);
   EXPECT_EQ(stream.early_text_padding, 2);
   EXPECT_EQ(stream.on_update, nullptr);
+  EXPECT_EQ(stream.head, RUNNEL_HEAD_DEFAULT);
+  EXPECT_EQ(stream.max_symbols, 0);
+  EXPECT_EQ(stream.ctc_weight, 0);
+  EXPECT_EQ(stream.rescoring, 0);
+  EXPECT_EQ(stream.first_pass_weight, 0.5);
+  EXPECT_EQ(stream.reverse_weight, 0);
+  EXPECT_EQ(stream.language, nullptr);
   EXPECT_EQ(runnel_hotwords_default_score(), 0.75F);
   runnel_restore_options restore;
   runnel_restore_options_init(&restore, sizeof restore);
@@ -195,7 +204,8 @@ TEST(CApiOptionsTest, StreamOptionsOutOfRangeAreRefused) {
   for (const auto& [flag, name] : std::vector<std::pair<int32_t Options::*, std::string>>{
            {&Options::endpointing, "endpointing"},
            {&Options::reset_encoder, "reset_encoder"},
-           {&Options::skip_silence, "skip_silence"}}) {
+           {&Options::skip_silence, "skip_silence"},
+           {&Options::rescoring, "rescoring"}}) {
     EXPECT_EQ(message_of(flag, 2), "runnel_stream_options." + name + " is 2, expected 0 or 1");
   }
   for (const auto& [field, name] : std::vector<std::pair<double Options::*, std::string>>{
@@ -315,6 +325,8 @@ TEST(CApiNullTest, EveryOtherFunctionAnswersNothing) {
     EXPECT_STREQ(text, "");
   }
   EXPECT_EQ(runnel_model_token(nullptr, 0), nullptr);
+  EXPECT_EQ(runnel_model_language(nullptr, 0), nullptr);
+  EXPECT_EQ(runnel_model_num_languages(nullptr), 0U);
   EXPECT_EQ(runnel_buffer_data(nullptr), nullptr);
   EXPECT_EQ(runnel_update_utterance(nullptr, 0), nullptr);
   EXPECT_EQ(runnel_utterance_hypothesis(nullptr, 0), nullptr);

@@ -27,10 +27,20 @@ struct ClientMessage {
   std::string_view bytes;
 };
 
+// Options that only some models have; empty where the client leaves one to the server.
+struct ModelChoices {
+  std::optional<Head> head;
+  std::optional<int> max_symbols;
+  std::optional<double> ctc_weight;
+  std::optional<RescoringOptions> rescoring;
+  std::optional<std::string> language;
+};
+
 // Starts a new stream. The options are in the range that holds for every model; Recognizer::Open
 // checks them against its model.
 struct StartRequest {
   StreamOptions options;  // kModelDefault, or rate 0, where the client leaves it to the model
+  ModelChoices choices;   // take the place of those in `options`
   SampleEncoding encoding = SampleEncoding::kPcm16;
   bool wants_snapshots = false;  // OnSnapshot is to be called now and then
   bool wants_tokens = true;

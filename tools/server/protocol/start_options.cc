@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 
@@ -20,11 +23,17 @@ namespace {
 constexpr int64_t kMaxFrames = 1000000;  // encoder frames: eleven hours of audio
 
 // The fields that a query may have. The sample rate, for example, is in the recording.
-constexpr std::array<std::string_view, 9> kQueryFields = {
-    "chunk_size", "left_context",  "search",      "beam_size", "nbest",
-    "hotwords",   "hotword_score", "endpointing", "token"};
+constexpr std::array<std::string_view, 16> kQueryFields = {
+    "chunk_size",     "left_context", "search",     "beam_size",     "nbest",
+    "head",           "max_symbols",  "ctc_weight", "rescoring",     "first_pass_weight",
+    "reverse_weight", "language",     "hotwords",   "hotword_score", "endpointing",
+    "token"};
+// Their values are strings, also those that look like numbers: a list of hotwords may be "911".
+constexpr std::array<std::string_view, 2> kTextFields = {"hotwords", "language"};
 // The names of the fields of the object "endpointing" have it before them.
 constexpr std::string_view kEndpointPrefix = "endpoint_";
+// The library's message repeats the name of a language that the model does not know.
+constexpr size_t kMaxLanguageBytes = 64;
 // How many bytes of an unknown field's name an error message shows.
 constexpr size_t kMaxShownName = 40;
 
@@ -38,10 +47,15 @@ int64_t ReadFrames(JsonSection* fields, const std::string& field, int64_t min) {
   return frames;
 }
 
+template <size_t count>
+bool Contains(const std::array<std::string_view, count>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 // The values of a query have no types: a number is a number, true and false are true and false,
-// everything else is a string. A list of hotwords is always a string, also "911".
+// everything else is a string.
 nlohmann::json TypedValue(const std::string& key, const std::string& text) {
-  if (key == "hotwords") return ValidText(text);
+  if (Contains(kTextFields, key)) return ValidText(text);
   nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_number() || value.is_boolean() ? value : nlohmann::json(ValidText(text));
 }
@@ -63,16 +77,62 @@ bool IsEndpointField(std::string_view name) {
   return name.substr(0, kEndpointPrefix.size()) == kEndpointPrefix;
 }
 
+double ReadReal(JsonSection* fields, const std::string& field, double min, double max) {
+  const double value = fields->Number(field);
+  if (!(value >= min && value <= max)) {
+    fields->Fail(field, "a number from " + Decimal(min, 0) + " to " + Decimal(max, 0));
+  }
+  return value;
+}
+
+// The names of all `values`.
+template <typename Value>
+std::map<std::string, Value> ByName(std::initializer_list<Value> values) {
+  std::map<std::string, Value> names;
+  for (const Value value : values) names[NameOf(value)] = value;
+  return names;
+}
+
+void ReadRescoring(JsonSection* fields, std::optional<RescoringOptions>* rescoring) {
+  if (fields->Has("rescoring")) rescoring->emplace().enabled = fields->Bool("rescoring");
+  const auto read_weight = [&](const std::string& field, double max,
+                               double RescoringOptions::*weight) {
+    if (!fields->Has(field)) return;
+    const double value = ReadReal(fields, field, 0, max);
+    if (!rescoring->has_value() || !(*rescoring)->enabled) {
+      fields->Fail(field, "rescoring with it");
+    }
+    (**rescoring).*weight = value;
+  };
+  read_weight("first_pass_weight", RescoringOptions::kMaxWeight,
+              &RescoringOptions::first_pass_weight);
+  read_weight("reverse_weight", 1, &RescoringOptions::reverse_weight);
+}
+
+void ReadModelChoices(JsonSection* fields, ModelChoices* choices) {
+  if (fields->Has("head")) {
+    choices->head = fields->Choice("head", ByName({Head::kCtc, Head::kTransducer}));
+  }
+  if (fields->Has("max_symbols")) {
+    choices->max_symbols =
+        static_cast<int>(fields->Integer("max_symbols", 0, SearchOptions::kMaxSymbols));
+  }
+  if (fields->Has("ctc_weight")) choices->ctc_weight = ReadReal(fields, "ctc_weight", 0, 1);
+  ReadRescoring(fields, &choices->rescoring);
+  if (fields->Has("language")) {
+    choices->language = fields->String("language");
+    if (choices->language->size() > kMaxLanguageBytes) {
+      fields->Fail("language", "at most " + std::to_string(kMaxLanguageBytes) + " bytes");
+    }
+  }
+}
+
 void ReadHotwords(JsonSection* fields, const TokenTable& tokens, StartRequest* start) {
   double score = static_cast<double>(Hotwords::kDefaultScore);
   const bool has_score = fields->Has("hotword_score");
   if (has_score) {
-    score = fields->Number("hotword_score");
     constexpr double kMost = static_cast<double>(Hotwords::kMaxScore);
-    if (!(score >= -kMost && score <= kMost)) {
-      fields->Fail("hotword_score",
-                   "a number from " + Decimal(-kMost, 0) + " to " + Decimal(kMost, 0));
-    }
+    score = ReadReal(fields, "hotword_score", -kMost, kMost);
   }
   if (!fields->Has("hotwords")) {
     if (has_score) fields->Fail("hotword_score", "hotwords with it");
@@ -80,11 +140,12 @@ void ReadHotwords(JsonSection* fields, const TokenTable& tokens, StartRequest* s
   }
   const std::string list = fields->String("hotwords");
   SearchOptions& search = start->options.search;
-  if (start->names_search && search.method != SearchMethod::kPrefixBeam) {
+  if (!start->names_search) {
+    search.method = SearchMethod::kPrefixBeam;
+  } else if (search.method == SearchMethod::kGreedy) {
     fields->Fail("search", "beam with hotwords");
   }
   start->names_search = true;
-  search.method = SearchMethod::kPrefixBeam;
   search.hotwords =
       std::make_shared<const Hotwords>(list, tokens, static_cast<float>(score), "hotwords");
 }
@@ -92,8 +153,18 @@ void ReadHotwords(JsonSection* fields, const TokenTable& tokens, StartRequest* s
 }  // namespace
 
 const char* NameOf(SearchMethod method) {
-  return method == SearchMethod::kGreedy ? "greedy" : "beam";
+  switch (method) {
+    case SearchMethod::kGreedy:
+      return "greedy";
+    case SearchMethod::kPrefixBeam:
+      return "beam";
+    case SearchMethod::kModifiedBeam:
+      return "modified_beam";
+  }
+  throw std::invalid_argument("a search method without a name");
 }
+
+const char* NameOf(Head head) { return head == Head::kCtc ? "ctc" : "transducer"; }
 
 int ReadNBest(JsonSection* fields) {
   if (!fields->Has("nbest")) return 0;
@@ -107,17 +178,16 @@ void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartReques
   SearchOptions& search = start->options.search;
   start->names_search = fields->Has("search");
   if (start->names_search) {
-    std::map<std::string, SearchMethod> methods;
-    for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
-      methods[NameOf(method)] = method;
-    }
-    search.method = fields->Choice<SearchMethod>("search", methods);
+    search.method = fields->Choice(
+        "search",
+        ByName({SearchMethod::kGreedy, SearchMethod::kPrefixBeam, SearchMethod::kModifiedBeam}));
   }
   start->names_beam_size = fields->Has("beam_size");
   if (start->names_beam_size) {
     search.beam_size =
         static_cast<int>(fields->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
   }
+  ReadModelChoices(fields, &start->choices);
   ReadHotwords(fields, tokens, start);
   ReadEndpointing(fields, &start->options.endpoints);
 }
@@ -129,8 +199,7 @@ StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string
   for (const auto& [name, value] : query) {
     const bool is_rule = IsEndpointField(name);
     has_rules = has_rules || is_rule;
-    if (!is_rule &&
-        std::find(kQueryFields.begin(), kQueryFields.end(), name) == kQueryFields.end()) {
+    if (!is_rule && !Contains(kQueryFields, name)) {
       throw std::runtime_error("query: '" + name.substr(0, kMaxShownName) +
                                "' is no option of a recording, expected " + QueryFieldNames());
     }

@@ -16,13 +16,15 @@ namespace runnel::server {
 // The largest "nbest" that any protocol accepts. More results delay other clients and help nobody.
 constexpr int kMaxNBest = 100;
 
-// The value of the field "search".
+// The values of the fields "search" and "head". `head`: not kDefault.
 const char* NameOf(SearchMethod method);
+const char* NameOf(Head head);
 
 // The field "nbest", or 0 when it is missing. Throws std::runtime_error like ReadStartOptions.
 int ReadNBest(JsonSection* fields);
 
-// Reads the fields chunk_size, left_context, search, beam_size, nbest, hotwords, hotword_score and
+// Reads the fields chunk_size, left_context, search, beam_size, nbest, head, max_symbols,
+// ctc_weight, rescoring, first_pass_weight, reverse_weight, language, hotwords, hotword_score and
 // endpointing, each optional, into `start`. "hotwords" is a list as runtime/hotwords.h describes
 // it, for `tokens`, and selects beam search. A list within a message of a client takes some 40 ms
 // to prepare at most. Throws std::runtime_error: "<source>: <field> is <value>, expected <range>",

@@ -91,6 +91,8 @@ std::vector<LimitRow> MakeTable() {
        "Largest left_context that a client may ask for.", ""},
       {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
        "Largest beam_size that a client may ask for.", ""},
+      {FIELD(max_frame_tokens), 0, SearchOptions::kMaxSymbols, "",
+       "Largest max_symbols (tokens of one encoder frame) that a client may ask for.", ""},
       {FIELD(max_nbest), 1, kMaxNBest, "",
        "Largest nbest (results of an utterance) that a client may ask for.", ""},
       {FIELD(max_previews), 0, kMost, "per chunk",

@@ -45,6 +45,7 @@ struct Limits {
   int64_t max_chunk_size = 64;
   int64_t max_left_context = 512;
   int max_beam_size = 32;
+  int max_frame_tokens = 10;
   int max_nbest = 10;
   int64_t max_previews = 8;
 

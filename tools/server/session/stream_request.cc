@@ -33,6 +33,42 @@ void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
                               " on this server");
 }
 
+// Adds what the client leaves to the server. What the server chose for another search or head than
+// the client's would be refused, so it is left out.
+void CompleteSearch(const StartRequest& request, const SearchOptions& defaults,
+                    SearchOptions* search) {
+  const ModelChoices& choices = request.choices;
+  const bool chooses_ctc = choices.head == Head::kCtc;
+  search->head = choices.head.value_or(defaults.head);
+  if (!request.names_search) {
+    const bool has_no_such = chooses_ctc && defaults.method == SearchMethod::kModifiedBeam;
+    search->method = has_no_such ? SearchMethod::kPrefixBeam : defaults.method;
+  }
+  search->max_symbols = choices.max_symbols.value_or(chooses_ctc ? 0 : defaults.max_symbols);
+  search->ctc_weight = choices.ctc_weight.value_or(chooses_ctc ? 0 : defaults.ctc_weight);
+  search->token_beam = defaults.token_beam;
+  if (search->method == SearchMethod::kGreedy) {
+    search->rescoring = choices.rescoring.value_or(RescoringOptions());
+    return;
+  }
+  search->rescoring = choices.rescoring.value_or(defaults.rescoring);
+  if (search->hotwords == nullptr) search->hotwords = defaults.hotwords;
+  search->language_model = defaults.language_model;
+}
+
+void LimitSearch(const StartRequest& request, const Limits& limits, SearchOptions* search) {
+  if (search->method != SearchMethod::kGreedy) {
+    if (request.names_beam_size && search->beam_size > limits.max_beam_size) {
+      Refuse("beam_size", search->beam_size, limits.max_beam_size);
+    }
+    search->beam_size = std::min(search->beam_size, limits.max_beam_size);
+  }
+  const int max_symbols = request.choices.max_symbols.value_or(0);
+  if (max_symbols > limits.max_frame_tokens) {
+    Refuse("max_symbols", max_symbols, limits.max_frame_tokens);
+  }
+}
+
 }  // namespace
 
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
@@ -57,15 +93,9 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
                                                              : "left_context",
            options.left_context, limits.max_left_context);
   }
-  if (!request.names_search) options.search.method = defaults.search.method;
-  if (options.search.method == SearchMethod::kPrefixBeam) {
-    if (options.search.hotwords == nullptr) options.search.hotwords = defaults.search.hotwords;
-    options.search.language_model = defaults.search.language_model;
-    if (request.names_beam_size && options.search.beam_size > limits.max_beam_size) {
-      Refuse("beam_size", options.search.beam_size, limits.max_beam_size);
-    }
-    options.search.beam_size = std::min(options.search.beam_size, limits.max_beam_size);
-  }
+  CompleteSearch(request, defaults.search, &options.search);
+  LimitSearch(request, limits, &options.search);
+  options.language = request.choices.language.value_or(defaults.language);
   CheckNBest(request.options.nbest, limits);
   CheckEarlyText(options, limits);
   if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;

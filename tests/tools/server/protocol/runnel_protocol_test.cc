@@ -239,6 +239,22 @@ TEST(RunnelProtocol, EveryEncodingIsAnnounced) {
   }
 }
 
+TEST(RunnelProtocol, ReadyAndResumedStateTheSearch) {
+  for (const int64_t num_samples : {int64_t{-1}, int64_t{7}}) {
+    SessionInfo info = Ready(8000, num_samples);
+    info.options.search.method = SearchMethod::kModifiedBeam;
+    info.options.search.head = Head::kTransducer;
+    info.options.search.rescoring.enabled = true;
+    info.options.language = "de-DE";
+    RunnelProtocol protocol(Units());
+    const auto message = OnlyMessage(protocol.OnReady(info));
+    EXPECT_EQ(message["search"], "modified_beam");
+    EXPECT_EQ(message["head"], "transducer");
+    EXPECT_EQ(message["rescoring"], true);
+    EXPECT_EQ(message["language"], "de-DE");
+  }
+}
+
 TEST(RunnelProtocol, ByteOfG711) {
   for (const auto& [name, silence] : {std::pair("mulaw", 0.0F), std::pair("alaw", 1 / 4096.0F)}) {
     RunnelProtocol protocol(Units());

@@ -102,6 +102,68 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
             "query: fields endpoint_... need endpointing=true");
 }
 
+TEST(ReadStartQuery, HeadRescoringAndLanguage) {
+  const ModelChoices none = Read({}).choices;
+  EXPECT_FALSE(none.head || none.max_symbols || none.ctc_weight || none.rescoring || none.language);
+  const StartRequest of_query = Read({{"search", "modified_beam"},
+                                      {"head", "transducer"},
+                                      {"max_symbols", "3"},
+                                      {"ctc_weight", "0.25"},
+                                      {"rescoring", "true"},
+                                      {"first_pass_weight", "2"},
+                                      {"reverse_weight", "0.5"},
+                                      {"language", "7"}});
+  const nlohmann::json object = nlohmann::json::parse(
+      R"({"search":"modified_beam","head":"transducer","max_symbols":3,"ctc_weight":0.25,
+          "rescoring":true,"first_pass_weight":2,"reverse_weight":0.5,"language":"7"})");
+  JsonSection fields(object, "", "start");
+  StartRequest of_message;
+  ReadStartOptions(&fields, Units(), &of_message);
+  fields.CheckAllTaken();
+  for (const StartRequest& start : {of_query, of_message}) {
+    EXPECT_EQ(start.options.search.method, SearchMethod::kModifiedBeam);
+    EXPECT_EQ(start.choices.head, Head::kTransducer);
+    EXPECT_EQ(start.choices.max_symbols, 3);
+    EXPECT_EQ(start.choices.ctc_weight, 0.25);
+    ASSERT_TRUE(start.choices.rescoring.has_value());
+    EXPECT_TRUE(start.choices.rescoring->enabled);
+    EXPECT_EQ(start.choices.rescoring->first_pass_weight, 2);
+    EXPECT_EQ(start.choices.rescoring->reverse_weight, 0.5);
+    EXPECT_EQ(start.choices.language, "7");
+  }
+  EXPECT_EQ(Read({{"head", "ctc"}}).choices.head, Head::kCtc);
+  EXPECT_FALSE(Read({{"rescoring", "false"}}).choices.rescoring.value().enabled);
+}
+
+TEST(ReadStartQuery, RefusesWrongHeadsWeightsAndLanguages) {
+  EXPECT_EQ(QueryError({{"head", "rnnt"}}),
+            "query: head is \"rnnt\", expected one of \"ctc\", \"transducer\"");
+  EXPECT_EQ(QueryError({{"max_symbols", "-1"}}),
+            "query: max_symbols is -1, expected an integer from 0 to 1000");
+  EXPECT_EQ(QueryError({{"ctc_weight", "1.5"}}),
+            "query: ctc_weight is 1.5, expected a number from 0 to 1");
+  EXPECT_EQ(QueryError({{"rescoring", "1"}}), "query: rescoring is 1, expected true or false");
+  EXPECT_EQ(QueryError({{"rescoring", "true"}, {"first_pass_weight", "101"}}),
+            "query: first_pass_weight is 101, expected a number from 0 to 100");
+  EXPECT_EQ(QueryError({{"rescoring", "true"}, {"reverse_weight", "-0.5"}}),
+            "query: reverse_weight is -0.5, expected a number from 0 to 1");
+  EXPECT_EQ(QueryError({{"first_pass_weight", "1"}}),
+            "query: first_pass_weight is 1, expected rescoring with it");
+  EXPECT_EQ(QueryError({{"rescoring", "false"}, {"reverse_weight", "0.5"}}),
+            "query: reverse_weight is 0.5, expected rescoring with it");
+  const std::string error = QueryError({{"language", std::string(1000, 'x')}});
+  EXPECT_NE(error.find("expected at most 64 bytes"), std::string::npos) << error;
+  EXPECT_LT(error.size(), 300U);
+}
+
+TEST(ReadStartQuery, HotwordsGoWithEitherBeam) {
+  const auto method = [](const std::string& search) {
+    return Read({{"hotwords", "two"}, {"search", search}}).options.search.method;
+  };
+  EXPECT_EQ(method("beam"), SearchMethod::kPrefixBeam);
+  EXPECT_EQ(method("modified_beam"), SearchMethod::kModifiedBeam);
+}
+
 // A list that looks like a number is text like any other.
 TEST(ReadStartQuery, HotwordsAreText) {
   const TokenTable digits("<blank> 0\n\u25819 1\n1 2\n", 3, 0, "units");
@@ -133,15 +195,17 @@ TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
             "query: nbest is 101, expected an integer from 1 to 100");
   EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer from 1 to 100");
   EXPECT_EQ(QueryError({{"search", "guess"}}),
-            "query: search is \"guess\", expected one of \"beam\", \"greedy\"");
+            "query: search is \"guess\", expected one of \"beam\", \"greedy\", \"modified_beam\"");
   EXPECT_EQ(QueryError({{"search", "1"}}), "query: search is 1, expected a string");
-  EXPECT_EQ(QueryError({{"search", "\xFF\""}}),
-            "query: search is \"\uFFFD\\\"\", expected one of \"beam\", \"greedy\"");
+  EXPECT_EQ(
+      QueryError({{"search", "\xFF\""}}),
+      "query: search is \"\uFFFD\\\"\", expected one of \"beam\", \"greedy\", \"modified_beam\"");
 }
 
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
   const std::string expected =
-      "expected chunk_size, left_context, search, beam_size, nbest, hotwords, hotword_score, "
+      "expected chunk_size, left_context, search, beam_size, nbest, head, max_symbols, ctc_weight, "
+      "rescoring, first_pass_weight, reverse_weight, language, hotwords, hotword_score, "
       "endpointing, token, or endpoint_...";
   for (const std::string name : {"sample_rate", "type", "version", "resume", "Nbest", ""}) {
     EXPECT_EQ(QueryError({{name, "1"}}),

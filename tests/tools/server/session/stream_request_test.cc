@@ -9,12 +9,15 @@
 #include "runtime/hotwords.h"
 #include "runtime/language_model.h"
 #include "runtime/model.h"
+#include "tests/support/error_message.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_streams.h"
 
 namespace runnel::server {
 namespace {
+
+using runnel::testing::ErrorMessage;
 
 int CompletedRate(SampleEncoding encoding, int requested_hz, int model_hz) {
   StartRequest request;
@@ -100,6 +103,88 @@ TEST_F(DefaultSearchTest, IsLoweredToTheLimitOfTheServer) {
   Limits limits;
   limits.max_beam_size = 3;
   EXPECT_EQ(CompleteOptions({}, defaults_, limits).search.beam_size, 3);
+}
+
+// A server whose streams search a transducer of a multilingual model and rescore.
+StreamOptions DefaultsOfAModelWithEverything() {
+  StreamOptions defaults;
+  defaults.language = "en-US";
+  SearchOptions& search = defaults.search;
+  search.method = SearchMethod::kModifiedBeam;
+  search.head = Head::kTransducer;
+  search.token_beam = 7;
+  search.max_symbols = 3;
+  search.ctc_weight = 0.25;
+  search.rescoring = {true, 2, 0.5};
+  return defaults;
+}
+
+TEST(ModelChoices, AreTheServersUnlessTheClientHasItsOwn) {
+  const StreamOptions defaults = DefaultsOfAModelWithEverything();
+  StreamOptions options = CompleteOptions({}, defaults, {});
+  EXPECT_EQ(options.language, "en-US");
+  EXPECT_EQ(options.search.method, SearchMethod::kModifiedBeam);
+  EXPECT_EQ(options.search.head, Head::kTransducer);
+  EXPECT_EQ(options.search.token_beam, 7);
+  EXPECT_EQ(options.search.max_symbols, 3);
+  EXPECT_EQ(options.search.ctc_weight, 0.25);
+  EXPECT_TRUE(options.search.rescoring.enabled);
+  EXPECT_EQ(options.search.rescoring.first_pass_weight, 2);
+  EXPECT_EQ(options.search.rescoring.reverse_weight, 0.5);
+  // Also values that are the library's defaults.
+  StartRequest request;
+  request.choices = {Head::kTransducer, 0, 0.0, RescoringOptions(), ""};
+  options = CompleteOptions(request, defaults, {});
+  EXPECT_EQ(options.language, "");
+  EXPECT_EQ(options.search.max_symbols, 0);
+  EXPECT_EQ(options.search.ctc_weight, 0);
+  EXPECT_FALSE(options.search.rescoring.enabled);
+}
+
+// What the server chose for another search would be refused.
+TEST(ModelChoices, OfAnotherSearchOrHeadDoNotCount) {
+  const StreamOptions defaults = DefaultsOfAModelWithEverything();
+  StartRequest greedy;
+  greedy.names_search = true;
+  EXPECT_FALSE(CompleteOptions(greedy, defaults, {}).search.rescoring.enabled);
+  greedy.choices.rescoring = RescoringOptions{true, 0.5, 0};  // the library refuses it
+  EXPECT_TRUE(CompleteOptions(greedy, defaults, {}).search.rescoring.enabled);
+  StartRequest ctc;
+  ctc.choices.head = Head::kCtc;
+  const SearchOptions search = CompleteOptions(ctc, defaults, {}).search;
+  EXPECT_EQ(search.method, SearchMethod::kPrefixBeam);
+  EXPECT_EQ(search.max_symbols, 0);
+  EXPECT_EQ(search.ctc_weight, 0);
+  EXPECT_TRUE(search.rescoring.enabled);
+  ctc.choices.max_symbols = 2;  // likewise
+  EXPECT_EQ(CompleteOptions(ctc, defaults, {}).search.max_symbols, 2);
+}
+
+TEST(ModelChoices, AreLimited) {
+  StartRequest request;
+  Limits limits;
+  limits.max_frame_tokens = 4;
+  const auto max_symbols = [&](int of_client, int of_server) {
+    StreamOptions defaults;
+    defaults.search.max_symbols = of_server;
+    request.choices.max_symbols = of_client;
+    return CompleteOptions(request, defaults, limits).search.max_symbols;
+  };
+  EXPECT_EQ(max_symbols(4, 9), 4);
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { max_symbols(5, 9); }),
+            "max_symbols is 5, expected at most 4 on this server");
+  request.choices.max_symbols.reset();
+  StreamOptions defaults;
+  defaults.search.max_symbols = 9;
+  EXPECT_EQ(CompleteOptions(request, defaults, limits).search.max_symbols, 9);
+  limits.max_beam_size = 5;
+  for (const SearchMethod method : {SearchMethod::kPrefixBeam, SearchMethod::kModifiedBeam}) {
+    request.names_search = request.names_beam_size = true;
+    request.options.search.method = method;
+    request.options.search.beam_size = 6;
+    EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CompleteOptions(request, {}, limits); }),
+              "beam_size is 6, expected at most 5 on this server");
+  }
 }
 
 std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_previews) {
