@@ -165,7 +165,8 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
   std::optional<TorchScriptModel> baseline;
   if (FLAGS_baseline) {
     baseline.emplace(ModelFile(), model->parts().config.encoder, at::kFloat,
-                     TorchScriptModel::Execution::kOptimized);
+                     TorchScriptModel::Execution::kOptimized,
+                     TorchScriptModel::Output::kCtcLogProbs);
   }
   BenchmarkResult result;
   const Precision precision = PrecisionFromFlag().value_or(Precision::kFloat32);

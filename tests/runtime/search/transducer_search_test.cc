@@ -46,8 +46,8 @@ class Oracle {
   const std::vector<float>& LogProbs(int64_t frame, const Ids& ids) {
     std::vector<float>& known = log_probs_[{frame, ids}];
     if (known.empty()) {
-      const Matrix found = transducer_.LogProbs(
-          {{std::as_const(projected_).rows().Part(frame, 1), State(ids).get()}});
+      const Matrix found = ToFloat32(transducer_.LogProbs(
+          {{std::as_const(projected_).rows().Part(frame, 1), State(ids).get()}}));
       known.assign(found.rows().float32(), found.rows().float32() + found.dim());
     }
     return known;
