@@ -29,7 +29,8 @@ namespace {
 using fuzz::Require;
 
 const TokenTable& Tokens() {
-  static const TokenTable tokens("<blank> 0\n▁ 1\na 2\nb 3\n▁ab 4\na▁b▁ 5\n", 6, 0, "units.txt");
+  static const TokenTable tokens("<blank> 0\n▁ 1\na 2\nb 3\n▁ab 4\na▁b▁ 5\nab 6\n▁a 7\n", 8, 0,
+                                 "units.txt");
   return tokens;
 }
 
@@ -39,11 +40,18 @@ void Score(const std::shared_ptr<const LanguageModel>& model, LanguageModelLevel
   LanguageModelOptions options;
   options.model = model;
   options.level = level;
-  const LanguageModelScorer scorer(options, Tokens());
+  std::unique_ptr<const LanguageModelScorer> prepared;
+  try {
+    prepared = std::make_unique<const LanguageModelScorer>(options, Tokens());
+  } catch (const std::invalid_argument&) {
+    Require(level == LanguageModelLevel::kToken, "only words that are no tokens are refused");
+    return;
+  }
+  const LanguageModelScorer& scorer = *prepared;
   LanguageModelScorer::State state = scorer.Start();
   for (uint32_t i = 0; i < 50; ++i) {
     const double most_gain = scorer.MostGain(state);
-    const auto token = static_cast<int32_t>(1 + i * i % 5);
+    const auto token = static_cast<int32_t>(1 + i * i % 7);
     const double gain = scorer.Extend(&state, token);
     Require(std::isfinite(gain) && std::isfinite(scorer.End(state)), "scores are finite");
     if (is_compiled_here) {
