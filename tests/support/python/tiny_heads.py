@@ -26,7 +26,7 @@ PROMPT = PromptConfig(("de", "", "en"), 10, "en")
 
 
 def write_model(path: pathlib.Path, model_class: Type[SpeechModel] = SpeechModel,
-                blank_bias: float = -2.0, **heads: Any) -> str:
+                blank_bias: float = -1.0, **heads: Any) -> str:
     """Writes a model file and returns the flag that names it.
 
     Args:
@@ -43,7 +43,7 @@ def write_model(path: pathlib.Path, model_class: Type[SpeechModel] = SpeechModel
     model.load_state_dict(tensors)
     with torch.no_grad():
         if model.transducer is not None:
-            model.transducer.joint.out.weight.mul_(8)  # so that its decisions vary
+            model.transducer.joint.out.weight.mul_(16)  # so that its decisions vary
             model.transducer.joint.out.bias[config.blank_id] = blank_bias
     export_archive(model, {**sections, **config.to_json()}, units, str(path))
     return f"--model={path}"
