@@ -189,7 +189,8 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
   if (FLAGS_baseline) {
     RequireTorchScript("as a baseline (--nobaseline)");
     baseline.emplace(ModelFile(), model->parts().config.encoder, at::kFloat,
-                     TorchScriptModel::Execution::kOptimized);
+                     TorchScriptModel::Execution::kOptimized,
+                     TorchScriptModel::Output::kCtcLogProbs);
   }
   BenchmarkResult result;
   result.options = {PrecisionName(model->parts().precision),

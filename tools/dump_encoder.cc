@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encoder/cpu/kernels/row_kernels.h"
@@ -111,13 +112,13 @@ EncoderState DumpChunks(const Model& model, const StreamOptions& options, Featur
     ended = num_frames < wanted;
     const auto chunk = encoder.NextChunk(state, options.chunk_size, num_frames, ended);
     if (!chunk) return state;
-    const EncoderOutput output =
-        encoder.Step({{&state, frames.data(), *chunk, options.left_context}});
+    EncoderOutput output = encoder.Step({{&state, frames.data(), *chunk, options.left_context}});
     if (FLAGS_log_probs) {
-      const Matrix log_probs = model.parts().RequireCtcHead().LogProbs(output.rows.rows());
+      const Matrix heads_input = model.parts().HeadsInput(std::move(output.rows));
+      const Matrix log_probs = model.parts().RequireCtcHead().LogProbs(heads_input.rows());
       Append(log_probs.rows(), writer);
     } else {
-      Append(output.rows.rows(), writer);
+      Append(std::as_const(output.rows).rows(), writer);
     }
   }
 }

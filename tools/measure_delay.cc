@@ -56,7 +56,8 @@ constexpr char kUsage[] =
   measure_delay --model=M.pt (--wav=a.wav,b.flac | --wav_scp=list) [--text=text] [flags]
 
 It aligns the tokens of each reference text with the whole recording (Viterbi algorithm on the CTC
-output), streams the recording with greedy search, and compares the tokens that both have in common:
+output), streams the recording with greedy search, and compares the tokens that both have in common.
+The stream of a model with a transducer and a CTC head uses the transducer.
   - emission delay: the encoder frame in which the stream emits a token, minus the first frame of the
     token in the alignment;
   - text delay: the end of the audio that must have arrived before the text of the stream has the

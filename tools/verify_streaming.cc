@@ -48,9 +48,14 @@ and all, and the setting that the model recommends, in float32 and float64 (or -
   - chunk by chunk with the whole utterance under the chunk mask,
   - audio in packets of random size, a stream copied midway, and streams of all settings in one batch
     with each stream on its own,
-  - Runnel with the model file's own TorchScript, run by LibTorch: forward and forward_chunk,
+  - Runnel with the model file's own TorchScript, run by LibTorch: forward and forward_chunk, or encode
+    and encode_chunk for a model without CTC,
+  - of a transducer: tokens and frames of greedy search, in streams with random packets and batches, with
+    those of the whole utterance; and the joint network along these and random tokens with TorchScript,
+  - of an attention decoder: scores of random hypotheses, in each direction, with TorchScript,
+  - of a language prompt: its output for two languages with TorchScript,
 and prints the largest error of each. Errors are relative to the largest magnitude in the result (or to
-1 where that is larger). Memory grows with the square of the audio's length; use a minute or less.
+1 where that is larger); of tokens, the error is the number that differ. Memory grows with the square of the audio's length; use a minute or less.
 Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
 
 Examples:
@@ -125,8 +130,12 @@ std::string Verify(Precision precision, const std::vector<float>& samples, Conso
                        std::to_string(num_settings) + " " + setting);
   });
   console->SetStatus("");
-  std::printf("%s: %zu settings, %lld encoder frames\n%s", name.c_str(), num_settings,
-              static_cast<long long>(verification.num_encoder_frames()),
+  std::string tokens;
+  if (const auto count = verification.most_tokens()) {
+    tokens = ", up to " + std::to_string(*count) + " tokens of the transducer";
+  }
+  std::printf("%s: %zu settings, %lld encoder frames%s\n%s", name.c_str(), num_settings,
+              static_cast<long long>(verification.num_encoder_frames()), tokens.c_str(),
               Check::TableHead().c_str());
   for (const Check& check : verification.checks()) std::printf("%s", check.TableRow().c_str());
   for (const auto& [layer, error] : verification.layer_errors().errors()) {

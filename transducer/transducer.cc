@@ -111,7 +111,7 @@ Matrix Transducer::LogProbs(const std::vector<JointQuery>& queries) const {
   LogSoftmaxColumns(0, config_.vocab_size, log_probs.rows());
   LogSoftmaxColumns(config_.vocab_size, static_cast<int64_t>(config_.durations.size()),
                     log_probs.rows());
-  return ToFloat32(std::move(log_probs));
+  return log_probs;
 }
 
 }  // namespace runnel

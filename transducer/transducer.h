@@ -57,8 +57,8 @@ class Transducer {
   // (rows, JointConfig::dim).
   Matrix ProjectEncoder(ConstRows encoder_rows) const;
 
-  // Natural logarithms in float32, (queries, num_outputs): of the tokens' probabilities in the
-  // first vocab_size columns, of the durations' in the others.
+  // Natural logarithms of the backend's data type, (queries, num_outputs): of the tokens'
+  // probabilities in the first vocab_size columns, of the durations' in the others.
   Matrix LogProbs(const std::vector<JointQuery>& queries) const;
 
   // A state as Start and Advance make them, for VisitState of a snapshot; its values are not set.

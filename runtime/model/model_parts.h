@@ -6,10 +6,14 @@
 #ifndef RUNNEL_RUNTIME_MODEL_MODEL_PARTS_H_
 #define RUNNEL_RUNTIME_MODEL_MODEL_PARTS_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "attention_decoder/attention_decoder.h"
 #include "encoder/cpu/options.h"
@@ -43,6 +47,15 @@ struct ModelParts {
     if (ctc_head != nullptr) return *ctc_head;
     throw std::runtime_error("model " + config.name +
                              " has no CTC head, expected a model with one");
+  }
+
+  // What the heads read of encoder frames, (rows, model_dim): with a prompt, its output for the
+  // default language; otherwise the frames themselves.
+  Matrix HeadsInput(Matrix encoder_rows) const {
+    if (prompt == nullptr || encoder_rows.count() == 0) return encoder_rows;
+    const std::vector<int64_t> languages(static_cast<size_t>(encoder_rows.count()),
+                                         config.prompt->IndexOf(""));
+    return prompt->Apply(std::as_const(encoder_rows).rows(), languages);
   }
 };
 

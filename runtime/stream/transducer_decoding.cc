@@ -76,7 +76,7 @@ void SearchTransducer(const Transducer& transducer, std::vector<TransducerSegmen
     std::vector<JointQuery> queries;
     for (Cursor& cursor : cursors) cursor.AddQueries(&queries);
     if (queries.empty()) return;
-    const Matrix log_probs = transducer.LogProbs(queries);
+    const Matrix log_probs = ToFloat32(transducer.LogProbs(queries));
     ConstRows rest = log_probs.rows();
     std::vector<TokenStep> steps;
     for (Cursor& cursor : cursors) cursor.Answer(&rest, &steps);

@@ -21,13 +21,18 @@ LOG_PROBS = 1e-4  # tolerance of log probabilities
 SUMS = 1e-3  # tolerance of sums over an utterance
 
 
+def source_of(case: str) -> Tuple[str, pathlib.Path]:
+    """What models/convert.py reads of a recorded case: the family and the file or folder."""
+    source = need_shared(f"transducer_golden/{case}")
+    if (source / "model.nemo").exists():
+        return "nemo", source / "model.nemo"
+    return "wenet" if (source / "train.yaml").exists() else "icefall", source
+
+
 @functools.lru_cache(maxsize=None)
 def converted(case: str) -> Tuple[Any, ModelConfig, Dict[str, np.ndarray], List[str]]:
     """The module of the converted case, its architecture, the recorded arrays, and the units."""
-    source = need_shared(f"transducer_golden/{case}")
-    family = "wenet" if (source / "train.yaml").exists() else "icefall"
-    if (source / "model.nemo").exists():
-        family, source = "nemo", source / "model.nemo"
+    family, source = source_of(case)
     with tempfile.TemporaryDirectory() as folder:
         module, sections, units = convert(family, source, pathlib.Path(folder) / "model.pt")
     with np.load(need_shared(f"transducer_golden/{case}") / "expected.npz") as arrays:

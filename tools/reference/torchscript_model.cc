@@ -1,6 +1,8 @@
 #include "tools/reference/torchscript_model.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/tensor.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -12,6 +14,14 @@
 #include <vector>
 
 namespace runnel {
+namespace {
+
+// (1, tokens) int64.
+at::Tensor AsBatch(const std::vector<int32_t>& tokens) {
+  return at::tensor(std::vector<int64_t>(tokens.begin(), tokens.end()), at::kLong).unsqueeze(0);
+}
+
+}  // namespace
 
 struct TorchScriptModel::Module {
   // LibTorch's choice between interpreting and compiling a graph belongs to the calling thread.
@@ -26,8 +36,8 @@ struct TorchScriptModel::Module {
 };
 
 TorchScriptModel::TorchScriptModel(const std::string& path, const EncoderConfig& config,
-                                   at::ScalarType dtype, Execution execution)
-    : subsampling_(config.subsampling), dtype_(dtype), execution_(execution) {
+                                   at::ScalarType dtype, Execution execution, Output output)
+    : subsampling_(config.subsampling), dtype_(dtype), execution_(execution), output_(output) {
   try {
     module_ = std::make_unique<Module>(Module{torch::jit::load(path, at::kCPU)});
   } catch (const c10::Error& error) {
@@ -44,7 +54,8 @@ at::Tensor TorchScriptModel::Forward(const at::Tensor& features, int64_t chunk_s
   const c10::InferenceMode inference_mode;
   const at::Tensor lengths = at::full({1}, features.size(0), at::kLong);
   const c10::IValue result = module_->Call(
-      "forward", {features.to(dtype_).unsqueeze(0), lengths, chunk_size, left_context}, execution_);
+      output_ == Output::kCtcLogProbs ? "forward" : "encode",
+      {features.to(dtype_).unsqueeze(0), lengths, chunk_size, left_context}, execution_);
   return result.toTupleRef().elements()[0].toTensor()[0];
 }
 
@@ -62,13 +73,54 @@ FrameRange TorchScriptModel::FramesOfChunk(int64_t offset, int64_t chunk_size) c
 at::Tensor TorchScriptModel::ForwardChunk(const at::Tensor& frames, int64_t offset, bool last,
                                           int64_t left_context, Caches* caches) const {
   const c10::InferenceMode inference_mode;
-  const c10::IValue result = module_->Call("forward_chunk",
-                                           {frames.to(dtype_).unsqueeze(0), offset, last,
-                                            left_context, caches->att_cache, caches->cnn_cache},
-                                           execution_);
+  const c10::IValue result =
+      module_->Call(output_ == Output::kCtcLogProbs ? "forward_chunk" : "encode_chunk",
+                    {frames.to(dtype_).unsqueeze(0), offset, last, left_context, caches->att_cache,
+                     caches->cnn_cache},
+                    execution_);
   const auto& elements = result.toTupleRef().elements();
   *caches = {elements[1].toTensor(), elements[2].toTensor()};
   return elements[0].toTensor()[0];
+}
+
+at::Tensor TorchScriptModel::ApplyPrompt(const at::Tensor& encoder_rows, int64_t language) const {
+  const c10::InferenceMode inference_mode;
+  const c10::IValue result = module_->Call(
+      "apply_prompt", {encoder_rows.to(dtype_).unsqueeze(0), at::full({1}, language, at::kLong)},
+      execution_);
+  return result.toTensor()[0];
+}
+
+at::Tensor TorchScriptModel::PredictorOutputs(const std::vector<int32_t>& tokens) const {
+  const c10::InferenceMode inference_mode;
+  at::Tensor state = module_->Call("initial_predictor_state", {int64_t{1}}, execution_).toTensor();
+  std::vector<at::Tensor> outputs;
+  for (const int32_t token : tokens) {
+    const c10::IValue result =
+        module_->Call("predictor_step", {at::full({1}, token, at::kLong), state}, execution_);
+    const auto& elements = result.toTupleRef().elements();
+    outputs.push_back(elements[0].toTensor());
+    state = elements[1].toTensor();
+  }
+  return at::cat(outputs, 0);
+}
+
+at::Tensor TorchScriptModel::JointLogits(const at::Tensor& heads_input,
+                                         const at::Tensor& predictor_outputs) const {
+  const c10::InferenceMode inference_mode;
+  return module_->Call("joint", {heads_input.to(dtype_), predictor_outputs}, execution_).toTensor();
+}
+
+at::Tensor TorchScriptModel::DecoderLogProbs(const at::Tensor& heads_input,
+                                             const std::vector<int32_t>& tokens,
+                                             bool reverse) const {
+  const c10::InferenceMode inference_mode;
+  const c10::IValue result = module_->Call(
+      "decoder_log_probs",
+      {heads_input.to(dtype_).unsqueeze(0), at::full({1}, heads_input.size(0), at::kLong),
+       AsBatch(tokens), at::full({1}, static_cast<int64_t>(tokens.size()), at::kLong), reverse},
+      execution_);
+  return result.toTensor()[0];
 }
 
 }  // namespace runnel

@@ -88,6 +88,7 @@ DelayMeasurement::DelayMeasurement(std::shared_ptr<const Model> model, const Str
       options_(Stream(model_, options).options()),
       alignment_setting_(WidestSetting(model_->streaming())) {
   RequireGreedySearch(options_);
+  model_->parts().RequireCtcHead();
 }
 
 StreamingSetting DelayMeasurement::stream_setting() const {

@@ -53,7 +53,8 @@ struct RecordingDelays {
 // Measures recordings of one model with one setting. Const: several threads may share one.
 class DelayMeasurement {
  public:
-  // `options`: of the stream; greedy search. Throws std::invalid_argument as Stream does.
+  // `options`: of the stream; greedy search. The alignment is always by the CTC head. Throws
+  // std::invalid_argument as Stream does, std::runtime_error for a model without a CTC head.
   DelayMeasurement(std::shared_ptr<const Model> model, const StreamOptions& options);
 
   // The setting of the stream, with the defaults of the model resolved.

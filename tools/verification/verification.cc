@@ -1,5 +1,9 @@
 #include "tools/verification/verification.h"
 
+#include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <random>
@@ -34,19 +38,11 @@ std::vector<bool> OnePerChunkSize(const std::vector<StreamingSetting>& settings,
   return chosen;
 }
 
-// In the order of Verification::CheckIndex.
-std::vector<Check> MakeChecks(double tolerance, bool is_bit_reproducible) {
-  const double between = is_bit_reproducible ? 0.0 : tolerance;
-  return {{"chunk by chunk = whole under chunk mask", between},
-          {"packets of random size = all samples at once", between * kSameComputation},
-          {"copied midway = not copied", between * kSameComputation},
-          {"in a batch of all settings = alone", between},
-          {"whole under chunk mask = TorchScript forward", tolerance},
-          {"chunk by chunk = TorchScript forward_chunk", tolerance}};
-}
-
-at::Tensor LogProbs(const CtcHead& ctc_head, const at::Tensor& encoder_rows) {
-  const Matrix log_probs = ctc_head.LogProbs(libtorch::View(encoder_rows));
+// What TorchScriptModel::Forward gives for these encoder rows.
+at::Tensor ScriptOutput(const ModelParts& parts, const at::Tensor& encoder_rows) {
+  if (parts.ctc_head == nullptr) return encoder_rows;
+  const at::Tensor heads_input = HeadsInput(parts, encoder_rows);
+  const Matrix log_probs = parts.ctc_head->LogProbs(libtorch::View(heads_input));
   return libtorch::View(log_probs.rows()).clone();
 }
 
@@ -61,21 +57,68 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
       features_(libtorch::View(ComputeFeatures(*model_, samples_).rows()).clone()),
       num_encoder_frames_(
           model_->parts().encoder.subsampling().NumEncoderFrames(features_.size(0))),
-      tries_packets_(OnePerChunkSize(settings_, options.seed)),
+      tries_all_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
-      checks_(MakeChecks(options.tolerance, model_->is_bit_reproducible())) {
+      whole_tokens_(settings_.size()),
+      checks_(MakeChecks()) {
   if (options.compare_torchscript) {
     script_.emplace(model_path, model_->parts().config.encoder,
                     libtorch::ScalarTypeOf(model_->parts().encoder.data_type()),
-                    TorchScriptModel::Execution::kInterpreted);
-  } else {
-    checks_.erase(checks_.begin() + kForward, checks_.end());
+                    TorchScriptModel::Execution::kInterpreted,
+                    model_->parts().ctc_head != nullptr ? TorchScriptModel::Output::kCtcLogProbs
+                                                        : TorchScriptModel::Output::kEncoderFrames);
   }
   if (num_encoder_frames_ == 0) {
     throw std::runtime_error("the audio is too short for one encoder frame: " +
                              std::to_string(features_.size(0)) + " feature frames");
   }
   for (const StreamingSetting& setting : settings_) setting_lines_.push_back(setting.Name() + ":");
+}
+
+std::map<Verification::CheckIndex, Check> Verification::MakeChecks() const {
+  const ModelParts& parts = model_->parts();
+  const double tolerance = options_.tolerance;
+  const double between = model_->is_bit_reproducible() ? 0.0 : tolerance;
+  std::map<CheckIndex, Check> checks;
+  const auto add = [&](CheckIndex index, const char* name, double allowed) {
+    checks.emplace(index, Check(name, allowed));
+  };
+  add(kChunked, "chunk by chunk = whole under chunk mask", between);
+  add(kPackets, "packets of random size = all samples at once", between * kSameComputation);
+  add(kCopied, "copied midway = not copied", between * kSameComputation);
+  add(kBatched, "in a batch of all settings = alone", between);
+  if (parts.transducer) add(kTokens, "transducer tokens: streams = whole under mask", 0);
+  if (!options_.compare_torchscript) return checks;
+  const bool has_ctc = parts.ctc_head != nullptr;
+  add(kForward,
+      has_ctc ? "whole under chunk mask = TorchScript forward"
+              : "whole under chunk mask = TorchScript encode",
+      tolerance);
+  add(kForwardChunk,
+      has_ctc ? "chunk by chunk = TorchScript forward_chunk"
+              : "chunk by chunk = TorchScript encode_chunk",
+      tolerance);
+  if (parts.prompt) add(kPrompt, "language prompt = TorchScript", tolerance);
+  if (parts.transducer) add(kJoint, "joint network = TorchScript", tolerance);
+  if (!parts.attention_decoder) return checks;
+  add(kDecoderLeft, "attention decoder, left to right = TorchScript", tolerance);
+  if (parts.attention_decoder->config().right_layers > 0) {
+    add(kDecoderRight, "attention decoder, right to left = TorchScript", tolerance);
+  }
+  return checks;
+}
+
+std::vector<Check> Verification::checks() const {
+  std::vector<Check> checks;
+  for (const auto& [index, check] : checks_) checks.push_back(check);
+  return checks;
+}
+
+std::optional<size_t> Verification::most_tokens() const {
+  if (model_->parts().transducer == nullptr) return std::nullopt;
+  size_t most = 0;
+  for (const auto& tokens : whole_tokens_) most = std::max(most, tokens.size());
+  return most;
 }
 
 void Verification::Run(const std::function<void(const std::string& name)>& on_setting) {
@@ -94,11 +137,11 @@ void Verification::Run(const std::function<void(const std::string& name)>& on_se
   const std::vector<at::Tensor> batched =
       RunBatched(model_->parts().encoder, features_, settings_, &random);
   for (size_t i = 0; i < settings_.size(); ++i) Record(kBatched, i, batched[i], chunked_[i]);
+  if (model_->parts().transducer) CompareTokens(&random);
 }
 
 void Verification::CompareWithOthers(size_t index) {
   const Encoder& encoder = model_->parts().encoder;
-  const CtcHead& ctc_head = model_->parts().RequireCtcHead();
   const StreamingSetting& setting = settings_[index];
   const at::Tensor whole = RunUnderMask(encoder, features_, setting);
   const at::Tensor chunked = RunChunked(encoder, features_, setting);
@@ -106,12 +149,13 @@ void Verification::CompareWithOthers(size_t index) {
   Record(kChunked, index, chunked, whole);
   if (script_) {
     const at::Tensor frames = ScriptFeatures(setting);
-    Record(kForward, index, LogProbs(ctc_head, whole),
+    Record(kForward, index, ScriptOutput(model_->parts(), whole),
            script_->Forward(frames, setting.chunk_size, setting.left_context));
-    Record(kForwardChunk, index, LogProbs(ctc_head, chunked),
+    Record(kForwardChunk, index, ScriptOutput(model_->parts(), chunked),
            RunTorchScriptChunked(*script_, frames, setting));
   }
-  if (!tries_packets_[index]) return;
+  if (!tries_all_[index]) return;
+  CompareHeads(index, whole);
   std::mt19937_64 random(options_.seed + index);
   Record(kPackets, index,
          RunPackets(encoder, model_->parts().frame_extractor,
@@ -119,6 +163,51 @@ void Verification::CompareWithOthers(size_t index) {
          chunked);
   for (const at::Tensor& output : RunCopied(encoder, features_, setting, &random)) {
     Record(kCopied, index, output, chunked);
+  }
+}
+
+void Verification::CompareHeads(size_t index, const at::Tensor& encoder_rows) {
+  const ModelParts& parts = model_->parts();
+  const at::Tensor heads_input = HeadsInput(parts, encoder_rows);
+  if (parts.transducer) whole_tokens_[index] = SearchWhole(*parts.transducer, heads_input);
+  if (!script_) return;
+  std::mt19937_64 random(options_.seed + index);
+  if (parts.prompt) {
+    for (const int64_t language : TwoLanguages(*parts.config.prompt)) {
+      Record(kPrompt, index, ApplyPrompt(*parts.prompt, encoder_rows, language),
+             script_->ApplyPrompt(encoder_rows, language));
+    }
+  }
+  if (parts.transducer) {
+    const TransducerConfig& config = parts.transducer->config();
+    for (const auto& alignment :
+         {whole_tokens_[index], RandomTokens(config, heads_input.size(0), &random)}) {
+      Record(kJoint, index, JointLogProbs(*parts.transducer, heads_input, alignment),
+             JointLogProbs(*script_, config, heads_input, alignment));
+    }
+  }
+  if (parts.attention_decoder) {
+    const AttentionDecoderConfig& config = parts.attention_decoder->config();
+    const auto hypotheses = RandomHypotheses(config.vocab_size, &random);
+    const DecoderScores actual = ScoreHypotheses(*parts.attention_decoder, heads_input, hypotheses);
+    const DecoderScores expected = ScoreHypotheses(*script_, config, heads_input, hypotheses);
+    Record(kDecoderLeft, index, actual.left, expected.left);
+    if (config.right_layers > 0) Record(kDecoderRight, index, actual.right, expected.right);
+  }
+}
+
+void Verification::CompareTokens(std::mt19937_64* random) {
+  std::vector<size_t> indices;
+  std::vector<StreamingSetting> settings;
+  for (size_t i = 0; i < settings_.size(); ++i) {
+    if (!tries_all_[i]) continue;
+    indices.push_back(i);
+    settings.push_back(settings_[i]);
+  }
+  const auto streamed = SearchStreams(model_, samples_, settings, random);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const auto count = static_cast<double>(NumDifferent(streamed[i], whole_tokens_[indices[i]]));
+    Record(kTokens, indices[i], at::scalar_tensor(count), at::zeros({}));
   }
 }
 
@@ -144,10 +233,12 @@ void Verification::CompareLayers(size_t index) {
 
 void Verification::Record(CheckIndex check, size_t index, const at::Tensor& actual,
                           const at::Tensor& expected) {
-  constexpr std::array<const char*, kNumChecks> kNames = {"chunked", "packets", "copied",
-                                                          "batched", "forward", "forward_chunk"};
+  constexpr std::array<const char*, kNumChecks> kNames = {
+      "chunked",       "packets", "copied", "batched",      "tokens",       "forward",
+      "forward_chunk", "prompt",  "joint",  "decoder_left", "decoder_right"};
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Difference difference = checks_[check].Compare(settings_[index].Name(), actual, expected);
+  const Difference difference =
+      checks_.at(check).Compare(settings_[index].Name(), actual, expected);
   setting_lines_[index] +=
       std::string(" ") + kNames[check] + " " + FormatError(difference.relative);
 }

@@ -23,12 +23,12 @@ Matrix ComputeFeatures(const Model& model, const std::vector<float>& samples) {
 Matrix ComputeLogProbs(const Model& model, const std::vector<float>& samples,
                        const StreamingSetting& setting) {
   const Matrix features = ComputeFeatures(model, samples);
-  const Matrix encoder_rows = model.parts().encoder.ForwardUnderMask(
-      features.rows().float32(), features.count(), setting.chunk_size, setting.left_context);
-  if (encoder_rows.count() == 0) {
+  const Matrix heads_input = model.parts().HeadsInput(model.parts().encoder.ForwardUnderMask(
+      features.rows().float32(), features.count(), setting.chunk_size, setting.left_context));
+  if (heads_input.count() == 0) {
     return Matrix(DataType::kFloat32, model.parts().config.vocabulary.vocab_size);
   }
-  return ToFloat32(model.parts().RequireCtcHead().LogProbs(encoder_rows.rows()));
+  return ToFloat32(model.parts().RequireCtcHead().LogProbs(heads_input.rows()));
 }
 
 }  // namespace runnel

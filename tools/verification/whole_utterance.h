@@ -15,7 +15,8 @@ namespace runnel {
 Matrix ComputeFeatures(const Model& model, const std::vector<float>& samples);
 
 // The log probabilities of all encoder frames in one pass under the chunk mask of `setting`:
-// (T', vocab_size) float32. Memory grows with the square of T'. Throws as ComputeFeatures does.
+// (T', vocab_size) float32. Memory grows with the square of T'. Throws as ComputeFeatures and
+// ModelParts::RequireCtcHead do.
 Matrix ComputeLogProbs(const Model& model, const std::vector<float>& samples,
                        const StreamingSetting& setting);
 

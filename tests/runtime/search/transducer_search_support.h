@@ -44,8 +44,8 @@ class Oracle {
   const std::vector<float>& LogProbs(int64_t frame, const TokenIds& ids) {
     std::vector<float>& known = log_probs_[{frame, ids}];
     if (known.empty()) {
-      const Matrix found = transducer_.LogProbs(
-          {{std::as_const(projected_).rows().Part(frame, 1), State(ids).get()}});
+      const Matrix found = ToFloat32(transducer_.LogProbs(
+          {{std::as_const(projected_).rows().Part(frame, 1), State(ids).get()}}));
       known.assign(found.rows().float32(), found.rows().float32() + found.dim());
       if (!ctc_log_probs_.empty()) MixWithCtc(frame, &known);
     }

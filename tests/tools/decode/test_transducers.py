@@ -18,6 +18,7 @@ from tool_runner import ROOT, USAGE, error_file_line, error_line, run, succeed
 
 sys.path[:0] = [str(ROOT / "tests" / "models")]
 from convert_support import need_shared  # noqa: E402
+from transducer_cases import source_of  # noqa: E402
 
 from models.convert.command import main as convert  # noqa: E402
 
@@ -36,10 +37,7 @@ OF_WENET = [(case, i) for case, count in ONE_LABEL.items() for i in range(count)
 @functools.lru_cache(maxsize=None)
 def converted(case: str) -> Tuple[pathlib.Path, Dict[str, np.ndarray]]:
     """A folder with model.pt and features.npy, and the recorded arrays."""
-    source = need_shared(f"transducer_golden/{case}")
-    family = "wenet" if (source / "train.yaml").exists() else "icefall"
-    if (source / "model.nemo").exists():
-        family, source = "nemo", source / "model.nemo"
+    family, source = source_of(case)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{case}-"))
     assert convert([family, str(source), f"--output={folder / 'model.pt'}"]) == 0
     with np.load(need_shared(f"transducer_golden/{case}") / "expected.npz") as arrays:

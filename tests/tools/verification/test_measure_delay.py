@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tiny_heads import RNNT, write_model
 from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, error_line, run, succeed,
                          write_audio)
 
@@ -167,3 +168,19 @@ def test_model_without_the_whole_utterance(tmp_path):
     _, table = measure(f"--model={model}", wav, f"--chunk_size={chunk}", f"--left_context={left}")
     count, *delays = table["emission delay in ms, all tokens"]
     assert count > 0 and delays == [0, 0, 0, 0]
+
+
+def test_transducer_of_a_hybrid_model(tmp_path):
+    """The stream's tokens are those of the transducer, the reference is that of the CTC head."""
+    wav = f"--wav={SAMPLES / 'ked_year.flac'}"
+    matched, tokens = measure(write_model(tmp_path / "m.pt", transducer=RNNT), wav)[0][3:]
+    assert 0 < matched < tokens
+    silent = write_model(tmp_path / "silent.pt", transducer=RNNT, blank_bias=1e4)
+    assert measure(silent, wav)[0][3:] == (0, tokens)
+
+
+def test_model_without_ctc(tmp_path):
+    model = write_model(tmp_path / "m.pt", transducer=RNNT, ctc=None)
+    done = run("measure_delay", model, f"--wav={SAMPLES / 'ked_year.flac'}")
+    assert error_line(done, FAILURE) == ("measure_delay: model tiny has no CTC head, expected a "
+                                         "model with one")

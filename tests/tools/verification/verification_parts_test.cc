@@ -13,6 +13,7 @@
 #include "tests/support/error_message.h"
 #include "tools/reference/speech_noise.h"
 #include "tools/verification/comparison.h"
+#include "tools/verification/head_runs.h"
 #include "tools/verification/setting.h"
 
 namespace runnel {
@@ -111,6 +112,15 @@ TEST(CheckTest, NotANumberFailsForGood) {
   check.Compare("worse", at::zeros({1, 1}), at::ones({1, 1}));
   EXPECT_FALSE(check.passed());
   EXPECT_TRUE(Contains(check.Failure(), "failed at bad: relative error nan"));
+}
+
+TEST(NumDifferentTest, CountsTokensFramesAndLengths) {
+  const std::vector<EmittedToken> tokens = {{3, 0}, {3, 0}, {5, 7}};
+  EXPECT_EQ(NumDifferent(tokens, tokens), 0U);
+  EXPECT_EQ(NumDifferent({}, tokens), 3U);
+  EXPECT_EQ(NumDifferent(tokens, {{3, 0}, {4, 0}, {5, 7}}), 1U);
+  EXPECT_EQ(NumDifferent(tokens, {{3, 0}, {3, 1}, {5, 8}}), 2U);
+  EXPECT_EQ(NumDifferent(tokens, {{3, 0}, {3, 0}, {5, 7}, {5, 7}}), 1U);
 }
 
 TEST(CheckTest, DifferentShapesAreAnError) {
