@@ -16,7 +16,8 @@ MODEL = f"--model={DIGITS / 'digits.pt'}"
 SHORT = "--seconds=0.01"
 FIELDS = ["precision", "streams", "chunk_size", "left_context", "num_threads", "max_batch_streams",
           "ms_per_stream_chunk_median", "ms_per_stream_chunk_p95", "realtime_streams_per_core",
-          "speedup_over_torchscript", "fraction_of_peak", "bytes_per_stream"]
+          "speedup_over_torchscript", "fraction_of_peak", "bytes_per_stream",
+          "tokens_per_frame"]
 
 
 def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
@@ -34,8 +35,8 @@ def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
             chunk_ms / result["ms_per_stream_chunk_median"])
         assert result["fraction_of_peak"] is None or result["fraction_of_peak"] > 0
         assert result["bytes_per_stream"] > 0
-    assert re.match(r"model loaded in [\d.]+ s; first chunk [\d.]+ ms, later ones [\d.]+ ms\n",
-                    output)
+    assert re.match(r"model loaded in [\d.]+ s; first chunk [\d.]+ ms, later ones [\d.]+ ms; "
+                    r"peak memory [\d.]+ MB\n", output)
     assert len(output.splitlines()) == 5 + len(report["results"])
     return report["results"]
 
