@@ -132,7 +132,7 @@ std::vector<Hypothesis> Stream::NBest(int n) const {
 
 Hypothesis Stream::Best() const { return NBest(1).front(); }
 
-void Stream::Reset() { state_->Reset(); }
+void Stream::Reset() { state_ = std::make_unique<State>(state_->model, state_->options); }
 
 const Model& Stream::model() const { return *state_->model; }
 const StreamOptions& Stream::options() const { return state_->options; }

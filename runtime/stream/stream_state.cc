@@ -325,24 +325,6 @@ void Stream::State::UpdateResults() {
   }
 }
 
-void Stream::State::Reset() {
-  resampler = MakeResampler(options.sample_rate_hz, model->sample_rate_hz());
-  features.Reset();
-  gate = SilenceGate(features.dim());
-  is_preview = false;
-  padding.clear();
-  encoder = model->parts().encoder.InitialState();
-  search().Reset();
-  endpoints = EndpointDetector(options.endpoints, model->encoder_frame_ms());
-  ended.clear();
-  num_utterances = 0;
-  is_over = false;
-  ForgetText();
-  failure.clear();
-  kept_rows.DropFirst(kept_rows.count());
-  first_kept_row = 0;
-}
-
 std::vector<TokenSequence> Stream::State::BestSequences(int n) const {
   for (int num_wanted = n;; num_wanted *= 2) {
     std::vector<TokenSequence> sequences = search().NBest(num_wanted);

@@ -80,7 +80,6 @@ struct Stream::State {
   // Makes this copy a preview (Stream::Preview).
   void EndWithPadding(int64_t num_frames);
   bool IsFinal() const;
-  void Reset();
   std::vector<Utterance> TakeUtterances();
   int64_t utterance_index() const { return num_utterances - (is_over ? 1 : 0); }
 
