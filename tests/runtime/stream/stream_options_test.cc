@@ -4,6 +4,7 @@
 #include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -116,10 +117,22 @@ TEST(StreamOptionsTest, AModelWhoseOutputOverflowsIsBadData) {
   EXPECT_EQ(copy.failure(), stream.failure());
 }
 
-// Scales the weights until one of two streams overflows and the other does not.
-TEST(StreamOptionsTest, AStreamThatFailsIsNotFeltByItsBatch) {
+// The tiny model with a CTC head whose largest weight is `most`.
+std::shared_ptr<const Model> TinyWithWeightsUpTo(double most) {
   const testing::TemporaryFolder folder;
   const ModelArchive archive = ReadModelArchive(testing::TinyModelPath());
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& [name, tensor] : archive.tensors) {
+    const bool is_scaled = name == "ctc.ctc_lo.weight";
+    tensors[name] = is_scaled ? tensor * (most / tensor.abs().max().item<double>()) : tensor;
+  }
+  testing::WriteArchive(folder.File("m.pt"), tensors,
+                        {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
+  return Model::Load(folder.File("m.pt"));
+}
+
+// Scales the weights until one of two streams overflows and the other does not.
+TEST(StreamOptionsTest, AStreamThatFailsIsNotFeltByItsBatch) {
   const std::vector<float> samples[] = {NoiseOfChangingLevel(20000, 16),
                                         NoiseOfChangingLevel(20000, 17)};
   const auto decoded = [](Stream stream, const std::vector<float>& audio) {
@@ -130,15 +143,7 @@ TEST(StreamOptionsTest, AStreamThatFailsIsNotFeltByItsBatch) {
     return stream;
   };
   for (double factor = 1e37; factor < 3e38; factor *= 1.02) {
-    std::map<std::string, at::Tensor> tensors;
-    for (const auto& [name, tensor] : archive.tensors) {
-      const bool is_scaled = name == "ctc.ctc_lo.weight";
-      tensors[name] = is_scaled ? tensor * (factor / tensor.abs().max().item<double>()) : tensor;
-    }
-    testing::WriteArchive(
-        folder.File("m.pt"), tensors,
-        {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
-    const std::shared_ptr<const Model> model = Model::Load(folder.File("m.pt"));
+    const std::shared_ptr<const Model> model = TinyWithWeightsUpTo(factor);
     const Stream alone[] = {decoded(Stream(model, Options(4, 8)), samples[0]),
                             decoded(Stream(model, Options(4, 8)), samples[1])};
     if (alone[0].failure().empty() == alone[1].failure().empty()) continue;
@@ -156,6 +161,46 @@ TEST(StreamOptionsTest, AStreamThatFailsIsNotFeltByItsBatch) {
     return;
   }
   FAIL() << "no factor makes one stream overflow and not the other";
+}
+
+// An utterance ends in a chunk, then a later frame of it overflows. After a Reset the encoder goes
+// on from the first chunk to the second, although it forgets its context after an endpoint.
+TEST(StreamOptionsTest, ResetForgetsAnEndpointOfTheChunkThatFailed) {
+  constexpr int64_t kChunk = 8;
+  StreamOptions options = Options(kChunk, 8);
+  options.endpoints.enabled = true;
+  options.endpoints.reset_encoder = true;
+  options.endpoints.rules = {{{false, 1000, 0}, {true, 1000, 0}, {false, 0, 0.4}}};  // 10 frames
+  for (double most = 1e38; most < 3e38; most *= 1.05) {
+    const std::shared_ptr<const Model> model = TinyWithWeightsUpTo(most);
+    std::vector<Stream> failed;  // after an endpoint of the same chunk
+    std::vector<std::vector<float>> good;
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+      const std::vector<float> samples = NoiseOfChangingLevel(20000, seed);
+      Stream stream(model, options);
+      stream.AcceptSamples(samples.data(), samples.size());
+      while (DecodeChunks({&stream}) > 0) {
+      }
+      if (stream.failure().empty()) {
+        good.push_back(samples);
+      } else if (stream.text_begin() > stream.num_encoder_frames() - kChunk) {
+        failed.push_back(std::move(stream));  // a copy would not have what a step left
+      }
+    }
+    if (failed.size() < 5 || good.empty()) continue;
+    for (size_t i = 0; i < failed.size(); ++i) {
+      const std::vector<float>& samples = good[i % good.size()];
+      Stream expected(model, options);
+      failed[i].Reset();
+      for (Stream* stream : {&failed[i], &expected}) {
+        stream->AcceptSamples(samples.data(), samples.size());
+        stream->Decode();
+      }
+      testing::ExpectSameUtterances(failed[i].TakeUtterances(), expected.TakeUtterances());
+    }
+    return;
+  }
+  FAIL() << "no weights make five streams fail after an endpoint";
 }
 
 }  // namespace

@@ -64,15 +64,17 @@ TEST(TransducerStreamTest, EverySearchEmitsSeveralTokensPerSecond) {
   }
 }
 
-// All frames searched at once, best sequence.
+// All frames from `first_frame` on searched at once, best sequence.
 TokenSequence SearchAtOnce(const Model& model, const std::vector<float>& samples,
-                           const StreamOptions& options) {
+                           const StreamOptions& options, int64_t first_frame = 0) {
   const ModelParts& parts = model.parts();
-  const Matrix rows = testing::EncoderFramesAtOnce(model, samples, options);
+  const Matrix all = testing::EncoderFramesAtOnce(model, samples, options);
+  const Matrix rows(all.rows().Part(first_frame, all.count() - first_frame));
   const Matrix projected = parts.transducer->ProjectEncoder(rows.rows());
   std::optional<Matrix> ctc_log_probs;
   if (parts.ctc_head != nullptr) ctc_log_probs = ToFloat32(parts.ctc_head->LogProbs(rows.rows()));
   const auto search = MakeTransducerSearch(options.search, *parts.transducer);
+  search->StartUtterance(first_frame);
   std::vector<TransducerSegment> segments(1);
   segments[0].search = search.get();
   segments[0].encoder = projected.rows();
@@ -82,6 +84,16 @@ TokenSequence SearchAtOnce(const Model& model, const std::vector<float>& samples
   EXPECT_EQ(segments[0].error, "");
   search->Finish();
   return search->NBest(1).front();
+}
+
+void ExpectSame(const Hypothesis& actual, const TokenSequence& expected) {
+  EXPECT_EQ(actual.score, expected.score);
+  ASSERT_EQ(actual.tokens.size(), expected.tokens.size());
+  for (size_t i = 0; i < expected.tokens.size(); ++i) {
+    EXPECT_EQ(actual.tokens[i].id, expected.tokens[i].id);
+    EXPECT_EQ(actual.tokens[i].frame, expected.tokens[i].first_frame);
+    EXPECT_EQ(actual.tokens[i].confidence, expected.tokens[i].confidence);
+  }
 }
 
 TEST(TransducerStreamTest, AnyPacketsGiveTheSearchOfTheWholeUtteranceUnderTheChunkMask) {
@@ -95,18 +107,35 @@ TEST(TransducerStreamTest, AnyPacketsGiveTheSearchOfTheWholeUtteranceUnderTheChu
         const std::vector<float> samples = NoiseOfChangingLevel(30000 + random() % 20000, random());
         Stream stream(model, options);
         testing::Feed(&stream, samples, 1 + random() % 8000, &random);
-        const TokenSequence expected = SearchAtOnce(*model, samples, options);
-        const Hypothesis best = stream.Best();
-        EXPECT_EQ(best.score, expected.score);
-        ASSERT_EQ(best.tokens.size(), expected.tokens.size());
-        for (size_t i = 0; i < expected.tokens.size(); ++i) {
-          EXPECT_EQ(best.tokens[i].id, expected.tokens[i].id);
-          EXPECT_EQ(best.tokens[i].frame, expected.tokens[i].first_frame);
-          EXPECT_EQ(best.tokens[i].confidence, expected.tokens[i].confidence);
-        }
+        ExpectSame(stream.Best(), SearchAtOnce(*model, samples, options));
       }
     }
   }
+}
+
+// FinalizeUtterance searches frames before the encoder of the stream computes them.
+TEST(TransducerStreamTest, TheNextUtteranceIsSearchedFromTheFrameWhereTheLastOneEnded) {
+  std::mt19937_64 random(35);
+  int num_ahead = 0;  // streams whose search is ahead of their encoder
+  for (const Heads heads : AllHeads()) {
+    const std::shared_ptr<const Model> model = ModelWith(heads);
+    for (const StreamOptions& options : AllOptions(*model)) {
+      if (options.endpoints.enabled || options.search.head == Head::kCtc) continue;
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      const std::vector<float> samples = NoiseOfChangingLevel(40000, random());
+      const size_t end = 10000 + random() % 20000;
+      Stream stream(model, options);
+      stream.AcceptSamples(samples.data(), end);
+      stream.FinalizeUtterance();
+      const int64_t next_frame = stream.text_begin();
+      num_ahead += next_frame > stream.num_encoder_frames() ? 1 : 0;
+      stream.AcceptSamples(samples.data() + end, samples.size() - end);
+      stream.Finish();
+      stream.Decode();
+      ExpectSame(stream.Best(), SearchAtOnce(*model, samples, options, next_frame));
+    }
+  }
+  EXPECT_GE(num_ahead, 10);
 }
 
 // A stream on its way through its audio.
