@@ -68,6 +68,10 @@ def runnel_protocol() -> None:
         type='start', version=1, sample_rate=48000, encoding='float32', chunk_size=4,
         left_context=-1, search='beam', beam_size=5, nbest=3, resume=True, tokens=False)
         + binary(samples('float32')[:5]) + binary(samples('float32')[5:]) + updates + finish)
+    write('runnel_protocol', 'heads', control(
+        type='start', version=1, search='modified_beam', head='transducer', max_symbols=2,
+        ctc_weight=0.5, rescoring=True, first_pass_weight=1, reverse_weight=0.5, language='en')
+        + binary(samples('pcm16')) + updates + finish)
     write('runnel_protocol', 'resumed',
           control(type='resume', version=1, token='abc', encoding='float32') + updates)
     write('runnel_protocol', 'utterances',

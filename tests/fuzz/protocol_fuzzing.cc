@@ -112,7 +112,11 @@ class Session {
   }
   void Do(const server::StartRequest& start) {
     Require(start.options.nbest >= 1 && start.options.nbest <= 100, "nbest is bounded");
-    start.options.search.Validate();
+    SearchOptions search = start.options.search;
+    search.max_symbols = start.choices.max_symbols.value_or(0);
+    search.ctc_weight = start.choices.ctc_weight.value_or(0);
+    search.Validate();
+    start.choices.rescoring.value_or(RescoringOptions()).Validate();
     start.options.endpoints.Validate();
     Start(start.options.sample_rate_hz);
   }

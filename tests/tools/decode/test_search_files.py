@@ -29,6 +29,13 @@ def test_hotwords(tmp_path):
     assert all("nine" in line for line in found.splitlines())
 
 
+def test_hotwords_leave_the_search_as_it_is_given(tmp_path):
+    """The search modified_beam, which is of transducers, does not become beam."""
+    done = run("decode_wav", MODEL, LISTING, write_hotwords(tmp_path, "six\n"),
+               "--search=modified_beam")
+    assert "kModifiedBeam is of transducers, got the CTC head" in error_line(done, USAGE)
+
+
 def test_hotwords_and_word_list(tmp_path):
     found = decode(write_hotwords(tmp_path, "nine :100\n"), f"--word_list={DIGITS / 'words.txt'}")
     assert {word for line in found.splitlines() for word in line.split()[1:]} <= set(WORDS)
