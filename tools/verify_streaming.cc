@@ -55,7 +55,8 @@ and all, and the setting that the model recommends, in float32 and float64 (or -
   - of an attention decoder: scores of random hypotheses, in each direction, with TorchScript,
   - of a language prompt: its output for two languages with TorchScript,
 and prints the largest error of each. Errors are relative to the largest magnitude in the result (or to
-1 where that is larger); of tokens, the error is the number that differ. Memory grows with the square of the audio's length; use a minute or less.
+1 where that is larger); of tokens, the error is the number that differ. Memory grows with the square
+of the audio's length; use a minute or less.
 Exit code: 0 all within the tolerance, 1 otherwise, 2 wrong flags.
 
 Examples:
