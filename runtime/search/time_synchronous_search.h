@@ -18,8 +18,8 @@ namespace runnel {
 //
 // With TDT, a label of duration d goes on to frame t + d, and a hypothesis waits until its frame
 // comes. A token of duration 0 stays on the frame, a blank goes on by 1 at least. For each frame
-// that hypotheses wait for, equal ones are merged and the beam_size best are kept. At the end of the
-// utterance equal ones are merged whatever frame they wait for.
+// that hypotheses wait for, equal ones are merged and the beam_size best are kept. At the end of
+// the utterance equal ones are merged whatever frame they wait for.
 class TimeSynchronousSearch final : public TransducerBeamSearch {
  public:
   TimeSynchronousSearch(const SearchOptions& options, const Transducer& transducer,

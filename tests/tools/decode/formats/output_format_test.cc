@@ -63,15 +63,16 @@ TEST_F(RecordingFormatTest, Text) {
 }
 
 TEST_F(RecordingFormatTest, Json) {
-  EXPECT_EQ(Format(OutputFormat::kJson),
-            R"({"id":"x","text":"ab b","audio_seconds":2.5,"nbest":[{"text":"ab b","score":-1.5,)"
-            R"("tokens":[{"token":"a","id":1,"frame":0,"start_ms":0.0,"end_ms":80.0,"confidence":0.5},)"
-            R"({"token":"b","id":2,"frame":3,"start_ms":120.0,"end_ms":160.0,"confidence":0.25},)"
-            "{\"token\":\"\u2581b\","
-            R"("id":3,"frame":25,"start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}],)"
-            R"("words":[{"word":"ab","start_ms":0.0,"end_ms":160.0,"confidence":0.25},)"
-            R"({"word":"b","start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}]}]})"
-            "\n");
+  EXPECT_EQ(
+      Format(OutputFormat::kJson),
+      R"({"id":"x","text":"ab b","audio_seconds":2.5,"nbest":[{"text":"ab b","score":-1.5,)"
+      R"("tokens":[{"token":"a","id":1,"frame":0,"start_ms":0.0,"end_ms":80.0,"confidence":0.5},)"
+      R"({"token":"b","id":2,"frame":3,"start_ms":120.0,"end_ms":160.0,"confidence":0.25},)"
+      "{\"token\":\"\u2581b\","
+      R"("id":3,"frame":25,"start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}],)"
+      R"("words":[{"word":"ab","start_ms":0.0,"end_ms":160.0,"confidence":0.25},)"
+      R"({"word":"b","start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}]}]})"
+      "\n");
 }
 
 TEST_F(RecordingFormatTest, Ctm) {
