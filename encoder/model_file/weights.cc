@@ -38,7 +38,7 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
     throw std::runtime_error(source_ + ": tensor " + name + " is missing, expected shape " +
                              ShapeText(shape));
   }
-  const at::Tensor tensor = found->second.detach();
+  at::Tensor tensor = found->second.detach();
   if (tensor.scalar_type() != at::kFloat) {
     throw std::runtime_error(source_ + ": tensor " + name + " is of type " +
                              c10::toString(tensor.scalar_type()) + ", expected Float");

@@ -211,7 +211,7 @@ at::Tensor JointLogProbs(const TorchScriptModel& script, const TransducerConfig&
   const at::Tensor logits = script.JointLogits(
       heads_input.index_select(0, at::tensor(frames, at::kLong)),
       script.PredictorOutputs(tokens).index_select(0, at::tensor(num_tokens, at::kLong)));
-  const at::Tensor log_probs = logits.slice(1, 0, config.vocab_size).log_softmax(1);
+  at::Tensor log_probs = logits.slice(1, 0, config.vocab_size).log_softmax(1);
   if (config.durations.empty()) return log_probs;
   return at::cat({log_probs, logits.slice(1, config.vocab_size).log_softmax(1)}, 1);
 }
