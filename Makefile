@@ -82,7 +82,7 @@ headers:
 
 tidy:
 	cmake --preset tidy
-	run-clang-tidy -quiet -p build-tidy -j $(JOBS) '^$(CURDIR)/(frontend|encoder|runtime|tools)/'
+	run-clang-tidy -quiet -p build-tidy -j $(JOBS) '^$(CURDIR)/(attention_decoder|encoder|frontend|runtime|tools|transducer)/'
 
 install: build
 	cmake --install build --prefix $(PREFIX)
