@@ -125,7 +125,7 @@ std::vector<Value> Values(std::string_view bytes, int64_t count) {
                              std::to_string(static_cast<size_t>(count) * sizeof(Value)));
   }
   std::vector<Value> values(static_cast<size_t>(count));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (count > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
 
