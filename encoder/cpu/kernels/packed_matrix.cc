@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -71,6 +72,21 @@ dnnl::memory PackRoundedToBfloat16(const float* weight, LinearShape shape,
   return PackPlain(widened.data(), shape, DataType::f32, wanted);
 }
 
+// An enumeration in the bytes of a layout, which may be damaged: read as one, a value that it does
+// not have would be undefined behaviour.
+int EnumerationAt(std::string_view layout, size_t offset) {
+  int value = 0;
+  static_assert(sizeof(dnnl_format_kind_t) == sizeof(value));
+  static_assert(sizeof(dnnl_data_type_t) == sizeof(value));
+  std::memcpy(&value, layout.data() + offset, sizeof(value));
+  return value;
+}
+
+[[noreturn]] void ThrowWrongLayout(const StoredMatrix& stored) {
+  throw std::runtime_error("the layout of a stored matrix does not describe its " +
+                           std::to_string(stored.values.size()) + " bytes");
+}
+
 // The layout, checked so far that oneDNN reads no other bytes than `values`.
 dnnl::memory::desc LayoutOf(const StoredMatrix& stored) {
   dnnl::memory::desc layout;
@@ -79,12 +95,17 @@ dnnl::memory::desc LayoutOf(const StoredMatrix& stored) {
                              std::to_string(stored.layout.size()) + " bytes, expected " +
                              std::to_string(sizeof(layout.data)));
   }
+  const int kind = EnumerationAt(stored.layout, offsetof(dnnl_memory_desc_t, format_kind));
+  const int value_type = EnumerationAt(stored.layout, offsetof(dnnl_memory_desc_t, data_type));
+  if (kind != dnnl_blocked ||
+      (value_type != dnnl_f32 && value_type != dnnl_bf16 && value_type != dnnl_s8)) {
+    ThrowWrongLayout(stored);
+  }
   std::memcpy(&layout.data, stored.layout.data(), sizeof(layout.data));
   const dnnl_memory_desc_t& fields = layout.data;
   const auto& blocks = fields.format_desc.blocking;
   bool fits = fields.ndims == 2 && fields.dims[0] == stored.shape.input_dim &&
               fields.dims[1] == stored.shape.output_dim && fields.offset0 == 0 &&
-              fields.format_kind == dnnl_blocked &&
               fields.extra.flags == dnnl_memory_extra_flag_none && blocks.inner_nblks >= 0 &&
               blocks.inner_nblks <= 4;
   int64_t block_sizes[2] = {1, 1};
@@ -106,13 +127,9 @@ dnnl::memory::desc LayoutOf(const StoredMatrix& stored) {
     fits = steps == 0 || blocks.strides[dim] <= num_values / steps;
     if (fits) end += steps * blocks.strides[dim];
   }
-  const auto type = layout.data_type();
-  fits = fits && (type == DataType::f32 || type == DataType::bf16 || type == DataType::s8) &&
-         layout.get_size() == stored.values.size() &&
-         end * static_cast<int64_t>(dnnl::memory::data_type_size(type)) <= num_values;
-  if (!fits) {
-    throw std::runtime_error("the layout of a stored matrix does not describe its " +
-                             std::to_string(stored.values.size()) + " bytes");
+  if (!fits || layout.get_size() != stored.values.size() ||
+      end * static_cast<int64_t>(dnnl::memory::data_type_size(layout.data_type())) > num_values) {
+    ThrowWrongLayout(stored);
   }
   return layout;
 }
