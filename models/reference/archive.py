@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 import zipfile
 from typing import Any, Dict, List, Tuple
 
@@ -112,10 +113,12 @@ def export_archive(model: SpeechModel, config: Dict[str, Any], units: List[str],
     scripted = torch.jit.script(model.eval().float().cpu())
     extra = {"runnel.json": json.dumps(config, indent=1, ensure_ascii=False),
              "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
-    unfinished = path + ".part"
-    torch.jit.save(scripted, unfinished, _extra_files=extra)
-    _leave_out_source_positions(unfinished)
-    os.replace(unfinished, path)
+    folder, name = os.path.split(path)
+    with tempfile.TemporaryDirectory(dir=folder or ".") as unfinished:
+        with_positions = os.path.join(unfinished, "with_positions.pt")
+        torch.jit.save(scripted, with_positions, _extra_files=extra)
+        _write_without_source_positions(with_positions, os.path.join(unfinished, name))
+        os.replace(os.path.join(unfinished, name), path)
 
 
 def _check_tensors(tensors: Dict[str, Tensor], config: ModelConfig) -> None:
@@ -132,19 +135,20 @@ def _check_tensors(tensors: Dict[str, Tensor], config: ModelConfig) -> None:
             raise ValueError(f"{name} holds a value that is not finite")
 
 
-def _leave_out_source_positions(path: str) -> None:
-    """Rewrites the archive without its *.debug_pkl files.
+def _write_without_source_positions(source: str, path: str) -> None:
+    """Copies an archive without its *.debug_pkl files.
 
     They serve messages about TorchScript code only, and contain absolute paths of Python files on
-    the machine that wrote the file.
+    the machine that wrote the file. PyTorch's own writer makes the copy: PyTorch does not read what
+    Python's zipfile writes beyond 2 GiB.
     """
-    with zipfile.ZipFile(path) as archive:
-        files = [(info, archive.read(info)) for info in archive.infolist()
-                 if not info.filename.endswith(".debug_pkl")]
-    with zipfile.ZipFile(path, "w") as archive:
-        for info, data in files:
-            info.extra = b""  # alignment, valid at the old offset only
-            archive.writestr(info, data)
+    writer = torch._C.PyTorchFileWriter(path)
+    with zipfile.ZipFile(source) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".debug_pkl"):
+                data = archive.read(name)
+                writer.write_record(name.split("/", 1)[1], data, len(data))
+    writer.write_end_of_file()
 
 
 def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], List[str]]:

@@ -18,7 +18,7 @@ namespace runnel {
 //
 // NBest has exactly one sequence. Its score is the log probability of the one alignment. A token
 // lasts for its duration with TDT, otherwise one frame.
-class TransducerGreedySearch final : public TransducerSearch {
+class TransducerGreedySearch : public TransducerSearch {
  public:
   // max_symbols: tokens of a frame, at least 1.
   TransducerGreedySearch(const Transducer& transducer, int max_symbols);

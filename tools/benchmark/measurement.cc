@@ -23,6 +23,7 @@ struct Worker {
   SteadyStreams streams;
   std::optional<TorchScriptStream> script;
   std::vector<double> stream_chunk_ms;
+  std::vector<double> head_ms;
   std::vector<double> baseline_ms;
 };
 
@@ -85,6 +86,7 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
                                      BatchSize(num_streams, options), first_stream),
                        std::nullopt,
                        {},
+                       {},
                        {}});
     if (baseline != nullptr) {
       workers.back().script.emplace(baseline, &pool, model->parts().config.encoder,
@@ -139,8 +141,9 @@ Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool
         [&](size_t thread) { workers[thread].streams.Step(); },
         [&](size_t thread, double milliseconds) {
           Worker& worker = workers[thread];
-          worker.stream_chunk_ms.push_back(milliseconds /
-                                           static_cast<double>(worker.streams.batch_size()));
+          const auto batch_size = static_cast<double>(worker.streams.batch_size());
+          worker.stream_chunk_ms.push_back(milliseconds / batch_size);
+          worker.head_ms.push_back(worker.streams.head_ms() / batch_size);
         });
     if (baseline == nullptr) continue;
     MeasureRound(
@@ -152,6 +155,7 @@ Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool
   }
   Measurement measurement;
   measurement.stream_chunk = SummarizeAll(workers, &Worker::stream_chunk_ms);
+  measurement.head = SummarizeAll(workers, &Worker::head_ms);
   if (baseline != nullptr) measurement.baseline = SummarizeAll(workers, &Worker::baseline_ms);
   for (const Worker& worker : workers) {
     measurement.bytes_per_stream =

@@ -32,6 +32,7 @@ struct MeasurementOptions {
 // All times are those of one chunk of one stream: the time of a step, divided by the batch size.
 struct Measurement {
   DurationSummary stream_chunk;
+  DurationSummary head;  // the part of stream_chunk that the head takes
   std::optional<DurationSummary> baseline;
   int64_t bytes_per_stream = 0;
   double tokens_per_frame = 0;  // of the transducer's search

@@ -7,6 +7,8 @@
 #include "encoder/ctc_head.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream/transducer_decoding.h"
+#include "tools/benchmark/durations.h"
+#include "tools/benchmark/random/token_search.h"
 
 namespace runnel {
 namespace {
@@ -28,7 +30,8 @@ SteadyStreams::SteadyStreams(std::shared_ptr<const Model> model, const FeaturePo
     states_.push_back(model_->parts().encoder.InitialState());
     positions_.push_back((first_stream + i) * kFramesBetweenStreams);
     if (head == MeasuredHead::kTransducer) {
-      searches_.push_back(MakeTransducerSearch({}, *model_->parts().transducer));
+      searches_.push_back(std::make_unique<RandomTokenSearch>(
+          *model_->parts().transducer, static_cast<uint32_t>(first_stream + i)));
     }
   }
   segments_.resize(static_cast<size_t>(batch_size));
@@ -53,6 +56,10 @@ void SteadyStreams::Step() {
     next_ = (next_ + 1) % states_.size();
   }
   const EncoderOutput output = model_->parts().encoder.Step(segments_);
+  head_ms_ = MillisecondsOf([&] { ComputeHead(output, first_stream); });
+}
+
+void SteadyStreams::ComputeHead(const EncoderOutput& output, size_t first_stream) {
   if (head_ == MeasuredHead::kCtc) model_->parts().RequireCtcHead().LogProbs(output.rows.rows());
   if (head_ == MeasuredHead::kTransducer) SearchTransducer(output, first_stream);
 }

@@ -14,7 +14,8 @@
 
 namespace runnel {
 
-// What a step computes of the encoder's output: nothing, log probabilities, or a greedy search.
+// What a step computes of the encoder's output: nothing, log probabilities, or a search
+// (tools/benchmark/random/token_search.h).
 enum class MeasuredHead { kNone, kCtc, kTransducer };
 
 // Used by one thread at a time.
@@ -34,6 +35,9 @@ class SteadyStreams {
   // Computes one chunk of each of the next batch_size() streams: Encoder::Step and the head.
   void Step();
 
+  // Time of the head in the last step, of the whole batch.
+  double head_ms() const { return head_ms_; }
+
   int64_t batch_size() const { return static_cast<int64_t>(segments_.size()); }
   // Size of the largest EncoderState.
   int64_t bytes_per_stream() const;
@@ -41,6 +45,7 @@ class SteadyStreams {
   double tokens_per_frame() const;
 
  private:
+  void ComputeHead(const EncoderOutput& output, size_t first_stream);
   void SearchTransducer(const EncoderOutput& output, size_t first_stream);
 
   std::shared_ptr<const Model> model_;
@@ -52,6 +57,7 @@ class SteadyStreams {
   std::vector<int64_t> positions_;                           // in the pool, per stream
   std::vector<EncoderSegment> segments_;
   size_t next_ = 0;  // first stream of the next step
+  double head_ms_ = 0;
 };
 
 // Feature frames of a stream's first chunk; later chunks take fewer.

@@ -76,9 +76,6 @@ FASTCONFORMER_STREAMING = {"chunk_size": 7, "left_context": 70}
 _FEATURE_MEAN, _FEATURE_STD = 12.0, 4.0
 # Gives logits a deviation of 2.3: a few tokens are likely and most are not, as after training.
 _LOGIT_GAIN = 4.0
-# The same for a joint network, with about one token in four frames, as in speech. The predictor
-# matters as much as the frame, so that a frame seldom has several tokens.
-_JOINT_GAIN, _PREDICTOR_GAIN, _BLANK_BIAS = 7.0, 6.0, 7.25
 
 
 def random_model(config: ModelConfig, seed: int) -> SpeechModel:
@@ -99,11 +96,6 @@ def random_model(config: ModelConfig, seed: int) -> SpeechModel:
                 module.bias.add_(0.1 * torch.randn_like(module.bias))
         if model.ctc is not None:
             model.ctc.ctc_lo.weight.mul_(_LOGIT_GAIN)
-        if model.transducer is not None:
-            joint = model.transducer.joint
-            joint.predictor.weight.mul_(_PREDICTOR_GAIN)
-            joint.out.weight.mul_(_JOINT_GAIN)
-            joint.out.bias[config.blank_id] += _BLANK_BIAS
     return model.eval()
 
 
