@@ -10,6 +10,7 @@ from tools.benchmark.report.plan import Plan
 from tools.benchmark.report.programs import Programs
 
 _STORED = ("bfloat16", "int8")
+_ENCODER_PARTS = ("subsampling", "feed_forward", "attention", "convolution")
 _LEFT_CONTEXT = FASTCONFORMER_STREAMING["left_context"]
 
 
@@ -92,5 +93,26 @@ def section(results: Dict[str, List[Dict[str, Any]]]) -> str:
             f"--chunk_size=7 --left_context={_LEFT_CONTEXT}\n```\n\n"
             + files + "\nTime per chunk of one stream on one thread, int8, M = "
             f"{_LEFT_CONTEXT}; encoder frames of 80 ms. The transducer's greedy search is "
-            "made to find a random token in every third frame in the mean. Targets: it adds at most "
-            "10 % to the encoder's time at 16 streams, and 25 % at one.\n\n" + steps)
+            "made to find a random token in every third frame in the mean. Targets: it adds at "
+            "most 10 % to the encoder's time at 16 streams, and 25 % at one.\n\n" + steps
+            + _where_time_goes(results["steps"]))
+
+
+def _where_time_goes(steps: List[Dict[str, Any]]) -> str:
+    """Empty where matmuls cannot be timed alone."""
+    rows = [row for row in steps if row["matmul_share"] is not None]
+    if not rows:
+        return ""
+    shares = [[f"{share * 100:.0f} %"
+               for share in (row["fraction_of_peak"],
+                             *(row[f"matmul_share_{part}"] for part in _ENCODER_PARTS),
+                             row["head_ms"] / row["median_ms"])]
+              for row in rows]
+    names = [[row["model"], row["head"], str(row["chunk_size"]), str(row["streams"])]
+             for row in rows]
+    return ("\nThe same rows as shares of the time, as in [where the time goes]"
+            "(#where-the-time-goes): of the peak, of the large matmuls of each part alone, and of "
+            "the head. At one stream the weights come from memory for every chunk.\n\n"
+            + table(["model", "head", "C", "streams", "peak",
+                     *(part.replace("_", "-") for part in _ENCODER_PARTS), "head"],
+                    [[*name, *share] for name, share in zip(names, shares)]))
