@@ -38,7 +38,8 @@ std::vector<Recording> RecordingsFromPaths(const std::string& paths) {
     const size_t end = std::min(paths.find(',', begin), paths.size());
     const std::string path = paths.substr(begin, end - begin);
     if (path.empty()) {
-      throw std::invalid_argument("the files are '" + paths + "', expected names between commas");
+      throw std::invalid_argument("the files are '" + paths +
+                                  "', expected file names between commas");
     }
     recordings.push_back({Stem(path), path});
     begin = end + 1;
