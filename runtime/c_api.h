@@ -79,15 +79,22 @@ const char* runnel_error_message(const runnel_error* error);
 
 /* ---- Models: load once per process, share between recognizers ---- */
 
-/* Data type of the large matrix multiplications; RUNNEL_FLOAT64: of everything. */
-enum { RUNNEL_FLOAT32 = 0, RUNNEL_BFLOAT16 = 1, RUNNEL_INT8 = 2, RUNNEL_FLOAT64 = 3 };
+/* Data type of the large matrix multiplications; RUNNEL_FLOAT64: of everything. The default is that
+   of a file with packed weights, otherwise RUNNEL_FLOAT32. */
+enum {
+  RUNNEL_FLOAT32 = 0,
+  RUNNEL_BFLOAT16 = 1,
+  RUNNEL_INT8 = 2,
+  RUNNEL_FLOAT64 = 3,
+  RUNNEL_PRECISION_DEFAULT = 4
+};
 /* The fastest backend of this build, Runnel's own kernels, or LibTorch's operations. */
 enum { RUNNEL_BACKEND_DEFAULT = 0, RUNNEL_BACKEND_CPU = 1, RUNNEL_BACKEND_LIBTORCH = 2 };
 
 /* The fields and defaults of ModelOptions in runtime/model.h. */
 typedef struct runnel_model_options {
   size_t struct_size;
-  int32_t precision;                 /* RUNNEL_FLOAT32 */
+  int32_t precision;                 /* RUNNEL_PRECISION_DEFAULT */
   int32_t backend;                   /* RUNNEL_BACKEND_DEFAULT */
   int32_t bfloat16_cache;            /* 0; 1: half the memory per stream */
   int32_t dynamic_chunk_convolution; /* 0; 1: lets a whole-utterance model stream */

@@ -48,6 +48,7 @@ Examples:
   stream_client --server=ws://127.0.0.1:8080/ --wav=meeting.flac --endpointing
   stream_client --server=wss://asr.example.org/ --bearer_token_file=token --wav=a.wav
   stream_client --server=ws://a:8080/,ws://b:8080/ --resume --wav=long.flac
+  stream_client --server=ws://127.0.0.1:8080/ --options='{"head":"ctc"}' --wav=a.wav
   stream_client --server=ws://127.0.0.1:8080/ --protocol=wenet --wav=a.wav
   stream_client --server=ws://127.0.0.1:8080/ --encoding=opus --wav=a.wav
   arecord -q -f S16_LE -r 16000 | stream_client --server=ws://127.0.0.1:8080/ --wav=- --partial

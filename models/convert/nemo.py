@@ -14,7 +14,8 @@ from models.convert.errors import ConversionError
 from models.convert.features import nemo_features
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
-from models.convert.resolved import Resolved, needs_whole_utterance, streaming
+from models.convert.resolved import (WHOLE_UTTERANCE, Resolved, needs_whole_utterance,
+                                     streaming)
 from models.convert.sentencepiece import read_pieces
 from models.convert.settings import Settings, pair, read_yaml
 from models.convert.transducers import add_lstm_biases
@@ -54,7 +55,7 @@ _LEFT_OUT_RULES: Dict[str, List[Rule]] = {  # of a head that the model file shal
     "ctc": [(r"(?:ctc_)?decoder\.decoder_layers\..+", None)],
     "transducer": [(r"(?:decoder\.prediction|joint)\..+", None)],
 }
-_STYLES = {"regular": "regular", "chunked_limited": "chunked_limited"}
+_STYLES = {style: style for style in ("regular", "chunked_limited", "chunked_limited_with_rc")}
 
 
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
@@ -208,7 +209,8 @@ def _encoder(conf: Settings, renamed: Renamed, assumed: Dict[str, str], eps: flo
                 "subsampling_conv_chunking_factor", "dropout", "dropout_pre_encoder", "dropout_emb",
                 "dropout_att", "stochastic_depth_drop_prob", "stochastic_depth_mode",
                 "stochastic_depth_start_layer", "global_tokens_spacing", "global_attn_separate",
-                "use_pytorch_sdpa", "use_pytorch_sdpa_backends", "sync_max_audio_length")
+                "use_pytorch_sdpa", "use_pytorch_sdpa_backends", "use_triton",
+                "sync_max_audio_length", "rope_base", "rotary_fraction")
     limits = _latencies(conf, assumed)
     conf.finish()
     return encoder, limits
@@ -249,6 +251,14 @@ def _convolution(conf: Settings, bias: bool) -> Dict[str, Any]:
 def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
     """att_context_size, [left, right] in encoder frames or a list of such, as chunks."""
     style = conf.choice("att_context_style", "regular", _STYLES, "streaming")
+    if style == "chunked_limited_with_rc":
+        # A unified model, trained on whole utterances and on windows. NeMo computes whole
+        # utterances unless the caller chooses a window, whatever att_context_size says.
+        conf.require("conv_context_style", "regular", "dcc")
+        conf.ignore("att_context_size", "att_chunk_context_size")
+        assumed["streaming"] = "the windows of att_chunk_context_size are not supported"
+        return streaming(**WHOLE_UTTERANCE)
+    conf.require("conv_context_style", "regular")
     value = conf.take("att_context_size", [-1, -1], "streaming")
     items = [value] if pair(value) else value
     sizes = [pair(item) for item in items] if isinstance(items, list) else []
@@ -261,7 +271,7 @@ def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
         # A right context that moves with the query cannot be a chunk; a right context of 0 can.
         chunked = right >= 0 and (style == "chunked_limited" or right == 0)
         if size == (-1, -1):
-            settings.append({"chunk_size": -1, "left_context": -1})
+            settings.append(WHOLE_UTTERANCE)
         elif chunked and (left < 0 or left % (right + 1) == 0):
             settings.append({"chunk_size": right + 1, "left_context": max(left, -1)})
         else:
@@ -269,7 +279,7 @@ def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
                                   f"att_context_style {style} is not supported; supported: "
                                   "[-1, -1], and chunked_limited with a left context that is a "
                                   "multiple of right + 1")
-    only = None if settings == [{"chunk_size": -1, "left_context": -1}] else settings
+    only = None if settings == [WHOLE_UTTERANCE] else settings
     return streaming(settings[0]["chunk_size"], settings[0]["left_context"], only)
 
 

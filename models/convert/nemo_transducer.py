@@ -37,9 +37,9 @@ def transducer_section(config: Settings, vocab_size: int) -> Dict[str, Any]:
     durations = _durations(config)
     hidden, layers = _prediction(config.section("decoder"), vocab_size)
     greedy = config.section("decoding").section("greedy")
-    max_symbols = greedy.take("max_symbols", None) or greedy.take("max_symbols_per_step", None)
-    if max_symbols is None:
-        max_symbols = greedy.size("max_symbols", 10, "transducer.max_symbols")
+    older_name = greedy.has("max_symbols_per_step") and not greedy.has("max_symbols")
+    max_symbols = greedy.size("max_symbols_per_step" if older_name else "max_symbols", 10,
+                              "transducer.max_symbols")
     return {
         "vocab_size": vocab_size, "blank_id": vocab_size - 1,
         "predictor": lstm_predictor(hidden, hidden, layers, None),

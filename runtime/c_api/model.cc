@@ -24,8 +24,13 @@ using runnel::c_api::Truth;
 
 namespace {
 
-constexpr runnel_model_options kDefaults = {
-    sizeof(runnel_model_options), RUNNEL_FLOAT32, RUNNEL_BACKEND_DEFAULT, 0, 0, 0, nullptr};
+constexpr runnel_model_options kDefaults = {sizeof(runnel_model_options),
+                                            RUNNEL_PRECISION_DEFAULT,
+                                            RUNNEL_BACKEND_DEFAULT,
+                                            0,
+                                            0,
+                                            0,
+                                            nullptr};
 
 [[noreturn]] void Unknown(const char* field, int32_t value, const char* expected) {
   throw std::invalid_argument("runnel_model_options." + std::string(field) + " is " +
@@ -34,6 +39,8 @@ constexpr runnel_model_options kDefaults = {
 
 runnel::Precision PrecisionOf(int32_t value) {
   switch (value) {
+    case RUNNEL_PRECISION_DEFAULT:
+      return runnel::Precision::kDefault;
     case RUNNEL_FLOAT32:
       return runnel::Precision::kFloat32;
     case RUNNEL_BFLOAT16:
@@ -43,7 +50,8 @@ runnel::Precision PrecisionOf(int32_t value) {
     case RUNNEL_FLOAT64:
       return runnel::Precision::kFloat64;
   }
-  Unknown("precision", value, "RUNNEL_FLOAT32, _BFLOAT16, _INT8 and _FLOAT64");
+  Unknown("precision", value,
+          "RUNNEL_PRECISION_DEFAULT, RUNNEL_FLOAT32, _BFLOAT16, _INT8 and _FLOAT64");
 }
 
 runnel::Backend BackendOf(int32_t value) {

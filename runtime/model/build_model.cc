@@ -154,6 +154,12 @@ ModelOptions WithPrecision(ModelOptions options, const PackedFile& file) {
 
 PackedFile ReadModel(const std::string& path, const std::string& units_file) {
   if (IsPackedFile(path)) {
+    if (!kernels::UsedInstructionSet().has_matmul) {
+      throw std::runtime_error(
+          path +
+          ": holds packed weights, which this build, without the CPU backend, "
+          "cannot compute, expected the model file that they were packed from");
+    }
     if (units_file.empty()) return ReadPackedFile(path);
     throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
                              ")");

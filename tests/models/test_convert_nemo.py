@@ -65,6 +65,23 @@ def test_recorded_caches(name, tmp_path):
     assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
 
 
+def test_unified_model_computes_whole_utterances(tmp_path, capsys):
+    """The encoder options of parakeet-unified-en-0.6b, whose windows are not supported."""
+    arrays = load_case("fastconformer_offline")
+    nemo = NemoFile("fastconformer_offline")
+    nemo.config["preprocessor"]["normalize"] = "NA"
+    nemo.config["encoder"].update(
+        att_context_size=[-1, -1], att_context_style="chunked_limited_with_rc",
+        att_chunk_context_size=[[70], [1, 2, 7, 13], [0, 1, 2, 3, 4, 7, 13]],
+        conv_context_style="dcc")
+    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert "the windows of att_chunk_context_size are not supported" in capsys.readouterr().out
+    assert config["streaming"]["chunk_size"] == -1 and config["streaming"]["only"] is None
+    encoded, _ = encode(module, arrays["features"])
+    torch.testing.assert_close(encoded, torch.from_numpy(arrays["encoder_0"]), rtol=0,
+                               atol=TOLERANCE)
+
+
 def test_where_tokens_come_from(tmp_path):
     nemo = NemoFile("conformer_offline")
 
@@ -149,7 +166,8 @@ def test_damaged_compression(mode, tmp_path, capsys):
     ("encoder", "feat_out", 32), ("encoder", "reduction", "pooling"),
     ("encoder", "att_context_size", [64, 64]), ("encoder", "att_context_size", []),
     ("encoder", "att_context_size", 5), ("encoder", "att_context_size", [[64, 0], 5]),
-    ("encoder", "new_option", 1),
+    ("encoder", "new_option", 1), ("encoder", "att_chunk_context_size", [[70], [1], [0]]),
+    ("encoder", "conv_context_style", "dcc"), ("encoder", "att_context_style", "dual"),
     ("encoder", "_target_", "nemo.SqueezeformerEncoder"),
     ("preprocessor", "normalize", "all_features"), ("preprocessor", "frame_splicing", 3),
     ("preprocessor", "new_option", 1), ("preprocessor", "window", "bartlett"),

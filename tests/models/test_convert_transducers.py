@@ -97,6 +97,25 @@ def test_nemos_tensors(tmp_path):
         torch.testing.assert_close(output, row, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("greedy, expected", [
+    ({"max_symbols": 3}, 3), ({"max_symbols_per_step": 4}, 4), ({"max_symbols": None}, 10),
+    ({"max_symbols": 5, "max_symbols_per_step": 4}, 5), (None, 10)])
+def test_most_tokens_of_a_frame(greedy, expected, tmp_path):
+    nemo = NemoFile("conformer_offline", "transducer")
+    nemo.config["decoding"]["greedy"] = greedy
+    _, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert config["transducer"]["max_symbols"] == expected
+
+
+@pytest.mark.parametrize("name", ["max_symbols", "max_symbols_per_step"])
+@pytest.mark.parametrize("value", [0, -3, "ten"])
+def test_numbers_of_tokens_that_are_refused(name, value, tmp_path, capsys):
+    nemo = NemoFile("conformer_offline", "transducer")
+    nemo.config["decoding"]["greedy"] = {name: value}
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert f"decoding.greedy.{name} is {value!r}, expected " in line
+
+
 @pytest.mark.parametrize("where", ["decoding.durations", "model_defaults.tdt_durations",
                                    "loss.tdt_kwargs.durations"])
 def test_where_durations_come_from(where, tmp_path):

@@ -3,7 +3,9 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -40,6 +42,10 @@ DEFINE_int64(chunk_size, -2,
 DEFINE_int64(left_context, -2,
              "Encoder frames before a chunk that it attends to; -1: all; -2: as the model "
              "recommends. Only with --protocol=runnel.");
+DEFINE_string(options, "",
+              "More fields of the start message of Runnel's protocol, as a JSON object: "
+              R"({"head":"ctc","search":"beam","language":"en-US"}. )"
+              "docs/protocol.md lists them. They replace those of other flags.");
 DEFINE_double(packet_ms, 100,
               "Audio in one message, in milliseconds. With --encoding=opus it is always 20.");
 DEFINE_double(
@@ -91,6 +97,12 @@ SampleEncoding EncodingFromFlags() {
   return *encoding;
 }
 
+void RequireRunnelProtocol(const char* flag) {
+  if (FLAGS_protocol == "runnel") return;
+  throw std::invalid_argument(std::string("--") + flag + " needs --protocol=runnel, got " +
+                              FLAGS_protocol);
+}
+
 // Every Opus packet is one message, so its duration is not that of --packet_ms.
 double PacketMsFromFlag(SampleEncoding encoding) {
   RequireAtLeast("packet_ms", FLAGS_packet_ms, 0.01);
@@ -104,11 +116,28 @@ double PacketMsFromFlag(SampleEncoding encoding) {
 
 std::optional<int64_t> StreamOptionFromFlag(const char* name, int64_t value) {
   if (value == kAsModelRecommends) return std::nullopt;
-  if (FLAGS_protocol != "runnel") {
-    throw std::invalid_argument(std::string("--") + name + " needs --protocol=runnel, got " +
-                                FLAGS_protocol);
-  }
+  RequireRunnelProtocol(name);
   return value;
+}
+
+// --options, if it is an object without the fields on which the client itself depends.
+std::string FieldsFromFlag() {
+  if (FLAGS_options.empty()) return "";
+  RequireRunnelProtocol("options");
+  const nlohmann::json fields =
+      nlohmann::json::parse(FLAGS_options, nullptr, /*allow_exceptions=*/false);
+  if (!fields.is_object()) {
+    throw std::invalid_argument("--options is '" + FLAGS_options +
+                                R"(', expected a JSON object such as {"head":"ctc"})");
+  }
+  constexpr std::array kOwn = {"type", "version", "sample_rate", "encoding", "resume"};
+  for (const char* const name : kOwn) {
+    if (fields.contains(name)) {
+      throw std::invalid_argument(std::string("--options has the field '") + name +
+                                  "', which stream_client and load_client set themselves");
+    }
+  }
+  return fields.dump();
 }
 
 }  // namespace
@@ -141,15 +170,14 @@ SessionOptions SessionOptionsFromFlags() {
   RequireAtLeast("speed", FLAGS_speed, 0);
   RequireAtLeast("retry_s", FLAGS_retry_s, 0);
   RequireAtLeast("look_ahead_ms", FLAGS_look_ahead_ms, 0);
-  if (FLAGS_resume && FLAGS_protocol != "runnel") {
-    throw std::invalid_argument("--resume needs --protocol=runnel, got " + FLAGS_protocol);
-  }
+  if (FLAGS_resume) RequireRunnelProtocol("resume");
   SessionOptions options;
   options.servers = ParseServerUrls(FLAGS_server);
   options.protocol = FLAGS_protocol;
   options.start.encoding = EncodingFromFlags();
   options.start.chunk_size = StreamOptionFromFlag("chunk_size", FLAGS_chunk_size);
   options.start.left_context = StreamOptionFromFlag("left_context", FLAGS_left_context);
+  options.start.fields = FieldsFromFlag();
   options.speed = FLAGS_speed;
   options.packet_ms = PacketMsFromFlag(options.start.encoding);
   options.resumes = FLAGS_resume;

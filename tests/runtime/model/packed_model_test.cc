@@ -209,5 +209,20 @@ TEST_F(PackedModelTest, NoChangeOfTheIndexOrOfALayoutDoesHarm) {
   EXPECT_GT(num_refused, 100);
 }
 
+TEST(PackedModelWithoutCpuBackendTest, IsRefusedByName) {
+  if (kernels::UsedInstructionSet().has_matmul) GTEST_SKIP() << "has the CPU backend";
+  const testing::TemporaryFolder folder;
+  EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] {
+                         PackModel(TinyModelPath(), Precision::kInt8, "", folder.File("packed"));
+                       }),
+                       "this build has no CPU backend"));
+  const std::string path = folder.File("packed");
+  testing::WriteBytes(path, "RNLPACK1");
+  ModelOptions options;
+  options.backend = Backend::kLibTorch;
+  EXPECT_TRUE(Contains(ErrorMessage<std::runtime_error>([&] { Model::Load(path, options); }),
+                       path + ": holds packed weights, which this build"));
+}
+
 }  // namespace
 }  // namespace runnel

@@ -37,6 +37,12 @@ TEST(ClientProtocolTest, StartSaysWhatWasAskedForAndNothingElse) {
   EXPECT_EQ(start.at("chunk_size"), 4);
   EXPECT_EQ(start.at("left_context"), -1);
   EXPECT_EQ(start.at("encoding"), "float32");
+  options.fields = R"({"head":"ctc","chunk_size":8,"endpointing":{"max_utterance_s":9}})";
+  start = Json::parse(protocol->StartMessage(options));
+  EXPECT_EQ(start.at("head"), "ctc");
+  EXPECT_EQ(start.at("chunk_size"), 8);
+  EXPECT_EQ(start.at("endpointing").at("max_utterance_s"), 9);
+  EXPECT_EQ(start.at("left_context"), -1);
 }
 
 // Offsets count characters, not bytes. A partial may replace stable text from its offset on.

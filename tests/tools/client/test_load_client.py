@@ -92,6 +92,12 @@ def test_refused_streams_are_counted():
     assert report(done)["errors"] == {"refused": 2}
 
 
+def test_options_are_sent(server):
+    done = run("load_client", address(server), LIST, *QUICK, "--streams=2",
+               '--options={"head":"transducer"}')
+    assert done.returncode == FAILURE and report(done)["errors"] == {"bad_option": 2}
+
+
 def test_duration(server):
     """Recordings start during that time, at least one per stream."""
     found = report(run("load_client", address(server), LIST, EXPECTED, *QUICK, "--streams=2",
@@ -159,6 +165,7 @@ def test_help():
     (["--expected=none"], FAILURE, "none: cannot open"),
     ([f"--expected={SAMPLE_LIST.parent / 'none'}"], FAILURE, "cannot open"),
     (["--server=ftp://h/"], USAGE, "has the scheme 'ftp'"),
+    (["--options=greedy"], USAGE, "--options is 'greedy', expected a JSON object"),
 ])
 def test_wrong_flags(flags, code, message):
     assert message in error_line(run("load_client", "--server=ws://127.0.0.1:1/", LIST, *flags),

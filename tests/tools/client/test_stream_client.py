@@ -39,6 +39,7 @@ def address(server, scheme="ws"):
     [], ["--packet_ms=7"], ["--packet_ms=5000"], ["--encoding=float32"], ["--sample_rate=16000"],
     ["--encoding=mulaw"], ["--encoding=alaw", "--sample_rate=8000"], ["--encoding=opus"],
     ["--encoding=opus", "--sample_rate=8000", "--packet_ms=20"],
+    ['--options={"search":"beam","beam_size":4,"nbest":2}'],
     ["--protocol=wenet"], ["--protocol=sherpa"]], ids=lambda options: " ".join(options))
 def test_texts_in_order(server, options):
     assert succeed("stream_client", address(server), LIST, FAST, *options) == ALL_TEXTS
@@ -283,6 +284,11 @@ def test_refusals(server, tmp_path):
                                                            FAILURE)
     line = error_line(run("stream_client", address(server), wav, "--chunk_size=0"), FAILURE)
     assert "the server's error bad_option: " in line and "chunk_size" in line
+    for options, word in (('{"head":"transducer"}', "head"), ('{"haed":"ctc"}', "haed"),
+                          ('{"chunk_size":0}', "chunk_size")):  # which replaces the flag's
+        line = error_line(run("stream_client", address(server), wav, "--chunk_size=8",
+                              f"--options={options}"), FAILURE)
+        assert "the server's error bad_option: " in line and word in line
 
 
 @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
@@ -347,6 +353,11 @@ def test_tls(tmp_path):
     (["--server=ws://h/", "--wav=a", "--timeout_s=0"], "--timeout_s is 0.000"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--resume"], "--resume needs --protocol"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--chunk_size=4"], "--chunk_size needs"),
+    (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--options={}"], "--options needs"),
+    (["--server=ws://h/", "--wav=a", '--options={"head":'], "expected a JSON object such as"),
+    (["--server=ws://h/", "--wav=a", '--options=["head"]'], "expected a JSON object such as"),
+    (["--server=ws://h/", "--wav=a", '--options={"encoding":"opus"}'],
+     "--options has the field 'encoding', which"),
     (["--server=ws://h/", "--wav=a", "--protocol=sherpa", "--encoding=pcm16"], "--encoding=pcm16"),
     (["--server=ws://h/", "--wav=a", "--encoding=mp3"], "--encoding is 'mp3', expected"),
     (["--server=ws://h/", "--wav=a", "--encoding=opus", "--packet_ms=100"],

@@ -9,7 +9,7 @@ from typing import Dict
 import pytest
 
 from embedding_recordings import MODEL, write_recordings
-from tool_runner import ROOT, SUCCESS, write_audio
+from tool_runner import ROOT, SUCCESS, succeed, write_audio
 
 FAILURE = 1  # of sys.exit and exceptions; a crash has another status
 
@@ -35,6 +35,17 @@ def test_python_program(recordings):
         *partials, final = done.stdout.splitlines()
         assert final == text
         assert all(line.startswith("partial: ") for line in partials)
+
+
+def test_packed_model_without_options(recordings, tmp_path):
+    """The precision is that of the file."""
+    packed = tmp_path / "digits.int8"
+    succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={packed}")
+    path = next(iter(recordings))
+    text = succeed("decode_wav", f"--model={packed}", f"--wav={path}").split(" ", 1)[1]
+    done = live_py(packed, path)
+    assert done.returncode == SUCCESS, done.stderr
+    assert done.stdout.splitlines()[-1] == text.rstrip("\n")
 
 
 def test_python_program_beyond_what_a_stream_buffers(tmp_path):

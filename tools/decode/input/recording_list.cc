@@ -38,7 +38,8 @@ std::vector<Recording> RecordingsFromPaths(const std::string& paths) {
     const size_t end = std::min(paths.find(',', begin), paths.size());
     const std::string path = paths.substr(begin, end - begin);
     if (path.empty()) {
-      throw std::invalid_argument("--wav is '" + paths + "', expected file names between commas");
+      throw std::invalid_argument("the files are '" + paths +
+                                  "', expected file names between commas");
     }
     recordings.push_back({Stem(path), path});
     begin = end + 1;
@@ -49,8 +50,8 @@ std::vector<Recording> RecordingsFromPaths(const std::string& paths) {
   for (Recording& recording : recordings) {
     if (uses[recording.id] > 1) recording.id = AsId(recording.path);
     if (!ids.insert(recording.id).second) {
-      throw std::invalid_argument("--wav lists " + recording.path +
-                                  " twice, or another file that would have its id");
+      throw std::invalid_argument(recording.path +
+                                  " is given twice, or with another file that would have its id");
     }
   }
   return recordings;
