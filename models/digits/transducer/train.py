@@ -51,7 +51,6 @@ def loss_of(model: SpeechModel, batch: Batch, chunk_size: int, left_context: int
     lengths = batch.target_lengths
     targets = torch.nn.utils.rnn.pad_sequence(batch.targets.split(lengths.tolist()),
                                               batch_first=True)
-    encoded = encoded[:, :int(frames.max())]
     loss = rnnt_loss(model.transducer_logits(encoded, targets), targets.int(), frames.int(),
                      lengths.int(), blank=model.transducer.blank_id, reduction="sum")
     return loss / batch.targets.numel()
