@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset
 
-from models.digits.compose import Composer, Utterance
+from models.digits.compose import SOURCES, Composer, Sources, Utterance
 from models.digits.fbank import Fbank, num_frames
 
 POOL_UTTERANCES = 192
@@ -48,16 +48,17 @@ class TrainingBatches(IterableDataset):
     """Batches from pool `first_pool` on; pool n has the same content in every run."""
 
     def __init__(self, stores_dir: Path, seed: int, first_pool: int, frames_per_batch: int,
-                 mean: Tensor) -> None:
+                 mean: Tensor, sources: Sources = SOURCES) -> None:
         self.stores_dir = stores_dir
         self.seed = seed
         self.first_pool = first_pool
         self.frames_per_batch = frames_per_batch
         self.mean = mean
+        self.sources = sources
 
     def __iter__(self) -> Iterator[Batch]:
         torch.set_num_threads(1)
-        composer = Composer(self.stores_dir)
+        composer = Composer(self.stores_dir, self.sources)
         fbank = Fbank()
         pool = self.first_pool
         while True:
@@ -87,9 +88,9 @@ class TrainingBatches(IterableDataset):
 
 
 def load_batches(stores_dir: Path, seed: int, first_pool: int, frames_per_batch: int,
-                 mean: Tensor) -> Iterator[Batch]:
+                 mean: Tensor, sources: Sources = SOURCES) -> Iterator[Batch]:
     """The same batches, computed ahead in another process."""
-    dataset = TrainingBatches(stores_dir, seed, first_pool, frames_per_batch, mean)
+    dataset = TrainingBatches(stores_dir, seed, first_pool, frames_per_batch, mean, sources)
     return iter(DataLoader(dataset, batch_size=None, num_workers=1, prefetch_factor=8))
 
 

@@ -10,9 +10,11 @@ from models.digits.effects import log_uniform, resample_word, transmit
 from models.digits.store import STORE_RATE, ClipStore, trim_silence
 from models.digits.units import WORDS, encode_words, encoder_frames, frames_needed, word_seconds
 
-# Share of utterances by source of the voice.
-SOURCES = (("words_human", 0.46), ("words_espeak", 0.13), ("words_accented", 0.06),
-           ("words_recorded", 0.10), ("strings", 0.12), ("strings_recorded", 0.13))
+# Share of utterances by source of the voice. words_human is always one of them.
+Sources = Tuple[Tuple[str, float], ...]
+SOURCES: Sources = (
+    ("words_human", 0.46), ("words_espeak", 0.13), ("words_accented", 0.06),
+    ("words_recorded", 0.10), ("strings", 0.12), ("strings_recorded", 0.13))
 # Share of utterances by number of words, 1 to 12.
 LENGTHS = np.array([13, 12, 13, 13, 12, 10, 8, 7, 4, 3, 2, 3], np.float64)
 MAX_WORDS = 12
@@ -37,14 +39,15 @@ def crop_edges(rng: np.random.Generator, audio: np.ndarray) -> np.ndarray:
 class Composer:
     """Draws utterances from the clip stores; all randomness comes from the given generator."""
 
-    def __init__(self, stores_dir: Path) -> None:
-        self.stores = {name: ClipStore.load(stores_dir / name) for name, _ in SOURCES}
-        self.shares = np.array([share for _, share in SOURCES])
+    def __init__(self, stores_dir: Path, sources: Sources = SOURCES) -> None:
+        self.sources = sources
+        self.stores = {name: ClipStore.load(stores_dir / name) for name, _ in sources}
+        self.shares = np.array([share for _, share in sources])
         self.length_shares = LENGTHS / LENGTHS.sum()
 
     def utterance(self, rng: np.random.Generator) -> Utterance:
         """One utterance of 1-12 words that CTC can emit in its encoder frames."""
-        source = SOURCES[rng.choice(len(SOURCES), p=self.shares)][0]
+        source = self.sources[rng.choice(len(self.sources), p=self.shares)][0]
         count = 1 + int(rng.choice(MAX_WORDS, p=self.length_shares))
         # Formants move with `factor * warp`; together they stay within about a third of an octave.
         factor = log_uniform(rng, 0.82, 1.22)
@@ -158,7 +161,8 @@ class Composer:
         for _ in range(rng.integers(2, 7)):
             place = -int(rng.integers(0, STORE_RATE))
             while place < size:
-                store = self.stores["strings" if rng.random() < 0.5 else "words_human"]
+                fluent = rng.random() < 0.5 and "strings" in self.stores
+                store = self.stores["strings" if fluent else "words_human"]
                 audio = store.audio(int(rng.integers(len(store.clips))))
                 start, end = max(place, 0), min(place + len(audio), size)
                 if end > start:

@@ -1,7 +1,7 @@
-"""Measures the word error rate of decode_wav in streaming mode on all evaluation sets.
+"""Measures the word error rate of decode_wav in streaming mode on the evaluation sets.
 
     python3 -m models.digits.evaluate --fsdd=DIR --work_dir=DIR [--decode_wav=build/bin/decode_wav]
-        [--search=beam] [--word_list=models/digits/words.txt] [--precision=int8] ...
+        [--lists LIST ...] [--search=beam] [--word_list=models/digits/words.txt] ...
 
 Renders the sets if they do not exist or their list has changed, prints one line per set and
 setting, and writes the hypotheses beside the references in DIR/eval. Other flags are passed to
@@ -17,6 +17,7 @@ from models.digits.build_eval_set import FRESH_LISTS, LEFT_OUT_LIST, UNSEEN_LIST
 from models.digits.score import read_text, score_texts
 
 ROOT = Path(__file__).parents[2]
+LISTS = (LEFT_OUT_LIST, UNSEEN_LIST, *FRESH_LISTS)
 # chunk_size, left_context in encoder frames; -1 is the whole utterance, unlimited left context.
 SETTINGS = ((16, 64), (4, 64), (1, 64), (-1, -1))
 
@@ -42,10 +43,12 @@ def main() -> int:
     parser.add_argument("--work_dir", type=Path, required=True)
     parser.add_argument("--decode_wav", type=Path, default=ROOT / "build" / "bin" / "decode_wav")
     parser.add_argument("--model", type=Path, default=Path(__file__).parent / "digits.pt")
+    parser.add_argument("--lists", nargs="+", choices=LISTS, default=LISTS, metavar="LIST",
+                        help="names of lists; those of unseen voices need the synthesisers")
     args, args.decode_wav_flags = parser.parse_known_args()
     folder = (args.work_dir / "eval").resolve()
     try:
-        for name in (LEFT_OUT_LIST, UNSEEN_LIST, *FRESH_LISTS):
+        for name in args.lists:
             ensure_set(name, args.fsdd, folder)
             reference = read_text(folder / name / "text")
             for chunk_size, left_context in SETTINGS:

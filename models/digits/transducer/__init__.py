@@ -1,0 +1,1 @@
+"""A transducer head for the digit model."""
