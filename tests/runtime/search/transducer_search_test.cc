@@ -25,6 +25,7 @@
 namespace runnel {
 namespace {
 
+using testing::Contains;
 using testing::ErrorMessage;
 using testing::RandomEncoderRows;
 using testing::RandomTransducer;
@@ -146,11 +147,12 @@ TEST(TransducerSearchTest, OneLabelPerFrameSumsOverItsAlignments) {
   }
 }
 
-std::vector<SearchOptions> AllSearches() {
+std::vector<SearchOptions> AllSearches(const TransducerConfig& config) {
   SearchOptions greedy;
   SearchOptions beam;
   beam.method = SearchMethod::kPrefixBeam;
   beam.beam_size = 4;
+  if (!config.durations.empty()) return {greedy, beam};
   SearchOptions modified = beam;
   modified.method = SearchMethod::kModifiedBeam;
   return {greedy, beam, modified};
@@ -169,7 +171,7 @@ TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
       const auto transducer = RandomTransducer(config, backend, 3);
       std::vector<Matrix> projected;
       std::vector<std::unique_ptr<TransducerSearch>> searches;
-      for (const SearchOptions& options : AllSearches()) {
+      for (const SearchOptions& options : AllSearches(config)) {
         for (int i = 0; i < 3; ++i) {
           const Matrix rows = RandomEncoderRows(1 + static_cast<int64_t>(random() % 60), random());
           projected.push_back(transducer->ProjectEncoder(rows.rows()));
@@ -187,7 +189,7 @@ TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
         SCOPED_TRACE("search " + std::to_string(i));
         searches[i]->Finish();
         ExpectSame(searches[i]->NBest(4),
-                   SearchAll(*transducer, projected[i], AllSearches()[i / 3], 4));
+                   SearchAll(*transducer, projected[i], AllSearches(config)[i / 3], 4));
       }
     }
   }
@@ -199,7 +201,7 @@ TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
     const TransducerConfig config = SmallTransducer(kind.predictor, 7, kind.durations);
     const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
     const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(50, 8).rows());
-    for (const SearchOptions& options : AllSearches()) {
+    for (const SearchOptions& options : AllSearches(config)) {
       SCOPED_TRACE(kind.predictor);
       auto search = MakeTransducerSearch(options, *transducer);
       size_t num_stable = 0;
@@ -231,7 +233,7 @@ TEST(TransducerSearchTest, DamagedSnapshotsAreRefusedOrSafe) {
   const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
   const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(20, 8).rows());
   int num_refused = 0;
-  for (const SearchOptions& options : AllSearches()) {
+  for (const SearchOptions& options : AllSearches(config)) {
     const auto search = MakeTransducerSearch(options, *transducer);
     Advance(*transducer, {search.get()}, {&projected}, &random, 20);
     const std::string bytes = Saved(*search);
@@ -265,7 +267,7 @@ TEST(TransducerSearchTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
   Matrix bad = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
   const Matrix good(std::as_const(bad).rows());
   bad.rows().float32(4)[0] = std::numeric_limits<float>::quiet_NaN();
-  for (const SearchOptions& options : AllSearches()) {
+  for (const SearchOptions& options : AllSearches(config)) {
     const auto failing = MakeTransducerSearch(options, *transducer);
     const auto search = MakeTransducerSearch(options, *transducer);
     std::vector<TransducerSegment> segments(2);
@@ -275,7 +277,12 @@ TEST(TransducerSearchTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
     segments[1].encoder = good.rows();
     for (TransducerSegment& segment : segments) segment.after_frame = [] {};
     SearchTransducer(*transducer, &segments);
-    EXPECT_NE(segments[0].error, "");
+    EXPECT_EQ(segments[0].error.substr(0, 17), "encoder frame 4, ");
+    if (options.method != SearchMethod::kGreedy) {
+      EXPECT_EQ(segments[0].error,
+                "encoder frame 4, joint network, token 0: expected a logarithm of a probability, "
+                "got nan");
+    }
     EXPECT_EQ(segments[1].error, "");
     search->Finish();
     const std::vector<TokenSequence> expected = SearchAll(*transducer, good, options, 4);
@@ -296,7 +303,8 @@ TEST(TransducerSearchTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     std::vector<float> ctc_log_probs(50, std::log(0.2F));
     ctc_log_probs[23] = value;
-    SearchOptions options = AllSearches()[2];
+    SearchOptions options;
+    options.method = SearchMethod::kModifiedBeam;
     options.ctc_weight = 0.3;
     const auto search = MakeTransducerSearch(options, *transducer);
     std::vector<TransducerSegment> segments(1);
@@ -305,9 +313,135 @@ TEST(TransducerSearchTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
     segments[0].ctc_log_probs = ctc_log_probs.data();
     segments[0].after_frame = [] {};
     SearchTransducer(*transducer, &segments);
-    EXPECT_NE(segments[0].error, "");
+    EXPECT_EQ(segments[0].error,
+              "encoder frame 4, CTC head, token 3: expected a logarithm of a probability, got " +
+                  std::to_string(value));
     EXPECT_EQ(search->num_frames(), 4);
   }
+}
+
+// Durations have a distribution of their own.
+TEST(TransducerSearchTest, DurationsThatAreNoNumbersEndTheSearch) {
+  const TransducerConfig config = SmallTransducer("lstm1", 3, {0, 1});
+  const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+  const float third = std::log(1 / 3.0F);
+  const std::vector<float> answer = {third, third, third, std::log(0.5F),
+                                     std::numeric_limits<float>::quiet_NaN()};
+  for (const SearchOptions& options : AllSearches(config)) {
+    const auto search = MakeTransducerSearch(options, *transducer);
+    search->BeginFrame(nullptr);
+    EXPECT_TRUE(
+        Contains(ErrorMessage<std::invalid_argument>([&] { search->Answer(answer.data()); }),
+                 " 1: expected a logarithm of a probability, got nan"));
+  }
+}
+
+// With all of the weight, a token that the CTC head excludes has probability zero.
+TEST(TransducerSearchTest, NoHypothesisHasProbabilityZero) {
+  const auto transducer =
+      RandomTransducer(SmallTransducer("conv", 5), TransducerBackend::kCpuFloat32, 4);
+  const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(4, 8).rows());
+  std::vector<float> ctc_log_probs(20, std::log(0.25F));
+  for (size_t t = 0; t < 4; ++t) {
+    ctc_log_probs[5 * t + t] = -std::numeric_limits<float>::infinity();  // the blank first
+  }
+  for (SearchOptions options : {Everything(SearchMethod::kModifiedBeam)}) {
+    options.ctc_weight = 1;
+    const auto search = MakeTransducerSearch(options, *transducer);
+    std::vector<TransducerSegment> segments(1);
+    segments[0].search = search.get();
+    segments[0].encoder = projected.rows();
+    segments[0].ctc_log_probs = ctc_log_probs.data();
+    segments[0].after_frame = [] {};
+    SearchTransducer(*transducer, &segments);
+    EXPECT_EQ(segments[0].error, "");
+    for (const TokenSequence& sequence : search->NBest(5000)) {
+      EXPECT_TRUE(std::isfinite(sequence.score));
+      EXPECT_FALSE(sequence.tokens.empty());
+    }
+    ExpectSame(Restored(Saved(*search), options, *transducer)->NBest(5000), search->NBest(5000));
+  }
+}
+
+// Where each token may begin and how long it lasts.
+void ExpectSpans(const std::vector<TokenSpan>& tokens, const TransducerConfig& config,
+                 int max_symbols, int64_t num_frames) {
+  std::map<int64_t, int> num_by_frame;
+  int64_t begin = 0;  // of the next token
+  for (const TokenSpan& token : tokens) {
+    EXPECT_GE(token.first_frame, begin);
+    EXPECT_LT(token.first_frame, num_frames);
+    const int64_t length = token.last_frame - token.first_frame + 1;
+    const std::vector<int64_t>& durations = config.durations;
+    const bool has_duration = std::any_of(durations.begin(), durations.end(), [length](int64_t d) {
+      return std::max<int64_t>(1, d) == length;
+    });
+    EXPECT_TRUE(durations.empty() ? length == 1 : has_duration) << length;
+    // A token of one frame may have the duration 0.
+    begin = length == 1 ? token.first_frame : token.last_frame + 1;
+    EXPECT_LE(++num_by_frame[token.first_frame], max_symbols);
+    EXPECT_GT(token.confidence, 0);
+    EXPECT_LE(token.confidence, 1);
+  }
+}
+
+TEST(TransducerSearchTest, TokensBeginInOrderAndLastForTheirDurations) {
+  size_t num_tokens = 0;
+  for (const Kind& kind : AllKinds()) {
+    const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
+    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 7);
+    const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(40, 9).rows());
+    for (SearchOptions options : AllSearches(config)) {
+      for (const int max_symbols : {0, 1, 2, SearchOptions::kMaxSymbols}) {
+        SCOPED_TRACE(kind.predictor + ", max_symbols " + std::to_string(max_symbols));
+        options.max_symbols = max_symbols;
+        const int most = max_symbols == 0 ? config.max_symbols : max_symbols;
+        for (const int beam_size : {1, 5}) {
+          options.beam_size = beam_size;
+          const std::vector<TokenSequence> found = SearchAll(*transducer, projected, options, 9);
+          for (const TokenSequence& sequence : found) {
+            ExpectSpans(sequence.tokens, config, most, 40);
+            num_tokens += sequence.tokens.size();
+          }
+          if (options.method != SearchMethod::kGreedy && kind.durations.empty()) {
+            EXPECT_LE(found.size(), static_cast<size_t>(beam_size));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(num_tokens, 500U);
+}
+
+// Endpoints read it. A frame that TDT passes over has that of the frame before.
+TEST(TransducerSearchTest, TheBlanksProbabilityIsThatAfterTheBestSequence) {
+  int num_new = 0;
+  int num_kept = 0;
+  for (const Kind& kind : AllKinds()) {
+    const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
+    const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, 7);
+    Oracle oracle(*transducer, RandomEncoderRows(40, 9, DataType::kFloat64));
+    std::mt19937_64 random(1);
+    for (const SearchOptions& options : AllSearches(config)) {
+      SCOPED_TRACE(kind.predictor);
+      const auto search = MakeTransducerSearch(options, *transducer);
+      float before = 0;
+      for (int64_t t = 0; t < 40; ++t) {
+        const float expected =
+            oracle.LogProbs(t, search->BestIds())[static_cast<size_t>(config.blank_id)];
+        const Matrix one(oracle.projected().rows().Part(t, 1));
+        Advance(*transducer, {search.get()}, {&one}, &random, 1);
+        const bool is_kept = search->blank_log_prob() == before && t > 0 && !kind.durations.empty();
+        if (!is_kept) {
+          EXPECT_NEAR(search->blank_log_prob(), expected, 1e-4) << t;
+        }
+        (is_kept ? num_kept : num_new) += 1;
+        before = search->blank_log_prob();
+      }
+    }
+  }
+  EXPECT_GT(num_new, 500);
+  EXPECT_GT(num_kept, 30);
 }
 
 TEST(TransducerSearchTest, WrongOptionsAreNamed) {
@@ -318,6 +452,26 @@ TEST(TransducerSearchTest, WrongOptionsAreNamed) {
   EXPECT_EQ(
       ErrorMessage<std::invalid_argument>([&] { MakeTransducerSearch(options, *transducer); }),
       "search.max_symbols must be 0 to 1000, got -1");
+}
+
+TEST(TransducerSearchTest, OptionsWithoutEffectAreRefused) {
+  const auto refusal = [](const TransducerConfig& config, SearchMethod method, double ctc_weight) {
+    SearchOptions options;
+    options.method = method;
+    options.ctc_weight = ctc_weight;
+    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+    return ErrorMessage<std::invalid_argument>([&] { MakeTransducerSearch(options, *transducer); });
+  };
+  const std::string needs = "search.ctc_weight needs a beam search with one label per frame, got ";
+  TransducerConfig config = SmallTransducer("lstm1", 5);
+  EXPECT_EQ(refusal(config, SearchMethod::kGreedy, 0.3), needs + "greedy search");
+  EXPECT_EQ(refusal(config, SearchMethod::kPrefixBeam, 0.3),
+            needs + "the time-synchronous beam search");
+  config.beam = TransducerBeam::kPrefix;
+  EXPECT_EQ(refusal(config, SearchMethod::kGreedy, 0.3), needs + "greedy search");
+  EXPECT_EQ(refusal(SmallTransducer("lstm1", 5, {0, 1, 2}), SearchMethod::kModifiedBeam, 0),
+            "search.method kModifiedBeam has no durations, got a TDT model; expected kGreedy or "
+            "kPrefixBeam");
 }
 
 }  // namespace
