@@ -82,6 +82,18 @@ class Oracle {
   std::map<std::pair<int64_t, TokenIds>, std::vector<float>> log_probs_;
 };
 
+// Greedy search and the beam searches of a model, small.
+inline std::vector<SearchOptions> AllSearches(const TransducerConfig& config) {
+  SearchOptions greedy;
+  SearchOptions beam;
+  beam.method = SearchMethod::kPrefixBeam;
+  beam.beam_size = 4;
+  if (!config.durations.empty()) return {greedy, beam};
+  SearchOptions modified = beam;
+  modified.method = SearchMethod::kModifiedBeam;
+  return {greedy, beam, modified};
+}
+
 // Gives rows to searches in pieces of random sizes, several searches at a time.
 inline void Advance(const Transducer& transducer, const std::vector<TransducerSearch*>& searches,
                     const std::vector<const Matrix*>& projected, std::mt19937_64* random,
