@@ -46,7 +46,7 @@ FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, fl
 void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t first_index,
                                  float gain) const {
   if (finished_) {
-    throw std::invalid_argument("FeatureStream: samples after Finish; expected Reset first");
+    throw std::invalid_argument("FeatureStream: samples after Finish, expected none");
   }
   if (samples == nullptr && count > 0) {
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
@@ -85,7 +85,7 @@ void FeatureStream::AcceptSamples(const float* samples, size_t count) {
 
 void FeatureStream::AcceptFrames(const float* frames, size_t count) {
   if (finished_) {
-    throw std::invalid_argument("FeatureStream: frames after Finish; expected Reset first");
+    throw std::invalid_argument("FeatureStream: frames after Finish, expected none");
   }
   if (samples_accepted_ > 0) {
     throw std::invalid_argument("FeatureStream: frames after samples; expected one of the two");
@@ -130,11 +130,6 @@ size_t FeatureStream::PopFrames(size_t max_frames, float* features) {
   }
   if (num_frames > 0) DropConsumedSamples();
   return num_frames;
-}
-
-void FeatureStream::Reset() {
-  // From scratch, so that a long stream's buffers are not kept.
-  *this = FeatureStream(extractor_, sample_scale_);
 }
 
 const float* FeatureStream::Window(int64_t frame) {

@@ -53,9 +53,6 @@ class FeatureStream {
   // returns their number: 0 if none is ready. `features` must have room for the frames written.
   size_t PopFrames(size_t max_frames, float* features);
 
-  // Back to the beginning, with the same extractor and scale.
-  void Reset();
-
   const FrameExtractor& extractor() const { return *extractor_; }
   int dim() const { return extractor_->dim(); }
   float sample_scale() const { return sample_scale_; }

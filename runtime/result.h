@@ -11,9 +11,11 @@ namespace runnel {
 
 // One token of a hypothesis.
 struct Token {
-  int32_t id = 0;        // index in the vocabulary (runtime/token_table.h)
-  double start_ms = 0;   // start of the first encoder frame that emits it
-  double end_ms = 0;     // end of the last encoder frame that emits it
+  int32_t id = 0;       // index in the vocabulary (runtime/token_table.h)
+  double start_ms = 0;  // start of the first encoder frame that emits it
+  // End of the last encoder frame that emits it; with TDT, of its duration. When the utterance has
+  // ended, at most the end of that.
+  double end_ms = 0;
   float confidence = 0;  // its probability in these frames, 0 to 1
   int64_t frame = 0;     // the first encoder frame that emits it, counted from the stream's start
 };

@@ -13,7 +13,7 @@ class WordList;
 
 // kPrefixBeam is a beam search of the head's own kind: of CTC prefixes; of a transducer, as the
 // model's family does it (TransducerBeam in transducer/transducer_config.h). kModifiedBeam, of
-// transducers only, gives each frame one label, as icefall does.
+// transducers without durations only, gives each frame one label, as icefall does.
 enum class SearchMethod { kGreedy, kPrefixBeam, kModifiedBeam };
 
 // The part of a model that gives the search its probabilities. kDefault: the transducer of a model
@@ -51,16 +51,16 @@ struct SearchOptions {
   // the model's own number.
   static constexpr int kMaxSymbols = 1000;
   int max_symbols = 0;
-  // Part of the CTC head's probability in that of a label, 0 to 1 (a transducer's beam searches
-  // with one label per frame, of a model that has both heads).
+  // Part of the CTC head's probability in that of a label, 0 to 1; above 0 in a transducer's beam
+  // searches with one label per frame only, of a model that has both heads.
   double ctc_weight = 0;
   RescoringOptions rescoring;  // beam searches only: of all hypotheses in the beam
   // Restricts the search to sequences of these words (kPrefixBeam); null: any tokens. token_beam
   // then counts the tokens that may follow each hypothesis, not all tokens.
   std::shared_ptr<const WordList> word_list;
-  // Phrases that the search prefers (kPrefixBeam, runtime/hotwords.h); null: none.
+  // Phrases that the search prefers (beam searches, runtime/hotwords.h); null: none.
   std::shared_ptr<const Hotwords> hotwords;
-  // A language model whose weighted score is added (kPrefixBeam, PrepareLanguageModel in
+  // A language model whose weighted score is added (beam searches, PrepareLanguageModel in
   // runtime/language_model.h); null: none.
   std::shared_ptr<const LanguageModelScorer> language_model;
 

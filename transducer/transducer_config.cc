@@ -1,5 +1,6 @@
 #include "transducer/transducer_config.h"
 
+#include <set>
 #include <string>
 
 #include "encoder/json/json_section.h"
@@ -104,11 +105,16 @@ TransducerConfig ParseTransducerConfig(JsonSection section) {
   config.predictor = ParsePredictor(section.Section("predictor"));
   config.joint = ParseJoint(section.Section("joint"));
   config.durations = section.Integers("durations", 0, kMaxDuration);
+  const std::set<int64_t> distinct(config.durations.begin(), config.durations.end());
+  if (distinct.size() != config.durations.size()) section.Fail("durations", "each duration once");
   config.max_symbols = static_cast<int>(section.Integer("max_symbols", 1, kMaxSymbols));
   config.beam = section.Choice<TransducerBeam>(
       "beam", {{"time_synchronous", TransducerBeam::kTimeSynchronous},
                {"modified", TransducerBeam::kModified},
                {"prefix", TransducerBeam::kPrefix}});
+  if (!config.durations.empty() && config.beam != TransducerBeam::kTimeSynchronous) {
+    section.Fail("beam", "time_synchronous with durations");
+  }
   section.CheckAllTaken();
   return config;
 }

@@ -72,9 +72,9 @@ struct TransducerConfig {
   int blank_id = 0;
   PredictorConfig predictor;
   JointConfig joint;
-  std::vector<int64_t> durations;  // encoder frames, of TDT; otherwise empty
-  int max_symbols = 0;             // most tokens of one encoder frame in greedy search
-  TransducerBeam beam = TransducerBeam::kTimeSynchronous;
+  std::vector<int64_t> durations;  // encoder frames, of TDT, each once; otherwise empty
+  int max_symbols = 0;  // most tokens of one encoder frame, in greedy and time-synchronous search
+  TransducerBeam beam = TransducerBeam::kTimeSynchronous;  // with durations always this
 
   int num_outputs() const { return vocab_size + static_cast<int>(durations.size()); }
 };

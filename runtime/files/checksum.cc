@@ -8,24 +8,11 @@
 namespace runnel {
 namespace {
 
-Checksum Canonical(XXH128_hash_t hash) {
-  XXH128_canonical_t canonical;
-  XXH128_canonicalFromHash(&canonical, hash);
-  Checksum checksum;
-  static_assert(sizeof(canonical.digest) == sizeof(checksum));
-  std::memcpy(checksum.data(), canonical.digest, sizeof(checksum));
-  return checksum;
-}
-
 struct StateDeleter {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
 
 }  // namespace
-
-Checksum ChecksumOf(const unsigned char* bytes, size_t size) {
-  return Canonical(XXH3_128bits(bytes, size));
-}
 
 Checksum ChecksumOf(const std::vector<std::string_view>& parts) {
   const std::unique_ptr<XXH3_state_t, StateDeleter> state(XXH3_createState());
@@ -33,7 +20,12 @@ Checksum ChecksumOf(const std::vector<std::string_view>& parts) {
   for (const std::string_view part : parts) {
     XXH3_128bits_update(state.get(), part.data(), part.size());
   }
-  return Canonical(XXH3_128bits_digest(state.get()));
+  XXH128_canonical_t canonical;
+  XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state.get()));
+  Checksum checksum;
+  static_assert(sizeof(canonical.digest) == sizeof(checksum));
+  std::memcpy(checksum.data(), canonical.digest, sizeof(checksum));
+  return checksum;
 }
 
 }  // namespace runnel

@@ -3,7 +3,6 @@
 #define RUNNEL_RUNTIME_FILES_CHECKSUM_H_
 
 #include <array>
-#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -11,9 +10,7 @@ namespace runnel {
 
 using Checksum = std::array<unsigned char, 16>;
 
-// XXH3 128 in the canonical (big-endian) form.
-Checksum ChecksumOf(const unsigned char* bytes, size_t size);
-// Of the parts, one after the other.
+// XXH3 128 of the parts, one after the other, in the canonical (big-endian) form.
 Checksum ChecksumOf(const std::vector<std::string_view>& parts);
 
 }  // namespace runnel

@@ -113,8 +113,9 @@ class PackedFileReader {
       Fail("is truncated or damaged (" + std::to_string(mapped_->size()) + " bytes)",
            std::to_string(header_.size) + " bytes");
     }
-    if (ChecksumOf(mapped_->data() + kChecksumEnd, mapped_->size() - kChecksumEnd) !=
-        header_.checksum) {
+    std::string_view checked(reinterpret_cast<const char*>(mapped_->data()), mapped_->size());
+    checked.remove_prefix(kChecksumEnd);
+    if (ChecksumOf({checked}) != header_.checksum) {
       Fail("is damaged: its checksum is wrong", "a packed model");
     }
     if (header_.index_size > mapped_->size() - sizeof(Header)) {

@@ -4,7 +4,7 @@
 
 namespace runnel {
 Checksum ComputeChecksum(const unsigned char* image, size_t size) {
-  return ChecksumOf(image + kChecksumEnd, size - kChecksumEnd);
+  return ChecksumOf({{reinterpret_cast<const char*>(image) + kChecksumEnd, size - kChecksumEnd}});
 }
 
 std::string FingerprintOf(const unsigned char* image) {

@@ -114,7 +114,7 @@ class CountedTree {
       return node;
     }
     if (nodes_.size() > static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
-      throw std::length_error("CTC search: more than 2^31 tokens in one stream");
+      throw std::length_error("beam search: more than 2^31 tokens in one stream");
     }
     nodes_.emplace_back();
     ++num_nodes_;

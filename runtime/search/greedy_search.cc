@@ -18,7 +18,7 @@ CtcGreedySearch::CtcGreedySearch(int vocab_size, int blank_id)
 }
 
 void CtcGreedySearch::Advance(const float* log_probs, int64_t num_frames) {
-  for (const int32_t id : MostProbableIds(log_probs, num_frames, vocab_size_)) {
+  for (const int32_t id : MostProbableIds(log_probs, num_frames, vocab_size_, state_.num_frames)) {
     AdvanceFrame(id, log_probs[id]);
     log_probs += vocab_size_;
   }

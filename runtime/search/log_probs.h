@@ -7,11 +7,16 @@
 
 namespace runnel {
 
-// The most probable token of each frame; of equally probable ones the lowest id. log_probs:
-// (num_frames, vocab_size) row-major, natural logarithms; minus infinity is probability zero.
-// Throws std::invalid_argument naming the frame (0 is the first of this call) and the token when a
-// value is NaN or plus infinity, or when every token of a frame has probability zero.
-std::vector<int32_t> MostProbableIds(const float* log_probs, int64_t num_frames, int vocab_size);
+// The most probable of `size` outcomes; of equally probable ones the lowest. log_probs: natural
+// logarithms; minus infinity is probability zero. Throws std::invalid_argument that begins with
+// `what`, the name of an outcome, when a value is NaN or plus infinity, or when every outcome has
+// probability zero.
+int32_t MostProbableId(const float* log_probs, int size, const char* what);
+
+// The same for the tokens of each frame. log_probs: (num_frames, vocab_size) row-major. The message
+// names the frame, of which `first_frame` is the first.
+std::vector<int32_t> MostProbableIds(const float* log_probs, int64_t num_frames, int vocab_size,
+                                     int64_t first_frame = 0);
 
 // log(exp(a) + exp(b)); both may be minus infinity.
 double LogAdd(double a, double b);

@@ -29,25 +29,25 @@ void OneLabelSearch::Answer(const float* log_probs) {
   const auto width = static_cast<size_t>(config.num_outputs());
   const int64_t next_frame = current_frame() + 1;
   candidates_.clear();
+  if (fuses()) MostProbableId(ctc_log_probs_, config.vocab_size, "CTC head, token");  // may throw
   for (const Hypothesis& hypothesis : beam()) {
-    const float* fused = Fuse(log_probs);
-    MostProbableIds(fused, 1, config.vocab_size);  // throws where there is none
+    MostProbableId(log_probs, config.vocab_size, kJointToken);  // may throw
+    const float* fused = fuses() ? Fuse(log_probs) : log_probs;
     if (&hypothesis == &beam().front()) set_blank_log_prob(fused[config.blank_id]);
-    candidates_.push_back(
-        MakeCandidate(hypothesis, kNone, next_frame,
-                      hypothesis.log_prob + static_cast<double>(fused[config.blank_id]), 0));
-    for (const int32_t token : LikelyTokens(fused)) {
+    const auto extend = [&](int32_t token, float log_prob) {
+      if (std::isinf(log_prob)) return;  // there is another label
       candidates_.push_back(MakeCandidate(hypothesis, token, next_frame,
-                                          hypothesis.log_prob + static_cast<double>(fused[token]),
-                                          fused[token]));
-    }
+                                          hypothesis.log_prob + static_cast<double>(log_prob),
+                                          log_prob));
+    };
+    extend(kNone, fused[config.blank_id]);
+    for (const int32_t token : LikelyTokens(fused)) extend(token, fused[token]);
     log_probs += width;
   }
   Request(Select());
 }
 
 const float* OneLabelSearch::Fuse(const float* log_probs) {
-  if (ctc_weight_ == 0 || ctc_log_probs_ == nullptr) return log_probs;
   const auto size = static_cast<size_t>(transducer().config().vocab_size);
   fused_.resize(size);
   for (size_t i = 0; i < size; ++i) {

@@ -29,6 +29,7 @@ class OneLabelSearch : public TransducerBeamSearch {
 
  private:
   void Continue(std::vector<Hypothesis> hypotheses) override { EndFrame(std::move(hypotheses)); }
+  bool fuses() const { return ctc_weight_ > 0 && ctc_log_probs_ != nullptr; }
   const float* Fuse(const float* log_probs);
 
   double ctc_weight_;

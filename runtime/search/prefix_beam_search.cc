@@ -49,12 +49,13 @@ CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab
 }
 
 void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
-  MostProbableIds(log_probs, num_frames, vocab_size_);  // throws where there is none
+  MostProbableIds(log_probs, num_frames, vocab_size_,
+                  state_.num_frames);  // throws if there is none
   for (int64_t t = 0; words_ != nullptr && t < num_frames; ++t) {
     if (!std::isinf(log_probs[t * vocab_size_ + blank_id_])) continue;
-    throw std::invalid_argument("log_probs: the blank has probability zero in frame " +
-                                std::to_string(t) +
-                                ", which a search with a word list cannot pass");
+    throw std::invalid_argument("encoder frame " + std::to_string(state_.num_frames + t) +
+                                ": the blank has probability zero, which a search with a word "
+                                "list cannot pass");
   }
   for (int64_t t = 0; t < num_frames; ++t) AdvanceFrame(log_probs + t * vocab_size_);
   UpdateBestPath();

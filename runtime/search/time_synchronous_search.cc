@@ -39,10 +39,15 @@ void TimeSynchronousSearch::Answer(const float* log_probs) {
   const TransducerConfig& config = transducer().config();
   const std::vector<Hypothesis>& level = levels_.back();
   for (size_t i = 0; i < level.size(); ++i) {
-    MostProbableIds(log_probs + i * static_cast<size_t>(config.num_outputs()), 1,
-                    config.vocab_size);  // throws where there is none
+    const float* row = log_probs + i * static_cast<size_t>(config.num_outputs());
+    MostProbableId(row, config.vocab_size, kJointToken);  // may throw
+    if (config.durations.empty()) continue;
+    MostProbableId(row + config.vocab_size, static_cast<int>(config.durations.size()),
+                   kJointDuration);
   }
-  if (levels_.size() == 1) set_blank_log_prob(log_probs[config.blank_id]);
+  if (levels_.size() == 1 && beam().front().next_frame == current_frame()) {
+    set_blank_log_prob(log_probs[config.blank_id]);
+  }
   staying_.clear();
   leaving_tokens_.clear();
   for (const Hypothesis& hypothesis : level) {
@@ -57,7 +62,6 @@ void TimeSynchronousSearch::Answer(const float* log_probs) {
     KeepBest(beam_size(), &of_one);
     for (const Candidate& candidate : of_one) leaving_.push_back(Make(candidate));
   }
-  if (static_cast<int>(levels_.size()) > max_symbols_) staying_.clear();
   DropHopeless();
   KeepBest(beam_size(), &staying_);
   if (staying_.empty()) return LeaveFrame();
@@ -69,7 +73,9 @@ void TimeSynchronousSearch::Answer(const float* log_probs) {
 void TimeSynchronousSearch::Extend(const Hypothesis& hypothesis, const float* log_probs) {
   const TransducerConfig& config = transducer().config();
   const auto blank = static_cast<double>(log_probs[config.blank_id]);
-  const std::vector<int32_t>& tokens = LikelyTokens(log_probs);
+  static const std::vector<int32_t> kNoTokens;
+  const bool is_full = static_cast<int>(levels_.size()) > max_symbols_;
+  const std::vector<int32_t>& tokens = is_full ? kNoTokens : LikelyTokens(log_probs);
   // Without TDT a token stays on the frame, and a blank goes on by one.
   const auto extend = [&](int64_t duration, double before) {
     leaving_.push_back(Make(MakeCandidate(

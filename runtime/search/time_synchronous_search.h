@@ -30,7 +30,9 @@ class TimeSynchronousSearch final : public TransducerBeamSearch {
   std::unique_ptr<TransducerSearch> Clone() const override;
 
  private:
-  static constexpr double kMostBehind = 20;  // natural logarithm
+  // A hypothesis whose score is so much lower than those of beam_size that leave the frame gets no
+  // further token in it. Natural logarithm.
+  static constexpr double kMostBehind = 20;
 
   void Continue(std::vector<Hypothesis> hypotheses) override;
   // The candidates of one hypothesis.

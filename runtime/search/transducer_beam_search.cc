@@ -91,6 +91,15 @@ void TransducerBeamSearch::KeepBest(size_t count, std::vector<Hypothesis>* hypot
   for (; hypotheses->size() > count; hypotheses->pop_back()) Release(hypotheses->back());
 }
 
+int32_t TransducerBeamSearch::AddEmission(int32_t parent, Emission emission) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15U;  // of the golden ratio (Knuth)
+  const Emission& above = state_.emissions.value(parent);
+  emission.length = above.length + 1;
+  emission.hash = (above.hash + static_cast<uint64_t>(emission.token) + 1) * kOdd;
+  emission.hash ^= emission.hash >> 32;
+  return state_.emissions.Add(parent, emission);
+}
+
 TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& candidate) {
   Hypothesis made = *candidate.source;
   made.log_prob = candidate.log_prob;
@@ -100,9 +109,8 @@ TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& can
     return made;
   }
   const int64_t last_frame = std::max(state_.num_frames, candidate.next_frame - 1);
-  made.node = state_.emissions.Add(
-      made.node, {candidate.token, state_.emissions.value(made.node).length + 1, state_.num_frames,
-                  last_frame, candidate.token_log_prob});
+  made.node = AddEmission(
+      made.node, {candidate.token, state_.num_frames, last_frame, candidate.token_log_prob});
   if (scorer_.scores()) {
     scorer_.Extend(&made.scorer, candidate.token);
     made.bonus = scorer_.Bonus(made.scorer);
@@ -131,7 +139,9 @@ void TransducerBeamSearch::TakeStates(const SharedPredictorState* states) {
 
 bool TransducerBeamSearch::HaveEqualTokens(int32_t a, int32_t b) const {
   const CountedTree<Emission>& tree = state_.emissions;
-  if (tree.value(a).length != tree.value(b).length) return false;
+  if (tree.value(a).length != tree.value(b).length || tree.value(a).hash != tree.value(b).hash) {
+    return false;
+  }
   for (; a != b; a = tree.parent(a), b = tree.parent(b)) {
     if (tree.value(a).token != tree.value(b).token) return false;
   }

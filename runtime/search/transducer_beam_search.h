@@ -42,10 +42,12 @@ class TransducerBeamSearch : public TransducerSearch {
   // A token of a hypothesis, at the end of the path from the root.
   struct Emission {
     int32_t token = 0;
-    int32_t length = 0;  // tokens from the root to here
     int64_t first_frame = 0;
     int64_t last_frame = 0;
     float log_prob = 0;
+    // These two of the tokens from the root to here (AddEmission).
+    int32_t length = 0;
+    uint64_t hash = 0;
   };
 
   struct Hypothesis {
@@ -132,6 +134,8 @@ class TransducerBeamSearch : public TransducerSearch {
   std::string Inconsistency(const Saved& saved) const;
   void Rebuild(const Saved& saved);
 
+  // Adds a node below `parent`, with one reference.
+  int32_t AddEmission(int32_t parent, Emission emission);
   State InitialState(int64_t first_frame) const;
   double RankScore(const Hypothesis& hypothesis) const;
   bool HaveEqualTokens(int32_t a, int32_t b) const;

@@ -125,10 +125,10 @@ std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
     leads[static_cast<size_t>(hypothesis.node)] = true;
     if (!std::isfinite(hypothesis.log_prob)) return "the scores of the hypotheses are not finite";
     if (hypothesis.next_frame < saved.num_frames ||
-        hypothesis.next_frame > saved.num_frames + longest) {
+        hypothesis.next_frame - saved.num_frames > longest) {
       return "a hypothesis reads frame " + std::to_string(hypothesis.next_frame) +
-             " next; expected from " + std::to_string(saved.num_frames) + " to " +
-             std::to_string(saved.num_frames + longest);
+             " next; expected " + std::to_string(saved.num_frames) + ", or at most " +
+             std::to_string(longest) + " later";
     }
   }
   const bool all_lead = std::all_of(leads.begin() + 1, leads.end(), [](bool lead) { return lead; });
@@ -144,9 +144,7 @@ void TransducerBeamSearch::Rebuild(const Saved& saved) {
   std::vector<PrefixScorer::State> scorers = {state_.beam.front().scorer};
   for (const auto& [parent, emission] : saved.nodes) {
     const int32_t above = nodes[static_cast<size_t>(parent)];
-    Emission added = emission;
-    added.length = state_.emissions.value(above).length + 1;
-    nodes.push_back(state_.emissions.Add(above, added));
+    nodes.push_back(AddEmission(above, emission));
     if (!scorer_.scores()) continue;
     scorers.push_back(scorers[static_cast<size_t>(parent)]);
     scorer_.Extend(&scorers.back(), emission.token);

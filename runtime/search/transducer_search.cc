@@ -1,20 +1,46 @@
 #include "runtime/search/transducer_search.h"
 
 #include <stdexcept>
+#include <string>
 
 #include "runtime/search/one_label_search.h"
 #include "runtime/search/time_synchronous_search.h"
 #include "runtime/search/transducer_greedy_search.h"
 
 namespace runnel {
+namespace {
+
+bool GivesFramesOneLabel(const SearchOptions& options, const TransducerConfig& config) {
+  return options.method == SearchMethod::kModifiedBeam ||
+         (options.method == SearchMethod::kPrefixBeam &&
+          config.beam != TransducerBeam::kTimeSynchronous);
+}
+
+// Options that would have no effect.
+void CheckOptions(const SearchOptions& options, const TransducerConfig& config) {
+  if (options.word_list != nullptr) {
+    throw std::invalid_argument("search.word_list needs the CTC head, got a transducer");
+  }
+  if (options.method == SearchMethod::kModifiedBeam && !config.durations.empty()) {
+    throw std::invalid_argument(
+        "search.method kModifiedBeam has no durations, got a TDT model; expected kGreedy or "
+        "kPrefixBeam");
+  }
+  if (options.ctc_weight > 0 && !GivesFramesOneLabel(options, config)) {
+    throw std::invalid_argument(
+        "search.ctc_weight needs a beam search with one label per frame, got " +
+        std::string(options.method == SearchMethod::kGreedy ? "greedy search"
+                                                            : "the time-synchronous beam search"));
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<TransducerSearch> MakeTransducerSearch(const SearchOptions& options,
                                                        const Transducer& transducer) {
   options.Validate();
-  if (options.word_list != nullptr) {
-    throw std::invalid_argument("search.word_list needs the CTC head, got a transducer");
-  }
   const TransducerConfig& config = transducer.config();
+  CheckOptions(options, config);
   const int max_symbols = options.max_symbols == 0 ? config.max_symbols : options.max_symbols;
   if (options.method == SearchMethod::kGreedy) {
     return std::make_unique<TransducerGreedySearch>(transducer, max_symbols);

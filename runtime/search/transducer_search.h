@@ -31,7 +31,7 @@ class TransducerSearch : public Search {
   const std::vector<const PredictorState*>& queries() const { return queries_; }
 
   // log_probs: (queries, num_outputs) as of Transducer::LogProbs. Throws std::invalid_argument when
-  // the tokens of a row have no distribution; the search must then not be used.
+  // the tokens or the durations of a row have no distribution; the search must then not be used.
   virtual void Answer(const float* log_probs) = 0;
 
   // The tokens to append after Answer; may be empty.
@@ -47,6 +47,10 @@ class TransducerSearch : public Search {
   virtual std::unique_ptr<TransducerSearch> Clone() const = 0;
 
  protected:
+  // Outcomes of the joint network, in error messages.
+  static constexpr char kJointToken[] = "joint network, token";
+  static constexpr char kJointDuration[] = "joint network, duration";
+
   std::vector<const PredictorState*> queries_;
   std::vector<TokenStep> steps_;
 };

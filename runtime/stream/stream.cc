@@ -119,13 +119,13 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
                                 ", expected at most NumStableTokens(), " +
                                 std::to_string(NumStableTokens()));
   }
-  return state_->InMilliseconds(state_->search().BestTokensSince(first));
+  return state_->InMilliseconds(state_->search().BestTokensSince(first), state_->text_end());
 }
 
 std::vector<Hypothesis> Stream::NBest(int n) const {
   std::vector<Hypothesis> hypotheses;
   for (const TokenSequence& sequence : state_->BestSequences(n)) {
-    hypotheses.push_back(state_->MakeHypothesis(sequence));
+    hypotheses.push_back(state_->MakeHypothesis(sequence, state_->text_end()));
   }
   return hypotheses;
 }

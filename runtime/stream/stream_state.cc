@@ -1,13 +1,9 @@
 #include "runtime/stream/stream_state.h"
 
 #include <algorithm>
-#include <cmath>
-#include <set>
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/hotwords.h"
-#include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream/resolve_options.h"
 
@@ -31,16 +27,6 @@ std::unique_ptr<TransducerSearch> MakeTransducerSearchFor(const Model& model,
 const Model& NotNull(const std::shared_ptr<const Model>& model) {
   if (model == nullptr) throw std::invalid_argument("a Stream was given no model");
   return *model;
-}
-
-void AddHotwords(const Hotwords& hotwords, Hypothesis* hypothesis) {
-  std::vector<int32_t> ids;
-  for (const Token& token : hypothesis->tokens) ids.push_back(token.id);
-  for (const HotwordAutomaton::Match& match : hotwords.automaton().Matches(ids)) {
-    hypothesis->hotwords.push_back({hotwords.phrase(match.phrase),
-                                    hypothesis->tokens[match.first_token].start_ms,
-                                    hypothesis->tokens[match.last_token].end_ms});
-  }
 }
 
 std::optional<Resampler> MakeResampler(int in_rate_hz, int out_rate_hz) {
@@ -218,7 +204,7 @@ void Stream::State::SearchCtc(const float* log_probs, int64_t num_rows) {
     }
     AfterStep();
   } catch (const std::invalid_argument& error) {  // not the caller's fault
-    Fail(error.what());
+    Fail("CTC head, " + std::string(error.what()));
   }
 }
 
@@ -240,7 +226,7 @@ void Stream::State::EndSearch(const TransducerSegment& segment) {
   if (segment.error.empty()) {
     AfterStep();
   } else {
-    Fail(segment.error);
+    Fail("transducer, " + segment.error);
   }
 }
 
@@ -323,82 +309,6 @@ void Stream::State::UpdateResults() {
   for (; num_stable_ids < num_stable; ++num_stable_ids) {
     model->tokens().AppendText(ids[num_stable_ids], &stable_end, &stable_text);
   }
-}
-
-std::vector<TokenSequence> Stream::State::BestSequences(int n) const {
-  for (int num_wanted = n;; num_wanted *= 2) {
-    std::vector<TokenSequence> sequences = search().NBest(num_wanted);
-    const bool has_all = sequences.size() < static_cast<size_t>(num_wanted);
-    std::vector<TokenSequence> distinct;
-    std::set<std::string> texts;
-    for (TokenSequence& sequence : sequences) {
-      if (distinct.size() == static_cast<size_t>(n)) break;
-      if (texts.insert(TextOf(sequence.tokens)).second) distinct.push_back(std::move(sequence));
-    }
-    if (has_all || distinct.size() == static_cast<size_t>(n)) return distinct;
-  }
-}
-
-std::string Stream::State::TextOf(const std::vector<TokenSpan>& tokens) const {
-  std::string text;
-  TextEnd end;
-  for (const TokenSpan& token : tokens) model->tokens().AppendText(token.id, &end, &text);
-  return text;
-}
-
-std::vector<Utterance> Stream::State::TakeUtterances() {
-  const double frame_ms = model->encoder_frame_ms();
-  std::vector<Utterance> utterances;
-  for (const EndedUtterance& from : ended) {
-    Utterance utterance;
-    utterance.index = from.index;
-    utterance.end = from.end;
-    utterance.searched_ms = static_cast<double>(from.end_frame) * frame_ms;
-    for (const TokenSequence& sequence : from.nbest) {
-      utterance.nbest.push_back(MakeHypothesis(sequence));
-    }
-    utterance.start_ms = utterance.end_ms = utterance.searched_ms;
-    const std::vector<TokenSpan>& best = from.nbest.front().tokens;
-    if (!best.empty()) {
-      utterance.start_ms = static_cast<double>(best.front().first_frame) * frame_ms;
-      utterance.end_ms = std::min(utterance.searched_ms, EndOfAudioMs(best.back().last_frame));
-    }
-    utterances.push_back(std::move(utterance));
-  }
-  ended.clear();
-  return utterances;
-}
-
-double Stream::State::EndOfAudioMs(int64_t encoder_frame) const {
-  const SubsamplingGeometry& geometry = model->parts().encoder.subsampling();
-  const int64_t num_frames = encoder_frame * geometry.rate() + geometry.right_context() + 1;
-  return 1000.0 * static_cast<double>(features.extractor().SamplesForFrames(num_frames)) /
-         model->sample_rate_hz();
-}
-
-std::vector<Token> Stream::State::InMilliseconds(const std::vector<TokenSpan>& spans) const {
-  const double frame_ms = model->encoder_frame_ms();
-  std::vector<Token> tokens;
-  for (const TokenSpan& span : spans) {
-    tokens.push_back({span.id, static_cast<double>(span.first_frame) * frame_ms,
-                      static_cast<double>(span.last_frame + 1) * frame_ms, span.confidence,
-                      span.first_frame});
-  }
-  return tokens;
-}
-
-Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence) const {
-  Hypothesis hypothesis;
-  hypothesis.score = sequence.score;
-  hypothesis.text = TextOf(sequence.tokens);
-  hypothesis.tokens = InMilliseconds(sequence.tokens);
-  hypothesis.words = model->tokens().Words(hypothesis.tokens);
-  for (const Word& word : hypothesis.words) hypothesis.confidence += word.confidence;
-  if (!hypothesis.words.empty()) {
-    hypothesis.confidence /= static_cast<float>(hypothesis.words.size());
-  }
-  if (options.search.hotwords != nullptr) AddHotwords(*options.search.hotwords, &hypothesis);
-  return hypothesis;
 }
 
 }  // namespace runnel

@@ -77,6 +77,8 @@ struct Stream::State {
   bool ends() const { return features.finished() || is_preview; }
   // The encoder frame with which the text of the search begins.
   int64_t text_begin() const { return search().num_frames() - endpoints.num_frames(); }
+  // The encoder frame after the text of the search; the largest number while it goes on.
+  int64_t text_end() const;
   // Makes this copy a preview (Stream::Preview).
   void EndWithPadding(int64_t num_frames);
   bool IsFinal() const;
@@ -94,9 +96,6 @@ struct Stream::State {
     State* state;
     ConstRows rows;
   };
-  // Search these frames, and end utterances (decode_chunks.cc). All streams are of one model and of
-  // the head that the name says; at least one. Set `failure` of a stream whose probabilities are
-  // not finite.
   // Keeps the frames that the encoder has just computed, for Rescore.
   void KeepRows(ConstRows rows);
   // Scores the utterances that have ended since the last call, of streams of one model, with its
@@ -104,6 +103,9 @@ struct Stream::State {
   static void Rescore(const std::vector<State*>& streams);
   // Tells the rows of a step their streams' languages.
   static void ApplyPrompt(const std::vector<State*>& streams, EncoderOutput* output);
+  // Search these frames, and end utterances (decode_chunks.cc). All streams are of one model and of
+  // the head that the name says; at least one. Set `failure` of a stream whose probabilities are
+  // not finite.
   static void SearchCtc(const std::vector<Computed>& streams);
   static void SearchTransducer(const std::vector<Computed>& streams);
 
@@ -117,8 +119,10 @@ struct Stream::State {
   // The best sequences of the search, at most `n`, no two with the same text.
   std::vector<TokenSequence> BestSequences(int n) const;
   std::string TextOf(const std::vector<TokenSpan>& tokens) const;
-  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans) const;
-  Hypothesis MakeHypothesis(const TokenSequence& sequence) const;
+  // No token ends after `end_frame`, which is that of an utterance, or text_end(): a duration of
+  // TDT may lead further.
+  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, int64_t end_frame) const;
+  Hypothesis MakeHypothesis(const TokenSequence& sequence, int64_t end_frame) const;
 
   // Everything but the model and the options, for a snapshot (runtime/snapshot/state_fields.h). A
   // State to read into is made with the same model and options.

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 
 namespace runnel {
 namespace {
@@ -36,7 +37,8 @@ class Cursor {
     try {
       segment_->search->Answer(rows);
     } catch (const std::invalid_argument& error) {
-      segment_->error = error.what();
+      segment_->error =
+          "encoder frame " + std::to_string(segment_->search->num_frames()) + ", " + error.what();
       return;
     }
     num_steps_ = segment_->search->steps().size();

@@ -254,27 +254,6 @@ TEST(FeatureStreamTest, CopyContinuesIdenticallyAndIndependently) {
   }
 }
 
-TEST(FeatureStreamTest, ResetStartsAnew) {
-  for (const auto& [name, extractor] : Framings()) {
-    const std::vector<float> samples = Noise(2000, 5);
-    FeatureStream stream(extractor);
-    std::vector<float> features;
-    stream.AcceptSamples(samples.data() + 3, 1777);
-    PopInto(&stream, 3, &features);
-    stream.Finish();
-    stream.Reset();
-    EXPECT_EQ(stream.samples_accepted(), 0);
-    EXPECT_EQ(stream.frames_popped(), 0);
-    EXPECT_FALSE(stream.finished());
-    EXPECT_EQ(stream.NumFramesReady(), 0);
-    stream.AcceptSamples(samples.data(), samples.size());
-    stream.Finish();
-    features.clear();
-    PopInto(&stream, kAll, &features);
-    EXPECT_EQ(features, AllAtOnce(extractor, samples)) << name;
-  }
-}
-
 TEST(FeatureStreamTest, BufferHoldsOnlyWhatIsNeeded) {
   for (const auto& [name, extractor] : Framings()) {
     FeatureStream stream(extractor);

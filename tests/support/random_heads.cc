@@ -184,7 +184,9 @@ std::vector<StreamOptions> AllOptions(const Model& model) {
         std::make_shared<const Hotwords>("ad\nbad :2\n", model.tokens(), 1.0F, "test");
     searches.push_back(search);
   };
-  add_head(Head::kTransducer, {SearchMethod::kPrefixBeam, SearchMethod::kModifiedBeam});
+  std::vector<SearchMethod> beams = {SearchMethod::kPrefixBeam};
+  if (parts.transducer->config().durations.empty()) beams.push_back(SearchMethod::kModifiedBeam);
+  add_head(Head::kTransducer, beams);
   if (parts.ctc_head != nullptr) {
     SearchOptions mixed;
     mixed.head = Head::kTransducer;

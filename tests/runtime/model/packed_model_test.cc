@@ -55,9 +55,7 @@ class PackedModelTest : public ::testing::Test {
 
   // A file of these bytes, with a checksum that fits.
   std::string Sealed(std::string bytes) const {
-    const Checksum checksum =
-        ChecksumOf(reinterpret_cast<const unsigned char*>(bytes.data()) + kChecksumEnd,
-                   bytes.size() - kChecksumEnd);
+    const Checksum checksum = ChecksumOf({std::string_view(bytes).substr(kChecksumEnd)});
     std::memcpy(bytes.data() + kChecksumBegin, checksum.data(), checksum.size());
     return Written(bytes);
   }

@@ -82,6 +82,18 @@ class Oracle {
   std::map<std::pair<int64_t, TokenIds>, std::vector<float>> log_probs_;
 };
 
+// Greedy search and the beam searches of a model, small.
+inline std::vector<SearchOptions> AllSearches(const TransducerConfig& config) {
+  SearchOptions greedy;
+  SearchOptions beam;
+  beam.method = SearchMethod::kPrefixBeam;
+  beam.beam_size = 4;
+  if (!config.durations.empty()) return {greedy, beam};
+  SearchOptions modified = beam;
+  modified.method = SearchMethod::kModifiedBeam;
+  return {greedy, beam, modified};
+}
+
 // Gives rows to searches in pieces of random sizes, several searches at a time.
 inline void Advance(const Transducer& transducer, const std::vector<TransducerSearch*>& searches,
                     const std::vector<const Matrix*>& projected, std::mt19937_64* random,
@@ -117,8 +129,8 @@ inline std::vector<TokenSequence> SearchAll(const Transducer& transducer, const 
   return search->NBest(n);
 }
 
-// Log probability of every token sequence: the sum over its alignments, with at most
-// `max_symbols` tokens that stay on a frame. One label per frame if `one_label`.
+// Log probability of every token sequence: the sum over its alignments, with at most `max_symbols`
+// tokens that begin in a frame. One label per frame if `one_label`.
 inline std::map<TokenIds, double> SumOverAlignments(const TransducerConfig& config, Oracle* oracle,
                                                     int max_symbols, bool one_label) {
   // By frame to read next, tokens of that frame so far, and sequence.
@@ -142,6 +154,7 @@ inline std::map<TokenIds, double> SumOverAlignments(const TransducerConfig& conf
       const std::vector<float>& row = oracle->LogProbs(frame, ids);
       for (int32_t label = 0; label < config.vocab_size; ++label) {
         const bool is_blank = label == config.blank_id;
+        if (!is_blank && !one_label && symbols == max_symbols) continue;
         TokenIds next = ids;
         if (!is_blank) next.push_back(label);
         const double after = score + static_cast<double>(row[static_cast<size_t>(label)]);
@@ -149,7 +162,7 @@ inline std::map<TokenIds, double> SumOverAlignments(const TransducerConfig& conf
           if (is_blank || one_label) duration = std::max<int64_t>(1, duration);
           if (duration > 0) {
             add(&open[{frame + duration, 0}], next, sum);
-          } else if (symbols < max_symbols) {
+          } else {
             add(&open[{frame, symbols + 1}], next, sum);
           }
         };

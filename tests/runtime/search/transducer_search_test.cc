@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <random>
@@ -19,13 +18,11 @@
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream/transducer_decoding.h"
 #include "tests/runtime/search/transducer_search_support.h"
-#include "tests/support/error_message.h"
 #include "tests/support/random_transducer.h"
 
 namespace runnel {
 namespace {
 
-using testing::ErrorMessage;
 using testing::RandomEncoderRows;
 using testing::RandomTransducer;
 using testing::SmallTransducer;
@@ -146,16 +143,6 @@ TEST(TransducerSearchTest, OneLabelPerFrameSumsOverItsAlignments) {
   }
 }
 
-std::vector<SearchOptions> AllSearches() {
-  SearchOptions greedy;
-  SearchOptions beam;
-  beam.method = SearchMethod::kPrefixBeam;
-  beam.beam_size = 4;
-  SearchOptions modified = beam;
-  modified.method = SearchMethod::kModifiedBeam;
-  return {greedy, beam, modified};
-}
-
 // On the CPU backend to the bit, in every precision.
 TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
   constexpr uint64_t kSeed = 5;
@@ -169,7 +156,7 @@ TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
       const auto transducer = RandomTransducer(config, backend, 3);
       std::vector<Matrix> projected;
       std::vector<std::unique_ptr<TransducerSearch>> searches;
-      for (const SearchOptions& options : AllSearches()) {
+      for (const SearchOptions& options : AllSearches(config)) {
         for (int i = 0; i < 3; ++i) {
           const Matrix rows = RandomEncoderRows(1 + static_cast<int64_t>(random() % 60), random());
           projected.push_back(transducer->ProjectEncoder(rows.rows()));
@@ -187,7 +174,7 @@ TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
         SCOPED_TRACE("search " + std::to_string(i));
         searches[i]->Finish();
         ExpectSame(searches[i]->NBest(4),
-                   SearchAll(*transducer, projected[i], AllSearches()[i / 3], 4));
+                   SearchAll(*transducer, projected[i], AllSearches(config)[i / 3], 4));
       }
     }
   }
@@ -199,7 +186,7 @@ TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
     const TransducerConfig config = SmallTransducer(kind.predictor, 7, kind.durations);
     const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
     const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(50, 8).rows());
-    for (const SearchOptions& options : AllSearches()) {
+    for (const SearchOptions& options : AllSearches(config)) {
       SCOPED_TRACE(kind.predictor);
       auto search = MakeTransducerSearch(options, *transducer);
       size_t num_stable = 0;
@@ -231,7 +218,7 @@ TEST(TransducerSearchTest, DamagedSnapshotsAreRefusedOrSafe) {
   const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
   const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(20, 8).rows());
   int num_refused = 0;
-  for (const SearchOptions& options : AllSearches()) {
+  for (const SearchOptions& options : AllSearches(config)) {
     const auto search = MakeTransducerSearch(options, *transducer);
     Advance(*transducer, {search.get()}, {&projected}, &random, 20);
     const std::string bytes = Saved(*search);
@@ -259,65 +246,86 @@ TEST(TransducerSearchTest, DamagedSnapshotsAreRefusedOrSafe) {
   EXPECT_GT(num_refused, 300);
 }
 
-TEST(TransducerSearchTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
-  const TransducerConfig config = SmallTransducer("lstm1", 5);
-  const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
-  Matrix bad = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
-  const Matrix good(std::as_const(bad).rows());
-  bad.rows().float32(4)[0] = std::numeric_limits<float>::quiet_NaN();
-  for (const SearchOptions& options : AllSearches()) {
-    const auto failing = MakeTransducerSearch(options, *transducer);
-    const auto search = MakeTransducerSearch(options, *transducer);
-    std::vector<TransducerSegment> segments(2);
-    segments[0].search = failing.get();
-    segments[0].encoder = std::as_const(bad).rows();
-    segments[1].search = search.get();
-    segments[1].encoder = good.rows();
-    for (TransducerSegment& segment : segments) segment.after_frame = [] {};
-    SearchTransducer(*transducer, &segments);
-    EXPECT_NE(segments[0].error, "");
-    EXPECT_EQ(segments[1].error, "");
-    search->Finish();
-    const std::vector<TokenSequence> expected = SearchAll(*transducer, good, options, 4);
-    ExpectSame(search->NBest(4), expected);
-    failing->Reset();  // as new
+// Where each token may begin and how long it lasts.
+void ExpectSpans(const std::vector<TokenSpan>& tokens, const TransducerConfig& config,
+                 int max_symbols, int64_t num_frames) {
+  std::map<int64_t, int> num_by_frame;
+  int64_t begin = 0;  // of the next token
+  for (const TokenSpan& token : tokens) {
+    EXPECT_GE(token.first_frame, begin);
+    EXPECT_LT(token.first_frame, num_frames);
+    const int64_t length = token.last_frame - token.first_frame + 1;
+    const std::vector<int64_t>& durations = config.durations;
+    const bool has_duration = std::any_of(durations.begin(), durations.end(), [length](int64_t d) {
+      return std::max<int64_t>(1, d) == length;
+    });
+    EXPECT_TRUE(durations.empty() ? length == 1 : has_duration) << length;
+    // A token of one frame may have the duration 0.
+    begin = length == 1 ? token.first_frame : token.last_frame + 1;
+    EXPECT_LE(++num_by_frame[token.first_frame], max_symbols);
+    EXPECT_GT(token.confidence, 0);
+    EXPECT_LE(token.confidence, 1);
+  }
+}
+
+TEST(TransducerSearchTest, TokensBeginInOrderAndLastForTheirDurations) {
+  constexpr int64_t kFrames = 15;
+  size_t num_tokens = 0;
+  for (const Kind& kind : AllKinds()) {
+    const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
+    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 7);
+    const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(kFrames, 9).rows());
+    for (SearchOptions options : AllSearches(config)) {
+      for (const int max_symbols : {0, 1, 2, 100}) {
+        SCOPED_TRACE(kind.predictor + ", max_symbols " + std::to_string(max_symbols));
+        options.max_symbols = max_symbols;
+        const int most = max_symbols == 0 ? config.max_symbols : max_symbols;
+        for (const int beam_size : {1, 5}) {
+          options.beam_size = beam_size;
+          const std::vector<TokenSequence> found = SearchAll(*transducer, projected, options, 9);
+          for (const TokenSequence& sequence : found) {
+            ExpectSpans(sequence.tokens, config, most, kFrames);
+            num_tokens += sequence.tokens.size();
+          }
+          if (options.method != SearchMethod::kGreedy && kind.durations.empty()) {
+            EXPECT_LE(found.size(), static_cast<size_t>(beam_size));
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(num_tokens, 500U);
+}
+
+// Endpoints read it. A frame that TDT passes over has that of the frame before.
+TEST(TransducerSearchTest, TheBlanksProbabilityIsThatAfterTheBestSequence) {
+  int num_new = 0;
+  int num_kept = 0;
+  for (const Kind& kind : AllKinds()) {
+    const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
+    const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, 7);
+    Oracle oracle(*transducer, RandomEncoderRows(40, 9, DataType::kFloat64));
     std::mt19937_64 random(1);
-    Advance(*transducer, {failing.get()}, {&good}, &random, good.count());
-    failing->Finish();
-    ExpectSame(failing->NBest(4), expected);
+    for (const SearchOptions& options : AllSearches(config)) {
+      SCOPED_TRACE(kind.predictor);
+      const auto search = MakeTransducerSearch(options, *transducer);
+      float before = 0;
+      for (int64_t t = 0; t < 40; ++t) {
+        const float expected =
+            oracle.LogProbs(t, search->BestIds())[static_cast<size_t>(config.blank_id)];
+        const Matrix one(oracle.projected().rows().Part(t, 1));
+        Advance(*transducer, {search.get()}, {&one}, &random, 1);
+        const bool is_kept = search->blank_log_prob() == before && t > 0 && !kind.durations.empty();
+        if (!is_kept) {
+          EXPECT_NEAR(search->blank_log_prob(), expected, 1e-4) << t;
+        }
+        (is_kept ? num_kept : num_new) += 1;
+        before = search->blank_log_prob();
+      }
+    }
   }
-}
-
-TEST(TransducerSearchTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
-  const auto transducer =
-      RandomTransducer(SmallTransducer("conv", 5), TransducerBackend::kCpuFloat32, 4);
-  const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
-  for (const float value :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    std::vector<float> ctc_log_probs(50, std::log(0.2F));
-    ctc_log_probs[23] = value;
-    SearchOptions options = AllSearches()[2];
-    options.ctc_weight = 0.3;
-    const auto search = MakeTransducerSearch(options, *transducer);
-    std::vector<TransducerSegment> segments(1);
-    segments[0].search = search.get();
-    segments[0].encoder = projected.rows();
-    segments[0].ctc_log_probs = ctc_log_probs.data();
-    segments[0].after_frame = [] {};
-    SearchTransducer(*transducer, &segments);
-    EXPECT_NE(segments[0].error, "");
-    EXPECT_EQ(search->num_frames(), 4);
-  }
-}
-
-TEST(TransducerSearchTest, WrongOptionsAreNamed) {
-  const auto transducer =
-      RandomTransducer(SmallTransducer("lstm1", 5), TransducerBackend::kCpuFloat32, 4);
-  SearchOptions options;
-  options.max_symbols = -1;
-  EXPECT_EQ(
-      ErrorMessage<std::invalid_argument>([&] { MakeTransducerSearch(options, *transducer); }),
-      "search.max_symbols must be 0 to 1000, got -1");
+  EXPECT_GT(num_new, 500);
+  EXPECT_GT(num_kept, 30);
 }
 
 }  // namespace

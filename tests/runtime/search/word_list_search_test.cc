@@ -306,7 +306,7 @@ TEST(WordListSearchTest, WrongUse) {
   values[4] = kMinusInfinity;
   EXPECT_TRUE(
       Contains(ErrorMessage<std::invalid_argument>([&] { search->Advance(values.data(), 3); }),
-               "the blank has probability zero in frame 1"));
+               "encoder frame 4: the blank has probability zero"));
   ExpectSame(search->NBest(9), before);
 }
 

@@ -18,6 +18,7 @@
 #include "runtime/search/transducer_search.h"
 #include "runtime/stream.h"
 #include "runtime/stream/transducer_decoding.h"
+#include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/random_heads.h"
 #include "tests/support/tiny_streams.h"
@@ -215,6 +216,37 @@ TEST(TransducerStreamTest, ConfidencesAreProbabilities) {
   }
 }
 
+// Also where a duration of TDT leads over the end of an utterance.
+TEST(TransducerStreamTest, TimesAreInOrderAndWithinTheUtterance) {
+  const std::vector<float> samples = NoiseOfChangingLevel(80000, 33);
+  size_t num_at_end = 0;  // tokens that end with their utterance
+  for (const Heads heads : AllHeads()) {
+    for (const StreamOptions& options : AllOptions(*ModelWith(heads))) {
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      double begin_ms = 0;  // of the utterance
+      for (const Utterance& utterance : UtterancesOf(samples, options, ModelWith(heads))) {
+        for (const Hypothesis& hypothesis : utterance.nbest) {
+          double start_ms = begin_ms;
+          for (const Token& token : hypothesis.tokens) {
+            EXPECT_GE(token.start_ms, start_ms);
+            EXPECT_GT(token.end_ms, token.start_ms);
+            EXPECT_LE(token.end_ms, utterance.searched_ms);
+            num_at_end += token.end_ms == utterance.searched_ms ? 1 : 0;
+            start_ms = token.start_ms;
+          }
+          for (const Word& word : hypothesis.words) {
+            EXPECT_GE(word.start_ms, begin_ms);
+            EXPECT_GT(word.end_ms, word.start_ms);
+            EXPECT_LE(word.end_ms, utterance.searched_ms);
+          }
+        }
+        begin_ms = utterance.searched_ms;
+      }
+    }
+  }
+  EXPECT_GT(num_at_end, 50U);
+}
+
 // Features beyond all bounds have no probabilities. After a Reset the stream is as new.
 TEST(TransducerStreamTest, AFailureIsNotFeltByTheBatchNorAfterAReset) {
   const std::vector<float> samples = NoiseOfChangingLevel(40000, 34);
@@ -231,7 +263,11 @@ TEST(TransducerStreamTest, AFailureIsNotFeltByTheBatchNorAfterAReset) {
       beside.Finish();
       while (DecodeChunks({&failing, &beside}) > 0) {
       }
-      EXPECT_NE(failing.failure(), "");
+      const std::string network =
+          options.search.head == Head::kCtc ? ": CTC head, " : ": transducer, ";
+      EXPECT_TRUE(testing::Contains(
+          failing.failure(), "gives no probabilities for this audio" + network + "encoder frame "))
+          << failing.failure();
       testing::ExpectSameUtterances(beside.TakeUtterances(), expected);
       failing.Reset();
       EXPECT_EQ(failing.failure(), "");

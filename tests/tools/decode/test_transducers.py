@@ -28,6 +28,7 @@ ONE_LABEL = {"stateless_ctx2": 2, "wenet_transducer_rnn": 3, "wenet_transducer_c
              "wenet_transducer_embedding": 2}
 SUMS = 1e-3  # tolerance of scores of a whole utterance
 EVERY = [(case, i) for case, count in {**NEMO, **ONE_LABEL}.items() for i in range(count)]
+OF_TDT = [(case, i) for case, count in NEMO.items() for i in range(count) if "tdt" in case]
 # Beams are recorded of these.
 OF_NEMO = [(case, i) for case, count in NEMO.items() for i in range(count) if "rnnt" in case]
 OF_WENET = [(case, i) for case, count in ONE_LABEL.items() for i in range(count)
@@ -85,6 +86,18 @@ def test_greedy_search(case, i):
         assert found["text"] == str(arrays[f"greedy_{i}_text"])
 
 
+@pytest.mark.parametrize("case, i", OF_TDT)
+def test_tokens_last_for_their_durations(case, i):
+    """One encoder frame at least, and to the end of the audio at most."""
+    _, arrays = converted(case)
+    tokens = decode(case, i)[0]["tokens"]
+    starts, durations = arrays[f"greedy_{i}_frames"], arrays[f"greedy_{i}_durations"]
+    ends = np.minimum(starts + np.maximum(durations, 1), len(arrays[f"encoder_{i}"]))
+    frame_ms = 80 if case == "tdt_streaming" else 40
+    assert [token["start_ms"] for token in tokens] == (starts * frame_ms).tolist()
+    assert [token["end_ms"] for token in tokens] == (ends * frame_ms).tolist()
+
+
 @pytest.mark.parametrize("i", [0, 1])
 def test_ctc_head_of_a_hybrid_model(i):
     _, arrays = converted("hybrid_streaming")
@@ -140,17 +153,24 @@ def test_prefix_beam_of_wenet(case, i, weight):
     assert_nbest(found, arrays, f"beam_{i}_ctc{weight}")
 
 
-@pytest.mark.parametrize("flags, code, message", [
-    (["--head=rnnt"], USAGE, "--head is 'rnnt', expected transducer or ctc"),
-    (["--max_symbols=-1"], USAGE, "--max_symbols is -1, expected 0 to 1000"),
-    (["--ctc_weight=2"], USAGE, "--ctc_weight is 2"),
-    (["--head=ctc", "--search=modified_beam"], USAGE, "is of transducers, got the CTC head"),
+@pytest.mark.parametrize("case, flags, message", [
+    ("hybrid_streaming", ["--head=rnnt"], "--head is 'rnnt', expected transducer or ctc"),
+    ("hybrid_streaming", ["--max_symbols=-1"], "--max_symbols is -1, expected 0 to 1000"),
+    ("hybrid_streaming", ["--ctc_weight=2"], "--ctc_weight is 2"),
+    ("hybrid_streaming", ["--head=ctc", "--search=modified_beam"],
+     "is of transducers, got the CTC head"),
+    ("hybrid_streaming", ["--ctc_weight=0.5"],
+     "search.ctc_weight needs a beam search with one label per frame, got greedy search"),
+    ("hybrid_streaming", ["--ctc_weight=0.5", "--search=beam"],
+     "one label per frame, got the time-synchronous beam search"),
+    ("tdt_streaming", ["--search=modified_beam"],
+     "search.method kModifiedBeam has no durations, got a TDT model"),
 ])
-def test_wrong_flags(flags, code, message):
-    folder, _ = converted("hybrid_streaming")
+def test_wrong_flags(case, flags, message):
+    folder, _ = converted(case)
     done = run("decode_wav", f"--model={folder / 'model.pt'}",
                f"--features={folder / 'features.npy'}", *flags)
-    assert message in error_line(done, code)
+    assert message in error_line(done, USAGE)
 
 
 def test_wrong_features(tmp_path):

@@ -140,6 +140,16 @@ def test_options_give_the_results_of_decode_wav(name, fields, flags, audio):
     assert [(text, pytest.approx(score, abs=1e-4)) for text, score in found] == expected
 
 
+@pytest.mark.parametrize("name, fields, message", [
+    ("hybrid_streaming", {"ctc_weight": 0.5}, "one label per frame, got greedy search"),
+    ("hybrid_streaming", {"search": PREFIX_BEAM, "ctc_weight": 0.5},
+     "one label per frame, got the time-synchronous beam search"),
+    ("tdt_streaming", {"search": MODIFIED_BEAM}, "kModifiedBeam has no durations, got a TDT")])
+def test_options_without_effect_are_refused(name, fields, message, audio):
+    with Recognizer(model_of(name)) as recognizer, pytest.raises(RuntimeError, match=message):
+        recognizer.decode(audio, **fields)
+
+
 def test_languages_of_a_model(audio):
     with Recognizer(model_of("multilingual")) as recognizer:
         assert recognizer.languages() == ["en-US", "de-DE", "auto"]

@@ -45,6 +45,7 @@ struct StartRequest {
   bool wants_snapshots = false;  // OnSnapshot is to be called now and then
   bool wants_tokens = true;
   bool names_search = false;        // false: options.search.method is to be the server's default
+  bool needs_beam = false;          // that default is to be a beam search
   bool names_beam_size = false;     // false: the server may use a smaller beam
   bool leaves_endpointing = false;  // options.endpoints.enabled is to be the server's default
 };

@@ -140,12 +140,10 @@ void ReadHotwords(JsonSection* fields, const TokenTable& tokens, StartRequest* s
   }
   const std::string list = fields->String("hotwords");
   SearchOptions& search = start->options.search;
-  if (!start->names_search) {
-    search.method = SearchMethod::kPrefixBeam;
-  } else if (search.method == SearchMethod::kGreedy) {
+  if (start->names_search && search.method == SearchMethod::kGreedy) {
     fields->Fail("search", "beam with hotwords");
   }
-  start->names_search = true;
+  start->needs_beam = true;
   search.hotwords =
       std::make_shared<const Hotwords>(list, tokens, static_cast<float>(score), "hotwords");
 }

@@ -26,7 +26,7 @@ int ReadNBest(JsonSection* fields);
 // Reads the fields chunk_size, left_context, search, beam_size, nbest, head, max_symbols,
 // ctc_weight, rescoring, first_pass_weight, reverse_weight, language, hotwords, hotword_score and
 // endpointing, each optional, into `start`. "hotwords" is a list as runtime/hotwords.h describes
-// it, for `tokens`, and selects beam search. A list within a message of a client takes some 40 ms
+// it, for `tokens`, and needs a beam search. A list within a message of a client takes some 40 ms
 // to prepare at most. Throws std::runtime_error: "<source>: <field> is <value>, expected <range>",
 // or "hotwords:<line>: what is wrong".
 void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start);

@@ -97,8 +97,7 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
   start.encoding = decoder_.encoding();
   start.options.nbest = static_cast<int>(nbest_);
   if (nbest_ > 1) {  // greedy search has only one result
-    start.names_search = true;
-    start.options.search.method = SearchMethod::kPrefixBeam;
+    start.needs_beam = true;
     start.options.search.beam_size = std::max(start.options.search.beam_size, start.options.nbest);
   }
   return start;

@@ -41,11 +41,13 @@ void CompleteSearch(const StartRequest& request, const SearchOptions& defaults,
   const bool chooses_ctc = choices.head == Head::kCtc;
   search->head = choices.head.value_or(defaults.head);
   if (!request.names_search) {
+    const bool is_too_simple = request.needs_beam && defaults.method == SearchMethod::kGreedy;
     const bool has_no_such = chooses_ctc && defaults.method == SearchMethod::kModifiedBeam;
-    search->method = has_no_such ? SearchMethod::kPrefixBeam : defaults.method;
+    search->method = is_too_simple || has_no_such ? SearchMethod::kPrefixBeam : defaults.method;
   }
   search->max_symbols = choices.max_symbols.value_or(chooses_ctc ? 0 : defaults.max_symbols);
-  search->ctc_weight = choices.ctc_weight.value_or(chooses_ctc ? 0 : defaults.ctc_weight);
+  const bool is_of_server = search->method == defaults.method && !chooses_ctc;
+  search->ctc_weight = choices.ctc_weight.value_or(is_of_server ? defaults.ctc_weight : 0);
   search->token_beam = defaults.token_beam;
   if (search->method == SearchMethod::kGreedy) {
     search->rescoring = choices.rescoring.value_or(RescoringOptions());

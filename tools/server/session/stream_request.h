@@ -11,13 +11,14 @@
 namespace runnel::server {
 
 // The options of `request`, with those of `defaults` where it leaves a size to the model, does not
-// name a search or has no value in `choices`. Beam search has the language model of `defaults`, and
-// their hotwords if the client has none of its own; greedy search has no rescoring of `defaults`.
-// For a client that names the CTC head, `defaults` of transducers do not count. A beam_size that
-// the client did not choose is lowered to the limit. A rate that the client of an Opus stream did
-// not choose is the lowest of Opus that keeps the band of `defaults`, whose rate is the model's.
-// Throws std::invalid_argument, naming option, value and limit, when an option that the client
-// chose exceeds its limit.
+// name a search or has no value in `choices`. A client that needs a beam search has kPrefixBeam
+// where `defaults` have greedy search. Beam search has the language model of `defaults`, and their
+// hotwords if the client has none of its own; greedy search has no rescoring of `defaults`. For a
+// client that names the CTC head, `defaults` of transducers do not count; neither does their
+// ctc_weight for another search than theirs. A beam_size that the client did not choose is lowered
+// to the limit. A rate that the client of an Opus stream did not choose is the lowest of Opus that
+// keeps the band of `defaults`, whose rate is the model's. Throws std::invalid_argument, naming
+// option, value and limit, when an option that the client chose exceeds its limit.
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
                               const Limits& limits);
 

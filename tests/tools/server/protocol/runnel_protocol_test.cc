@@ -62,6 +62,7 @@ TEST(RunnelProtocol, StartWithoutOptionsLeavesThemToTheModel) {
   EXPECT_TRUE(start.wants_tokens);
   EXPECT_FALSE(start.names_beam_size);
   EXPECT_FALSE(start.names_search);
+  EXPECT_FALSE(start.needs_beam);
 }
 
 TEST(RunnelProtocol, StartWithEveryOption) {
@@ -85,13 +86,13 @@ TEST(RunnelProtocol, StartWithEveryOption) {
   EXPECT_EQ(audio.samples, (std::vector<float>{0.5F, -1.0F}));
 }
 
-TEST(RunnelProtocol, HotwordsSelectBeamSearch) {
+TEST(RunnelProtocol, HotwordsNeedABeamSearch) {
   RunnelProtocol protocol(Units());
   const auto start = Only<StartRequest>(protocol.Read(
       Text(R"({"type":"start","version":1,"hotwords":"two :3\nzero two","hotword_score":2,
                "early_text":4,"endpointing":{"skip_silence":true}})")));
-  EXPECT_TRUE(start.names_search);
-  EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+  EXPECT_FALSE(start.names_search);
+  EXPECT_TRUE(start.needs_beam);
   ASSERT_NE(start.options.search.hotwords, nullptr);
   EXPECT_EQ(start.options.search.hotwords->text(), "two :3\nzero two :2\n");
   EXPECT_EQ(start.options.early_text.interval, 4);

@@ -168,8 +168,8 @@ TEST(ReadStartQuery, HotwordsGoWithEitherBeam) {
 TEST(ReadStartQuery, HotwordsAreText) {
   const TokenTable digits("<blank> 0\n\u25819 1\n1 2\n", 3, 0, "units");
   const StartRequest start = ReadStartQuery({{"hotwords", "911"}}, digits);
-  EXPECT_TRUE(start.names_search);
-  EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
+  EXPECT_FALSE(start.names_search);
+  EXPECT_TRUE(start.needs_beam);
   ASSERT_NE(start.options.search.hotwords, nullptr);
   EXPECT_EQ(start.options.search.hotwords->phrase(0), "911");
   EXPECT_EQ(QueryError({{"hotwords", "two"}, {"search", "greedy"}}),

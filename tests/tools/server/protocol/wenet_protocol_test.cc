@@ -137,22 +137,20 @@ TEST(WenetProtocol, StartOptions) {
   struct Case {
     std::string fields;
     int nbest;
-    SearchMethod method;
   };
-  for (const Case& c :
-       std::vector<Case>{{"", 1, SearchMethod::kGreedy},
-                         {R"(,"nbest":1,"continuous_decoding":true)", 1, SearchMethod::kGreedy},
-                         {R"(,"nbest":5)", 5, SearchMethod::kPrefixBeam},
-                         {R"(,"nbest":100)", 100, SearchMethod::kPrefixBeam},
-                         {R"(,"enable_timestamp":true)", 1, SearchMethod::kGreedy}}) {
+  for (const Case& c : std::vector<Case>{{"", 1},
+                                         {R"(,"nbest":1,"continuous_decoding":true)", 1},
+                                         {R"(,"nbest":5)", 5},
+                                         {R"(,"nbest":100)", 100},
+                                         {R"(,"enable_timestamp":true)", 1}}) {
     WenetProtocol protocol(Units());
     const std::string text = R"({"signal":"start")" + c.fields + "}";
     const auto start = Only<StartRequest>(protocol.Read(Text(text)));
     EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
     EXPECT_EQ(start.options.sample_rate_hz, 0);
     EXPECT_EQ(start.options.nbest, c.nbest) << text;
-    EXPECT_EQ(start.options.search.method, c.method) << text;
-    EXPECT_EQ(start.names_search, c.nbest > 1) << text;
+    EXPECT_FALSE(start.names_search) << text;
+    EXPECT_EQ(start.needs_beam, c.nbest > 1) << text;
     EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
     EXPECT_EQ(start.options.endpoints.enabled,
               c.fields.find("continuous_decoding") != std::string::npos)

@@ -90,6 +90,20 @@ TEST_F(DefaultSearchTest, ABeamSearchOfAClientHasTheLanguageModelAndItsOwnHotwor
   EXPECT_EQ(search.language_model, defaults_.search.language_model);
 }
 
+TEST_F(DefaultSearchTest, AClientThatNeedsABeamHasThatOfTheServer) {
+  StartRequest request;
+  request.needs_beam = true;
+  const auto method = [&](SearchMethod of_server) {
+    defaults_.search.method = of_server;
+    return Completed(request).method;
+  };
+  EXPECT_EQ(method(SearchMethod::kGreedy), SearchMethod::kPrefixBeam);
+  EXPECT_EQ(method(SearchMethod::kPrefixBeam), SearchMethod::kPrefixBeam);
+  EXPECT_EQ(method(SearchMethod::kModifiedBeam), SearchMethod::kModifiedBeam);
+  request.choices.head = Head::kCtc;
+  EXPECT_EQ(method(SearchMethod::kModifiedBeam), SearchMethod::kPrefixBeam);
+}
+
 TEST_F(DefaultSearchTest, AGreedySearchOfAClientHasNeither) {
   StartRequest request;
   request.names_search = true;
@@ -147,6 +161,7 @@ TEST(ModelChoices, OfAnotherSearchOrHeadDoNotCount) {
   StartRequest greedy;
   greedy.names_search = true;
   EXPECT_FALSE(CompleteOptions(greedy, defaults, {}).search.rescoring.enabled);
+  EXPECT_EQ(CompleteOptions(greedy, defaults, {}).search.ctc_weight, 0);
   greedy.choices.rescoring = RescoringOptions{true, 0.5, 0};  // the library refuses it
   EXPECT_TRUE(CompleteOptions(greedy, defaults, {}).search.rescoring.enabled);
   StartRequest ctc;
