@@ -16,7 +16,7 @@ int32_t MostProbableId(const float* log_probs, int size, const char* what);
 // The same for the tokens of each frame. log_probs: (num_frames, vocab_size) row-major. The message
 // names the frame, of which `first_frame` is the first.
 std::vector<int32_t> MostProbableIds(const float* log_probs, int64_t num_frames, int vocab_size,
-                                     int64_t first_frame = 0);
+                                     int64_t first_frame);
 
 // log(exp(a) + exp(b)); both may be minus infinity.
 double LogAdd(double a, double b);

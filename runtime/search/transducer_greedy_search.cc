@@ -34,7 +34,7 @@ void TransducerGreedySearch::GoOn(int64_t num_frames) {
 
 void TransducerGreedySearch::Answer(const float* log_probs) {
   const TransducerConfig& config = transducer_->config();
-  const int32_t label = MostProbableIds(log_probs, 1, config.vocab_size).front();
+  const int32_t label = MostProbableId(log_probs, config.vocab_size, kJointToken);
   const bool is_blank = label == config.blank_id;
   if (is_first_) state_.blank_log_prob = log_probs[config.blank_id];
   is_first_ = false;
@@ -42,8 +42,8 @@ void TransducerGreedySearch::Answer(const float* log_probs) {
   int64_t duration = is_blank ? 1 : 0;  // without TDT
   if (!config.durations.empty()) {
     const float* duration_log_probs = log_probs + config.vocab_size;
-    const auto count = static_cast<int64_t>(config.durations.size());
-    const auto best = MostProbableIds(duration_log_probs, 1, static_cast<int>(count)).front();
+    const auto count = static_cast<int>(config.durations.size());
+    const int32_t best = MostProbableId(duration_log_probs, count, kJointDuration);
     state_.score += static_cast<double>(duration_log_probs[best]);
     duration = config.durations[static_cast<size_t>(best)];
   }
