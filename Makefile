@@ -15,7 +15,7 @@ help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
 	@echo 'make serve         install packages, build, run the server with the shipped model on PORT ($(PORT))'
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
-	@echo 'make build         build everything into build/ (the default); programs are in build/bin'
+	@echo 'make build         build the library and the tools into build/ (the default); programs are in build/bin'
 	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 25 minutes'
 	@echo 'make soak          install packages, build, load a server with SOAK_STREAMS ($(SOAK_STREAMS)) streams, kill'
 	@echo '                   one, and so on; writes docs/soak.md, in some twenty minutes'
@@ -46,7 +46,8 @@ serve:
 
 test:
 	tools/install_packages.sh test
-	$(MAKE) --no-print-directory build
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target all tests/all
 	ctest --preset release --parallel $(TEST_JOBS)
 
 bench:
@@ -64,7 +65,7 @@ soak:
 asan-build tsan-build: %-build:
 	tools/install_packages.sh check
 	cmake --preset $*
-	cmake --build --preset $* --parallel $(JOBS)
+	cmake --build --preset $* --parallel $(JOBS) --target all tests/all
 
 asan tsan: %: %-build
 	ctest --preset $@ --parallel $(TEST_JOBS)

@@ -23,9 +23,11 @@ def read_symbol_table(data: bytes, source: str) -> List[str]:
         if int(digits) in symbols:
             raise ConversionError(f"{source}: line {number}: the id {digits} is there twice")
         symbols[int(digits)] = symbol
+    if not symbols:
+        raise ConversionError(f"{source}: has no lines, expected 'token id' in each")
     missing = [i for i in range(len(symbols)) if i not in symbols]
-    if missing or not symbols:
-        raise ConversionError(f"{source}: the id {missing[0] if missing else 0} is missing")
+    if missing:
+        raise ConversionError(f"{source}: the id {missing[0]} is missing")
     return [symbols[i] for i in range(len(symbols))]
 
 

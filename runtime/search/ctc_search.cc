@@ -11,7 +11,7 @@ std::unique_ptr<CtcSearch> MakeCtcSearch(const SearchOptions& options, int vocab
                                          int blank_id) {
   options.Validate();
   if (options.method == SearchMethod::kModifiedBeam) {
-    throw std::invalid_argument("search.method kModifiedBeam is of transducers, got the CTC head");
+    throw std::invalid_argument("modified beam search is of transducers, got the CTC head");
   }
   if (options.method == SearchMethod::kGreedy) {
     return std::make_unique<CtcGreedySearch>(vocab_size, blank_id);

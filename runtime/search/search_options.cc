@@ -52,7 +52,7 @@ void SearchOptions::Validate() const {
                                                        : nullptr;
   if (needs_beam != nullptr) {
     throw std::invalid_argument(std::string("search.") + needs_beam +
-                                " needs a beam search, got search.method kGreedy");
+                                " needs a beam search, got greedy search");
   }
 }
 

@@ -23,8 +23,8 @@ void CheckOptions(const SearchOptions& options, const TransducerConfig& config) 
   }
   if (options.method == SearchMethod::kModifiedBeam && !config.durations.empty()) {
     throw std::invalid_argument(
-        "search.method kModifiedBeam has no durations, got a TDT model; expected kGreedy or "
-        "kPrefixBeam");
+        "modified beam search has no durations, got a TDT model; expected greedy or "
+        "beam search");
   }
   if (options.ctc_weight > 0 && !GivesFramesOneLabel(options, config)) {
     throw std::invalid_argument(

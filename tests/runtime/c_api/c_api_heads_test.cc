@@ -40,7 +40,7 @@ TEST(CApiHeadsTest, OptionsThatTheModelDoesNotHaveAreRefused) {
               options->rescoring = 1;
               options->search = RUNNEL_GREEDY;
             }),
-            "search.rescoring needs a beam search, got search.method kGreedy");
+            "search.rescoring needs a beam search, got greedy search");
   EXPECT_TRUE(Contains(refused([](Options* options) { options->first_pass_weight = -1; }),
                        "search.rescoring.first_pass_weight must be 0 to 100"));
   EXPECT_TRUE(Contains(refused([](Options* options) { options->reverse_weight = 2; }),

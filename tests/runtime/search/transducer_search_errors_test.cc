@@ -153,8 +153,8 @@ TEST(TransducerSearchErrorsTest, OptionsWithoutEffectAreRefused) {
   config.beam = TransducerBeam::kPrefix;
   EXPECT_EQ(refusal(config, SearchMethod::kGreedy, 0.3), needs + "greedy search");
   EXPECT_EQ(refusal(SmallTransducer("lstm1", 5, {0, 1, 2}), SearchMethod::kModifiedBeam, 0),
-            "search.method kModifiedBeam has no durations, got a TDT model; expected kGreedy or "
-            "kPrefixBeam");
+            "modified beam search has no durations, got a TDT model; expected greedy or "
+            "beam search");
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ def test_hotwords_leave_the_search_as_it_is_given(tmp_path):
     """The search modified_beam, which is of transducers, does not become beam."""
     done = run("decode_wav", MODEL, LISTING, write_hotwords(tmp_path, "six\n"),
                "--search=modified_beam")
-    assert "kModifiedBeam is of transducers, got the CTC head" in error_line(done, USAGE)
+    assert "modified beam search is of transducers, got the CTC head" in error_line(done, USAGE)
 
 
 def test_hotwords_and_word_list(tmp_path):

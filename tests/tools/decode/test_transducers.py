@@ -164,7 +164,7 @@ def test_prefix_beam_of_wenet(case, i, weight):
     ("hybrid_streaming", ["--ctc_weight=0.5", "--search=beam"],
      "one label per frame, got the time-synchronous beam search"),
     ("tdt_streaming", ["--search=modified_beam"],
-     "search.method kModifiedBeam has no durations, got a TDT model"),
+     "modified beam search has no durations, got a TDT model"),
 ])
 def test_wrong_flags(case, flags, message):
     folder, _ = converted(case)

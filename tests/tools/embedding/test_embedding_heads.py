@@ -144,7 +144,7 @@ def test_options_give_the_results_of_decode_wav(name, fields, flags, audio):
     ("hybrid_streaming", {"ctc_weight": 0.5}, "one label per frame, got greedy search"),
     ("hybrid_streaming", {"search": PREFIX_BEAM, "ctc_weight": 0.5},
      "one label per frame, got the time-synchronous beam search"),
-    ("tdt_streaming", {"search": MODIFIED_BEAM}, "kModifiedBeam has no durations, got a TDT")])
+    ("tdt_streaming", {"search": MODIFIED_BEAM}, "modified beam search has no durations")])
 def test_options_without_effect_are_refused(name, fields, message, audio):
     with Recognizer(model_of(name)) as recognizer, pytest.raises(RuntimeError, match=message):
         recognizer.decode(audio, **fields)

@@ -235,8 +235,8 @@ NOT_OF_THE_MODEL = [
     ({"max_symbols": 3}, "search.max_symbols is of transducers, got the CTC head"),
     ({"search": "beam", "ctc_weight": 0.5},
      "search.ctc_weight is of transducers, got the CTC head"),
-    ({"search": "modified_beam"}, "kModifiedBeam is of transducers, got the CTC head"),
-    ({"rescoring": True}, "search.rescoring needs a beam search, got search.method kGreedy"),
+    ({"search": "modified_beam"}, "modified beam search is of transducers, got the CTC head"),
+    ({"rescoring": True}, "search.rescoring needs a beam search, got greedy search"),
     ({"rescoring": True, "search": "beam"}, "the model has no attention decoder"),
     ({"language": "en"}, "language is 'en', expected none: the model has no language prompt")]
 
