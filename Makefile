@@ -65,7 +65,7 @@ soak:
 asan-build tsan-build: %-build:
 	tools/install_packages.sh check
 	cmake --preset $*
-	cmake --build --preset $* --parallel $(JOBS) --target all tests/all
+	cmake --build --preset $* --parallel $(JOBS)
 
 asan tsan: %: %-build
 	ctest --preset $@ --parallel $(TEST_JOBS)
