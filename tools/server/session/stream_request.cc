@@ -114,6 +114,11 @@ void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
   }
 }
 
+bool WillFit(const LiveStream& stream, size_t num_samples) {
+  return stream.options().chunk_size != StreamOptions::kWholeUtterance ||
+         num_samples <= stream.Room() || stream.is_over();
+}
+
 std::string UtteranceTooLong(const Limits& limits) {
   return "chunk_size is -1, and the utterance is longer than the " +
          Decimal(limits.max_buffered_s, 1) + " s that this server buffers (--max_buffered_s)";

@@ -2,8 +2,10 @@
 #ifndef RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
 #define RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
 
+#include <cstddef>
 #include <string>
 
+#include "runtime/live_stream.h"
 #include "runtime/stream.h"
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/resources/limits.h"
@@ -27,6 +29,10 @@ void CheckNBest(int nbest, const Limits& limits);
 
 // Throws std::invalid_argument when the rate exceeds max_sample_rate.
 void CheckSampleRate(int sample_rate_hz, const Limits& limits);
+
+// Whether the stream takes all of the samples, now or later. False for a whole-utterance stream
+// that has no room for them: it would fail if it got them. A stream that is over drops them.
+bool WillFit(const LiveStream& stream, size_t num_samples);
 
 // The error message for a whole-utterance stream whose utterance exceeds max_buffered_s.
 std::string UtteranceTooLong(const Limits& limits);

@@ -98,6 +98,9 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
           return stream_->Finish();
         }
       }
+      if (!WillFit(*stream_, block_.size() - block_begin_)) {
+        throw std::invalid_argument(UtteranceTooLong(services_.limits));
+      }
       block_begin_ +=
           stream_->AcceptSamples(block_.data() + block_begin_, block_.size() - block_begin_);
     } catch (const std::invalid_argument& error) {
@@ -109,10 +112,6 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     }
     if (stream_->is_over()) return;
     if (block_begin_ == block_.size()) return Continue();
-    if (stream_->options().chunk_size == StreamOptions::kWholeUtterance) {
-      stream_->Cancel();
-      return Refuse(400, {ErrorCode::kBadOption, UtteranceTooLong(services_.limits)});
-    }
     stream_->NotifyRoom([weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->Continue();
     });
