@@ -1,7 +1,6 @@
 // bench_language_model: measures a random 3-gram model: compiling, opening, lookups, scoring, and a
 // search with it.
 #include <gflags/gflags.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -23,6 +22,7 @@
 #include "tools/benchmark/random/log_probs.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
+#include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
 
 DEFINE_int64(ngrams, 10000000, "N-grams of the model, about.");
@@ -56,13 +56,9 @@ void Print(const std::string& name, double value, int decimals, const std::strin
   std::fflush(stdout);
 }
 
-double PeakMiB() {
-  struct rusage usage = {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
 double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+double PeakMiB() { return MiB(static_cast<uint64_t>(PeakMemoryBytes())); }
 
 // Removes its file.
 struct TemporaryFile {

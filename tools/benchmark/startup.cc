@@ -1,12 +1,11 @@
 #include "tools/benchmark/startup.h"
 
-#include <sys/resource.h>
-
 #include <cstdio>
 #include <vector>
 
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/steady_streams.h"
+#include "tools/cli/process.h"
 
 namespace runnel {
 namespace {
@@ -26,9 +25,7 @@ Startup MeasureStartup(const std::shared_ptr<const Model>& model, const FeatureP
   std::vector<double> later_ms(kLaterChunks);
   for (double& ms : later_ms) ms = step_ms();
   startup.later_chunk_ms = Summarize(later_ms).median_ms;
-  rusage usage = {};
-  ::getrusage(RUSAGE_SELF, &usage);
-  startup.peak_mb = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
+  startup.peak_mb = static_cast<double>(PeakMemoryBytes()) / 1e6;
   return startup;
 }
 

@@ -3,7 +3,11 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <fstream>
 #include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace runnel {
 
@@ -22,6 +26,18 @@ void OutliveFirstInterrupt() {
   action.sa_handler = [](int /*signal*/) {};
   action.sa_flags = SA_RESETHAND | SA_RESTART;  // reads continue; a second signal has its default
   sigaction(SIGINT, &action, nullptr);
+}
+
+int64_t PeakMemoryBytes() {
+  constexpr char kFile[] = "/proc/self/status";
+  constexpr std::string_view kField = "VmHWM:";
+  std::ifstream status(kFile);
+  for (std::string line; std::getline(status, line);) {
+    if (line.compare(0, kField.size(), kField) == 0) {
+      return std::stoll(line.substr(kField.size())) * 1024;
+    }
+  }
+  throw std::runtime_error(std::string(kFile) + ": no field VmHWM");
 }
 
 }  // namespace runnel

@@ -1,4 +1,4 @@
-// Settings of the whole process that a tool makes at its start.
+// The process as a whole: settings that a tool makes at its start, and its memory.
 #ifndef RUNNEL_TOOLS_CLI_PROCESS_H_
 #define RUNNEL_TOOLS_CLI_PROCESS_H_
 
@@ -15,6 +15,11 @@ int64_t RaiseDescriptorLimit();
 // program before it in the pipe ends and with it the input, whose results are still written. A
 // second SIGINT ends the process.
 void OutliveFirstInterrupt();
+
+// The most memory that was resident at a time, in bytes, since the program began. The peak of
+// getrusage() also has that of the program that started this one. Throws std::runtime_error when
+// the system does not tell it.
+int64_t PeakMemoryBytes();
 
 }  // namespace runnel
 

@@ -58,6 +58,14 @@ def test_table_and_json(tmp_path):
         assert int(row["dense_operations"]) > int(row["attention_operations"]) > 0
 
 
+@without_sanitizers
+def test_peak_memory_is_that_of_the_process_itself():
+    parent = b"x" * (600 << 20)  # whose peak a child inherits in getrusage()
+    output = succeed("bench_encoder", MODEL, SHORT, "--streams=1")
+    found = re.search(r"peak memory ([\d.]+) MB\n", output)
+    assert found and 50 < float(found[1]) < len(parent) / 1e6
+
+
 def test_sizes_and_threads(tmp_path):
     result, = measure(tmp_path, "--streams=5", "--num_threads=2", "--chunk_size=4",
                       "--left_context=8")
