@@ -1,7 +1,9 @@
 #include "encoder/model_file/weights.h"
 
 #include <ATen/ops/isfinite.h>
+#include <ATen/ops/sum.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -16,6 +18,12 @@ std::string ShapeText(at::IntArrayRef shape) {
     text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
   }
   return text + ")";
+}
+
+// The sum of finite values is finite, unless they are so many and so large that it overflows, and
+// reads a large tensor once.
+bool AllFinite(const at::Tensor& tensor) {
+  return std::isfinite(tensor.sum().item<double>()) || at::isfinite(tensor).all().item<bool>();
 }
 
 }  // namespace
@@ -53,7 +61,7 @@ at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& sh
     if (matrices_.count(name) == 0) Fail(name, "is packed, expected plain values");
     return tensor;
   }
-  if (!at::isfinite(tensor).all().item<bool>()) {
+  if (!AllFinite(tensor)) {
     throw std::runtime_error(source_ + ": tensor " + name +
                              " holds NaN or infinity, expected finite values");
   }

@@ -8,7 +8,7 @@
 namespace runnel {
 namespace {
 
-constexpr int64_t kBlockSize = 64;
+constexpr int64_t kBlockSize = 32;
 
 // The table never gets wider (22 minutes of audio at 40 ms), so that one huge utterance does not
 // enlarge the model for good. It is never replaced either, because readers hold no lock.
