@@ -1,0 +1,248 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/python/arguments.h"
+#include "runtime/python/bindings.h"
+#include "runtime/python/computation.h"
+#include "runtime/python/gil.h"
+#include "runtime/python/locked.h"
+#include "runtime/python/results.h"
+#include "runtime/python/stream_options.h"
+#include "runtime/stream.h"
+
+namespace py = pybind11;
+
+namespace runnel::python {
+namespace {
+
+using LockedStream = Locked<Stream>;
+
+// A stream and its model, whose tokens results need.
+class PyStream : public LockedStream {
+ public:
+  PyStream(Stream stream, std::shared_ptr<const Model> model)
+      : LockedStream(std::move(stream), "the stream"), model_(std::move(model)) {}
+
+  template <typename Use>
+  auto With(const Use& use) {
+    return LockedStream::With([&use](Stream& stream) {
+      const Computation computation;
+      return use(stream);
+    });
+  }
+  const Model& model() const { return *model_; }
+  std::unique_ptr<PyStream> Copy() {
+    return std::make_unique<PyStream>(With([](Stream& stream) { return stream; }), model_);
+  }
+
+ private:
+  const std::shared_ptr<const Model> model_;
+};
+
+std::unique_ptr<PyStream> Open(const std::shared_ptr<Model>& model, const py::kwargs& keywords) {
+  const StreamOptions options = StreamOptionsFrom(model, keywords);
+  const ReleasedGil released;
+  const Computation computation;
+  return std::make_unique<PyStream>(Stream(model, options), model);
+}
+
+std::unique_ptr<PyStream> Restore(const std::shared_ptr<Model>& model, const py::object& snapshot,
+                                  const py::object& word_list, const py::object& language_model,
+                                  const py::object& nbest) {
+  const RestoreOptions options = RestoreOptionsFrom(model, word_list, language_model, nbest);
+  const std::string bytes = SnapshotBytes(snapshot);
+  const ReleasedGil released;
+  const Computation computation;
+  return std::make_unique<PyStream>(Stream::Restore(model, bytes, options), model);
+}
+
+// Stream::Decode, which Ctrl-C interrupts between two chunks.
+void Decode(Stream* stream) {
+  SignalWatch signals;
+  while (stream->ChunkReady() && DecodeChunks({stream}) > 0) signals.Look();
+  stream->Decode();  // throws the failure
+}
+
+void AcceptSamples(PyStream* self, const py::object& samples) {
+  const Samples given(samples);
+  self->With([&given](Stream& stream) {
+    const std::vector<float> values = given.ReadAll();
+    stream.AcceptSamples(values.data(), values.size());
+  });
+}
+
+void Accept(PyStream* self, const py::object& samples) {
+  const Samples given(samples);
+  self->With([&given](Stream& stream) {
+    const std::vector<float> values = given.ReadAll();
+    stream.AcceptSamples(values.data(), values.size());
+    Decode(&stream);
+  });
+}
+
+void AcceptFeatures(PyStream* self, const py::object& frames) {
+  const int dim = self->model().feature_dim();
+  self->With([dim, values = FramesOf(frames, dim)](Stream& stream) {
+    stream.AcceptFeatures(values.data(), values.size() / static_cast<size_t>(dim));
+  });
+}
+
+py::list Utterances(PyStream* self) {
+  return ToPython(self->With([](Stream& stream) { return stream.TakeUtterances(); }),
+                  self->model().tokens());
+}
+
+py::list Finish(PyStream* self) {
+  self->With([](Stream& stream) {
+    stream.Finish();
+    Decode(&stream);
+  });
+  return Utterances(self);
+}
+
+py::list NBest(PyStream* self, const py::object& n) {
+  const int most = ValueOf<int>("n", n);
+  if (most < 1) RaiseValueError("n", n, "at least 1");
+  return ToPython(self->With([most](Stream& stream) { return stream.NBest(most); }),
+                  self->model().tokens());
+}
+
+py::bytes Snapshot(PyStream* self) {
+  return self->With([](Stream& stream) { return stream.Snapshot(); });
+}
+
+size_t DecodeChunksOf(const py::object& list) {
+  auto streams = ValueOf<std::vector<PyStream*>>("streams", list, "a list of Stream");
+  if (std::count(streams.begin(), streams.end(), nullptr) > 0) {  // pybind11 takes None
+    RaiseTypeError("streams", list, "a list of Stream");
+  }
+  const ReleasedGil released;
+  // In one order in all threads, so that two calls with the same streams do not deadlock.
+  std::sort(streams.begin(), streams.end(), std::less<>());
+  if (std::adjacent_find(streams.begin(), streams.end()) != streams.end()) {
+    throw std::invalid_argument("decode_chunks: a stream is listed twice, expected each once");
+  }
+  std::vector<std::unique_lock<std::mutex>> locks;
+  std::vector<Stream*> ready;
+  for (PyStream* stream : streams) {
+    locks.push_back(stream->Lock());
+    ready.push_back(&stream->Get());
+  }
+  const Computation computation;
+  return DecodeChunks(ready);
+}
+
+// Defines a property that reads the stream.
+template <typename Class, typename Read>
+void Property(Class* stream, const char* name, const char* doc, const Read& read) {
+  stream->def_property_readonly(
+      name, [read](PyStream& self) { return self.With(read); }, doc);
+}
+
+void BindReading(py::class_<PyStream>* stream) {
+  Property(stream, "partial", "The text of the utterance that is spoken now, so far.",
+           [](Stream& s) { return s.Text(); });
+  Property(stream, "stable_partial",
+           "The beginning of partial that no later audio changes. With greedy search: all of it.",
+           [](Stream& s) { return s.Text().substr(0, s.StableTextSize()); });
+  Property(stream, "utterance_index", "Index of the utterance of partial and nbest.",
+           [](Stream& s) { return s.utterance_index(); });
+  Property(stream, "chunk_ready", "Whether decode would decode a chunk.",
+           [](Stream& s) { return s.ChunkReady(); });
+  Property(stream, "finished", "Whether the audio has ended.",
+           [](Stream& s) { return s.finished(); });
+  Property(stream, "is_final", "Whether the audio has ended and all of it is decoded.",
+           [](Stream& s) { return s.IsFinal(); });
+  Property(stream, "failure", "Why the stream no longer advances; empty while it does.",
+           [](Stream& s) { return s.failure(); });
+  Property(stream, "num_samples", "Samples accepted, at sample_rate_hz.",
+           [](Stream& s) { return s.num_samples(); });
+  Property(stream, "num_encoder_frames", "Encoder frames decoded.",
+           [](Stream& s) { return s.num_encoder_frames(); });
+  Property(stream, "chunk_size", "Encoder frames per chunk; -1: the whole utterance.",
+           [](Stream& s) { return s.options().chunk_size; });
+  Property(stream, "left_context", "Encoder frames before a chunk; -1: all.",
+           [](Stream& s) { return s.options().left_context; });
+  Property(stream, "sample_rate_hz", "Rate of the samples that the stream accepts.", [](Stream& s) {
+    const int rate_hz = s.options().sample_rate_hz;
+    return rate_hz == StreamOptions::kModelRate ? s.model().sample_rate_hz() : rate_hz;
+  });
+  stream->def("utterances", &Utterances,
+              "The utterances that ended since the last call, in order, each once.");
+  stream->def("nbest", &NBest, py::arg("n") = 1,
+              "The n best hypotheses of the utterance that is spoken now, best first.");
+}
+
+}  // namespace
+
+void BindStream(py::module_* module) {
+  py::class_<PyStream> stream(*module, "Stream",
+                              R"(One audio stream, decoded by the thread that feeds it.
+
+Stream(model, **options) opens a stream; StreamOptions describes the options. A stream is a sequence
+of utterances: they end by the rules of endpointing, by finalize_utterance and with the stream. Threads may
+share a stream; their calls take turns. Raises ValueError for an option out of its range or not
+permitted by the model.)");
+  stream.def(py::init(&Open), py::arg("model"))
+      .def_static("restore", &Restore, py::arg("model"), py::arg("snapshot"), py::kw_only(),
+                  py::arg("word_list") = py::none(), py::arg("language_model") = py::none(),
+                  py::arg("nbest") = 0,
+                  R"(Continues from a snapshot, with bit-identical results on the CPU backend.
+
+word_list and language_model: those of the stream, which the snapshot only names. nbest: 0 keeps
+that of the stream. Raises SnapshotError for bytes that are not a snapshot of this model.)")
+      .def("accept", &Accept, py::arg("samples"),
+           R"(Takes samples and decodes every chunk that they complete.
+
+samples: (n,) float32 in [-1, 1] or int16 at sample_rate_hz, one channel, of any length. Raises
+ValueError after finish and for a sample that is NaN or infinite. Ctrl-C interrupts it between two
+chunks: the samples are accepted, and decode goes on.)")
+      .def("accept_samples", &AcceptSamples, py::arg("samples"),
+           "As accept, but decodes nothing; see decode and decode_chunks.")
+      .def("accept_features", &AcceptFeatures, py::arg("frames"),
+           R"(Takes feature frames, (n, feature_dim) float32, in place of samples; decodes nothing.
+
+Raises ValueError for a stream that has samples, and for a value that is not finite.)")
+      .def(
+          "decode", [](PyStream& self) { self.With([](Stream& s) { Decode(&s); }); },
+          "Decodes every chunk that is ready. Raises DataError with failure if there is one.")
+      .def(
+          "end_samples", [](PyStream& self) { self.With([](Stream& s) { s.Finish(); }); },
+          "Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.")
+      .def("finish", &Finish, "Ends the audio, decodes the rest and returns utterances().")
+      .def(
+          "finalize_utterance",
+          [](PyStream& self) { self.With([](Stream& s) { s.FinalizeUtterance(); }); },
+          "Ends the utterance now, as if the audio ended here; the stream goes on.")
+      .def(
+          "reset", [](PyStream& self) { self.With([](Stream& s) { s.Reset(); }); },
+          "Returns to the state after construction, with the same options.")
+      .def("snapshot", &Snapshot, "The state of the stream, for restore in any process.")
+      .def("fork", &PyStream::Copy, "A copy, which continues independently from this point.")
+      .def(
+          "close", [](PyStream& self) { self.Close(); },
+          "Frees the memory of the stream. Later calls raise ValueError.")
+      .def("__repr__",
+           [](const PyStream& self) { return "<runnel.Stream: " + self.model().name() + ">"; })
+      .def(
+          "__enter__", [](PyStream& self) -> PyStream& { return self; },
+          py::return_value_policy::reference)
+      .def("__exit__", [](PyStream& self, const py::args&) { self.Close(); });
+  BindReading(&stream);
+  module->def("decode_chunks", &DecodeChunksOf, py::arg("streams"),
+              R"(Decodes one chunk of every stream that has one ready, all in one batch.
+
+Returns how many streams advanced. Each gets the results that it would get alone. A stream whose
+failure is set is skipped. Raises ValueError when the streams are of different models.)");
+}
+
+}  // namespace runnel::python

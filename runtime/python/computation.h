@@ -1,0 +1,43 @@
+// What a thread of Python does before it computes with a model.
+#ifndef RUNNEL_RUNTIME_PYTHON_COMPUTATION_H_
+#define RUNNEL_RUNTIME_PYTHON_COMPUTATION_H_
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "runtime/live/exit_gate.h"
+#include "runtime/threads.h"
+
+namespace runnel::python {
+
+// Lives while a thread computes, without the GIL. exit() waits for it: daemon threads of Python
+// compute on while the process ends, and LibTorch needs the static objects that exit() destroys.
+// Nothing may be waited for meanwhile.
+class Computation {
+ public:
+  // Sets the number of threads of LibTorch's operations for the calling thread, once.
+  Computation() {
+    thread_local const bool is_set = [] {
+      SetThreadsPerOperation(1);
+      return true;
+    }();
+    static_cast<void>(is_set);
+  }
+
+  // For Py_AtExit, after which no thread takes the GIL: waits for the computations that run, and
+  // lets none begin.
+  static void EndAll() {
+    if (getpid() == process_) ExitGate::OfProcess().Close();  // a fork has no other threads
+  }
+
+ private:
+  inline static const pid_t process_ = getpid();
+  inline static std::atomic<bool> is_given_up_{false};  // never
+  const ExitGate::Pass pass_{&ExitGate::OfProcess(), &is_given_up_};
+};
+
+}  // namespace runnel::python
+
+#endif  // RUNNEL_RUNTIME_PYTHON_COMPUTATION_H_

@@ -1,0 +1,171 @@
+"""A loaded model, and what it does with whole recordings."""
+
+from typing import (Any, Iterable, Iterator, List, Literal, Optional, Tuple, Union, Unpack,
+                    overload)
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runnel import _runnel
+from runnel.options import Path, StreamOptions
+from runnel.results import Result
+from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of,
+                                  transcribe)
+
+Audio = Union[Path, NDArray[np.float32], NDArray[np.int16]]
+
+
+class Model(_runnel.Model):
+    """A loaded model: load it once, share it between threads, open any number of streams.
+
+    Args:
+        path: a model file (models/README.md), or WeNet's TorchScript export with units_file.
+        threads: threads that transcribe uses for a list of recordings, at most one per core.
+        precision: data type of the large matrix multiplications. "default": that of a file with
+            packed weights, "float32" for other files.
+        backend: "cpu" or "libtorch"; "default": the faster one that this build has.
+        bfloat16_cache: half the memory per stream.
+        units_file: units.txt of a model file that holds none.
+        dynamic_chunk_convolution, running_normalization: let a model stream that was trained on
+            whole utterances only.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DataError: the file is not a model, or not one that can be used.
+        ValueError: options that the model does not support.
+    """
+
+    def __init__(self, path: Path, *, threads: int = 1,
+                 precision: Literal["default", "float32", "bfloat16", "int8",
+                                    "float64"] = "default",
+                 backend: Literal["default", "cpu", "libtorch"] = "default",
+                 bfloat16_cache: bool = False, units_file: Optional[Path] = None,
+                 dynamic_chunk_convolution: bool = False,
+                 running_normalization: bool = False) -> None:
+        if not isinstance(threads, int):
+            raise TypeError(f"threads is {threads!r}, expected an integer")
+        if threads < 1:
+            raise ValueError(f"threads is {threads}, expected at least 1")
+        super().__init__(path, precision=precision, backend=backend, bfloat16_cache=bfloat16_cache,
+                         units_file=units_file,
+                         dynamic_chunk_convolution=dynamic_chunk_convolution,
+                         running_normalization=running_normalization)
+        self.threads = threads
+
+    def __repr__(self) -> str:
+        return f"<runnel.Model {self.name}: {self.compute_description}>"
+
+    def stream(self, **options: Unpack[StreamOptions]) -> _runnel.Stream:
+        """Opens a stream that the calling thread decodes. Recognizer opens live streams."""
+        return _runnel.Stream(self, **options)
+
+    def restore(self, snapshot: bytes, **options: Any) -> _runnel.Stream:
+        """Continues from a snapshot: Stream.restore."""
+        return _runnel.Stream.restore(self, snapshot, **options)
+
+    @overload
+    def transcribe(self, audio: Audio, *, channel: int = -1,  # type: ignore[misc]  # a str is a
+                   batch_streams: int = 16, progress: Optional[bool] = None,  # Iterable of str
+                   **options: Unpack[StreamOptions]) -> Result: ...
+
+    @overload
+    def transcribe(self, audio: Iterable[Audio], *, channel: int = -1, batch_streams: int = 16,
+                   progress: Optional[bool] = None, **options: Unpack[StreamOptions]
+                   ) -> List[Result]: ...
+
+    def transcribe(self, audio: Union[Audio, Iterable[Audio]], *, channel: int = -1,
+                   batch_streams: int = 16, progress: Optional[bool] = None,
+                   **options: Unpack[StreamOptions]) -> Union[Result, List[Result]]:
+        """Transcribes a recording, or several recordings in batches.
+
+        Args:
+            audio: a path of a file that libsndfile reads, at any rate; or samples, (n,) float32 in
+                [-1, 1] or int16, at the rate sample_rate_hz (the model's if not given); or a list
+                or another iterable of these.
+            channel: of files, counted from 0; -1: the mean of all.
+            batch_streams: recordings that a thread decodes in one batch.
+            progress: whether several recordings show a progress bar, which needs tqdm; None: on a
+                terminal.
+            options: those of the streams. sample_rate_hz is the rate of arrays.
+
+        Returns:
+            The result, or for several recordings the results in their order.
+
+        Raises:
+            FileNotFoundError, DataError: a file is missing or cannot be decoded. The first such
+                recording ends the work; transcribe_each goes on.
+            TypeError, ValueError: audio or options of a wrong kind.
+        """
+        several: List[Any] = [audio] if is_one(audio) else recordings_of(audio)
+        results: List[Result] = []
+        with progress_bar(len(several), False if is_one(audio) else progress) as bar:
+            for outcome in transcribe(self, several, self.threads, channel, batch_streams, options):
+                if isinstance(outcome, Exception):
+                    raise outcome
+                results.append(outcome)
+                bar.update()
+        return results[0] if is_one(audio) else results
+
+    def transcribe_each(self, audio: Iterable[Audio], *, channel: int = -1, batch_streams: int = 16,
+                        **options: Unpack[StreamOptions]
+                        ) -> Iterator[Tuple[Audio, Union[Result, Exception]]]:
+        """Transcribes recordings in batches, and goes on when one fails.
+
+        Args:
+            audio, channel, batch_streams, options: as in transcribe. Recordings are decoded in the
+                order of `audio`, which is read to its end first.
+
+        Yields:
+            Each recording as it was given, and its result, or the exception that transcribe would
+            raise for it. In the order of `audio`, each as soon as those before it are done.
+
+        Raises:
+            TypeError, ValueError: options, or an `audio`, of a wrong kind; before the first result.
+        """
+        several = recordings_of(audio)
+        return zip(several, transcribe(self, several, self.threads, channel, batch_streams,
+                                       options))
+
+    def features(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1
+                 ) -> NDArray[np.float32]:
+        """The features of audio as the encoder reads them, before normalisation.
+
+        Args:
+            audio, sample_rate_hz, channel: as in transcribe.
+
+        Returns:
+            (frames, feature_dim); frame t begins t * feature_frame_ms after the start.
+        """
+        return self._features(self._samples(audio, sample_rate_hz, channel))
+
+    def log_probs(self, audio: Audio, *, sample_rate_hz: Optional[int] = None, channel: int = -1,
+                  chunk_size: int = -2, left_context: int = -2) -> NDArray[Any]:
+        """Log probabilities of the CTC head, chunk by chunk, natural logarithm.
+
+        Args:
+            audio, sample_rate_hz, channel: as in transcribe.
+            chunk_size, left_context: in encoder frames; -2: as the model recommends, -1: whole
+                utterance and unlimited.
+
+        Returns:
+            (encoder frames, vocabulary) float32; float64 with that precision. Row t begins
+            t * encoder_frame_ms after the start. A language prompt has its default language.
+
+        Raises:
+            DataError: the model has no CTC head.
+        """
+        return self._log_probs(self._samples(audio, sample_rate_hz, channel), chunk_size,
+                               left_context)
+
+    def _samples(self, audio: Audio, sample_rate_hz: Optional[int], channel: int
+                 ) -> NDArray[Any]:
+        """All samples of `audio` at the model's rate, (n,) float32 or int16."""
+        check_audio(audio, sample_rate_hz, channel)
+        if isinstance(audio, np.ndarray):
+            if sample_rate_hz is None or sample_rate_hz == self.sample_rate_hz:
+                return audio
+            return _runnel.resample(audio, sample_rate_hz, self.sample_rate_hz)
+        return _runnel.AudioSource(audio, self.sample_rate_hz, channel).read()
+
+
+load = Model  # runnel.load("model.pt")

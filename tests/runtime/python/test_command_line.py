@@ -1,0 +1,111 @@
+"""python -m runnel: transcription, and the programs and converters in the package."""
+
+import importlib.util
+import signal
+import subprocess
+import sys
+
+import pytest
+from installed_runnel import ENVIRONMENT, PACKAGE, PYTHON, VENV, run_python
+from tool_runner import DIGITS, ROOT, SAMPLES, TINY_MODEL, succeed
+
+import runnel
+
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "models")]
+from test_convert_wenet import load_case, write_experiment  # noqa: E402
+
+MODEL = DIGITS / "digits.pt"
+
+
+def test_transcribe():
+    paths = [SAMPLES / "ked_year.flac", SAMPLES / "f4_stereo.flac"]
+    done = run_python("-m", "runnel", "transcribe", MODEL, *paths, "--precision=int8",
+                      "--threads=2", "--search=beam", "--beam_size=4")
+    assert done.returncode == 0, done.stderr
+    texts = succeed("decode_wav", f"--model={MODEL}", f"--wav={paths[0]},{paths[1]}",
+                    "--precision=int8", "--search=beam", "--beam_size=4").splitlines()
+    assert done.stdout.splitlines() == [f"{path} {line.split(' ', 1)[1]}"
+                                        for path, line in zip(paths, texts)]
+    script = subprocess.run([VENV / "bin" / "runnel", "transcribe", MODEL, *paths],
+                            env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert script.stdout.startswith(f"{paths[0]} two zero two six\n")
+
+
+def test_a_file_that_fails_harms_no_other(tmp_path):
+    (tmp_path / "bad.wav").write_text("not audio")
+    paths = [tmp_path / "bad.wav", SAMPLES / "ked_year.flac", "no_such.wav",
+             SAMPLES / "f4_stereo.flac"]
+    done = run_python("-m", "runnel", "transcribe", MODEL, *paths)
+    assert done.returncode == 1
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [str(paths[1]), str(paths[3])]
+    errors = done.stderr.splitlines()
+    assert len(errors) == 2 and "bad.wav" in errors[0] and "no_such.wav" in errors[1]
+    assert all(line.startswith("runnel: ") for line in errors)
+
+
+@pytest.mark.parametrize("arguments, status, expected", [
+    (["transcribe", "no_such_model", "a.wav"], 1, "no_such_model"),
+    (["transcribe", str(MODEL), "no_such.wav"], 1, "no_such.wav"),
+    (["transcribe", str(MODEL), "a.wav", "--precision=int4"], 1, "int4"),
+    (["transcribe"], 2, "usage"), ([], 2, "usage"), (["fly"], 2, "fly")])
+def test_messages(arguments, status, expected):
+    done = run_python("-m", "runnel", *arguments)
+    assert done.returncode == status and expected in done.stderr and not done.stdout
+    assert status == 2 or (len(done.stderr.splitlines()) == 1
+                           and done.stderr.startswith("runnel: "))
+
+
+def test_verify():
+    done = run_python("-m", "runnel", "verify", f"--model={TINY_MODEL}", "--seconds=1",
+                      "--precision=float32")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "--tolerance" in run_python("-m", "runnel", "verify", "--help").stdout
+    assert run_python("-m", "runnel", "verify").returncode == 2
+
+
+def test_serve():
+    if not (PACKAGE / "bin" / "stream_server").is_file():
+        pytest.skip("built without stream_server")
+    with subprocess.Popen([PYTHON, "-m", "runnel", "serve", f"--model={MODEL}", "--port=0",
+                           "--snapshot_store=none"], env=ENVIRONMENT, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
+        assert server.stdout.readline().startswith("stream_server: listening on http://")
+        server.send_signal(signal.SIGTERM)
+        assert server.wait() == 0
+
+
+def test_a_package_without_the_server_says_so(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(runnel.converting, "PROGRAMS", tmp_path)
+    assert importlib.import_module("runnel.__main__").main(["serve"]) == 1
+    assert "has no stream_server" in capsys.readouterr().err
+
+
+def test_convert(tmp_path):
+    experiment = tmp_path / "experiment"
+    experiment.mkdir()
+    write_experiment(experiment, load_case("main_conformer_no_pos_biases"))
+    lines = runnel.convert("wenet", experiment, tmp_path / "a.pt", name="mine")
+    assert lines[-1].startswith(f"{tmp_path / 'a.pt'}: written")
+    usage = run_python("-m", "runnel", "convert", "--help").stdout
+    assert usage.startswith("usage: python -m runnel convert ")
+    assert runnel.load(tmp_path / "a.pt").name == "mine"
+    # With packed weights, by the program in the package.
+    done = run_python("-m", "runnel", "convert", "wenet", experiment,
+                      f"--output={tmp_path / 'b.int8'}", "--name=mine", "--store=int8")
+    assert done.returncode == 0, done.stderr
+    packed = runnel.load(tmp_path / "b.int8")
+    assert packed.fingerprint == runnel.load(tmp_path / "a.pt", precision="int8").fingerprint
+    (tmp_path / "lm.arpa").write_text("\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<s>\n-1\t</s>\n"
+                                      "-1\tone\n\n\\end\\\n")
+    runnel.convert("arpa", tmp_path / "lm.arpa", tmp_path / "lm.bin")
+    assert runnel.LanguageModel(tmp_path / "lm.bin").num_ngrams == 3
+
+
+def test_conversion_errors(tmp_path, monkeypatch):
+    with pytest.raises(runnel.DataError, match="no_such_folder"):
+        runnel.convert("nemo", "no_such_folder", tmp_path / "a.pt")
+    with pytest.raises(ValueError, match="family is 'nope', expected one of wenet.*arpa"):
+        runnel.convert("nope", "a", tmp_path / "a.pt")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else 1)
+    with pytest.raises(ModuleNotFoundError, match="needs torch.*python3-torch.*system-site"):
+        runnel.convert("nemo", tmp_path, tmp_path / "a.pt")

@@ -1,0 +1,189 @@
+"""The wheel: its content, its metadata, its bytes; types; what it needs to be built."""
+
+import ast
+import base64
+import csv
+import hashlib
+import importlib.metadata
+import io
+import os
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from installed_runnel import BUILD, PACKAGE, run_python
+from tool_runner import ROOT
+
+import runnel
+
+sys.path.insert(0, str(ROOT / "runtime" / "python" / "packaging"))
+import runnel_build  # noqa: E402
+
+
+@pytest.fixture(scope="module", name="wheel")
+def fixture_wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    return folder / runnel_build.build_wheel(str(folder), {"build-dir": str(BUILD)})
+
+
+def test_imported_outside_the_tree(tmp_path):
+    done = run_python("-c", "import runnel; print(runnel.__file__, runnel.__version__)",
+                      cwd=tmp_path)
+    assert done.stdout == f"{PACKAGE / '__init__.py'} {runnel_build.version()}\n"
+    assert ROOT not in PACKAGE.parents
+
+
+def test_equal_files_give_equal_bytes(wheel, tmp_path):
+    again = tmp_path / runnel_build.build_wheel(str(tmp_path), {"build-dir": str(BUILD)})
+    assert again.name == wheel.name and again.read_bytes() == wheel.read_bytes()
+
+
+def test_record_lists_every_file(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        record = next(name for name in names if name.endswith("/RECORD"))
+        rows = list(csv.reader(io.StringIO(archive.read(record).decode())))
+        assert [row[0] for row in rows] == names and len(set(names)) == len(names)
+        for name, digest, size in rows:
+            if name == record:
+                assert (digest, size) == ("", "")
+                continue
+            content = archive.read(name)
+            expected = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=")
+            assert (digest, int(size)) == (f"sha256={expected.decode()}", len(content))
+
+
+def test_content(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    info = f"runnel-{runnel_build.version()}.dist-info"
+    assert {"runnel/py.typed", "runnel/_runnel.pyi", "runnel/bin/verify_streaming",
+            "runnel/bin/pack_model", f"{info}/LICENSE", f"{info}/METADATA",
+            "runnel/converters/models/convert/wenet.py",
+            "runnel/converters/models/reference/positions/chunk_rpe.py"} <= names
+    assert {name.split("/")[0] for name in names} == {"runnel", info}
+    assert not [name for name in names if "__pycache__" in name or "digits" in name]
+    for program in (PACKAGE / "bin").iterdir():
+        assert os.access(program, os.X_OK)
+
+
+def test_metadata():
+    metadata = importlib.metadata.metadata("runnel")
+    assert metadata["Version"] == runnel.__version__ == runnel_build.version()
+    assert importlib.metadata.requires("runnel") == ["numpy"]
+    assert metadata["Requires-Python"] == ">=3.11"
+
+
+def test_extension_shows_one_symbol():
+    extension, = PACKAGE.glob("_runnel*.so")
+    symbols = subprocess.run(["nm", "--dynamic", "--defined-only", extension], check=True,
+                             capture_output=True, text=True).stdout
+    # A small letter is a symbol that others do not see.
+    assert [name for _, kind, name in map(str.split, symbols.splitlines())
+            if kind.isupper()] == ["PyInit__runnel"]
+
+
+def test_default_build_uses_the_release_preset(monkeypatch):
+    commands = []
+    monkeypatch.setattr(runnel_build, "_run", lambda *command: commands.append(command))
+    assert runnel_build.build(None) == ROOT / "build"
+    configure, build = commands
+    assert configure[:3] == ("cmake", "--preset", "release")
+    assert build[:3] == ("cmake", "--build", str(ROOT / "build"))
+    assert build[-1] == "python_package"
+
+
+def test_missing_tools_are_named(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(RuntimeError, match="install_packages.sh python"):
+        runnel_build.build(None)
+
+
+def test_an_extension_for_another_python_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(runnel_build.sysconfig, "get_config_var", lambda name: ".cpython-399.so")
+    with pytest.raises(RuntimeError, match="not for this Python.*cpython-399"):
+        runnel_build.build_wheel(str(tmp_path), {"build-dir": str(BUILD)})
+
+
+def test_types(tmp_path):
+    done = run_python("-m", "mypy", "--strict", "--enable-incomplete-feature=Unpack",
+                      f"--cache-dir={tmp_path}", "-p", "runnel", "--exclude", "converters")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_stubs_match_the_module(tmp_path):
+    (tmp_path / "mypy.ini").write_text("[mypy]\nenable_incomplete_feature = Unpack\n")
+    done = run_python("-m", "mypy.stubtest", "runnel._runnel", "--concise",
+                      f"--mypy-config-file={tmp_path / 'mypy.ini'}", cwd=tmp_path)
+    # The metaclass is pybind11's. A class without a constructor has that of `object`.
+    assert [line for line in done.stdout.splitlines() if "metaclass" not in line
+            and "LiveStream.__init__" not in line] == [], done.stderr
+    assert "metaclass" in done.stdout, done.stderr
+
+
+def test_stubs_have_the_docstrings_of_the_module():
+    """Editors show those of the stubs."""
+    def words(text):
+        return (text or "").split()
+
+    stubs = ast.parse((PACKAGE / "_runnel.pyi").read_text(encoding="utf-8"))
+    compared = 0
+    for node in stubs.body:
+        if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            continue
+        value = getattr(runnel._runnel, node.name)  # pylint: disable=protected-access
+        assert words(ast.get_docstring(node)) == words(value.__doc__) != [], node.name
+        for member in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(member, ast.FunctionDef) and not member.name.startswith("_"):
+                expected = words(getattr(value, member.name).__doc__)
+                assert words(ast.get_docstring(member)) == expected != [], member.name
+                compared += 1
+    assert compared > 60
+
+
+CONSUMER = """
+from pathlib import Path
+from typing import Iterator, List, Tuple, Union, assert_type
+import numpy as np
+import runnel
+
+model = runnel.load("a.pt", threads=2)
+assert_type(model.transcribe("a.wav"), runnel.Result)
+assert_type(model.transcribe(Path("a.wav"), progress=True, batch_streams=2), runnel.Result)
+assert_type(model.transcribe("a.wav", progress=True), runnel.Result)
+assert_type(model.transcribe(["a.wav", "b.wav"]), List[runnel.Result])
+assert_type(model.transcribe(Path().glob("*")), List[runnel.Result])
+for path, result in model.transcribe_each(Path().glob("*")):
+    assert_type(result, Union[runnel.Result, Exception])
+model.stream(chunk_size=None, search=None, hotwords=None, endpointing=None)
+model.stream(chunk_sise=16)  # type: ignore[call-arg]
+model.stream(chunk_size="16")  # type: ignore[arg-type]
+model.stream(search="fast")  # type: ignore[arg-type]
+model.stream().accept(np.zeros(10))  # type: ignore[arg-type]
+model.stream().accept(np.zeros(10, np.float32))
+assert_type(runnel.AudioSource("a.wav", 16000).read().dtype, np.dtype[np.float32])
+"""
+
+
+def test_types_of_a_program_that_uses_the_package(tmp_path):
+    """mypy finds an error in each line with `ignore`, and in no other.
+
+    The package lies beside the program: mypy 1.0 sees no options of one that is installed.
+    """
+    (tmp_path / "consumer.py").write_text(CONSUMER)
+    (tmp_path / "runnel").symlink_to(PACKAGE)
+    done = run_python("-m", "mypy", "--strict", "--enable-incomplete-feature=Unpack",
+                      f"--cache-dir={tmp_path}", "consumer.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_everything_public_is_documented():
+    for name in runnel.__all__:
+        value = getattr(runnel, name)
+        if name.startswith("__"):
+            continue
+        assert value.__doc__, name
+        for member, attribute in vars(value).items() if isinstance(value, type) else ():
+            if not member.startswith("_") and callable(attribute):
+                assert attribute.__doc__, f"{name}.{member}"
