@@ -46,22 +46,22 @@ FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, fl
 void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t first_index,
                                  float gain) const {
   if (finished_) {
-    throw std::invalid_argument("FeatureStream: samples after Finish, expected none");
+    throw std::invalid_argument("samples after Finish, expected none");
   }
   if (samples == nullptr && count > 0) {
     throw std::invalid_argument("FeatureStream: null pointer with " + std::to_string(count) +
                                 " samples");
   }
   if (frames_accepted_ > 0 && count > 0) {
-    throw std::invalid_argument("FeatureStream: samples after frames; expected one of the two");
+    throw std::invalid_argument("samples after frames; expected one of the two");
   }
   const float limit = extractor_->geometry().max_magnitude / gain;
   if (!AnyBeyond(samples, count, sample_scale_, limit)) return;
   size_t bad = 0;
   while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
   std::ostringstream message;
-  message << "FeatureStream: sample " << first_index + static_cast<int64_t>(bad) << " is "
-          << samples[bad] << ", expected a magnitude of at most " << limit / sample_scale_
+  message << "sample " << first_index + static_cast<int64_t>(bad) << " is " << samples[bad]
+          << ", expected a magnitude of at most " << limit / sample_scale_
           << " with a sample_scale of " << sample_scale_;
   throw std::invalid_argument(message.str());
 }
@@ -85,16 +85,16 @@ void FeatureStream::AcceptSamples(const float* samples, size_t count) {
 
 void FeatureStream::AcceptFrames(const float* frames, size_t count) {
   if (finished_) {
-    throw std::invalid_argument("FeatureStream: frames after Finish, expected none");
+    throw std::invalid_argument("frames after Finish, expected none");
   }
   if (samples_accepted_ > 0) {
-    throw std::invalid_argument("FeatureStream: frames after samples; expected one of the two");
+    throw std::invalid_argument("frames after samples; expected one of the two");
   }
   const size_t num_values = count * static_cast<size_t>(dim());
   for (size_t i = 0; i < num_values; ++i) {
     if (std::isfinite(frames[i])) continue;
     const int64_t row = frames_accepted_ + static_cast<int64_t>(i) / dim();
-    throw std::invalid_argument("FeatureStream: frame " + std::to_string(row) + ", column " +
+    throw std::invalid_argument("frame " + std::to_string(row) + ", column " +
                                 std::to_string(static_cast<int64_t>(i) % dim()) + " is " +
                                 std::to_string(frames[i]) + ", expected a finite value");
   }

@@ -39,6 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/version.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -63,7 +65,7 @@ typedef enum runnel_status {
   RUNNEL_INTERNAL = 4          /* a bug in this library */
 } runnel_status;
 
-/* The version of the loaded library, e.g. "0.1.0". */
+/* The version of the loaded library. RUNNEL_VERSION in runtime/version.h is that of the headers. */
 const char* runnel_version(void);
 
 /* ---- Errors ---- */

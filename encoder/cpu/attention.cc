@@ -22,9 +22,9 @@ LinearWeights Concatenated(const AttentionWeights& weights) {
   std::vector<at::Tensor> matrices, biases;
   for (const LinearWeights* part : {&weights.query, &weights.key, &weights.value}) {
     matrices.push_back(part->weight);
-    biases.push_back(part->bias.defined()
-                         ? part->bias
-                         : at::zeros({part->weight.size(0)}, part->weight.options()));
+    // Not of the weight's device: a packed weight has no values.
+    biases.push_back(part->bias.defined() ? part->bias
+                                          : at::zeros({part->weight.size(0)}, at::kFloat));
   }
   return {at::cat(matrices), at::cat(biases)};
 }

@@ -20,7 +20,7 @@ size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
   State& s = *state_;
   const std::lock_guard<std::mutex> lock(s.mutex);
   if (s.phase == State::Phase::kOver || !s.overflow.empty()) return 0;
-  if (s.finish_requested) throw std::invalid_argument("AcceptSamples after Finish");
+  if (s.finish_requested) throw std::invalid_argument("samples after Finish, expected none");
   const size_t taken = std::min(count, s.Room());
   if (taken > 0) {
     s.waiting.Append(samples, taken);

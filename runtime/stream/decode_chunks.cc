@@ -86,10 +86,10 @@ size_t DecodeChunks(const std::vector<Stream*>& streams) {
   std::set<const Stream*> distinct;
   for (Stream* stream : streams) {
     if (!distinct.insert(stream).second) {
-      throw std::invalid_argument("DecodeChunks was given one stream twice");
+      throw std::invalid_argument("a stream is twice in one batch, expected each once");
     }
     if (stream->state_->model != streams.front()->state_->model) {
-      throw std::invalid_argument("DecodeChunks was given streams of different models");
+      throw std::invalid_argument("streams of different models in one batch, expected one model");
     }
     if (stream->ChunkReady()) ready.push_back(stream->state_.get());
   }

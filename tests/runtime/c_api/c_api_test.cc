@@ -20,6 +20,9 @@ namespace {
 
 TEST(CApiModelTest, SaysWhatItIs) {
   EXPECT_STREQ(runnel_version(), RUNNEL_VERSION);
+  EXPECT_EQ(std::to_string(RUNNEL_VERSION_MAJOR) + "." + std::to_string(RUNNEL_VERSION_MINOR) +
+                "." + std::to_string(RUNNEL_VERSION_PATCH),
+            RUNNEL_VERSION);
   const runnel_model* model = Digits();
   EXPECT_STREQ(runnel_model_name(model), "digits");
   EXPECT_EQ(runnel_model_sample_rate_hz(model), 16000);
