@@ -23,14 +23,19 @@ constexpr char kUsage[] =
   stream_server --model=M.pt [--port=8080] [flags]
 
 One port serves all of:
-  WebSocket on any path, in Runnel's, WeNet's or sherpa-onnx's protocol (docs/protocol.md)
+  WebSocket on any path, in Runnel's, WeNet's, sherpa-onnx's or Vosk's protocol (docs/protocol.md)
+  WebSocket on /v1/realtime, /v1/listen and /vosk, in OpenAI's, Deepgram's and Vosk's protocol
   POST /v1/recognize with a recording: WAV, FLAC, Ogg Opus, MP3, AIFF, AU, CAF
+  POST /v1/audio/transcriptions and GET /v1/models, as OpenAI's service
   /healthz, /readyz and /metrics for Prometheus
   / a web page with live captions
 
-The server prints one line with its address when it listens. Logs go to standard error. On SIGTERM or
-SIGINT it refuses new streams, waits until the others end, and exits with code 0. A second signal ends
-it at once, with code 1. docs/deploy.md shows several servers behind a proxy.
+With --grpc_port, a second port serves the gRPC interface of NVIDIA Riva.
+With --wyoming_port, a further port serves the Wyoming protocol of Home Assistant.
+
+The server prints its addresses, one per line, when it listens. Logs go to standard error. On SIGTERM
+or SIGINT it refuses new streams, waits until the others end, and exits with code 0. A second signal
+ends it at once, with code 1. docs/deploy.md shows several servers behind a proxy.
 
 Examples:
   stream_server --model=models/digits/digits.pt
@@ -50,12 +55,19 @@ int Run(Console* console) {
   ReadSearchFiles(model->tokens(), &options.default_options.search);
   console->Info("model " + model->name() + ", " + std::to_string(options.recognizer.num_threads) +
                 " worker threads; " + model->ComputeDescription());
-  const auto print_address = [console](const std::string& url) {
+  const auto print_addresses = [console](const server::ServerAddresses& addresses) {
     console->ShowTimes();
-    std::printf("stream_server: listening on %s (ws%s)\n", url.c_str(), url.c_str() + 4);
+    const char* url = addresses.url.c_str();
+    std::printf("stream_server: listening on %s (ws%s)\n", url, url + 4);
+    if (!addresses.grpc.empty()) {
+      std::printf("stream_server: listening on %s (gRPC)\n", addresses.grpc.c_str());
+    }
+    if (!addresses.wyoming.empty()) {
+      std::printf("stream_server: listening on %s (Wyoming)\n", addresses.wyoming.c_str());
+    }
     std::fflush(stdout);
   };
-  const server::ServerEnd end = server::RunServer(model, options, print_address);
+  const server::ServerEnd end = server::RunServer(model, options, print_addresses);
   return end == server::ServerEnd::kDrained ? kExitSuccess : kExitFailure;
 }
 

@@ -11,17 +11,23 @@
 #include <csignal>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/text/first_line.h"
 #include "tools/cli/process.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/dialects/wyoming_protocol.h"
+#include "tools/server/grpc/grpc_server.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/session/stream_request.h"
 #include "tools/server/store/make_snapshot_store.h"
+#include "tools/server/transport/http_session.h"
 #include "tools/server/transport/listener.h"
 #include "tools/server/transport/tls.h"
+#include "tools/server/transport/wyoming_connection.h"
 
 namespace runnel::server {
 namespace {
@@ -89,6 +95,7 @@ class Server {
         expiry_timer_(io_) {
     services_.limits = options.limits;
     services_.default_options = options.default_options;
+    services_.started_at = std::chrono::system_clock::now();
     services_.recognizer = &recognizer_;
     services_.admission = &admission_;
     services_.metrics = &metrics_;
@@ -108,15 +115,28 @@ class Server {
     registry_.Clear();
   }
 
-  ServerEnd Run(const std::function<void(const std::string& url)>& on_listening) {
+  ServerEnd Run(const std::function<void(const ServerAddresses& addresses)>& on_listening) {
     ProvideDescriptors(options_.limits);
     WaitForSignal();
-    Listener listener(&io_, options_.listen, options_.port, tls_.get(), &shared_);
+    Listener listener(&io_, options_.listen, options_.port, tls_.get(), &shared_, &ServeConnection);
     listener.Start();
-    const bool is_v6 = options_.listen.find(':') != std::string::npos;
-    on_listening((tls_ == nullptr ? "http://" : "https://") +
-                 (is_v6 ? "[" + options_.listen + "]" : options_.listen) + ":" +
-                 std::to_string(listener.port()));
+    ServerAddresses addresses;
+    addresses.url = (tls_ == nullptr ? "http://" : "https://") + AddressOf(listener.port());
+    std::optional<Listener> wyoming;
+    if (options_.wyoming_port.has_value()) {
+      wyoming.emplace(&io_, options_.listen, *options_.wyoming_port, /*tls=*/nullptr, &shared_,
+                      ServingWyoming());
+      wyoming->Start();
+      addresses.wyoming = AddressOf(wyoming->port());
+    }
+    // Last: its calls begin at once, and end only while the event loop runs.
+    if (options_.grpc_port.has_value()) {
+      grpc_ = GrpcServer::Start(
+          {options_.listen, *options_.grpc_port, options_.tls_certificate, options_.tls_key}, &io_,
+          &shared_);
+      addresses.grpc = AddressOf(grpc_->port());
+    }
+    on_listening(addresses);
     LogDefaults();
     if (store_ != nullptr) store_threads_.Run([store = store_.get()] { WarnUnlessUsable(store); });
     if (store_ != nullptr) WaitForExpiry();
@@ -133,6 +153,20 @@ class Server {
     kDraining,  // streams go on, new ones are refused
     kFarewell   // the remaining streams were told to end
   };
+
+  std::string AddressOf(int port) const {
+    const bool is_v6 = options_.listen.find(':') != std::string::npos;
+    return (is_v6 ? "[" + options_.listen + "]" : options_.listen) + ":" + std::to_string(port);
+  }
+
+  Listener::Serve ServingWyoming() const {
+    const Model& model = *recognizer_.model();
+    const std::vector<std::string>& named = options_.wyoming_languages;
+    return [info = WyomingInfo(model.name(), named.empty() ? model.languages() : named)](
+               AnyStream stream, ConnectionContext context) {
+      ServeWyoming(std::move(stream), std::move(context), info);
+    };
+  }
 
   StreamOptions Defaults() {
     const auto stream = recognizer_.Open(
@@ -206,12 +240,15 @@ class Server {
       if (phase_ != Phase::kServing) {
         LOG(INFO) << "ends at once";
         end_ = ServerEnd::kAtOnce;
-        return io_.stop();
+        return Stop();
       }
       LOG(INFO) << "draining: " << admission_.num_streams() << " streams";
       admission_.Drain();
       phase_ = Phase::kDraining;
-      drain_deadline_ = Clock::now() + Seconds(options_.limits.drain_timeout_s);
+      const Clock::duration timeout = Seconds(options_.limits.drain_timeout_s);
+      drain_deadline_ = Clock::now() + timeout;
+      if (grpc_ != nullptr)
+        grpc_->Drain(std::chrono::system_clock::now() + timeout + kFarewellTime);
       WaitForSignal();
       Drain();
     });
@@ -220,12 +257,12 @@ class Server {
   void Drain() {
     if (admission_.num_streams() == 0) {
       LOG(INFO) << "drained";
-      return io_.stop();
+      return Stop();
     }
     if (Clock::now() >= drain_deadline_) {
       if (phase_ == Phase::kFarewell) {
         LOG(WARNING) << "ends with " << admission_.num_streams() << " streams left";
-        return io_.stop();
+        return Stop();
       }
       LOG(INFO) << "tells " << admission_.num_streams() << " streams to end";
       phase_ = Phase::kFarewell;
@@ -236,6 +273,14 @@ class Server {
     drain_timer_.async_wait([this](boost::system::error_code error) {
       if (!error) Drain();
     });
+  }
+
+  // Ends the event loop. The calls of gRPC need it until they have ended.
+  void Stop() {
+    if (std::exchange(is_stopping_, true)) return;
+    if (grpc_ == nullptr) return io_.stop();
+    // Posted, so that what the calls posted last runs before.
+    grpc_->Stop([this] { net::post(io_, [this] { io_.stop(); }); });
   }
 
   const ServerOptions& options_;
@@ -257,13 +302,15 @@ class Server {
   Clock::time_point drain_deadline_;
   Phase phase_ = Phase::kServing;
   ServerEnd end_ = ServerEnd::kDrained;
+  bool is_stopping_ = false;
   net::steady_timer expiry_timer_;
+  std::unique_ptr<GrpcServer> grpc_;  // null without gRPC
 };
 
 }  // namespace
 
 ServerEnd RunServer(const std::shared_ptr<const Model>& model, const ServerOptions& options,
-                    const std::function<void(const std::string& url)>& on_listening) {
+                    const std::function<void(const ServerAddresses& addresses)>& on_listening) {
   ServerOptions complete = options;
   complete.recognizer.max_buffered_s = options.limits.max_buffered_s;
   Server server(model, complete);

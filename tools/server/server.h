@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/model.h"
 #include "runtime/recognizer.h"
@@ -15,8 +17,12 @@
 namespace runnel::server {
 
 struct ServerOptions {
-  std::string listen = "127.0.0.1";  // an address of this machine
-  uint16_t port = 8080;              // 0: a free one
+  std::string listen = "127.0.0.1";      // an address of this machine
+  uint16_t port = 8080;                  // 0: a free one
+  std::optional<uint16_t> grpc_port;     // for gRPC; empty: none, 0: a free one
+  std::optional<uint16_t> wyoming_port;  // for Wyoming; empty: none, 0: a free one
+  // Of the model, for Wyoming; empty: as the model says.
+  std::vector<std::string> wyoming_languages;
   int io_threads = 1;
   std::string tls_certificate;    // PEM file; given together with tls_key, or not at all
   std::string tls_key;            // PEM file
@@ -33,12 +39,18 @@ enum class ServerEnd {
   kAtOnce    // by a second signal
 };
 
+// Where a server listens.
+struct ServerAddresses {
+  std::string url;      // "http://127.0.0.1:8080"
+  std::string grpc;     // "127.0.0.1:50051"; "" without gRPC
+  std::string wyoming;  // "127.0.0.1:10300"; "" without Wyoming
+};
+
 // Serves until SIGTERM or SIGINT. Streams then go on for limits.drain_timeout_s at most; a second
-// signal ends the server at once. `on_listening` is called once with the server's address, e.g.
-// "http://127.0.0.1:8080". Throws std::invalid_argument on bad options, std::runtime_error when the
-// server cannot listen.
+// signal ends the server at once. `on_listening` is called once. Throws std::invalid_argument on
+// bad options, std::runtime_error when the server cannot listen.
 ServerEnd RunServer(const std::shared_ptr<const Model>& model, const ServerOptions& options,
-                    const std::function<void(const std::string& url)>& on_listening);
+                    const std::function<void(const ServerAddresses& addresses)>& on_listening);
 
 }  // namespace runnel::server
 

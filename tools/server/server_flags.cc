@@ -15,6 +15,7 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/search_flags.h"
 #include "tools/cli/token_file.h"
+#include "tools/server/resources/access.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/store/make_snapshot_store.h"
 
@@ -29,6 +30,20 @@ DEFINE_string(
     "IP address to listen on. The default serves this machine only; 0.0.0.0 or :: every network.");
 DEFINE_int32(port, kDefaults.port,
              "Port for WebSocket and HTTP; 0: a free port, which is printed.");
+DEFINE_int32(grpc_port, -1,
+             "Port for gRPC, which clients of NVIDIA Riva speak; 0: a free port, which is printed; "
+             "-1: none.");
+DEFINE_int32(
+    wyoming_port, -1,
+    "Port for the Wyoming protocol of Home Assistant; 0: a free port, which is printed; -1: "
+    "none. The protocol has neither tokens nor TLS.");
+DEFINE_string(
+    wyoming_languages, "",
+    "Languages of the model, separated by commas, that clients of --wyoming_port are told, "
+    "such as en,de. Empty: those that the model names.");
+DEFINE_bool(wyoming_unprotected, false,
+            "Open --wyoming_port although the server has a --bearer_token_file or a "
+            "--tls_certificate.");
 DEFINE_int32(io_threads, kDefaults.io_threads,
              "Threads for the network; one serves some thousand streams.");
 DEFINE_int32(num_threads, 0,
@@ -51,9 +66,11 @@ DEFINE_bool(sherpa_endpointing, true,
 
 DEFINE_string(tls_certificate, "", "Certificate chain in PEM: serve https and wss only.");
 DEFINE_string(tls_key, "", "Private key in PEM of --tls_certificate.");
-DEFINE_string(bearer_token_file, "",
-              "File whose first line clients must send, as 'Authorization: Bearer ...' or ?token=, "
-              "for streams and recordings. Empty: no token is needed.");
+DEFINE_string(
+    bearer_token_file, "",
+    "File whose first line clients must send, as 'Authorization: Bearer ...', "
+    "'Authorization: Token ...', a subprotocol of OpenAI's or Deepgram's clients or ?token=, "
+    "for streams and recordings. Empty: no token is needed.");
 DEFINE_string(trusted_proxy, "",
               "Addresses of proxies, separated by commas, whose X-Forwarded-For is believed.");
 DEFINE_string(
@@ -96,6 +113,8 @@ LimitFlags limit_flags;
 
 void CheckFlags() {
   RequireRange("port", FLAGS_port, 0, std::numeric_limits<uint16_t>::max());
+  RequireRange("grpc_port", FLAGS_grpc_port, -1, std::numeric_limits<uint16_t>::max());
+  RequireRange("wyoming_port", FLAGS_wyoming_port, -1, std::numeric_limits<uint16_t>::max());
   RequireRange("io_threads", FLAGS_io_threads, 1, kMaxThreads);
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1,
@@ -108,6 +127,12 @@ void CheckFlags() {
   }
   if (FLAGS_tls_certificate.empty() != FLAGS_tls_key.empty()) {
     throw std::invalid_argument("--tls_certificate and --tls_key go together");
+  }
+  const bool is_protected = !FLAGS_bearer_token_file.empty() || !FLAGS_tls_certificate.empty();
+  if (FLAGS_wyoming_port >= 0 && is_protected && !FLAGS_wyoming_unprotected) {
+    throw std::invalid_argument(
+        "--wyoming_port has neither tokens nor TLS, expected no --bearer_token_file and no "
+        "--tls_certificate, or --wyoming_unprotected");
   }
   CheckSearchFlags();
   CheckLimits(limit_flags.limits());
@@ -122,6 +147,9 @@ ServerOptions OptionsFromFlags() {
   ServerOptions options;
   options.listen = FLAGS_listen;
   options.port = static_cast<uint16_t>(FLAGS_port);
+  if (FLAGS_grpc_port >= 0) options.grpc_port = static_cast<uint16_t>(FLAGS_grpc_port);
+  if (FLAGS_wyoming_port >= 0) options.wyoming_port = static_cast<uint16_t>(FLAGS_wyoming_port);
+  options.wyoming_languages = SplitAtCommas(FLAGS_wyoming_languages);
   options.io_threads = FLAGS_io_threads;
   options.tls_certificate = FLAGS_tls_certificate;
   options.tls_key = FLAGS_tls_key;

@@ -382,13 +382,26 @@ def test_rate_of_recordings(short):
 
 
 def test_uploads():
-    with Server("--max_uploads=1", "--idle_timeout_s=5") as server:
+    with Server("--max_uploads=1", "--idle_timeout_s=5", "--upload_wait_s=0") as server:
         with connect(server.port) as slow:
             slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
             server.wait_for(lambda now: now["runnel_streams"] == 1)
             answer = request(server.port, "/v1/recognize", "POST", b"x")
             assert answer.status == 503 and server.rejections("uploads_full") == 1
         server.wait_for(lambda now: now["runnel_streams"] == 0)
+
+
+def test_an_upload_waits_for_a_place():
+    with Server("--max_uploads=1", "--upload_wait_s=100") as server:
+        with connect(server.port) as slow, connect(server.port) as waiting:
+            slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
+            server.wait_for(lambda now: now["runnel_streams"] == 1)
+            waiting.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
+            server.wait_for(lambda now: now["runnel_connections"] >= 2)
+            slow.close()
+            answer, _ = read_answer(waiting)
+            assert answer.status == 400, "it was read, and is no recording"
+        assert server.rejections("uploads_full") == 0
 
 
 def test_slow_upload():

@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 
-from server_process import LONGEST, TEXTS, Neighbour, Server, cut, pcm16, samples_of, speak, start
+from server_process import (LONGEST, TEXTS, Neighbour, Server, cut, make_certificate, pcm16,
+                            samples_of, speak, start)
 from tool_runner import DIGITS, FAILURE, error_line, run
 from websocket_client import Closed, Refused, connect, request
 
@@ -227,12 +228,7 @@ def test_second_signal():
 
 @pytest.fixture(scope="module", name="certificate")
 def _certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    paths = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
-    return paths
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def test_tls(certificate):

@@ -4,22 +4,10 @@ import contextlib
 import socket as sockets
 import struct
 
-from server_process import FILES, LONGEST, TEXTS, Server
+from server_process import FILES, LONGEST, SLOW, TEXTS, Server, long_recording
 from websocket_client import connect, read_answer, request
 
 HEAD = "POST /v1/recognize{} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n".format
-# So slow that it does not end by itself: every chunk waits for others.
-SLOW = ("--max_batch_wait_ms=3000",)
-
-
-def long_recording(tmp_path, seconds=300):
-    """Some minutes of speech as a file."""
-    import numpy as np
-    import soundfile
-    samples, rate = soundfile.read(FILES[LONGEST], dtype="int16", always_2d=True)
-    path = tmp_path / "long.flac"
-    soundfile.write(path, np.resize(samples[:, 0], seconds * rate), rate)
-    return path.read_bytes()
 
 
 def test_half_closed_clients_are_answered():
@@ -105,7 +93,7 @@ def test_draining_waits_for_recordings():
 
 
 def test_refused_recordings_are_told_when_to_come_again():
-    with Server("--max_uploads=1") as server, connect(server.port) as first:
+    with Server("--max_uploads=1", "--upload_wait_s=0") as server, connect(server.port) as first:
         first.sendall(HEAD("", 1000).encode())
         server.wait_for(lambda now: now["runnel_streams"] == 1)
         for size in 10, 100000, 1 << 20:

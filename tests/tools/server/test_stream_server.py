@@ -193,7 +193,7 @@ def test_recordings_of_every_format(server, form, subtype):
     answer = request(server.port, "/v1/recognize", "POST", body)
     if (form, subtype) not in COMMON_FORMATS:
         assert answer.status == 400 and answer.json()["error"] == {
-            "code": "bad_message",
+            "code": "bad_message", "type": "invalid_request_error", "param": None,
             "message": "the recording: is in a format that is not accepted here, expected WAV, "
                        "FLAC, Ogg Opus, MP3, AIFF, AU, CAF, W64, VOC or NIST SPHERE"}
         return

@@ -1,19 +1,28 @@
-// The page's buttons and captions. Audio comes from sources.js, text from session.js.
+// The page's controls. Audio comes from sources.js, text from session.js and goes to caption.js.
 import {Caption, formatTime} from './caption.js';
+import {takeDrops} from './drop.js';
+import {save} from './exports.js';
 import {LevelMeter} from './level_meter.js';
+import {Player} from './player.js';
 import {Session} from './session.js';
-import {SourceError, openFile, openMicrophone, openPlayback} from './sources.js';
+import {keepInLink} from './settings.js';
+import {SourceError, openFile, openMicrophone} from './sources.js';
 
 const byId = (id) => document.getElementById(id);
-const elements = Object.fromEntries(['status', 'caption', 'hint', 'error', 'microphone', 'file',
-  'aloud', 'paragraphs', 'hotwords', 'latency', 'chunk', 'audio', 'model', 'history', 'earlier', 'drop',
-  'token'].map((id) => [id, byId(id)]));
+const elements = Object.fromEntries(['status', 'caption', 'ended', 'stable', 'tentative', 'hint', 'error',
+  'recording', 'exports', 'microphone', 'file', 'aloud', 'paragraphs', 'hotwords', 'latency', 'chunk',
+  'audio', 'model', 'history', 'earlier', 'drop', 'token'].map((id) => [id, byId(id)]));
 const tokenForm = byId('token-form');
+const hotwordScore = byId('hotword-score');
+const settings = ['aloud', 'paragraphs', 'hotwords', 'hotword-score'].map(byId);
 const meter = new LevelMeter(byId('meter'), byId('levels'));
-const caption = new Caption(elements.caption);
+const caption = new Caption({scroller: elements.caption, ended: elements.ended,
+  stable: elements.stable, tentative: elements.tentative});
+const player = new Player(byId('player'), (milliseconds) => caption.mark(milliseconds));
 
 let current = null; // {session, source, isStopping} while a stream runs
 let accessToken = '';
+let title = ''; // of the text: the name of its files
 
 function showStatus(state, text) {
   elements.status.dataset.state = state;
@@ -33,27 +42,42 @@ function showFacts({latencyMs, audioMs}) {
 /** Moves the last text to the list of earlier ones. */
 function putAway() {
   const text = caption.text();
-  if (text) {
-    const item = document.createElement('li');
-    item.textContent = text;
-    elements.earlier.prepend(item);
-    elements.history.hidden = false;
-  }
-  caption.clear();
+  if (!text) return;
+  const item = document.createElement('li');
+  item.textContent = text;
+  elements.earlier.prepend(item);
+  elements.history.hidden = false;
+}
+
+/** Begins the text of `recording` (a File), or of the microphone if it is null. */
+function beginText(recording) {
+  putAway();
+  caption.begin(recording && ((milliseconds) => player.seek(milliseconds)));
+  title = recording ? recording.name.replace(/\.[^.]*$/, '') : 'captions';
+  elements.exports.hidden = true;
+  elements.recording.hidden = !recording;
+  byId('recording-name').textContent = recording?.name ?? '';
+  if (recording) player.open(recording);
+  else player.close();
 }
 
 function showRunning(isRunning) {
-  const {microphone, file, aloud, paragraphs, hotwords} = elements;
+  const {microphone, file} = elements;
+  const rested = [file, ...settings]; // while it runs
   microphone.textContent = isRunning ? 'Stop' : 'Start microphone';
-  microphone.setAttribute('aria-pressed', String(isRunning));
-  file.disabled = aloud.disabled = paragraphs.disabled = hotwords.disabled = isRunning;
+  microphone.classList.toggle('running', isRunning);
+  // The keyboard would lose its place in a control that is disabled.
+  if (rested.includes(document.activeElement)) microphone.focus({preventScroll: true});
+  for (const control of rested) control.disabled = isRunning;
 }
 
 /** What the controls ask of the server: fields of the start message. */
 function streamOptions() {
   const options = {endpointing: elements.paragraphs.checked};
   const hotwords = elements.hotwords.value.replace(/[,，、]/g, '\n').trim();
-  if (hotwords) options.hotwords = hotwords; // a phrase per line
+  if (!hotwords) return options;
+  options.hotwords = hotwords; // a phrase per line
+  if (hotwordScore.value) options.hotword_score = hotwordScore.valueAsNumber;
   return options;
 }
 
@@ -63,13 +87,14 @@ function serverUrl() {
   return url;
 }
 
-/** `open(onPacket, hasRoom)` opens the source; `label` describes it while it runs. */
-async function start(open, label) {
-  if (current) return;
-  const run = {session: null, source: null, isStopping: false, options: streamOptions()};
+/**
+ * `open(onPacket, hasRoom)` opens the source; `label` describes it while it runs; `recording` is the
+ * File that it reads, or null.
+ */
+async function start(open, label, recording = null) {
+  const run = {session: null, source: null, isStopping: false};
   current = run;
   showError('');
-  putAway();
   showRunning(true);
   showStatus('waiting', 'Starting…');
   const onPacket = (samples, peak) => {
@@ -87,7 +112,8 @@ async function start(open, label) {
     await run.source.stop();
     return end(run);
   }
-  run.session = new Session(serverUrl(), accessToken, run.source.rate, run.options);
+  beginText(recording);
+  run.session = new Session(serverUrl(), accessToken, run.source.rate, streamOptions());
   listen(run, label);
   run.source.ended.then(() => stop(run));
   run.source.start();
@@ -101,7 +127,10 @@ function listen(run, label) {
     elements.chunk.textContent = chunkMs < 0 ? 'whole' : `${Math.round(chunkMs)} ms`;
     if (!run.isStopping) showStatus('live', label);
   });
-  const endUtterance = (utterance) => caption.endUtterance(utterance, run.options.endpointing);
+  const endUtterance = (utterance) => {
+    caption.endUtterance(utterance);
+    elements.exports.hidden = caption.utterances.length === 0;
+  };
   on('caption', (detail) => {
     caption.show(detail.stable, detail.tentative);
     if (detail.stable || detail.tentative) elements.hint.hidden = true;
@@ -149,23 +178,47 @@ function askForToken() {
   elements.token.focus();
 }
 
-function recognise(file) {
-  // Browsers play audio only after a click or key press on the page; dropping a file is neither.
-  if (elements.aloud.checked && navigator.userActivation?.hasBeenActive !== false) {
-    return start((onPacket) => openPlayback(file, onPacket), `Playing ${file.name}`);
+/** `files` that were chosen or dropped. */
+function recognise(files) {
+  if (current) return showError('A stream is running. Stop it, then drop the recording again.');
+  if (files.length !== 1) {
+    return showError(`${files.length} files were dropped; expected one recording.`);
   }
-  return start((onPacket, hasRoom) => openFile(file, onPacket, hasRoom), `Reading ${file.name}`);
+  const [file] = files;
+  const isAloud = elements.aloud.checked;
+  const isDue = async (hasRoom, seconds) => {
+    await hasRoom();
+    if (isAloud) await player.reached(seconds);
+  };
+  const open = async (onPacket, hasRoom) => {
+    const source = await openFile(file, onPacket, (seconds) => isDue(hasRoom, seconds));
+    const begin = () => {
+      if (isAloud) player.play();
+      return source.start();
+    };
+    return {...source, start: begin};
+  };
+  start(open, `Reading ${file.name}`, file);
 }
 
 elements.microphone.addEventListener('click', () => {
-  if (current) stop(current);
-  else start(openMicrophone, 'Listening');
+  if (!current) return start(openMicrophone, 'Listening');
+  player.pause();
+  stop(current);
 });
 
 elements.file.addEventListener('change', () => {
-  const [file] = elements.file.files;
+  const files = [...elements.file.files];
   elements.file.value = ''; // allows the same recording to be chosen again
-  if (file) recognise(file);
+  if (files.length > 0) recognise(files);
+});
+
+takeDrops(elements.drop, recognise);
+keepInLink(byId('link'), settings);
+
+elements.exports.addEventListener('click', ({target}) => {
+  const {format} = target.dataset;
+  if (format) save(caption.utterances, title, format);
 });
 
 tokenForm.addEventListener('submit', (event) => {
@@ -176,19 +229,4 @@ tokenForm.addEventListener('submit', (event) => {
   elements.microphone.focus();
 });
 
-// dragenter and dragleave fire for every element under the pointer, so their difference counts.
-let dragDepth = 0;
-function showDrop(depth) {
-  dragDepth = depth;
-  elements.drop.hidden = depth === 0 || current !== null;
-}
-window.addEventListener('dragenter', () => showDrop(dragDepth + 1));
-window.addEventListener('dragleave', () => showDrop(Math.max(0, dragDepth - 1)));
-window.addEventListener('dragover', (event) => event.preventDefault());
-window.addEventListener('drop', (event) => {
-  event.preventDefault();
-  showDrop(0);
-  const [file] = event.dataTransfer.files;
-  if (file && !current) recognise(file);
-});
 window.addEventListener('pagehide', () => current?.session?.cancel());

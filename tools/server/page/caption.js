@@ -1,4 +1,6 @@
-// The text of a stream: a paragraph for each utterance, the last of which is still spoken.
+// The text of a stream: a paragraph for each utterance that has ended, and the one that is spoken.
+
+const UNSURE_BELOW = 0.7; // confidence of words that are underlined and read out as unsure
 
 /** `milliseconds` as "minutes:seconds". */
 export function formatTime(milliseconds) {
@@ -6,71 +8,117 @@ export function formatTime(milliseconds) {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-function makeSpan(id) {
-  const span = document.createElement('span');
-  span.id = id;
-  span.className = 'text';
-  return span;
+function make(tag, className, text = '') {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+/** Text that only screen readers read, in the page's language. */
+function makeReadOut(text) {
+  const element = make('span', 'read-out', text);
+  element.lang = 'en';
+  return element;
+}
+
+/** Fainter the less sure the model is. An unsure word is marked in other ways than by its colour. */
+function makeWord({text, startMs, confidence}) {
+  const word = make('span', 'word', text);
+  word.dataset.startMs = startMs;
+  word.title = `Confidence ${Math.round(confidence * 100)} %`;
+  word.style.setProperty('--doubt', 1 - confidence);
+  if (confidence < UNSURE_BELOW) {
+    word.classList.add('unsure');
+    word.append(makeReadOut(' (unsure)'));
+  }
+  return word;
 }
 
 export class Caption {
-  /** `element` becomes the caption's. */
-  constructor(element) {
-    this.element = element;
-    this.clear();
+  /**
+   * `scroller` contains the text: `ended` the utterances that have ended, `stable` and `tentative`
+   * that of the one that is spoken.
+   */
+  constructor({scroller, ended, stable, tentative}) {
+    Object.assign(this, {scroller, ended, stable, tentative});
+    scroller.addEventListener('click', ({target}) => {
+      const place = target.closest('[data-start-ms]');
+      if (place) this.onSeek?.(Number(place.dataset.startMs));
+    });
+    this.begin(null);
   }
 
-  clear() {
-    this.element.textContent = '';
-    this.beginParagraph();
-  }
-
-  beginParagraph() {
-    this.stable = makeSpan('stable');
-    this.stable.setAttribute('aria-live', 'polite');
-    this.tentative = makeSpan('tentative');
-    this.tentative.title = 'May still change';
-    this.paragraph = document.createElement('p');
-    this.paragraph.append(this.stable, this.tentative);
-    this.element.append(this.paragraph);
+  /** Forgets the text. A click on a word or a time calls `onSeek(milliseconds)`, if it is not null. */
+  begin(onSeek) {
+    this.onSeek = onSeek;
+    this.utterances = []; // that have ended and have text (utterance.js)
+    this.words = []; // {startMs, element}, in order
+    this.marked = null; // element
+    this.ended.textContent = '';
+    this.scroller.classList.toggle('playable', onSeek !== null);
+    this.show('', '');
   }
 
   /** The text of the utterance that is spoken now. */
   show(stable, tentative) {
-    const {element} = this;
-    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < 8;
-    this.showStable(stable);
-    this.tentative.textContent = tentative;
-    if (isAtEnd) element.scrollTop = element.scrollHeight;
+    this.stayAtEnd(() => {
+      this.stable.textContent = stable;
+      this.tentative.textContent = tentative;
+    });
   }
 
-  /** Appends to the text where possible, so that screen readers read only the new words. */
-  showStable(text) {
-    const old = this.stable.textContent;
-    if (text === old) return;
-    if (text.startsWith(old)) this.stable.append(text.slice(old.length));
-    else this.stable.textContent = text;
-  }
-
-  /** Nothing changes in the paragraph of an utterance that has ended. */
-  endUtterance({text, startMs, endMs}, hasTime) {
-    this.show(text, '');
-    if (!text) return;
-    this.stable.normalize();
-    this.stable.removeAttribute('id');
-    this.tentative.remove();
-    if (hasTime) {
-      const time = document.createElement('time');
-      time.textContent = `${formatTime(startMs)} \u2013 ${formatTime(endMs)}`;
-      this.paragraph.prepend(time);
+  /** The utterance that was spoken has ended. */
+  endUtterance(utterance) {
+    this.show('', '');
+    if (!utterance.text) return;
+    this.utterances.push(utterance);
+    const paragraph = make('p', 'utterance');
+    paragraph.append(this.makeTime(utterance));
+    for (const word of utterance.words) {
+      const element = makeWord(word);
+      paragraph.append(word.hasSpace ? ' ' : '', element);
+      this.words.push({startMs: word.startMs, element});
     }
-    this.beginParagraph();
+    this.stayAtEnd(() => this.ended.append(paragraph));
+  }
+
+  makeTime({startMs, endMs}) {
+    const text = `${formatTime(startMs)} \u2013 ${formatTime(endMs)}`;
+    if (!this.onSeek) return make('span', 'time', text);
+    const button = make('button', 'time', text);
+    button.type = 'button';
+    button.dataset.startMs = startMs;
+    button.append(makeReadOut(' (play from here)'));
+    return button;
+  }
+
+  /** Scrolls with the text, unless the reader has scrolled away from its end. */
+  stayAtEnd(change) {
+    const {scroller} = this;
+    const isAtEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 8;
+    change();
+    if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
+  }
+
+  /** Marks the last word that begins before or at `milliseconds`, and shows it. */
+  mark(milliseconds) {
+    const element = this.words.findLast(({startMs}) => startMs <= milliseconds)?.element ?? null;
+    if (element === this.marked) return;
+    this.marked?.classList.remove('marked');
+    this.marked = element;
+    if (!element) return;
+    element.classList.add('marked');
+    const word = element.getBoundingClientRect();
+    const frame = this.scroller.getBoundingClientRect();
+    if (word.top < frame.top || word.bottom > frame.bottom) {
+      this.scroller.scrollTop += word.top - frame.top - frame.height / 3;
+    }
   }
 
   /** The whole text, without times. */
   text() {
-    const paragraphs = Array.from(this.element.children, (paragraph) =>
-      Array.from(paragraph.querySelectorAll('.text'), (span) => span.textContent).join(''));
-    return paragraphs.join(' ').trim();
+    const spoken = this.stable.textContent + this.tentative.textContent;
+    return [...this.utterances.map(({text}) => text), spoken].join(' ').trim();
   }
 }

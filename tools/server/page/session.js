@@ -1,4 +1,5 @@
 // One stream in Runnel's protocol (docs/protocol.md). Reconnects and resumes after a lost connection.
+import {utteranceOf} from './utterance.js';
 
 const VERSION = 1;
 const MAX_BUFFERED_BYTES = 1 << 18; // not yet sent; sources that can wait then do
@@ -32,13 +33,9 @@ function toPcm16(samples) {
   return pcm;
 }
 
-function utteranceOf(message) {
-  return {text: message.text, startMs: message.start_ms, endMs: message.end_ms};
-}
-
 /**
  * Events: "ready" {model, chunkMs}, "caption" {stable, tentative, latencyMs, audioMs} of the utterance
- * that is spoken, "utterance" {text, startMs, endMs} when it has ended, "reconnecting", "final" as
+ * that is spoken, "utterance" (utterance.js) when it has ended, "reconnecting", "final" as
  * "utterance", "failed" {code, message}. After "final" or "failed" there are no more.
  */
 export class Session extends EventTarget {
@@ -114,11 +111,11 @@ export class Session extends EventTarget {
   start() {
     if (this.snapshot) {
       this.sendMessage({type: 'resume', version: VERSION, token: this.snapshot, encoding: 'pcm16',
-        utterances: this.numUtterances, tokens: false});
+        utterances: this.numUtterances});
     } else {
       // Beam search is more accurate and shows tentative words.
       this.sendMessage({type: 'start', version: VERSION, sample_rate: this.rate, encoding: 'pcm16',
-        search: 'beam', resume: true, tokens: false, ...this.options});
+        search: 'beam', resume: true, ...this.options});
     }
   }
 

@@ -1,9 +1,9 @@
-// The sources of audio: the microphone, a recording that is played, a recording that is sent fast.
+// The sources of audio: the microphone, and recordings.
 // Each source has `rate` (Hz) and calls onPacket(Float32Array, peak) in order; `ended` is a promise.
 
 const FILE_RATE = 16000; // the browser resamples recordings to it
 const MAX_RATE = 48000; // of a microphone; the default limit of servers
-const FAST_PACKET_SECONDS = 0.5;
+const PACKET_SECONDS = 0.1; // of recordings
 
 /** An error whose message the page shows. */
 export class SourceError extends Error {}
@@ -32,22 +32,6 @@ async function capture(context, node, onPacket) {
       worklet.disconnect();
     },
   };
-}
-
-/** A source with a rate and an end, whose audio is that of `node`. Calls `close` at the end. */
-async function tapped(context, node, onPacket, close, source) {
-  try {
-    const tap = await capture(context, node, onPacket);
-    await context.resume();
-    const stop = async () => {
-      await tap.stop();
-      await close();
-    };
-    return {...source, rate: context.sampleRate, stop};
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }
 
 function microphoneError(error) {
@@ -91,10 +75,23 @@ export async function openMicrophone(onPacket) {
     for (const track of stream.getTracks()) track.stop();
     return context.close();
   };
-  const [track] = stream.getAudioTracks();
-  const ended = new Promise((resolve) => track.addEventListener('ended', resolve));
-  return tapped(context, context.createMediaStreamSource(stream), onPacket, close,
-    {start() {}, ended});
+  try {
+    const tap = await capture(context, context.createMediaStreamSource(stream), onPacket);
+    await context.resume();
+    const [track] = stream.getAudioTracks();
+    return {
+      rate: context.sampleRate,
+      start() {},
+      ended: new Promise((resolve) => { track.addEventListener('ended', resolve); }),
+      async stop() {
+        await tap.stop();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 async function decode(file) {
@@ -102,46 +99,35 @@ async function decode(file) {
     const context = new OfflineAudioContext(1, 1, FILE_RATE);
     return await context.decodeAudioData(await file.arrayBuffer());
   } catch {
-    throw new SourceError(`${file.name} is no recording that this browser can read.`);
+    throw new SourceError(`${file.name}: not a recording that this browser can read; expected WAV, ` +
+      'FLAC, MP3, Ogg or another audio format.');
   }
 }
 
-/** A recording that is sent while it is played. */
-export async function openPlayback(file, onPacket) {
-  // Decoding comes first, because it may fail, and then no context must stay open.
-  const buffer = await decode(file);
-  const context = new AudioContext({sampleRate: FILE_RATE});
-  const player = new AudioBufferSourceNode(context, {buffer});
-  player.connect(context.destination);
-  const ended = new Promise((resolve) => player.addEventListener('ended', resolve));
-  return tapped(context, player, onPacket, () => context.close(),
-    {start: () => player.start(), ended});
-}
-
-/** A recording that is sent as fast as `hasRoom` allows, which returns a promise. */
-export async function openFile(file, onPacket, hasRoom) {
+/** A recording. Before it sends the audio up to `seconds` it awaits the promise `isDue(seconds)`. */
+export async function openFile(file, onPacket, isDue) {
   const buffer = await decode(file);
   const channels = Array.from({length: buffer.numberOfChannels}, (_, i) => buffer.getChannelData(i));
-  const size = Math.round(FILE_RATE * FAST_PACKET_SECONDS);
+  const size = Math.round(FILE_RATE * PACKET_SECONDS);
   let isOver = false;
   let ended;
-  const source = {
+  return {
     rate: FILE_RATE,
     async start() {
-      for (let begin = 0; begin < buffer.length && !isOver; begin += size) {
+      for (let begin = 0; begin < buffer.length; begin += size) {
         const samples = new Float32Array(Math.min(size, buffer.length - begin));
+        await isDue((begin + samples.length) / FILE_RATE);
+        if (isOver) return;
         let peak = 0;
         for (let i = 0; i < samples.length; ++i) {
           for (const channel of channels) samples[i] += channel[begin + i] / channels.length;
           peak = Math.max(peak, Math.abs(samples[i]));
         }
         onPacket(samples, peak);
-        await hasRoom();
       }
       ended();
     },
     ended: new Promise((resolve) => { ended = resolve; }),
     async stop() { isOver = true; },
   };
-  return source;
 }

@@ -4,11 +4,11 @@
 
 namespace runnel::server {
 
-nlohmann::json ReadClientJson(std::string_view text) {
-  if (text.size() > kMaxControlBytes) {
+nlohmann::json ReadClientJson(std::string_view text, size_t max_bytes) {
+  if (text.size() > max_bytes) {
     throw ClientMistake(ErrorCode::kMessageTooLarge,
                         "a text message has " + std::to_string(text.size()) +
-                            " bytes, expected at most " + std::to_string(kMaxControlBytes));
+                            " bytes, expected at most " + std::to_string(max_bytes));
   }
   nlohmann::json value;
   try {

@@ -12,7 +12,7 @@
 
 namespace runnel::server {
 
-// The largest text message. Control messages are much smaller.
+// The largest text message without audio. Control messages are much smaller.
 constexpr size_t kMaxControlBytes = 64 << 10;
 
 // A client's message is wrong. Thrown within the protocols, never out of Protocol's methods.
@@ -27,7 +27,7 @@ class ClientMistake : public std::runtime_error {
 };
 
 // The object in a text message. Throws ClientMistake with kMessageTooLarge or kBadJson.
-nlohmann::json ReadClientJson(std::string_view text);
+nlohmann::json ReadClientJson(std::string_view text, size_t max_bytes = kMaxControlBytes);
 
 }  // namespace runnel::server
 

@@ -4,10 +4,12 @@
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_PROTOCOL_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_PROTOCOL_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -20,6 +22,21 @@ struct LiveUpdate;  // runtime/live_update.h
 }  // namespace runnel
 
 namespace runnel::server {
+
+// The request that opens a WebSocket.
+struct Opening {
+  std::string session_id;  // that the client and the log know the connection by
+  std::string path;        // "/v1/listen"
+  std::vector<std::pair<std::string, std::string>> query;  // (name, value), decoded, in order
+  std::vector<std::string> subprotocols;                   // offered by the client, in its order
+  std::string openai_beta;                                 // the header OpenAI-Beta
+};
+
+// The close frame of a WebSocket.
+struct Closing {
+  int code = 0;
+  std::string reason;  // at most 123 bytes
+};
 
 // One WebSocket message as it arrived. `bytes` is valid during the call that it is passed to.
 struct ClientMessage {
@@ -34,6 +51,7 @@ struct ModelChoices {
   std::optional<double> ctc_weight;
   std::optional<RescoringOptions> rescoring;
   std::optional<std::string> language;
+  std::optional<std::string> language_hint;  // "en": counts if the model has this language
 };
 
 // Starts a new stream. The options are in the range that holds for every model; Recognizer::Open
@@ -73,9 +91,14 @@ struct ImmediateReply {
   std::string text;
 };
 
-// After a ProtocolError, the caller sends OnError's messages and closes with CloseCode.
-using ClientRequest = std::variant<StartRequest, ResumeRequest, AudioRequest, FlushRequest,
-                                   FinishRequest, CancelRequest, ImmediateReply, ProtocolError>;
+// The message holds more: the caller calls ReadMore when it has room for more audio. The last of
+// the requests of a message.
+struct MoreRequest {};
+
+// After a ProtocolError, the caller sends OnError's messages and closes as CloseAfter says.
+using ClientRequest =
+    std::variant<StartRequest, ResumeRequest, AudioRequest, FlushRequest, FinishRequest,
+                 CancelRequest, ImmediateReply, MoreRequest, ProtocolError>;
 
 // What a client is told about its stream when the stream is started or resumed.
 struct SessionInfo {
@@ -93,11 +116,9 @@ struct SessionInfo {
 
 // One object per connection, used by one thread at a time. No method throws for what a client
 // sends. Memory is proportional to the message and to the utterance so far. All texts returned are
-// JSON (or sherpa-onnx's "Done!") and valid UTF-8, whatever bytes the model's tokens hold.
+// JSON (or "Done!" of sherpa-onnx, or events of Wyoming) and valid UTF-8, whatever the tokens hold.
 //
-// Every class also has a static function for protocol_registry.cc: whether the first message of a
-// connection belongs to it. `json` is the object in a text message, null for any other message.
-//   static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
+// protocol_registry.h says how a connection gets its protocol.
 class Protocol {
  public:
   virtual ~Protocol() = default;
@@ -105,21 +126,49 @@ class Protocol {
   // Names the protocol in metric labels, e.g. "wenet".
   virtual const char* name() const = 0;
 
+  // The subprotocol of the WebSocket, one that the client offered; "" for none.
+  virtual std::string subprotocol() const { return ""; }
+  // Further headers of the answer that opens the WebSocket: names and values.
+  virtual std::vector<std::pair<std::string, std::string>> headers() const { return {}; }
+
+  // The next three have a result that never changes. They may be called while another method runs.
+  // The largest message that is accepted, where `limit` holds for one of binary audio.
+  virtual size_t MaxMessageBytes(size_t limit) const { return limit; }
+  // Whether a client that answers pings is not idle: the protocol has no message that says no more
+  // than that the client is there, and its clients pause.
+  virtual bool may_be_silent() const { return false; }
+  // How the connection is closed after OnError.
+  virtual Closing CloseAfter(const ProtocolError& error) const {
+    return {CloseCode(error.code), ""};
+  }
+
+  // The requests that the opening of the WebSocket makes. Called once, before Read.
+  virtual std::vector<ClientRequest> Open() { return {}; }
+
   // The requests that `message` makes, in order. Most messages make one; sherpa-onnx's first makes
   // two. None after a ProtocolError, a CancelRequest or the final update.
   virtual std::vector<ClientRequest> Read(const ClientMessage& message) = 0;
+
+  // The next requests of the last message, after a MoreRequest and before another Read.
+  virtual std::vector<ClientRequest> ReadMore() { return {}; }
 
   // The methods below return the text messages to send, in order.
 
   // The stream has been started or resumed.
   virtual std::vector<std::string> OnReady(const SessionInfo& info) = 0;
   // After OnReady of a resumed stream: utterances that an earlier connection handed over, in order.
-  virtual std::vector<std::string> OnUtterances(const std::vector<Utterance>& utterances) = 0;
+  // Only with a ResumeRequest.
+  virtual std::vector<std::string> OnUtterances(const std::vector<Utterance>& /*utterances*/) {
+    return {};
+  }
   // Called for every update in order, the final one included. After it the caller closes the
-  // connection: with the error's code when the final update has an `error`, else with 1000.
+  // connection: as CloseAfter says when the final update has an `error`, else with 1000.
   virtual std::vector<std::string> OnUpdate(const LiveUpdate& update) = 0;
   // The first `num_samples` samples are in a stored snapshot. Only with wants_snapshots.
-  virtual std::vector<std::string> OnSnapshot(const std::string& token, int64_t num_samples) = 0;
+  virtual std::vector<std::string> OnSnapshot(const std::string& /*token*/,
+                                              int64_t /*num_samples*/) {
+    return {};
+  }
   virtual std::vector<std::string> OnError(const ProtocolError& error) = 0;
 };
 

@@ -1,10 +1,23 @@
 #include "tools/server/protocol/protocol_error.h"
 
+#include <cstddef>
 #include <nlohmann/json.hpp>
 
 #include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
+namespace {
+
+// WebSocket close codes.
+constexpr int kPolicyViolation = 1008;
+constexpr int kMessageTooBig = 1009;
+constexpr int kInternalError = 1011;
+constexpr int kTryAgainLater = 1013;
+
+constexpr char kRequestError[] = "invalid_request_error";
+constexpr char kServerError[] = "server_error";
+
+}  // namespace
 
 const char* CodeName(ErrorCode code) {
   switch (code) {
@@ -28,6 +41,8 @@ const char* CodeName(ErrorCode code) {
       return "time_limit";
     case ErrorCode::kAudioLimit:
       return "audio_limit";
+    case ErrorCode::kRecordingTooLong:
+      return "recording_too_long";
     case ErrorCode::kFull:
       return "full";
     case ErrorCode::kAddressFull:
@@ -51,10 +66,6 @@ const char* CodeName(ErrorCode code) {
 }
 
 int CloseCode(ErrorCode code) {
-  constexpr int kPolicyViolation = 1008;
-  constexpr int kMessageTooBig = 1009;
-  constexpr int kInternalError = 1011;
-  constexpr int kTryAgainLater = 1013;
   switch (code) {
     case ErrorCode::kMessageTooLarge:
       return kMessageTooBig;
@@ -76,8 +87,33 @@ std::string ErrorText(const ProtocolError& error) {
       {{"type", "error"}, {"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
 }
 
-std::string HttpErrorBody(const std::string& code, const std::string& message) {
-  return MessageText({{"error", {{"code", code}, {"message", OneLine(message)}}}});
+std::string CloseReason(const std::string& code, const ProtocolError& error) {
+  constexpr size_t kMaxReasonBytes = 123;  // RFC 6455, section 5.5
+  std::string reason = ValidText(code + ": " + OneLine(error.message));
+  if (reason.size() <= kMaxReasonBytes) return reason;
+  size_t size = kMaxReasonBytes;
+  while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xC0) == 0x80) --size;
+  reason.resize(size);
+  return reason;
+}
+
+const char* ErrorType(ErrorCode code) {
+  switch (CloseCode(code)) {
+    case kInternalError:
+    case kTryAgainLater:
+      return kServerError;
+    default:
+      return kRequestError;
+  }
+}
+
+std::string HttpErrorBody(int status, const std::string& code, const std::string& message,
+                          const std::string& param) {
+  return MessageText({{"error",
+                       {{"message", OneLine(message)},
+                        {"type", status >= 500 ? kServerError : kRequestError},
+                        {"param", param.empty() ? OrderedJson() : OrderedJson(OneLine(param))},
+                        {"code", code}}}});
 }
 
 }  // namespace runnel::server

@@ -12,13 +12,14 @@ enum class ErrorCode {
   kBadJson,           // a text message is not a JSON object
   kBadMessage,        // JSON, but not a message of the protocol
   kBadOption,         // an option is unknown, of the wrong type or out of range
-  kUnknownVersion,    // of Runnel's protocol
+  kUnknownVersion,    // of Runnel's or Deepgram's protocol
   kUnsupportedOrder,  // e.g. a second start, audio before a start or after the end
   kOddBytes,          // the audio ends within a sample
   kMessageTooLarge,
   kIdleTimeout,
   kTimeLimit,   // of the whole connection
   kAudioLimit,  // of the audio of a stream
+  kRecordingTooLong,
   kFull,
   kAddressFull,  // too many streams of one address
   kUnauthorized,
@@ -43,9 +44,17 @@ struct ProtocolError {
 // The error message of Runnel's protocol, also for connections that have no protocol yet:
 // {"type":"error","code","message"}.
 std::string ErrorText(const ProtocolError& error);
-// The body of an HTTP error: {"error":{"code","message"}}. `code` is a CodeName or one of the HTTP
-// codes in docs/protocol.md.
-std::string HttpErrorBody(const std::string& code, const std::string& message);
+// The reason of the close frame that follows the error, for protocols without error messages:
+// "<code>: <message>", valid UTF-8, cut to the 123 bytes that a close frame has room for.
+std::string CloseReason(const std::string& code, const ProtocolError& error);
+
+// Who is to blame, in the words of OpenAI's API: "invalid_request_error" or "server_error".
+const char* ErrorType(ErrorCode code);
+// The body of an HTTP error, in the form of OpenAI's API: {"error":{"message","type","param",
+// "code"}}. `code` is a CodeName or one of the HTTP codes in docs/protocol.md. `param` is the field
+// of the request that is wrong; "" for none.
+std::string HttpErrorBody(int status, const std::string& code, const std::string& message,
+                          const std::string& param = "");
 
 }  // namespace runnel::server
 

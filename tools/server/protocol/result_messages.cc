@@ -37,7 +37,22 @@ void AppendFields(const Utterance& utterance, const ResultParts& parts, const To
   AppendResults(utterance.nbest, parts.max_results, parts.tokens, table, json);
 }
 
+bool HasText(const Utterance& utterance) {
+  return !utterance.nbest.empty() && !utterance.nbest.front().text.empty();
+}
+
 }  // namespace
+
+std::string JoinedTexts(const std::vector<Utterance>& utterances, const TokenTable& table) {
+  const char* const separator = table.has_word_boundaries() ? " " : "";
+  std::string text;
+  for (const Utterance& utterance : utterances) {
+    if (HasText(utterance)) {
+      text += (text.empty() ? "" : separator) + utterance.nbest.front().text;
+    }
+  }
+  return text;
+}
 
 std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,
                              const TokenTable& table) {
@@ -48,19 +63,16 @@ std::string UtteranceMessage(const char* type, const Utterance& utterance, const
 
 std::string SegmentsReply(const std::vector<Utterance>& utterances, const ResultParts& parts,
                           const TokenTable& table) {
-  const char* const separator = table.has_word_boundaries() ? " " : "";
-  std::string text;
   std::string segments;
   for (const Utterance& utterance : utterances) {
-    if (utterance.nbest.empty() || utterance.nbest.front().text.empty()) continue;
-    text += (text.empty() ? "" : separator) + utterance.nbest.front().text;
+    if (!HasText(utterance)) continue;
     segments += segments.empty() ? "{" : ",{";
     AppendFields(utterance, parts, table, &segments);
     segments += '}';
   }
   std::string reply = Opening("final", utterances.empty() ? 0 : utterances.back().latency_ms);
   reply += R"(,"text":)";
-  AppendString(text, &reply);
+  AppendString(JoinedTexts(utterances, table), &reply);
   AppendField(R"(,"audio_ms":)", utterances.empty() ? 0 : utterances.back().searched_ms, &reply);
   return reply + R"(,"segments":[)" + segments + "]}";
 }

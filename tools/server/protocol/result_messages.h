@@ -17,6 +17,9 @@ struct ResultParts {
   bool tokens = true;
 };
 
+// The best texts of all utterances, with spaces between them if the vocabulary has word boundaries.
+std::string JoinedTexts(const std::vector<Utterance>& utterances, const TokenTable& table);
+
 // "utterance" and "final" messages. A final message is also the reply to a recording that is one
 // utterance.
 std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,

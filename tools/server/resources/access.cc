@@ -14,23 +14,10 @@
 namespace runnel::server {
 namespace {
 
-constexpr char kBearer[] = "bearer ";
-
 std::string_view Trim(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos) return "";
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-std::vector<std::string> SplitAtCommas(std::string_view text) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(','), text.size());
-    const std::string_view part = Trim(text.substr(0, end));
-    if (!part.empty()) parts.emplace_back(part);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
 }
 
 // Compares digests, so that the time does not depend on how much of a guess is right.
@@ -45,26 +32,38 @@ bool IsSame(std::string_view a, std::string_view b) {
   return ::CRYPTO_memcmp(of_a.data(), of_b.data(), of_a.size()) == 0;
 }
 
+// The token in "<scheme> <token>"; "" for any other scheme than those of clients.
+std::string AfterScheme(std::string_view authorization) {
+  for (const std::string_view scheme : {"bearer ", "token "}) {
+    bool is_same = authorization.size() > scheme.size();
+    for (size_t i = 0; is_same && i < scheme.size(); ++i) {
+      is_same = std::tolower(static_cast<unsigned char>(authorization[i])) == scheme[i];
+    }
+    if (is_same) return std::string(Trim(authorization.substr(scheme.size())));
+  }
+  return "";
+}
+
+// As the browser clients of Deepgram and OpenAI send it.
+std::string TokenAmong(const std::vector<std::string>& subprotocols) {
+  constexpr std::string_view kOpenAiKey = "openai-insecure-api-key.";
+  for (size_t i = 0; i < subprotocols.size(); ++i) {
+    const std::string& name = subprotocols[i];
+    if ((name == "token" || name == "bearer") && i + 1 < subprotocols.size()) {
+      return subprotocols[i + 1];
+    }
+    if (name.compare(0, kOpenAiKey.size(), kOpenAiKey) == 0) {
+      return name.substr(kOpenAiKey.size());
+    }
+  }
+  return "";
+}
+
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-std::string PercentDecoded(std::string_view text) {
-  std::string decoded;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
-    const int low = high >= 0 ? HexDigit(text[i + 2]) : -1;
-    if (low >= 0) {
-      decoded += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else {
-      decoded += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return decoded;
 }
 
 }  // namespace
@@ -80,15 +79,13 @@ AccessRules::AccessRules(std::string token, const std::string& trusted_proxies)
   }
 }
 
-bool AccessRules::IsAllowed(std::string_view authorization, std::string_view target) const {
+bool AccessRules::IsAllowed(std::string_view authorization, std::string_view target,
+                            const std::vector<std::string>& subprotocols) const {
   if (token_.empty()) return true;
-  const std::string_view scheme = kBearer;
-  bool is_bearer = authorization.size() > scheme.size();
-  for (size_t i = 0; is_bearer && i < scheme.size(); ++i) {
-    is_bearer = std::tolower(static_cast<unsigned char>(authorization[i])) == scheme[i];
-  }
-  return IsSame(token_, is_bearer ? std::string(Trim(authorization.substr(scheme.size())))
-                                  : QueryValue(target, "token"));
+  std::string token = AfterScheme(authorization);
+  if (token.empty()) token = TokenAmong(subprotocols);
+  if (token.empty()) token = QueryValue(target, "token");
+  return IsSame(token_, token);
 }
 
 bool AccessRules::IsTrusted(const std::string& peer) const {
@@ -107,6 +104,17 @@ std::string AccessRules::ClientAddress(const std::string& peer,
   return peer;
 }
 
+std::vector<std::string> SplitAtCommas(std::string_view text) {
+  std::vector<std::string> parts;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(','), text.size());
+    const std::string_view part = Trim(text.substr(0, end));
+    if (!part.empty()) parts.emplace_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 std::string NormalAddress(std::string_view text) {
   const std::string address(text.substr(0, text.find('%')));
   std::array<char, INET6_ADDRSTRLEN> normal{};
@@ -121,6 +129,21 @@ std::string NormalAddress(std::string_view text) {
     return "";
   }
   return ::inet_ntop(AF_INET, &v4, normal.data(), normal.size());
+}
+
+std::string PercentDecoded(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const int high = text[i] == '%' && i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+    const int low = high >= 0 ? HexDigit(text[i + 2]) : -1;
+    if (low >= 0) {
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else {
+      decoded += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return decoded;
 }
 
 std::vector<std::pair<std::string, std::string>> QueryFields(std::string_view target) {

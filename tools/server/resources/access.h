@@ -18,9 +18,12 @@ class AccessRules {
   // std::invalid_argument when one of them is not an IP address.
   AccessRules(std::string token, const std::string& trusted_proxies);
 
-  // `authorization`: value of the header; `target`: of the request, perhaps with ?token=. Takes the
-  // same time for all wrong tokens of one length.
-  bool IsAllowed(std::string_view authorization, std::string_view target) const;
+  // `authorization`: value of the header, with the scheme "Bearer" or "Token"; `target`: of the
+  // request, perhaps with ?token=; `subprotocols`: that a WebSocket client offers. Browsers cannot
+  // send the header, and some clients have the token there: after "token" or "bearer", or as
+  // "openai-insecure-api-key.<token>". Takes the same time for all wrong tokens of one length.
+  bool IsAllowed(std::string_view authorization, std::string_view target,
+                 const std::vector<std::string>& subprotocols = {}) const;
 
   // Whether the peer is a trusted proxy.
   bool IsTrusted(const std::string& peer) const;
@@ -34,9 +37,15 @@ class AccessRules {
   std::set<std::string> trusted_proxies_;  // as NormalAddress
 };
 
+// The parts of `text` between commas, trimmed. Empty parts are left out.
+std::vector<std::string> SplitAtCommas(std::string_view text);
+
 // An IP address in the notation in which addresses are compared: IPv6 in its shortest form without
 // a scope, IPv4 within IPv6 as IPv4. "" when `text` is not an IP address.
 std::string NormalAddress(std::string_view text);
+
+// `text` with a byte for every %XX, and a space for every plus sign.
+std::string PercentDecoded(std::string_view text);
 
 // The fields (name, value) of the query in a request's target, in order and percent-decoded. A
 // field without "=" has the value "".

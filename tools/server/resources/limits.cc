@@ -34,11 +34,12 @@ std::vector<LimitRow> MakeTable() {
        "Connections at once per client address; 0: no limit.",
        R"(runnel_rejections_total{reason="address_connections_full"})"},
       {FIELD(max_uploads), 0, kMost, "",
-       "Recordings (POST /v1/recognize) at once; more are refused with 503.",
+       "Recordings at once, over HTTP and gRPC; more wait or are refused.",
        R"(runnel_rejections_total{reason="uploads_full"})"},
 
       {FIELD(max_message_bytes), 1024, kMost, "bytes",
-       "Size of a WebSocket message; a larger one ends the stream.",
+       "Size of a WebSocket message; a larger one ends the stream. OpenAI's clients may send 15 "
+       "times as much audio in one.",
        R"(runnel_rejections_total{reason="message_too_large"})"},
       {FIELD(max_header_bytes), 1024, 1 << 24, "bytes",
        "Size of an HTTP header; a larger one is refused with 431.",
@@ -73,11 +74,16 @@ std::vector<LimitRow> MakeTable() {
        "Time for a TLS or WebSocket handshake.",
        R"(runnel_rejections_total{reason="websocket_handshake"})"},
       {FIELD(idle_timeout_s), 0, kLongestS, "s",
-       "Time without a message, after which a stream ends; 0: no limit.",
+       "Time without a message, after which a stream ends; with OpenAI's and Vosk's clients also "
+       "without an answer to a ping. 0: no limit.",
        R"(runnel_rejections_total{reason="idle_timeout"})"},
       {FIELD(send_timeout_s), kShortestS, kLongestS, "s",
        "Time that a client may take to read one message.",
        R"(runnel_rejections_total{reason="slow_reader"})"},
+      {FIELD(upload_wait_s), 0, kLongestS, "s",
+       "Time that a recording over HTTP waits while others have all of --max_uploads; then it is "
+       "refused with 503.",
+       R"(runnel_rejections_total{reason="uploads_full"})"},
       {FIELD(max_upload_s), kShortestS, kLongestS, "s",
        "Time that the body of a recording may take to arrive.",
        R"(runnel_rejections_total{reason="upload_timeout"})"},

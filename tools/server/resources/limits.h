@@ -37,6 +37,7 @@ struct Limits {
   double handshake_timeout_s = 10;
   double idle_timeout_s = 60;
   double send_timeout_s = 30;
+  double upload_wait_s = 10;
   double max_upload_s = 300;
   double max_stream_s = 4 * 3600;
   double drain_timeout_s = 60;

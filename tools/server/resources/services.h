@@ -2,6 +2,8 @@
 #ifndef RUNNEL_TOOLS_SERVER_RESOURCES_SERVICES_H_
 #define RUNNEL_TOOLS_SERVER_RESOURCES_SERVICES_H_
 
+#include <chrono>
+
 #include "runtime/recognizer.h"
 #include "runtime/stream.h"
 #include "tools/server/resources/admission.h"
@@ -21,6 +23,7 @@ struct Services {
   // for a last snapshot when the server shuts down.
   double resume_patience_s = 5;
   double drain_patience_s = 2;
+  std::chrono::system_clock::time_point started_at;  // of the server
 
   Recognizer* recognizer = nullptr;
   Admission* admission = nullptr;

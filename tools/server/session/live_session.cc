@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -13,8 +14,8 @@
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/protocol/message_text.h"
-#include "tools/server/protocol/protocol_registry.h"
 #include "tools/server/session/long_messages.h"
 #include "tools/server/session/resume.h"
 #include "tools/server/session/stream_request.h"
@@ -30,16 +31,26 @@ constexpr std::array<Pause, kNumPauses> kAllPauses = {Pause::kBuffer, Pause::kSp
 
 }  // namespace
 
-LiveSession::LiveSession(const Services& services, std::string id, std::function<void()> wake)
+LiveSession::LiveSession(const Services& services, std::string id,
+                         std::shared_ptr<Protocol> protocol, std::function<void()> wake)
     : services_(services),
       id_(std::move(id)),
       mailbox_(std::make_shared<SessionMailbox>(std::move(wake))),
+      protocol_(std::move(protocol)),
       deadlines_(services.limits, Clock::now()),
       pacer_(services.limits.max_speed, services.limits.max_buffered_s),
       pauses_(services.metrics),
-      latency_(services.metrics) {}
+      latency_(services.metrics) {
+  if (protocol_ == nullptr) return;
+  for (ClientRequest& request : protocol_->Open()) requests_.push_back(std::move(request));
+}
 
 LiveSession::~LiveSession() { Disconnect(); }
+
+size_t LiveSession::max_message_bytes() const {
+  const auto limit = static_cast<size_t>(services_.limits.max_message_bytes);
+  return protocol_ == nullptr ? limit : protocol_->MaxMessageBytes(limit);
+}
 
 void LiveSession::Receive(const ClientMessage& message) {
   if (state_ == State::kEnded) return;
@@ -58,6 +69,10 @@ void LiveSession::Receive(const ClientMessage& message) {
     HandleRequests();
     CountPauses();
   });
+}
+
+void LiveSession::OnPing() {
+  if (protocol_ != nullptr && protocol_->may_be_silent()) deadlines_.OnMessage(Clock::now());
 }
 
 void LiveSession::Advance() {
@@ -102,9 +117,9 @@ void LiveSession::OnSent(const OutgoingMessage& message) {
   if (message.result.has_value()) latency_.OnSent(*message.result, Clock::now());
 }
 
-std::optional<int> LiveSession::close_code() const {
+std::optional<Closing> LiveSession::closing() const {
   if (state_ != State::kEnded || !outgoing_.empty()) return std::nullopt;
-  return close_code_;
+  return closing_;
 }
 
 void LiveSession::Fail(ErrorCode code, const std::string& message) {
@@ -119,7 +134,7 @@ void LiveSession::Drain() {
 }
 
 void LiveSession::Disconnect() {
-  if (state_ != State::kEnded) End(kNormalClose);
+  if (state_ != State::kEnded) End({kNormalClose, ""});
   outgoing_.Clear();
 }
 
@@ -134,6 +149,11 @@ void LiveSession::HandleRequests() {
 bool LiveSession::CanHandle(const ClientRequest& request) const {
   // The owner goes on reading during a resume, and so notices a client that vanishes.
   if (state_ == State::kResuming) return std::holds_alternative<ImmediateReply>(request);
+  // The limits that keep the owner from reading a message hold for each part of one.
+  if (std::holds_alternative<MoreRequest>(request)) {
+    return std::none_of(kAllPauses.begin(), kAllPauses.end(),
+                        [this](Pause reason) { return IsPausedBy(reason); });
+  }
   return feed_ == nullptr || !feed_->is_holding();
 }
 
@@ -144,7 +164,8 @@ void LiveSession::Handle(const StartRequest& request) {
   std::shared_ptr<LiveStream> stream;
   try {
     stream = services_.recognizer->Open(
-        CompleteOptions(request, services_.default_options, services_.limits),
+        CompleteOptions(request, services_.default_options, services_.limits,
+                        services_.recognizer->model()->languages()),
         MakeUpdateCallback(services_.metrics, snapshots_, mailbox_));
   } catch (const std::invalid_argument& error) {
     return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
@@ -239,6 +260,12 @@ void LiveSession::Handle(const FinishRequest& /*request*/) {
 }
 
 void LiveSession::Handle(const CancelRequest& /*request*/) { CloseNormally(); }
+
+void LiveSession::Handle(const MoreRequest& /*request*/) {
+  std::vector<ClientRequest> more = protocol_->ReadMore();
+  requests_.insert(requests_.begin(), std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
+}
 
 void LiveSession::Handle(ImmediateReply&& reply) {
   outgoing_.Push({std::move(reply.text), std::nullopt, /*is_snapshot=*/false});
@@ -375,26 +402,26 @@ void LiveSession::EndUpdate(std::vector<std::string> texts, const Writing& writi
   if (writing.error.empty()) return CloseNormally();
   LOG(WARNING) << "stream " << id_ << ": " << ValidText(FirstLine(writing.error));
   services_.metrics->CountError(ErrorCode::kStreamFailed);
-  End(CloseCode(ErrorCode::kStreamFailed));
+  End(protocol_->CloseAfter({ErrorCode::kStreamFailed, writing.error}));
 }
 
 // After the final result, or because the client wants nothing more: nobody resumes the stream.
 void LiveSession::CloseNormally() {
   if (snapshots_ != nullptr) snapshots_->Forget();
-  End(kNormalClose);
+  End({kNormalClose, ""});
 }
 
 void LiveSession::EndWith(const ProtocolError& error) {
   services_.metrics->CountError(error.code);
-  End(CloseCode(error.code));
+  End(protocol_ == nullptr ? Closing{CloseCode(error.code), ""} : protocol_->CloseAfter(error));
   if (writing_.has_value()) return;  // the protocol is in use
   Enqueue(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
                                : protocol_->OnError(error));
 }
 
-void LiveSession::End(int close_code) {
+void LiveSession::End(Closing closing) {
   state_ = State::kEnded;
-  close_code_ = close_code;
+  closing_ = std::move(closing);
   requests_.clear();
   mailbox_->Close();
   if (feed_ != nullptr) feed_->stream()->Cancel();

@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_SESSION_LIVE_SESSION_H_
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -43,13 +44,20 @@ class LiveSession {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `services` outlive the session. `id`: of the connection, for the client and the log. `wake` may
-  // be called from any thread.
-  LiveSession(const Services& services, std::string id, std::function<void()> wake);
+  // `services` outlive the session. `id`: of the connection, for the client and the log.
+  // `protocol`: null when the first message decides. `wake` may be called from any thread.
+  LiveSession(const Services& services, std::string id, std::shared_ptr<Protocol> protocol,
+              std::function<void()> wake);
   ~LiveSession();
+
+  // The largest message that Receive accepts.
+  size_t max_message_bytes() const;
 
   // Handles a message of the client. To be called only while CanReceive.
   void Receive(const ClientMessage& message);
+
+  // The client sent a ping or answered one.
+  void OnPing();
 
   // Handles results of other threads, and deadlines that have passed.
   void Advance();
@@ -59,6 +67,9 @@ class LiveSession {
   // The owner then stops reading from the socket, so that TCP slows the client down.
   bool CanReceive() const;
 
+  // True from the end of the audio until the session has ended.
+  bool is_finishing() const { return state_ == State::kFinishing; }
+
   // When the owner calls Advance if nothing else happens; Clock::time_point::max() for never.
   Clock::time_point NextDeadline() const;
 
@@ -67,8 +78,9 @@ class LiveSession {
   std::optional<OutgoingMessage> TakeMessage();
   void OnSent(const OutgoingMessage& message);
 
-  // The WebSocket close code; empty until the session has ended and all messages were taken.
-  std::optional<int> close_code() const;
+  // The close frame of the WebSocket; empty until the session has ended and all messages were
+  // taken.
+  std::optional<Closing> closing() const;
 
   // Ends the session with an error. The results so far are sent first.
   void Fail(ErrorCode code, const std::string& message);
@@ -84,7 +96,7 @@ class LiveSession {
     kResuming,   // waits for the snapshot store; other requests than replies wait
     kStreaming,  // takes audio
     kFinishing,  // no more audio comes; waits for the final result
-    kEnded       // close_code_ is known; queued messages are still sent
+    kEnded       // closing_ is known; queued messages are still sent
   };
 
   // The requests of a protocol (ClientRequest).
@@ -95,6 +107,7 @@ class LiveSession {
   void Handle(const FinishRequest& request);
   void Handle(const CancelRequest& request);
   void Handle(ImmediateReply&& reply);
+  void Handle(const MoreRequest& request);
   void Handle(const ProtocolError& error);
   void HandleRequests();
   bool CanHandle(const ClientRequest& request) const;
@@ -126,7 +139,7 @@ class LiveSession {
 
   void CloseNormally();
   void EndWith(const ProtocolError& error);
-  void End(int close_code);
+  void End(Closing closing);
   void FailDraining();
   void Guard(const std::function<void()>& work);
 
@@ -140,13 +153,13 @@ class LiveSession {
   const std::string id_;
   const std::shared_ptr<SessionMailbox> mailbox_;
   State state_ = State::kOpening;
-  std::shared_ptr<Protocol> protocol_;           // null before the first message
+  std::shared_ptr<Protocol> protocol_;           // null until the first message has chosen it
   std::shared_ptr<SessionSnapshots> snapshots_;  // null: the client wants none
   std::unique_ptr<StreamFeed> feed_;             // in kStreaming and kFinishing, otherwise null
   std::deque<ClientRequest> requests_;           // wait for room in the stream, or for a resume
   OutgoingQueue outgoing_;
   std::optional<SessionMailbox::Snapshot> snapshot_;  // that the client was not told of
-  int close_code_ = 0;                                // in kEnded
+  Closing closing_;                                   // in kEnded
   std::optional<Writing> writing_;                    // while a task owns the protocol
   // Came meanwhile: what the owner was reading, and the first reason to end.
   std::deque<std::pair<bool, std::string>> unread_;  // is text, bytes

@@ -58,6 +58,17 @@ void CompleteSearch(const StartRequest& request, const SearchOptions& defaults,
   search->language_model = defaults.language_model;
 }
 
+std::string LanguageOf(const ModelChoices& choices, const StreamOptions& defaults,
+                       const std::vector<std::string>& languages) {
+  if (choices.language.has_value()) return *choices.language;
+  if (!choices.language_hint.has_value()) return defaults.language;
+  const std::string& hint = *choices.language_hint;
+  for (const std::string& language : languages) {
+    if (language == hint || language.compare(0, hint.size() + 1, hint + "-") == 0) return language;
+  }
+  return defaults.language;
+}
+
 void LimitSearch(const StartRequest& request, const Limits& limits, SearchOptions* search) {
   if (search->method != SearchMethod::kGreedy) {
     if (request.names_beam_size && search->beam_size > limits.max_beam_size) {
@@ -74,7 +85,7 @@ void LimitSearch(const StartRequest& request, const Limits& limits, SearchOption
 }  // namespace
 
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
-                              const Limits& limits) {
+                              const Limits& limits, const std::vector<std::string>& languages) {
   StreamOptions options = request.options;
   CheckSampleRate(options.sample_rate_hz, limits);
   if (options.sample_rate_hz == 0 && request.encoding == SampleEncoding::kOpus) {
@@ -97,7 +108,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
   }
   CompleteSearch(request, defaults.search, &options.search);
   LimitSearch(request, limits, &options.search);
-  options.language = request.choices.language.value_or(defaults.language);
+  options.language = LanguageOf(request.choices, defaults, languages);
   CheckNBest(request.options.nbest, limits);
   CheckEarlyText(options, limits);
   if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;

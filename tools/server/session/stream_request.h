@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "runtime/live_stream.h"
 #include "runtime/stream.h"
@@ -19,10 +20,11 @@ namespace runnel::server {
 // client that names the CTC head, `defaults` of transducers do not count; neither does their
 // ctc_weight for another search than theirs. A beam_size that the client did not choose is lowered
 // to the limit. A rate that the client of an Opus stream did not choose is the lowest of Opus that
-// keeps the band of `defaults`, whose rate is the model's. Throws std::invalid_argument, naming
-// option, value and limit, when an option that the client chose exceeds its limit.
+// keeps the band of `defaults`, whose rate is the model's. `languages`: of the model; of a
+// language_hint, the first that is it or begins with it and a hyphen. Throws std::invalid_argument,
+// naming option, value and limit, when an option that the client chose exceeds its limit.
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
-                              const Limits& limits);
+                              const Limits& limits, const std::vector<std::string>& languages = {});
 
 // Throws std::invalid_argument when `nbest` exceeds max_nbest.
 void CheckNBest(int nbest, const Limits& limits);

@@ -3,6 +3,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/write.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/write.hpp>
 #include <string_view>
@@ -26,16 +27,21 @@ HttpConnection::HttpConnection(AnyStream stream, ConnectionContext context, Opti
       buffer_(options.max_buffer_bytes),
       linger_timer_(stream_.get_executor()) {}
 
-void HttpConnection::SendReply(HttpReply reply, ReplyOptions options, Done done) {
+void HttpConnection::MakeHeader(const HttpReply& reply, ReplyOptions options) {
   response_.emplace(static_cast<http::status>(reply.status), 11);
   response_->set(http::field::server, "runnel");
   response_->set(http::field::content_type, reply.content_type);
   response_->set("X-Content-Type-Options", "nosniff");
+  response_->set("X-Request-Id", context_.id + "-" + std::to_string(++num_replies_));
   for (const auto& [name, value] : reply.headers) response_->set(name, value);
   if (response_->find(http::field::cache_control) == response_->end()) {
     response_->set(http::field::cache_control, "no-store");
   }
   response_->keep_alive(options.keeps_alive);
+}
+
+void HttpConnection::SendReply(HttpReply reply, ReplyOptions options, Done done) {
+  MakeHeader(reply, options);
   response_->content_length(reply.body.size());
   if (!options.omits_body) response_->body() = std::move(reply.body);
   stream_.tcp().expires_after(options_.send_timeout);
@@ -48,6 +54,28 @@ void HttpConnection::SendContinue(Done done) {
   net::async_write(stream_, net::buffer(kContinue),
                    [self = shared_from_this(), done = std::move(done)](
                        const SystemError& error, size_t /*count*/) { done(error); });
+}
+
+void HttpConnection::SendHeader(const HttpReply& reply, Done done) {
+  MakeHeader(reply, {});
+  response_->chunked(true);
+  header_writer_.emplace(*response_);
+  stream_.tcp().expires_after(options_.send_timeout);
+  http::async_write_header(stream_, *header_writer_,
+                           [self = shared_from_this(), done = std::move(done)](
+                               const SystemError& error, size_t /*count*/) { done(error); });
+}
+
+void HttpConnection::SendPiece(std::string piece, Done done) {
+  piece_ = std::move(piece);
+  stream_.tcp().expires_after(options_.send_timeout);
+  const auto on_sent = [self = shared_from_this(), done = std::move(done)](
+                           const SystemError& error, size_t /*count*/) { done(error); };
+  if (piece_.empty()) {
+    net::async_write(stream_, http::make_chunk_last(), on_sent);
+  } else {
+    net::async_write(stream_, http::make_chunk(net::buffer(piece_)), on_sent);
+  }
 }
 
 void HttpConnection::DiscardInput(std::function<void(InputEnd end)> on_end) {

@@ -6,12 +6,15 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/message.hpp>
+#include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "tools/network/any_stream.h"
 #include "tools/server/transport/connection_context.h"
@@ -19,6 +22,7 @@
 
 namespace runnel::server {
 
+// Every reply has the header X-Request-Id: the id of the connection and the number of the reply.
 // All methods on the stream's strand. The object lives while an operation is under way or its owner
 // holds it.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
@@ -53,6 +57,10 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void SendReply(HttpReply reply, ReplyOptions options, Done done);
   // The interim response "100 Continue".
   void SendContinue(Done done);
+  // A last reply in pieces (chunked transfer encoding): its header without its body, then the
+  // pieces. An empty piece ends it.
+  void SendHeader(const HttpReply& reply, Done done);
+  void SendPiece(std::string piece, Done done);
 
   // From now on reads and drops whatever the client sends. Nothing else may read the stream.
   // `on_end` is called once, unless Close or CloseAfterReply is called before.
@@ -69,6 +77,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  private:
   enum class Input { kUnread, kDiscarding, kEnded };
 
+  // Fills response_ but for its body.
+  void MakeHeader(const HttpReply& reply, ReplyOptions options);
   void Discard();
   void OnDiscarded(const SystemError& error, size_t count);
 
@@ -77,6 +87,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   const Options options_;
   beast::flat_buffer buffer_;
   std::optional<beast::http::response<beast::http::string_body>> response_;
+  std::optional<beast::http::response_serializer<beast::http::string_body>> header_writer_;
+  std::string piece_;  // is being sent
+  int64_t num_replies_ = 0;
   net::steady_timer linger_timer_;
   std::shared_ptr<void> held_;
 

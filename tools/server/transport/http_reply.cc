@@ -1,13 +1,37 @@
 #include "tools/server/transport/http_reply.h"
 
+#include <chrono>
+
+#include "runtime/model.h"
 #include "tools/server/page/page_files.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/resources/access.h"
+#include "tools/server/resources/refusal.h"
 
 namespace runnel::server {
 namespace {
 
+constexpr std::string_view kModelsPath = "/v1/models";
 constexpr char kRetryAfterS[] = "5";
 constexpr char kTextType[] = "text/plain; charset=utf-8";
 constexpr char kMetricsType[] = "text/plain; version=0.0.4; charset=utf-8";
+
+int StatusOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kRecordingTooLong:
+      return 413;
+    case ErrorCode::kStreamFailed:
+      return 422;
+    case ErrorCode::kInternal:
+      return 500;
+    case ErrorCode::kFull:
+    case ErrorCode::kAddressFull:
+    case ErrorCode::kDraining:
+      return 503;
+    default:
+      return 400;
+  }
+}
 
 HttpReply TextReply(int status, const std::string& text) { return {status, kTextType, text, {}}; }
 
@@ -34,53 +58,71 @@ HttpReply PageReply(const PageFile& file) {
           std::string(file.content_type),
           std::string(file.bytes),
           {{"Content-Security-Policy",
-            "default-src 'self'; connect-src 'self'; img-src 'self' data:; "
+            "default-src 'self'; connect-src 'self'; media-src blob:; "
             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
            {"Cache-Control", "no-cache"},
            {"Referrer-Policy", "no-referrer"}}};
+}
+
+// OpenAI's list of models.
+OrderedJson ModelObject(const Services& services) {
+  return {{"id", services.recognizer->model()->name()},
+          {"object", "model"},
+          {"created", services.started_at.time_since_epoch() / std::chrono::seconds(1)},
+          {"owned_by", "runnel"}};
+}
+
+HttpReply ModelsReply(const Services& services) {
+  const OrderedJson list = {{"object", "list"},
+                            {"data", OrderedJson::array({ModelObject(services)})}};
+  HttpReply reply;
+  reply.body = MessageText(list) + "\n";
+  return reply;
+}
+
+// `id`: the end of the path of one model.
+HttpReply ModelReply(const Services& services, std::string_view id) {
+  const std::string& name = services.recognizer->model()->name();
+  if (id != name && PercentDecoded(id) != name) {
+    return ErrorReply(404, "model_not_found", "this server has the model " + name + " only",
+                      "model");
+  }
+  HttpReply reply;
+  reply.body = MessageText(ModelObject(services)) + "\n";
+  return reply;
+}
+
+bool IsBelow(std::string_view path, std::string_view folder) {
+  return path.size() > folder.size() && path.substr(0, folder.size()) == folder &&
+         path[folder.size()] == '/';
 }
 
 }  // namespace
 
 std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
 
-HttpReply ErrorReply(int status, const std::string& code, const std::string& message) {
-  return {status, "application/json", HttpErrorBody(code, message) + "\n", {}};
+HttpReply ErrorReply(int status, const std::string& code, const std::string& message,
+                     const std::string& param) {
+  HttpReply reply;
+  reply.status = status;
+  reply.body = HttpErrorBody(status, code, message, param) + "\n";
+  reply.error = {code, message};
+  return reply;
+}
+
+HttpReply ErrorReply(const ProtocolError& error, const std::string& param) {
+  return ErrorReply(StatusOf(error.code), CodeName(error.code), error.message, param);
 }
 
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
-  HttpReply reply;
-  switch (refusal) {
-    case Refusal::kDraining:
-      metrics->CountRejection(Rejection::kDraining);
-      reply = ErrorReply(503, CodeName(ErrorCode::kDraining), "the server is shutting down");
-      break;
-    case Refusal::kAddress:
-      metrics->CountRejection(Rejection::kAddressFull);
-      reply =
-          ErrorReply(503, CodeName(ErrorCode::kAddressFull), "too many streams from this address");
-      break;
-    case Refusal::kUploads:
-      metrics->CountRejection(Rejection::kUploadsFull);
-      reply = ErrorReply(503, CodeName(ErrorCode::kFull), "too many recordings at the same time");
-      break;
-    case Refusal::kConnections:
-      metrics->CountRejection(Rejection::kConnectionsFull);
-      reply = ErrorReply(503, CodeName(ErrorCode::kFull), "too many connections");
-      break;
-    case Refusal::kAddressConnections:
-      metrics->CountRejection(Rejection::kAddressConnectionsFull);
-      reply = ErrorReply(503, CodeName(ErrorCode::kAddressFull),
-                         "too many connections from this address");
-      break;
-    case Refusal::kStreams:
-    case Refusal::kNone:
-      metrics->CountRejection(Rejection::kFull);
-      reply = ErrorReply(503, CodeName(ErrorCode::kFull), "too many streams");
-      break;
-  }
+  HttpReply reply = ErrorReply(RefusalError(refusal, metrics));
   reply.headers.emplace_back("Retry-After", kRetryAfterS);
   return reply;
+}
+
+bool NeedsToken(std::string_view target) {
+  const std::string_view path = PathOf(target);
+  return path == kModelsPath || IsBelow(path, kModelsPath);
 }
 
 bool IsProbe(std::string_view target) {
@@ -100,7 +142,11 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   if (path == "/healthz") return only_reads([] { return TextReply(200, "alive\n"); });
   if (path == "/readyz") return only_reads([&] { return Readiness(services); });
   if (path == "/metrics") return only_reads([&] { return MetricsReply(services); });
-  if (path == kRecognizePath) {
+  if (path == kModelsPath) return only_reads([&] { return ModelsReply(services); });
+  if (IsBelow(path, kModelsPath)) {
+    return only_reads([&] { return ModelReply(services, path.substr(kModelsPath.size() + 1)); });
+  }
+  if (path == kRecognizePath || path == kTranscriptionsPath) {
     HttpReply reply = ErrorReply(405, "method_not_allowed", "expected POST with an audio file");
     reply.headers.emplace_back("Allow", "POST");
     return reply;
@@ -109,8 +155,9 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
     if (file.path == path) return only_reads([&] { return PageReply(file); });
   }
   return ErrorReply(404, "not_found",
-                    "expected /, /healthz, /readyz, /metrics, /v1/recognize or a "
-                    "WebSocket upgrade");
+                    "expected /, /healthz, /readyz, /metrics, /v1/recognize, "
+                    "/v1/audio/transcriptions, /v1/models or a WebSocket upgrade, for example on "
+                    "/v1/realtime or /v1/listen");
 }
 
 }  // namespace runnel::server

@@ -2,33 +2,50 @@
 #ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tools/server/protocol/protocol_error.h"
 #include "tools/server/resources/services.h"
 
 namespace runnel::server {
+
+struct HttpErrorText {
+  std::string code;  // as for HttpErrorBody
+  std::string message;
+};
 
 struct HttpReply {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  std::optional<HttpErrorText> error{};  // that the body holds, of an ErrorReply
 };
 
+// The paths of recordings: Runnel's own, and OpenAI's.
 constexpr char kRecognizePath[] = "/v1/recognize";
+constexpr char kTranscriptionsPath[] = "/v1/audio/transcriptions";
 
-// {"error":{"code","message"}}.
-HttpReply ErrorReply(int status, const std::string& code, const std::string& message);
+// The reply whose body is HttpErrorBody.
+HttpReply ErrorReply(int status, const std::string& code, const std::string& message,
+                     const std::string& param = "");
+
+// The same with the status of the error: 400, 413, 422, 500 or 503.
+HttpReply ErrorReply(const ProtocolError& error, const std::string& param = "");
 
 // The reply to a client that was refused a slot: 503 with Retry-After. Counts the rejection.
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics);
 
-// The reply to any request but an upgrade and POST /v1/recognize. `method` is e.g. "GET"; `target`
-// is e.g. "/healthz?x".
+// The reply to any request but an upgrade and the POST of a recording. `method` is e.g. "GET";
+// `target` is e.g. "/healthz?x".
 HttpReply Answer(const Services& services, std::string_view method, std::string_view target);
+
+// Whether clients need the bearer token for Answer's reply.
+bool NeedsToken(std::string_view target);
 
 // Whether the target is a health probe or the metrics, which are also served when all connections
 // are taken.

@@ -1,6 +1,7 @@
 #include "tools/server/transport/http_session.h"
 
 #include <algorithm>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -15,8 +16,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "runtime/model.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/dialects/deepgram_protocol.h"
+#include "tools/server/dialects/openai_realtime_protocol.h"
+#include "tools/server/dialects/protocol_registry.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
 #include "tools/server/transport/http_connection.h"
 #include "tools/server/transport/http_reply.h"
 #include "tools/server/transport/http_upload.h"
@@ -34,13 +42,16 @@ constexpr std::chrono::milliseconds kRefusedLingerTime{200};
 constexpr double kRefusedTimeout_s = 1;
 // Bytes of a body that are read together with the header, at most.
 constexpr size_t kReadAhead = 16384;
+// How often an upload that waits for a slot asks for one.
+constexpr std::chrono::milliseconds kSlotInterval{50};
 
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
 
-// All lines of the header, joined: a proxy may add a line instead of extending one.
-std::string ForwardedFor(const http::request<http::empty_body>& request) {
+// All lines of the header `name`, joined by commas: a proxy may add a line instead of extending
+// one.
+std::string Joined(const http::request<http::empty_body>& request, std::string_view name) {
   std::string all;
-  const auto [begin, end] = request.equal_range("X-Forwarded-For");
+  const auto [begin, end] = request.equal_range(name);
   for (auto line = begin; line != end; ++line) {
     all += View(line->value());
     all += ',';
@@ -67,7 +78,9 @@ HttpConnection::Options OptionsFor(const ConnectionContext& context) {
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
   explicit HttpSession(std::shared_ptr<HttpConnection> connection)
-      : connection_(std::move(connection)), peer_(context().address) {}
+      : connection_(std::move(connection)),
+        peer_(context().address),
+        slot_timer_(connection_->stream().get_executor()) {}
 
   void Start() {
     AnyStream& stream = connection_->stream();
@@ -141,11 +154,13 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     head.keeps_alive = request().keep_alive();
     switch (RouteOf(head, context().refusal)) {
       case Route::kReply:
+        if (NeedsToken(head.target) && !CheckToken()) return;
         return Reply(Answer(services(), head.method, head.target), /*keeps_alive=*/true);
       case Route::kReplyAndClose:
+        if (NeedsToken(head.target) && !CheckToken()) return;
         return ReplyAndClose(Answer(services(), head.method, head.target));
       case Route::kRefuse:
-        return ReplyAndClose(RefusalReply(context().refusal, &metrics()));
+        return Refuse(RefusalReply(context().refusal, &metrics()));
       case Route::kWebSocket:
         return Upgrade();
       case Route::kUpload:
@@ -157,38 +172,66 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void AdmitAddress() {
     const AccessRules& access = *context().shared->access;
     if (!access.IsTrusted(peer_)) return;
-    context().address = access.ClientAddress(peer_, ForwardedFor(request()));
+    context().address = access.ClientAddress(peer_, Joined(request(), "X-Forwarded-For"));
     context().address_ticket.reset();
     if (IsAboveConnectionLimit(context())) return;
     context().address_ticket =
         services().admission->AdmitAddress(context().address, &context().refusal);
   }
 
+  // All lines of the header that lists what the client offers.
+  std::vector<std::string> Subprotocols() const {
+    return SplitAtCommas(Joined(request(), "Sec-WebSocket-Protocol"));
+  }
+
   // False when the client lacks the bearer token; it has been told so then.
   bool CheckToken() {
     if (context().shared->access->IsAllowed(View(request()[http::field::authorization]),
-                                            View(request().target()))) {
+                                            View(request().target()), Subprotocols())) {
       return true;
     }
     metrics().CountRejection(Rejection::kUnauthorized);
+    const std::string_view path = PathOf(View(request().target()));
+    const bool is_openai = NeedsToken(path) || path == kTranscriptionsPath ||
+                           OpenAiRealtimeProtocol::IsFor(OpeningRequest());
     HttpReply reply =
-        ErrorReply(401, CodeName(ErrorCode::kUnauthorized), "expected a bearer token");
+        ErrorReply(401, is_openai ? "invalid_api_key" : CodeName(ErrorCode::kUnauthorized),
+                   "expected a bearer token");
     reply.headers.emplace_back("WWW-Authenticate", "Bearer");
-    ReplyAndClose(std::move(reply));
+    Refuse(std::move(reply));
     return false;
+  }
+
+  Opening OpeningRequest() const {
+    Opening opening;
+    opening.session_id = context().id;
+    opening.path = PathOf(View(request().target()));
+    if (opening.path.size() > 1 && opening.path.back() == '/') opening.path.pop_back();
+    opening.query = QueryFields(View(request().target()));
+    opening.subprotocols = Subprotocols();
+    opening.openai_beta = View(request()["OpenAI-Beta"]);
+    return opening;
   }
 
   void Upgrade() {
     if (!CheckToken()) return;
+    std::shared_ptr<Protocol> protocol;
+    try {
+      protocol = ChooseProtocol(OpeningRequest(), services().recognizer->model()->tokens());
+    } catch (const ClientMistake& mistake) {
+      metrics().CountRejection(Rejection::kBadRequest);
+      const int status = mistake.code() == ErrorCode::kUnknownVersion ? 404 : 400;
+      return Refuse(ErrorReply(status, CodeName(mistake.code()), mistake.what()));
+    }
     if (connection_->buffer().size() > 0) {
       return ReplyAndClose(ErrorReply(400, "bad_request", "data before the answer to the upgrade"));
     }
     Refusal refusal = Refusal::kNone;
     Ticket slot = services().admission->AdmitStream(context().address, &refusal);
-    if (slot == nullptr) return ReplyAndClose(RefusalReply(refusal, &metrics()));
+    if (slot == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
     connection_->stream().tcp().expires_never();  // WebSocketSession sets its own timeouts
     ServeWebSocket(std::move(connection_->stream()), std::move(context()), std::move(slot),
-                   request());
+                   request(), std::move(protocol));
   }
 
   void Upload() {
@@ -196,10 +239,36 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     if (header_->content_length().value_or(0) > limits().max_body_bytes()) {
       return ReplyAndClose(BodyTooLargeReply(services()));
     }
+    slot_deadline_ = HttpConnection::Clock::now() + Seconds(limits().upload_wait_s);
+    AdmitUpload();
+  }
+
+  // Waits for a slot while others have all of max_uploads. The body is not read meanwhile, so that
+  // an upload that waits costs no more than its connection.
+  void AdmitUpload() {
     Refusal refusal = Refusal::kNone;
     Ticket slot = services().admission->AdmitUpload(context().address, &refusal);
-    if (slot == nullptr) return ReplyAndClose(RefusalReply(refusal, &metrics()));
-    ServeUpload(connection_, std::move(*header_), std::move(slot));
+    if (slot != nullptr) return ServeUpload(connection_, std::move(*header_), std::move(slot));
+    const bool may_wait = refusal == Refusal::kUploads && limits().max_uploads > 0 &&
+                          HttpConnection::Clock::now() < slot_deadline_;
+    if (!may_wait) return ReplyAndClose(RefusalReply(refusal, &metrics()));
+    slot_timer_.expires_after(kSlotInterval);
+    slot_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
+      if (!stopped) self->AdmitUpload();
+    });
+  }
+
+  // Refuses a request, a WebSocket in the words that its client knows.
+  void Refuse(HttpReply reply) {
+    if (beast::websocket::is_upgrade(request()) && reply.error.has_value()) {
+      const Opening opening = OpeningRequest();
+      if (DeepgramProtocol::IsFor(opening)) {
+        reply.body = DeepgramProtocol::ErrorBody(reply.error->code, reply.error->message, opening);
+        reply.headers.emplace_back("dg-request-id", opening.session_id);
+        reply.headers.emplace_back("dg-error", OneLine(reply.error->message));
+      }
+    }
+    ReplyAndClose(std::move(reply));
   }
 
   void ReplyAndClose(HttpReply reply) { Reply(std::move(reply), /*keeps_alive=*/false); }
@@ -221,6 +290,9 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   const std::string peer_;  // the address of the client or of a proxy
   std::optional<http::request_parser<http::empty_body>> header_;
   int64_t num_replies_ = 0;
+  // Of an upload that waits for a slot.
+  net::steady_timer slot_timer_;
+  HttpConnection::Clock::time_point slot_deadline_;
 };
 
 }  // namespace

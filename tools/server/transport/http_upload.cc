@@ -7,11 +7,17 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "runtime/model.h"
 #include "tools/cli/decimal.h"
+#include "tools/server/recordings/recording_request.h"
+#include "tools/server/recordings/transcription_formats.h"
+#include "tools/server/resources/access.h"
 #include "tools/server/transport/recognize_job.h"
 #include "tools/server/transport/upload_deadline.h"
 
@@ -23,6 +29,16 @@ using Clock = std::chrono::steady_clock;
 
 // How often a client that has closed its side is probed while its recording is decoded.
 constexpr std::chrono::seconds kProbeInterval{1};
+
+// `upload` is moved from. Throws FieldMistake.
+RecordingRequest ReadRequest(http::request<http::string_body>* upload, const TokenTable& tokens) {
+  const std::string_view target(upload->target().data(), upload->target().size());
+  if (PathOf(target) == kRecognizePath) {
+    return ReadRecognizeRequest(QueryFields(target), std::move(upload->body()), tokens);
+  }
+  const auto type = (*upload)[http::field::content_type];
+  return ReadTranscriptionRequest({type.data(), type.size()}, std::move(upload->body()), tokens);
+}
 
 // Held by its operations, and by the registry until it has replied. All members on the stream's
 // strand.
@@ -58,6 +74,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     kReceiving,   // the body is being read
     kDecoding,    // the job runs; input is discarded
     kProbing,     // the same, while "100 Continue" is being sent
+    kStreaming,   // the reply is sent in pieces, while the job runs and after it
     kReplying,    // the reply is being sent; input may be discarded
     kEnded
   };
@@ -94,23 +111,75 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     End();
   }
 
+  // Runs work on the strand, unless the upload has ended.
+  auto Poster() {
+    return [weak = weak_from_this(), executor = connection_->stream().get_executor()](auto work) {
+      net::post(executor, [weak, work = std::move(work)]() mutable {
+        if (const auto self = weak.lock()) work(self.get());
+      });
+    };
+  }
+
   // The connection ends after the reply, so that further input need not be kept.
   void Decode() {
     phase_ = Phase::kDecoding;
-    http::request<http::string_body> request = body_->release();
-    body_.reset();
-    const std::string target(request.target().data(), request.target().size());
-    const auto done = [weak = weak_from_this(),
-                       executor = connection_->stream().get_executor()](HttpReply reply) {
-      net::post(executor, [weak, reply = std::move(reply)]() mutable {
-        if (const auto self = weak.lock()) self->OnReady(std::move(reply));
-      });
-    };
     connection_->stream().tcp().expires_never();
-    job_ = StartRecognizeJob(services(), target, std::move(request.body()), done);
     connection_->DiscardInput([weak = weak_from_this()](HttpConnection::InputEnd end) {
       if (const auto self = weak.lock()) self->OnInputEnd(end);
     });
+    // On a file thread: a form may be large and list many phrases.
+    auto upload = std::make_shared<http::request<http::string_body>>(body_->release());
+    body_.reset();
+    const auto post = Poster();
+    const auto read = [post, upload, model = services().recognizer->model()] {
+      try {
+        const auto request =
+            std::make_shared<RecordingRequest>(ReadRequest(upload.get(), model->tokens()));
+        post([request](HttpUpload* self) { self->StartJob(std::move(*request)); });
+      } catch (const FieldMistake& mistake) {
+        post([mistake](HttpUpload* self) { self->RefuseRequest(mistake); });
+      }
+    };
+    if (!services().file_threads->Run(read)) Reply(RefusalReply(Refusal::kUploads, &metrics()));
+  }
+
+  void RefuseRequest(const FieldMistake& mistake) {
+    metrics().CountError(mistake.code());
+    OnReady(ErrorReply({mistake.code(), mistake.what()}, mistake.param()));
+  }
+
+  void StartJob(RecordingRequest request) {
+    if (phase_ != Phase::kDecoding && phase_ != Phase::kProbing) return;
+    if (reply_.has_value()) return;  // the server ends
+    job_ = StartRecognizeJob(services(), "http", std::move(request.recording),
+                             ReplyWith(std::move(request.format)));
+  }
+
+  // The result in this format, perhaps in pieces, or an error.
+  RecordingReceiver ReplyWith(const std::shared_ptr<RecordingFormat>& format) {
+    const auto post = Poster();
+    RecordingReceiver receiver;
+    receiver.on_update = [post, format](const LiveUpdate& update) {
+      std::string piece = format->Add(update);
+      if (piece.empty()) return;
+      post([type = format->content_type(), piece = std::move(piece)](HttpUpload* self) {
+        self->OnPiece(type, piece);
+      });
+    };
+    receiver.on_result = [post, format](const RecordingResult& result) {
+      HttpReply reply;
+      reply.content_type = format->content_type();
+      reply.body = format->Finish(result);
+      post([reply = std::move(reply)](HttpUpload* self) mutable {
+        self->OnReady(std::move(reply));
+      });
+    };
+    receiver.on_error = [post](const ProtocolError& error) {
+      post([reply = ErrorReply(error)](HttpUpload* self) mutable {
+        self->OnReady(std::move(reply));
+      });
+    };
+    return receiver;
   }
 
   void OnInputEnd(HttpConnection::InputEnd end) {
@@ -134,9 +203,65 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       if (self->phase_ != Phase::kProbing) return;
       if (error) return self->End();
       self->phase_ = Phase::kDecoding;
+      if (!self->pieces_.empty()) return self->StartStreaming();
       if (self->reply_.has_value()) return self->Reply(*std::move(self->reply_));
       self->ProbeLater();
     });
+  }
+
+  // A piece of the reply is there.
+  void OnPiece(const std::string& content_type, const std::string& piece) {
+    const bool may_send = phase_ == Phase::kDecoding || phase_ == Phase::kStreaming;
+    if (!may_send && phase_ != Phase::kProbing) return;
+    if (reply_.has_value()) return;  // the server ends, and so does the reply
+    piece_type_ = content_type;
+    pieces_ += piece;
+    if (phase_ == Phase::kDecoding) return StartStreaming();
+    if (phase_ == Phase::kStreaming) SendPieces();
+  }
+
+  void StartStreaming() {
+    phase_ = Phase::kStreaming;
+    probe_timer_.cancel();
+    HttpReply header;
+    header.content_type = piece_type_;
+    is_sending_ = true;
+    connection_->SendHeader(header, [self = shared_from_this()](const SystemError& error) {
+      self->OnPieceSent(error);
+    });
+  }
+
+  void OnPieceSent(const SystemError& error) {
+    is_sending_ = false;
+    if (error || phase_ != Phase::kStreaming) return End();
+    SendPieces();
+  }
+
+  // The last pieces are those of reply_.
+  void SendPieces() {
+    if (is_sending_) return;
+    if (pieces_.empty() && reply_.has_value()) return SendLastPiece();
+    if (pieces_.empty()) return;
+    is_sending_ = true;
+    connection_->SendPiece(
+        std::exchange(pieces_, std::string()),
+        [self = shared_from_this()](const SystemError& error) { self->OnPieceSent(error); });
+  }
+
+  void SendLastPiece() {
+    phase_ = Phase::kReplying;
+    job_.reset();
+    connection_->SendPiece(
+        "", [self = shared_from_this()](const SystemError& error) { self->OnReplied(error); });
+  }
+
+  // The rest of a reply whose first pieces were sent. Such a reply is an event stream, whose
+  // clients know an error by its JSON.
+  void EndPieces(const HttpReply& reply) {
+    if (reply_.has_value()) return;  // it is complete
+    pieces_ += reply.status == 200 ? reply.body : ServerSentEvent(reply.body);
+    reply_ = HttpReply();
+    if (phase_ == Phase::kStreaming) SendPieces();
   }
 
   // The reply is there, from the job or because the server ends.
@@ -146,9 +271,14 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         connection_->stream().tcp().cancel();
         [[fallthrough]];
       case Phase::kContinuing:
-      case Phase::kProbing:
         reply_ = std::move(reply);  // sent when the operation under way has ended
         return;
+      case Phase::kProbing:
+        if (!pieces_.empty()) return EndPieces(reply);
+        reply_ = std::move(reply);
+        return;
+      case Phase::kStreaming:
+        return EndPieces(reply);
       case Phase::kDecoding:
         return Reply(std::move(reply));
       case Phase::kReplying:
@@ -205,6 +335,10 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   std::shared_ptr<RecognizeJob> job_;
   net::steady_timer probe_timer_;
   std::optional<HttpReply> reply_;  // waits for the operation under way
+  // Of a reply in pieces.
+  std::string piece_type_;
+  std::string pieces_;  // wait for the operation under way
+  bool is_sending_ = false;
 };
 
 }  // namespace

@@ -10,8 +10,8 @@
 
 namespace runnel::server {
 
-// Serves POST /v1/recognize and then ends the connection; returns at once. `header` is what was
-// read from the connection, and is moved from. `slot` is the slot of the upload. Call it on the
+// Serves the POST of a recording and then ends the connection; returns at once. `header` is what
+// was read from the connection, and is moved from. `slot` is the slot of the upload. Call it on the
 // stream's strand.
 void ServeUpload(std::shared_ptr<HttpConnection> connection,
                  beast::http::request_parser<beast::http::empty_body>&& header, Ticket slot);

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "tools/server/store/snapshot_token.h"
-#include "tools/server/transport/http_session.h"
 
 namespace runnel::server {
 namespace {
@@ -46,12 +45,13 @@ std::string AddressOf(const tcp::socket& socket) {
 }  // namespace
 
 Listener::Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
-                   boost::asio::ssl::context* tls, const ConnectionServices* services)
+                   boost::asio::ssl::context* tls, const ConnectionServices* services, Serve serve)
     : io_(io),
       acceptor_(Listen(io, address, port)),
       retry_timer_(*io),
       tls_(tls),
       services_(services),
+      serve_(std::move(serve)),
       prefix_(NewSnapshotToken().substr(0, kPrefixSize)) {}
 
 void Listener::Start() { Accept(); }
@@ -96,9 +96,9 @@ void Listener::OnAccept(tcp::socket socket) {
     context.shared = services_;
     context.id = prefix_ + "-" + std::to_string(++num_accepted_);
     const auto executor = socket.get_executor();
-    boost::asio::dispatch(executor, [stream = AnyStream(std::move(socket), tls_),
+    boost::asio::dispatch(executor, [this, stream = AnyStream(std::move(socket), tls_),
                                      context = std::move(context)]() mutable {
-      ServeConnection(std::move(stream), std::move(context));
+      serve_(std::move(stream), std::move(context));
     });
   } catch (const std::exception& error) {
     LOG(ERROR) << "cannot serve a connection: " << error.what();

@@ -1,4 +1,4 @@
-// Accepts connections, admits them and starts serving each. Includes Boost.Asio, which compiles
+// Accepts connections, admits them and has each served. Includes Boost.Asio, which compiles
 // slowly: include this header in few files.
 #ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_LISTENER_H_
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_LISTENER_H_
@@ -8,8 +8,10 @@
 #include <boost/asio/ssl/context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "tools/network/any_stream.h"
 #include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {
@@ -17,10 +19,14 @@ namespace runnel::server {
 // Used by one thread at a time. All pointers must outlive it.
 class Listener {
  public:
+  // Serves a connection to its end; returns at once. Called on the stream's strand. A connection
+  // with a `refusal` exceeds a limit.
+  using Serve = std::function<void(AnyStream stream, ConnectionContext context)>;
+
   // Opens the port. `tls` is null for plain TCP. Throws std::runtime_error naming address and port,
   // std::invalid_argument when `address` is not an IP address.
   Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
-           boost::asio::ssl::context* tls, const ConnectionServices* services);
+           boost::asio::ssl::context* tls, const ConnectionServices* services, Serve serve);
 
   // Begins to accept connections.
   void Start();
@@ -36,6 +42,7 @@ class Listener {
   boost::asio::steady_timer retry_timer_;
   boost::asio::ssl::context* const tls_;
   const ConnectionServices* const services_;
+  const Serve serve_;
   const std::string prefix_;  // of connection ids; differs between processes
   int64_t num_accepted_ = 0;
 };

@@ -14,11 +14,6 @@
 #include "runtime/model.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
-#include "tools/server/protocol/message_text.h"
-#include "tools/server/protocol/protocol.h"
-#include "tools/server/protocol/result_messages.h"
-#include "tools/server/protocol/start_options.h"
-#include "tools/server/resources/access.h"
 #include "tools/server/session/stream_request.h"
 
 namespace runnel::server {
@@ -32,18 +27,11 @@ constexpr char kRecordingName[] = "the recording";
 
 class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
  public:
-  Job(const Services& services, std::string body, std::function<void(HttpReply)> done)
-      : services_(services), body_(std::move(body)), done_(std::move(done)) {}
+  Job(const Services& services, Recording recording, RecordingReceiver receiver)
+      : services_(services), recording_(std::move(recording)), receiver_(std::move(receiver)) {}
 
-  void Start(std::string_view target) {
-    StartRequest request;
-    try {
-      request = ReadStartQuery(QueryFields(target), services_.recognizer->model()->tokens());
-    } catch (const std::runtime_error& error) {
-      return Refuse(400, {ErrorCode::kBadOption, error.what()});
-    }
-    nbest_ = static_cast<size_t>(request.options.nbest);
-    Open(request);
+  void Start(const char* protocol) {
+    Open(protocol);
     if (stream_ != nullptr) Continue();
   }
 
@@ -53,16 +41,17 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   }
 
  private:
-  void Open(const StartRequest& request) {
+  void Open(const char* protocol) {
     try {
       stream_ = services_.recognizer->Open(
-          CompleteOptions(request, services_.default_options, services_.limits),
+          CompleteOptions(recording_.start, services_.default_options, services_.limits,
+                          services_.recognizer->model()->languages()),
           [weak = weak_from_this()](LiveStream&, const LiveUpdate& update) {
             if (const auto self = weak.lock()) self->OnUpdate(update);
           });
-      services_.metrics->CountStream("http");
+      services_.metrics->CountStream(protocol);
     } catch (const std::invalid_argument& error) {
-      Refuse(400, {ErrorCode::kBadOption, FirstLine(error.what())});
+      Refuse({ErrorCode::kBadOption, FirstLine(error.what())});
     }
   }
 
@@ -77,8 +66,8 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       if (!audio_.has_value()) {
         AudioReaderOptions options;
         options.only_common_formats = true;
-        AudioReader reader = AudioReader::FromBytes(body_, kRecordingName, options);
-        body_ = std::string();
+        AudioReader reader = AudioReader::FromBytes(recording_.audio(), kRecordingName, options);
+        recording_.body = std::string();
         CheckSampleRate(reader.sample_rate_hz(), services_.limits);
         audio_.emplace(std::move(reader), services_.recognizer->model()->sample_rate_hz());
         if (audio_->duration_s().value_or(0) > services_.limits.max_recording_s) {
@@ -94,6 +83,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
         if (block_.empty()) {
           const double announced_s = audio_->announced_s().value_or(0);
           if (announced_s > audio_->seconds_read()) announced_ms_ = announced_s * 1000;
+          audio_ms_ = audio_->seconds_read() * 1000;
           audio_.reset();
           return stream_->Finish();
         }
@@ -105,10 +95,10 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
           stream_->AcceptSamples(block_.data() + block_begin_, block_.size() - block_begin_);
     } catch (const std::invalid_argument& error) {
       stream_->Cancel();
-      return Refuse(400, {ErrorCode::kBadOption, FirstLine(error.what())});
+      return Refuse({ErrorCode::kBadOption, FirstLine(error.what())});
     } catch (const std::exception& error) {
       stream_->Cancel();
-      return Refuse(400, {ErrorCode::kBadMessage, FirstLine(error.what())});
+      return Refuse({ErrorCode::kBadMessage, FirstLine(error.what())});
     }
     if (stream_->is_over()) return;
     if (block_begin_ == block_.size()) return Continue();
@@ -124,60 +114,58 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
       all_ = update;
     }
     services_.metrics->CountUtterances(update.utterances);
+    if (!update.error.empty()) return Refuse({ErrorCode::kStreamFailed, update.error});
+    if (!is_done_) Guard([&] { receiver_.on_update(update); });
     if (!update.is_final) return;
-    if (!update.error.empty()) return Refuse(422, {ErrorCode::kStreamFailed, update.error});
     // This is a worker thread, which must not spend its time on writing a long result.
-    services_.file_threads->RunFirst([self = shared_from_this()] { self->ReplyResult(); });
+    services_.file_threads->RunFirst([self = shared_from_this()] { self->HandOver(); });
   }
 
-  void ReplyResult() {
+  void HandOver() {
     if (is_done_) return;
+    Guard([this] {
+      receiver_.on_result({all_->utterances, stream_->options(),
+                           services_.recognizer->model()->tokens(), audio_ms_, announced_ms_});
+      is_done_ = true;
+    });
+  }
+
+  template <typename Call>
+  void Guard(const Call& call) {
     try {
-      HttpReply reply;
-      const TokenTable& table = services_.recognizer->model()->tokens();
-      const ResultParts parts{nbest_, /*tokens=*/true};
-      reply.body = stream_->options().endpoints.enabled
-                       ? SegmentsReply(all_->utterances, parts, table)
-                       : UtteranceMessage("final", all_->utterances.back(), parts, table);
-      if (announced_ms_.has_value()) {
-        BeginField("announced_ms", &reply.body);
-        AppendNumber(*announced_ms_, &reply.body);
-        reply.body += '}';
-      }
-      reply.body += '\n';
-      Reply(std::move(reply));
+      call();
     } catch (const std::exception& error) {
       LOG(ERROR) << "a recording's result: " << FirstLine(error.what());
-      Refuse(500, {ErrorCode::kInternal, "an error of the server"});
+      stream_->Cancel();
+      Refuse({ErrorCode::kInternal, "an error of the server"});
     }
   }
 
-  void Refuse(int status, const ProtocolError& error) {
+  void Refuse(const ProtocolError& error) {
     services_.metrics->CountError(error.code);
-    Reply(ErrorReply(status, CodeName(error.code), error.message));
+    Fail(error);
   }
 
   void RefuseLength() {
     stream_->Cancel();
     services_.metrics->CountRejection(Rejection::kRecordingTooLong);
-    Reply(ErrorReply(
-        413, "recording_too_long",
-        "the recording is longer than " + Decimal(services_.limits.max_recording_s, 1) + " s"));
+    Fail({ErrorCode::kRecordingTooLong,
+          "the recording is longer than " + Decimal(services_.limits.max_recording_s, 1) + " s"});
   }
 
-  void Reply(HttpReply reply) {
-    if (!is_done_.exchange(true)) done_(std::move(reply));
+  void Fail(const ProtocolError& error) {
+    if (!is_done_.exchange(true)) receiver_.on_error(error);
   }
 
   const Services& services_;
-  std::string body_;
-  const std::function<void(HttpReply)> done_;
+  Recording recording_;  // used by Feed after Open
+  const RecordingReceiver receiver_;
   std::atomic<bool> is_done_{false};
-  size_t nbest_ = 1;
   std::shared_ptr<LiveStream> stream_;
-  // All updates so far. Used by the update callback, then by ReplyResult.
+  // All updates so far. Used by the update callback, then by HandOver.
   std::optional<LiveUpdate> all_;
-  // The duration in the header of a recording that ends earlier. Used by Feed, then by ReplyResult.
+  // As in RecordingResult. Used by Feed, then by HandOver.
+  double audio_ms_ = 0;
   std::optional<double> announced_ms_;
   // Used by Feed, which runs on one thread at a time.
   std::optional<AudioSource> audio_;
@@ -187,11 +175,10 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
 
 }  // namespace
 
-std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, std::string_view target,
-                                                std::string body,
-                                                std::function<void(HttpReply)> done) {
-  const auto job = std::make_shared<Job>(services, std::move(body), std::move(done));
-  job->Start(target);
+std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, const char* protocol,
+                                                Recording recording, RecordingReceiver receiver) {
+  const auto job = std::make_shared<Job>(services, std::move(recording), std::move(receiver));
+  job->Start(protocol);
   return job;
 }
 

@@ -1,14 +1,14 @@
-// Decodes an uploaded recording (POST /v1/recognize).
+// Decodes an uploaded recording, for every interface that takes one.
 #ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_RECOGNIZE_JOB_H_
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_RECOGNIZE_JOB_H_
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <string_view>
 
+#include "runtime/live_update.h"
+#include "tools/server/protocol/protocol_error.h"
+#include "tools/server/recordings/recording.h"
 #include "tools/server/resources/services.h"
-#include "tools/server/transport/http_reply.h"
 
 namespace runnel::server {
 
@@ -17,16 +17,25 @@ namespace runnel::server {
 class RecognizeJob {
  public:
   virtual ~RecognizeJob() = default;
-  // Ends the job without a reply. From any thread.
+  // Ends the job without a result. From any thread.
   virtual void Cancel() = 0;
 };
 
-// `target` has the options in its query (ReadStartQuery). `body` is an audio file. `services`
-// must outlive the job. `done` is called once, from any thread and possibly before this function
-// returns, unless the job is cancelled.
-std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, std::string_view target,
-                                                std::string body,
-                                                std::function<void(HttpReply)> done);
+// Where a job hands over what it finds. The functions are called one at a time, and none after
+// on_result or on_error, of which one is called, unless the job is cancelled. When another function
+// throws, on_error is called with kInternal.
+struct RecordingReceiver {
+  // What the stream found next, the final update included. On a worker thread, which must not wait.
+  std::function<void(const LiveUpdate&)> on_update;
+  // On a file thread, which may spend its time on writing a long reply.
+  std::function<void(const RecordingResult&)> on_result;
+  // On any thread, possibly before StartRecognizeJob returns.
+  std::function<void(const ProtocolError&)> on_error;
+};
+
+// `protocol` names the interface in metrics, e.g. "http". `services` must outlive the job.
+std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, const char* protocol,
+                                                Recording recording, RecordingReceiver receiver);
 
 }  // namespace runnel::server
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <chrono>
@@ -18,6 +17,7 @@
 #include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/session/live_session.h"
+#include "tools/server/transport/wake_timer.h"
 
 namespace runnel::server {
 namespace {
@@ -41,18 +41,31 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
         context_(std::move(context)),
         stream_ticket_(std::move(stream_ticket)) {}
 
-  void Start(const http::request<http::empty_body>& request) {
+  void Start(const http::request<http::empty_body>& request, std::shared_ptr<Protocol> protocol) {
     const auto weak = weak_from_this();
+    timer_.SetHandler(weak, [this] { Guard([this] { OnTimer(); }); });
     const auto executor = ws_.get_executor();
     const auto post = [weak, executor](void (WebSocketSession::*what)()) {
       net::post(executor, [weak, what] {
         if (const auto self = weak.lock()) self->Guard([&] { (self.get()->*what)(); });
       });
     };
-    live_ = std::make_shared<LiveSession>(services(), context_.id,
+    if (protocol != nullptr) {
+      ws_.set_option(
+          websocket::stream_base::decorator([protocol](websocket::response_type& answer) {
+            const std::string subprotocol = protocol->subprotocol();
+            if (!subprotocol.empty()) answer.set(http::field::sec_websocket_protocol, subprotocol);
+            for (const auto& [name, value] : protocol->headers()) answer.set(name, value);
+          }));
+    }
+    live_ = std::make_shared<LiveSession>(services(), context_.id, std::move(protocol),
                                           [post] { post(&WebSocketSession::Pump); });
     registration_ = context_.shared->registry->Add(
         [self = shared_from_this(), post] { post(&WebSocketSession::Drain); });
+    // Called by reads, on the strand. A client that is there answers the pings of SetTimeouts.
+    ws_.control_callback([this](websocket::frame_type kind, beast::string_view /*payload*/) {
+      if (kind != websocket::frame_type::close) live_->OnPing();
+    });
     ws_.auto_fragment(false);
     ws_.read_message_max(0);  // OnRead checks the size and tells the client
     SetTimeouts(/*idle=*/true);
@@ -69,9 +82,6 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   };
 
   const Services& services() const { return *context_.shared->services; }
-  size_t max_message_bytes() const {
-    return static_cast<size_t>(services().limits.max_message_bytes);
-  }
 
   // Beast sends pings and ends the connection when no reply comes. Replies are only seen while we
   // read, so the idle timeout is off otherwise.
@@ -127,7 +137,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   void Read() {
     is_reading_ = true;
     if (!has_idle_timeout_) SetTimeouts(/*idle=*/true);
-    const size_t room = max_message_bytes() + 1 - buffer_.size();
+    const size_t room = live_->max_message_bytes() + 1 - buffer_.size();
     const size_t size = std::clamp(buffer_.size(), kFirstRead, kLargestRead);
     ws_.async_read_some(buffer_.prepare(std::min(room, size)),
                         [self = shared_from_this()](SystemError error, size_t count) {
@@ -144,10 +154,11 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     if (error) return End();
     if (phase_ != Phase::kOpen) return;
     buffer_.commit(count);
-    if (buffer_.size() > max_message_bytes()) {
+    if (buffer_.size() > live_->max_message_bytes()) {
       services().metrics->CountRejection(Rejection::kMessageTooLarge);
-      live_->Fail(ErrorCode::kMessageTooLarge,
-                  "a message is longer than " + std::to_string(max_message_bytes()) + " bytes");
+      live_->Fail(
+          ErrorCode::kMessageTooLarge,
+          "a message is longer than " + std::to_string(live_->max_message_bytes()) + " bytes");
       DropBuffer();
     } else if (!ws_.is_message_done()) {
       return Read();
@@ -167,7 +178,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   void Write() {
     sending_ = live_->TakeMessage();
     if (!sending_.has_value()) {
-      if (const std::optional<int> code = live_->close_code()) Close(*code);
+      if (const std::optional<Closing> closing = live_->closing()) Close(*closing);
       return;
     }
     write_deadline_ = Clock::now() + Seconds(services().limits.send_timeout_s);
@@ -185,27 +196,18 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     Pump();
   }
 
-  void Close(int code) {
+  void Close(const Closing& closing) {
     phase_ = Phase::kClosing;
-    timer_.cancel();
+    timer_.Cancel();
     // Reads on until the client closes too, for handshake_timeout at most.
-    ws_.async_close(static_cast<websocket::close_code>(code),
+    ws_.async_close({static_cast<websocket::close_code>(closing.code), closing.reason},
                     [self = shared_from_this()](SystemError /*error*/) { self->End(); });
   }
 
   void ArmTimer() {
     Clock::time_point deadline = live_->NextDeadline();
     if (sending_.has_value()) deadline = std::min(deadline, write_deadline_);
-    // A timer that is set for an earlier time arms itself again.
-    if (deadline >= armed_for_) return;
-    armed_for_ = deadline;
-    timer_.expires_at(deadline);
-    timer_.async_wait([weak = weak_from_this()](SystemError error) {
-      const auto self = weak.lock();
-      if (error || self == nullptr) return;
-      self->armed_for_ = Clock::time_point::max();
-      self->Guard([&] { self->OnTimer(); });
-    });
+    timer_.WakeBy(deadline);
   }
 
   void OnTimer() {
@@ -220,7 +222,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   // The connection is lost, or is closed now.
   void End() {
     phase_ = Phase::kClosing;
-    timer_.cancel();
+    timer_.Cancel();
     live_->Disconnect();
     registration_.reset();
     stream_ticket_.reset();
@@ -228,7 +230,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   }
 
   websocket::stream<AnyStream, /*deflateSupported=*/false> ws_;
-  net::steady_timer timer_;
+  WakeTimer timer_;
   ConnectionContext context_;
   Ticket stream_ticket_;
   SessionRegistry::Handle registration_;
@@ -236,7 +238,6 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   beast::flat_buffer buffer_;
   std::optional<OutgoingMessage> sending_;  // is being written
   Clock::time_point write_deadline_;
-  Clock::time_point armed_for_ = Clock::time_point::max();
   Phase phase_ = Phase::kOpening;
   bool is_reading_ = false;  // a read is under way
   bool has_idle_timeout_ = true;
@@ -245,10 +246,11 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
 }  // namespace
 
 void ServeWebSocket(AnyStream stream, ConnectionContext context, Ticket stream_ticket,
-                    const http::request<http::empty_body>& request) {
+                    const http::request<http::empty_body>& request,
+                    std::shared_ptr<Protocol> protocol) {
   std::make_shared<WebSocketSession>(std::move(stream), std::move(context),
                                      std::move(stream_ticket))
-      ->Start(request);
+      ->Start(request, std::move(protocol));
 }
 
 }  // namespace runnel::server

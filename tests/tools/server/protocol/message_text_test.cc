@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tests/tools/server/dialects/protocol_conversation.h"
 #include "tools/cli/decimal.h"
 
 namespace runnel::server {

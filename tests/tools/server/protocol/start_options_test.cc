@@ -12,7 +12,7 @@
 #include "encoder/json/json_section.h"
 #include "runtime/hotwords.h"
 #include "tests/support/error_message.h"
-#include "tests/tools/server/protocol/protocol_conversation.h"
+#include "tests/tools/server/dialects/protocol_conversation.h"
 
 namespace runnel::server {
 namespace {

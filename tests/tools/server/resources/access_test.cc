@@ -26,6 +26,20 @@ TEST(AccessRules, Token) {
   EXPECT_FALSE(rules.IsAllowed("Bearer wrong", "/?token=se%2Bcret"));
 }
 
+TEST(AccessRules, TokenOfOtherClients) {
+  const AccessRules rules("se+cret", "");
+  EXPECT_TRUE(rules.IsAllowed("Token se+cret", "/"));
+  EXPECT_TRUE(rules.IsAllowed("", "/", {"token", "se+cret"}));
+  EXPECT_TRUE(rules.IsAllowed("", "/", {"bearer", "se+cret"}));
+  EXPECT_TRUE(rules.IsAllowed("", "/", {"realtime", "openai-insecure-api-key.se+cret"}));
+  EXPECT_FALSE(rules.IsAllowed("Token wrong", "/", {"token", "se+cret"}));
+  using Offer = std::vector<std::string>;
+  for (const Offer& wrong : {Offer{"token"}, Offer{"token", "wrong"}, Offer{"se+cret", "token"},
+                             Offer{"realtime"}, Offer{"openai-insecure-api-key."}}) {
+    EXPECT_FALSE(rules.IsAllowed("", "/", wrong)) << wrong.front();
+  }
+}
+
 TEST(AccessRules, OnlyTrustedProxiesAreBelieved) {
   const AccessRules rules("", "10.0.0.1, ::1");
   EXPECT_EQ(rules.ClientAddress("1.2.3.4", "5.6.7.8"), "1.2.3.4");

@@ -56,7 +56,7 @@ class LiveSessionTest : public ::testing::Test {
     services_.recognizer = recognizer_.get();
     services_.metrics = &metrics_;
     services_.file_threads = &file_threads_;
-    session_ = std::make_shared<LiveSession>(services_, "id", [this] { bell_.Ring(); });
+    session_ = std::make_shared<LiveSession>(services_, "id", nullptr, [this] { bell_.Ring(); });
   }
 
   void Text(const std::string& text) { session_->Receive({true, text}); }
@@ -70,7 +70,7 @@ class LiveSessionTest : public ::testing::Test {
         messages.push_back(json::parse(message->text));
         session_->OnSent(*message);
       }
-      if (session_->close_code().has_value()) return messages;
+      if (session_->closing().has_value()) return messages;
       bell_.Wait();
       session_->Advance();
     }
@@ -103,7 +103,7 @@ TEST_F(LiveSessionTest, ReadyFirstFinalLast) {
   ASSERT_GE(messages.size(), 2U);
   EXPECT_EQ(messages.front()["type"], "ready");
   EXPECT_EQ(messages.back()["type"], "final");
-  EXPECT_EQ(session_->close_code(), 1000);
+  EXPECT_EQ(session_->closing().value().code, 1000);
 }
 
 TEST_F(LiveSessionTest, WhatIsNotTakenIsOneUpdate) {
@@ -130,6 +130,89 @@ TEST_F(LiveSessionTest, AudioThatHasNoRoomIsHeldAndNotLost) {
   const std::vector<json> messages = ToEnd();
   EXPECT_EQ(messages.back()["type"], "final");
   EXPECT_GT(messages.back()["audio_ms"].get<double>(), 9500);
+}
+
+// Messages of one letter: 's' starts a stream, a digit is so many seconds of audio in parts of one
+// second, 'f' finishes.
+class PartsProtocol : public Protocol {
+ public:
+  explicit PartsProtocol(bool may_be_silent) : may_be_silent_(may_be_silent) {}
+  const char* name() const override { return "parts"; }
+  bool may_be_silent() const override { return may_be_silent_; }
+  std::vector<ClientRequest> Read(const ClientMessage& message) override {
+    EXPECT_EQ(num_left_, 0) << "a message before the last one was read to its end";
+    const char letter = message.bytes.front();
+    if (letter == 'f') return {FinishRequest{}};
+    if (letter != 's') {
+      num_left_ = letter - '0';
+      return ReadMore();
+    }
+    StartRequest start;
+    start.options.sample_rate_hz = 16000;
+    start.options.chunk_size = 4;
+    return {start};
+  }
+  std::vector<ClientRequest> ReadMore() override {
+    std::vector<ClientRequest> requests{AudioRequest{std::vector<float>(16000)}};
+    --num_left_;
+    if (num_left_ > 0) {
+      requests.emplace_back(MoreRequest{});
+    } else {
+      requests.emplace_back(ImmediateReply{R"({"type":"read"})"});
+    }
+    return requests;
+  }
+  std::vector<std::string> OnReady(const SessionInfo&) override { return {}; }
+  std::vector<std::string> OnUpdate(const LiveUpdate& update) override {
+    if (!update.is_final) return {};
+    return {R"({"type":"end","audio_ms":)" + std::to_string(update.audio_ms) + "}"};
+  }
+  std::vector<std::string> OnError(const ProtocolError& error) override {
+    return {ErrorText(error)};
+  }
+  int num_left() const { return num_left_; }
+
+ private:
+  const bool may_be_silent_;
+  int num_left_ = 0;
+};
+
+TEST_F(LiveSessionTest, AMessageIsReadInPartsAsTheyHaveRoom) {
+  Limits limits;
+  limits.max_buffered_s = 1;
+  limits.max_speed = 0;
+  Open(limits);
+  const auto protocol = std::make_shared<PartsProtocol>(false);
+  session_ = std::make_shared<LiveSession>(services_, "id", protocol, [this] { bell_.Ring(); });
+  Text("s");
+  Text("9");
+  EXPECT_GT(protocol->num_left(), 5) << "the rest waits for room";
+  EXPECT_FALSE(session_->CanReceive());
+  while (!session_->CanReceive()) {
+    bell_.Wait();
+    session_->Advance();
+  }
+  EXPECT_EQ(protocol->num_left(), 0);
+  Text("f");
+  const std::vector<json> messages = ToEnd();
+  ASSERT_EQ(messages.size(), 2U);
+  EXPECT_EQ(messages[0]["type"], "read");
+  EXPECT_GT(messages[1]["audio_ms"].get<double>(), 8500);
+}
+
+TEST_F(LiveSessionTest, PingsKeepOnlyClientsThatMayBeSilent) {
+  Limits limits;
+  limits.max_stream_s = 0;
+  Open(limits);
+  for (const bool may_be_silent : {false, true}) {
+    const auto protocol = std::make_shared<PartsProtocol>(may_be_silent);
+    LiveSession session(services_, "id", protocol, [] {});
+    const auto before = session.NextDeadline();
+    const auto opened = LiveSession::Clock::now();
+    while (LiveSession::Clock::now() <= opened) continue;  // the next tick
+    session.OnPing();
+    EXPECT_EQ(session.NextDeadline() > before, may_be_silent);
+  }
 }
 
 // A stream whose last result a task writes, which waits until Release.
@@ -177,7 +260,7 @@ TEST_F(LongResultTest, NothingComesBetweenItAndTheEnd) {
   session_->Drain();
   session_->Fail(ErrorCode::kMessageTooLarge, "too large");
   session_->Advance();
-  EXPECT_FALSE(session_->close_code().has_value());
+  EXPECT_FALSE(session_->closing().has_value());
   Release();
   const std::vector<json> messages = ToEnd();
   ASSERT_EQ(messages.size(), 1U);
@@ -185,7 +268,7 @@ TEST_F(LongResultTest, NothingComesBetweenItAndTheEnd) {
   size_t num_tokens = 0;
   for (const json& result : messages.back()["nbest"]) num_tokens += result["tokens"].size();
   EXPECT_GE(num_tokens, 2000U);
-  EXPECT_EQ(session_->close_code(), 1000);
+  EXPECT_EQ(session_->closing().value().code, 1000);
 }
 
 TEST_F(LongResultTest, TheClientMayGoMeanwhile) {
@@ -207,7 +290,7 @@ TEST_F(LongUtteranceTest, WhatComesMeanwhileIsHandledAfterIt) {
   Audio(100);
   Text(kFinish);
   session_->Advance();
-  EXPECT_FALSE(session_->close_code().has_value());
+  EXPECT_FALSE(session_->closing().has_value());
   Release();
   const std::vector<json> messages = ToEnd();
   ASSERT_GE(messages.size(), 3U);
@@ -218,7 +301,7 @@ TEST_F(LongUtteranceTest, WhatComesMeanwhileIsHandledAfterIt) {
   EXPECT_EQ(std::count_if(messages.begin(), messages.end(),
                           [](const json& message) { return message["type"] == "pong"; }),
             1);
-  EXPECT_EQ(session_->close_code(), 1000);
+  EXPECT_EQ(session_->closing().value().code, 1000);
 }
 
 TEST_F(LongUtteranceTest, AnErrorComesAfterIt) {
@@ -230,7 +313,7 @@ TEST_F(LongUtteranceTest, AnErrorComesAfterIt) {
   ASSERT_GE(messages.size(), 2U);
   EXPECT_EQ(messages[0]["type"], "utterance");
   EXPECT_EQ(messages.back()["code"], "message_too_large");
-  EXPECT_EQ(session_->close_code(), 1009);
+  EXPECT_EQ(session_->closing().value().code, 1009);
 }
 
 TEST_F(LongUtteranceTest, TheClientMayGoMeanwhile) {
@@ -343,10 +426,10 @@ TEST_F(LiveSessionTest, AudioIsBoundedAtAnySpeed) {
   Open(limits);
   Text(kStart);
   Audio(32000);
-  EXPECT_FALSE(session_->close_code().has_value());
+  EXPECT_FALSE(session_->closing().has_value());
   Audio(1);
   EXPECT_EQ(ToEnd().back()["code"], "audio_limit");
-  EXPECT_EQ(session_->close_code(), 1008);
+  EXPECT_EQ(session_->closing().value().code, 1008);
 }
 
 TEST_F(LiveSessionTest, FasterThanAllowedIsPaused) {
@@ -368,7 +451,7 @@ TEST_F(LiveSessionTest, ErrorsEndTheConversation) {
   Text(kStart);
   const std::vector<json> messages = ToEnd();
   EXPECT_EQ(messages.back()["code"], "unsupported_order");
-  EXPECT_EQ(session_->close_code(), 1008);
+  EXPECT_EQ(session_->closing().value().code, 1008);
   Text(kFinish);  // too late, and no harm
   EXPECT_FALSE(session_->TakeMessage().has_value());
   EXPECT_EQ(recognizer_->status().num_streams, 0);
@@ -395,7 +478,7 @@ TEST_F(LiveSessionTest, DrainTellsTheClient) {
   Text(kStart);
   session_->Drain();
   EXPECT_EQ(ToEnd().back()["code"], "draining");
-  EXPECT_EQ(session_->close_code(), 1013);
+  EXPECT_EQ(session_->closing().value().code, 1013);
 }
 
 TEST_F(LiveSessionTest, ResumeWithoutAStore) {

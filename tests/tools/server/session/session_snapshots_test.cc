@@ -100,7 +100,7 @@ class SessionSnapshotsTest : public ::testing::Test {
     services_.store_threads = &threads_;
     services_.limits.snapshot_interval_s = 0.1;
     services_.file_threads = &threads_;
-    session_ = std::make_shared<LiveSession>(services_, "id", [this] { ++wakes_; });
+    session_ = std::make_shared<LiveSession>(services_, "id", nullptr, [this] { ++wakes_; });
   }
   ~SessionSnapshotsTest() override { threads_.Stop(); }
 
@@ -159,7 +159,7 @@ class SessionSnapshotsTest : public ::testing::Test {
 
   // All messages of the session.
   std::vector<json> ToEnd() {
-    while (!session_->close_code().has_value()) Pump();
+    while (!session_->closing().has_value()) Pump();
     return std::exchange(messages_, {});
   }
 
@@ -200,7 +200,7 @@ TEST_F(SessionSnapshotsTest, ResumedIsTheFirstMessage) {
   Resume();
   session_->Receive({true, R"({"type":"finish"})"});
   std::vector<json> messages;
-  for (int num_seen = 0; !session_->close_code().has_value();) {
+  for (int num_seen = 0; !session_->closing().has_value();) {
     // The stream may have results before the session knows of it.
     while (auto message = session_->TakeMessage()) messages.push_back(json::parse(message->text));
     if (num_seen == wakes_) std::this_thread::yield();
@@ -236,13 +236,13 @@ TEST_F(SessionSnapshotsTest, AResumeHasADeadline) {
   Resume();
   EXPECT_LE(session_->NextDeadline(), LiveSession::Clock::now() + std::chrono::seconds(1000));
   session_->Advance();
-  EXPECT_FALSE(session_->close_code().has_value());
-  session_ = std::make_shared<LiveSession>(services_, "other", [] {});
+  EXPECT_FALSE(session_->closing().has_value());
+  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [] {});
   services_.resume_patience_s = 0;
   Resume();
   session_->Advance();
   EXPECT_EQ(LastCode(), "store_unavailable");
-  EXPECT_EQ(session_->close_code(), 1013);
+  EXPECT_EQ(session_->closing().value().code, 1013);
   store_.LetPut();
 }
 
@@ -265,14 +265,14 @@ TEST_F(SessionSnapshotsTest, DrainingHasADeadline) {
   session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
   session_->Drain();
   session_->Advance();
-  EXPECT_FALSE(session_->close_code().has_value());
-  session_ = std::make_shared<LiveSession>(services_, "other", [] {});
+  EXPECT_FALSE(session_->closing().has_value());
+  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [] {});
   services_.drain_patience_s = 0;
   session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
   session_->Drain();
   session_->Advance();
   EXPECT_EQ(LastCode(), "draining");
-  EXPECT_EQ(session_->close_code(), 1013);
+  EXPECT_EQ(session_->closing().value().code, 1013);
   store_.LetPut();
 }
 
@@ -289,7 +289,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
   session_->Drain();
   store_.LetPut();
   go_on[0].set_value();  // one thread: what is first is done first
-  while (!session_->close_code().has_value()) {
+  while (!session_->closing().has_value()) {
     session_->Advance();
     while (session_->TakeMessage().has_value()) {
     }
@@ -319,7 +319,7 @@ TEST_F(SessionSnapshotsTest, AResumedClientGetsEachUtteranceOnce) {
   store_.LetPut();
   services_.limits.max_speed = 0;
   services_.limits.snapshot_interval_s = 1000;  // the last one only
-  session_ = std::make_shared<LiveSession>(services_, "other", [this] { ++wakes_; });
+  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [this] { ++wakes_; });
   session_->Receive({true, kStartShort});
   for (uint64_t i = 0; i < 6; ++i) {
     SendNoise(8000, i);
@@ -340,7 +340,7 @@ TEST_F(SessionSnapshotsTest, AResumedClientGetsEachUtteranceOnce) {
   const int64_t num_stored = UnpackSession(stored).first_utterance;
   for (const int64_t num_received : {0, 1, 3, 6}) {
     store_.Hold(stored);
-    session_ = std::make_shared<LiveSession>(services_, "resumed", [this] { ++wakes_; });
+    session_ = std::make_shared<LiveSession>(services_, "resumed", nullptr, [this] { ++wakes_; });
     session_->Receive({true, std::string(R"({"type":"resume","version":1,"token":")") + kToken +
                                  R"(","utterances":)" + std::to_string(num_received) + "}"});
     session_->Receive({true, R"({"type":"finish"})"});
@@ -391,7 +391,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotWaitsForAnUpdateUnderWay) {
   services_.drain_patience_s = 1000;
   TaskThreads one_thread(1, kMaxBytes, 100);
   services_.store_threads = &one_thread;
-  session_ = std::make_shared<LiveSession>(services_, "other", [this] {
+  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [this] {
     ++wakes_;
     if (holds_wakes_) may_wake_.get_future().wait();
   });

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "runtime/hotwords.h"
 #include "runtime/language_model.h"
@@ -133,6 +135,22 @@ StreamOptions DefaultsOfAModelWithEverything() {
   return defaults;
 }
 
+TEST(ModelChoices, ALanguageHintCountsIfTheModelKnowsIt) {
+  StreamOptions defaults;
+  defaults.language = "fr-FR";
+  const std::vector<std::string> languages = {"de", "de-DE", "eng", "en-US", "en-GB", "fr-FR"};
+  const auto language_of = [&](const std::string& hint, const std::vector<std::string>& known) {
+    StartRequest request;
+    request.choices.language_hint = hint;
+    return CompleteOptions(request, defaults, {}, known).language;
+  };
+  EXPECT_EQ(language_of("de", languages), "de");
+  EXPECT_EQ(language_of("en", languages), "en-US");
+  EXPECT_EQ(language_of("en-GB", languages), "en-GB");
+  EXPECT_EQ(language_of("it", languages), "fr-FR");
+  EXPECT_EQ(language_of("en", {}), "fr-FR");
+}
+
 TEST(ModelChoices, AreTheServersUnlessTheClientHasItsOwn) {
   const StreamOptions defaults = DefaultsOfAModelWithEverything();
   StreamOptions options = CompleteOptions({}, defaults, {});
@@ -147,7 +165,7 @@ TEST(ModelChoices, AreTheServersUnlessTheClientHasItsOwn) {
   EXPECT_EQ(options.search.rescoring.reverse_weight, 0.5);
   // Also values that are the library's defaults.
   StartRequest request;
-  request.choices = {Head::kTransducer, 0, 0.0, RescoringOptions(), ""};
+  request.choices = {Head::kTransducer, 0, 0.0, RescoringOptions(), "", std::nullopt};
   options = CompleteOptions(request, defaults, {});
   EXPECT_EQ(options.language, "");
   EXPECT_EQ(options.search.max_symbols, 0);

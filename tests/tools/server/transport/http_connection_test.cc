@@ -34,8 +34,10 @@ class HttpConnectionTest : public ::testing::Test {
     HttpConnection::Options options;
     options.send_timeout = kLong;
     options.linger_time = linger_time;
+    ConnectionContext context;
+    context.id = "id";
     return std::make_shared<HttpConnection>(AnyStream(acceptor.accept(), nullptr),
-                                            ConnectionContext(), options);
+                                            std::move(context), options);
   }
 
   // Everything up to the server's end.
@@ -92,6 +94,24 @@ TEST_F(HttpConnectionTest, RepliesToHeadHaveNoBody) {
   const std::string reply = ReadAll();
   EXPECT_NE(reply.find("Content-Length: 2\r\n"), std::string::npos) << reply;
   EXPECT_EQ(reply.substr(reply.size() - 4), "\r\n\r\n");
+}
+
+TEST_F(HttpConnectionTest, SendsRepliesInPieces) {
+  auto connection = Connect();
+  HttpReply reply;
+  reply.content_type = "text/event-stream";
+  connection->SendHeader(reply, [&](const SystemError& error) {
+    ASSERT_FALSE(error);
+    connection->SendPiece("data: 1\n\n", [&](const SystemError& /*error*/) {
+      connection->SendPiece("", [&](const SystemError& /*error*/) { connection->Close(); });
+    });
+  });
+  io_.run();
+  const std::string sent = ReadAll();
+  EXPECT_EQ(sent.substr(0, 12), "HTTP/1.1 200");
+  EXPECT_NE(sent.find("Content-Type: text/event-stream\r\n"), std::string::npos) << sent;
+  EXPECT_NE(sent.find("X-Request-Id: id-1\r\n"), std::string::npos) << sent;
+  EXPECT_EQ(sent.substr(sent.find("\r\n\r\n") + 4), "9\r\ndata: 1\n\n\r\n0\r\n\r\n");
 }
 
 TEST_F(HttpConnectionTest, ClosesAfterTheLingerTime) {

@@ -1,0 +1,151 @@
+#include "tools/server/dialects/deepgram_options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/hotwords.h"
+#include "tests/tools/server/dialects/protocol_conversation.h"
+#include "tools/server/protocol/client_json.h"
+
+namespace runnel::server {
+namespace {
+
+using testing::Units;
+
+using Query = std::vector<std::pair<std::string, std::string>>;
+
+// linear16 at 8 kHz, and `more`.
+DeepgramOptions OptionsOf(const Query& more) {
+  Query query = {{"model", "nova-3"}, {"encoding", "linear16"}, {"sample_rate", "8000"}};
+  query.insert(query.end(), more.begin(), more.end());
+  return ReadDeepgramQuery(query, Units());
+}
+
+double SilenceS(const DeepgramOptions& options) {
+  return options.start.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s;
+}
+
+TEST(DeepgramOptions, RatesOfTheAudio) {
+  struct Case {
+    Query query;
+    int rate_hz;  // 0: the audio states it
+  };
+  for (const Case& c : std::vector<Case>{
+           {{{"encoding", "linear32"}, {"sample_rate", "44100"}}, 44100},
+           {{{"encoding", "mulaw"}, {"sample_rate", "8000"}, {"channels", "2"}}, 8000},
+           {{{"encoding", "alaw"}, {"sample_rate", "8000"}}, 8000},
+           {{{"encoding", "opus"}, {"sample_rate", "48000"}, {"channels", "2"}}, 48000},
+           {{{"encoding", "linear16"}, {"sample_rate", "8000"}}, 0},  // a WAV header may come
+           {{{"encoding", "ogg-opus"}}, 0},
+           {{{"sample_rate", "8000"}}, 0},
+           {{}, 0}}) {
+    EXPECT_EQ(ReadDeepgramQuery(c.query, Units()).decoder->sample_rate_hz(), c.rate_hz);
+  }
+}
+
+TEST(DeepgramOptions, Mistakes) {
+  struct Case {
+    Query query;
+    std::string expected;
+  };
+  const std::string rates = "expected an integer from 1000 to 768000";
+  const Query raw = {{"encoding", "linear16"}, {"sample_rate", "8000"}};
+  const auto with = [&](const Query& more) {
+    Query query = raw;
+    query.insert(query.end(), more.begin(), more.end());
+    return query;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{{"encoding", "flac"}},
+            "encoding is 'flac', expected linear16, linear32, mulaw, alaw, opus, or none with WAV "
+            "or Ogg Opus audio"},
+           {{{"encoding", "linear16"}}, "sample_rate is '', " + rates},
+           {{{"encoding", "mulaw"}, {"sample_rate", "8k"}}, "sample_rate is '8k', " + rates},
+           {{{"encoding", "alaw"}, {"sample_rate", "1e4"}}, "sample_rate is '1e4', " + rates},
+           {{{"encoding", "opus"}, {"sample_rate", "44100"}},
+            "sample_rate is '44100', expected 8000, 12000, 16000, 24000 or 48000 with opus"},
+           {with({{"channels", "0"}}), "channels is '0', expected an integer from 1 to 32"},
+           {with({{"channels", "2"}, {"multichannel", "true"}}),
+            "multichannel is 'true', expected false: the channels are mixed"},
+           {with({{"interim_results", "yes"}}), "interim_results is 'yes', expected true or false"},
+           {with({{"punctuate", "\n\xFF"}}), "punctuate is ' \uFFFD', expected true or false"},
+           {with({{"endpointing", "-1"}}),
+            "endpointing is '-1', expected an integer from 0 to 86400000"},
+           {with({{"utterance_end_ms", "1000"}}),
+            "utterance_end_ms is '1000', expected interim_results=true with it"},
+           {with({{"utterance_end_ms", "999"}, {"interim_results", "true"}}),
+            "utterance_end_ms is '999', expected an integer from 1000 to 86400000"}}) {
+    try {
+      ReadDeepgramQuery(c.query, Units());
+      ADD_FAILURE() << "accepted, expected: " << c.expected;
+    } catch (const ClientMistake& mistake) {
+      EXPECT_EQ(mistake.what(), c.expected);
+      EXPECT_EQ(mistake.code(), ErrorCode::kBadOption);
+    }
+  }
+}
+
+TEST(DeepgramOptions, Endpointing) {
+  struct Case {
+    Query query;
+    double silence_s;
+    bool finds_endpoints;
+  };
+  const double by_default = EndpointOptions().rules[EndpointOptions::kSilence].min_silence_s;
+  for (const Case& c : std::vector<Case>{{{}, by_default, true},
+                                         {{{"endpointing", "true"}}, by_default, true},
+                                         {{{"endpointing", "false"}}, by_default, false},
+                                         {{{"endpointing", "300"}}, 0.3, true},
+                                         {{{"endpointing", "10"}}, 0.1, true},
+                                         {{{"endpointing", "0"}}, 0.1, true}}) {
+    const DeepgramOptions options = OptionsOf(c.query);
+    EXPECT_TRUE(options.start.options.endpoints.enabled);
+    EXPECT_EQ(SilenceS(options), c.silence_s);
+    EXPECT_EQ(options.finds_endpoints, c.finds_endpoints);
+  }
+}
+
+TEST(DeepgramOptions, Messages) {
+  const DeepgramOptions none = OptionsOf({});
+  EXPECT_FALSE(none.interim_results || none.vad_events || none.punctuates);
+  EXPECT_EQ(none.utterance_end_ms, 0);
+  EXPECT_FALSE(none.start.needs_beam || none.start.names_search);
+  const DeepgramOptions all = OptionsOf({{"interim_results", "true"},
+                                         {"vad_events", "true"},
+                                         {"smart_format", "true"},
+                                         {"utterance_end_ms", "1500"}});
+  EXPECT_TRUE(all.interim_results && all.vad_events && all.punctuates);
+  EXPECT_EQ(all.utterance_end_ms, 1500);
+}
+
+TEST(DeepgramOptions, Hotwords) {
+  struct Case {
+    Query query;
+    std::string expected;  // "" for none
+  };
+  for (const Case& c : std::vector<Case>{
+           {{{"keyterm", "two zero"}, {"keyterm", "two"}}, "two zero :0.75\ntwo :0.75\n"},
+           {{{"keywords", "two:2"}, {"keywords", "zero"}}, "two :1.5\nzero :0.75\n"},
+           {{{"keywords", "two:-2"}, {"keywords", "zero:0"}, {"keywords", "two:nan"}}, ""},
+           {{{"keywords", "two:-2"}, {"keywords", "two zero:0.5"}}, "two zero :0.375\n"},
+           {{{"keyterm", "two:2"}, {"keyterm", "sixteen"}, {"keywords", ":"}}, ""}}) {
+    const StartRequest start = OptionsOf(c.query).start;
+    const auto& hotwords = start.options.search.hotwords;
+    EXPECT_EQ(start.needs_beam, !c.expected.empty());
+    EXPECT_EQ(hotwords == nullptr ? "" : hotwords->text(), c.expected);
+  }
+}
+
+TEST(DeepgramOptions, OthersArePassedOver) {
+  EXPECT_NO_THROW(OptionsOf({{"language", "en-US"},
+                             {"diarize", "true"},
+                             {"redact", "pci"},
+                             {"multichannel", "true"},
+                             {"unheard_of", ""}}));
+}
+
+}  // namespace
+}  // namespace runnel::server

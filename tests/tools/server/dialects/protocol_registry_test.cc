@@ -1,0 +1,90 @@
+#include "tools/server/dialects/protocol_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/tools/server/dialects/protocol_conversation.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/protocol.h"
+
+namespace runnel::server {
+namespace {
+
+using testing::Binary;
+using testing::Text;
+using testing::Units;
+
+TEST(ChooseProtocol, ByTheFirstMessage) {
+  struct Case {
+    ClientMessage first;
+    std::string expected;  // the protocol's name, or the error's
+  };
+  const std::string deep = "{\"type\":" + std::string(50000, '[');
+  const std::string large(kMaxControlBytes + 1, '{');
+  for (const Case& c : std::vector<Case>{{Text(R"({"type":"start","version":1})"), "runnel"},
+                                         {Text(R"({"type":"resume"})"), "runnel"},
+                                         {Text(R"({"type":7})"), "runnel"},
+                                         {Text(R"({"signal":"start","nbest":1})"), "wenet"},
+                                         {Text(R"({"signal":null})"), "wenet"},
+                                         {Binary("abcd"), "sherpa"},
+                                         {Binary(""), "sherpa"},
+                                         {Binary(R"({"type":"start"})"), "sherpa"},
+                                         {Text("Done"), "sherpa"},
+                                         {Text("done"), "bad_json"},
+                                         {Text(""), "bad_json"},
+                                         {Text("[1]"), "bad_json"},
+                                         {Text("{\"type\""), "bad_json"},
+                                         {Text("\xFF\xFE"), "bad_json"},
+                                         {Text(deep), "bad_json"},
+                                         {Text(large), "message_too_large"},
+                                         {Text("{}"), "bad_message"},
+                                         {Text(R"({"config":{"sample_rate":16000}})"), "vosk"},
+                                         {Text(R"({"type":1,"config":{}})"), "runnel"}}) {
+    ProtocolError error;
+    const std::unique_ptr<Protocol> protocol = ChooseProtocol(c.first, Units(), &error);
+    EXPECT_EQ(protocol == nullptr ? CodeName(error.code) : protocol->name(), c.expected)
+        << c.first.bytes.substr(0, 100);
+  }
+}
+
+TEST(ErrorCode, NamesAndCloseCodes) {
+  std::set<std::string> names;
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    EXPECT_TRUE(names.insert(CodeName(code)).second) << CodeName(code);
+    EXPECT_TRUE((std::set<int>{1008, 1009, 1011, 1013}).count(CloseCode(code)) == 1);
+  }
+  EXPECT_EQ(CloseCode(ErrorCode::kBadJson), 1008);
+  EXPECT_EQ(CloseCode(ErrorCode::kMessageTooLarge), 1009);
+  EXPECT_EQ(CloseCode(ErrorCode::kInternal), 1011);
+  EXPECT_EQ(CloseCode(ErrorCode::kFull), 1013);
+}
+
+TEST(ErrorText, IsOneLineOfJson) {
+  const ProtocolError error{ErrorCode::kFull, "no \"room\"\n\xFF"};
+  EXPECT_EQ(ErrorText(error),
+            "{\"type\":\"error\",\"code\":\"full\",\"message\":\"no \\\"room\\\" \uFFFD\"}");
+  EXPECT_EQ(HttpErrorBody(503, CodeName(error.code), error.message),
+            "{\"error\":{\"message\":\"no \\\"room\\\" \uFFFD\",\"type\":\"server_error\","
+            "\"param\":null,\"code\":\"full\"}}");
+  EXPECT_EQ(HttpErrorBody(400, "bad_option", "no", "file"),
+            R"({"error":{"message":"no","type":"invalid_request_error","param":"file",)"
+            R"("code":"bad_option"}})");
+}
+
+TEST(CloseReason, FitsIntoACloseFrame) {
+  EXPECT_EQ(CloseReason("DATA-0000", {ErrorCode::kBadMessage, "a\n\xFF"}), "DATA-0000: a \uFFFD");
+  std::string characters;
+  while (characters.size() < 200) characters += "\u5B57";
+  const std::string reason = CloseReason("x", {ErrorCode::kBadMessage, characters});
+  EXPECT_EQ(reason, "x: " + characters.substr(0, 120));
+  EXPECT_EQ(CloseReason("xx", {ErrorCode::kBadMessage, characters}).size(), 121U);
+}
+
+}  // namespace
+}  // namespace runnel::server

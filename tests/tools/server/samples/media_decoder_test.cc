@@ -1,0 +1,383 @@
+// Audio that comes as bytes cut anywhere: raw samples, WAV, Ogg Opus, and the choice between them.
+#include "tools/server/samples/media_decoder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/ogg_file.h"
+#include "tests/support/opus_packets.h"
+#include "tests/tools/server/dialects/protocol_conversation.h"
+#include "tools/cli/g711.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/samples/ogg_opus_decoder.h"
+#include "tools/server/samples/raw_media_decoder.h"
+#include "tools/server/samples/sniffing_decoder.h"
+#include "tools/server/samples/wav_decoder.h"
+
+namespace runnel::server {
+namespace {
+
+using runnel::testing::BestCorrelation;
+using runnel::testing::Chirp;
+using runnel::testing::DecodedByLibopus;
+using runnel::testing::Head;
+using runnel::testing::Little;
+using runnel::testing::Ogg;
+using runnel::testing::OggStream;
+using runnel::testing::OpusPackets;
+using testing::Float32;
+using testing::Pcm16;
+
+std::string Chunk(const std::string& name, const std::string& content) {
+  return name + Little(content.size(), 4) + content + std::string(content.size() % 2, '\0');
+}
+
+struct WavFormat {
+  unsigned tag = 1;
+  unsigned channels = 1;
+  unsigned rate_hz = 8000;
+  unsigned bits = 16;
+};
+
+std::string FormatFields(const WavFormat& format) {
+  const unsigned frame_size = format.channels * format.bits / 8;
+  return Little(format.tag, 2) + Little(format.channels, 2) + Little(format.rate_hz, 4) +
+         Little(format.rate_hz * frame_size, 4) + Little(frame_size, 2) + Little(format.bits, 2);
+}
+
+// `chunks`: all of the file.
+std::string Wav(const std::string& chunks) {
+  return "RIFF" + Little(4 + chunks.size(), 4) + "WAVE" + chunks;
+}
+
+std::string Wav(const WavFormat& format, const std::string& data) {
+  return Wav(Chunk("fmt ", FormatFields(format)) + Chunk("data", data));
+}
+
+std::vector<std::string> Packets(int rate_hz, int channels = 1) {
+  const std::vector<float> mono = Chirp(static_cast<size_t>(rate_hz), rate_hz);
+  std::vector<float> samples;
+  for (const float sample : mono)
+    samples.insert(samples.end(), static_cast<size_t>(channels), sample);
+  return OpusPackets(samples, rate_hz, channels, 20);
+}
+
+std::unique_ptr<MediaDecoder> Sniffing() { return std::make_unique<SniffingDecoder>(nullptr); }
+
+struct Decoded {
+  int rate_hz = 0;
+  std::vector<float> samples;
+};
+
+// `next_size` gives the size of the next piece.
+template <typename NextSize>
+Decoded DecodePieces(MediaDecoder* decoder, std::string_view bytes, NextSize next_size) {
+  Decoded decoded;
+  while (!bytes.empty() || decoder->has_more()) {
+    const size_t size = bytes.empty() ? 0 : std::min<size_t>(next_size(), bytes.size());
+    const std::vector<float> samples = decoder->Decode(bytes.substr(0, size));
+    EXPECT_TRUE(decoder->sample_rate_hz() > 0 || samples.empty());
+    decoded.samples.insert(decoded.samples.end(), samples.begin(), samples.end());
+    bytes.remove_prefix(size);
+  }
+  decoded.rate_hz = decoder->sample_rate_hz();
+  return decoded;
+}
+
+Decoded DecodeAll(MediaDecoder* decoder, std::string_view bytes) {
+  return DecodePieces(decoder, bytes, [&] { return bytes.size(); });
+}
+
+// What is wrong with the bytes, or "".
+std::string Mistake(MediaDecoder* decoder, std::string_view bytes) {
+  try {
+    decoder->Decode(bytes);
+  } catch (const ClientMistake& mistake) {
+    EXPECT_EQ(mistake.code(), ErrorCode::kBadMessage);
+    return mistake.what();
+  }
+  return "";
+}
+
+TEST(RawMediaDecoder, ChannelsAreMixed) {
+  RawMediaDecoder decoder(SampleEncoding::kFloat32, 8000, 2);
+  EXPECT_EQ(decoder.sample_rate_hz(), 8000);
+  const std::string bytes = Float32({0.5F, -0.25F, 1, 0, 0.125F});
+  EXPECT_EQ(DecodePieces(&decoder, bytes, [] { return size_t{3}; }).samples,
+            (std::vector<float>{0.125F, 0.5F}));
+  EXPECT_EQ(decoder.Decode(Float32({0.375F})), std::vector<float>{0.25F});
+}
+
+TEST(RawMediaDecoder, OpusPackets) {
+  const std::vector<std::string> packets = Packets(16000);
+  RawMediaDecoder decoder(SampleEncoding::kOpus, 16000, 1);
+  std::vector<float> samples;
+  for (const std::string& packet : packets) {
+    const std::vector<float> decoded = decoder.Decode(packet);
+    samples.insert(samples.end(), decoded.begin(), decoded.end());
+  }
+  EXPECT_EQ(samples, DecodedByLibopus(packets, 16000, 0));
+}
+
+TEST(WavDecoder, EveryEncoding) {
+  const std::vector<float> samples = {0.5F, -0.25F, 0.125F};
+  const std::string g711("\x00\x55\xFF", 3);
+  std::vector<float> mulaw;
+  std::vector<float> alaw;
+  for (const char c : g711) {
+    mulaw.push_back(kMulaw.Decode(static_cast<uint8_t>(c)));
+    alaw.push_back(kAlaw.Decode(static_cast<uint8_t>(c)));
+  }
+  struct Case {
+    WavFormat format;
+    std::string data;
+    std::vector<float> expected;
+  };
+  for (const Case& c :
+       std::vector<Case>{{{1, 1, 16000, 16}, Pcm16({16384, -8192, 4096}), samples},
+                         {{3, 1, 48000, 32}, Float32(samples), samples},
+                         {{6, 1, 8000, 8}, g711, alaw},
+                         {{7, 1, 8000, 8}, g711, mulaw},
+                         {{1, 2, 44100, 16}, Pcm16({16384, 16384, 0, -16384, 0, 8192}), samples}}) {
+    WavDecoder decoder;
+    const Decoded decoded = DecodeAll(&decoder, Wav(c.format, c.data));
+    EXPECT_EQ(decoded.rate_hz, static_cast<int>(c.format.rate_hz));
+    EXPECT_EQ(decoded.samples, c.expected) << "format " << c.format.tag;
+  }
+}
+
+TEST(WavDecoder, OtherChunksAndLengths) {
+  const std::string format = Chunk("fmt ", FormatFields({}));
+  const std::string data = Pcm16({16384, -16384});
+  const std::string list = Chunk("LIST", "odd");
+  const std::string extensible = FormatFields({0xFFFE, 1, 8000, 16}) + Little(22, 2) +
+                                 Little(16, 2) + Little(4, 4) + Little(1, 2) + std::string(14, 'x');
+  for (const std::string& file :
+       {Wav(list + format + list + Chunk("fact", "") + Chunk("data", data)),
+        Wav(format + Chunk("data", data) + list), Wav(format + "data" + Little(0, 4) + data),
+        Wav(format + "data" + Little(0xFFFFFFFF, 4) + data),
+        Wav(format + "data" + Little(4000, 4) + data),  // cut off
+        Wav(Chunk("fmt ", extensible) + Chunk("data", data)),
+        Wav(Chunk("fmt ", FormatFields({}) + Little(0, 2)) + Chunk("data", data))}) {
+    WavDecoder decoder;
+    EXPECT_EQ(DecodeAll(&decoder, file).samples, (std::vector<float>{0.5F, -0.5F}));
+  }
+}
+
+TEST(WavDecoder, Mistakes) {
+  const auto with_format = [](const WavFormat& format) { return Wav(format, Pcm16({1})); };
+  std::string odd_frame = with_format({});
+  odd_frame[32] = 3;
+  const std::string format = Chunk("fmt ", FormatFields({}));
+  struct Case {
+    std::string file;
+    std::string expected;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"RIFF1234AVI 12345678", "expected RIFF and WAVE"},
+           {Wav(Chunk("data", "ab")), "the data comes before the format"},
+           {Wav(format + format), "a second chunk 'fmt '"},
+           {Wav(Chunk("fmt ", "short")), "a format of 5 bytes, expected 16 to 1024"},
+           {with_format({1, 1, 8000, 24}),
+            "format 1 with 24 bits, expected PCM of 16 bits, float of 32 bits, A-law or mu-law"},
+           {with_format({85, 1, 8000, 0}),
+            "format 85 with 0 bits, expected PCM of 16 bits, float of 32 bits, A-law or mu-law"},
+           {with_format({1, 0, 8000, 16}), "0 channels, expected 1 to 32"},
+           {with_format({1, 33, 8000, 16}), "33 channels, expected 1 to 32"},
+           {with_format({1, 1, 999, 16}), "a rate of 999 Hz, expected 1000 to 768000"},
+           {odd_frame, "3 bytes for the samples of an instant, expected 2"}}) {
+    WavDecoder decoder;
+    EXPECT_EQ(Mistake(&decoder, c.file), "the WAV header: " + c.expected);
+  }
+}
+
+TEST(OggOpusDecoder, EveryRateWithoutThePreSkip) {
+  for (const int rate_hz : kOpusRatesHz) {
+    const std::vector<std::string> packets = Packets(rate_hz);
+    std::vector<float> expected = DecodedByLibopus(packets, rate_hz, 0);
+    expected.erase(expected.begin(), expected.begin() + 312 * rate_hz / 48000);
+    OggOpusDecoder decoder;
+    OggStream stream;
+    stream.packets = packets;
+    stream.rate_hz = static_cast<uint32_t>(rate_hz);
+    const Decoded decoded = DecodeAll(&decoder, Ogg(stream));
+    EXPECT_EQ(decoded.rate_hz, rate_hz);
+    EXPECT_EQ(decoded.samples, expected);
+  }
+}
+
+TEST(OggOpusDecoder, TheRateFollowsTheRecording) {
+  struct Case {
+    uint32_t recorded_hz;
+    int expected_hz;
+  };
+  for (const Case& c :
+       {Case{0, 48000}, Case{11025, 12000}, Case{44100, 48000}, Case{96000, 48000}}) {
+    OggOpusDecoder decoder;
+    OggStream stream;
+    stream.packets = Packets(16000);
+    stream.rate_hz = c.recorded_hz;
+    EXPECT_EQ(DecodeAll(&decoder, Ogg(stream)).rate_hz, c.expected_hz);
+  }
+}
+
+TEST(OggOpusDecoder, TheLastPageSaysWhereTheRecordingEnds) {
+  OggStream stream;
+  stream.packets = Packets(16000);
+  const auto num_samples = [&](int64_t end_granule) {
+    stream.end_granule = end_granule;
+    OggOpusDecoder decoder;
+    return DecodeAll(&decoder, Ogg(stream)).samples.size();
+  };
+  EXPECT_EQ(num_samples(0), 16000U - 104);
+  EXPECT_EQ(num_samples(48000 - 300), 16000U - 104 - 100);
+  EXPECT_EQ(num_samples(1000000), 16000U - 104);  // the stream began elsewhere
+}
+
+TEST(OggOpusDecoder, StereoAndGain) {
+  OggStream stream;
+  stream.packets = Packets(16000, 2);
+  stream.channels = 2;
+  OggOpusDecoder plain;
+  const std::vector<float> samples = DecodeAll(&plain, Ogg(stream)).samples;
+  EXPECT_EQ(samples.size(), 16000U - 104);
+  EXPECT_GT(BestCorrelation(Chirp(16000, 16000), samples, 16000), 0.95);
+  stream.gain = -1541;  // -6.02 dB
+  OggOpusDecoder quiet;
+  const std::vector<float> half = DecodeAll(&quiet, Ogg(stream)).samples;
+  ASSERT_EQ(half.size(), samples.size());
+  for (size_t i = 0; i < half.size(); ++i) {
+    ASSERT_LT(std::abs(half[i] - samples[i] / 2), 1e-4F);
+  }
+}
+
+TEST(OggOpusDecoder, StreamsOfAChain) {
+  OggStream first;
+  first.packets = Packets(16000);
+  OggStream second = first;
+  second.serial = 8;
+  second.rate_hz = 48000;
+  OggOpusDecoder decoder;
+  const Decoded decoded = DecodeAll(&decoder, Ogg(first) + Ogg(second));
+  EXPECT_EQ(decoded.rate_hz, 16000);
+  EXPECT_EQ(decoded.samples.size(), 2 * (16000U - 104));
+  const std::vector<float> begin(decoded.samples.begin(), decoded.samples.begin() + 15896);
+  const std::vector<float> end(decoded.samples.begin() + 15896, decoded.samples.end());
+  EXPECT_EQ(begin, end);
+}
+
+// Packets of one byte, which are 60 ms of silence each: a small piece holds ten minutes.
+TEST(OggOpusDecoder, ASmallPieceOfMuchAudioIsDecodedInParts) {
+  OggStream stream;
+  stream.packets.assign(10000, "\x18");
+  stream.rate_hz = 48000;
+  stream.end_granule = 10000 * 2880;
+  const std::string file = Ogg(stream);
+  ASSERT_LT(file.size(), size_t{65536});
+  OggOpusDecoder decoder;
+  constexpr size_t kPacket = 2880;         // samples
+  constexpr size_t kPage = 255 * kPacket;  // at most
+  size_t num_samples = 0;
+  size_t num_parts = 0;
+  std::string_view piece = file;
+  do {
+    const size_t size = decoder.Decode(piece).size();
+    EXPECT_LE(size, OggOpusDecoder::kPartSamples + kPage);
+    num_samples += size;
+    ++num_parts;
+    piece = "";
+  } while (decoder.has_more());
+  EXPECT_EQ(num_samples, 10000 * kPacket - 312);
+  EXPECT_GT(num_parts, 20U);
+}
+
+TEST(OggOpusDecoder, Mistakes) {
+  OggStream stream;
+  stream.packets = Packets(16000);
+  const std::string head = Head(stream);
+  std::string version = head;
+  version[8] = 16;
+  std::string family = head;
+  family[18] = 1;
+  std::string channels = head;
+  channels[9] = 3;
+  const std::string good = Ogg(stream);
+  std::string damaged = good;
+  damaged[good.size() - 1] = static_cast<char>(damaged[good.size() - 1] ^ 1);
+  struct Case {
+    std::string file;
+    std::string expected;
+  };
+  for (const Case& c : std::vector<Case>{
+           {Ogg(stream, "\x01vorbis"),
+            "the stream is not Opus, expected OpusHead in the first packet"},
+           {Ogg(stream, head.substr(0, 18)), "a header of 18 bytes"},
+           {Ogg(stream, version), "version 16, expected 1"},
+           {Ogg(stream, family),
+            "1 channels with mapping family 1, expected mono or stereo with family 0"},
+           {Ogg(stream, channels),
+            "3 channels with mapping family 0, expected mono or stereo with family 0"},
+           {good + "no page at all, but many bytes",
+            "bytes that are no Ogg page, or a damaged one"},
+           {damaged + good, "bytes that are no Ogg page, or a damaged one"}}) {
+    OggOpusDecoder decoder;
+    EXPECT_EQ(Mistake(&decoder, c.file), "the Ogg Opus audio: " + c.expected);
+  }
+}
+
+// The connection may cut the audio anywhere.
+TEST(SniffingDecoder, AnyCutGivesTheSameSamples) {
+  OggStream stream;
+  stream.packets = Packets(16000);
+  std::vector<int16_t> integers(300);
+  const unsigned seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  for (int16_t& integer : integers) integer = static_cast<int16_t>(random());
+  const std::string raw = Pcm16(integers);
+  for (const std::string& bytes :
+       {Wav({1, 2, 16000, 16}, raw), Ogg(stream), raw, "RIFF" + raw, "Oggx" + raw}) {
+    const auto make = [] {
+      return std::make_unique<SniffingDecoder>(
+          std::make_unique<RawMediaDecoder>(SampleEncoding::kPcm16, 8000, 1));
+    };
+    const Decoded whole = DecodeAll(make().get(), bytes);
+    EXPECT_GT(whole.samples.size(), 100U);
+    for (int round = 0; round < 20; ++round) {
+      const size_t largest = round == 0 ? 1 : 1 + random() % 200;
+      const Decoded cut = DecodePieces(make().get(), bytes, [&] { return 1 + random() % largest; });
+      ASSERT_EQ(cut.rate_hz, whole.rate_hz);
+      ASSERT_EQ(cut.samples, whole.samples) << "pieces of up to " << largest;
+    }
+  }
+}
+
+TEST(SniffingDecoder, NamesOtherFormats) {
+  struct Case {
+    std::string begin;
+    std::string name;
+  };
+  for (const Case& c : std::vector<Case>{{"fLaC and so on", "FLAC"},
+                                         {"ID3\4", "MP3"},
+                                         {"\x1A\x45\xDF\xA3", "WebM or Matroska"},
+                                         {"....ftypmp42", "MP4"},
+                                         {"RIFX", "RIFX"},
+                                         {"RIFF1234AVI ", "in no known format"},
+                                         {"x", "in no known format"}}) {
+    EXPECT_EQ(Mistake(Sniffing().get(), c.begin),
+              "the audio is " + c.name +
+                  ", expected WAV, Ogg Opus, or an encoding and a sample_rate in the query");
+  }
+}
+
+}  // namespace
+}  // namespace runnel::server

@@ -1,0 +1,33 @@
+// The query of a Deepgram client: the options of its stream and of the messages to it.
+#ifndef RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_OPTIONS_H_
+#define RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_OPTIONS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/token_table.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/samples/media_decoder.h"
+
+namespace runnel::server {
+
+struct DeepgramOptions {
+  StartRequest start;  // its sample rate is that of the decoder
+  std::unique_ptr<MediaDecoder> decoder;
+  bool interim_results = false;
+  bool finds_endpoints = true;  // speech_final may be true
+  int utterance_end_ms = 0;     // 0: no UtteranceEnd
+  bool vad_events = false;
+  bool punctuates = false;  // words have punctuated_word
+};
+
+// docs/protocol.md lists the parameters. Throws ClientMistake with kBadOption, naming parameter,
+// value and what was expected.
+DeepgramOptions ReadDeepgramQuery(const std::vector<std::pair<std::string, std::string>>& query,
+                                  const TokenTable& tokens);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_OPTIONS_H_

@@ -1,0 +1,309 @@
+#include "tools/server/dialects/deepgram_protocol.h"
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/client_json.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr std::string_view kPath = "/v1/listen";
+constexpr std::string_view kOtherPath = "/v2/listen";
+
+// Of mono audio: index of the channel, number of channels.
+OrderedJson OneChannel() { return OrderedJson::array({0, 1}); }
+
+double Seconds(double ms) { return Rounded(ms / 1000); }
+
+std::string Now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::string text(32, '\0');
+  text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc));
+  return text;
+}
+
+std::string Hexadecimal(const std::string& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string digits;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    digits += kDigits[byte / 16];
+    digits += kDigits[byte % 16];
+  }
+  return digits;
+}
+
+float MeanConfidence(const std::vector<Word>& words) {
+  if (words.empty()) return 0;
+  float sum = 0;
+  for (const Word& word : words) sum += word.confidence;
+  return sum / static_cast<float>(words.size());
+}
+
+// Browsers offer "token" or "bearer", then the credential.
+std::string ChosenSubprotocol(const std::vector<std::string>& offered) {
+  if (offered.empty() || (offered[0] != "token" && offered[0] != "bearer")) return "";
+  return offered[0];
+}
+
+}  // namespace
+
+bool DeepgramProtocol::IsFor(const Opening& opening) {
+  return opening.path == kPath || opening.path == kOtherPath;
+}
+
+DeepgramProtocol::DeepgramProtocol(const Opening& opening, const TokenTable& tokens)
+    : tokens_(tokens),
+      request_id_(opening.session_id),
+      subprotocol_(ChosenSubprotocol(opening.subprotocols)),
+      options_(ReadDeepgramQuery(opening.query, tokens)),
+      created_(Now()) {
+  if (opening.path != kPath) {
+    throw ClientMistake(ErrorCode::kUnknownVersion, "the path is " + std::string(kOtherPath) +
+                                                        ", whose protocol (Flux) is not "
+                                                        "supported; expected " +
+                                                        std::string(kPath));
+  }
+}
+
+std::string DeepgramProtocol::ErrorBody(const std::string& code, const std::string& message,
+                                        const Opening& opening) {
+  std::string own_code = code;
+  if (code == CodeName(ErrorCode::kUnauthorized)) own_code = "invalid_auth";
+  if (code == CodeName(ErrorCode::kBadOption)) own_code = "invalid_query_parameter";
+  std::transform(own_code.begin(), own_code.end(), own_code.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return MessageText({{"err_code", own_code},
+                      {"err_msg", OneLine(message)},
+                      {"request_id", opening.session_id}}) +
+         "\n";
+}
+
+std::vector<std::pair<std::string, std::string>> DeepgramProtocol::headers() const {
+  return {{"dg-request-id", request_id_}};
+}
+
+// The protocol has no error messages: the reason of the close frame begins with one of its codes.
+Closing DeepgramProtocol::CloseAfter(const ProtocolError& error) const {
+  constexpr int kInternalError = 1011;
+  switch (error.code) {
+    case ErrorCode::kIdleTimeout:
+      return {kInternalError, CloseReason("NET-0001", error)};
+    case ErrorCode::kBadJson:
+    case ErrorCode::kBadMessage:
+    case ErrorCode::kBadOption:
+    case ErrorCode::kMessageTooLarge:
+      return {CloseCode(error.code), CloseReason("DATA-0000", error)};
+    default:
+      return {CloseCode(error.code), CloseReason(CodeName(error.code), error)};
+  }
+}
+
+std::vector<ClientRequest> DeepgramProtocol::Read(const ClientMessage& message) {
+  // Messages after CloseStream are ignored.
+  if (phase_ == Phase::kFinished || phase_ == Phase::kOver) return {};
+  return Checked(
+      [&] { return message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes); });
+}
+
+template <typename Reading>
+std::vector<ClientRequest> DeepgramProtocol::Checked(const Reading& read) {
+  try {
+    return read();
+  } catch (const ClientMistake& mistake) {
+    phase_ = Phase::kOver;
+    return {ProtocolError{mistake.code(), mistake.what()}};
+  }
+}
+
+StartRequest DeepgramProtocol::Start() {
+  phase_ = Phase::kAudio;
+  options_.start.options.sample_rate_hz = options_.decoder->sample_rate_hz();
+  return options_.start;
+}
+
+std::vector<ClientRequest> DeepgramProtocol::ReadAudio(std::string_view bytes) {
+  if (bytes.empty()) return {};
+  has_bytes_ = true;
+  audio_hash_.Add(bytes.data(), bytes.size());
+  return ReadSamples(bytes);
+}
+
+std::vector<ClientRequest> DeepgramProtocol::ReadMore() {
+  return Checked([this] { return ReadSamples(""); });
+}
+
+std::vector<ClientRequest> DeepgramProtocol::ReadSamples(std::string_view bytes) {
+  std::vector<float> samples = options_.decoder->Decode(bytes);
+  std::vector<ClientRequest> requests;
+  if (phase_ == Phase::kBeforeStart && options_.decoder->sample_rate_hz() > 0) {
+    requests.emplace_back(Start());
+  }
+  num_samples_ += static_cast<int64_t>(samples.size());
+  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
+  if (options_.decoder->has_more()) requests.emplace_back(MoreRequest{});
+  return requests;
+}
+
+std::vector<ClientRequest> DeepgramProtocol::ReadText(std::string_view text) {
+  const nlohmann::json message = ReadClientJson(text);
+  const auto found = message.find("type");
+  if (found == message.end() || !found->is_string()) {
+    throw ClientMistake(ErrorCode::kBadMessage, R"(a text message without a string "type")");
+  }
+  const auto type = found->get<std::string>();
+  if (type == "KeepAlive" || type == "Configure") return {};
+  if (type == "Finalize") {
+    if (phase_ == Phase::kBeforeStart) return {ImmediateReply{EmptyFinalize()}};
+    return {FlushRequest{}};
+  }
+  if (type != "CloseStream") {
+    throw ClientMistake(ErrorCode::kBadMessage,
+                        "type is " + OneLine(ValidText(type.substr(0, 40))) +
+                            ", expected KeepAlive, Finalize or CloseStream");
+  }
+  std::vector<ClientRequest> requests;
+  if (phase_ == Phase::kBeforeStart) {
+    if (has_bytes_ && options_.decoder->sample_rate_hz() == 0) {
+      throw ClientMistake(ErrorCode::kBadMessage, "the audio ends within its header");
+    }
+    requests.emplace_back(Start());
+  }
+  requests.emplace_back(FinishRequest{});
+  phase_ = Phase::kFinished;
+  return requests;
+}
+
+std::vector<std::string> DeepgramProtocol::OnReady(const SessionInfo& info) {
+  model_name_ = info.model_name;
+  sample_rate_hz_ = info.options.sample_rate_hz;
+  return {};
+}
+
+std::vector<std::string> DeepgramProtocol::OnUpdate(const LiveUpdate& update) {
+  std::vector<std::string> texts;
+  for (const Utterance& utterance : update.utterances) AppendFinal(utterance, &texts);
+  if (!update.error.empty()) {
+    phase_ = Phase::kOver;
+    return texts;
+  }
+  for (int64_t i = 0; i < update.num_empty_finalizations; ++i) texts.push_back(EmptyFinalize());
+  if (update.is_final) {
+    phase_ = Phase::kOver;
+    texts.push_back(Metadata());
+    return texts;
+  }
+  merged_.Append(update);
+  merged_.utterances.clear();
+  AppendRunning(&texts);
+  return texts;
+}
+
+void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::string>* texts) {
+  const Hypothesis& best = utterance.nbest.front();
+  AppendUtteranceEnd(best.words.empty() ? utterance.searched_ms : best.words.front().start_ms,
+                     texts);
+  if (!best.words.empty()) {
+    AppendSpeechStarted(best.words.front().start_ms, texts);
+    last_word_end_ms_ = best.words.back().end_ms;
+  }
+  // An utterance that its length ended has less silence at its end.
+  const EndpointRule& rule = options_.start.options.endpoints.rules[EndpointOptions::kSilence];
+  const double last_ms = best.tokens.empty() ? stretch_start_ms_ : best.tokens.back().start_ms;
+  const bool is_silent = utterance.end == UtteranceEnd::kEndpoint &&
+                         utterance.searched_ms - last_ms >= rule.min_silence_s * 1000;
+  texts->push_back(Results(best.text, best.words, utterance.searched_ms,
+                           {{"is_final", true},
+                            {"speech_final", (is_silent && options_.finds_endpoints) ||
+                                                 utterance.end == UtteranceEnd::kFinish},
+                            {"from_finalize", utterance.end == UtteranceEnd::kFinalize}}));
+  stretch_start_ms_ = utterance.searched_ms;
+  has_speech_started_ = false;
+}
+
+void DeepgramProtocol::AppendRunning(std::vector<std::string>* texts) {
+  const bool has_results = !texts->empty();
+  const std::vector<Word> words = tokens_.Words(merged_.tokens);
+  AppendUtteranceEnd(words.empty() ? merged_.audio_ms : words.front().start_ms, texts);
+  if (!words.empty()) AppendSpeechStarted(words.front().start_ms, texts);
+  if (!options_.interim_results || (has_results && words.empty())) return;
+  texts->push_back(
+      Results(merged_.stable_text + merged_.tentative_text, words, merged_.audio_ms,
+              {{"is_final", false}, {"speech_final", false}, {"from_finalize", false}}));
+}
+
+void DeepgramProtocol::AppendUtteranceEnd(double gap_end_ms, std::vector<std::string>* texts) {
+  if (options_.utterance_end_ms == 0 || last_word_end_ms_ < 0 ||
+      gap_end_ms - last_word_end_ms_ < options_.utterance_end_ms) {
+    return;
+  }
+  texts->push_back(MessageText({{"type", "UtteranceEnd"},
+                                {"channel", OneChannel()},
+                                {"last_word_end", Seconds(last_word_end_ms_)}}));
+  last_word_end_ms_ = -1;
+}
+
+void DeepgramProtocol::AppendSpeechStarted(double start_ms, std::vector<std::string>* texts) {
+  if (!options_.vad_events || has_speech_started_) return;
+  texts->push_back(MessageText(
+      {{"type", "SpeechStarted"}, {"channel", OneChannel()}, {"timestamp", Seconds(start_ms)}}));
+  has_speech_started_ = true;
+}
+
+std::string DeepgramProtocol::Results(const std::string& text, const std::vector<Word>& words,
+                                      double end_ms, const OrderedJson& kind) const {
+  OrderedJson list = OrderedJson::array();
+  for (const Word& word : words) {
+    OrderedJson item = {{"word", word.text},
+                        {"start", Seconds(word.start_ms)},
+                        {"end", Seconds(word.end_ms)},
+                        {"confidence", Rounded(static_cast<double>(word.confidence))}};
+    if (options_.punctuates) item["punctuated_word"] = word.text;
+    list.push_back(std::move(item));
+  }
+  OrderedJson alternatives = OrderedJson::array();
+  alternatives.push_back({{"transcript", text},
+                          {"confidence", Rounded(static_cast<double>(MeanConfidence(words)))},
+                          {"words", std::move(list)}});
+  OrderedJson results = {{"type", "Results"},
+                         {"channel_index", OneChannel()},
+                         {"start", Seconds(stretch_start_ms_)},
+                         {"duration", Seconds(std::max(end_ms - stretch_start_ms_, 0.0))}};
+  results.update(kind);
+  results["channel"] = {{"alternatives", std::move(alternatives)}};
+  results["metadata"] = {
+      {"request_id", request_id_},
+      {"model_uuid", model_name_},
+      {"model_info", {{"name", model_name_}, {"version", ""}, {"arch", "runnel"}}}};
+  return MessageText(results);
+}
+
+// Answers a Finalize after which no audio waits.
+std::string DeepgramProtocol::EmptyFinalize() const {
+  return Results("", {}, stretch_start_ms_,
+                 {{"is_final", true}, {"speech_final", false}, {"from_finalize", true}});
+}
+
+std::string DeepgramProtocol::Metadata() {
+  const double duration_s = static_cast<double>(num_samples_) / std::max(sample_rate_hz_, 1);
+  return MessageText({{"type", "Metadata"},
+                      {"transaction_key", "deprecated"},
+                      {"request_id", request_id_},
+                      {"sha256", Hexadecimal(audio_hash_.Bytes())},
+                      {"created", created_},
+                      {"duration", Rounded(duration_s)},
+                      {"channels", 1}});
+}
+
+std::vector<std::string> DeepgramProtocol::OnError(const ProtocolError& /*error*/) {
+  phase_ = Phase::kOver;
+  return {};
+}
+
+}  // namespace runnel::server

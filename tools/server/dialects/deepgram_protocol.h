@@ -1,0 +1,85 @@
+// The WebSocket protocol of Deepgram's live transcription. docs/protocol.md lists the differences.
+#ifndef RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_PROTOCOL_H_
+#define RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_PROTOCOL_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/live_update.h"
+#include "runtime/snapshot/sha256.h"
+#include "runtime/token_table.h"
+#include "tools/server/dialects/deepgram_options.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/protocol.h"
+
+namespace runnel::server {
+
+class DeepgramProtocol : public Protocol {
+ public:
+  // The path is /v1/listen, or /v2/listen, which is another protocol.
+  static bool IsFor(const Opening& opening);
+
+  // `tokens` must outlive the protocol. Throws ClientMistake with kBadOption for a query that
+  // cannot be served, and with kUnknownVersion for /v2/listen.
+  DeepgramProtocol(const Opening& opening, const TokenTable& tokens);
+
+  // The body of the answer to an opening that is refused with a `code` of HttpErrorBody.
+  static std::string ErrorBody(const std::string& code, const std::string& message,
+                               const Opening& opening);
+
+  const char* name() const override { return "deepgram"; }
+  std::string subprotocol() const override { return subprotocol_; }
+  std::vector<std::pair<std::string, std::string>> headers() const override;
+  Closing CloseAfter(const ProtocolError& error) const override;
+  std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<ClientRequest> ReadMore() override;
+  std::vector<std::string> OnReady(const SessionInfo& info) override;
+  std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
+  std::vector<std::string> OnError(const ProtocolError& error) override;
+
+ private:
+  enum class Phase { kBeforeStart, kAudio, kFinished, kOver };
+
+  std::vector<ClientRequest> ReadText(std::string_view text);
+  std::vector<ClientRequest> ReadAudio(std::string_view bytes);
+  // The first samples that the decoder has after these bytes.
+  std::vector<ClientRequest> ReadSamples(std::string_view bytes);
+  // What `read` returns, or the mistake that it throws.
+  template <typename Reading>
+  std::vector<ClientRequest> Checked(const Reading& read);
+  StartRequest Start();
+  // A Results message: the words and the audio that it covers, which begins at stretch_start_ms_.
+  // Its other fields are in `kind`.
+  std::string Results(const std::string& text, const std::vector<Word>& words, double end_ms,
+                      const OrderedJson& kind) const;
+  std::string EmptyFinalize() const;
+  std::string Metadata();
+  void AppendFinal(const Utterance& utterance, std::vector<std::string>* texts);
+  void AppendRunning(std::vector<std::string>* texts);
+  // UtteranceEnd, if no word began from the last final one until `gap_end_ms` and that is long.
+  void AppendUtteranceEnd(double gap_end_ms, std::vector<std::string>* texts);
+  void AppendSpeechStarted(double start_ms, std::vector<std::string>* texts);
+
+  const TokenTable& tokens_;
+  const std::string request_id_;
+  std::string subprotocol_;
+  DeepgramOptions options_;
+  std::string created_;  // when the connection was opened, ISO 8601
+  Phase phase_ = Phase::kBeforeStart;
+  std::string model_name_;
+  Sha256 audio_hash_;        // of the bytes of the client
+  bool has_bytes_ = false;   // some came
+  int64_t num_samples_ = 0;  // handed to the stream
+  int sample_rate_hz_ = 0;
+  LiveUpdate merged_;                // the updates of the present utterance, which it does not hold
+  double stretch_start_ms_ = 0;      // where the last final result ended
+  double last_word_end_ms_ = -1;     // of the final results; -1: none, or UtteranceEnd was sent
+  bool has_speech_started_ = false;  // SpeechStarted was sent for the present utterance
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_PROTOCOL_H_

@@ -1,0 +1,28 @@
+// The WebSocket protocols of the server, and the choice between them.
+#ifndef RUNNEL_TOOLS_SERVER_DIALECTS_PROTOCOL_REGISTRY_H_
+#define RUNNEL_TOOLS_SERVER_DIALECTS_PROTOCOL_REGISTRY_H_
+
+#include <memory>
+
+#include "runtime/token_table.h"
+#include "tools/server/protocol/protocol.h"
+
+namespace runnel::server {
+
+// A protocol is chosen by the request that opens the WebSocket if its clients use a path or a
+// subprotocol of their own, otherwise by the first message. docs/protocol.md has the rules. To add
+// a protocol, write its class (protocol.h) and one line in a table of protocol_registry.cc.
+// `tokens` must outlive the protocol.
+
+// Null when the first message decides. Throws ClientMistake when the opening is wrong for its
+// protocol, e.g. an unknown encoding in the query.
+std::unique_ptr<Protocol> ChooseProtocol(const Opening& opening, const TokenTable& tokens);
+
+// The caller passes the first message to Read as well. Null when no protocol recognises it; `error`
+// then says why, to be sent as ErrorText.
+std::unique_ptr<Protocol> ChooseProtocol(const ClientMessage& first, const TokenTable& tokens,
+                                         ProtocolError* error);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_DIALECTS_PROTOCOL_REGISTRY_H_

@@ -1,0 +1,271 @@
+#include "tools/server/dialects/runnel_protocol.h"
+
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/live_update.h"
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/endpointing_option.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/start_options.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr size_t kMaxSnapshotTokenBytes = 4096;
+
+void CheckVersion(JsonSection* message) {
+  if (!message->Has("version")) {
+    throw ClientMistake(ErrorCode::kUnknownVersion, "version is missing, expected 1");
+  }
+  try {
+    message->Integer("version", RunnelProtocol::kVersion, RunnelProtocol::kVersion);
+  } catch (const std::runtime_error& error) {
+    throw ClientMistake(ErrorCode::kUnknownVersion, error.what());
+  }
+}
+
+OrderedJson Pong(const nlohmann::json& message) {
+  OrderedJson pong = {{"type", "pong"}};
+  for (const auto& [field, value] : message.items()) {
+    if (field == "type") continue;
+    if (field != "id") {
+      throw ClientMistake(ErrorCode::kBadOption, "ping: it has a field besides type and id");
+    }
+    if (value.is_structured()) {
+      throw ClientMistake(ErrorCode::kBadOption, "ping: id is not a string, number, true or false");
+    }
+    pong["id"] = value;
+  }
+  return pong;
+}
+
+}  // namespace
+
+bool RunnelProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
+  return json.contains("type");
+}
+
+std::vector<ClientRequest> RunnelProtocol::Read(const ClientMessage& message) {
+  if (phase_ == Phase::kOver) return {};
+  ClientRequest request;
+  try {
+    request = message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes);
+  } catch (const ClientMistake& mistake) {
+    request = ProtocolError{mistake.code(), mistake.what()};
+  } catch (const std::runtime_error& error) {  // of JsonSection
+    request = ProtocolError{ErrorCode::kBadOption, error.what()};
+  }
+  if (std::holds_alternative<ProtocolError>(request)) phase_ = Phase::kOver;
+  return {std::move(request)};
+}
+
+ClientRequest RunnelProtocol::ReadText(std::string_view text) {
+  const nlohmann::json json = ReadClientJson(text);
+  const auto found = json.find("type");
+  if (found == json.end() || !found->is_string()) {
+    throw ClientMistake(ErrorCode::kBadMessage, R"(a message without a string "type")");
+  }
+  const auto type = found->get<std::string>();
+  if (type == "ping") return ImmediateReply{MessageText(Pong(json))};
+
+  JsonSection message(json, "", type);
+  message.String("type");
+  if (type == "start") return ReadStart(&message);
+  if (type == "resume") return ReadResume(&message);
+  if (type != "flush" && type != "finish" && type != "cancel") {
+    throw ClientMistake(ErrorCode::kBadMessage,
+                        "type is " + OneLine(type.substr(0, 40)) +
+                            ", expected start, resume, flush, finish, cancel or ping");
+  }
+  message.CheckAllTaken();
+  if (type == "flush") return ReadFlush();
+  if (type == "finish") return ReadFinish();
+  phase_ = Phase::kOver;
+  return CancelRequest{};
+}
+
+void RunnelProtocol::ReadCommonFields(JsonSection* message) {
+  if (message->Has("encoding")) {
+    std::map<std::string, SampleEncoding> encodings;
+    for (const SampleEncoding encoding : kSampleEncodings) encodings[NameOf(encoding)] = encoding;
+    decoder_ = MakeSampleDecoder(message->Choice<SampleEncoding>("encoding", encodings));
+  }
+  if (message->Has("tokens")) parts_.tokens = message->Bool("tokens");
+}
+
+ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
+  if (phase_ != Phase::kBeforeStart) {
+    throw ClientMistake(ErrorCode::kUnsupportedOrder, "a second start in one connection");
+  }
+  CheckVersion(message);
+  ReadCommonFields(message);
+  StartRequest start;
+  if (message->Has("sample_rate")) {
+    start.options.sample_rate_hz = static_cast<int>(
+        message->Integer("sample_rate", StreamOptions::kMinRate, StreamOptions::kMaxRate));
+    if (decoder_->encoding() == SampleEncoding::kOpus &&
+        !IsOpusRate(start.options.sample_rate_hz)) {
+      message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
+    }
+  }
+  ReadStartOptions(message, tokens_, &start);
+  if (message->Has("early_text")) {
+    constexpr int64_t kMostFrames = 1000;
+    start.options.early_text.interval = message->Integer("early_text", 0, kMostFrames);
+  }
+  if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
+  message->CheckAllTaken();
+  start.encoding = decoder_->encoding();
+  start.wants_tokens = parts_.tokens;
+  parts_.max_results = static_cast<size_t>(start.options.nbest);
+  phase_ = Phase::kAudio;
+  return start;
+}
+
+ClientRequest RunnelProtocol::ReadResume(JsonSection* message) {
+  if (phase_ != Phase::kBeforeStart) {
+    throw ClientMistake(ErrorCode::kUnsupportedOrder, "a resume after the start of a connection");
+  }
+  CheckVersion(message);
+  ReadCommonFields(message);
+  ResumeRequest resume;
+  resume.token = message->String("token");
+  resume.nbest = ReadNBest(message);
+  if (message->Has("utterances")) {
+    resume.num_utterances =
+        message->Integer("utterances", 0, std::numeric_limits<int64_t>::max() / 2);
+  }
+  if (resume.token.empty() || resume.token.size() > kMaxSnapshotTokenBytes) {
+    message->Fail("token", "the token of a snapshot message");
+  }
+  message->CheckAllTaken();
+  // Without "nbest", an utterance has as many results as the stream was started with.
+  parts_.max_results = static_cast<size_t>(resume.nbest > 0 ? resume.nbest : kMaxNBest);
+  phase_ = Phase::kAudio;
+  return resume;
+}
+
+void RunnelProtocol::RequireAudioPhase(const char* message) const {
+  if (phase_ == Phase::kAudio) return;
+  throw ClientMistake(
+      ErrorCode::kUnsupportedOrder,
+      std::string(message) + (phase_ == Phase::kFinished ? " after finish" : " before start"));
+}
+
+ClientRequest RunnelProtocol::ReadFlush() const {
+  RequireAudioPhase("flush");
+  return FlushRequest{};
+}
+
+ClientRequest RunnelProtocol::ReadFinish() {
+  RequireAudioPhase("finish");
+  if (decoder_->num_waiting_bytes() > 0) {
+    throw ClientMistake(
+        ErrorCode::kOddBytes,
+        "the audio ends within a sample: " + std::to_string(decoder_->num_waiting_bytes()) +
+            " bytes are left over after whole samples of " + NameOf(decoder_->encoding()));
+  }
+  phase_ = Phase::kFinished;
+  return FinishRequest{};
+}
+
+ClientRequest RunnelProtocol::ReadAudio(std::string_view bytes) {
+  RequireAudioPhase("audio");
+  return AudioRequest{decoder_->Decode(bytes)};
+}
+
+std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
+  decoder_->SetSampleRate(info.options.sample_rate_hz);
+  OrderedJson ready = {{"type", info.num_samples < 0 ? "ready" : "resumed"},
+                       {"version", kVersion},
+                       {"session", info.session_id},
+                       {"sample_rate", info.options.sample_rate_hz},
+                       {"encoding", NameOf(decoder_->encoding())},
+                       {"chunk_size", info.options.chunk_size},
+                       {"left_context", info.options.left_context},
+                       {"search", NameOf(info.options.search.method)},
+                       {"head", NameOf(info.options.search.head)},
+                       {"rescoring", info.options.search.rescoring.enabled},
+                       {"language", info.options.language},
+                       {"frame_ms", Rounded(info.encoder_frame_ms)},
+                       {"model", info.model_name},
+                       {"endpointing", EndpointingAsJson(info.options.endpoints)},
+                       {"early_text", info.options.early_text.interval},
+                       {"resume", info.keeps_snapshots}};
+  if (info.num_samples >= 0) {
+    ready["samples"] = info.num_samples;
+    ready["utterances"] = info.first_utterance;
+    first_utterance_ = info.first_utterance;
+  }
+  return {MessageText(ready)};
+}
+
+std::vector<std::string> RunnelProtocol::OnUtterances(const std::vector<Utterance>& utterances) {
+  std::vector<std::string> texts;
+  AppendMessages(utterances, utterances.size(), &texts);
+  return texts;
+}
+
+void RunnelProtocol::AppendMessages(const std::vector<Utterance>& utterances, size_t count,
+                                    std::vector<std::string>* texts) const {
+  for (size_t i = 0; i < count; ++i) {
+    if (utterances[i].index < first_utterance_) continue;
+    texts->push_back(UtteranceMessage("utterance", utterances[i], parts_, tokens_));
+  }
+}
+
+std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
+  const bool has_final = update.is_final && update.error.empty();
+  const std::vector<Utterance>& utterances = update.utterances;
+  std::vector<std::string> texts;
+  AppendMessages(utterances, utterances.size() - (has_final ? 1 : 0), &texts);
+  for (int64_t i = 0; update.error.empty() && i < update.num_empty_finalizations; ++i) {
+    texts.push_back(MessageText({{"type", "flushed"}}));
+  }
+  if (!update.error.empty()) {
+    texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
+  } else if (has_final) {
+    phase_ = Phase::kOver;
+    texts.push_back(UtteranceMessage("final", utterances.back(), parts_, tokens_));
+  } else if (update.utterance_index >= first_utterance_) {
+    texts.push_back(Partial(update));
+  }
+  return texts;
+}
+
+std::string RunnelProtocol::Partial(const LiveUpdate& update) {
+  if (update.stable_size_before == 0) num_stable_characters_ = 0;
+  const std::string stable_text = ValidText(update.stable_text);
+  const int64_t stable_offset = num_stable_characters_;
+  num_stable_characters_ += NumCharacters(stable_text);
+  OrderedJson partial = {{"type", "partial"},
+                         {"utterance", update.utterance_index},
+                         {"stable_text", stable_text},
+                         {"tentative_text", update.tentative_text},
+                         {"stable_offset", stable_offset},
+                         {"stable_length", num_stable_characters_},
+                         {"audio_ms", Rounded(update.audio_ms)},
+                         {"latency_ms", Rounded(update.latency_ms)}};
+  if (!parts_.tokens) return MessageText(partial);
+  partial["stable_tokens"] = update.num_stable_tokens;
+  std::string text = MessageText(partial);
+  BeginField("tokens", &text);
+  AppendTokens(update.tokens, tokens_, &text);
+  return text + '}';
+}
+
+std::vector<std::string> RunnelProtocol::OnSnapshot(const std::string& token, int64_t num_samples) {
+  return {MessageText({{"type", "snapshot"}, {"token", token}, {"samples", num_samples}})};
+}
+
+std::vector<std::string> RunnelProtocol::OnError(const ProtocolError& error) {
+  phase_ = Phase::kOver;
+  return {ErrorText(error)};
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,233 @@
+#include "tools/server/dialects/vosk_protocol.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+
+#include "encoder/json/json_section.h"
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/phrase_hotwords.h"
+#include "tools/server/protocol/start_options.h"
+#include "tools/server/samples/raw_media_decoder.h"
+#include "tools/server/samples/sniffing_decoder.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr std::string_view kPath = "/vosk";
+constexpr std::string_view kSubprotocol = "ws";     // of Asterisk
+constexpr std::string_view kUnknownWord = "[unk]";  // of a grammar
+
+double Seconds(double ms) { return Rounded(ms / 1000); }
+
+// The words, with `conf` unless they are of an alternative.
+OrderedJson Words(const std::vector<Word>& words, bool has_confidence) {
+  OrderedJson list = OrderedJson::array();
+  for (const Word& word : words) {
+    OrderedJson item = OrderedJson::object();
+    if (has_confidence) item["conf"] = Rounded(static_cast<double>(word.confidence));
+    item["end"] = Seconds(word.end_ms);
+    item["start"] = Seconds(word.start_ms);
+    item["word"] = word.text;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+// `next` spoken after `first`.
+void Join(const Hypothesis& next, bool has_word_boundaries, Hypothesis* first) {
+  if (has_word_boundaries && !first->text.empty() && !next.text.empty()) first->text += ' ';
+  first->text += next.text;
+  first->score += next.score;
+  first->words.insert(first->words.end(), next.words.begin(), next.words.end());
+}
+
+bool OffersSubprotocol(const Opening& opening) {
+  const std::vector<std::string>& offered = opening.subprotocols;
+  return std::find(offered.begin(), offered.end(), kSubprotocol) != offered.end();
+}
+
+bool ReadWords(JsonSection* config) {
+  return config->IsBool("words") ? config->Bool("words") : config->Number("words") != 0;
+}
+
+}  // namespace
+
+bool VoskProtocol::IsFor(const Opening& opening) {
+  return opening.path == kPath || OffersSubprotocol(opening);
+}
+
+bool VoskProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
+  return json.contains("config");
+}
+
+VoskProtocol::VoskProtocol(const Opening& opening, const TokenTable& tokens)
+    : tokens_(tokens), subprotocol_(OffersSubprotocol(opening) ? kSubprotocol : "") {}
+
+// The protocol has no error messages.
+Closing VoskProtocol::CloseAfter(const ProtocolError& error) const {
+  return {CloseCode(error.code), CloseReason(CodeName(error.code), error)};
+}
+
+std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
+  // Messages after the end of the audio are ignored.
+  if (phase_ == Phase::kOver) return {};
+  try {
+    return message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes);
+  } catch (const ClientMistake& mistake) {
+    phase_ = Phase::kOver;
+    return {ProtocolError{mistake.code(), mistake.what()}};
+  } catch (const std::runtime_error& error) {  // of JsonSection
+    phase_ = Phase::kOver;
+    return {ProtocolError{ErrorCode::kBadOption, error.what()}};
+  }
+}
+
+std::vector<ClientRequest> VoskProtocol::ReadText(std::string_view text) {
+  const nlohmann::json message = ReadClientJson(text);
+  if (message.contains("config")) {
+    if (decoder_ == nullptr) ReadConfig(message);
+    return {};
+  }
+  if (message.contains("eof")) {
+    std::vector<ClientRequest> requests;
+    if (phase_ == Phase::kBeforeStart) requests.emplace_back(Start());
+    phase_ = Phase::kOver;
+    requests.emplace_back(FinishRequest{});
+    return requests;
+  }
+  if (!message.contains("reset")) {
+    throw ClientMistake(ErrorCode::kBadMessage, "a text message without config, eof or reset");
+  }
+  if (phase_ == Phase::kBeforeStart) return {ImmediateReply{AllResults()}};
+  return {FlushRequest{}};
+}
+
+void VoskProtocol::ReadConfig(const nlohmann::json& message) {
+  JsonSection config = JsonSection(message, "", "text").Section("config");
+  if (config.Has("sample_rate")) {
+    const double rate_hz = config.Number("sample_rate");
+    if (!(rate_hz >= StreamOptions::kMinRate && rate_hz <= StreamOptions::kMaxRate)) {
+      config.Fail("sample_rate", "a number from " + std::to_string(StreamOptions::kMinRate) +
+                                     " to " + std::to_string(StreamOptions::kMaxRate));
+    }
+    sample_rate_hz_ = static_cast<int>(std::lround(rate_hz));
+  }
+  if (config.Has("words")) shows_words_ = ReadWords(&config);
+  if (config.Has("max_alternatives")) {
+    max_alternatives_ = static_cast<size_t>(config.Integer("max_alternatives", 0, kMaxNBest));
+  }
+  if (!config.Has("phrase_list")) return;
+  std::vector<WeightedPhrase> phrases;
+  for (std::string& phrase : config.Strings("phrase_list")) {
+    if (phrase != kUnknownWord) phrases.push_back({std::move(phrase), 1});
+  }
+  start_.options.search.hotwords = PhraseHotwords(phrases, tokens_);
+}
+
+MediaDecoder* VoskProtocol::decoder() {
+  if (decoder_ == nullptr) {
+    decoder_ = std::make_unique<SniffingDecoder>(
+        std::make_unique<RawMediaDecoder>(SampleEncoding::kPcm16, sample_rate_hz_, 1));
+  }
+  return decoder_.get();
+}
+
+StartRequest VoskProtocol::Start() {
+  phase_ = Phase::kAudio;
+  StreamOptions& options = start_.options;
+  const int known_hz = decoder()->sample_rate_hz();
+  options.sample_rate_hz = known_hz > 0 ? known_hz : sample_rate_hz_;
+  options.endpoints.enabled = true;
+  options.nbest = static_cast<int>(std::max<size_t>(max_alternatives_, 1));
+  if (options.nbest > 1) {  // greedy search has only one result
+    options.search.beam_size = std::max(options.search.beam_size, options.nbest);
+  }
+  start_.needs_beam = options.nbest > 1 || options.search.hotwords != nullptr;
+  return start_;
+}
+
+std::vector<ClientRequest> VoskProtocol::ReadAudio(std::string_view bytes) {
+  std::vector<float> samples = decoder()->Decode(bytes);
+  std::vector<ClientRequest> requests;
+  if (phase_ == Phase::kBeforeStart && decoder()->sample_rate_hz() > 0) {
+    requests.emplace_back(Start());
+  }
+  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
+  if (decoder()->has_more()) {
+    requests.emplace_back(MoreRequest{});
+  } else {
+    requests.emplace_back(ImmediateReply{NextAnswer()});
+  }
+  return requests;
+}
+
+std::vector<ClientRequest> VoskProtocol::ReadMore() { return Read({/*is_text=*/false, ""}); }
+
+std::vector<std::string> VoskProtocol::OnReady(const SessionInfo& /*info*/) { return {}; }
+
+std::vector<std::string> VoskProtocol::OnUpdate(const LiveUpdate& update) {
+  std::vector<std::string> texts;
+  for (const Utterance& utterance : update.utterances) {
+    if (!utterance.nbest.front().text.empty()) ended_.push_back(utterance.nbest);
+    if (utterance.end == UtteranceEnd::kFinalize) texts.push_back(AllResults());
+  }
+  for (int64_t i = 0; i < update.num_empty_finalizations; ++i) texts.push_back(AllResults());
+  if (update.is_final) {
+    phase_ = Phase::kOver;
+    if (update.error.empty()) texts.push_back(AllResults());
+    return texts;
+  }
+  merged_.Append(update);
+  merged_.utterances.clear();
+  return texts;
+}
+
+std::string VoskProtocol::NextAnswer() {
+  if (!ended_.empty()) return AllResults();
+  return MessageText({{"partial", merged_.stable_text + merged_.tentative_text}});
+}
+
+std::string VoskProtocol::AllResults() {
+  std::vector<Hypothesis> nbest(1);
+  if (ended_.size() == 1) {
+    nbest = std::move(ended_.front());
+  } else {
+    for (const std::vector<Hypothesis>& one : ended_) {
+      Join(one.front(), tokens_.has_word_boundaries(), &nbest.front());
+    }
+  }
+  ended_.clear();
+  return Result(nbest);
+}
+
+std::string VoskProtocol::Result(const std::vector<Hypothesis>& nbest) const {
+  if (max_alternatives_ == 0) {
+    const Hypothesis& best = nbest.front();
+    OrderedJson result = OrderedJson::object();
+    if (shows_words_ && !best.words.empty()) result["result"] = Words(best.words, true);
+    result["text"] = best.text;
+    return MessageText(result);
+  }
+  OrderedJson alternatives = OrderedJson::array();
+  for (size_t i = 0; i < std::min(nbest.size(), max_alternatives_); ++i) {
+    OrderedJson alternative = {{"confidence", Rounded(nbest[i].score)}};
+    if (shows_words_ && !nbest[i].words.empty()) {
+      alternative["result"] = Words(nbest[i].words, false);
+    }
+    alternative["text"] = nbest[i].text;
+    alternatives.push_back(std::move(alternative));
+  }
+  return MessageText({{"alternatives", std::move(alternatives)}});
+}
+
+std::vector<std::string> VoskProtocol::OnError(const ProtocolError& /*error*/) {
+  phase_ = Phase::kOver;
+  return {};
+}
+
+}  // namespace runnel::server

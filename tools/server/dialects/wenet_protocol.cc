@@ -1,0 +1,161 @@
+#include "tools/server/dialects/wenet_protocol.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/start_options.h"
+
+namespace runnel::server {
+namespace {
+
+std::string Message(const char* type) { return MessageText({{"status", "ok"}, {"type", type}}); }
+
+std::string ResultMessage(const char* type, const std::string& nbest) {
+  return MessageText({{"status", "ok"}, {"type", type}, {"nbest", nbest}});
+}
+
+// The rules of WeNet's runtime (decoder/ctc_endpoint.h). It also clears the encoder's context at an
+// endpoint, which loses accuracy and is not needed here.
+EndpointOptions WenetEndpoints() {
+  EndpointOptions options;
+  options.enabled = true;
+  options.rules[EndpointOptions::kInitialSilence].min_silence_s = 5;
+  options.rules[EndpointOptions::kSilence].min_silence_s = 1;
+  options.rules[EndpointOptions::kLength].min_utterance_s = 20;
+  options.silence_blank_probability = 0.8;
+  return options;
+}
+
+}  // namespace
+
+bool WenetProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::json& json) {
+  return json.contains("signal");
+}
+
+std::vector<ClientRequest> WenetProtocol::Read(const ClientMessage& message) {
+  // Messages after the end are ignored, as by WeNet's server.
+  if (phase_ == Phase::kOver) return {};
+  try {
+    if (message.is_text) return {ReadSignal(message.bytes)};
+    if (phase_ == Phase::kBeforeStart) {
+      throw ClientMistake(ErrorCode::kUnsupportedOrder, "audio before the start signal");
+    }
+    return {AudioRequest{decoder_.Decode(message.bytes)}};
+  } catch (const ClientMistake& mistake) {
+    phase_ = Phase::kOver;
+    return {ProtocolError{mistake.code(), mistake.what()}};
+  }
+}
+
+ClientRequest WenetProtocol::ReadSignal(std::string_view text) {
+  const nlohmann::json message = ReadClientJson(text);
+  const auto found = message.find("signal");
+  if (found == message.end() || !found->is_string()) {
+    throw ClientMistake(ErrorCode::kBadMessage, R"(a text message without a string "signal")");
+  }
+  const auto signal = found->get<std::string>();
+  if (signal == "start") {
+    if (phase_ != Phase::kBeforeStart) {
+      throw ClientMistake(ErrorCode::kUnsupportedOrder, "a second start signal");
+    }
+    StartRequest start = ReadStart(message);
+    phase_ = Phase::kAudio;
+    return start;
+  }
+  if (signal != "end") {
+    throw ClientMistake(ErrorCode::kBadMessage, "signal is neither start nor end");
+  }
+  if (phase_ != Phase::kAudio) {
+    throw ClientMistake(ErrorCode::kUnsupportedOrder, "an end signal before the start signal");
+  }
+  phase_ = Phase::kOver;
+  return FinishRequest{};
+}
+
+StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
+  const auto nbest = message.find("nbest");
+  if (nbest != message.end()) {
+    const bool is_count = nbest->is_number_unsigned() && nbest->get<uint64_t>() >= 1 &&
+                          nbest->get<uint64_t>() <= kMaxNBest;
+    if (!is_count) {
+      throw ClientMistake(ErrorCode::kBadOption,
+                          "nbest is not an integer from 1 to " + std::to_string(kMaxNBest));
+    }
+    nbest_ = nbest->get<size_t>();
+  }
+  const auto continuous = message.find("continuous_decoding");
+  if (continuous != message.end() && !continuous->is_boolean()) {
+    throw ClientMistake(ErrorCode::kBadOption, "continuous_decoding is not true or false");
+  }
+  StartRequest start;
+  if (continuous != message.end() && continuous->get<bool>()) {
+    start.options.endpoints = WenetEndpoints();
+  }
+  start.encoding = decoder_.encoding();
+  start.options.nbest = static_cast<int>(nbest_);
+  if (nbest_ > 1) {  // greedy search has only one result
+    start.needs_beam = true;
+    start.options.search.beam_size = std::max(start.options.search.beam_size, start.options.nbest);
+  }
+  return start;
+}
+
+std::vector<std::string> WenetProtocol::OnReady(const SessionInfo& /*info*/) {
+  return {Message("server_ready")};
+}
+
+std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
+  std::vector<std::string> texts;
+  for (const Utterance& utterance : update.utterances) texts.push_back(FinalResult(utterance));
+  if (!update.error.empty()) {
+    texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
+    return texts;
+  }
+  if (update.is_final) {
+    phase_ = Phase::kOver;
+    texts.push_back(Message("speech_end"));
+    return texts;
+  }
+  merged_.Append(update);
+  merged_.utterances.clear();
+  const std::string sentence = merged_.stable_text + merged_.tentative_text;
+  // WeNet's server sends nothing before it has text.
+  if (sentence.empty()) return texts;
+  OrderedJson nbest = OrderedJson::array();
+  nbest.push_back({{"sentence", sentence}});
+  texts.push_back(ResultMessage("partial_result", MessageText(nbest)));
+  return texts;
+}
+
+std::string WenetProtocol::FinalResult(const Utterance& utterance) const {
+  return ResultMessage("final_result", FinalNBest(utterance.nbest));
+}
+
+std::string WenetProtocol::FinalNBest(const std::vector<Hypothesis>& nbest) const {
+  std::string list = "[";
+  for (size_t i = 0; i < std::min(nbest_, nbest.size()); ++i) {
+    list += i > 0 ? R"(,{"sentence":)" : R"({"sentence":)";
+    AppendString(nbest[i].text, &list);
+    list += R"(,"word_pieces":[)";
+    for (const Token& token : nbest[i].tokens) {
+      list += &token == &nbest[i].tokens.front() ? R"({"word":)" : R"(,{"word":)";
+      AppendString(tokens_.name(token.id), &list);
+      list += R"(,"start":)" + std::to_string(std::llround(token.start_ms));
+      list += R"(,"end":)" + std::to_string(std::llround(token.end_ms)) + "}";
+    }
+    list += "]}";
+  }
+  return list + "]";
+}
+
+std::vector<std::string> WenetProtocol::OnError(const ProtocolError& error) {
+  phase_ = Phase::kOver;
+  return {MessageText(
+      {{"status", "failed"},
+       {"message", std::string(CodeName(error.code)) + ": " + OneLine(error.message)}})};
+}
+
+}  // namespace runnel::server

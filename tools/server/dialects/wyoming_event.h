@@ -1,0 +1,40 @@
+// The events of the Wyoming protocol: a line of JSON, then JSON data, then bytes.
+#ifndef RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_EVENT_H_
+#define RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_EVENT_H_
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tools/server/protocol/message_text.h"
+
+namespace runnel::server {
+
+// An event that begins a buffer. Its bytes need not be there yet.
+struct WyomingFrame {
+  std::string type;
+  size_t size = 0;  // bytes of line, data and payload
+};
+
+// Reads the line at the beginning of `bytes`; empty when its end has not come yet. The line and the
+// data have at most kMaxControlBytes each. Throws ClientMistake when the line is longer or is no
+// event, or when it announces more data or payload than permitted.
+std::optional<WyomingFrame> ReadWyomingFrame(std::string_view bytes, size_t max_payload_bytes);
+
+struct WyomingEvent {
+  std::string type;
+  nlohmann::json data;       // an object: the fields of the line's data, then those after the line
+  std::string_view payload;  // within the bytes that were read
+};
+
+// `frame`: all bytes of one event. Throws ClientMistake when it is none, or has another size.
+WyomingEvent ReadWyomingEvent(std::string_view frame);
+
+// An event without payload. `data` is an object and may be empty.
+std::string WyomingText(const std::string& type, const OrderedJson& data);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_EVENT_H_

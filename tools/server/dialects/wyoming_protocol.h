@@ -1,0 +1,69 @@
+// The Wyoming protocol, which Home Assistant speaks to speech recognisers.
+#ifndef RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_PROTOCOL_H_
+#define RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_PROTOCOL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/server/dialects/wyoming_event.h"
+#include "tools/server/protocol/appended_text.h"
+#include "tools/server/protocol/protocol.h"
+#include "tools/server/samples/media_decoder.h"
+
+namespace runnel::server {
+
+// The event that answers `describe`: the server as a program with one model.
+std::string WyomingInfo(const std::string& model_name, const std::vector<std::string>& languages);
+
+// The conversation about one utterance. A connection has one of these after another. A message is
+// one event (wyoming_event.h), whether text or binary. All texts returned are events.
+class WyomingProtocol : public Protocol {
+ public:
+  // An event of this type starts the stream.
+  static constexpr const char* kStart = "audio-start";
+
+  // `info`: of WyomingInfo.
+  explicit WyomingProtocol(std::string info) : info_(std::move(info)) {}
+
+  const char* name() const override { return "wyoming"; }
+  std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<std::string> OnReady(const SessionInfo& info) override;
+  std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
+  std::vector<std::string> OnError(const ProtocolError& error) override;
+
+ private:
+  enum class Phase { kBeforeStart, kAudio, kOver };
+
+  // Of the samples in payloads, little-endian integers.
+  struct Format {
+    int rate_hz = 0;
+    int bytes_per_sample = 0;
+    int channels = 0;
+  };
+
+  static Format ReadFormat(const WyomingEvent& event);
+  std::vector<ClientRequest> ReadEvent(const WyomingEvent& event);
+  std::vector<ClientRequest> ReadTranscribe(const WyomingEvent& event);
+  std::vector<ClientRequest> ReadStart(const WyomingEvent& event);
+  std::vector<ClientRequest> ReadChunk(const WyomingEvent& event);
+  std::vector<ClientRequest> ReadStop();
+
+  // `fields` and the language of the stream, if it has one.
+  OrderedJson WithLanguage(OrderedJson fields) const;
+  void BeginTranscript(std::vector<std::string>* texts);
+  void AppendPiece(const std::string& piece, std::vector<std::string>* texts);
+
+  const std::string info_;
+  Phase phase_ = Phase::kBeforeStart;
+  StartRequest start_;
+  Format format_;                          // of audio-start
+  std::unique_ptr<MediaDecoder> decoder_;  // null before audio-start
+  std::string language_;                   // of the stream; "": the model has only one
+  AppendedText text_;
+  bool has_begun_ = false;  // transcript-start was sent
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_PROTOCOL_H_

@@ -1,0 +1,59 @@
+// Requests of HTTP clients for a recording, and the interface of the formats of replies.
+#ifndef RUNNEL_TOOLS_SERVER_RECORDINGS_RECORDING_REQUEST_H_
+#define RUNNEL_TOOLS_SERVER_RECORDINGS_RECORDING_REQUEST_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/live_update.h"
+#include "runtime/token_table.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/protocol_error.h"
+#include "tools/server/recordings/recording.h"
+
+namespace runnel::server {
+
+// A request is wrong. `param`: the field of a form; "" for none.
+class FieldMistake : public ClientMistake {
+ public:
+  FieldMistake(ErrorCode code, std::string param, const std::string& message)
+      : ClientMistake(code, message), param_(std::move(param)) {}
+  const std::string& param() const { return param_; }
+
+ private:
+  std::string param_;
+};
+
+// Writes the body of the reply to one recording. The methods are called one at a time.
+class RecordingFormat {
+ public:
+  virtual ~RecordingFormat() = default;
+  virtual std::string content_type() const { return "application/json"; }
+  // The piece of the body that can be sent after this update of the stream, the final one included;
+  // "" for none.
+  virtual std::string Add(const LiveUpdate& /*update*/) { return ""; }
+  // The rest of the body.
+  virtual std::string Finish(const RecordingResult& result) = 0;
+};
+
+struct RecordingRequest {
+  Recording recording;
+  std::unique_ptr<RecordingFormat> format;
+};
+
+// POST /v1/recognize: the body is an audio file, the options are in `query`, the (name, value)
+// fields of the URL (ReadStartQuery). Throws FieldMistake.
+RecordingRequest ReadRecognizeRequest(const std::vector<std::pair<std::string, std::string>>& query,
+                                      std::string body, const TokenTable& tokens);
+
+// POST /v1/audio/transcriptions of OpenAI's interface: a form with the audio file and the options.
+// Fields that this server does not know are passed over. Throws FieldMistake.
+RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::string body,
+                                          const TokenTable& tokens);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_RECORDINGS_RECORDING_REQUEST_H_

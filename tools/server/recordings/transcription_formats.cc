@@ -1,0 +1,128 @@
+#include "tools/server/recordings/transcription_formats.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/result_messages.h"
+
+namespace runnel::server {
+namespace {
+
+OrderedJson Usage(const RecordingResult& result) {
+  return {{"type", "duration"}, {"seconds", Rounded(result.audio_ms / 1000)}};
+}
+
+std::string TextOf(const RecordingResult& result) {
+  return JoinedTexts(result.utterances, result.tokens);
+}
+
+// A segment with all fields that OpenAI's clients expect. Those that this server does not know have
+// the values of an ordinary segment.
+std::string Segment(const Utterance& utterance, int64_t index) {
+  const Hypothesis& best = utterance.nbest.front();
+  OrderedJson ids = OrderedJson::array();
+  for (const Token& token : best.tokens) ids.push_back(token.id);
+  const auto num_tokens = static_cast<double>(std::max<size_t>(best.tokens.size(), 1));
+  return MessageText({{"id", index},
+                      {"seek", 0},
+                      {"start", Rounded(utterance.start_ms / 1000)},
+                      {"end", Rounded(utterance.end_ms / 1000)},
+                      {"text", best.text},
+                      {"tokens", ids},
+                      {"temperature", 0},
+                      {"avg_logprob", Rounded(best.score / num_tokens)},
+                      {"compression_ratio", 1},
+                      {"no_speech_prob", 0}});
+}
+
+std::string Segments(const RecordingResult& result) {
+  std::string list;
+  int64_t index = 0;
+  for (const Utterance& utterance : result.utterances) {
+    if (utterance.nbest.front().text.empty()) continue;
+    list += (list.empty() ? "" : ",") + Segment(utterance, index++);
+  }
+  return '[' + list + ']';
+}
+
+std::string Words(const RecordingResult& result) {
+  std::string list;
+  for (const Utterance& utterance : result.utterances) {
+    for (const Word& word : utterance.nbest.front().words) {
+      list += list.empty() ? "" : ",";
+      list += MessageText({{"word", word.text},
+                           {"start", Rounded(word.start_ms / 1000)},
+                           {"end", Rounded(word.end_ms / 1000)}});
+    }
+  }
+  return '[' + list + ']';
+}
+
+void AddField(const char* name, const std::string& value, std::string* object) {
+  BeginField(name, object);
+  *object += value + '}';
+}
+
+}  // namespace
+
+std::string ServerSentEvent(std::string json) {
+  if (!json.empty() && json.back() == '\n') json.pop_back();
+  return "data: " + std::move(json) + "\n\n";
+}
+
+std::string TranscriptionJson::Finish(const RecordingResult& result) {
+  return MessageText({{"text", TextOf(result)}, {"usage", Usage(result)}}) + '\n';
+}
+
+std::string TranscriptionText::Finish(const RecordingResult& result) {
+  return ValidText(TextOf(result)) + '\n';
+}
+
+std::string TranscriptionVerbose::Finish(const RecordingResult& result) {
+  const std::string& language = result.options.language;
+  std::string body = MessageText({{"task", "transcribe"},
+                                  {"language", language.empty() ? language_ : language},
+                                  {"duration", Rounded(result.audio_ms / 1000)},
+                                  {"text", TextOf(result)},
+                                  {"usage", Usage(result)}});
+  if (parts_.segments) AddField("segments", Segments(result), &body);
+  if (parts_.words) AddField("words", Words(result), &body);
+  return body + '\n';
+}
+
+TranscriptionCaptions::TranscriptionCaptions(OutputFormat format, const TokenTable& tokens)
+    : content_type_(format == OutputFormat::kVtt ? "text/vtt; charset=utf-8"
+                                                 : "text/plain; charset=utf-8"),
+      formatter_(MakeFormatter(format, /*id=*/"", /*nbest=*/1, tokens)) {}
+
+std::string TranscriptionCaptions::Finish(const RecordingResult& result) {
+  std::string captions;
+  for (const Utterance& utterance : result.utterances) captions += formatter_->Add(utterance);
+  return ValidText(captions + formatter_->Finish(result.audio_ms / 1000));
+}
+
+std::string TranscriptionEvents::Add(const LiveUpdate& update) {
+  std::string events;
+  for (const Utterance& utterance : update.utterances) {
+    events += Delta(text_.End(utterance));
+    begins_utterance_ = true;
+  }
+  return update.is_final ? events : events + Delta(text_.Add(update));
+}
+
+std::string TranscriptionEvents::Delta(std::string piece) {
+  if (piece.empty()) return "";
+  if (begins_utterance_ && has_text_ && tokens_.has_word_boundaries()) piece.insert(0, " ");
+  begins_utterance_ = false;
+  has_text_ = true;
+  return ServerSentEvent(MessageText({{"type", "transcript.text.delta"}, {"delta", piece}}));
+}
+
+std::string TranscriptionEvents::Finish(const RecordingResult& result) {
+  return ServerSentEvent(MessageText({{"type", "transcript.text.done"}, {"text", TextOf(result)}}));
+}
+
+}  // namespace runnel::server

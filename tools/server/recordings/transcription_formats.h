@@ -1,0 +1,86 @@
+// The replies of OpenAI's POST /v1/audio/transcriptions, one class per format.
+#ifndef RUNNEL_TOOLS_SERVER_RECORDINGS_TRANSCRIPTION_FORMATS_H_
+#define RUNNEL_TOOLS_SERVER_RECORDINGS_TRANSCRIPTION_FORMATS_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "runtime/live_update.h"
+#include "runtime/token_table.h"
+#include "tools/decode/formats/output_format.h"
+#include "tools/decode/formats/result_formatter.h"
+#include "tools/server/protocol/appended_text.h"
+#include "tools/server/recordings/recording_request.h"
+
+namespace runnel::server {
+
+// An event of an event stream (HTML standard, server-sent events). `json` is one line.
+std::string ServerSentEvent(std::string json);
+
+// {"text","usage"}.
+class TranscriptionJson : public RecordingFormat {
+ public:
+  std::string Finish(const RecordingResult& result) override;
+};
+
+// The text and a line break.
+class TranscriptionText : public RecordingFormat {
+ public:
+  std::string content_type() const override { return "text/plain; charset=utf-8"; }
+  std::string Finish(const RecordingResult& result) override;
+};
+
+// Parts of a TranscriptionVerbose.
+struct VerboseParts {
+  bool segments = true;
+  bool words = false;
+};
+
+// JSON with the utterances as segments, and with words.
+class TranscriptionVerbose : public RecordingFormat {
+ public:
+  // `language`: that the client named, "" for none.
+  TranscriptionVerbose(VerboseParts parts, std::string language)
+      : parts_(parts), language_(std::move(language)) {}
+  std::string Finish(const RecordingResult& result) override;
+
+ private:
+  const VerboseParts parts_;
+  const std::string language_;
+};
+
+// Captions, as decode_wav writes them.
+class TranscriptionCaptions : public RecordingFormat {
+ public:
+  // `format`: kSrt or kVtt. `tokens` must outlive the format.
+  TranscriptionCaptions(OutputFormat format, const TokenTable& tokens);
+  std::string content_type() const override { return content_type_; }
+  std::string Finish(const RecordingResult& result) override;
+
+ private:
+  const std::string content_type_;
+  const std::unique_ptr<ResultFormatter> formatter_;
+};
+
+// An event stream: the text in pieces while the recording is decoded, then the whole text.
+class TranscriptionEvents : public RecordingFormat {
+ public:
+  // `tokens` must outlive the format.
+  explicit TranscriptionEvents(const TokenTable& tokens) : tokens_(tokens) {}
+  std::string content_type() const override { return "text/event-stream"; }
+  std::string Add(const LiveUpdate& update) override;
+  std::string Finish(const RecordingResult& result) override;
+
+ private:
+  std::string Delta(std::string piece);
+
+  const TokenTable& tokens_;
+  AppendedText text_;
+  bool has_text_ = false;         // of any utterance
+  bool begins_utterance_ = true;  // no piece of the present one was sent
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_RECORDINGS_TRANSCRIPTION_FORMATS_H_

@@ -1,0 +1,166 @@
+// Requests of OpenAI's POST /v1/audio/transcriptions.
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/openai_options.h"
+#include "tools/server/recordings/multipart_form.h"
+#include "tools/server/recordings/recording_request.h"
+#include "tools/server/recordings/transcription_formats.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr char kVad[] = "chunking_strategy";
+constexpr char kVadType[] = "chunking_strategy[type]";
+constexpr char kVadSilence[] = "chunking_strategy[silence_duration_ms]";
+constexpr size_t kMaxShown = 40;
+
+[[noreturn]] void Refuse(const std::string& field, std::string_view value,
+                         const std::string& expected) {
+  throw FieldMistake(ErrorCode::kBadOption, field,
+                     field + " is '" + ValidText(std::string(value.substr(0, kMaxShown))) +
+                         "', expected " + expected);
+}
+
+// The fields of a form. The name of a list may end in [].
+class Form {
+ public:
+  explicit Form(std::vector<FormPart> parts) : parts_(std::move(parts)) {
+    for (FormPart& part : parts_) {
+      const size_t size = part.name.size();
+      if (size > 2 && part.name.compare(size - 2, 2, "[]") == 0) part.name.resize(size - 2);
+    }
+  }
+
+  std::vector<std::string_view> All(std::string_view name) const {
+    std::vector<std::string_view> values;
+    for (const FormPart& part : parts_) {
+      if (part.name == name) values.push_back(part.value);
+    }
+    return values;
+  }
+
+  // The value of a field that is not a list.
+  std::optional<std::string_view> One(const std::string& name) const {
+    const std::vector<std::string_view> values = All(name);
+    if (values.size() > 1) {
+      throw FieldMistake(ErrorCode::kBadOption, name, name + " is there twice");
+    }
+    return values.empty() ? std::nullopt : std::optional(values.front());
+  }
+
+  std::string Text(const std::string& name, const std::string& otherwise) const {
+    const auto value = One(name);
+    if (!value.has_value()) return otherwise;
+    if (value->size() > kMaxControlBytes) {
+      throw FieldMistake(ErrorCode::kBadOption, name,
+                         name + " has more than " + std::to_string(kMaxControlBytes) + " bytes");
+    }
+    return ValidText(std::string(*value));
+  }
+
+  bool Flag(const std::string& name) const {
+    const std::string value = Text(name, "false");
+    if (value == "true" || value == "True") return true;  // Python's str(True)
+    if (value != "false" && value != "False") Refuse(name, value, "true or false");
+    return false;
+  }
+
+ private:
+  std::vector<FormPart> parts_;
+};
+
+// An utterance ends in silence if the client asks for chunks.
+EndpointOptions ReadChunking(const Form& form) {
+  EndpointOptions options;
+  const std::string strategy = form.Text(kVad, form.Text(kVadType, ""));
+  if (strategy.empty()) return options;
+  if (strategy != "auto" && strategy != "server_vad") Refuse(kVad, strategy, "auto or server_vad");
+  options.enabled = true;
+  const std::string silence = form.Text(kVadSilence, "");
+  if (silence.empty()) return options;
+  const auto silence_ms = nlohmann::json::parse(silence, nullptr, /*allow_exceptions=*/false);
+  if (!silence_ms.is_number() || silence_ms.get<double>() < 0) {
+    Refuse(kVadSilence, silence, "a number of milliseconds");
+  }
+  return EndpointsAfter(AllowedSilenceMs(silence_ms.get<double>()));
+}
+
+VerboseParts ReadGranularities(const Form& form) {
+  constexpr char kField[] = "timestamp_granularities";
+  const std::vector<std::string_view> values = form.All(kField);
+  if (values.empty()) return {};
+  VerboseParts parts{/*segments=*/false, /*words=*/false};
+  for (const std::string_view value : values) {
+    if (value != "word" && value != "segment") Refuse(kField, value, "word or segment");
+    (value == "word" ? parts.words : parts.segments) = true;
+  }
+  return parts;
+}
+
+std::unique_ptr<RecordingFormat> ReadFormat(const Form& form, const std::string& language,
+                                            const TokenTable& tokens) {
+  constexpr char kField[] = "response_format";
+  const std::string name = form.Text(kField, "json");
+  const VerboseParts parts = ReadGranularities(form);
+  if (form.Flag("stream")) {
+    if (name != "json" && name != "text") Refuse(kField, name, "json or text with stream");
+    return std::make_unique<TranscriptionEvents>(tokens);
+  }
+  if (name == "json") return std::make_unique<TranscriptionJson>();
+  if (name == "text") return std::make_unique<TranscriptionText>();
+  if (name == "verbose_json") return std::make_unique<TranscriptionVerbose>(parts, language);
+  if (name == "srt") return std::make_unique<TranscriptionCaptions>(OutputFormat::kSrt, tokens);
+  if (name == "vtt") return std::make_unique<TranscriptionCaptions>(OutputFormat::kVtt, tokens);
+  if (name == "diarized_json") {
+    Refuse(kField, name, "another format: this server does not tell speakers apart");
+  }
+  Refuse(kField, name, "json, text, srt, verbose_json or vtt");
+}
+
+// Segments and captions are utterances.
+bool ShowsUtterances(const Form& form) {
+  const std::string name = form.Text("response_format", "json");
+  return name == "srt" || name == "vtt" || name == "verbose_json";
+}
+
+std::string ReadLanguage(const Form& form) {
+  const std::vector<std::string_view> languages = form.All("languages");
+  return form.Text("language", languages.empty() ? "" : ValidText(std::string(languages.front())));
+}
+
+}  // namespace
+
+RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::string body,
+                                          const TokenTable& tokens) {
+  RecordingRequest request;
+  Recording& recording = request.recording;
+  recording.body = std::move(body);
+  const auto read_form = [&] {
+    try {
+      return Form(ReadMultipartForm(content_type, recording.body));
+    } catch (const std::runtime_error& error) {
+      throw FieldMistake(ErrorCode::kBadMessage, "", error.what());
+    }
+  };
+  const Form form = read_form();
+  const std::optional<std::string_view> file = form.One("file");
+  if (!file.has_value()) {
+    throw FieldMistake(ErrorCode::kBadOption, "file", "file is missing, expected an audio file");
+  }
+  recording.audio_begin = static_cast<size_t>(file->data() - recording.body.data());
+  recording.audio_size = file->size();
+  const std::string language = ReadLanguage(form);
+  request.format = ReadFormat(form, language, tokens);
+  StartRequest& start = recording.start;
+  start.options.endpoints = ReadChunking(form);
+  if (ShowsUtterances(form)) start.options.endpoints.enabled = true;
+  start.options.search.hotwords =
+      KeywordHotwords(form.All("keywords"), form.Text("prompt", ""), tokens);
+  start.needs_beam = start.options.search.hotwords != nullptr;
+  if (!language.empty()) start.choices.language_hint = language;
+  return request;
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,137 @@
+#include "tools/server/riva/riva_protocol.h"
+
+#include <utility>
+
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/message_text.h"
+#include "tools/server/riva/grpc_status.h"
+#include "tools/server/riva/riva_results.h"
+
+namespace runnel::server {
+namespace {
+
+using nvidia::riva::asr::StreamingRecognitionConfig;
+using nvidia::riva::asr::StreamingRecognizeRequest;
+using nvidia::riva::asr::StreamingRecognizeResponse;
+
+}  // namespace
+
+RivaProtocol::RivaProtocol(RivaModel model, std::string id)
+    : model_(std::move(model)), id_(std::move(id)) {}
+
+Closing RivaProtocol::CloseAfter(const ProtocolError& error) const {
+  return {GrpcStatus(error.code), OneLine(ValidText(error.message))};
+}
+
+std::vector<ClientRequest> RivaProtocol::Read(const ClientMessage& message) {
+  if (phase_ == Phase::kOver) return {};
+  return Checked([&] { return message.is_text ? ReadEnd() : ReadRequest(message.bytes); });
+}
+
+std::vector<ClientRequest> RivaProtocol::ReadMore() {
+  return Checked([this] { return ReadAudio(""); });
+}
+
+template <typename Reading>
+std::vector<ClientRequest> RivaProtocol::Checked(const Reading& read) {
+  try {
+    return read();
+  } catch (const ClientMistake& mistake) {
+    phase_ = Phase::kOver;
+    return {ProtocolError{mistake.code(), mistake.what()}};
+  }
+}
+
+std::vector<ClientRequest> RivaProtocol::ReadRequest(std::string_view bytes) {
+  StreamingRecognizeRequest request;
+  if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw ClientMistake(ErrorCode::kBadMessage, "a message is not a StreamingRecognizeRequest");
+  }
+  id_ = ResponseId(request.id(), id_);
+  if (request.has_streaming_config()) {
+    if (phase_ != Phase::kBeforeConfig) {
+      throw ClientMistake(ErrorCode::kUnsupportedOrder, "a second streaming_config in one call");
+    }
+    ReadConfig(request.streaming_config());
+    return {};
+  }
+  if (phase_ == Phase::kBeforeConfig) {
+    throw ClientMistake(ErrorCode::kUnsupportedOrder,
+                        "the first message has no streaming_config, which must come before audio");
+  }
+  return ReadAudio(request.audio_content());
+}
+
+void RivaProtocol::ReadConfig(const StreamingRecognitionConfig& config) {
+  start_ = ReadRivaConfig(config.config(), model_);
+  decoder_ = MakeRivaDecoder(config.config(), model_);
+  parts_ = PartsOf(config.config());
+  wants_interim_ = config.interim_results();
+  phase_ = Phase::kBeforeAudio;
+}
+
+std::vector<ClientRequest> RivaProtocol::ReadAudio(std::string_view bytes) {
+  std::vector<ClientRequest> requests;
+  std::vector<float> samples = decoder_->Decode(bytes);
+  if (phase_ == Phase::kBeforeAudio && decoder_->sample_rate_hz() > 0) {
+    StartAt(decoder_->sample_rate_hz(), &requests);
+  }
+  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
+  if (decoder_->has_more()) requests.emplace_back(MoreRequest{});
+  return requests;
+}
+
+void RivaProtocol::StartAt(int sample_rate_hz, std::vector<ClientRequest>* requests) {
+  start_.options.sample_rate_hz = sample_rate_hz;
+  requests->emplace_back(std::move(start_));
+  phase_ = Phase::kAudio;
+}
+
+// A call without audio, or with a part of a header, has an empty result.
+std::vector<ClientRequest> RivaProtocol::ReadEnd() {
+  if (phase_ == Phase::kBeforeConfig) {
+    throw ClientMistake(ErrorCode::kUnsupportedOrder, "the call ended before a streaming_config");
+  }
+  std::vector<ClientRequest> requests;
+  if (phase_ == Phase::kBeforeAudio) StartAt(model_.sample_rate_hz, &requests);
+  requests.emplace_back(FinishRequest{});
+  phase_ = Phase::kOver;
+  return requests;
+}
+
+StreamingRecognizeResponse RivaProtocol::NewResponse() const {
+  StreamingRecognizeResponse response;
+  response.mutable_id()->set_value(id_);
+  return response;
+}
+
+std::vector<std::string> RivaProtocol::OnReady(const SessionInfo& /*info*/) { return {}; }
+
+std::vector<std::string> RivaProtocol::OnUpdate(const LiveUpdate& update) {
+  std::vector<std::string> messages;
+  for (const Utterance& utterance : update.utterances) {
+    if (!HasText(utterance)) continue;
+    StreamingRecognizeResponse response = NewResponse();
+    FillFinal(utterance, parts_, response.add_results());
+    messages.push_back(response.SerializeAsString());
+  }
+  if (update.is_final) {
+    phase_ = Phase::kOver;
+    return messages;
+  }
+  merged_.Append(update);
+  merged_.utterances.clear();
+  if (!wants_interim_) return messages;
+  StreamingRecognizeResponse response = NewResponse();
+  AddInterim(merged_, &response);
+  if (response.results_size() > 0) messages.push_back(response.SerializeAsString());
+  return messages;
+}
+
+// The status of the call says what was wrong.
+std::vector<std::string> RivaProtocol::OnError(const ProtocolError& /*error*/) {
+  phase_ = Phase::kOver;
+  return {};
+}
+
+}  // namespace runnel::server

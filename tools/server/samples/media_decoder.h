@@ -1,0 +1,37 @@
+// Decodes audio that comes as a sequence of bytes, cut into messages anywhere.
+#ifndef RUNNEL_TOOLS_SERVER_SAMPLES_MEDIA_DECODER_H_
+#define RUNNEL_TOOLS_SERVER_SAMPLES_MEDIA_DECODER_H_
+
+#include <string_view>
+#include <vector>
+
+namespace runnel::server {
+
+// Decodes the audio of one connection to mono: the mean of the channels. Every sample is finite and
+// at most kMaxAmplitude (sample_decoder.h). Used by one thread at a time.
+class MediaDecoder {
+ public:
+  MediaDecoder() = default;
+  virtual ~MediaDecoder() = default;
+  MediaDecoder(const MediaDecoder&) = delete;
+  MediaDecoder& operator=(const MediaDecoder&) = delete;
+
+  // The samples that `piece` completes. Unless the encoding is Opus packets, the cuts between
+  // pieces change nothing. Throws ClientMistake with kBadMessage when the bytes are not in the
+  // format; nothing can be decoded after that.
+  virtual std::vector<float> Decode(std::string_view piece) = 0;
+  // Whether the pieces so far may hold more samples than Decode has returned, so that they are not
+  // all in memory together: an empty piece brings the next ones.
+  virtual bool has_more() const { return false; }
+
+  // The rate of the samples, StreamOptions::kMinRate to kMaxRate. 0 until it is known; Decode
+  // returns no samples before.
+  virtual int sample_rate_hz() const = 0;
+};
+
+// Most channels of any audio.
+constexpr int kMaxChannels = 32;
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_SAMPLES_MEDIA_DECODER_H_

@@ -1,0 +1,165 @@
+#include "tools/server/samples/ogg_opus_decoder.h"
+
+#include <ogg/ogg.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "tools/cli/sample_encoding.h"
+#include "tools/server/protocol/client_json.h"
+#include "tools/server/samples/little_endian.h"
+
+namespace runnel::server {
+namespace {
+
+constexpr int kGranuleRateHz = 48000;  // RFC 7845, section 4
+constexpr size_t kHeadSize = 19;       // of the mapping family 0
+constexpr std::string_view kHeadMagic = "OpusHead";
+constexpr std::string_view kTagsMagic = "OpusTags";
+// A packet of Opus is smaller. Tags may hold a picture.
+constexpr int64_t kMaxPacketBytes = 1 << 20;
+// libogg gets a piece in parts, so that it does not keep a copy of a large one.
+constexpr size_t kPartBytes = 4096;
+
+[[noreturn]] void Fail(const std::string& problem) {
+  throw ClientMistake(ErrorCode::kBadMessage, "the Ogg Opus audio: " + problem);
+}
+
+bool BeginsWith(std::string_view packet, std::string_view magic) {
+  return packet.substr(0, magic.size()) == magic;
+}
+
+}  // namespace
+
+struct OggOpusDecoder::Pages {
+  Pages() {
+    ogg_sync_init(&sync);
+    if (ogg_stream_init(&stream, /*serialno=*/0) != 0) throw std::bad_alloc();
+  }
+  ~Pages() {
+    ogg_stream_clear(&stream);
+    ogg_sync_clear(&sync);
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  ogg_sync_state sync;
+  ogg_stream_state stream;
+};
+
+OggOpusDecoder::OggOpusDecoder() : pages_(std::make_unique<Pages>()) {}
+OggOpusDecoder::~OggOpusDecoder() = default;
+
+std::vector<float> OggOpusDecoder::Decode(std::string_view piece) {
+  rest_ += piece;
+  std::string_view rest = rest_;
+  std::vector<float> samples;
+  while (samples.size() < kPartSamples) {
+    if (ReadPage(&samples)) continue;
+    if (rest.empty()) break;
+    const size_t size = std::min(rest.size(), kPartBytes);
+    char* const buffer = ogg_sync_buffer(&pages_->sync, static_cast<long>(size));
+    if (buffer == nullptr) throw std::bad_alloc();
+    std::memcpy(buffer, rest.data(), size);
+    ogg_sync_wrote(&pages_->sync, static_cast<long>(size));
+    rest.remove_prefix(size);
+  }
+  rest_ = std::string(rest);
+  has_more_ = samples.size() >= kPartSamples;
+  return samples;
+}
+
+bool OggOpusDecoder::ReadPage(std::vector<float>* samples) {
+  ogg_stream_state& stream = pages_->stream;
+  ogg_page page;
+  for (;;) {
+    const int found = ogg_sync_pageout(&pages_->sync, &page);
+    if (found == 0) return false;
+    // The connection loses nothing, so the client has sent something else.
+    if (found < 0) Fail("bytes that are no Ogg page, or a damaged one");
+    // All streams that run beside each other begin before the second page of any (RFC 3533, section
+    // 4): the first page of a stream after that is of the next in a chain.
+    if (ogg_page_bos(&page) != 0 && expected_ != Expected::kTags) {
+      ogg_stream_reset_serialno(&stream, ogg_page_serialno(&page));
+      expected_ = Expected::kHead;
+    }
+    if (expected_ == Expected::kStream) continue;          // a page of a stream that has ended
+    if (ogg_stream_pagein(&stream, &page) != 0) continue;  // of another stream
+    const size_t begin = samples->size();
+    ogg_packet packet;
+    while (const int result = ogg_stream_packetout(&stream, &packet)) {
+      if (result < 0) continue;  // pages are missing before this one
+      const std::string_view bytes(reinterpret_cast<const char*>(packet.packet),
+                                   static_cast<size_t>(packet.bytes));
+      if (expected_ == Expected::kHead) {
+        OnHead(bytes);
+      } else if (expected_ == Expected::kTags) {
+        if (!BeginsWith(bytes, kTagsMagic)) Fail("expected OpusTags in the second packet");
+        expected_ = Expected::kAudio;
+      } else {
+        OnAudio(bytes, samples);
+      }
+    }
+    if (stream.body_fill - stream.body_returned > kMaxPacketBytes) {
+      Fail("a packet of more than " + std::to_string(kMaxPacketBytes) + " bytes");
+    }
+    if (ogg_page_eos(&page) != 0) {
+      if (expected_ == Expected::kAudio) Trim(ogg_page_granulepos(&page), begin, samples);
+      expected_ = Expected::kStream;
+    }
+    return true;
+  }
+}
+
+// RFC 7845, section 5.1.
+void OggOpusDecoder::OnHead(std::string_view packet) {
+  if (!BeginsWith(packet, kHeadMagic)) {
+    Fail("the stream is not Opus, expected OpusHead in the first packet");
+  }
+  if (packet.size() < kHeadSize) Fail("a header of " + std::to_string(packet.size()) + " bytes");
+  const auto byte_at = [&](size_t i) { return static_cast<unsigned char>(packet[i]); };
+  if (byte_at(8) >= 16) Fail("version " + std::to_string(byte_at(8)) + ", expected 1");
+  const int channels = byte_at(9);
+  const int mapping = byte_at(18);
+  if (mapping != 0 || channels < 1 || channels > 2) {
+    Fail(std::to_string(channels) + " channels with mapping family " + std::to_string(mapping) +
+         ", expected mono or stereo with family 0");
+  }
+  pre_skip_ = FromLittleEndian<uint16_t, uint16_t>(packet.data() + 10);
+  const auto recorded_hz = FromLittleEndian<uint32_t, uint32_t>(packet.data() + 12);
+  const auto gain_db = FromLittleEndian<int16_t, uint16_t>(packet.data() + 16) / 256.0;
+  gain_ = static_cast<float>(std::pow(10.0, gain_db / 20));
+  if (rate_hz_ == 0) {
+    const bool is_known = recorded_hz > 0 && recorded_hz <= uint32_t{kGranuleRateHz};
+    rate_hz_ = is_known ? OpusRateFor(static_cast<int>(recorded_hz)) : kGranuleRateHz;
+  }
+  packets_.SetSampleRate(rate_hz_);
+  num_to_skip_ = pre_skip_ * rate_hz_ / kGranuleRateHz;
+  num_samples_ = 0;
+  expected_ = Expected::kTags;
+}
+
+void OggOpusDecoder::OnAudio(std::string_view packet, std::vector<float>* samples) {
+  const std::vector<float> decoded = packets_.Decode(packet);
+  const auto skipped = std::min(num_to_skip_, static_cast<int64_t>(decoded.size()));
+  num_to_skip_ -= skipped;
+  for (auto sample = decoded.begin() + skipped; sample != decoded.end(); ++sample) {
+    samples->push_back(std::clamp(*sample * gain_, -1.0F, 1.0F));
+  }
+  num_samples_ += static_cast<int64_t>(decoded.size()) - skipped;
+}
+
+// RFC 7845, section 4.4. A stream that was recorded from its middle on has a larger end than it has
+// samples; nothing is dropped then.
+void OggOpusDecoder::Trim(int64_t end_granule, size_t begin, std::vector<float>* samples) {
+  if (end_granule < 0) return;  // no packet ends on the page
+  const int64_t num_wanted = (end_granule - pre_skip_) / (kGranuleRateHz / rate_hz_);
+  const int64_t excess =
+      std::min(num_samples_ - num_wanted, static_cast<int64_t>(samples->size() - begin));
+  if (excess > 0) samples->resize(samples->size() - static_cast<size_t>(excess));
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,60 @@
+// Decodes an Ogg Opus file that comes in pieces.
+#ifndef RUNNEL_TOOLS_SERVER_SAMPLES_OGG_OPUS_DECODER_H_
+#define RUNNEL_TOOLS_SERVER_SAMPLES_OGG_OPUS_DECODER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/server/samples/media_decoder.h"
+#include "tools/server/samples/opus_sample_decoder.h"
+
+namespace runnel::server {
+
+// Ogg Opus (RFC 7845) with mono or stereo audio. libogg finds the packets, libopus decodes them at
+// the rate of the recording that the header names, or the next rate of Opus, as libsndfile does.
+// Streams of a chain are decoded one after the other, at the rate of the first. Streams beside
+// it are passed over.
+class OggOpusDecoder : public MediaDecoder {
+ public:
+  static constexpr std::string_view kMagic = "OggS";  // the first bytes of a file
+  // Samples of one Decode after which has_more() is true, not counting the rest of an Ogg page: 10
+  // s at 48 kHz. Packets of two bytes may hold 120 ms, so that a small piece may hold an hour.
+  static constexpr size_t kPartSamples = 480000;
+
+  OggOpusDecoder();
+  ~OggOpusDecoder() override;
+
+  std::vector<float> Decode(std::string_view piece) override;
+  bool has_more() const override { return has_more_; }
+  int sample_rate_hz() const override { return rate_hz_; }
+
+ private:
+  enum class Expected { kStream, kHead, kTags, kAudio };
+  struct Pages;  // libogg's state
+
+  // False when libogg has no whole page.
+  bool ReadPage(std::vector<float>* samples);
+  void OnHead(std::string_view packet);
+  void OnAudio(std::string_view packet, std::vector<float>* samples);
+  // Drops samples of the last page, which begin at `begin`, that are behind the end of the stream.
+  void Trim(int64_t end_granule, size_t begin, std::vector<float>* samples);
+
+  const std::unique_ptr<Pages> pages_;
+  std::string rest_;  // of the pieces, which libogg did not get yet
+  bool has_more_ = false;
+  OpusSampleDecoder packets_;
+  Expected expected_ = Expected::kStream;
+  int rate_hz_ = 0;
+  float gain_ = 1;
+  int64_t pre_skip_ = 0;     // samples at 48 kHz that precede the recording
+  int64_t num_to_skip_ = 0;  // samples of these that have not come yet, at the rate
+  int64_t num_samples_ = 0;  // of the stream, decoded so far, without those
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_SAMPLES_OGG_OPUS_DECODER_H_

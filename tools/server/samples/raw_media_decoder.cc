@@ -1,0 +1,27 @@
+#include "tools/server/samples/raw_media_decoder.h"
+
+#include <cstddef>
+
+namespace runnel::server {
+
+RawMediaDecoder::RawMediaDecoder(SampleEncoding encoding, int rate_hz, int channels)
+    : decoder_(MakeSampleDecoder(encoding)), rate_hz_(rate_hz), channels_(channels) {
+  decoder_->SetSampleRate(rate_hz);
+}
+
+std::vector<float> RawMediaDecoder::Decode(std::string_view piece) {
+  std::vector<float> samples = decoder_->Decode(piece);
+  if (channels_ == 1) return samples;
+  size_t count = 0;
+  for (const float sample : samples) {
+    sum_ += sample;
+    if (++num_summed_ < channels_) continue;
+    samples[count++] = sum_ / static_cast<float>(channels_);
+    sum_ = 0;
+    num_summed_ = 0;
+  }
+  samples.resize(count);
+  return samples;
+}
+
+}  // namespace runnel::server

@@ -1,0 +1,37 @@
+// Decodes audio whose format its first bytes tell: WAV or Ogg Opus.
+#ifndef RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
+#define RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/server/samples/media_decoder.h"
+
+namespace runnel::server {
+
+class SniffingDecoder : public MediaDecoder {
+ public:
+  // `headerless`: decodes audio that is in none of these formats; null when it is to be refused.
+  explicit SniffingDecoder(std::unique_ptr<MediaDecoder> headerless)
+      : headerless_(std::move(headerless)) {}
+
+  std::vector<float> Decode(std::string_view piece) override;
+  bool has_more() const override { return decoder_ != nullptr && decoder_->has_more(); }
+  int sample_rate_hz() const override {
+    return decoder_ == nullptr ? 0 : decoder_->sample_rate_hz();
+  }
+
+ private:
+  std::unique_ptr<MediaDecoder> Choose();
+
+  std::unique_ptr<MediaDecoder> headerless_;
+  std::string begin_;                      // the bytes so far, while they are too few
+  std::unique_ptr<MediaDecoder> decoder_;  // null until the format is known
+};
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
