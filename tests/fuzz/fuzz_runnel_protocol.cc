@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/protocol_fuzzing.h"
-#include "tools/server/protocol/runnel_protocol.h"
+#include "tools/server/dialects/runnel_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   runnel::server::RunnelProtocol protocol(runnel::fuzz::Units());

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/protocol_fuzzing.h"
-#include "tools/server/protocol/wenet_protocol.h"
+#include "tools/server/dialects/wenet_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   runnel::server::WenetProtocol protocol(runnel::fuzz::Units());

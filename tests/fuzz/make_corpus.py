@@ -3,6 +3,7 @@
 The audio files' bytes may differ with the version of libsndfile; nothing depends on them. Language
 models are compiled by build/bin/compile_lm.
 """
+import base64
 import io
 import json
 import struct
@@ -98,6 +99,58 @@ def runnel_protocol() -> None:
     write('runnel_protocol', 'deep', text('{"type":' + '[' * 40 + ']' * 40 + '}'))
 
 
+def field(number: int, value: object) -> bytes:
+    """A field of Protocol Buffers: an integer below 2**14, a float, or bytes."""
+    if isinstance(value, float):
+        return varint(number << 3 | 5) + struct.pack('<f', value)
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128, value >> 7])
+
+
+def riva_protocol() -> None:
+    """NVIDIA Riva's: samples, a WAV file, every option; the end is a text message."""
+    def config(*fields: bytes, interim: int = 1) -> bytes:
+        return binary(field(1, field(1, b''.join(fields)) + field(2, interim)))
+
+    def audio(data: bytes) -> bytes:
+        return binary(field(2, data) + field(100, field(1, b'id')))
+
+    updates = update('字 two'.encode()) + update(b'x\xe5') + update(b'n two') + update(b'final')
+    pcm = field(1, 1) + field(2, 8000)
+    write('riva_protocol', 'samples',
+          config(pcm) + audio(samples('pcm16')) + audio(b'x') + updates[:12] + text('') + updates)
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros((20, 2)), 16000, format='WAV', subtype='PCM_16')
+    write('riva_protocol', 'wav', config() + audio(file.getvalue()[:30])
+          + audio(file.getvalue()[30:]) + updates + text(''))
+    context = field(1, b'two') + field(1, '字'.encode()) + field(4, 10.0)
+    write('riva_protocol', 'options', config(
+        pcm, field(3, b'en-US'), field(4, 3), field(6, context), field(7, 2), field(8, 1),
+        field(11, 1), field(13, b'tiny'), field(14, 1), field(24, field(1, b'a') + field(2, b'b')),
+        field(25, field(3, 700) + field(4, 0.5)), interim=0) + audio(samples('pcm16')) + updates)
+    write('riva_protocol', 'refused', config(field(5, 1)) + audio(b'ab'))
+    write('riva_protocol', 'mulaw', config(field(1, 3)) + audio(b'') + audio(b'abcd') + text(''))
+    write('riva_protocol', 'audio_first', audio(b'ab') + config())
+
+
+def riva_recording() -> None:
+    """NVIDIA Riva's Recognize: samples, files, options that are refused."""
+    pcm = field(1, 1) + field(2, 8000)
+    identity = field(100, field(1, '字'.encode()))
+    write('riva_recording', 'samples', field(1, pcm) + field(2, samples('pcm16')) + identity)
+    context = field(1, b'two') + field(4, 10.0)
+    write('riva_recording', 'options', field(1, field(1, 20) + field(4, 3) + field(6, context)
+                                             + field(7, 2) + field(8, 1)) + field(2, b'abcd'))
+    write('riva_recording', 'wav', field(1, b'') + field(2, wav_header() + samples('pcm16')))
+    write('riva_recording', 'refused', field(1, field(5, 1)) + field(2, b'ab'))
+    write('riva_recording', 'rate', field(1, field(1, 1) + field(2, 1)) + field(2, b'ab'))
+
+
 def wenet_protocol() -> None:
     """WeNet's protocol."""
     start = control(signal='start', nbest=2, continuous_decoding=False)
@@ -125,6 +178,144 @@ def sherpa_protocol() -> None:
     write('sherpa_protocol', 'nothing', done + update(b'f'))
     write('sherpa_protocol', 'not_a_number', binary(struct.pack('<f', float('nan'))))
     write('sherpa_protocol', 'text_for_audio', audio + update(b'two') + text('{"signal":"end"}'))
+
+
+def wav_header() -> bytes:
+    """Of mono samples of 16 bits at 16 kHz, whose number is not known."""
+    return (b'RIFF' + struct.pack('<I', 0xFFFFFFFF) + b'WAVEfmt ' + struct.pack(
+        '<IHHIIHH', 16, 1, 1, 16000, 32000, 2, 16) + b'data' + struct.pack('<I', 0xFFFFFFFF))
+
+
+def deepgram_protocol() -> None:
+    """Deepgram's protocol: a query in the first line, then messages."""
+    finalize, close = control(type='Finalize'), control(type='CloseStream')
+    audio = binary(samples('pcm16'))
+    raw = b'model=nova-3&encoding=linear16&sample_rate=16000'
+    write('deepgram_protocol', 'conversation',
+          raw + b'&interim_results=true&punctuate=true&vad_events=true&utterance_end_ms=1000\n'
+          + audio + control(type='KeepAlive') + update('字 two'.encode()) + finalize
+          + update(b'news') + update(b'two') + close + update(b'final'))
+    write('deepgram_protocol', 'endpoints',
+          raw + b'&endpointing=300\n' + audio + update(b'news') + close + update(b'f'))
+    write('deepgram_protocol', 'keywords',
+          raw + b'&keywords=two:2&keywords=two:-1&keyterm=two two\n' + audio + close)
+    write('deepgram_protocol', 'header', raw + b'&channels=2\n' + binary(wav_header()[:9])
+          + binary(wav_header()[9:] + samples('pcm16')) + close)
+    packets = ogg_packets((FOLDER / 'corpus' / 'audio_reader' / 'ogg_opus').read_bytes())[2:]
+    write('deepgram_protocol', 'opus', b'encoding=opus&sample_rate=48000\n'
+          + b''.join(map(binary, packets)) + binary(b'') + update(b'two') + close)
+    write('deepgram_protocol', 'container', b'\n' + finalize + binary(wav_header() + b'abc')
+          + update(b'error') + close)
+    write('deepgram_protocol', 'no_audio', raw + b'\n' + finalize + close + update(b'f'))
+    write('deepgram_protocol', 'refused', b'encoding=flac&multichannel=true\n')
+
+
+def vosk_protocol() -> None:
+    """Vosk's protocol."""
+    audio, eof, reset = binary(samples('pcm16')), control(eof=1), control(reset=1)
+    write('vosk_protocol', 'conversation',
+          control(config={'sample_rate': 16000, 'words': 1, 'max_alternatives': 2,
+                          'phrase_list': ['two', '[unk]']})
+          + audio + update('字 two'.encode()) + audio + update(b'news') + audio + reset
+          + update(b'two') + eof + update(b'final'))
+    write('vosk_protocol', 'wav', binary(wav_header()[:5]) + binary(wav_header()[5:] + b'abc')
+          + binary(b'') + update(b'nothing') + eof + update(b'f'))
+    write('vosk_protocol', 'no_audio', reset + eof + update(b'f'))
+    write('vosk_protocol', 'wrong_config', control(config={'sample_rate': '16000'}) + audio)
+    write('vosk_protocol', 'text_for_audio', audio + text('hello'))
+
+
+def wyoming_protocol() -> None:
+    """The Wyoming protocol: conversations, and the bytes of connections."""
+    def event(kind: str, payload: bytes = b'', **data: object) -> bytes:
+        body = json.dumps(data).encode() if data else b''
+        header = {'type': kind, 'data_length': len(body), 'payload_length': len(payload)}
+        return json.dumps(header).encode() + b'\n' + body + payload
+
+    mono, wide = dict(rate=16000, width=2, channels=1), dict(rate=48000, width=4, channels=2)
+    start, stop = event('audio-start', **mono), event('audio-stop')
+    audio = event('audio-chunk', samples('pcm16'), **mono)
+    events = [event('describe'), event('transcribe', language='en'), start, audio,
+              event('ping', text='a')]
+    conversation = b''.join(map(binary, events))
+    write('wyoming_protocol', 'conversation', conversation + update('字 two'.encode())
+          + binary(audio) + update(b'two') + binary(stop) + update(b'final'))
+    write('wyoming_protocol', 'wide', binary(event('audio-start', **wide)) + binary(
+        event('audio-chunk', bytes(range(16)), **wide)) + binary(stop) + update(b'error'))
+    write('wyoming_protocol', 'mistakes', binary(start) + binary(
+        event('audio-chunk', b'abc', **mono)))
+    write('wyoming_protocol', 'connection', b''.join(events) + stop
+          + b'{"type":"x","data":{"a":1},"data_length":7}\n{"a":2}')
+    write('wyoming_protocol', 'lengths', b'{"type":"a","payload_length":1099511627776}\n')
+    write('wyoming_protocol', 'cut', b''.join(events)[:-30])
+
+
+def media_decoder() -> None:
+    """Audio files, after the number of a decoder and a size."""
+    files = FOLDER / 'corpus' / 'audio_reader'
+    for number, name in enumerate(['pcm16.wav', 'pcm24.wav', 'float.wav', 'ulaw.wav',
+                                   'open_length.wav', 'header.wav', 'ogg_opus', 'ogg_vorbis',
+                                   'pcm16.flac']):
+        write('media_decoder', name, bytes([number % 2, 7 * number]) + (files / name).read_bytes())
+    write('media_decoder', 'raw', b'\2\3' + samples('pcm16') * 3)
+    packets = (files / 'ogg_opus').read_bytes()
+    write('media_decoder', 'chain', b'\0\xff' + packets + packets)
+
+
+def openai_protocol() -> None:
+    """OpenAI's realtime protocol: both shapes, server VAD, commits, mistakes."""
+    def append(data: bytes) -> bytes:
+        return control(type='input_audio_buffer.append', audio=base64.b64encode(data).decode())
+
+    commit = control(type='input_audio_buffer.commit', event_id='c')
+    clear = control(type='input_audio_buffer.clear')
+    audio = append(bytes(4800))
+    updates = update('字 two'.encode()) + update(b'news') + update(b'two')
+    general, beta = b'\2', b'\3'
+
+    def settings(**fields: object) -> bytes:
+        return control(type='session.update', event_id='e', session={
+            'type': 'transcription', 'audio': {'input': fields}})
+
+    write('openai_protocol', 'conversation', general + settings(
+        format={'type': 'audio/pcm', 'rate': 24000}, noise_reduction={'type': 'near_field'},
+        transcription={'model': 'm', 'language': 'en', 'prompt': 'two', 'keywords': ['字']},
+        turn_detection={'type': 'server_vad', 'threshold': 0.5, 'prefix_padding_ms': 300,
+                        'silence_duration_ms': 400}) + audio + updates + update(b'e'))
+    write('openai_protocol', 'commits', general + settings(turn_detection=None) + audio + commit
+          + updates + clear + audio + clear + updates + commit)
+    write('openai_protocol', 'semantic', b'\0' + settings(
+        turn_detection={'type': 'semantic_vad', 'eagerness': 'high'}) + audio + updates)
+    write('openai_protocol', 'beta', beta + control(
+        type='transcription_session.update', session={
+            'input_audio_format': 'g711_ulaw', 'include': [], 'input_audio_transcription': {
+                'model': 'm'}, 'turn_detection': None}) + audio + updates + commit)
+    write('openai_protocol', 'late_update', general + audio + settings(turn_detection=None))
+    write('openai_protocol', 'odd_bytes', b'\1' + append(b'abc') + append(b'd'))
+    write('openai_protocol', 'mistakes', general + control(type='response.create') + binary(b'xx')
+          + control(type='input_audio_buffer.append', audio='a=b=') + text('[') + commit)
+
+
+def multipart_form() -> None:
+    """Forms of recordings, each after its content type."""
+    def part(name: str, value: bytes, extra: str = '') -> bytes:
+        return (f'--b\r\nContent-Disposition: form-data; name="{name}"{extra}\r\n\r\n'.encode()
+                + value + b'\r\n')
+
+    line = b'multipart/form-data; boundary=b\n'
+    file = part('file', b'RIFF\0\r\n-', '; filename="a.wav"\r\nContent-Type: audio/wav')
+    write('multipart_form', 'plain', line + file + part('model', b'm') + b'--b--\r\n')
+    write('multipart_form', 'options', b'multipart/form-data; boundary="b"\n' + b''.join(
+        part(name, value) for name, value in (
+            ('model', b'm'), ('response_format', b'verbose_json'), ('keywords[]', b'two'),
+            ('prompt', b'two, \xe5\xad\x97'), ('language', b'en'), ('temperature', b'0'),
+            ('timestamp_granularities[]', b'word'), ('chunking_strategy[type]', b'server_vad'),
+            ('chunking_strategy[silence_duration_ms]', b'300'))) + file + b'--b--')
+    write('multipart_form', 'events', line + file + part('stream', b'true') + b'--b--\r\nrest')
+    write('multipart_form', 'cut', line + file)
+    write('multipart_form', 'encoded', line + part(
+        'file', b'x', '\r\nContent-Transfer-Encoding: base64') + b'--b--')
+    write('multipart_form', 'no_form', b'audio/wav\nRIFF')
 
 
 def model_config() -> None:
@@ -228,7 +419,15 @@ if __name__ == '__main__':
     audio_reader()
     runnel_protocol()
     wenet_protocol()
+    riva_protocol()
+    riva_recording()
     sherpa_protocol()
+    deepgram_protocol()
+    vosk_protocol()
+    wyoming_protocol()
+    media_decoder()
+    openai_protocol()
+    multipart_form()
     model_config()
     hotwords()
     language_model()

@@ -11,7 +11,7 @@
 #include "runtime/live_update.h"
 #include "runtime/text/utf8.h"
 #include "tests/fuzz/require.h"
-#include "tools/server/protocol/protocol_registry.h"
+#include "tools/server/dialects/protocol_registry.h"
 
 namespace runnel::fuzz {
 namespace {
@@ -33,13 +33,6 @@ Piece TakePiece(std::string_view* input) {
   piece.bytes = input->substr(0, size);
   input->remove_prefix(piece.bytes.size());
   return piece;
-}
-
-void RequireValid(const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    Require(IsUtf8(text), "text is UTF-8");
-    Require(text == "Done!" || nlohmann::json::accept(text), "text is JSON");
-  }
 }
 
 Utterance UtteranceOf(std::string_view bytes, int64_t index, const std::vector<Token>& tokens) {
@@ -80,7 +73,8 @@ LiveUpdate UpdateOf(std::string_view bytes, int64_t index, size_t stable_size_be
 // Checks that the requests come in an order that a session can carry out.
 class Session {
  public:
-  explicit Session(server::Protocol* protocol) : protocol_(protocol) {}
+  Session(server::Protocol* protocol, bool (*is_valid)(const std::string& text))
+      : protocol_(protocol), is_valid_(is_valid) {}
 
   void CarryOut(const ClientRequest& request) {
     Require(!is_over_, "nothing is asked for after the end");
@@ -101,6 +95,9 @@ class Session {
   bool is_over() const { return is_over_; }
 
  private:
+  void RequireValid(const std::vector<std::string>& texts) const {
+    for (const std::string& text : texts) Require(is_valid_(text), "text is valid");
+  }
   // `rate_hz` 0: the model's.
   void Start(int rate_hz) {
     Require(!has_started_, "one start");
@@ -113,6 +110,7 @@ class Session {
   void Do(const server::StartRequest& start) {
     Require(start.options.nbest >= 1 && start.options.nbest <= 100, "nbest is bounded");
     SearchOptions search = start.options.search;
+    if (start.needs_beam && !start.names_search) search.method = SearchMethod::kPrefixBeam;
     search.max_symbols = start.choices.max_symbols.value_or(0);
     search.ctc_weight = start.choices.ctc_weight.value_or(0);
     search.Validate();
@@ -137,16 +135,21 @@ class Session {
     is_finished_ = true;
   }
   void Do(const server::CancelRequest& /*cancel*/) { is_over_ = true; }
+  void Do(const server::MoreRequest& /*more*/) {
+    for (const ClientRequest& request : protocol_->ReadMore()) CarryOut(request);
+  }
   void Do(const server::ImmediateReply& reply) const { RequireValid({reply.text}); }
   void Do(const server::ProtocolError& error) {
     Require(!error.message.empty(), "an error says what is wrong");
     RequireValid(protocol_->OnError(error));
-    RequireValid({server::ErrorText(error),
-                  server::HttpErrorBody(server::CodeName(error.code), error.message)});
+    Require(IsJsonText(server::ErrorText(error)), "an error is JSON");
+    Require(IsJsonText(server::HttpErrorBody(400, server::CodeName(error.code), error.message)),
+            "the body of an error is JSON");
     is_over_ = true;
   }
 
   server::Protocol* protocol_;
+  bool (*is_valid_)(const std::string& text);
   bool has_started_ = false;
   bool is_finished_ = false;
   bool is_over_ = false;
@@ -162,8 +165,14 @@ const TokenTable& Units() {
   return units;
 }
 
-void Converse(server::Protocol* protocol, std::string_view input) {
-  Session session(protocol);
+bool IsJsonText(const std::string& text) {
+  return IsUtf8(text) && (text == "Done!" || nlohmann::json::accept(text));
+}
+
+void Converse(server::Protocol* protocol, std::string_view input,
+              bool (*is_valid)(const std::string& text)) {
+  Session session(protocol, is_valid);
+  for (const ClientRequest& request : protocol->Open()) session.CarryOut(request);
   bool is_first = true;
   while (!input.empty()) {
     const Piece piece = TakePiece(&input);
@@ -174,7 +183,7 @@ void Converse(server::Protocol* protocol, std::string_view input) {
     const server::ClientMessage message{piece.kind == 't', piece.bytes};
     server::ProtocolError error;
     if (is_first && server::ChooseProtocol(message, Units(), &error) == nullptr) {
-      RequireValid({server::ErrorText(error)});
+      Require(IsJsonText(server::ErrorText(error)), "an error is JSON");
     }
     is_first = false;
     for (const ClientRequest& request : protocol->Read(message)) session.CarryOut(request);
