@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import threading
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 PATIENCE_S = 120  # a guard against hanging, never a measure
 POLL_S = 0.05
@@ -48,6 +48,7 @@ class Browser:
         threading.Thread(target=self._read, daemon=True).start()
         self._session: Optional[str] = None
         self._target: Optional[str] = None
+        self._context: Optional[str] = None
         self.new_page()
 
     def __enter__(self) -> "Browser":
@@ -64,9 +65,9 @@ class Browser:
     def new_page(self) -> None:
         """Goes to a fresh page, with storage of its own, and forgets the events of the last one."""
         left, self._session = self._target, None
-        context = self.call("Target.createBrowserContext")["browserContextId"]
+        self._context = self.call("Target.createBrowserContext")["browserContextId"]
         self._target = self.call("Target.createTarget", url="about:blank",
-                                 browserContextId=context)["targetId"]
+                                 browserContextId=self._context)["targetId"]
         if left is not None:
             self.call("Target.closeTarget", targetId=left)
         session = self.call("Target.attachToTarget", targetId=self._target,
@@ -133,6 +134,17 @@ class Browser:
         raise AssertionError(f"never came: {expression}; the page says "
                              f"{self.evaluate('document.body.innerText')!r}")
 
+    def wait_for_event(self, method: str, **expected: Any) -> Dict[str, Any]:
+        """The parameters of the first event of this page with these, which may be to come."""
+        def find() -> Optional[Dict[str, Any]]:
+            return next((event["params"] for event in self.events if event["method"] == method
+                         and expected.items() <= event["params"].items()), None)
+
+        with self._changed:
+            found = self._changed.wait_for(find, PATIENCE_S)
+        assert found, f"never came: {method} with {expected}"
+        return found
+
     def press(self, key: str) -> None:
         """A key of the keyboard: "Tab", "Enter" or " "."""
         code, text = {"Tab": (9, ""), "Enter": (13, "\r"), " ": (32, " ")}[key]
@@ -141,9 +153,22 @@ class Browser:
                       code="Space" if key == " " else key, windowsVirtualKeyCode=code,
                       **({"text": text} if text and kind == "keyDown" else {}))
 
-    def drop(self, path: pathlib.Path, x: int, y: int) -> None:
-        """Drags a file over a place of the page and lets it go there."""
-        data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    def _middle(self, element: str) -> List[float]:
+        """Where the middle of an element is in the window, into which it is scrolled."""
+        self.evaluate(f"{element}.scrollIntoView({{block: 'center'}})")
+        return self.evaluate(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])"
+                             f"({element}.getBoundingClientRect())")
+
+    def click(self, element: str) -> None:
+        """Presses the mouse in the middle of an element, which JavaScript gives."""
+        x, y = self._middle(element)
+        for kind in "mousePressed", "mouseReleased":
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def drop(self, *paths: pathlib.Path, element: str = "document.querySelector('main')") -> None:
+        """Drags files over an element, which JavaScript gives, and lets them go there."""
+        x, y = self._middle(element)
+        data = {"items": [], "files": list(map(str, paths)), "dragOperationsMask": 1}
         for kind in "dragEnter", "dragOver", "drop":
             self.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
 
@@ -153,12 +178,34 @@ class Browser:
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path)])
 
-    def set_window(self, width: int, height: int, scale: float = 1, is_phone: bool = False,
-                   scheme: str = "light") -> None:
+    def choose_file_in_dialog(self, path: pathlib.Path, open_dialog: Callable[[], None]) -> None:
+        """Chooses a file in the dialog that `open_dialog` makes the page open."""
+        self.call("Page.setInterceptFileChooserDialog", enabled=True)
+        open_dialog()
+        node = self.wait_for_event("Page.fileChooserOpened")["backendNodeId"]
+        self.call("DOM.setFileInputFiles", backendNodeId=node, files=[str(path)])
+
+    def download(self, folder: pathlib.Path, save: Callable[[], None]) -> pathlib.Path:
+        """The file that `save` makes the page save, in `folder`."""
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder),
+                  browserContextId=self._context, eventsEnabled=True)
+        with self._changed:
+            self.events = [event for event in self.events
+                           if not event["method"].startswith("Browser.download")]
+        save()
+        begun = self.wait_for_event("Browser.downloadWillBegin")
+        self.wait_for_event("Browser.downloadProgress", guid=begun["guid"], state="completed")
+        return folder / begun["suggestedFilename"]
+
+    def set_window(self, width: int, height: int, scale: float = 1, is_phone: bool = False) -> None:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=scale, mobile=is_phone)
-        self.call("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+
+    def set_preferences(self, scheme: str = "light", motion: str = "no-preference") -> None:
+        """What the system tells pages: "light" or "dark"; "no-preference" or "reduce"."""
+        self.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": scheme},
+            {"name": "prefers-reduced-motion", "value": motion}])
 
     def screenshot(self, path: pathlib.Path) -> None:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot")["data"]))

@@ -40,6 +40,29 @@ def cut(payload: bytes, sizes: Iterable[int]) -> List[bytes]:
     return pieces
 
 
+def make_certificate(folder: pathlib.Path) -> Tuple[pathlib.Path, pathlib.Path]:
+    """A certificate of this machine, signed by itself, and its key, in PEM."""
+    paths = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-out", paths[0], "-keyout", paths[1]], check=True, capture_output=True)
+    return paths
+
+
+# Flags of a server that is so slow that a long recording does not end by itself: every chunk waits
+# for others.
+SLOW = ("--max_batch_wait_ms=3000",)
+
+
+def long_recording(folder: pathlib.Path, seconds: int = 300) -> bytes:
+    """Some minutes of speech as a file."""
+    samples, rate = soundfile.read(FILES[LONGEST], dtype="int16", always_2d=True)
+    path = folder / "long.flac"
+    soundfile.write(path, np.resize(samples[:, 0], seconds * rate), rate)
+    return path.read_bytes()
+
+
 # For a server whose memory is measured: the address sanitizer would keep 256 MB of what is freed,
 # to see who still uses it.
 SMALL_QUARANTINE = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
@@ -66,6 +89,18 @@ class Server:
             self._reader.join()
             raise AssertionError(f"stream_server said {line!r} and {''.join(self.log)}")
         self.url, self.port = found[1], int(found[2])
+        if any(flag.startswith("--grpc_port") for flag in flags):
+            line = self.process.stdout.readline()
+            found = re.fullmatch(r"stream_server: listening on 127\.0\.0\.1:(\d+) \(gRPC\)\n",
+                                 line)
+            assert found is not None, line
+            self.grpc_port = int(found[1])
+        if any(flag.startswith("--wyoming_port") for flag in flags):
+            line = self.process.stdout.readline()
+            found = re.fullmatch(r"stream_server: listening on 127\.0\.0\.1:(\d+) \(Wyoming\)\n",
+                                 line)
+            assert found is not None, line
+            self.wyoming_port = int(found[1])
 
     def _read_log(self) -> None:
         for line in self.process.stderr:
@@ -85,9 +120,9 @@ class Server:
     def get(self, target: str, **options: Any) -> Answer:
         return request(self.port, target, **options)
 
-    def metrics(self) -> Dict[str, float]:
-        """Every series by its name with labels, as it stands in the text."""
-        answer = self.get("/metrics")
+    def metrics(self, **options: Any) -> Dict[str, float]:
+        """Every series by its name with labels, as it stands in the text. Options of `get`."""
+        answer = self.get("/metrics", **options)
         assert answer.status == 200 and answer.headers["content-type"].startswith("text/plain")
         lines = [line for line in answer.body.decode().splitlines() if not line.startswith("#")]
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}

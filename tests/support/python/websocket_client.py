@@ -21,16 +21,20 @@ class Refused(Exception):
         self.status, self.headers, self.body = status, headers, body
 
     @property
+    def error(self) -> Dict[str, Any]:
+        return json.loads(self.body)["error"]
+
+    @property
     def code(self) -> str:
-        return json.loads(self.body)["error"]["code"]
+        return self.error["code"]
 
 
 class Closed(Exception):
     """The server closed the connection; code 1006: without a close frame."""
 
-    def __init__(self, code: int):
-        super().__init__(str(code))
-        self.code = code
+    def __init__(self, code: int, reason: str = ""):
+        super().__init__(f"{code} {reason}")
+        self.code, self.reason = code, reason
 
 
 class Answer(NamedTuple):
@@ -55,6 +59,25 @@ def connect(port: int, tls: Any = None, receive_buffer: Optional[int] = None) ->
     return tls.wrap_socket(raw, server_hostname="localhost") if tls else raw
 
 
+def read_chunks(connection: socket.socket, buffered: bytes) -> Tuple[bytes, bytes]:
+    """Reads a chunked body; returns it and what came after it."""
+    body, size = b"", None
+    while True:
+        if size is None and b"\r\n" in buffered:
+            line, buffered = buffered.split(b"\r\n", 1)
+            size = int(line, 16)
+        elif size is not None and len(buffered) >= size + 2:
+            body, buffered = body + buffered[:size], buffered[size + 2:]
+            if size == 0:
+                return body, buffered
+            size = None
+        else:
+            piece = connection.recv(65536)
+            if not piece:
+                raise Closed(1006)
+            buffered += piece
+
+
 def read_answer(connection: socket.socket, buffered: bytes = b"") -> Tuple[Answer, bytes]:
     """Reads an HTTP answer; returns it and what came after it."""
     while b"\r\n\r\n" not in buffered:
@@ -67,6 +90,9 @@ def read_answer(connection: socket.socket, buffered: bytes = b"") -> Tuple[Answe
     headers = {name.lower(): value.strip() for name, value in
                (line.split(":", 1) for line in lines)}
     status = int(first.split()[1])
+    if headers.get("transfer-encoding") == "chunked":
+        body, rest = read_chunks(connection, rest)
+        return Answer(status, headers, body), rest
     length = int(headers.get("content-length", 0)) if status >= 200 else 0
     while len(rest) < length:
         piece = connection.recv(65536)
@@ -107,6 +133,7 @@ class WebSocket:
         if answer.status != 101:
             self.socket.close()
             raise Refused(*answer)
+        self.headers = answer.headers
 
     def __enter__(self) -> "WebSocket":
         return self
@@ -169,7 +196,7 @@ class WebSocket:
                     self.send_frame(CLOSE, payload[:2])
                 except OSError:
                     pass
-                raise Closed(code)
+                raise Closed(code, payload[2:].decode("utf-8"))
 
     def receive_json(self) -> Dict[str, Any]:
         message = json.loads(self.receive())
@@ -184,10 +211,14 @@ class WebSocket:
                 return message
             assert message["type"] != "error", message
 
-    def close_code(self) -> int:
-        """Reads to the end; the code with which the server closed."""
+    def closed(self) -> Closed:
+        """Reads to the end; how the server closed."""
         try:
             while True:
                 self.receive()
         except Closed as closed:
-            return closed.code
+            return closed
+
+    def close_code(self) -> int:
+        """Reads to the end; the code with which the server closed."""
+        return self.closed().code

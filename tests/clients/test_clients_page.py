@@ -1,0 +1,139 @@
+"""Every block of code in docs/clients.md runs as it is, but for the ports."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+from typing import List, NamedTuple
+
+import pytest
+
+from real_clients import npm_folder
+from server_process import TEXTS, Server, make_certificate
+from tool_runner import BIN, ROOT
+from websocket_client import PATIENCE_S
+
+TEXT = TEXTS["ked_year"]
+
+
+class Block(NamedTuple):
+    """A block of code, and the heading above it."""
+
+    heading: str
+    language: str
+    code: str
+
+    def __str__(self) -> str:
+        return f"{self.heading} ({self.language})"
+
+
+def blocks_of(page: str) -> List[Block]:
+    found, heading = [], ""
+    for title, language, code in re.findall(r"^#+ (.*)$|^```(.*)\n((?:.*\n)*?)^```$", page,
+                                            flags=re.MULTILINE):
+        if title:
+            heading = title
+        else:
+            found.append(Block(heading, language, code))
+    return found
+
+
+PAGE = ROOT / "docs" / "clients.md"
+BLOCKS = blocks_of(PAGE.read_text(encoding="utf-8"))
+SERVERS = [block for block in BLOCKS if block.code.startswith("build/bin/stream_server ")]
+# What is done once before the programs: the recording, and modules of Python.
+PREPARATIONS = [block for block in BLOCKS
+                if re.search("soundfile.write|^protoc ", block.code, flags=re.MULTILINE)]
+PROGRAMS = [block for block in BLOCKS if block not in SERVERS + PREPARATIONS]
+
+
+def command_of(block: Block, code: str, folder: pathlib.Path) -> List[str]:
+    """How to run a block; fails for a language that nobody runs."""
+    if block.language == "sh":
+        return ["bash", "-e", "-c", code]
+    if block.language == "python":
+        return [python_for(code), "-c", code]
+    assert block.language == "js", f"docs/clients.md: {block} has a language that no test runs"
+    if not (folder / "node_modules").exists():
+        (folder / "node_modules").symlink_to(npm_folder() / "node_modules")
+    (folder / "program.mjs").write_text(code, encoding="utf-8")
+    return ["node", "program.mjs"]
+
+
+def python_for(code: str) -> str:
+    """The Python that has what the program imports."""
+    if "import runnel\n" not in code:
+        return sys.executable
+    if not (BIN.parent / "python_package.txt").exists():
+        pytest.skip("this build has no Python package")
+    import installed_runnel  # pylint: disable=import-outside-toplevel
+    return str(installed_runnel.PYTHON)
+
+
+def printed_by(command: List[str], folder: pathlib.Path) -> str:
+    """What a program prints, which must succeed. `python3` is the Python of the tests."""
+    path = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, text=True,
+                          capture_output=True, check=False, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory):
+    """Where the programs run: like a checkout, with the recording that the page makes."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "models").symlink_to(ROOT / "models")
+    (folder / "build").mkdir()
+    (folder / "build" / "bin").symlink_to(BIN)
+    (folder / "tools").symlink_to(ROOT / "tools")
+    for block in PREPARATIONS:
+        assert printed_by(command_of(block, block.code, folder), folder) == ""
+    assert (folder / "recording.wav").is_file()
+    return folder
+
+
+@pytest.fixture(scope="module", name="ports")
+def _ports(folder):
+    """Addresses in the page, and those of servers that stand for them."""
+    certificate, key = make_certificate(folder)
+    with (Server("--grpc_port=0", "--wyoming_port=0") as plain,
+          Server(f"--tls_certificate={certificate}", f"--tls_key={key}") as tls):
+        yield {"127.0.0.1:8080": f"127.0.0.1:{plain.port}",
+               "localhost:8443": f"localhost:{tls.port}",
+               "localhost:50051": f"localhost:{plain.grpc_port}",
+               '"127.0.0.1", 10300': f'"127.0.0.1", {plain.wyoming_port}'}
+
+
+@pytest.mark.parametrize("block", PROGRAMS, ids=str)
+def test_program(block, folder, ports):
+    code = block.code
+    for address, real in ports.items():
+        code = code.replace(address, real)
+    command = command_of(block, code, folder)
+    assert code != block.code or "import runnel\n" in code, "no address of a server"
+    printed = printed_by(command, folder)
+    assert TEXT in printed
+    if "response_format=vtt" in code:
+        assert "WEBVTT" in printed and '"transcript.text.done"' in printed
+
+
+@pytest.mark.parametrize("block", SERVERS, ids=str)
+def test_server(block, folder):
+    """The commands that start a server do, here on free ports and for this machine alone."""
+    code = re.sub(r"port=\d+", "port=0", block.code).replace("0.0.0.0", "127.0.0.1")
+    with subprocess.Popen(shlex.split(code), cwd=folder, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        lines = [process.stdout.readline() for _ in re.findall("port=", code)]
+        process.kill()
+    assert all(line.startswith("stream_server: listening on ") for line in lines), lines
+
+
+def test_every_client_of_the_table_has_a_section():
+    page = PAGE.read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", page, flags=re.MULTILINE)
+    assert re.findall(r"^\| [^|]* \| \[(.*?)\]\(", page, flags=re.MULTILINE) == headings
+    assert {block.heading for block in BLOCKS} == {"Clients", *headings}
+    assert len(re.findall(r"^\s*(?:```|~~~)", page, flags=re.MULTILINE)) == 2 * len(BLOCKS)

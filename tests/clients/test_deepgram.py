@@ -1,0 +1,96 @@
+"""Deepgram's SDK for JavaScript, and programs that do without it."""
+
+import base64
+import json
+
+import pytest
+import soundfile
+
+from audio_files import g711, opus_packets
+from real_clients import Clients, recognised_text, twice_with_silence
+from server_process import FILES, samples_of
+
+RAW = {"encoding": "linear16", "sample_rate": 16000}
+SDK, BROWSER = "deepgram_sdk.mjs", "deepgram_browser.mjs"
+
+
+def sdk(server, wav, **options):
+    """The outcome of a stream that the server ended normally, before any other was opened."""
+    outcome = Clients(SDK, url=server.url, wav=wav, **options).outcome()
+    assert "error" not in outcome and outcome["code"] == 1000 and outcome["openings"] == 1, outcome
+    assert outcome["early"] and outcome["kinds"][-1] == "Metadata"
+    return outcome
+
+
+def test_options(server, wav, text):
+    outcome = sdk(server, wav, parameters={
+        **RAW, "vad_events": "true", "utterance_end_ms": 1000, "endpointing": 300,
+        "smart_format": "true", "language": "en", "keyterm": ["two zero", "sixteen"],
+        "channels": 1})
+    assert outcome["text"] == text
+    assert outcome["kinds"][:2] == ["SpeechStarted", "Results"]
+
+
+def test_keywords_of_earlier_models(server, wav, text):
+    outcome = sdk(server, wav, parameters={
+        **RAW, "model": "nova-2", "keywords": ["two:2", "zero:-3"]})
+    assert outcome["text"] == text
+
+
+def test_utterances_and_their_events(server, wav, text, tmp_path):
+    path = twice_with_silence(wav, tmp_path / "talk.wav")
+    outcome = sdk(server, path, parameters={
+        "vad_events": "true", "utterance_end_ms": 1000, "endpointing": 500})
+    spoken = [final for final in outcome["finals"] if final["transcript"]]
+    assert [final["transcript"] for final in spoken] == [text, text]
+    assert all(final["speechFinal"] for final in spoken)
+    events = [kind for kind in outcome["kinds"] if kind != "Results"]
+    assert events == ["SpeechStarted", "UtteranceEnd"] * 2 + ["Metadata"]
+    assert 0 < outcome["events"]["UtteranceEnd"]["last_word_end"]
+
+
+def test_without_endpointing(server, wav, text, tmp_path):
+    path = twice_with_silence(wav, tmp_path / "talk.wav")
+    outcome = sdk(server, path, parameters={"endpointing": "false"})
+    assert outcome["text"] == f"{text} {text}"
+    *others, last = outcome["finals"]
+    assert last["speechFinal"] and not any(final["speechFinal"] for final in others)
+
+
+def test_keep_alive_and_finalize(server, wav, text):
+    outcome = sdk(server, wav, beforeClose=["KeepAlive", "Finalize"])
+    finals = [final for final in outcome["finals"] if final["fromFinalize"]]
+    assert [final["transcript"] for final in finals] == [text]
+    assert outcome["text"] == text
+
+
+def test_telephone_audio(server, tmp_path):
+    samples, rate = samples_of("rms_telephone")
+    raw, wav = tmp_path / "raw", tmp_path / "telephone.wav"
+    raw.write_bytes(g711(samples, "mulaw"))
+    soundfile.write(wav, samples, rate, subtype="ULAW")
+    outcome = sdk(server, raw, parameters={"encoding": "mulaw", "sample_rate": rate})
+    assert outcome["text"] == recognised_text(wav)
+
+
+def test_opus_packets(server, wav, text, tmp_path):
+    packets, _ = opus_packets(*soundfile.read(wav, dtype="float32"))
+    path = tmp_path / "packets.json"
+    path.write_text(json.dumps([base64.b64encode(packet).decode() for packet in packets]))
+    outcome = sdk(server, wav, packets=path,
+                  parameters={"encoding": "opus", "sample_rate": 48000})
+    assert outcome["text"] == text
+
+
+def test_credentials_of_browsers(server, wav):
+    assert Clients(BROWSER, url=server.url, wav=wav).outcome()["protocol"] == "token"
+
+
+@pytest.mark.parametrize("program", [SDK, BROWSER])
+def test_errors(server, wav, program):
+    """A refused query is an error of the client; wrong audio is a close code with a reason."""
+    refused = Clients(program, url=server.url, wav=wav,
+                      parameters={"encoding": "flac"}).outcome()
+    assert "400" in refused["error"] and refused["openings"] == 0, refused
+    closed = Clients(program, url=server.url, wav=FILES["ked_year"]).outcome()
+    assert closed["code"] == 1008 and closed["reason"].startswith("DATA-0000: the audio is FLAC")
