@@ -9,7 +9,7 @@ SOAK_STREAMS ?= 250
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build format format-check headers tidy \
-	install clean
+	install package image clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
@@ -26,6 +26,9 @@ help:
 	@echo 'make headers       compile every public header by itself'
 	@echo 'make tidy          clang-tidy over the C++ sources'
 	@echo 'make install       install libraries, headers and tools to PREFIX ($(PREFIX))'
+	@echo 'make package       install packages, build Debian packages in build/package, check them with lintian, and'
+	@echo '                   install, use and remove them in a minimal Debian (docs/deploy.md)'
+	@echo 'make image         make package, and a container image of them in build/package/image'
 	@echo 'make clean         remove the build folders'
 
 build:
@@ -83,10 +86,21 @@ headers:
 
 tidy:
 	cmake --preset tidy
+	cmake --build build-tidy --target generated_headers
 	run-clang-tidy -quiet -p build-tidy -j $(JOBS) '^$(CURDIR)/(attention_decoder|encoder|frontend|runtime|tools|transducer)/'
 
-install: build
-	cmake --install build --prefix $(PREFIX)
+install:
+	cmake --preset release -D CMAKE_INSTALL_PREFIX=$(PREFIX)
+	cmake --build --preset release --parallel $(JOBS)
+	cmake --install build
+
+package:
+	tools/install_packages.sh package
+	JOBS=$(JOBS) tools/deploy/packages/build.sh
+	tools/deploy/packages/check.sh
+
+image: package
+	tools/deploy/packages/image.sh
 
 clean:
 	rm -rf build build-debug build-asan build-tsan build-tidy

@@ -15,6 +15,7 @@ import sys
 
 sys.path[0] = str(pathlib.Path(__file__).resolve().parents[1])
 try:
+    from models.convert.programs import COMMAND
     if sys.argv[1:2] == ["arpa"]:
         from models.convert.arpa import main
     else:
@@ -22,9 +23,9 @@ try:
 except ModuleNotFoundError as missing:
     if missing.name not in ("numpy", "torch", "yaml"):
         raise
-    sys.exit(f"convert.py: this Python ({sys.executable}) has no {missing.name}; expected one with "
+    sys.exit(f"{COMMAND}: this Python ({sys.executable}) has no {missing.name}; expected one with "
              "numpy, torch and yaml: apt-get install python3-torch python3-yaml, then "
-             "/usr/bin/python3 models/convert.py")
+             f"/usr/bin/python3 {sys.argv[0]}")
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,6 @@
 // dump_encoder: writes the output of the encoder for a recording, chunk by chunk, to a NumPy file.
 #include <gflags/gflags.h>
 
-#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,6 +11,7 @@
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
 #include "runtime/model.h"
+#include "runtime/model/encode_chunks.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
@@ -99,28 +99,18 @@ void Append(ConstRows rows, NpyWriter* writer) {
 }
 
 // Computes one chunk after another. Returns the state after the last one.
-EncoderState DumpChunks(const Model& model, const StreamOptions& options, FeatureSource* source,
-                        NpyWriter* writer) {
-  const Encoder& encoder = model.parts().encoder;
-  EncoderState state = encoder.InitialState();
-  for (bool ended = false;;) {
-    const int64_t wanted = options.chunk_size == StreamOptions::kWholeUtterance
-                               ? std::numeric_limits<int64_t>::max()
-                               : encoder.FramesForChunk(state, options.chunk_size);
-    const std::vector<float> frames = ended ? std::vector<float>() : source->ReadVector(wanted);
-    const int64_t num_frames = static_cast<int64_t>(frames.size()) / source->dim();
-    ended = num_frames < wanted;
-    const auto chunk = encoder.NextChunk(state, options.chunk_size, num_frames, ended);
-    if (!chunk) return state;
-    EncoderOutput output = encoder.Step({{&state, frames.data(), *chunk, options.left_context}});
-    if (FLAGS_log_probs) {
-      const Matrix heads_input = model.parts().HeadsInput(std::move(output.rows));
-      const Matrix log_probs = model.parts().RequireCtcHead().LogProbs(heads_input.rows());
-      Append(log_probs.rows(), writer);
-    } else {
-      Append(std::as_const(output.rows).rows(), writer);
-    }
-  }
+EncoderState DumpChunks(const ModelParts& model, const StreamOptions& options,
+                        FeatureSource* source, NpyWriter* writer) {
+  return EncodeChunks(
+      model, options.chunk_size, options.left_context,
+      [source](int64_t max_frames) { return source->ReadVector(max_frames); },
+      [&model, writer](Matrix rows) {
+        if (FLAGS_log_probs) {
+          const Matrix heads_input = model.HeadsInput(std::move(rows));
+          rows = model.RequireCtcHead().LogProbs(heads_input.rows());
+        }
+        Append(std::as_const(rows).rows(), writer);
+      });
 }
 
 void Append(const RowRing& ring, NpyWriter* writer) {
@@ -160,7 +150,7 @@ int Run(Console* console) {
                                                                                 : NpyType::kFloat32;
   NpyWriter writer(FLAGS_output,
                    FLAGS_log_probs ? config.vocabulary.vocab_size : config.encoder.model_dim, type);
-  const EncoderState state = DumpChunks(*model, options, source.get(), &writer);
+  const EncoderState state = DumpChunks(model->parts(), options, source.get(), &writer);
   writer.Close();
   if (!FLAGS_caches.empty()) DumpCaches(state, config.encoder.model_dim, type);
   console->Info(FLAGS_output + ": " + std::to_string(writer.num_rows()) + " encoder frames");

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that Runnel needs, those that are missing and no others, with apt.
 #   tools/install_packages.sh build   what `make demo` needs: compiler, CMake, libraries
-#   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`
+#   tools/install_packages.sh python  the same, and what `pip install .` needs (docs/python.md)
+#   tools/install_packages.sh test    the same, and Python with PyTorch for `make test`; clients in JavaScript are
+#                                     tested where Node.js and npm are, too
 #   tools/install_packages.sh bench   what `make bench` needs besides Node.js and npm, which are optional
+#   tools/install_packages.sh package what `make package` and `make image` need
 #   tools/install_packages.sh check   what `make test` needs, clang for the sanitizers, linters for .ci/run
 # Runs apt as root or through sudo; when nothing is missing it asks for neither and ends at once.
 set -euo pipefail
@@ -13,25 +16,32 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
   libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev libxxhash-dev
-  libopus-dev
+  libogg-dev libopus-dev
   libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )
+python_packages=(python3 python3-dev python3-venv python3-pip python3-numpy pybind11-dev)
 test_packages=(
-  python3 python3-torch python3-torchaudio python3-numpy python3-scipy python3-soundfile
+  "${python_packages[@]}" mypy
+  python3-torch python3-torchaudio python3-scipy python3-soundfile
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
-  chromium haproxy irstlm parallel redis-server redis-tools
+  chromium haproxy irstlm parallel python3-grpcio python3-protobuf python3-requests
+  python3-websockets redis-server redis-tools
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
+package_packages=(debhelper dpkg-dev dh-python python3 python3-dev pybind11-dev lintian mmdebstrap umoci)
 check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8)
 
 set_name="${1:-}"
 case "$set_name" in
   build) ;;
+  python) packages+=("${python_packages[@]}") ;;
   test) packages+=("${test_packages[@]}") ;;
   bench) packages+=("${bench_packages[@]}") ;;
+  package) packages+=("${package_packages[@]}") ;;
   check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
-  *) die "say which packages: build, test, bench or check (not '$set_name')" ;;
+  *) die "say which packages: build, python, test, bench, package or check (not '$set_name')" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

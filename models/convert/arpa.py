@@ -9,13 +9,13 @@ import sys
 from typing import List, Optional
 
 from models.convert.errors import ConversionError
-from models.convert.programs import find_program
+from models.convert.programs import COMMAND, find_program
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; returns the exit code of compile_lm, which reports result or error."""
     parser = argparse.ArgumentParser(
-        prog="convert.py", description="Compiles an n-gram language model from ARPA text.")
+        prog=COMMAND, description="Compiles an n-gram language model from ARPA text.")
     parser.add_argument("family", choices=("arpa",))
     parser.add_argument("source", help="ARPA text")
     parser.add_argument("--output", required=True, help="compiled language model to write")
@@ -23,7 +23,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     try:
         program = find_program("compile_lm")
     except ConversionError as error:
-        print(f"convert.py: {error}", file=sys.stderr)
+        print(f"{COMMAND}: {error}", file=sys.stderr)
         return 1
     return subprocess.run([program, f"--arpa={args.source}", f"--output={args.output}"],
                           check=False).returncode

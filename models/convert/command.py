@@ -13,24 +13,24 @@ from models.convert import espnet, icefall, nemo, wenet
 from models.convert.choices import HEADS, Choices
 from models.convert.errors import ConversionError
 from models.convert.export import write_archive
-from models.convert.programs import find_program
+from models.convert.programs import COMMAND, find_program
 from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization)
 
-_DESCRIPTION = """Converts a trained model to a Runnel model file.
+_DESCRIPTION = f"""Converts a trained model to a Runnel model file.
 
 wenet    an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
 nemo     a .nemo file, or a folder with state_dict.pt and tokens.txt
 espnet   an experiment folder: config.yaml, one *.pth, feats_stats.npz
 icefall  a folder: config.yaml, pretrained.pt, tokens.txt
 
-convert.py arpa LM.arpa --output=LM.bin compiles a language model instead."""
+{COMMAND} arpa LM.arpa --output=LM.bin compiles a language model instead."""
 STORES = ("float32", "bfloat16", "int8")
 _IMPORTERS = {"wenet": wenet, "nemo": nemo, "espnet": espnet, "icefall": icefall}
 
 
 def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     """Parses the command line; exits with status 2 if it is wrong."""
-    parser = argparse.ArgumentParser(prog="convert.py", description=_DESCRIPTION,
+    parser = argparse.ArgumentParser(prog=COMMAND, description=_DESCRIPTION,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", choices=tuple(_IMPORTERS))
     parser.add_argument("source", type=pathlib.Path, help="file or folder to convert")
@@ -123,7 +123,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
         else:
             write_archive(resolved, args.output)
     except ConversionError as error:
-        print(f"convert.py: {error}", file=sys.stderr)
+        print(f"{COMMAND}: {error}", file=sys.stderr)
         return 1
     for line in resolved.lines():
         print(line)

@@ -1,11 +1,14 @@
-"""The programs of this repository that conversions run."""
+"""The name of this program, and the programs of this repository that conversions run."""
 
+import os
 import pathlib
 import shutil
 
 from models.convert.errors import ConversionError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# In messages. `runnel convert` sets the variable; programs that a conversion runs do not get it.
+COMMAND = os.environ.pop("RUNNEL_COMMAND", "convert.py")
 
 
 def find_program(name: str) -> str:

@@ -1,6 +1,6 @@
 # Installs Runnel into a fresh prefix, configures and builds consumers against it, and compares what
 # they print last with the transcript of a sample: the one of README.md, and those of docs/embedding.md in C++ and
-# in C, the latter also without CMake.
+# in C, the latter also without CMake, by pkg-config. The installed tools are checked too.
 # cmake -D BUILD_DIR= -D WORK_DIR= -D SOURCE_DIR= -D EMBEDDING_DIR= -D C_COMPILER= -D CXX_COMPILER=
 #       -D FLAGS= -D C_LIBRARIES= -D PREFIX_PATH= -D MODEL= -D SAMPLES= -P install_and_run.cmake
 cmake_minimum_required(VERSION 3.25)
@@ -33,6 +33,24 @@ foreach(header IN LISTS headers)
   endforeach()
 endforeach()
 
+# Every tool has completion and a manual page, except in a build with sanitizers.
+file(GLOB tools RELATIVE "${prefix}/bin" "${prefix}/bin/*")
+set(files share/runnel/models/convert/wenet.py share/runnel/models/reference/positions/scheme.py)
+if(NOT FLAGS)
+  foreach(tool IN LISTS tools)
+    list(APPEND files share/bash-completion/completions/${tool} share/man/man1/${tool}.1)
+  endforeach()
+  list(APPEND files share/zsh/site-functions/_runnel)
+endif()
+if(stream_server IN_LIST tools)
+  list(APPEND files lib/systemd/system/runnel.service lib/sysusers.d/runnel.conf)
+endif()
+foreach(file IN LISTS files)
+  if(NOT EXISTS "${prefix}/${file}")
+    message(FATAL_ERROR "${file} is not installed")
+  endif()
+endforeach()
+
 # Configures and builds a project in C or C++.
 function(build source_dir build_dir)
   run("${CMAKE_COMMAND}" -S "${source_dir}" -B "${build_dir}" -G Ninja -D CMAKE_BUILD_TYPE=Release
@@ -54,6 +72,9 @@ function(expect_transcript sample)
 endfunction()
 
 set(flac "${SAMPLES}/rms_phone_number.flac")
+set(digits "${prefix}/share/runnel/models/digits")
+expect_transcript(rms_phone_number "${prefix}/bin/runnel" decode "--model=${digits}/digits.pt"
+                  "--wav=${digits}/samples/rms_phone_number.flac")
 build("${SOURCE_DIR}" "${WORK_DIR}/build")
 expect_transcript(rms_phone_number "${WORK_DIR}/build/transcribe" "${MODEL}" "${flac}")
 
@@ -69,9 +90,11 @@ expect_transcript(rms_phone_number "${WORK_DIR}/cpp/build/live" "${MODEL}" "${fl
 
 file(GLOB_RECURSE library "${prefix}/librunnel.so")
 cmake_path(GET library PARENT_PATH library_dir)
-run("${C_COMPILER}" -std=c99 -Wall -Wextra -Wpedantic -Werror ${FLAGS} "-I${include_dir}"
-    "${WORK_DIR}/c/live.c" "-L${library_dir}" "-Wl,-rpath,${library_dir}" -lrunnel ${C_LIBRARIES}
-    -o "${WORK_DIR}/c/live")
+set(ENV{PKG_CONFIG_PATH} "${library_dir}/pkgconfig")
+run(pkg-config --cflags --libs runnel)
+separate_arguments(c_flags UNIX_COMMAND "${output}")
+run("${C_COMPILER}" -std=c99 -Wall -Wextra -Wpedantic -Werror ${FLAGS} "${WORK_DIR}/c/live.c"
+    ${c_flags} "-Wl,-rpath,${library_dir}" ${C_LIBRARIES} -o "${WORK_DIR}/c/live")
 # A WAV file without its 44 bytes of header is PCM.
 set(pcm tail --bytes=+45 "${SAMPLES}/rms_telephone.wav" COMMAND)
 expect_transcript(rms_telephone ${pcm} "${WORK_DIR}/c/build/live" "${MODEL}" 8000)

@@ -2,6 +2,6 @@
 cmake_minimum_required(VERSION 3.25)
 project(RunnelLive LANGUAGES CXX)
 
-find_package(Runnel 0.1 REQUIRED)
+find_package(Runnel 0.2 REQUIRED)
 add_executable(live live.cc)
 target_link_libraries(live PRIVATE Runnel::runtime)

@@ -1,4 +1,4 @@
-"""README.md and docs/embedding.md show the programs that the tests build and run."""
+"""README.md and pages of docs/ show the programs that the tests build and run."""
 
 import pathlib
 import re

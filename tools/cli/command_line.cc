@@ -3,6 +3,7 @@
 #include <gflags/gflags.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstddef>
 #include <stdexcept>
@@ -82,6 +83,25 @@ void SetFlag(const gflags::CommandLineFlagInfo& flag, const std::string& value) 
 }
 
 }  // namespace
+
+ToolInfo Renamed(ToolInfo tool, const std::string& name) {
+  const auto is_word = [&](size_t i) {
+    return i < tool.usage.size() &&
+           (std::isalnum(static_cast<unsigned char>(tool.usage[i])) != 0 || tool.usage[i] == '_');
+  };
+  size_t begin = 0;
+  while ((begin = tool.usage.find(tool.name, begin)) != std::string::npos) {
+    const size_t end = begin + tool.name.size();
+    if ((begin > 0 && is_word(begin - 1)) || is_word(end)) {
+      begin = end;
+    } else {
+      tool.usage.replace(begin, tool.name.size(), name);
+      begin += name.size();
+    }
+  }
+  tool.name = name;
+  return tool;
+}
 
 CommandLineAction ParseCommandLine(const ToolInfo& tool,
                                    const std::vector<std::string>& arguments) {

@@ -19,6 +19,9 @@ struct ToolInfo {
   std::vector<std::string> source_files;  // __FILE__ of the files that define its flags
 };
 
+// `tool` with another name, in its usage too.
+ToolInfo Renamed(ToolInfo tool, const std::string& name);
+
 enum class CommandLineAction { kRun, kHelp, kVersion };
 
 // Sets flags from `arguments` (without the program's name): --name=value, --name value, and --name

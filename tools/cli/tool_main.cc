@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/text/first_line.h"
+#include "runtime/version.h"
 
 namespace runnel {
 namespace {
@@ -44,6 +45,16 @@ void ReturnLargeBlocks() {
 #endif
 }
 
+// The tool as its caller names it. `runnel decode` runs decode_wav with the environment variable
+// RUNNEL_COMMAND=runnel decode.
+ToolInfo AsCalled(const ToolInfo& tool) {
+  const char* command = std::getenv("RUNNEL_COMMAND");
+  if (command == nullptr) return tool;
+  ToolInfo called = Renamed(tool, command);
+  ::unsetenv("RUNNEL_COMMAND");
+  return called;
+}
+
 // Reports output that could not be written, including what is still in the buffer.
 void CheckStandardOutput() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -66,7 +77,8 @@ int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
 
 }  // namespace
 
-int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console)) {
+int ToolMain(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console)) {
+  const ToolInfo tool = AsCalled(info);
   OccupyStandardStreams();
   ReturnLargeBlocks();
   std::signal(SIGPIPE, SIG_IGN);

@@ -16,8 +16,9 @@ constexpr int kExitUsage = 2;    // wrong flags
 // the exit code. An exception becomes one line on standard error and an exit code: kExitUsage for
 // std::invalid_argument, which libraries throw on bad options, kExitFailure for all others. A
 // closed output pipe and a file at its size limit (ulimit -f) cause write errors instead of
-// signals.
-int ToolMain(int argc, char** argv, const ToolInfo& tool, int (*run)(Console* console));
+// signals. Messages and help use the name in the environment variable RUNNEL_COMMAND, if it is set,
+// in place of that of `info`.
+int ToolMain(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console));
 
 }  // namespace runnel
 

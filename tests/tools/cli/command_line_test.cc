@@ -77,6 +77,17 @@ TEST_F(CommandLineTest, RequiredFlags) {
   EXPECT_NO_THROW(either());
 }
 
+TEST_F(CommandLineTest, AnotherNameReplacesWholeWords) {
+  const ToolInfo tool{
+      "cut", "cut cuts.\n\n  cut --x=a_cut | cut\n  shortcut --x, cut_all, (cut)", {"file.cc"}};
+  const ToolInfo renamed = Renamed(tool, "scissors cut");
+  EXPECT_EQ(renamed.name, "scissors cut");
+  EXPECT_EQ(renamed.usage,
+            "scissors cut cuts.\n\n  scissors cut --x=a_cut | scissors cut\n"
+            "  shortcut --x, cut_all, (scissors cut)");
+  EXPECT_EQ(renamed.source_files, tool.source_files);
+}
+
 TEST_F(CommandLineTest, HelpAndVersionWin) {
   EXPECT_EQ(Parse({"--no_such_flag", "--help"}), CommandLineAction::kHelp);
   EXPECT_EQ(Parse({"--version"}), CommandLineAction::kVersion);

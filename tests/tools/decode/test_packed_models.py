@@ -14,6 +14,7 @@ from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SAMPLE_LIST, USAGE, error_l
 
 sys.path[:0] = [str(ROOT / "tests" / "models")]
 from convert_support import need_shared  # noqa: E402
+from test_convert_wenet import load_case, write_experiment  # noqa: E402
 
 MODEL = DIGITS / "digits.pt"
 AVX2 = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"}
@@ -27,6 +28,16 @@ def test_digits(precision, tmp_path):
     flags = [f"--wav_scp={SAMPLE_LIST}", "--format=json", "--search=beam", "--nbest=3"]
     assert (succeed("decode_wav", f"--model={packed}", *flags)
             == succeed("decode_wav", f"--model={MODEL}", f"--precision={precision}", *flags))
+
+
+def test_attention_without_biases(tmp_path):
+    write_experiment(tmp_path, load_case("main_conformer_no_pos_biases"))
+    plain, packed = tmp_path / "model.pt", tmp_path / "model.int8"
+    for output, flags in (plain, []), (packed, ["--store=int8"]):
+        assert convert("wenet", tmp_path, f"--output={output}", *flags).returncode == 0
+    flags = [f"--wav_scp={SAMPLE_LIST}", "--format=json"]
+    assert (succeed("decode_wav", f"--model={packed}", *flags)
+            == succeed("decode_wav", f"--model={plain}", "--precision=int8", *flags))
 
 
 @pytest.mark.parametrize("case", sorted({case for case, _ in EVERY}))

@@ -12,7 +12,7 @@ import yaml
 
 from cluster_processes import GUARD_SECONDS, server_flags
 from kubernetes_schema import mistakes_of_object
-from server_process import Server
+from server_process import Server, make_certificate
 from tool_runner import BIN, DIGITS, ROOT, SAMPLES, SAMPLE_LIST, SUCCESS, USAGE, succeed
 
 DEPLOY = ROOT / "tools" / "deploy"
@@ -72,11 +72,8 @@ def test_haproxy_accepts_the_configuration(tmp_path):
 
 def test_haproxy_accepts_the_lines_that_are_commented_out(tmp_path):
     """Those with which TLS ends at HAProxy."""
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-keyout", str(tmp_path / "key"),
-                    "-out", str(tmp_path / "certificate")], check=True, capture_output=True)
     pem = tmp_path / "runnel.pem"
-    pem.write_text((tmp_path / "certificate").read_text() + (tmp_path / "key").read_text())
+    pem.write_text("".join(path.read_text() for path in make_certificate(tmp_path)))
     text = (DEPLOY / "haproxy.cfg").read_text()
     lines = re.findall(r"^    # ((?:bind :|http-request redirect|http-response set).*)$", text,
                        re.MULTILINE)
@@ -202,64 +199,44 @@ def test_dockerfile(help_flags):
     assert {line.split()[0] for line in lines} <= known
     bases = [line.split()[1] for line in lines if line.startswith("FROM")]
     assert bases == ["debian:12", "debian:12-slim"]
-    for line in lines:
-        if line.startswith("COPY --from=build"):
-            for source in line.split()[2:-1]:
-                path = source.replace("/source/build/bin", str(BIN)).replace("/source", str(ROOT))
-                assert pathlib.Path(path).is_file(), source
+    for script in re.findall(r"tools/\S+\.sh", "\n".join(lines)):
+        assert (ROOT / script).is_file(), script
     command = yaml.safe_load(lines[-1].split(" ", 1)[1])
     flags = flags_in(command)
+    # The image that is made without Docker runs the same.
+    script = (DEPLOY / "packages" / "image.sh").read_text()
+    assert re.findall(r"--config\.cmd=(\S+)", script) == command
+    assert re.findall(r"--config\.entrypoint=(\S+)", script) == ["stream_server"]
+    for name, value in ("user", "USER"), ("exposedports", "EXPOSE"):
+        assert [f"{value} {found}" for found in re.findall(rf"--config\.{name}=(\S+)", script)] == [
+            line for line in lines if line.startswith(value)]
     assert flags.keys() <= help_flags["stream_server"]
     assert f"EXPOSE {flags['port']}" in lines
-    assert flags["model"] == f"/usr/share/runnel/{DIGITS.name}.pt"
+    assert flags["model"] == f"/usr/share/runnel/{(DIGITS / 'digits.pt').relative_to(ROOT)}"
     assert f"--time {int(flags['drain_timeout_s']) + 10}" in text
 
 
-def test_image_has_every_library():
-    """The packages of the image, and what they depend on, are what the programs are linked to."""
-    text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
-    line = re.search(r"--no-install-recommends\s+(.*?)\s*&&", text).group(1)
-    listed = set(line.split())
-    needed = set()
-    for tool in "stream_server", "decode_wav":
-        printed = subprocess.run(["readelf", "--dynamic", str(BIN / tool)], check=True,
-                                 capture_output=True, text=True).stdout
-        linked = set(re.findall(r"\(NEEDED\).*\[(.*)\]", printed))
-        paths = dict(re.findall(r"^\s*(\S+) => (\S+)", subprocess.run(
-            ["ldd", str(BIN / tool)], check=True, capture_output=True, text=True).stdout,
-            re.MULTILINE))
-        needed |= {paths[name] for name in linked if name in paths}
-    owners = set()
-    for path in needed:
-        if not any(part in path for part in ("libasan", "libubsan", "libtsan")):
-            owners.add(owner_of(path))
-    always = {"libc6", "libgcc-s1", "libstdc++6"}  # of every image that has a C++ program
-    assert owners - always <= listed, f"missing: {owners - always - listed}"
-
-
-def owner_of(path: str) -> str:
-    """The Debian package that a library came with."""
-    for name in path, os.path.realpath(path), path.replace("/lib/", "/usr/lib/", 1):
-        done = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True,
-                              check=False)
-        if done.returncode == 0:
-            return done.stdout.split(":")[0]
-    pytest.fail(f"{path} is of no package")
-
-
 def test_service(help_flags, tmp_path):
-    text = (DEPLOY / "runnel.service").read_text()
+    text = (DEPLOY / "runnel.service.in").read_text()
     command = re.search(r"^ExecStart=(.*)$", text, re.MULTILINE).group(1).split()
+    assert command[0] == "@CMAKE_INSTALL_FULL_BINDIR@/stream_server"
+    assert command[-1] == "$RUNNEL_FLAGS"  # last, so that its flags replace the others
     flags = flags_in(command)
-    assert flags.keys() <= help_flags["stream_server"] and len(flags) == len(command) - 1
+    assert flags.keys() <= help_flags["stream_server"] and len(flags) == len(command) - 2
+    model = flags["model"].replace("@CMAKE_INSTALL_FULL_DATADIR@/runnel", str(ROOT))
+    assert pathlib.Path(model).is_file()
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", text, re.MULTILINE).group(1))
     assert stop >= int(flags["drain_timeout_s"]) + 10
-    assert f"install -D -m 644 models/digits/digits.pt {flags['model']}" in DOCUMENT
+    user = re.search(r"^User=(.*)$", text, re.MULTILINE).group(1)
+    assert f"\nu {user} - " in (DEPLOY / "runnel.sysusers").read_text()
+    variable, file = re.search(r"'(\w+)=\"--.*\"' \| sudo tee (\S+)$", DOCUMENT,
+                               re.MULTILINE).groups()
+    assert command[-1] == "$" + variable and f"EnvironmentFile=-{file}\n" in text
     if shutil.which("systemd-analyze"):
         unit = tmp_path / "runnel.service"
         unit.write_text(text.replace(command[0], str(BIN / "stream_server")))
-        done = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)],
+                              capture_output=True, text=True, check=False)
         assert done.returncode == 0 and "runnel.service" not in done.stderr, done.stderr
 
 
@@ -341,7 +318,7 @@ def test_slurm_script_says_how_it_is_used():
 
 
 def test_first_commands_of_the_document(tmp_path):
-    (start,), asking, _ = blocks("One server")
+    (start,), asking, _, _ = blocks("One server")
     assert start.startswith("build/bin/stream_server ")
     with Server(*server_flags(start)) as server:
         outputs = []

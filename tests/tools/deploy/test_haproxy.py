@@ -62,7 +62,8 @@ class Clients:
         self.process = subprocess.Popen(
             command("load_client", f"--server=ws://127.0.0.1:{port}/",
                     f"--wav_scp={corpus.listing}", f"--expected={corpus.expected}",
-                    f"--streams={NUM_STREAMS}", "--rounds=1", "--ramp_s=0.5", "--json", *flags),
+                    f"--streams={NUM_STREAMS}", "--rounds=1", "--ramp_s=0.5", "--behind_s=1000",
+                    "--json", *flags),
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "Clients":

@@ -1,0 +1,77 @@
+"""The Debian packages against the rest of the repository; `make package` builds and tries them."""
+
+import re
+import subprocess
+from typing import Set
+
+from tool_runner import ROOT
+
+DEBIAN = ROOT / "debian"
+CONTROL = (DEBIAN / "control").read_text(encoding="utf-8")
+SCRIPTS = ROOT / "tools" / "deploy" / "packages"
+
+
+def depends(field: str, package: str) -> Set[str]:
+    """The names in a field of the paragraph of a package, or of `Source: runnel`."""
+    paragraph, = (text for text in CONTROL.split("\n\n") if f": {package}\n" in text)
+    value = re.search(rf"^{field}:(.*?)(?=^\S|\Z)", paragraph, re.MULTILINE | re.DOTALL)[1]
+    return {re.sub(r"\s*\(.*\)", "", name).strip() for name in value.split(",") if name.strip()}
+
+
+def shell_list(name: str) -> Set[str]:
+    """The words of an array in tools/install_packages.sh."""
+    text = (ROOT / "tools" / "install_packages.sh").read_text(encoding="utf-8")
+    return set(re.search(rf"^{name}=\((.*?)\)$", text, re.MULTILINE | re.DOTALL)[1].split())
+
+
+def test_version_is_the_same_everywhere():
+    header = (ROOT / "runtime" / "version.h").read_text(encoding="utf-8")
+    version = re.search(r'RUNNEL_VERSION "(.*)"', header)[1]
+    changelog = (DEBIAN / "changelog").read_text(encoding="utf-8")
+    assert changelog.startswith(f"runnel ({version}) ")
+    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_build_dependencies_are_those_of_the_script():
+    build = depends("Build-Depends", "runnel")
+    always = {"g++", "ccache", "libgtest-dev"}  # build-essential, optional, for tests
+    assert shell_list("packages") - always <= build
+    tools = {"debhelper-compat" if name == "debhelper" else name
+             for name in shell_list("package_packages")}
+    checks = {"dpkg-dev", "lintian", "mmdebstrap", "umoci"}
+    assert build == (shell_list("packages") - always) | (tools - checks)
+
+
+def test_development_package_has_what_the_cmake_package_looks_for():
+    """Each pkg-config module of RunnelConfig.cmake.in is of a package in Depends."""
+    config = (ROOT / "RunnelConfig.cmake.in").read_text(encoding="utf-8")
+    modules = re.search(r"foreach\(module IN ITEMS (.*?)\)", config)[1].split()
+    names = {"sndfile": "libsndfile1-dev", "soxr": "libsoxr-dev", "libzip": "libzip-dev",
+             "kissfft-float": "libkissfft-dev", "libhwy": "libhwy-dev",
+             "libxxhash": "libxxhash-dev"}
+    assert {names[module] for module in modules} | {"libtorch-dev", "libssl-dev", "pkg-config"} <= \
+        depends("Depends", "librunnel-dev")
+
+
+def test_python_package_links_what_a_wheel_holds():
+    """The programs and the converters, which are in a wheel and in other packages."""
+    cmake = (ROOT / "runtime" / "python" / "CMakeLists.txt").read_text(encoding="utf-8")
+    programs = re.search(r"foreach\(program IN ITEMS (.*?)\)", cmake)[1].split()
+    package = "usr/lib/python3/dist-packages/runnel"
+    expected = {f"usr/bin/{program}": f"{package}/bin/{program}" for program in programs}
+    expected["usr/share/runnel/models"] = f"{package}/converters/models"
+    lines = (DEBIAN / "python3-runnel.links").read_text(encoding="utf-8").splitlines()
+    assert dict(line.split() for line in lines) == expected
+
+
+def test_every_package_has_files():
+    packages = re.findall(r"^Package: (\S+)$", CONTROL, re.MULTILINE)
+    assert sorted(packages) == sorted(path.stem for path in DEBIAN.glob("*.install"))
+
+
+def test_scripts_are_valid():
+    for script in SCRIPTS.glob("*.sh"):
+        shell = script.read_text(encoding="utf-8").splitlines()[0]
+        assert shell in ("#!/usr/bin/env bash", "#!/bin/sh"), script
+        subprocess.run(["bash" if "bash" in shell else "sh", "-n", script], check=True)
+        assert script.stat().st_mode & 0o111, f"{script} is not executable"

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Decodes the sample recordings with the installed tools and model, and compares the text.
+set -eu
+cd /usr/share/runnel
+samples=models/digits/samples
+runnel decode --model=models/digits/digits.pt --wav_scp=$samples/wav.scp | cmp - $samples/text
+echo "decode_samples: the text of $(wc -l <$samples/text) recordings is right"
