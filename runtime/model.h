@@ -28,8 +28,8 @@ struct ModelParts;
 enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64, kDefault };
 
 enum class Backend {
-  kDefault,  // kCpu where this build has it (RUNNEL_KERNELS) and the precision is not kFloat64
-  kCpu,      // Runnel's own kernels and oneDNN
+  kDefault,  // kCpu where the precision is not kFloat64
+  kCpu,      // Runnel's own kernels
   kLibTorch  // LibTorch's operations, the reference; kFloat32 and kFloat64 only
 };
 

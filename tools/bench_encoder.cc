@@ -73,7 +73,7 @@ transducer with a greedy one. Columns:
   median, p95, min ms   time per chunk of one stream
   /core, /machine       streams decoded in real time
   MB each               memory of the state of a stream
-  matmuls               share of the time that the large matmuls would take alone (oneDNN)
+  matmuls               share of the time that the large matmuls would take alone
   peak                  operations per second as a share of the CPU's peak, measured in the same run
   script ms, faster     time of the TorchScript baseline, and Runnel's speed-up over it
 With --hours it prints the time per chunk of the first minute and the last hour; --csv adds each minute.

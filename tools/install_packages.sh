@@ -15,7 +15,7 @@ die() { echo "install_packages: $*" >&2; exit 1; }
 packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
-  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libdnnl-dev libhwy-dev libxxhash-dev
+  libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libhwy-dev libxxhash-dev
   libogg-dev libopus-dev
   libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc

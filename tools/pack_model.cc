@@ -26,8 +26,7 @@ constexpr char kUsage[] =
 
 Every tool takes the new file as --model. It is mapped: it loads at once, no second copy of the
 weights is in memory, and processes share it. Results are those of M.pt with the same --precision, to
-the bit. The file is for CPUs and a version of oneDNN like those here; elsewhere a message says that
-it must be packed again. The output replaces a file of its name when it is complete.
+the bit. The file serves every CPU. The output replaces a file of its name when it is complete.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:

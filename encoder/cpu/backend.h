@@ -1,6 +1,6 @@
-// The CPU backend: the encoder in float32 on this project's kernels and oneDNN's matmuls. This
-// folder holds one class per module; kernels/ holds the vectorised operations, which know neither
-// LibTorch nor the encoder.
+// The CPU backend: the encoder in float32 on this project's kernels. This folder holds one class
+// per module; kernels/ holds the vectorised operations, which know neither LibTorch nor the
+// encoder.
 #ifndef RUNNEL_ENCODER_CPU_BACKEND_H_
 #define RUNNEL_ENCODER_CPU_BACKEND_H_
 
@@ -14,8 +14,7 @@
 namespace runnel {
 
 // Takes the tensors of the position scheme. Throws std::invalid_argument for weights that are not
-// float32. A module throws std::runtime_error when it is made in a build without kernels
-// (RUNNEL_KERNELS).
+// float32.
 std::unique_ptr<const EncoderBackend> MakeCpuBackend(const EncoderConfig& config, Weights* weights,
                                                      const cpu::Options& options);
 

@@ -128,7 +128,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     for line in resolved.lines():
         print(line)
     if args.store:
-        print(f"{args.output}: written, with weights packed as {args.store} for this machine")
+        print(f"{args.output}: written, with weights packed as {args.store}")
     else:
         print(f"{args.output}: written; check it with: verify_streaming --model={args.output}")
     return 0

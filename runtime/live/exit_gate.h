@@ -1,7 +1,7 @@
 // Lets a host process call exit() while the workers of a Recognizer compute.
 //
 // exit() destroys the static objects of every library while other threads run on. A thread inside
-// LibTorch or oneDNN then crashes, or waits for ever for a lock. A host cannot always destroy its
+// LibTorch then crashes, or waits for ever for a lock. A host cannot always destroy its
 // recognizers first: Python calls exit() while objects are alive, and main may return while other
 // threads hold a recognizer. So a worker computes inside this gate only, and an exit handler closes
 // the gate before the static objects go.

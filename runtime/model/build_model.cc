@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "encoder/cpu/backend.h"
-#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/stored_matrices.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/libtorch/backend.h"
@@ -63,8 +62,7 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
 std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   const bool float64 = options.precision == Precision::kFloat64;
   const bool cpu =
-      options.backend == Backend::kCpu || (options.backend == Backend::kDefault && !float64 &&
-                                           kernels::UsedInstructionSet().has_matmul);
+      options.backend == Backend::kCpu || (options.backend == Backend::kDefault && !float64);
   if (cpu && float64) {
     throw std::invalid_argument("float64 is computed by the LibTorch backend only");
   }
@@ -154,12 +152,6 @@ ModelOptions WithPrecision(ModelOptions options, const PackedFile& file) {
 
 PackedFile ReadModel(const std::string& path, const std::string& units_file) {
   if (IsPackedFile(path)) {
-    if (!kernels::UsedInstructionSet().has_matmul) {
-      throw std::runtime_error(
-          path +
-          ": holds packed weights, which this build, without the CPU backend, "
-          "cannot compute, expected the model file that they were packed from");
-    }
     if (units_file.empty()) return ReadPackedFile(path);
     throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
                              ")");

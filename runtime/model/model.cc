@@ -40,7 +40,7 @@ std::string Model::ComputeDescription() const {
   const std::string precision = PrecisionName(parts_->precision);
   if (!is_bit_reproducible()) return precision + " by LibTorch";
   return precision + " matmuls, " + (parts_->cpu_options->bfloat16_cache ? "bfloat16" : "float32") +
-         " caches, " + kernels::UsedInstructionSet().description;
+         " caches, " + kernels::UsedInstructionSet().name;
 }
 
 int Model::sample_rate_hz() const {

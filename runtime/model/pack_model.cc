@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "encoder/cpu/kernels/instruction_set.h"
 #include "runtime/model/build_model.h"
 #include "runtime/model/packed_file.h"
 
@@ -16,9 +15,6 @@ uint64_t PackModel(const std::string& path, Precision precision, const std::stri
     throw std::invalid_argument("precision of packed weights is " +
                                 std::string(PrecisionName(precision)) +
                                 ", expected float32, bfloat16 or int8");
-  }
-  if (!kernels::UsedInstructionSet().has_matmul) {
-    throw std::runtime_error("this build has no CPU backend (RUNNEL_KERNELS), which packs weights");
   }
   PackedFile file = ReadModel(path, units_file);
   if (!file.matrices.empty()) {

@@ -78,7 +78,7 @@ class PackedFileReader {
     JsonSection index(json, "", path_);
     PackedFile file;
     file.precision = index.Choice("precision", Precisions());
-    CheckKind(index.String("kind"), file.precision);
+    CheckKind(index.String("kind"));
     file.digest = index.String("digest");
     file.archive.path = path_;
     file.archive.config_json = Bytes(&index, "config");
@@ -129,10 +129,10 @@ class PackedFileReader {
   }
 
   // Other weights would be read wrongly, or computed with sums that saturate.
-  void CheckKind(const std::string& kind, Precision precision) const {
-    const std::string expected = kernels::StoredMatrixKind(precision == Precision::kInt8);
+  void CheckKind(const std::string& kind) const {
+    const std::string expected = kernels::kStoredMatrixKind;
     if (kind == expected) return;
-    Fail("was packed by " + kind, expected + ": pack the model again on this machine");
+    Fail("holds matrices in " + kind, expected + ": pack the model again with this version");
   }
 
   std::string_view View(JsonSection* section, const std::string& field) const {
@@ -175,8 +175,11 @@ class PackedFileReader {
   kernels::StoredMatrix Matrix(JsonSection* section) const {
     const std::vector<int64_t> shape = section->Integers("shape", 1, int64_t{1} << 31);
     if (shape.size() != 2) section->Fail("shape", "[output_dim, input_dim]");
-    return {{shape[1], shape[0]},    View(section, "layout"),      View(section, "values"),
-            View(section, "scales"), View(section, "column_sums"), mapped_};
+    return {{shape[1], shape[0]},
+            View(section, "values"),
+            View(section, "scales"),
+            View(section, "column_sums"),
+            mapped_};
   }
 
   std::string path_;
@@ -215,7 +218,7 @@ PackedFile ReadPackedFile(const std::string& path) { return PackedFileReader(pat
 uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   SectionWriter sections;
   nlohmann::ordered_json index;
-  index["kind"] = kernels::StoredMatrixKind(file.precision == Precision::kInt8);
+  index["kind"] = kernels::kStoredMatrixKind;
   index["precision"] = PrecisionName(file.precision);
   index["digest"] = file.digest;
   index["config"] = sections.Add(file.archive.config_json);
@@ -236,7 +239,6 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   index["matrices"] = nlohmann::ordered_json::array();
   for (const kernels::StoredMatrix& matrix : file.matrices) {
     index["matrices"].push_back({{"shape", {matrix.shape.output_dim, matrix.shape.input_dim}},
-                                 {"layout", sections.Add(matrix.layout)},
                                  {"values", sections.Add(matrix.values)},
                                  {"scales", sections.Add(matrix.scales)},
                                  {"column_sums", sections.Add(matrix.column_sums)}});

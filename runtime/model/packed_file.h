@@ -5,13 +5,13 @@
 //   sections   each at a multiple of kMappedAlignment bytes after the aligned end of the index
 //
 // The index:
-//   "kind"       StoredMatrixKind of the machine that packed (encoder/cpu/kernels/stored_matrix.h)
+//   "kind"       kStoredMatrixKind (encoder/cpu/kernels/stored_matrix.h)
 //   "precision"  "float32", "bfloat16" or "int8"
 //   "digest"     of the model file that was packed
 //   "config", "units"  sections: runnel.json and units.txt
 //   "tensors"    {"name", "shape", "values": section, or null for a tensor in the matrices}
-//   "matrices"   {"shape": [output_dim, input_dim], "layout", "values", "scales", "column_sums":
-//                sections}, in the order in which the modules of the model pack them
+//   "matrices"   {"shape": [output_dim, input_dim], "values", "scales", "column_sums": sections},
+//                in the order in which the modules of the model pack them
 // A section is [offset, size] in bytes. Numbers are little-endian.
 #ifndef RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_
 #define RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_

@@ -196,7 +196,6 @@ class Formula {
 
 std::vector<Arithmetic> AllArithmetics() {
   std::vector<Arithmetic> all = testing::FullPrecision();
-  if (!kernels::UsedInstructionSet().has_matmul) return all;
   for (const Arithmetic& reduced : testing::ReducedPrecision()) all.push_back(reduced);
   return all;
 }

@@ -13,7 +13,6 @@
 
 #include "encoder/backend.h"
 #include "encoder/cpu/backend.h"
-#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/encoder_config.h"
 #include "encoder/libtorch/backend.h"
 #include "encoder/model_file/weights.h"
@@ -48,9 +47,9 @@ inline Arithmetic LibTorchArithmetic(at::ScalarType dtype) {
 
 // Those that compute what the model file says, but for rounding.
 inline std::vector<Arithmetic> FullPrecision() {
-  std::vector<Arithmetic> all = {LibTorchArithmetic(at::kFloat), LibTorchArithmetic(at::kDouble)};
-  if (kernels::UsedInstructionSet().has_matmul) all.push_back({"Cpu", at::kFloat, cpu::Options()});
-  return all;
+  return {LibTorchArithmetic(at::kFloat),
+          LibTorchArithmetic(at::kDouble),
+          {"Cpu", at::kFloat, cpu::Options()}};
 }
 
 // Those that approximate it.

@@ -10,8 +10,6 @@
 #include <sstream>
 #include <thread>
 
-#include "tools/benchmark/matmul_timer.h"
-
 namespace runnel {
 namespace {
 
@@ -51,11 +49,9 @@ Machine DescribeMachine(const std::string& compute) {
   machine.isa = VectorExtensions();
   machine.num_cores = std::thread::hardware_concurrency();
   machine.libraries.emplace_back("libtorch", TORCH_VERSION);
-  if (!OneDnnVersion().empty()) machine.libraries.emplace_back("onednn", OneDnnVersion());
   machine.libraries.emplace_back("compiler", "GCC-compatible " __VERSION__);
-  // If set, limits the instruction set that oneDNN uses.
-  const char* limit = std::getenv("ONEDNN_MAX_CPU_ISA");
-  if (limit != nullptr) machine.libraries.emplace_back("ONEDNN_MAX_CPU_ISA", limit);
+  const char* limit = std::getenv("RUNNEL_INSTRUCTION_SET");
+  if (limit != nullptr) machine.libraries.emplace_back("RUNNEL_INSTRUCTION_SET", limit);
   return machine;
 }
 

@@ -109,7 +109,7 @@ std::optional<std::array<double, kNumModelParts>> MeasureMatmuls(
   const int64_t batch = BatchSize(options.num_streams / options.num_threads, options);
   std::optional<std::array<double, kNumModelParts>> result;
   RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
-    const auto timer = MatmulTimer::Make(
+    auto timer = MatmulTimer::Make(
         options.precision, LargeMatmuls(config, options.head, options.setting.chunk_size, batch));
     if (!timer) return;
     timer->Run();

@@ -17,8 +17,29 @@ namespace HWY_NAMESPACE {
 // is then in the lowest bits of the sum.
 constexpr float kRoundingShift = 12582912.0f;  // 1.5 * 2^23
 
+// The larger or the smaller of a bound and x, where NaN stays NaN. Minimum and maximum of x86
+// return their second operand then; elsewhere Highway's return the number.
+template <class V>
+HWY_INLINE V AtLeast(V bound, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET == HWY_STATIC_TARGET
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+#else
+  return hn::Max(bound, x);
+#endif
+}
+template <class V>
+HWY_INLINE V AtMost(V bound, V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+#if HWY_TARGET == HWY_STATIC_TARGET
+  return hn::IfThenElse(hn::Lt(bound, x), bound, x);
+#else
+  return hn::Min(bound, x);
+#endif
+}
+
 // e^x with a relative error below 3e-7. x is clamped to -87 .. 88, where e^x is close to the limits
-// of float32. NaN stays NaN, because minimum and maximum of x86 return their second operand then.
+// of float32. NaN stays NaN.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2: e^x = 2^n e^r, the power by the exponent's bits, e^r by its
 // Taylor polynomial of degree 6.
@@ -29,7 +50,7 @@ HWY_INLINE V Exp(V x) {
   const hn::RebindToUnsigned<decltype(d)> bits;
   constexpr float kExponentBias = 127.0f;
   const auto shift = hn::Set(d, kRoundingShift + kExponentBias);
-  const auto finite = hn::Max(hn::Set(d, -87.0f), hn::Min(hn::Set(d, 88.0f), x));
+  const auto finite = AtLeast(hn::Set(d, -87.0f), AtMost(hn::Set(d, 88.0f), x));
   const V shifted = hn::MulAdd(finite, hn::Set(d, 1.44269504f), shift);
   const V whole = hn::Sub(shifted, shift);
   // ln 2 in two parts. The first has so few bits that its product with `whole` is exact.

@@ -3,60 +3,91 @@
 #include <hwy/highway.h>
 #include <hwy/targets.h>
 
-#include <cstdint>
-#include <oneapi/dnnl/dnnl.hpp>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "encoder/cpu/kernels/amx.h"
+
+#if HWY_ARCH_X86
+#include <cpuid.h>
+#endif
 
 namespace runnel::kernels {
 namespace {
 
-const char* NameOf(dnnl::cpu_isa isa) {
-  switch (isa) {
-    case dnnl::cpu_isa::sse41:
-      return "sse41";
-    case dnnl::cpu_isa::avx:
-      return "avx";
-    case dnnl::cpu_isa::avx2:
-      return "avx2";
-    case dnnl::cpu_isa::avx2_vnni:
-      return "avx2_vnni";
-    case dnnl::cpu_isa::avx512_core:
-      return "avx512_core";
-    case dnnl::cpu_isa::avx512_core_vnni:
-      return "avx512_core_vnni";
-    case dnnl::cpu_isa::avx512_core_bf16:
-      return "avx512_core_bf16";
-    default:
-      return "above avx512_core_bf16";
+// A level: the Highway target that it needs, and what it adds to it.
+struct Level {
+  const char* name;
+  int64_t target;
+  bool (*is_there)();
+  bool dot_products_int8;
+  bool dot_products_bfloat16;
+  bool tiles;
+  int32_t max_uint8;
+};
+
+bool Always() { return true; }
+
+#if HWY_ARCH_X86
+// A bit of the registers eax, ebx, ecx, edx (0 to 3) that the instruction CPUID gives for leaf 7.
+bool CpuidBit(unsigned subleaf, int index, int bit) {
+  unsigned registers[4] = {};
+  if (__get_cpuid_count(7, subleaf, &registers[0], &registers[1], &registers[2], &registers[3]) ==
+      0) {
+    return false;
   }
+  return ((registers[index] >> bit) & 1U) != 0;
+}
+bool HasVnni() { return CpuidBit(0, 2, 11); }
+bool HasBfloat16() { return HasVnni() && CpuidBit(1, 0, 5); }
+bool HasAmx() {
+  return HasBfloat16() && CpuidBit(0, 3, 22) && CpuidBit(0, 3, 24) && CpuidBit(0, 3, 25) &&
+         EnableAmx();
+}
+#endif
+
+const std::vector<Level>& Levels() {
+  static const std::vector<Level> levels = {
+    {"portable", HWY_STATIC_TARGET, Always, false, false, false, 255},
+#if HWY_ARCH_X86
+    {"ssse3", HWY_SSSE3, Always, false, false, false, 127},
+    {"sse4", HWY_SSE4, Always, false, false, false, 127},
+    {"avx2", HWY_AVX2, Always, false, false, false, 127},
+    {"avx512", HWY_AVX3, Always, false, false, false, 127},
+    {"avx512_vnni", HWY_AVX3, HasVnni, true, false, false, 255},
+    {"avx512_bf16", HWY_AVX3, HasBfloat16, true, true, false, 255},
+    {"amx", HWY_AVX3, HasAmx, true, true, true, 255},
+#endif
+  };
+  return levels;
 }
 
-// Sets of oneDNN are ordered by inclusion, except that avx512_core does not include avx2_vnni.
-bool Includes(dnnl::cpu_isa isa, dnnl::cpu_isa part) {
-  return (static_cast<unsigned>(isa) & static_cast<unsigned>(part)) == static_cast<unsigned>(part);
+size_t WantedLevel() {
+  const char* name = std::getenv("RUNNEL_INSTRUCTION_SET");
+  if (name == nullptr) return Levels().size() - 1;
+  std::string names;
+  for (size_t i = 0; i < Levels().size(); ++i) {
+    if (std::string(Levels()[i].name) == name) return i;
+    names += std::string(i == 0 ? "" : ", ") + Levels()[i].name;
+  }
+  throw std::runtime_error("RUNNEL_INSTRUCTION_SET is '" + std::string(name) +
+                           "', expected one of " + names);
 }
 
 InstructionSet Detect() {
-  // oneDNN might choose AMX for some numbers of rows and not for others. Whether the bits of a
-  // bfloat16 matmul depend on that is untested, so AMX is disabled. The call has no effect once a
-  // oneDNN primitive exists.
-  if (Includes(dnnl::get_effective_cpu_isa(), dnnl::cpu_isa::avx512_core_amx)) {
-    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
-  }
-  const dnnl::cpu_isa isa = dnnl::get_effective_cpu_isa();
-  int64_t too_high = 0;
-  // Highway's better targets have the lower bits.
-  if (!Includes(isa, dnnl::cpu_isa::avx512_core)) too_high |= HWY_AVX2 - 1;
-  if (!Includes(isa, dnnl::cpu_isa::avx2)) too_high |= HWY_SSE4 - 1;
-  if (too_high != 0) hwy::DisableTargets(too_high);
-  const int64_t targets = hwy::SupportedTargets();
-  InstructionSet set;
-  set.has_matmul = true;
-  set.bfloat16_matmul = Includes(isa, dnnl::cpu_isa::avx512_core_bf16);
-  set.any_number_of_rows = Includes(isa, dnnl::cpu_isa::avx512_core);
-  set.exact_int8_matmul = Includes(isa, dnnl::cpu_isa::avx512_core_vnni);
-  set.description = std::string("oneDNN ") + NameOf(isa) + ", Highway " +
-                    hwy::TargetName(targets & ~(targets - 1));
-  return set;
+  size_t index = WantedLevel();
+  const int64_t supported = hwy::SupportedTargets();
+  const auto is_there = [supported](const Level& level) {
+    // Highway's better targets have the lower bits.
+    const bool has_target =
+        level.target == HWY_STATIC_TARGET || (supported & (2 * level.target - 1)) != 0;
+    return has_target && level.is_there();
+  };
+  while (!is_there(Levels()[index])) --index;
+  const Level& level = Levels()[index];
+  hwy::DisableTargets(level.target - 1);
+  return {level.name, level.dot_products_int8, level.dot_products_bfloat16, level.tiles,
+          level.max_uint8};
 }
 
 }  // namespace
@@ -64,6 +95,15 @@ InstructionSet Detect() {
 const InstructionSet& UsedInstructionSet() {
   static const InstructionSet set = Detect();
   return set;
+}
+
+const std::vector<std::string>& InstructionSetNames() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Level& level : Levels()) all.emplace_back(level.name);
+    return all;
+  }();
+  return names;
 }
 
 }  // namespace runnel::kernels

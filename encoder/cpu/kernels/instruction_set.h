@@ -2,23 +2,31 @@
 #ifndef RUNNEL_ENCODER_CPU_KERNELS_INSTRUCTION_SET_H_
 #define RUNNEL_ENCODER_CPU_KERNELS_INSTRUCTION_SET_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace runnel::kernels {
 
 struct InstructionSet {
-  bool has_matmul = false;         // false: this build has no CPU backend
-  bool bfloat16_matmul = false;    // the CPU multiplies bfloat16; otherwise float32 does
-  bool exact_int8_matmul = false;  // sums of uint8 times int8 cannot saturate (VNNI)
-  // A row of a float matmul has the same bits whatever the number of rows.
-  bool any_number_of_rows = false;
-  std::string description;  // for a log, e.g. "oneDNN avx512_core_bf16, Highway AVX3_DL"
+  std::string name;                // one of InstructionSetNames
+  bool dot_products_int8 = false;  // uint8 times int8, added to int32 without saturation (VNNI)
+  bool dot_products_bfloat16 = false;
+  bool tiles = false;  // the matrix multiplications of AMX, int8 and bfloat16
+  // The largest value of a quantised row. Where pairs of products are summed in 16 bits, 255 could
+  // saturate: 127 * 127 * 2 fits.
+  int32_t max_uint8 = 255;
 };
 
-// The set that oneDNN finds on this CPU and ONEDNN_MAX_CPU_ISA allows. The first call limits the
+// The best set that this CPU has, or that the environment variable RUNNEL_INSTRUCTION_SET names: a
+// name that the CPU lacks stands for the next lower one that it has. The first call limits the
 // Highway kernels to the same level. Constant for the life of the process; may be called from any
-// thread.
+// thread. Throws std::runtime_error, at each call, if the variable holds another name.
 const InstructionSet& UsedInstructionSet();
+
+// The names, from the least to the most. "portable" uses nothing that a compiler's default target
+// lacks.
+const std::vector<std::string>& InstructionSetNames();
 
 }  // namespace runnel::kernels
 

@@ -1,13 +1,15 @@
-// Linear layers on the CPU: oneDNN matmuls whose weights are packed once, when the model loads.
+// Linear layers on the CPU. Weights are packed once, when the model loads.
 #ifndef RUNNEL_ENCODER_CPU_KERNELS_PACKED_LINEAR_H_
 #define RUNNEL_ENCODER_CPU_KERNELS_PACKED_LINEAR_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <vector>
 
 #include "encoder/activation.h"
 #include "encoder/cpu/kernels/matmul_input.h"
+#include "encoder/cpu/kernels/matmul_kernel.h"
+#include "encoder/cpu/kernels/packed_matrix.h"
 #include "encoder/cpu/kernels/stored_matrix.h"
 
 namespace runnel::kernels {
@@ -20,27 +22,22 @@ enum class MatmulOutput {
 };
 
 // y = x W^T + b. A row of the result has the same bits whatever other rows there are and whatever
-// its index is. With AVX-512, and with int8, the sum of a row does not depend on the number of rows
-// (tests/encoder/cpu/kernels/packed_linear_test.cc). Float matmuls below AVX-512 do depend on it:
-// they are always made of 16 rows, some of them empty.
+// its index is (tests/encoder/cpu/kernels/packed_linear_test.cc).
 //
 // A matmul runs in the calling thread. Immutable; Forward may be called from several threads at
-// once. It takes a lock only the first time that a number of rows occurs.
+// once.
 class PackedLinear {
  public:
   // weight: (output_dim, input_dim); bias: (output_dim) or null. Both are copied. Throws
-  // std::runtime_error when oneDNN has no such matmul.
+  // std::runtime_error for an int8 layer of more than 65,536 inputs.
   PackedLinear(const float* weight, const float* bias, LinearShape shape, MatmulType type,
-               MatmulOutput result, std::optional<Activation> activation = std::nullopt);
+               MatmulOutput output, std::optional<Activation> activation = std::nullopt);
   // The same with a matrix that Stored() gave, of a layer of the same type. Throws
   // std::runtime_error if it cannot be.
-  PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type, MatmulOutput result,
+  PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type, MatmulOutput output,
                std::optional<Activation> activation = std::nullopt);
-  ~PackedLinear();
-  PackedLinear(PackedLinear&&) noexcept;
-  PackedLinear& operator=(PackedLinear&&) noexcept;
 
-  const LinearShape& shape() const;
+  const LinearShape& shape() const { return shape_; }
 
   // The weights without the bias. Refers to memory of this object.
   StoredMatrix Stored() const;
@@ -51,12 +48,16 @@ class PackedLinear {
   void Forward(const MatmulInput& x, int64_t rows, const MatmulInput& y) const;
 
  private:
-  struct Parts;
-  PackedLinear(LinearShape shape, MatmulType type, MatmulOutput result,
-               std::optional<Activation> activation);
-  void Multiply(const MatmulInput& x, int64_t rows, float* y, const MatmulInput* y_input) const;
+  PackedLinear(LinearShape shape, MatmulType type, MatmulOutput output, const float* bias,
+               std::optional<Activation> activation, PackedMatrix matrix);
+  LinearOperation Operation() const;
 
-  std::unique_ptr<Parts> parts_;
+  LinearShape shape_;
+  MatmulType type_;
+  MatmulOutput output_;
+  std::optional<Activation> activation_;
+  std::vector<float> bias_;  // filled up to whole panels
+  PackedMatrix matrix_;
 };
 
 }  // namespace runnel::kernels

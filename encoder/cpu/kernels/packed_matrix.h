@@ -1,10 +1,9 @@
-// Weight matrices in the layout that oneDNN's matmuls read: packed here, or used where they lie.
+// Weight matrices in the arrangement that the matmul kernels read, on every CPU the same.
 #ifndef RUNNEL_ENCODER_CPU_KERNELS_PACKED_MATRIX_H_
 #define RUNNEL_ENCODER_CPU_KERNELS_PACKED_MATRIX_H_
 
 #include <cstdint>
 #include <memory>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <vector>
 
 #include "encoder/cpu/kernels/matmul_input.h"
@@ -12,31 +11,43 @@
 
 namespace runnel::kernels {
 
-// The one engine of all matmuls: this CPU.
-const dnnl::engine& Engine();
+// A panel holds the weights of 32 outputs, group by group. A group is 4 bytes of a row, one float,
+// two bfloat16 or four int8, of each of the outputs. A panel's rows are filled with zeros up to a
+// multiple of 64 bytes, and the last panel up to 32 outputs.
+constexpr int64_t kPanelOutputs = 32;
+constexpr int64_t kGroupBytes = 4;
+constexpr int64_t kPaddedRowBytes = 64;
+
+// Bytes of a value of this type in a packed matrix or a row.
+constexpr int64_t ValueBytes(MatmulType type) {
+  return type == MatmulType::kFloat32 ? 4 : type == MatmulType::kBfloat16 ? 2 : 1;
+}
+// Bytes of one output's weights.
+constexpr int64_t PackedRowBytes(int64_t input_dim, MatmulType type) {
+  return (input_dim * ValueBytes(type) + kPaddedRowBytes - 1) / kPaddedRowBytes * kPaddedRowBytes;
+}
+constexpr int64_t NumPanels(int64_t output_dim) {
+  return (output_dim + kPanelOutputs - 1) / kPanelOutputs;
+}
 
 // (input_dim, output_dim). With int8, output n is scales[n] times the sum of the products, and
-// column_sums[n] is the sum of its weights.
+// column_sums[n] is the sum of its weights. Both are filled up to whole panels.
 struct PackedMatrix {
-  dnnl::memory values;
-  std::vector<float> scales;          // (output_dim), int8 only
-  std::vector<int32_t> column_sums;   // (output_dim), int8 only
-  std::shared_ptr<const void> owner;  // of the memory of `values`; null: `values` itself
+  const uint8_t* values = nullptr;    // aligned to 64 bytes
+  std::vector<float> scales;          // int8 only
+  std::vector<int32_t> column_sums;   // int8 only
+  std::shared_ptr<const void> owner;  // of `values`
 };
 
-// Packs a plain (output_dim, input_dim) matrix, rounded to `type`, in the layout `wanted`. Throws
-// std::runtime_error for an int8 matrix whose sums could leave 32 bits, and dnnl::error.
-PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type,
-                        const dnnl::memory::desc& wanted);
+// Packs a plain (output_dim, input_dim) matrix, rounded to `type`. Throws std::runtime_error for an
+// int8 matrix whose sums could leave 32 bits.
+PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type);
 
-// Uses the memory of `stored` if its layout is `wanted`; otherwise packs a copy. Throws
-// std::runtime_error if `stored` is not what StoredFrom gives, or another version of oneDNN made
-// it.
-PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type,
-                         const dnnl::memory::desc& wanted);
+// Uses the memory of `stored`. Throws std::runtime_error if its sizes are not those of its shape.
+PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type);
 
 // Refers to the memory of `matrix`.
-StoredMatrix StoredFrom(const PackedMatrix& matrix, LinearShape shape);
+StoredMatrix StoredFrom(const PackedMatrix& matrix, LinearShape shape, MatmulType type);
 
 }  // namespace runnel::kernels
 

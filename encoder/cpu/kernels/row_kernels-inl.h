@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "encoder/activation.h"
+#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/kernels/matmul_input.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,11 +46,24 @@ struct RestOfRow {
   HWY_INLINE FloatMask mask() const {
     return hn::FirstN(FloatTag(), static_cast<size_t>(num_left));
   }
+  // Without AVX a masked access of Highway touches the whole vector, aligned.
   HWY_INLINE FloatVector Load(const float* from) const {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
     return hn::MaskedLoad(mask(), FloatTag(), from);
+#else
+    HWY_ALIGN float values[HWY_LANES(float)] = {};
+    for (int64_t i = 0; i < num_left; ++i) values[i] = from[i];
+    return hn::Load(FloatTag(), values);
+#endif
   }
   HWY_INLINE void Store(FloatVector v, float* to) const {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
     hn::BlendedStore(v, mask(), FloatTag(), to);
+#else
+    HWY_ALIGN float values[HWY_LANES(float)];
+    hn::Store(v, FloatTag(), values);
+    for (int64_t i = 0; i < num_left; ++i) to[i] = values[i];
+#endif
   }
   HWY_INLINE FloatVector OrElse(FloatVector v, FloatVector other) const {
     return hn::IfThenElse(mask(), v, other);
@@ -96,7 +110,7 @@ struct Swish {
 };
 struct Relu {
   HWY_INLINE FloatVector operator()(FloatVector x) const {
-    return hn::Max(hn::Zero(FloatTag()), x);  // in this order x86 keeps NaN
+    return AtLeast(hn::Zero(FloatTag()), x);
   }
 };
 struct Gelu {
@@ -222,7 +236,8 @@ struct ExtremesOfVectors {
 // A row that is not finite gets a NaN scale. Its results are NaN too, which the search reports.
 HWY_INLINE RowRange RangeFor(const Extremes& extremes) {
   if (!extremes.finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
-  const float scale = (extremes.high - extremes.low) / 255.0f;
+  const auto max = static_cast<float>(UsedInstructionSet().max_uint8);
+  const float scale = (extremes.high - extremes.low) / max;
   if (!(scale > 0.0f)) return {1.0f, 0};  // all zeros
   return {scale, static_cast<int32_t>(std::nearbyintf(-extremes.low / scale))};
 }

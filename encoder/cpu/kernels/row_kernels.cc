@@ -113,68 +113,6 @@ int64_t IndexOfRowMaximum(const float* row, int64_t dim) {
   return i;
 }
 
-// (sum - zero_point * column_sum) * scale * column_scale + bias for one row, then the activation.
-// store(offset, part, result) takes what comes out.
-template <class Function, class Store>
-HWY_INLINE void DequantizeRow(const int32_t* sums, int64_t dim, RowRange range,
-                              const Int8Outputs& outputs, const Function& activation,
-                              const Store& store) {
-  const FloatTag d;
-  const IntTag ints;
-  const FloatVector scale = hn::Set(d, range.scale);
-  const auto zero_point = hn::Set(ints, range.zero_point);
-  const float* column_scales = outputs.scales;
-  const int32_t* column_sums = outputs.column_sums;
-  const float* bias = outputs.bias;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  // The difference is exact in int32: both terms are below 2^31 for rows of up to 65,536 values.
-  const auto finish = [&](int64_t i, auto part, auto sum, auto column_sum) HWY_ATTR {
-    const FloatVector exact = hn::ConvertTo(d, hn::Sub(sum, hn::Mul(zero_point, column_sum)));
-    const FloatVector column = hn::Mul(scale, part.Load(column_scales + i));
-    store(i, part, activation(hn::MulAdd(exact, column, part.Load(bias + i))));
-  };
-  int64_t i = 0;
-  for (; i + lanes <= dim; i += lanes) {
-    finish(i, WholeVector(), hn::LoadU(ints, sums + i), hn::LoadU(ints, column_sums + i));
-  }
-  if (i < dim) {
-    const auto mask = hn::FirstN(ints, static_cast<size_t>(dim - i));
-    finish(i, RestOfRow{dim - i}, hn::MaskedLoad(mask, ints, sums + i),
-           hn::MaskedLoad(mask, ints, column_sums + i));
-  }
-}
-
-void DequantizeFloat(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
-                     const Int8Outputs& outputs, bool add, float* y) {
-  WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
-    for (int64_t r = 0; r < rows; ++r) {
-      float* row = y + r * dim;
-      DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
-                    [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
-                      part.Store(add ? hn::Add(part.Load(row + i), number) : number, row + i);
-                    });
-    }
-  });
-}
-
-void DequantizeInput(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
-                     const Int8Outputs& outputs, const MatmulInput& y) {
-  Scratch scratch;
-  auto* row = scratch.Take<float>(dim);
-  const FloatTag d;
-  WithActivation(outputs.activation, [&](auto activation) HWY_ATTR {
-    for (int64_t r = 0; r < rows; ++r) {
-      ExtremesOfVectors extremes;
-      DequantizeRow(sums + r * dim, dim, {x.scales[r], x.zero_points[r]}, outputs, activation,
-                    [&](int64_t i, auto part, FloatVector number) HWY_ATTR {
-                      part.Store(number, row + i);
-                      extremes.Include(part.OrElse(number, hn::Zero(d)));
-                    });
-      StoreUint8Row(row, RangeFor(extremes.Result()), y, r);
-    }
-  });
-}
-
 void RoundBfloat16(const float* x, int64_t count, uint16_t* y) { ToBfloat16(x, count, y); }
 void UnpackBfloat16(const uint16_t* x, int64_t count, float* y) { FromBfloat16(x, count, y); }
 
@@ -193,8 +131,6 @@ HWY_EXPORT(ActivateValues);
 HWY_EXPORT(AdvanceLstmRows);
 HWY_EXPORT(LogSoftmaxRows);
 HWY_EXPORT(IndexOfRowMaximum);
-HWY_EXPORT(DequantizeFloat);
-HWY_EXPORT(DequantizeInput);
 HWY_EXPORT(RoundBfloat16);
 HWY_EXPORT(UnpackBfloat16);
 
@@ -222,14 +158,6 @@ void LogSoftmax(int64_t rows, int64_t dim, float* x) {
 }
 int64_t IndexOfMaximum(const float* row, int64_t dim) {
   return HWY_DYNAMIC_DISPATCH(IndexOfRowMaximum)(row, dim);
-}
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
-                const Int8Outputs& outputs, bool add, float* y) {
-  HWY_DYNAMIC_DISPATCH(DequantizeFloat)(sums, rows, dim, x, outputs, add, y);
-}
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
-                const Int8Outputs& outputs, const MatmulInput& y) {
-  HWY_DYNAMIC_DISPATCH(DequantizeInput)(sums, rows, dim, x, outputs, y);
 }
 void RoundToBfloat16(const float* x, int64_t count, uint16_t* y) {
   HWY_DYNAMIC_DISPATCH(RoundBfloat16)(x, count, y);

@@ -3,7 +3,6 @@
 #define RUNNEL_ENCODER_CPU_KERNELS_ROW_KERNELS_H_
 
 #include <cstdint>
-#include <optional>
 
 #include "encoder/activation.h"
 #include "encoder/cpu/kernels/matmul_input.h"
@@ -46,21 +45,6 @@ void LogSoftmax(int64_t rows, int64_t dim, float* x);
 // Index of the largest of `dim` (at least 1) values, the first of equals; -1 when a value is plus
 // infinity or NaN.
 int64_t IndexOfMaximum(const float* row, int64_t dim);
-
-// Turns the exact sums of an int8 matmul into float32.
-struct Int8Outputs {
-  const float* scales;         // (dim) of the weights of each output
-  const int32_t* column_sums;  // (dim) sum of the weights of each output
-  const float* bias;           // (dim)
-  std::optional<Activation> activation;
-};
-// sums: (rows, dim) of uint8 rows with x's scales and zero points. y: (rows, dim), overwritten or
-// added to.
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
-                const Int8Outputs& outputs, bool add, float* y);
-// The same, with y of kInt8 again.
-void Dequantize(const int32_t* sums, int64_t rows, int64_t dim, const MatmulInput& x,
-                const Int8Outputs& outputs, const MatmulInput& y);
 
 // bfloat16 <-> float32, `count` values.
 void RoundToBfloat16(const float* x, int64_t count, uint16_t* y);

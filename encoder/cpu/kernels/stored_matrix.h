@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 namespace runnel::kernels {
@@ -18,17 +17,15 @@ struct LinearShape {
 // at a multiple of 64 bytes, the others at a multiple of 4.
 struct StoredMatrix {
   LinearShape shape;
-  std::string_view layout;       // oneDNN's description of how `values` are arranged
-  std::string_view values;       // packed weights
+  std::string_view values;       // packed weights (packed_matrix.h)
   std::string_view scales;       // int8: (output_dim), float32
   std::string_view column_sums;  // int8: (output_dim), int32
   std::shared_ptr<const void> owner;
 };
 
-// What stored matrices depend on besides the model: the version of oneDNN, and for int8 the range
-// of the weights, which is smaller on CPUs without exact sums (UsedInstructionSet). Matrices can be
-// used where it is equal. A CPU whose matmuls read another layout packs a copy.
-std::string StoredMatrixKind(bool int8);
+// The arrangement of stored matrices. It is the same on every CPU; a file of another arrangement is
+// of another version of Runnel.
+constexpr char kStoredMatrixKind[] = "panels of 32 outputs, groups of 4 bytes, rows of 64 bytes";
 
 }  // namespace runnel::kernels
 

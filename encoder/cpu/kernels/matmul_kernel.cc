@@ -1,0 +1,323 @@
+#include "encoder/cpu/kernels/matmul_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "encoder/cpu/kernels/amx.h"
+#include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/scratch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/matmul_kernel.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// The next ones are compiled once per instruction set.
+#include "encoder/cpu/kernels/matmul_products-inl.h"
+#include "hwy/highway.h"
+
+// Sums of a tile of rows and outputs stay in registers while a panel's groups pass by. A tile's sums
+// then become values: int8 sums are scaled, the bias is added, the activation applied.
+HWY_BEFORE_NAMESPACE();
+namespace runnel::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Rows of a tile, which has two vectors of outputs. 32 registers hold the sums of 12 rows, 16 those
+// of 6.
+#if HWY_TARGET == HWY_AVX3
+constexpr int64_t kTileRows = 12;
+#elif HWY_TARGET == HWY_AVX2
+constexpr int64_t kTileRows = 6;
+#else
+constexpr int64_t kTileRows = 4;
+#endif
+// Rows that pass by all panels together, so that they stay in the second-level cache.
+constexpr int64_t kBlockRows = 48;
+constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
+// Weights are fetched this far ahead of their use.
+constexpr int64_t kBytesAhead = 4096;
+
+// The rows of a matmul as bytes.
+struct RowBytes {
+  const uint8_t* first;
+  int64_t stride;
+  const uint8_t* row(int64_t r) const { return first + r * stride; }
+};
+
+// sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
+template <class Product, int kRows, bool kFetchesAhead>
+HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
+                        int64_t output, void* sums) {
+  const typename Product::Tag d;
+  const IntTag ints;
+  using Sums = hn::Vec<typename Product::Tag>;
+  constexpr int64_t kLanes = HWY_LANES(float);
+  Sums tile[kRows][2];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) tile[r][0] = tile[r][1] = hn::Zero(d);
+  const uint8_t* weights = panel + kGroupBytes * output;
+  // A row in three needs a pointer, the others are one or two strides away.
+  constexpr int kPointers = (kRows + 2) / 3;
+  const uint8_t* rows[kPointers];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPointers; ++p) rows[p] = x.row(3 * p);
+  for (int64_t group = 0; group < num_groups; ++group) {
+    const auto* values = reinterpret_cast<const int32_t*>(weights);
+    const IntVector first = hn::LoadU(ints, values);
+    const IntVector second = hn::LoadU(ints, values + kLanes);
+    if constexpr (kFetchesAhead) {
+      __builtin_prefetch(weights + kBytesAhead, 0, 2);
+      if constexpr (kLanes == 16) __builtin_prefetch(weights + kBytesAhead + 64, 0, 2);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const IntVector row = RepeatGroup(rows[r / 3] + r % 3 * x.stride);
+      tile[r][0] = Product::Add(row, first, tile[r][0]);
+      tile[r][1] = Product::Add(row, second, tile[r][1]);
+    }
+    weights += kPanelGroupBytes;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPointers; ++p) rows[p] += kGroupBytes;
+  }
+  auto* to = static_cast<hn::TFromD<typename Product::Tag>*>(sums) + output;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    hn::StoreU(tile[r][0], d, to + r * kPanelOutputs);
+    hn::StoreU(tile[r][1], d, to + r * kPanelOutputs + kLanes);
+  }
+}
+
+template <class Product, int kRows>
+void SumRows(const RowBytes& x, const uint8_t* panel, int64_t num_groups, bool fetches_ahead,
+             void* sums) {
+  constexpr int64_t kStep = std::min<int64_t>(2 * HWY_LANES(float), kPanelOutputs);
+  for (int64_t output = 0; output < kPanelOutputs; output += kStep) {
+    if (fetches_ahead) {
+      SumTile<Product, kRows, true>(x, panel, num_groups, output, sums);
+    } else {
+      SumTile<Product, kRows, false>(x, panel, num_groups, output, sums);
+    }
+  }
+}
+
+// The sums of up to kTileRows rows. A function, so that a tile's size is chosen once per block.
+using SumFunction = void (*)(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
+                             bool fetches_ahead, void* sums);
+
+// Rows that the next tile takes when `rows` are left, and its function. Few sizes, because each is
+// compiled for every product.
+struct TileSize {
+  int64_t rows;
+  SumFunction sum;
+};
+template <class Product>
+TileSize NextTile(int64_t rows) {
+#if HWY_TARGET == HWY_AVX3
+  // 16 rows, a chunk, make two equal tiles.
+  if (rows >= 12 && rows != 16) return {12, SumRows<Product, 12>};
+  if (rows >= 8) return {8, SumRows<Product, 8>};
+#endif
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if (rows >= 6) return {6, SumRows<Product, 6>};
+#endif
+  if (rows >= 4) return {4, SumRows<Product, 4>};
+  if (rows >= 2) return {2, SumRows<Product, 2>};
+  return {1, SumRows<Product, 1>};
+}
+
+// Calls finish(first row, number of rows, first output, sums) for every tile of a block of rows.
+template <class Product, class Finish>
+HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
+                            const Finish& finish) {
+  const int64_t row_bytes = PackedRowBytes(linear.shape.input_dim, linear.type);
+  const int64_t num_groups =
+      (linear.shape.input_dim * ValueBytes(linear.type) + kGroupBytes - 1) / kGroupBytes;
+  HWY_ALIGN int32_t sums[kTileRows * kPanelOutputs];
+  TileSize tiles[kBlockRows];
+  int64_t num_tiles = 0;
+  for (int64_t r = 0; r < num_rows; r += tiles[num_tiles - 1].rows) {
+    tiles[num_tiles++] = NextTile<Product>(num_rows - r);
+  }
+  for (int64_t panel = 0; panel < NumPanels(linear.shape.output_dim); ++panel) {
+    const uint8_t* weights = linear.matrix->values + panel * kPanelOutputs * row_bytes;
+    int64_t r = 0;
+    for (int64_t i = 0; i < num_tiles; ++i) {
+      tiles[i].sum({x.row(r), x.stride}, weights, num_groups, i == 0, sums);
+      finish(r, tiles[i].rows, panel * kPanelOutputs, static_cast<const void*>(sums));
+      r += tiles[i].rows;
+    }
+  }
+}
+
+// The same on the tiles of AMX.
+template <class Finish>
+HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
+                               const Finish& finish) {
+  const int64_t row_bytes = PackedRowBytes(linear.shape.input_dim, linear.type);
+  HWY_ALIGN int32_t sums[kAmxRows * kAmxOutputs];
+  static_assert(kAmxOutputs == kPanelOutputs);
+  AmxTiles tiles;
+  for (int64_t r = 0; r < num_rows; r += kAmxRows) {
+    const int64_t count = std::min(kAmxRows, num_rows - r);
+    for (int64_t panel = 0; panel < NumPanels(linear.shape.output_dim); ++panel) {
+      tiles.Sum(linear.type, x.row(r), x.stride, count, row_bytes,
+                linear.matrix->values + panel * kPanelOutputs * row_bytes, sums);
+      finish(r, count, panel * kPanelOutputs, static_cast<const void*>(sums));
+    }
+  }
+}
+
+// Turns a vector of sums into float32: those of floats are.
+struct FloatSums {
+  HWY_INLINE void StartRow(const MatmulInput& /*x*/, int64_t /*row*/) {}
+  HWY_INLINE FloatVector Value(const LinearOperation& linear, int64_t output,
+                               const void* sums) const {
+    const FloatTag d;
+    return hn::Add(hn::LoadU(d, static_cast<const float*>(sums)), hn::LoadU(d, linear.bias + output));
+  }
+};
+// (sum - zero_point * column_sum) * scale * column_scale + bias. The difference is exact in int32:
+// both terms are below 2^31 for rows of up to 65,536 values.
+struct Int8Sums {
+  FloatVector scale;
+  IntVector zero_point;
+  HWY_INLINE void StartRow(const MatmulInput& x, int64_t row) {
+    scale = hn::Set(FloatTag(), x.scales[row]);
+    zero_point = hn::Set(IntTag(), x.zero_points[row]);
+  }
+  HWY_INLINE FloatVector Value(const LinearOperation& linear, int64_t output,
+                               const void* sums) const {
+    const FloatTag d;
+    const IntTag ints;
+    const IntVector sum = hn::LoadU(ints, static_cast<const int32_t*>(sums));
+    const IntVector zeros =
+        hn::Mul(zero_point, hn::LoadU(ints, linear.matrix->column_sums.data() + output));
+    const FloatVector column =
+        hn::Mul(scale, hn::LoadU(d, linear.matrix->scales.data() + output));
+    return hn::MulAdd(hn::ConvertTo(d, hn::Sub(sum, zeros)), column,
+                      hn::LoadU(d, linear.bias + output));
+  }
+};
+
+// Writes the values of a tile to `y`, whose rows are `stride` values apart.
+template <class Sums, class Function>
+HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, int64_t first_row,
+                           int64_t num_rows, int64_t first_output, const void* sums,
+                           const Function& activation, bool add, int64_t stride, float* y) {
+  const int64_t count = std::min(kPanelOutputs, linear.shape.output_dim - first_output);
+  Sums converter;
+  for (int64_t r = 0; r < num_rows; ++r) {
+    converter.StartRow(x, first_row + r);
+    const auto* row_sums = static_cast<const uint8_t*>(sums) + r * kPanelGroupBytes;
+    float* row = y + (first_row + r) * stride + first_output;
+    ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+      const FloatVector value =
+          activation(converter.Value(linear, first_output + i, row_sums + 4 * i));
+      part.Store(add ? hn::Add(part.Load(row + i), value) : value, row + i);
+    });
+  }
+}
+
+// Rows of whole groups, or of whole tiles: where the rows of `x` are not, a copy filled with zeros.
+RowBytes PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
+  const int64_t num_bytes = x.dim * ValueBytes(x.type);
+  const auto* values = static_cast<const uint8_t*>(x.values);
+  const int64_t multiple = UsedInstructionSet().tiles ? kPaddedRowBytes : kGroupBytes;
+  if (num_bytes % multiple == 0) return {values, num_bytes};
+  const int64_t padded = PackedRowBytes(x.dim, x.type);
+  auto* copies = scratch->Take<uint8_t>(rows * padded);
+  std::memset(copies, 0, static_cast<size_t>(rows * padded));
+  for (int64_t r = 0; r < rows; ++r) {
+    std::memcpy(copies + r * padded, values + r * num_bytes, static_cast<size_t>(num_bytes));
+  }
+  return {copies, padded};
+}
+
+template <class Finish>
+HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes& x,
+                                  int64_t num_rows, const Finish& finish) {
+  const InstructionSet& set = UsedInstructionSet();
+  if (set.tiles && linear.type != MatmulType::kFloat32) {
+    return ForEachAmxTile(linear, x, num_rows, finish);
+  }
+  switch (linear.type) {
+    case MatmulType::kFloat32:
+      return ForEachTile<Float32Product>(linear, x, num_rows, finish);
+    case MatmulType::kBfloat16:
+#if HWY_TARGET == HWY_AVX3
+      if (set.dot_products_bfloat16) {
+        return ForEachTile<DotBfloat16Product>(linear, x, num_rows, finish);
+      }
+#endif
+      return ForEachTile<WidenedBfloat16Product>(linear, x, num_rows, finish);
+    case MatmulType::kInt8:
+#if HWY_TARGET == HWY_AVX3
+      if (set.dot_products_int8) return ForEachTile<DotInt8Product>(linear, x, num_rows, finish);
+#endif
+      return ForEachTile<Int8Product>(linear, x, num_rows, finish);
+  }
+}
+
+// A block of rows. y: rows `stride` values apart.
+void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows, bool add,
+                   int64_t stride, float* y) {
+  Scratch scratch;
+  const RowBytes rows = PaddedRows(x, num_rows, &scratch);
+  const auto finish = [&](int64_t first_row, int64_t count, int64_t output, const void* sums)
+                          HWY_ATTR {
+    WithActivation(linear.activation, [&](auto activation) HWY_ATTR {
+      if (linear.type == MatmulType::kInt8) {
+        FinishTile<Int8Sums>(linear, x, first_row, count, output, sums, activation, add, stride, y);
+      } else {
+        FinishTile<FloatSums>(linear, x, first_row, count, output, sums, activation, add, stride,
+                              y);
+      }
+    });
+  };
+  ForEachTileOfType(linear, rows, num_rows, finish);
+}
+
+void MultiplyFloat(const LinearOperation& linear, const MatmulInput& x, int64_t rows, bool add,
+                   float* y) {
+  const int64_t output_dim = linear.shape.output_dim;
+  for (int64_t first = 0; first < rows; first += kBlockRows) {
+    MultiplyBlock(linear, x.From(first), std::min(kBlockRows, rows - first), add, output_dim,
+                  y + first * output_dim);
+  }
+}
+
+void MultiplyInput(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
+                   const MatmulInput& y) {
+  if (y.type == MatmulType::kFloat32) {
+    return MultiplyFloat(linear, x, rows, false, y.float_row(0));
+  }
+  Scratch scratch;
+  const int64_t output_dim = linear.shape.output_dim;
+  auto* values = scratch.Take<float>(std::min(rows, kBlockRows) * output_dim);
+  for (int64_t first = 0; first < rows; first += kBlockRows) {
+    const int64_t count = std::min(kBlockRows, rows - first);
+    MultiplyBlock(linear, x.From(first), count, false, output_dim, values);
+    for (int64_t r = 0; r < count; ++r) StoreRow(values + r * output_dim, y, first + r);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace runnel::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace runnel::kernels {
+
+HWY_EXPORT(MultiplyFloat);
+HWY_EXPORT(MultiplyInput);
+
+void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows, bool add,
+              float* y) {
+  HWY_DYNAMIC_DISPATCH(MultiplyFloat)(linear, x, rows, add, y);
+}
+void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
+              const MatmulInput& y) {
+  HWY_DYNAMIC_DISPATCH(MultiplyInput)(linear, x, rows, y);
+}
+
+}  // namespace runnel::kernels
+#endif  // HWY_ONCE
