@@ -18,6 +18,9 @@ constexpr int64_t kTileBytes = 64;  // of a row
 // Four bytes of a row, of kAmxOutputs outputs.
 constexpr int64_t kGroupBytes = 4 * kAmxOutputs;
 
+// Weights are fetched this far ahead of their use.
+constexpr int64_t kBytesAhead = 8192;
+
 // The operand of LDTILECFG.
 struct TileConfiguration {
   uint8_t palette = 1;
@@ -32,7 +35,7 @@ static_assert(sizeof(TileConfiguration) == 64);
 // nothing else of this program needs a compiler that knows them.
 template <bool kIsInt8, bool kIsTall>
 void SumTiles(const uint8_t* x, int64_t stride, int64_t num_bytes, const uint8_t* weights,
-              uint8_t* sums) {
+              bool fetches_ahead, uint8_t* sums) {
   asm volatile(
       "tilezero %%tmm0\n\t"
       "tilezero %%tmm1\n\t" ::
@@ -46,9 +49,10 @@ void SumTiles(const uint8_t* x, int64_t stride, int64_t num_bytes, const uint8_t
   const uint8_t* const lower = x + kTileRows * stride;
   for (int64_t byte = 0; byte < num_bytes; byte += kTileBytes) {
     const uint8_t* const panel = weights + byte / 4 * kGroupBytes;
-    // The weights of the next step but three, which may be far away.
-    for (int64_t line = 0; line < 2 * kTileRows; ++line) {
-      __builtin_prefetch(panel + 3 * kTileRows * kGroupBytes + line * kTileBytes, 0, 2);
+    if (fetches_ahead) {
+      for (int64_t line = 0; line < 2 * kTileRows; ++line) {
+        __builtin_prefetch(panel + kBytesAhead + line * kTileBytes, 0, 2);
+      }
     }
     asm volatile(
         "tileloadd (%0,%1,1), %%tmm4\n\t"
@@ -124,13 +128,13 @@ AmxTiles::~AmxTiles() {
 }
 
 void AmxTiles::Sum(MatmulType type, const uint8_t* x, int64_t stride, int64_t num_rows,
-                   int64_t num_bytes, const uint8_t* weights, void* sums) {
+                   int64_t num_bytes, const uint8_t* weights, bool fetches_ahead, void* sums) {
   Configure(num_rows);
   const bool is_tall = num_rows > kTileRows;
   const auto sum = type == MatmulType::kInt8
                        ? (is_tall ? SumTiles<true, true> : SumTiles<true, false>)
                        : (is_tall ? SumTiles<false, true> : SumTiles<false, false>);
-  sum(x, stride, num_bytes, weights, static_cast<uint8_t*>(sums));
+  sum(x, stride, num_bytes, weights, fetches_ahead, static_cast<uint8_t*>(sums));
 }
 
 #else
@@ -140,7 +144,7 @@ bool EnableAmx() { return false; }
 AmxTiles::~AmxTiles() = default;
 void AmxTiles::Sum(MatmulType /*type*/, const uint8_t* /*x*/, int64_t /*stride*/,
                    int64_t /*num_rows*/, int64_t /*num_bytes*/, const uint8_t* /*weights*/,
-                   void* /*sums*/) {
+                   bool /*fetches_ahead*/, void* /*sums*/) {
   throw std::logic_error("this processor has no tiles");
 }
 

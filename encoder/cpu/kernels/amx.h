@@ -28,8 +28,9 @@ class AmxTiles {
   // The sums of `num_rows` (1 to kAmxRows) rows at `x`, `stride` bytes apart, times the weights of
   // kAmxOutputs outputs: (num_rows, kAmxOutputs), float or int32_t. `num_bytes` of a row, a
   // multiple of 64. type: kBfloat16 or kInt8. weights: per 4 bytes of a row 4 bytes of each output.
+  // fetches_ahead: the weights are read for the first time, and more follow.
   void Sum(MatmulType type, const uint8_t* x, int64_t stride, int64_t num_rows, int64_t num_bytes,
-           const uint8_t* weights, void* sums);
+           const uint8_t* weights, bool fetches_ahead, void* sums);
 
  private:
   void Configure(int64_t num_rows);

@@ -66,6 +66,38 @@ HWY_INLINE V Exp(V x) {
   return hn::Mul(sum, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted))));
 }
 
+// 1 / (1 + e^-x) with an error below 2e-7. NaN stays NaN.
+//
+// 2^t for t = -x / ln 2 = n + r with |r| <= 1/2: the power by the exponent's bits, 2^r by a
+// polynomial of degree 5 with a relative error of 1e-7.
+template <class V>
+HWY_INLINE V Sigmoid(V x) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const hn::DFromV<V> d;
+  const hn::RebindToUnsigned<decltype(d)> bits;
+  constexpr float kExponentBias = 127.0f;
+  const auto shift = hn::Set(d, kRoundingShift + kExponentBias);
+  const V t = AtLeast(hn::Set(d, -126.0f),
+                      AtMost(hn::Set(d, 126.0f), hn::Mul(x, hn::Set(d, -1.44269504f))));
+  const V shifted = hn::Add(t, shift);
+  const V r = hn::Sub(t, hn::Sub(shifted, shift));
+  V power = hn::Set(d, 1.32764667e-3f);
+  power = hn::MulAdd(power, r, hn::Set(d, 9.67554096e-3f));
+  power = hn::MulAdd(power, r, hn::Set(d, 5.55071346e-2f));
+  power = hn::MulAdd(power, r, hn::Set(d, 2.40221202e-1f));
+  power = hn::MulAdd(power, r, hn::Set(d, 6.93146944e-1f));
+  power = hn::MulAdd(power, r, hn::Set(d, 1.00000012f));
+  const V exponent = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(bits, shifted)));
+  const V sum = hn::MulAdd(power, exponent, hn::Set(d, 1.0f));
+#if HWY_TARGET == HWY_AVX3
+  // Division is slow there. 14 bits, and one step of Newton's method.
+  const V estimate = hn::ApproximateReciprocal(sum);
+  return hn::Mul(estimate, hn::NegMulAdd(sum, estimate, hn::Set(d, 2.0f)));
+#else
+  return hn::Div(hn::Set(d, 1.0f), sum);
+#endif
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace runnel::kernels
 HWY_AFTER_NAMESPACE();

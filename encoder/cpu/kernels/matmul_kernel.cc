@@ -14,8 +14,8 @@
 #include "encoder/cpu/kernels/matmul_products-inl.h"
 #include "hwy/highway.h"
 
-// Sums of a tile of rows and outputs stay in registers while a panel's groups pass by. A tile's sums
-// then become values: int8 sums are scaled, the bias is added, the activation applied.
+// Sums of a tile of rows and outputs stay in registers while a panel's groups pass by. A tile's
+// sums then become values: int8 sums are scaled, the bias is added, the activation applied.
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
@@ -32,6 +32,7 @@ constexpr int64_t kTileRows = 4;
 #endif
 // Rows that pass by all panels together, so that they stay in the second-level cache.
 constexpr int64_t kBlockRows = 48;
+constexpr int64_t kAmxBlockRows = 2 * kAmxRows;
 constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
 // Weights are fetched this far ahead of their use.
 constexpr int64_t kBytesAhead = 4096;
@@ -45,8 +46,8 @@ struct RowBytes {
 
 // sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
 template <class Product, int kRows, bool kFetchesAhead>
-HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
-                        int64_t output, void* sums) {
+HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups, int64_t output,
+                        void* sums) {
   const typename Product::Tag d;
   const IntTag ints;
   using Sums = hn::Vec<typename Product::Tag>;
@@ -156,45 +157,48 @@ HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x,
   HWY_ALIGN int32_t sums[kAmxRows * kAmxOutputs];
   static_assert(kAmxOutputs == kPanelOutputs);
   AmxTiles tiles;
-  for (int64_t r = 0; r < num_rows; r += kAmxRows) {
-    const int64_t count = std::min(kAmxRows, num_rows - r);
-    for (int64_t panel = 0; panel < NumPanels(linear.shape.output_dim); ++panel) {
-      tiles.Sum(linear.type, x.row(r), x.stride, count, row_bytes,
-                linear.matrix->values + panel * kPanelOutputs * row_bytes, sums);
+  for (int64_t panel = 0; panel < NumPanels(linear.shape.output_dim); ++panel) {
+    const uint8_t* weights = linear.matrix->values + panel * kPanelOutputs * row_bytes;
+    for (int64_t r = 0; r < num_rows; r += kAmxRows) {
+      const int64_t count = std::min(kAmxRows, num_rows - r);
+      tiles.Sum(linear.type, x.row(r), x.stride, count, row_bytes, weights, r == 0, sums);
       finish(r, count, panel * kPanelOutputs, static_cast<const void*>(sums));
     }
   }
 }
 
-// Turns a vector of sums into float32: those of floats are.
+// Rows of the next block when `rows` are left. With AMX a block has whole tiles or just a part of
+// one, because another number of rows is another configuration.
+int64_t NextBlock(int64_t rows) {
+  if (!UsedInstructionSet().tiles) return std::min(kBlockRows, rows);
+  return rows < kAmxRows ? rows : std::min(kAmxBlockRows, rows / kAmxRows * kAmxRows);
+}
+
+// Turns sums of a vector of outputs into float32.
 struct FloatSums {
-  HWY_INLINE void StartRow(const MatmulInput& /*x*/, int64_t /*row*/) {}
-  HWY_INLINE FloatVector Value(const LinearOperation& linear, int64_t output,
-                               const void* sums) const {
-    const FloatTag d;
-    return hn::Add(hn::LoadU(d, static_cast<const float*>(sums)), hn::LoadU(d, linear.bias + output));
+  FloatVector bias;
+  FloatSums(const LinearOperation& linear, int64_t output)
+      : bias(hn::LoadU(FloatTag(), linear.bias + output)) {}
+  HWY_INLINE FloatVector Value(const MatmulInput& /*x*/, int64_t /*row*/, const void* sums) const {
+    return hn::Add(hn::LoadU(FloatTag(), static_cast<const float*>(sums)), bias);
   }
 };
 // (sum - zero_point * column_sum) * scale * column_scale + bias. The difference is exact in int32:
 // both terms are below 2^31 for rows of up to 65,536 values.
 struct Int8Sums {
-  FloatVector scale;
-  IntVector zero_point;
-  HWY_INLINE void StartRow(const MatmulInput& x, int64_t row) {
-    scale = hn::Set(FloatTag(), x.scales[row]);
-    zero_point = hn::Set(IntTag(), x.zero_points[row]);
-  }
-  HWY_INLINE FloatVector Value(const LinearOperation& linear, int64_t output,
-                               const void* sums) const {
+  FloatVector bias, column_scale;
+  IntVector column_sum;
+  Int8Sums(const LinearOperation& linear, int64_t output)
+      : bias(hn::LoadU(FloatTag(), linear.bias + output)),
+        column_scale(hn::LoadU(FloatTag(), linear.matrix->scales.data() + output)),
+        column_sum(hn::LoadU(IntTag(), linear.matrix->column_sums.data() + output)) {}
+  HWY_INLINE FloatVector Value(const MatmulInput& x, int64_t row, const void* sums) const {
     const FloatTag d;
     const IntTag ints;
     const IntVector sum = hn::LoadU(ints, static_cast<const int32_t*>(sums));
-    const IntVector zeros =
-        hn::Mul(zero_point, hn::LoadU(ints, linear.matrix->column_sums.data() + output));
-    const FloatVector column =
-        hn::Mul(scale, hn::LoadU(d, linear.matrix->scales.data() + output));
-    return hn::MulAdd(hn::ConvertTo(d, hn::Sub(sum, zeros)), column,
-                      hn::LoadU(d, linear.bias + output));
+    const IntVector zeros = hn::Mul(hn::Set(ints, x.zero_points[row]), column_sum);
+    const FloatVector scale = hn::Mul(hn::Set(d, x.scales[row]), column_scale);
+    return hn::MulAdd(hn::ConvertTo(d, hn::Sub(sum, zeros)), scale, bias);
   }
 };
 
@@ -204,17 +208,17 @@ HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, 
                            int64_t num_rows, int64_t first_output, const void* sums,
                            const Function& activation, bool add, int64_t stride, float* y) {
   const int64_t count = std::min(kPanelOutputs, linear.shape.output_dim - first_output);
-  Sums converter;
-  for (int64_t r = 0; r < num_rows; ++r) {
-    converter.StartRow(x, first_row + r);
-    const auto* row_sums = static_cast<const uint8_t*>(sums) + r * kPanelGroupBytes;
-    float* row = y + (first_row + r) * stride + first_output;
-    ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
-      const FloatVector value =
-          activation(converter.Value(linear, first_output + i, row_sums + 4 * i));
-      part.Store(add ? hn::Add(part.Load(row + i), value) : value, row + i);
-    });
-  }
+  ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
+    const Sums values(linear, first_output + i);
+    const auto* vector = static_cast<const uint8_t*>(sums) + kGroupBytes * i;
+    float* to = y + first_row * stride + first_output + i;
+    for (int64_t r = first_row; r < first_row + num_rows; ++r) {
+      const FloatVector value = activation(values.Value(x, r, vector));
+      part.Store(add ? hn::Add(part.Load(to), value) : value, to);
+      vector += kPanelGroupBytes;
+      to += stride;
+    }
+  });
 }
 
 // Rows of whole groups, or of whole tiles: where the rows of `x` are not, a copy filled with zeros.
@@ -262,8 +266,8 @@ void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t 
                    int64_t stride, float* y) {
   Scratch scratch;
   const RowBytes rows = PaddedRows(x, num_rows, &scratch);
-  const auto finish = [&](int64_t first_row, int64_t count, int64_t output, const void* sums)
-                          HWY_ATTR {
+  const auto finish = [&](int64_t first_row, int64_t count, int64_t output,
+                          const void* sums) HWY_ATTR {
     WithActivation(linear.activation, [&](auto activation) HWY_ATTR {
       if (linear.type == MatmulType::kInt8) {
         FinishTile<Int8Sums>(linear, x, first_row, count, output, sums, activation, add, stride, y);
@@ -279,9 +283,10 @@ void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t 
 void MultiplyFloat(const LinearOperation& linear, const MatmulInput& x, int64_t rows, bool add,
                    float* y) {
   const int64_t output_dim = linear.shape.output_dim;
-  for (int64_t first = 0; first < rows; first += kBlockRows) {
-    MultiplyBlock(linear, x.From(first), std::min(kBlockRows, rows - first), add, output_dim,
-                  y + first * output_dim);
+  for (int64_t first = 0; first < rows;) {
+    const int64_t count = NextBlock(rows - first);
+    MultiplyBlock(linear, x.From(first), count, add, output_dim, y + first * output_dim);
+    first += count;
   }
 }
 
@@ -292,11 +297,12 @@ void MultiplyInput(const LinearOperation& linear, const MatmulInput& x, int64_t 
   }
   Scratch scratch;
   const int64_t output_dim = linear.shape.output_dim;
-  auto* values = scratch.Take<float>(std::min(rows, kBlockRows) * output_dim);
-  for (int64_t first = 0; first < rows; first += kBlockRows) {
-    const int64_t count = std::min(kBlockRows, rows - first);
+  auto* values = scratch.Take<float>(NextBlock(rows) * output_dim);
+  for (int64_t first = 0; first < rows;) {
+    const int64_t count = NextBlock(rows - first);
     MultiplyBlock(linear, x.From(first), count, false, output_dim, values);
     for (int64_t r = 0; r < count; ++r) StoreRow(values + r * output_dim, y, first + r);
+    first += count;
   }
 }
 

@@ -66,20 +66,21 @@ struct Int8Product {
     return hn::Add(sums, IntVector{_mm_madd_epi16(pairs, _mm_set1_epi16(1))});
 #else
     const IntVector byte = hn::Set(IntTag(), 255);
-    sums = hn::Add(sums, hn::Mul(hn::And(row, byte), hn::ShiftRight<24>(hn::ShiftLeft<24>(weights))));
+    sums =
+        hn::Add(sums, hn::Mul(hn::And(row, byte), hn::ShiftRight<24>(hn::ShiftLeft<24>(weights))));
     sums = hn::Add(sums, hn::Mul(hn::And(hn::ShiftRight<8>(row), byte),
                                  hn::ShiftRight<24>(hn::ShiftLeft<16>(weights))));
     sums = hn::Add(sums, hn::Mul(hn::And(hn::ShiftRight<16>(row), byte),
                                  hn::ShiftRight<24>(hn::ShiftLeft<8>(weights))));
-    return hn::Add(sums, hn::Mul(hn::And(hn::ShiftRight<24>(row), byte),
-                                 hn::ShiftRight<24>(weights)));
+    return hn::Add(sums,
+                   hn::Mul(hn::And(hn::ShiftRight<24>(row), byte), hn::ShiftRight<24>(weights)));
 #endif
   }
 };
 
 #if HWY_TARGET == HWY_AVX3
-// Instructions of some processors with AVX-512 only (InstructionSet), spelled out, because this code
-// is compiled for all of them.
+// Instructions of some processors with AVX-512 only (InstructionSet), spelled out, because this
+// code is compiled for all of them.
 struct DotInt8Product {
   using Tag = IntTag;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {

@@ -79,12 +79,6 @@ HWY_INLINE void ForEachVector(int64_t count, const Body& body) {
   if (i < count) body(i, RestOfRow{count - i});
 }
 
-HWY_INLINE FloatVector Sigmoid(FloatVector x) {
-  const FloatTag d;
-  const FloatVector one = hn::Set(d, 1.0f);
-  return hn::Div(one, hn::Add(one, Exp(hn::Neg(x))));
-}
-
 // Abramowitz and Stegun 1964, 7.1.26: within 1.5e-7.
 HWY_INLINE FloatVector Erf(FloatVector x) {
   const FloatTag d;
@@ -104,9 +98,7 @@ struct NoActivation {
   HWY_INLINE FloatVector operator()(FloatVector x) const { return x; }
 };
 struct Swish {
-  HWY_INLINE FloatVector operator()(FloatVector x) const {
-    return hn::Div(x, hn::Add(hn::Set(FloatTag(), 1.0f), Exp(hn::Neg(x))));
-  }
+  HWY_INLINE FloatVector operator()(FloatVector x) const { return hn::Mul(x, Sigmoid(x)); }
 };
 struct Relu {
   HWY_INLINE FloatVector operator()(FloatVector x) const {
