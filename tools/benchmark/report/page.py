@@ -34,7 +34,7 @@ Features are computed beforehand and no search runs; for the features see
 one thread. It is measured in turns with Runnel (A B A B), after LibTorch has optimised it.
 
 **Matmuls** is the share of the time that the large matrix multiplications take when they run alone,
-with weights packed by oneDNN, in the same run.
+with packed weights, in the same run.
 
 **Peak** is the speed in operations per second as a share of the CPU's peak. The peak is the speed
 of the fastest of several large matmuls whose weights stay in the cache, measured in the same run.
