@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "encoder/cpu/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/weight_memory.h"
 
 namespace runnel::kernels {
 namespace {
@@ -16,16 +16,9 @@ namespace {
 // Sums of more products of uint8 and int8 could leave int32.
 constexpr int64_t kMaxInt8Inputs = 65536;
 constexpr float kMaxInt8 = 127.0f;
-constexpr auto kAlignment = std::align_val_t(64);
 
 int64_t NumBytes(LinearShape shape, MatmulType type) {
   return NumPanels(shape.output_dim) * kPanelOutputs * PackedRowBytes(shape.input_dim, type);
-}
-
-std::shared_ptr<uint8_t> Zeros(int64_t count) {
-  auto* bytes = static_cast<uint8_t*>(::operator new(static_cast<size_t>(count), kAlignment));
-  std::memset(bytes, 0, static_cast<size_t>(count));
-  return {bytes, [](uint8_t* memory) { ::operator delete(memory, kAlignment); }};
 }
 
 // Writes the weights of output `n`, whose values are in the form that a matmul multiplies.
@@ -82,7 +75,7 @@ PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type)
                              " inputs cannot be computed in int8, expected at most " +
                              std::to_string(kMaxInt8Inputs));
   }
-  const std::shared_ptr<uint8_t> values = Zeros(NumBytes(shape, type));
+  const std::shared_ptr<uint8_t> values = TakeWeightMemory(NumBytes(shape, type));
   const int64_t num_bytes = shape.input_dim * ValueBytes(type);
   const int64_t padded_bytes = PackedRowBytes(shape.input_dim, type);
   PackedMatrix packed;

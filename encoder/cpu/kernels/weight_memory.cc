@@ -1,0 +1,72 @@
+#include "encoder/cpu/kernels/weight_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace runnel::kernels {
+namespace {
+
+constexpr size_t kLineBytes = 64;
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+constexpr size_t kBlockBytes = 16 * kHugePageBytes;
+
+constexpr size_t RoundedUp(size_t size, size_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+// Pages that nothing has written to take no memory.
+class Block {
+ public:
+  explicit Block(size_t size)
+      : size_(RoundedUp(size, kHugePageBytes)), mapped_bytes_(size_ + kHugePageBytes) {
+    mapped_ =
+        mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+    const auto address = reinterpret_cast<uintptr_t>(mapped_);
+    begin_ = static_cast<uint8_t*>(mapped_) + (RoundedUp(address, kHugePageBytes) - address);
+    // A system without huge pages says no, and the block has small ones.
+    madvise(begin_, size_, MADV_HUGEPAGE);
+  }
+  ~Block() { munmap(mapped_, mapped_bytes_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  // Null if the rest of the block is smaller.
+  uint8_t* Take(size_t size) {
+    if (size > size_ - num_taken_) return nullptr;
+    uint8_t* piece = begin_ + num_taken_;
+    num_taken_ += RoundedUp(size, kLineBytes);
+    return piece;
+  }
+
+ private:
+  size_t size_;
+  size_t mapped_bytes_;
+  void* mapped_;
+  uint8_t* begin_;
+  size_t num_taken_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<uint8_t> TakeWeightMemory(int64_t num_bytes) {
+  static std::mutex mutex;
+  static std::weak_ptr<Block> newest;
+  const auto size = static_cast<size_t>(num_bytes);
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Block> block = newest.lock();
+  uint8_t* piece = block == nullptr ? nullptr : block->Take(size);
+  if (piece == nullptr) {
+    block = std::make_shared<Block>(std::max(size, kBlockBytes));
+    newest = block;
+    piece = block->Take(size);
+  }
+  return {std::move(block), piece};
+}
+
+}  // namespace runnel::kernels
