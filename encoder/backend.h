@@ -4,6 +4,7 @@
 #define RUNNEL_ENCODER_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -70,6 +71,9 @@ class EncoderBackend {
 
   // Of all rows between modules: kFloat32 or kFloat64.
   virtual DataType data_type() const = 0;
+
+  // Runs one step of the encoder, in the calling thread or with others.
+  virtual void RunStep(const std::function<void()>& step) const { step(); }
 
   // Adds to x what the position scheme adds to the input of layer 0; nothing for most schemes.
   // Row 0 is encoder frame `first_frame` of its stream.

@@ -235,7 +235,7 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
     states.push_back(segment.state);
   }
   if (inputs.empty()) return output;
-  output.rows = conformer_.Forward(inputs, observer);
+  backend().RunStep([&] { output.rows = conformer_.Forward(inputs, observer); });
   for (size_t i = 0; i < states.size(); ++i) {
     states[i]->offset = inputs[i].segment.frames.end;
     DropFrames(states[i]);

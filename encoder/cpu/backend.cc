@@ -6,6 +6,7 @@
 #include "encoder/cpu/convolution.h"
 #include "encoder/cpu/ctc_head.h"
 #include "encoder/cpu/feed_forward.h"
+#include "encoder/cpu/kernels/step_threads.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/linear.h"
 #include "encoder/cpu/subsampling.h"
@@ -24,6 +25,11 @@ class CpuBackend final : public EncoderBackend {
                                   config.attention_sizes())) {}
 
   DataType data_type() const override { return DataType::kFloat32; }
+
+  void RunStep(const std::function<void()>& step) const override {
+    const kernels::StepThreads threads(options_.step_threads);
+    step();
+  }
 
   void AddInputPositions(int64_t first_frame, Rows x) const override {
     runnel::AddInputPositions(positions_, first_frame, x);

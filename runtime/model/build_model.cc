@@ -57,6 +57,8 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
   return config;
 }
 
+constexpr int kMaxStepThreads = 64;
+
 // How the CPU backend computes; none for the LibTorch backend. Throws std::invalid_argument for
 // options that exclude each other.
 std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
@@ -66,7 +68,15 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   if (cpu && float64) {
     throw std::invalid_argument("float64 is computed by the LibTorch backend only");
   }
+  if (options.step_threads < 1 || options.step_threads > kMaxStepThreads) {
+    throw std::invalid_argument("step_threads is " + std::to_string(options.step_threads) +
+                                ", expected 1 to " + std::to_string(kMaxStepThreads));
+  }
   if (!cpu) {
+    if (options.step_threads > 1) {
+      throw std::invalid_argument("step_threads is " + std::to_string(options.step_threads) +
+                                  ", expected 1: the LibTorch backend has no others");
+    }
     if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
       throw std::invalid_argument(
           "the LibTorch backend computes float32 and float64, with caches alike; bfloat16 and int8 "
@@ -75,6 +85,7 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
     return std::nullopt;
   }
   cpu::Options cpu_options;
+  cpu_options.step_threads = options.step_threads;
   cpu_options.bfloat16_cache = options.bfloat16_cache;
   if (options.precision == Precision::kBfloat16) {
     cpu_options.matmul_type = kernels::MatmulType::kBfloat16;

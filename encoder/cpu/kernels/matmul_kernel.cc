@@ -5,7 +5,9 @@
 
 #include "encoder/cpu/kernels/amx.h"
 #include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
+#include "encoder/cpu/kernels/step_threads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "encoder/cpu/kernels/matmul_kernel.cc"
@@ -16,6 +18,22 @@
 
 // Sums of a tile of rows and outputs stay in registers while a panel's groups pass by. A tile's
 // sums then become values: int8 sums are scaled, the bias is added, the activation applied.
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_PARTS_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_PARTS_
+namespace runnel::kernels {
+
+// Rows that pass by all panels together, so that they stay in the second-level cache.
+constexpr int64_t kBlockRows = 48;
+constexpr int64_t kAmxBlockRows = 2 * kAmxRows;
+
+struct PanelRange {
+  int64_t begin;
+  int64_t end;
+};
+
+}  // namespace runnel::kernels
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
@@ -30,9 +48,8 @@ constexpr int64_t kTileRows = 6;
 #else
 constexpr int64_t kTileRows = 4;
 #endif
-// Rows that pass by all panels together, so that they stay in the second-level cache.
-constexpr int64_t kBlockRows = 48;
-constexpr int64_t kAmxBlockRows = 2 * kAmxRows;
+// Tiles of a block of rows at most.
+constexpr int64_t kMaxTiles = kBlockRows;
 constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
 // Weights are fetched this far ahead of their use.
 constexpr int64_t kBytesAhead = 4096;
@@ -128,17 +145,17 @@ TileSize NextTile(int64_t rows) {
 // Calls finish(first row, number of rows, first output, sums) for every tile of a block of rows.
 template <class Product, class Finish>
 HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
-                            const Finish& finish) {
+                            PanelRange panels, const Finish& finish) {
   const int64_t row_bytes = PackedRowBytes(linear.shape.input_dim, linear.type);
   const int64_t num_groups =
       (linear.shape.input_dim * ValueBytes(linear.type) + kGroupBytes - 1) / kGroupBytes;
   HWY_ALIGN int32_t sums[kTileRows * kPanelOutputs];
-  TileSize tiles[kBlockRows];
+  TileSize tiles[kMaxTiles];
   int64_t num_tiles = 0;
   for (int64_t r = 0; r < num_rows; r += tiles[num_tiles - 1].rows) {
     tiles[num_tiles++] = NextTile<Product>(num_rows - r);
   }
-  for (int64_t panel = 0; panel < NumPanels(linear.shape.output_dim); ++panel) {
+  for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const uint8_t* weights = linear.matrix->values + panel * kPanelOutputs * row_bytes;
     int64_t r = 0;
     for (int64_t i = 0; i < num_tiles; ++i) {
@@ -152,12 +169,12 @@ HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, in
 // The same on the tiles of AMX.
 template <class Finish>
 HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
-                               const Finish& finish) {
+                               PanelRange panels, const Finish& finish) {
   const int64_t row_bytes = PackedRowBytes(linear.shape.input_dim, linear.type);
   HWY_ALIGN int32_t sums[kAmxRows * kAmxOutputs];
   static_assert(kAmxOutputs == kPanelOutputs);
   AmxTiles tiles;
-  for (int64_t panel = 0; panel < NumPanels(linear.shape.output_dim); ++panel) {
+  for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const uint8_t* weights = linear.matrix->values + panel * kPanelOutputs * row_bytes;
     for (int64_t r = 0; r < num_rows; r += kAmxRows) {
       const int64_t count = std::min(kAmxRows, num_rows - r);
@@ -165,13 +182,6 @@ HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x,
       finish(r, count, panel * kPanelOutputs, static_cast<const void*>(sums));
     }
   }
-}
-
-// Rows of the next block when `rows` are left. With AMX a block has whole tiles or just a part of
-// one, because another number of rows is another configuration.
-int64_t NextBlock(int64_t rows) {
-  if (!UsedInstructionSet().tiles) return std::min(kBlockRows, rows);
-  return rows < kAmxRows ? rows : std::min(kAmxBlockRows, rows / kAmxRows * kAmxRows);
 }
 
 // Turns sums of a vector of outputs into float32.
@@ -238,32 +248,34 @@ RowBytes PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
 
 template <class Finish>
 HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes& x,
-                                  int64_t num_rows, const Finish& finish) {
+                                  int64_t num_rows, PanelRange panels, const Finish& finish) {
   const InstructionSet& set = UsedInstructionSet();
   if (set.tiles && linear.type != MatmulType::kFloat32) {
-    return ForEachAmxTile(linear, x, num_rows, finish);
+    return ForEachAmxTile(linear, x, num_rows, panels, finish);
   }
   switch (linear.type) {
     case MatmulType::kFloat32:
-      return ForEachTile<Float32Product>(linear, x, num_rows, finish);
+      return ForEachTile<Float32Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kBfloat16:
 #if HWY_TARGET == HWY_AVX3
       if (set.dot_products_bfloat16) {
-        return ForEachTile<DotBfloat16Product>(linear, x, num_rows, finish);
+        return ForEachTile<DotBfloat16Product>(linear, x, num_rows, panels, finish);
       }
 #endif
-      return ForEachTile<WidenedBfloat16Product>(linear, x, num_rows, finish);
+      return ForEachTile<WidenedBfloat16Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kInt8:
 #if HWY_TARGET == HWY_AVX3
-      if (set.dot_products_int8) return ForEachTile<DotInt8Product>(linear, x, num_rows, finish);
+      if (set.dot_products_int8)
+        return ForEachTile<DotInt8Product>(linear, x, num_rows, panels, finish);
 #endif
-      return ForEachTile<Int8Product>(linear, x, num_rows, finish);
+      return ForEachTile<Int8Product>(linear, x, num_rows, panels, finish);
   }
 }
 
-// A block of rows. y: rows `stride` values apart.
-void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows, bool add,
-                   int64_t stride, float* y) {
+// A block of rows times some panels.
+void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
+                   PanelRange panels, bool add, float* y) {
+  const int64_t stride = linear.shape.output_dim;
   Scratch scratch;
   const RowBytes rows = PaddedRows(x, num_rows, &scratch);
   const auto finish = [&](int64_t first_row, int64_t count, int64_t output,
@@ -277,33 +289,7 @@ void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t 
       }
     });
   };
-  ForEachTileOfType(linear, rows, num_rows, finish);
-}
-
-void MultiplyFloat(const LinearOperation& linear, const MatmulInput& x, int64_t rows, bool add,
-                   float* y) {
-  const int64_t output_dim = linear.shape.output_dim;
-  for (int64_t first = 0; first < rows;) {
-    const int64_t count = NextBlock(rows - first);
-    MultiplyBlock(linear, x.From(first), count, add, output_dim, y + first * output_dim);
-    first += count;
-  }
-}
-
-void MultiplyInput(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
-                   const MatmulInput& y) {
-  if (y.type == MatmulType::kFloat32) {
-    return MultiplyFloat(linear, x, rows, false, y.float_row(0));
-  }
-  Scratch scratch;
-  const int64_t output_dim = linear.shape.output_dim;
-  auto* values = scratch.Take<float>(NextBlock(rows) * output_dim);
-  for (int64_t first = 0; first < rows;) {
-    const int64_t count = NextBlock(rows - first);
-    MultiplyBlock(linear, x.From(first), count, false, output_dim, values);
-    for (int64_t r = 0; r < count; ++r) StoreRow(values + r * output_dim, y, first + r);
-    first += count;
-  }
+  ForEachTileOfType(linear, rows, num_rows, panels, finish);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -313,16 +299,58 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(MultiplyFloat);
-HWY_EXPORT(MultiplyInput);
+namespace {
+
+// Fewer operations take less time than a second thread needs to begin.
+constexpr int64_t kMinOperationsOfPart = int64_t{1} << 19;
+
+// Rows of the next block when `rows` are left. With AMX a block has whole tiles or just a part of
+// one, because another number of rows is another configuration.
+int64_t NextBlock(int64_t rows) {
+  if (!UsedInstructionSet().tiles) return std::min(kBlockRows, rows);
+  return rows < kAmxRows ? rows : std::min(kAmxBlockRows, rows / kAmxRows * kAmxRows);
+}
+
+}  // namespace
+
+HWY_EXPORT(MultiplyBlock);
+
+// A block of rows, by all threads of the step: each computes some of the panels.
+static void MultiplyOneBlock(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
+                             bool add, float* y) {
+  const int64_t num_panels = NumPanels(linear.shape.output_dim);
+  const int64_t num_parts = StepThreads::Count();
+  const int64_t operations = rows * linear.shape.input_dim * linear.shape.output_dim;
+  if (num_parts == 1 || operations < num_parts * kMinOperationsOfPart) {
+    HWY_DYNAMIC_DISPATCH(MultiplyBlock)(linear, x, rows, {0, num_panels}, add, y);
+    return;
+  }
+  StepThreads::ForEach([&](int part) {
+    const PanelRange panels{part * num_panels / num_parts, (part + 1) * num_panels / num_parts};
+    HWY_DYNAMIC_DISPATCH(MultiplyBlock)(linear, x, rows, panels, add, y);
+  });
+}
 
 void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows, bool add,
               float* y) {
-  HWY_DYNAMIC_DISPATCH(MultiplyFloat)(linear, x, rows, add, y);
+  for (int64_t first = 0; first < rows;) {
+    const int64_t count = NextBlock(rows - first);
+    MultiplyOneBlock(linear, x.From(first), count, add, y + first * linear.shape.output_dim);
+    first += count;
+  }
 }
+
 void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
               const MatmulInput& y) {
-  HWY_DYNAMIC_DISPATCH(MultiplyInput)(linear, x, rows, y);
+  if (y.type == MatmulType::kFloat32) return Multiply(linear, x, rows, false, y.float_row(0));
+  Scratch scratch;
+  auto* values = scratch.Take<float>(NextBlock(rows) * linear.shape.output_dim);
+  for (int64_t first = 0; first < rows;) {
+    const int64_t count = NextBlock(rows - first);
+    MultiplyOneBlock(linear, x.From(first), count, false, values);
+    StoreRows(values, count, y.From(first));
+    first += count;
+  }
 }
 
 }  // namespace runnel::kernels
