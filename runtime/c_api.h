@@ -102,6 +102,7 @@ typedef struct runnel_model_options {
   int32_t dynamic_chunk_convolution; /* 0; 1: lets a whole-utterance model stream */
   int32_t running_normalization;     /* 0; 1: likewise */
   const char* units_file;            /* NULL; units.txt of a model file without one */
+  int32_t step_threads;              /* 1; threads that compute one step, 1 to 64 */
 } runnel_model_options;
 
 void runnel_model_options_init(runnel_model_options* options, size_t struct_size);

@@ -30,7 +30,8 @@ constexpr runnel_model_options kDefaults = {sizeof(runnel_model_options),
                                             0,
                                             0,
                                             0,
-                                            nullptr};
+                                            nullptr,
+                                            1};
 
 [[noreturn]] void Unknown(const char* field, int32_t value, const char* expected) {
   throw std::invalid_argument("runnel_model_options." + std::string(field) + " is " +
@@ -77,6 +78,7 @@ ModelOptions OptionsOf(const runnel_model_options* given) {
   options.running_normalization =
       Truth(c.running_normalization, "runnel_model_options.running_normalization");
   if (c.units_file != nullptr) options.units_file = c.units_file;
+  options.step_threads = c.step_threads;
   return options;
 }
 

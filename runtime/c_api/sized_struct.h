@@ -20,6 +20,9 @@ namespace runnel::c_api {
 template <typename Struct>
 inline constexpr std::array<size_t, 1> kSizesOf = {sizeof(Struct)};
 template <>
+inline constexpr std::array<size_t, 2> kSizesOf<runnel_model_options> = {
+    offsetof(runnel_model_options, step_threads), sizeof(runnel_model_options)};
+template <>
 inline constexpr std::array<size_t, 2> kSizesOf<runnel_stream_options> = {
     offsetof(runnel_stream_options, head), sizeof(runnel_stream_options)};
 

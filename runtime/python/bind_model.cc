@@ -41,7 +41,7 @@ Value ByName(const char* argument, const py::object& given,
 
 std::shared_ptr<Model> Load(const py::object& path, const py::object& precision,
                             const py::object& backend, const py::object& bfloat16_cache,
-                            const py::object& units_file,
+                            const py::object& step_threads, const py::object& units_file,
                             const py::object& dynamic_chunk_convolution,
                             const py::object& running_normalization) {
   ModelOptions options;
@@ -55,6 +55,7 @@ std::shared_ptr<Model> Load(const py::object& path, const py::object& precision,
       "backend", backend,
       {{"default", Backend::kDefault}, {"cpu", Backend::kCpu}, {"libtorch", Backend::kLibTorch}});
   options.bfloat16_cache = ValueOf<bool>("bfloat16_cache", bfloat16_cache);
+  options.step_threads = ValueOf<int>("step_threads", step_threads);
   if (!units_file.is_none()) options.units_file = ExistingFile(units_file);
   options.dynamic_chunk_convolution =
       ValueOf<bool>("dynamic_chunk_convolution", dynamic_chunk_convolution);
@@ -149,8 +150,8 @@ void BindModel(py::module_* module) {
                                             "A loaded model. Immutable; threads may share it.")
       .def(py::init(&Load), py::arg("path"), py::kw_only(), py::arg("precision") = "default",
            py::arg("backend") = "default", py::arg("bfloat16_cache") = false,
-           py::arg("units_file") = py::none(), py::arg("dynamic_chunk_convolution") = false,
-           py::arg("running_normalization") = false)
+           py::arg("step_threads") = 1, py::arg("units_file") = py::none(),
+           py::arg("dynamic_chunk_convolution") = false, py::arg("running_normalization") = false)
       .def_property_readonly("name", &Model::name, "The name in the model file.")
       .def_property_readonly(
           "streaming", [](const Model& self) { return ToPython(self.streaming()); },

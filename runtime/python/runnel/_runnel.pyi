@@ -41,7 +41,8 @@ def resample(samples: _Samples, in_rate_hz: int, out_rate_hz: int) -> NDArray[np
 class Model:
     """A loaded model. Immutable; threads may share it."""
     def __init__(self, path: Path, *, precision: str = "default", backend: str = "default",
-                 bfloat16_cache: bool = False, units_file: Optional[Path] = None,
+                 bfloat16_cache: bool = False, step_threads: int = 1,
+                 units_file: Optional[Path] = None,
                  dynamic_chunk_convolution: bool = False,
                  running_normalization: bool = False) -> None: ...
     @property

@@ -25,6 +25,8 @@ class Model(_runnel.Model):
             packed weights, "float32" for other files.
         backend: "cpu" or "libtorch"; "default": the faster one that this build has.
         bfloat16_cache: half the memory per stream.
+        step_threads: threads that compute one chunk together. More than 1 shorten the time of a
+            chunk where few streams run; results are the same.
         units_file: units.txt of a model file that holds none.
         dynamic_chunk_convolution, running_normalization: let a model stream that was trained on
             whole utterances only.
@@ -39,7 +41,8 @@ class Model(_runnel.Model):
                  precision: Literal["default", "float32", "bfloat16", "int8",
                                     "float64"] = "default",
                  backend: Literal["default", "cpu", "libtorch"] = "default",
-                 bfloat16_cache: bool = False, units_file: Optional[Path] = None,
+                 bfloat16_cache: bool = False, step_threads: int = 1,
+                 units_file: Optional[Path] = None,
                  dynamic_chunk_convolution: bool = False,
                  running_normalization: bool = False) -> None:
         if not isinstance(threads, int):
@@ -47,7 +50,7 @@ class Model(_runnel.Model):
         if threads < 1:
             raise ValueError(f"threads is {threads}, expected at least 1")
         super().__init__(path, precision=precision, backend=backend, bfloat16_cache=bfloat16_cache,
-                         units_file=units_file,
+                         step_threads=step_threads, units_file=units_file,
                          dynamic_chunk_convolution=dynamic_chunk_convolution,
                          running_normalization=running_normalization)
         self.threads = threads

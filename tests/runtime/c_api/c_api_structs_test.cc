@@ -108,6 +108,7 @@ TEST(CApiLayoutTest, OfTheFirstVersionStays) {
   EXPECT_EQ(offsetof(runnel_model_options, precision), 8U);
   EXPECT_EQ(offsetof(runnel_model_options, running_normalization), 24U);
   EXPECT_EQ(offsetof(runnel_model_options, units_file), 32U);
+  EXPECT_EQ(offsetof(runnel_model_options, step_threads), 40U);
   EXPECT_EQ(kSizesOf<runnel_model_options>.front(), 40U);
   EXPECT_EQ(offsetof(runnel_recognizer_options, num_threads), 8U);
   EXPECT_EQ(offsetof(runnel_recognizer_options, max_buffered_s), 24U);

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from tool_runner import (FAILURE, SAMPLE_LIST, TINY_MODEL, error_file_line, error_line, run,
-                         succeed, write_audio, write_list)
+from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, TINY_MODEL, USAGE, error_file_line,
+                         error_line, run, succeed, write_audio, write_list)
 
 MODEL = f"--model={TINY_MODEL}"
 BEAM = ("--search=beam", "--beam_size=4")
@@ -24,6 +24,22 @@ def test_order_and_results_do_not_depend_on_batches_and_threads(tmp_path, search
                     ["--batch_streams=5", "--num_threads=2"],
                     ["--batch_streams=64", "--num_threads=9"]):
         assert succeed("decode_wav", MODEL, f"--wav_scp={listing}", *search, *options) == alone
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_threads_of_a_step_change_nothing(precision):
+    """The digit model is large enough for its matrix multiplications to be split."""
+    flags = [f"--model={DIGITS / 'digits.pt'}", f"--wav_scp={SAMPLE_LIST}", "--format=json",
+             f"--precision={precision}"]
+    alone = succeed("decode_wav", *flags)
+    for options in (["--step_threads=2"], ["--step_threads=3", "--num_threads=2"]):
+        assert succeed("decode_wav", *flags, *options) == alone
+
+
+@pytest.mark.parametrize("value", ["0", "65", "-1"])
+def test_wrong_number_of_step_threads(value):
+    done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", f"--step_threads={value}")
+    assert f"step_threads is {value}, expected 1 to 64" in error_line(done, USAGE)
 
 
 @pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=2"]])

@@ -12,6 +12,7 @@
 
 #include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/step_threads.h"
 #include "tests/support/random_values.h"
 #include "tests/support/tolerances.h"
 #include "tests/support/worst_of.h"
@@ -159,6 +160,25 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
                     0)
               << shape.input_dim << " to " << shape.output_dim << ", rows " << first << " to "
               << first + rows;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PackedLinearTest, ThreadsOfAStepChangeNothing) {
+  for (const LinearShape shape : {LinearShape{256, 2048}, LinearShape{2048, 250}}) {
+    const std::vector<float> weight =
+        runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
+    for (const int64_t rows : {3, 16, 150}) {
+      const std::vector<float> x = runnel::testing::RandomValues(rows * shape.input_dim, kSeed + 2);
+      for (const MatmulOutput result :
+           {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
+        const PackedLinear linear(weight.data(), x.data(), shape, GetParam().precision, result);
+        const std::vector<float> alone = Run(linear, x, rows, result, {});
+        for (const int num_threads : {2, 3, 5}) {
+          const StepThreads threads(num_threads);
+          EXPECT_EQ(Run(linear, x, rows, result, {}), alone) << rows << " rows, " << num_threads;
         }
       }
     }

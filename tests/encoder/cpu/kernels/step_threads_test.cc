@@ -1,0 +1,72 @@
+// Threads of a step: each part runs once, at the same time, and not outside of a step.
+#include "encoder/cpu/kernels/step_threads.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace runnel::kernels {
+namespace {
+
+std::vector<std::thread::id> ThreadsOfParts() {
+  std::vector<std::thread::id> ids(static_cast<size_t>(StepThreads::Count()));
+  StepThreads::ForEach(
+      [&](int part) { ids[static_cast<size_t>(part)] = std::this_thread::get_id(); });
+  return ids;
+}
+
+TEST(StepThreadsTest, EachPartHasAThreadOfItsOwn) {
+  for (const int count : {4, 1, 2}) {
+    const StepThreads threads(count);
+    ASSERT_EQ(StepThreads::Count(), count);
+    const std::vector<std::thread::id> ids = ThreadsOfParts();
+    EXPECT_EQ(ids.front(), std::this_thread::get_id());
+    EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), static_cast<size_t>(count));
+  }
+  EXPECT_EQ(StepThreads::Count(), 1);
+}
+
+TEST(StepThreadsTest, TheSameThreadsServeLaterSteps) {
+  std::vector<std::thread::id> first;
+  {
+    const StepThreads threads(3);
+    first = ThreadsOfParts();
+  }
+  for (int i = 0; i < 100; ++i) {
+    const StepThreads threads(3);
+    EXPECT_EQ(ThreadsOfParts(), first);
+  }
+}
+
+TEST(StepThreadsTest, PartsWaitForEachOther) {
+  const StepThreads threads(3);
+  for (int round = 0; round < 1000; ++round) {
+    std::atomic<int> num_begun{0};
+    StepThreads::ForEach([&](int /*part*/) {
+      ++num_begun;
+      while (num_begun < 3) std::this_thread::yield();  // ends only if all run at the same time
+    });
+    EXPECT_EQ(num_begun, 3);
+  }
+}
+
+TEST(StepThreadsTest, ThreadsHaveTheirOwnTeams) {
+  std::vector<std::thread> callers;
+  std::atomic<int> num_parts{0};
+  for (int i = 0; i < 4; ++i) {
+    callers.emplace_back([&] {
+      for (int step = 0; step < 50; ++step) {
+        const StepThreads threads(2);
+        StepThreads::ForEach([&](int /*part*/) { ++num_parts; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(num_parts, 4 * 50 * 2);
+}
+
+}  // namespace
+}  // namespace runnel::kernels
