@@ -18,8 +18,7 @@ QUICK = ["--speed=8", "--ramp_s=0.2", "--json"]
 
 @pytest.fixture(scope="module", name="server")
 def _server(tmp_path_factory):
-    with Server(f"--snapshot_store={tmp_path_factory.mktemp('snapshots')}",
-                "--idle_timeout_s=5") as server:
+    with Server(f"--snapshot_store={tmp_path_factory.mktemp('snapshots')}") as server:
         yield server
 
 
@@ -143,8 +142,9 @@ def test_texts_are_right_beside_abusive_clients(server):
     found = report(run("load_client", address(server), LIST, EXPECTED, "--json", "--speed=2",
                        "--ramp_s=0.5", "--streams=6", "--rounds=2", "--abuse=4", "--seed=7",
                        "--behind_s=1000"))
-    assert found["done"] == 12 and found["mismatched"] == 0 and found["errors"] == {}
-    assert found["attacks"] > 4
+    assert found["errors"] == {}, found
+    assert found["done"] == 12 and found["mismatched"] == 0, found
+    assert found["attacks"] > 4, found
     server.wait_for(lambda metrics: metrics["runnel_streams"] == 0)
     assert server.process.poll() is None
 

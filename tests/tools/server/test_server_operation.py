@@ -234,7 +234,7 @@ def _certificate(tmp_path_factory):
 def test_tls(certificate):
     trusting = ssl.create_default_context(cafile=str(certificate[0]))
     with Server(f"--tls_certificate={certificate[0]}", f"--tls_key={certificate[1]}",
-                "--handshake_timeout_s=1") as server:
+                "--handshake_timeout_s=3") as server:
         assert server.url.startswith("https://")
 
         def rejections():

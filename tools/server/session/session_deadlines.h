@@ -24,7 +24,7 @@ class SessionDeadlines {
   SessionDeadlines(const Limits& limits, Time start);
 
   // The client sent a message: the idle timeout begins anew.
-  void OnMessage(Time now) { idle_since_ = now; }
+  void OnMessage(Time now) { BeginIdleTimeout(now); }
 
   void SetDrain(Time deadline) { drain_ = deadline; }
   void SetResume(Time deadline) { resume_ = deadline; }
@@ -34,17 +34,21 @@ class SessionDeadlines {
   Time Next(bool is_idle_suspended) const;
 
   // The deadline that has passed; of several, the first in the order of the enum. The idle timeout
-  // begins anew with the first call after a suspension.
+  // begins anew with the first call after a suspension. It has two halves, and the second begins
+  // with the first call after the end of the first: a server that was busy for the whole timeout
+  // has the time of a half to read what the client sent meanwhile.
   Deadline Check(bool is_idle_suspended, Time now);
 
  private:
-  Time idle_deadline() const;
+  void BeginIdleTimeout(Time now);
+  Time idle_half_end() const;
 
   const double idle_timeout_s_;
   const Time stream_;
   Time drain_ = Time::max();
   Time resume_ = Time::max();
-  Time idle_since_;
+  Time idle_half_start_;
+  bool is_second_idle_half_ = false;
   bool was_idle_suspended_ = false;
 };
 

@@ -21,11 +21,24 @@ Limits Timeouts(double idle_s, double stream_s) {
 
 TEST(SessionDeadlines, AnIdleSessionEnds) {
   SessionDeadlines deadlines(Timeouts(10, 100), At(1));
+  EXPECT_EQ(deadlines.Next(false), At(6));
+  EXPECT_EQ(deadlines.Check(false, At(6)), Deadline::kNone);
   EXPECT_EQ(deadlines.Next(false), At(11));
   EXPECT_EQ(deadlines.Check(false, At(10.9)), Deadline::kNone);
-  deadlines.OnMessage(At(8));
-  EXPECT_EQ(deadlines.Check(false, At(17.9)), Deadline::kNone);
-  EXPECT_EQ(deadlines.Check(false, At(18)), Deadline::kIdle);
+  deadlines.OnMessage(At(10.9));
+  EXPECT_EQ(deadlines.Check(false, At(15.9)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(20.8)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(20.9)), Deadline::kIdle);
+}
+
+TEST(SessionDeadlines, AServerThatWasBusyReadsBeforeItEndsASession) {
+  SessionDeadlines deadlines(Timeouts(10, 1000), At(0));
+  EXPECT_EQ(deadlines.Check(false, At(30)), Deadline::kNone) << "the server has not read since 0";
+  EXPECT_EQ(deadlines.Next(false), At(35));
+  deadlines.OnMessage(At(30.1));
+  EXPECT_EQ(deadlines.Check(false, At(50)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(54.9)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(55)), Deadline::kIdle) << "there was nothing to read";
 }
 
 TEST(SessionDeadlines, TheIdleTimeoutBeginsAnewAfterASuspension) {
@@ -33,6 +46,8 @@ TEST(SessionDeadlines, TheIdleTimeoutBeginsAnewAfterASuspension) {
   EXPECT_EQ(deadlines.Next(true), At(100));
   EXPECT_EQ(deadlines.Check(true, At(50)), Deadline::kNone);
   EXPECT_EQ(deadlines.Check(false, At(60)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Next(false), At(65));
+  EXPECT_EQ(deadlines.Check(false, At(65)), Deadline::kNone);
   EXPECT_EQ(deadlines.Next(false), At(70));
   EXPECT_EQ(deadlines.Check(false, At(70)), Deadline::kIdle);
 }
