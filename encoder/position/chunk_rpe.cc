@@ -1,4 +1,4 @@
-// Relative positions with the shift (RelShift in rel_shift.h), for whole utterances (Dai et al.
+// Relative positions with the shift (RelShift in libtorch/rel_shift.h), for whole utterances (Dai et al.
 // 2019, section 3.3 and appendix B) and for chunks with cached left context ("ChunkRPE"), and their
 // variant with a bounded radius:
 //
