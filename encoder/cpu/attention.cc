@@ -116,9 +116,9 @@ Attention::Projected Attention::Project(const std::vector<Segment>& segments, Ro
   qkv_.Forward(NormalizedInput(x, norm_, options_.matmul_type, &pieces), x.count, qkv);
   if (frame_positions_) {
     const float* positions = frame_positions_->Rows(segments, x.count, &pieces);
-    kernels::FoldPositions({DataOrNull(content_bias_), DataOrNull(position_bias_),
-                            heads_.num_heads, heads_.head_dim},
-                           positions, x.count, qkv + model_dim_, width, projected.key_biases);
+    kernels::FoldPositions(
+        {DataOrNull(content_bias_), DataOrNull(position_bias_), heads_.num_heads, heads_.head_dim},
+        positions, x.count, qkv + model_dim_, width, projected.key_biases);
   }
   if (options_.bfloat16_cache) {
     auto* rounded = pieces.Take<uint16_t>(2 * model_dim_);
@@ -132,9 +132,9 @@ Attention::Projected Attention::Project(const std::vector<Segment>& segments, Ro
 }
 
 Attention::Projected Attention::From(const Projected& projected, int64_t row) const {
-  return {projected.queries_keys_values + row * 3 * model_dim_,
-          projected.key_biases == nullptr ? nullptr
-                                          : projected.key_biases + row * heads_.num_heads};
+  return {
+      projected.queries_keys_values + row * 3 * model_dim_,
+      projected.key_biases == nullptr ? nullptr : projected.key_biases + row * heads_.num_heads};
 }
 
 Attention::Keys Attention::CollectKeys(const Segment& segment, const Projected& projected,
@@ -180,8 +180,11 @@ void Attention::AttendSegment(const Segment& segment, const Projected& projected
         next->state->keys.type() == DataType::kFloat32) {
       rows.num_next_keys = next->state->keys.size();
       auto* next_keys = scratch.Take<const float*>(rows.num_next_keys);
+      auto* next_values = scratch.Take<const float*>(rows.num_next_keys);
       CollectRows(next->state->keys, &scratch, next_keys);
+      CollectRows(next->state->values, &scratch, next_values);
       rows.next_keys = next_keys;
+      rows.next_values = next_values;
     }
     Attend(keys, chunk, &rows);
   }
@@ -202,8 +205,8 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
   std::shared_ptr<const PositionTable::Range> range;
   kernels::DistanceTable& table = rows->by_distance;
   if (const auto* by_distance = std::get_if<RowsByDistance>(&position_.rows)) {
-    range = (*by_distance)
-                ->Covering(DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
+    range =
+        (*by_distance)->Covering(DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
     table.columns = range->columns.data_ptr<float>();
     table.stride = range->columns.size(1);
     table.num_distances = range->distances.size();
@@ -219,8 +222,7 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
     }
   } else if (const auto* legacy = std::get_if<LegacyRows>(&position_.rows)) {
     range = legacy->Covering(rows->num_keys);
-    const int64_t skipped =
-        range->distances.first - legacy->FirstDistance(rows->num_keys);
+    const int64_t skipped = range->distances.first - legacy->FirstDistance(rows->num_keys);
     table.columns = range->columns.data_ptr<float>() + skipped;
     table.stride = range->columns.size(1);
     table.num_distances = rows->num_keys;

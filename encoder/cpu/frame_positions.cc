@@ -18,7 +18,10 @@ kernels::PackedLinear PackSinesFirst(const LinearPos& linear_pos, kernels::Matmu
   const at::Tensor sines_first =
       weight.reshape({dim, dim / 2, 2}).transpose(1, 2).reshape({dim, dim}).contiguous();
   const std::vector<float> bias = Float32Values(linear_pos.bias());
-  return {sines_first.data_ptr<float>(),  bias.empty() ? nullptr : bias.data(), {dim, dim}, type,
+  return {sines_first.data_ptr<float>(),
+          bias.empty() ? nullptr : bias.data(),
+          {dim, dim},
+          type,
           kernels::MatmulOutput::kStore};
 }
 
@@ -84,8 +87,7 @@ const float* FramePositions::Rows(const std::vector<Segment>& segments, int64_t 
   for (const Segment& segment : segments) {
     sinusoids_->Fill(segment.frames, sinusoids + segment.first_row * dim);
   }
-  const kernels::MatmulInput input =
-      kernels::MatmulInput::Take(&pieces, type_, num_rows, dim);
+  const kernels::MatmulInput input = kernels::MatmulInput::Take(&pieces, type_, num_rows, dim);
   kernels::StoreRows(sinusoids, num_rows, input);
   linear_.Forward(input, num_rows, positions);
   return positions;

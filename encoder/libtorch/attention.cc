@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "encoder/libtorch/dense.h"
-#include "encoder/libtorch/tensor_rows.h"
 #include "encoder/libtorch/tensor_attention.h"
+#include "encoder/libtorch/tensor_rows.h"
 
 namespace runnel::libtorch {
 

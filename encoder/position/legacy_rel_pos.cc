@@ -1,7 +1,7 @@
-// ESPnet's `legacy_rel_pos`: a table of T reversed rows and a shift (LegacyShift in libtorch/rel_shift.h)
-// that is right for keys up to the query only. The key after the query reads zero, and later keys
-// read a row meant for the next query. Models were trained with it, so it is kept as it is. It
-// needs the whole utterance.
+// ESPnet's `legacy_rel_pos`: a table of T reversed rows and a shift (LegacyShift in
+// libtorch/rel_shift.h) that is right for keys up to the query only. The key after the query reads
+// zero, and later keys read a row meant for the next query. Models were trained with it, so it is
+// kept as it is. It needs the whole utterance.
 #include <algorithm>
 #include <limits>
 #include <memory>

@@ -83,8 +83,7 @@ PositionTable::Range PositionTable::Compute(const Distances& distances, const Ra
   }
   const at::Tensor rows = at::cat(blocks).narrow(
       0, DistancesOfBlock(first_block).first - distances.first, distances.size());
-  const at::Tensor columns =
-      at::zeros({rows.size(1), StrideFor(distances.size())}, rows.options());
+  const at::Tensor columns = at::zeros({rows.size(1), StrideFor(distances.size())}, rows.options());
   columns.narrow(1, 0, distances.size()).copy_(rows.t());
   return {columns, distances};
 }

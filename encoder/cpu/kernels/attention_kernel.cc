@@ -25,17 +25,42 @@ using tile::Vector;
 
 constexpr int64_t kLineValues = 16;  // float32 values of a cache line
 
+// Queries that are computed together.
+constexpr int64_t kTileQueries = tile::kRegisters == 32 ? 16 : 12;
+
 // A row length in memory of at least `count` values. Rows are an odd number of cache lines apart,
 // so that equal columns of many rows do not fall into the same set of the cache.
 HWY_INLINE int64_t PaddedLength(int64_t count) {
   return ((count + kLineValues - 1) / kLineValues | 1) * kLineValues;
 }
 
-HWY_INLINE void Prefetch(const float* values, int64_t count) {
-  for (int64_t k = 0; k < count; k += kLineValues) {
-    __builtin_prefetch(values + k, 0, 2);  // into the second-level cache
+// Fetches rows into the second-level cache, 128 bytes at a time while the processor computes: two
+// lines, which the processor fetches together.
+class Prefetcher {
+ public:
+  void Start(const float* const* rows, int64_t num_rows, int64_t width) {
+    rows_ = rows;
+    num_left_ = num_rows;
+    width_ = width;
+    next_ = 0;
   }
-}
+
+  HWY_INLINE void Step() {
+    if (num_left_ == 0) return;
+    __builtin_prefetch(*rows_ + next_, 0, 2);
+    next_ += 2 * kLineValues;
+    if (next_ < width_) return;
+    next_ = 0;
+    ++rows_;
+    --num_left_;
+  }
+
+ private:
+  const float* const* rows_ = nullptr;
+  int64_t num_left_ = 0;
+  int64_t width_ = 0;
+  int64_t next_ = 0;
+};
 
 // to[k] = from[k] * scale + bias[k]; bias may be null.
 HWY_INLINE void ScaleAndAdd(const float* from, float scale, const float* bias, int64_t count,
@@ -109,9 +134,7 @@ struct Columns {
   }
 
   // Named columns before those in the table.
-  HWY_INLINE int64_t num_before() const {
-    return std::clamp<int64_t>(begin - named, 0, num_named);
-  }
+  HWY_INLINE int64_t num_before() const { return std::clamp<int64_t>(begin - named, 0, num_named); }
 };
 
 // One chunk, head by head, a few queries at a time. All sums over keys or dimensions run in order,
@@ -126,27 +149,30 @@ class ChunkAttention {
         num_tiles_((rows.num_queries + MaxQueries() - 1) / MaxQueries()),
         key_stride_(PaddedLength(rows.num_keys)),
         query_stride_(PaddedLength(heads.head_dim)),
-        position_stride_(PaddedLength(rows.num_keys + tile::kMaxRows + kLineValues)) {
+        position_stride_(PaddedLength(rows.num_keys + kTileQueries + kLineValues)) {
     keys_ = scratch_.Take<float>(heads.head_dim * key_stride_);
-    queries_ = scratch_.Take<float>(tile::kMaxRows * query_stride_);
-    scores_ = scratch_.Take<float>(tile::kMaxRows * key_stride_);
+    queries_ = scratch_.Take<float>(kTileQueries * query_stride_);
+    scores_ = scratch_.Take<float>(kTileQueries * key_stride_);
     if (rows.key_biases != nullptr) biases_ = scratch_.Take<float>(key_stride_);
     if (table_.num_distances > 0) {
-      positions_ = scratch_.Take<float>(tile::kMaxRows * position_stride_);
+      positions_ = scratch_.Take<float>(kTileQueries * position_stride_);
       if (table_.shift == Shift::kLegacy) {
-        shifted_ = scratch_.Take<float>(tile::kMaxRows * key_stride_);
+        shifted_ = scratch_.Take<float>(kTileQueries * key_stride_);
       }
     }
     if (rows.values_by_distance.num_distances > 0) {
-      distance_weights_ = scratch_.Take<float>(tile::kMaxRows * position_stride_);
-      distance_context_ = scratch_.Take<float>(tile::kMaxRows * query_stride_);
+      distance_weights_ = scratch_.Take<float>(kTileQueries * position_stride_);
+      distance_context_ = scratch_.Take<float>(kTileQueries * query_stride_);
     }
   }
 
   void Run() {
     for (int64_t head = 0; head < heads_.num_heads; ++head) {
-      const int64_t offset = head * heads_.head_dim;
-      TransposeKeys(offset);
+      if (head == 0) prefetcher_.Start(rows_.next_keys, rows_.num_next_keys, width_);
+      if (head == (heads_.num_heads + 1) / 2) {
+        prefetcher_.Start(rows_.next_values, rows_.num_next_keys, width_);
+      }
+      TransposeKeys(head * heads_.head_dim);
       if (biases_ != nullptr) {
         for (int64_t key = 0; key < rows_.num_keys; ++key) {
           biases_[key] = rows_.key_biases[key][head];
@@ -164,32 +190,25 @@ class ChunkAttention {
  private:
   // The legacy shift also reads the scores of the query after a tile.
   int64_t MaxQueries() const {
-    return table_.shift == Shift::kLegacy ? tile::kMaxRows - 1 : tile::kMaxRows;
+    return table_.shift == Shift::kLegacy ? kTileQueries - 1 : kTileQueries;
   }
 
-  // keys_ = the head's part of the keys, (head_dim, keys). Lanes beyond the last key repeat it.
+  // keys_ = the part of the keys from `offset` on, transposed: (head_dim, keys). Lanes beyond the
+  // last key repeat it.
   void TransposeKeys(int64_t offset) {
-    const Tag d;
+    constexpr auto kRows = static_cast<int64_t>(kTransposedRows);
     const int64_t lanes = NumLanes();
-    const int64_t head_dim = heads_.head_dim;
-    const int64_t four = head_dim / 4 * 4;
-    for (int64_t key = 0; key < rows_.num_keys; key += lanes) {
-      const float* rows[HWY_MAX_BYTES / sizeof(float)];
-      for (int64_t i = 0; i < lanes; ++i) {
-        const int64_t index = std::min(key + i, rows_.num_keys - 1);
-        rows[i] = rows_.keys[index] + offset;
-        Prefetch(rows_.values[index] + offset, head_dim);
-      }
-      for (int64_t k = 0; k < four; k += 4) {
-        Vector columns[4];
-        TransposeFour([&](int64_t i) HWY_ATTR { return rows[i] + k; }, columns);
-        for (int64_t c = 0; c < 4; ++c) {
-          hn::Store(columns[c], d, keys_ + (k + c) * key_stride_ + key);
+    const int64_t end = (rows_.num_keys + lanes - 1) / lanes * lanes;
+    for (int64_t key = 0; key < end; key += kRows) {
+      const float* const* rows = rows_.keys + key;
+      const float* last_rows[kRows];
+      if (key + kRows > rows_.num_keys) {
+        for (int64_t i = 0; i < kRows; ++i) {
+          last_rows[i] = rows_.keys[std::min(key + i, rows_.num_keys - 1)];
         }
+        rows = last_rows;
       }
-      for (int64_t k = four; k < head_dim; ++k) {
-        for (int64_t i = 0; i < lanes; ++i) keys_[k * key_stride_ + key + i] = rows[i][k];
-      }
+      TransposeRows(rows, offset, heads_.head_dim, keys_ + key, key_stride_);
     }
   }
 
@@ -205,18 +224,19 @@ class ChunkAttention {
   void AttendTile(int64_t head, int64_t first, int64_t count) {
     const int64_t offset = head * heads_.head_dim;
     TakeQueries(first, count, offset, heads_.content_bias);
-    const float* columns = keys_;
     const int64_t key_stride = key_stride_;
-    tile::MultiplyPadded(
-        count, {queries_, query_stride_},
-        [=](int64_t k) HWY_ATTR { return columns + k * key_stride; }, heads_.head_dim,
-        rows_.num_keys, {scores_, key_stride_});
+    const float* columns = keys_;
+    tile::MultiplyPadded(count, {queries_, query_stride_},
+                         [=](int64_t k) HWY_ATTR {
+                           prefetcher_.Step();
+                           return columns + k * key_stride;
+                         },
+                         heads_.head_dim, rows_.num_keys, {scores_, key_stride_});
     if (table_.num_distances > 0) MultiplyPositions(head, first, count);
-    float scales[tile::kMaxRows];
+    float scales[kTileQueries];
     for (int64_t i = 0; i < count; ++i) {
       float* scores = scores_ + i * key_stride_;
-      scales[i] =
-          1.0f / Exponentiate(AddedScores(i), heads_.score_scale, rows_.num_keys, scores);
+      scales[i] = 1.0f / Exponentiate(AddedScores(i), heads_.score_scale, rows_.num_keys, scores);
     }
     AddValues(head, first, count);
     if (distance_weights_ != nullptr) AddDistanceValues(first, count, offset);
@@ -247,9 +267,9 @@ class ChunkAttention {
     const int64_t stride = table_.stride;
     const int64_t before = columns.num_before();
     const int64_t found = columns.end - columns.begin;
-    tile::MultiplyPadded(
-        rows, {queries_, query_stride_}, [=](int64_t k) HWY_ATTR { return table + k * stride; },
-        heads_.head_dim, found, {positions_ + before, position_stride_});
+    tile::MultiplyPadded(rows, {queries_, query_stride_},
+                         [=](int64_t k) HWY_ATTR { return table + k * stride; }, heads_.head_dim,
+                         found, {positions_ + before, position_stride_});
     if (legacy) return ShiftAsLegacy(first, count);
     shift_ = count - 1;
     for (int64_t i = 0; i < count; ++i) {
@@ -276,24 +296,14 @@ class ChunkAttention {
     }
   }
 
-  // context = scores values, for the tile. The first tile of a head prefetches the keys of the next
-  // one: parts of a head lie `width` values apart, so the hardware does not fetch them, and with
-  // many streams none of them is in a cache.
+  // context = scores values, for the tile.
   void AddValues(int64_t head, int64_t first, int64_t count) {
     const int64_t offset = head * heads_.head_dim;
     const int64_t head_dim = heads_.head_dim;
     const float* const* values = rows_.values;
-    if (first == 0) {
-      const bool last = head + 1 == heads_.num_heads;
-      const float* const* keys = last ? rows_.next_keys : rows_.keys;
-      const int64_t num_keys = last ? rows_.num_next_keys : rows_.num_keys;
-      const int64_t next = last ? 0 : offset + head_dim;
-      for (int64_t key = 0; key < num_keys; ++key) Prefetch(keys[key] + next, head_dim);
-    }
-    tile::Multiply(
-        count, {scores_, key_stride_},
-        [=](int64_t key) HWY_ATTR { return values[key] + offset; }, rows_.num_keys, head_dim,
-        {rows_.context + first * width_ + offset, width_});
+    tile::Multiply(count, {scores_, key_stride_},
+                   [=](int64_t key) HWY_ATTR { return values[key] + offset; }, rows_.num_keys,
+                   head_dim, {rows_.context + first * width_ + offset, width_});
   }
 
   // Weights are summed per distance first; then the sums are multiplied with the rows.
@@ -314,10 +324,9 @@ class ChunkAttention {
     }
     const float* rows = table.rows + used.begin * heads_.head_dim;
     const int64_t head_dim = heads_.head_dim;
-    tile::Multiply(
-        count, {distance_weights_, position_stride_},
-        [=](int64_t row) HWY_ATTR { return rows + row * head_dim; }, num_used, head_dim,
-        {distance_context_, query_stride_});
+    tile::Multiply(count, {distance_weights_, position_stride_},
+                   [=](int64_t row) HWY_ATTR { return rows + row * head_dim; }, num_used, head_dim,
+                   {distance_context_, query_stride_});
     for (int64_t i = 0; i < count; ++i) {
       float* context = rows_.context + (first + i) * width_ + offset;
       ScaleAndAdd(context, 1.0f, distance_context_ + i * query_stride_, head_dim, context);
@@ -333,15 +342,16 @@ class ChunkAttention {
   int64_t key_stride_;
   int64_t query_stride_;
   int64_t position_stride_;
-  int64_t shift_ = 0;            // of query 0 of the tile
-  float* keys_;                  // (head_dim, key_stride_)
-  float* queries_;               // (kMaxRows, query_stride_)
-  float* scores_;                // (kMaxRows, key_stride_)
-  float* biases_ = nullptr;      // (key_stride_) of the head
-  float* positions_ = nullptr;   // (kMaxRows, position_stride_)
-  float* shifted_ = nullptr;     // (kMaxRows, key_stride_)
-  float* distance_weights_ = nullptr;  // (kMaxRows, position_stride_)
-  float* distance_context_ = nullptr;  // (kMaxRows, query_stride_)
+  Prefetcher prefetcher_;
+  int64_t shift_ = 0;                  // of query 0 of the tile
+  float* keys_;                        // (head_dim, key_stride_)
+  float* queries_;                     // (kTileQueries, query_stride_)
+  float* scores_;                      // (kTileQueries, key_stride_)
+  float* biases_ = nullptr;            // (key_stride_) of the head
+  float* positions_ = nullptr;         // (kTileQueries, position_stride_)
+  float* shifted_ = nullptr;           // (kTileQueries, key_stride_)
+  float* distance_weights_ = nullptr;  // (kTileQueries, position_stride_)
+  float* distance_context_ = nullptr;  // (kTileQueries, query_stride_)
 };
 
 void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {

@@ -83,6 +83,7 @@ HWY_INLINE void MultiplyTile(const LeftMatrix& left, const RightAt& right_at, in
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
+#pragma GCC unroll 2
   for (int64_t k = 0; k < count; ++k) {
     const float* right = right_at(k);
     Vector columns[kVectors];
@@ -125,15 +126,15 @@ HWY_INLINE void MultiplyRows(const LeftMatrix& left, const RightAt& right_at, in
   int64_t tiles = (num_vectors + kVectors - 1) / kVectors;
   for (int64_t v = 0; v < num_vectors; --tiles) {
     const int64_t width = (num_vectors - v + tiles - 1) / tiles;
-    MultiplyVectors<kRows, kVectors>(
-        width, left, [&](int64_t k) HWY_ATTR { return right_at(k) + v * lanes; }, count,
-        {result.values + v * lanes, result.stride});
+    MultiplyVectors<kRows, kVectors>(width, left,
+                                     [&](int64_t k) HWY_ATTR { return right_at(k) + v * lanes; },
+                                     count, {result.values + v * lanes, result.stride});
     v += width;
   }
   if (whole_columns < num_columns) {
-    MultiplyTile<kRows, 1>(
-        left, [&](int64_t k) HWY_ATTR { return right_at(k) + whole_columns; }, count,
-        FirstLanes{num_columns - whole_columns}, {result.values + whole_columns, result.stride});
+    MultiplyTile<kRows, 1>(left, [&](int64_t k) HWY_ATTR { return right_at(k) + whole_columns; },
+                           count, FirstLanes{num_columns - whole_columns},
+                           {result.values + whole_columns, result.stride});
   }
 }
 
@@ -146,26 +147,38 @@ HWY_INLINE void WithRows(int64_t rows, const Body& body) {
   body(std::integral_constant<int, kRows>());
 }
 
-// result[r][c] = sum over k < count of left[r][k] * right_at(k)[c] for up to kMaxRows rows. Reads
-// and writes whole vectors: up to a vector beyond the last column.
+// result[r][c] = sum over k < count of left[r][k] * right_at(k)[c], in tiles of about equal size.
+// Columns from `whole_columns` on, less than a vector, are masked.
+template <class RightAt>
+HWY_INLINE void MultiplyTiles(int64_t num_rows, const LeftMatrix& left, const RightAt& right_at,
+                              int64_t count, int64_t num_columns, int64_t whole_columns,
+                              const Result& result) {
+  int64_t tiles = (num_rows + kMaxRows - 1) / kMaxRows;
+  for (int64_t r = 0; r < num_rows; --tiles) {
+    const int64_t height = (num_rows - r + tiles - 1) / tiles;
+    WithRows<kMaxRows>(height, [&](auto rows) HWY_ATTR {
+      MultiplyRows<decltype(rows)::value>({left.values + r * left.stride, left.stride}, right_at,
+                                          count, num_columns, whole_columns,
+                                          {result.values + r * result.stride, result.stride});
+    });
+    r += height;
+  }
+}
+
+// The product of matrices whose rows may be read and written up to a vector beyond the last column.
 template <class RightAt>
 HWY_INLINE void MultiplyPadded(int64_t num_rows, const LeftMatrix& left, const RightAt& right_at,
                                int64_t count, int64_t num_columns, const Result& result) {
-  const int64_t lanes = NumLanes();
-  const int64_t padded = (num_columns + lanes - 1) / lanes * lanes;
-  WithRows<kMaxRows>(num_rows, [&](auto rows) HWY_ATTR {
-    MultiplyRows<decltype(rows)::value>(left, right_at, count, padded, padded, result);
-  });
+  const int64_t padded = (num_columns + NumLanes() - 1) / NumLanes() * NumLanes();
+  MultiplyTiles(num_rows, left, right_at, count, padded, padded, result);
 }
 
-// The same without access beyond the last column.
+// The product without access beyond the last column.
 template <class RightAt>
 HWY_INLINE void Multiply(int64_t num_rows, const LeftMatrix& left, const RightAt& right_at,
                          int64_t count, int64_t num_columns, const Result& result) {
   const int64_t whole = num_columns / NumLanes() * NumLanes();
-  WithRows<kMaxRows>(num_rows, [&](auto rows) HWY_ATTR {
-    MultiplyRows<decltype(rows)::value>(left, right_at, count, num_columns, whole, result);
-  });
+  MultiplyTiles(num_rows, left, right_at, count, num_columns, whole, result);
 }
 
 }  // namespace tile

@@ -28,7 +28,7 @@ enum class Positions {
   kLegacy
 };
 constexpr Positions kAllPositions[] = {
-    Positions::kNone,  Positions::kByDistance, Positions::kByClampedDistance,
+    Positions::kNone,           Positions::kByDistance, Positions::kByClampedDistance,
     Positions::kByPastDistance, Positions::kByKey,      Positions::kLearned,
     Positions::kLegacy};
 
@@ -96,16 +96,16 @@ struct Chunk {
 
   void MakeTable(int64_t num_distances, int64_t first, int64_t num_rows) {
     const int64_t stride = num_distances + kColumnPadding;
-    columns.assign(static_cast<size_t>(num_rows * stride),
-                   std::numeric_limits<float>::quiet_NaN());
+    columns.assign(static_cast<size_t>(num_rows * stride), std::numeric_limits<float>::quiet_NaN());
     const std::vector<float> random =
         runnel::testing::RandomValues(num_rows * num_distances, kSeed + 3);
     for (int64_t r = 0; r < num_rows; ++r) {
       std::copy(random.data() + r * num_distances, random.data() + (r + 1) * num_distances,
                 columns.data() + r * stride);
     }
-    rows.by_distance = {columns.data(), stride, num_distances, first,
-                        num_rows == dim ? heads.head_dim : 0, Shift::kRelative};
+    rows.by_distance = {
+        columns.data(),  stride, num_distances, first, num_rows == dim ? heads.head_dim : 0,
+        Shift::kRelative};
   }
 
   // (s q + v) . column, of one head.
@@ -150,8 +150,7 @@ struct Chunk {
   double Value(int64_t query, int64_t key, int64_t head, int64_t k) const {
     const double value = rows.values[key][head * heads.head_dim + k];
     if (learned_values.empty()) return value;
-    return value +
-           learned_values[static_cast<size_t>(ColumnOf(query, key) * heads.head_dim + k)];
+    return value + learned_values[static_cast<size_t>(ColumnOf(query, key) * heads.head_dim + k)];
   }
 
   // Of one query and head: (head_dim).
@@ -255,6 +254,7 @@ TEST(AttentionKernelTest, KeysThatAreFetchedForTheNextCallDoNotMatter) {
   Attend(chunk.rows, chunk.heads);
   Chunk other = Chunk(16, 64, 4, 16, Positions::kByDistance);
   other.rows.next_keys = chunk.key_rows.data();
+  other.rows.next_values = chunk.value_rows.data();
   other.rows.num_next_keys = chunk.rows.num_keys;
   Attend(other.rows, other.heads);
   EXPECT_EQ(chunk.context, other.context);
