@@ -12,12 +12,8 @@ namespace runnel {
 // et al. 2017, section 3.2). All matrices have the same data type. A row of the result has the same
 // bits whatever else is in the batch.
 //
-// float32 is computed by the attention kernel of the encoder, one query per vector lane. Encoder
-// frames are read by all rows of an utterance, so its lanes are full. Tokens are read by one row at
-// a time, which leaves all lanes but one without use: for hypotheses of n tokens that costs about
-// as much as n^2 d vector operations per layer, against 14 n d^2 / lanes of the matrix
-// multiplications. With AVX-512 and d = 512 that is 4 % at 20 tokens and 20 % at 100. float64,
-// which is the reference, is computed by plain loops.
+// float32 is computed by the attention kernel of the encoder. float64, which is the reference, is
+// computed by plain loops.
 
 // Each row reads itself and the rows before it in its hypotheses. queries_keys_values: (rows, 3 d).
 void AttendToPrefixes(const PrefixRows& prefixes, const AttentionSizes& sizes,

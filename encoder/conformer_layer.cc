@@ -46,7 +46,7 @@ void ConformerLayer::Add(const Step& step, const std::vector<Segment>& segments,
 
 LayerState ConformerLayer::InitialState() const {
   const RowRing empty(model_dim_, data_type_);
-  LayerState state{empty, empty, empty, empty};
+  LayerState state{empty, empty, empty};
   attention_.module->Initialize(&state);
   if (convolution_) convolution_->module->Initialize(&state);
   return state;

@@ -188,12 +188,16 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
     if (layer.values.size() != layer.keys.size()) {
       return Differ("number of values", layer.values.size(), layer.keys.size());
     }
+    if (layer.key_biases && layer.key_biases->size() != layer.keys.size()) {
+      return Differ("number of key biases", layer.key_biases->size(), layer.keys.size());
+    }
     if (layer.cnn_cache.size() != initial[i].cnn_cache.size()) {
       return Differ("number of frames in the convolution cache", layer.cnn_cache.size(),
                     initial[i].cnn_cache.size());
     }
     if (must_be_finite &&
-        !(layer.keys.AllFinite() && layer.values.AllFinite() && layer.cnn_cache.AllFinite())) {
+        !(layer.keys.AllFinite() && layer.values.AllFinite() && layer.cnn_cache.AllFinite() &&
+          (!layer.key_biases || layer.key_biases->AllFinite()))) {
       return "keys, values or convolution cache are not finite";
     }
   }

@@ -12,36 +12,36 @@
 
 namespace runnel {
 
-// A value. Every ring holds rows of d, in the data type that the backend chooses. Keys and values
-// together are the att_cache of WeNet's checkpoints.
+// A value. Keys, values and the convolution cache hold rows of d, in the data type that the backend
+// chooses. Keys and values together are the att_cache of WeNet's checkpoints.
 struct LayerState {
   RowRing keys;       // of the last left_context encoder frames, fewer at the start
   RowRing values;     // of the same frames
   RowRing cnn_cache;  // gated frames that the next depthwise convolution reads again
-  // Rows that the position scheme keeps for the frames of `keys`, and perhaps for a few frames
-  // after them. Empty for most schemes.
-  RowRing key_positions;
+  // What is added to the scores of each key: one float32 value per head. Of the frames of `keys`,
+  // for schemes that need it.
+  std::optional<RowRing> key_biases = std::nullopt;
 
   // Drops the oldest `count` frames.
   void DropKeys(int64_t count) {
     keys.DropFirst(count);
     values.DropFirst(count);
-    key_positions.DropFirst(count);
+    if (key_biases) key_biases->DropFirst(count);
   }
 
   // Bytes allocated by all rings.
   int64_t num_bytes() const {
     return keys.num_bytes() + values.num_bytes() + cnn_cache.num_bytes() +
-           key_positions.num_bytes();
+           (key_biases ? key_biases->num_bytes() : 0);
   }
 
-  // For the snapshot of a stream (runtime/snapshot/state_fields.h). `key_positions` is not written:
-  // it depends on the frame numbers alone, and the scheme computes missing rows again.
+  // For the snapshot of a stream (runtime/snapshot/state_fields.h).
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
     RowRing::VisitState(self.keys, fields);
     RowRing::VisitState(self.values, fields);
     RowRing::VisitState(self.cnn_cache, fields);
+    if (self.key_biases) RowRing::VisitState(*self.key_biases, fields);
   }
 };
 

@@ -2,20 +2,21 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <variant>
 
 #include "encoder/cpu/cached_rows.h"
+#include "encoder/cpu/kernels/position_kernels.h"
 #include "encoder/cpu/packing.h"
-#include "encoder/position/tensor_attention.h"
 
 namespace runnel::cpu {
 namespace {
+
+static_assert(PositionTable::kColumnPadding >= kernels::kColumnPadding);
 
 // (3 d, d): queries, keys, values.
 LinearWeights Concatenated(const AttentionWeights& weights) {
@@ -33,28 +34,32 @@ const float* DataOrNull(const std::vector<float>& values) {
   return values.empty() ? nullptr : values.data();
 }
 
-// The other schemes are computed on tensors.
-bool KernelComputes(const PositionScheme& scheme) {
-  return std::holds_alternative<std::monostate>(scheme.rows) ||
-         std::holds_alternative<RowsByDistance>(scheme.rows) ||
-         std::holds_alternative<RowsByKeyFrame>(scheme.rows);
+// Values of a row of learned_columns_.
+int64_t LearnedStride(const LearnedRows& learned) {
+  return learned.distances.size() + kernels::kColumnPadding;
 }
 
-// (count, d): row_at(i) for each i.
-template <class RowAt>
-at::Tensor Gather(const RowAt& row_at, int64_t count, int64_t dim) {
-  at::Tensor rows = at::empty({count, dim}, at::kFloat);
-  for (int64_t i = 0; i < count; ++i) {
-    std::copy(row_at(i), row_at(i) + dim, rows.data_ptr<float>() + i * dim);
+// (n, d_k) to (d_k, LearnedStride).
+std::vector<float> Columns(const LearnedRows& learned) {
+  const std::vector<float> rows = Float32Values(learned.keys);
+  const int64_t num_rows = learned.distances.size();
+  const int64_t dim = learned.keys.size(1);
+  const int64_t stride = LearnedStride(learned);
+  std::vector<float> columns(static_cast<size_t>(dim * stride));
+  for (int64_t r = 0; r < num_rows; ++r) {
+    for (int64_t k = 0; k < dim; ++k) {
+      // Row 0 belongs to the longest distance to the past, as column 0 does.
+      columns[static_cast<size_t>(k * stride + r)] = rows[static_cast<size_t>(r * dim + k)];
+    }
   }
-  return rows;
+  return columns;
 }
 
 }  // namespace
 
 Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* norm,
                      const EncoderConfig& config, const PositionScheme& position,
-                     const Options& options)
+                     const Options& options, std::shared_ptr<const FrameSinusoids> sinusoids)
     : options_(options),
       model_dim_(config.model_dim),
       norm_(LayerNorm::If(norm)),
@@ -67,9 +72,16 @@ Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* no
   heads_.head_dim = config.head_dim();
   heads_.query_scale = static_cast<float>(position.query_scale);
   heads_.score_scale = static_cast<float>(position.score_scale);
+  if (const auto* frames = std::get_if<RowsByKeyFrame>(&position_.rows)) {
+    frame_positions_.emplace(std::move(sinusoids), frames->linear_pos, options.matmul_type);
+  } else if (const auto* learned = std::get_if<LearnedRows>(&position_.rows)) {
+    learned_columns_ = Columns(*learned);
+    learned_values_ = Float32Values(learned->values);
+  }
 }
 
 void Attention::Initialize(LayerState* state) const {
+  if (frame_positions_) state->key_biases.emplace(heads_.num_heads, DataType::kFloat32);
   if (!options_.bfloat16_cache) return;
   state->keys = RowRing(model_dim_, DataType::kBfloat16);
   state->values = RowRing(model_dim_, DataType::kBfloat16);
@@ -77,35 +89,13 @@ void Attention::Initialize(LayerState* state) const {
 
 void Attention::AddTo(const std::vector<Segment>& segments, Rows x) const {
   kernels::Scratch scratch;
-  const int64_t width = 3 * model_dim_;
-  auto* qkv = scratch.Take<float>(x.count * width);
-  qkv_.Forward(NormalizedInput(x, norm_, options_.matmul_type, &scratch), x.count, qkv);
-  if (options_.bfloat16_cache) {
-    kernels::Scratch pieces;
-    auto* rounded = pieces.Take<uint16_t>(2 * model_dim_);
-    for (int64_t i = 0; i < x.count; ++i) {
-      float* keys_values = qkv + i * width + model_dim_;
-      kernels::RoundToBfloat16(keys_values, 2 * model_dim_, rounded);
-      kernels::WidenBfloat16(rounded, 2 * model_dim_, keys_values);
-    }
-  }
+  const Projected projected = Project(segments, x, &scratch);
   auto* context = scratch.Take<float>(x.count * model_dim_);
-  for (const Segment& segment : segments) {
-    kernels::Scratch pieces;
-    const float* rows = qkv + segment.first_row * width;
-    float* out = context + segment.first_row * model_dim_;
-    const int64_t num_rows = segment.num_rows();
-    const Keys keys = CollectKeys(segment, rows, &pieces);
-    for (int64_t first = 0; first < num_rows; first += segment.chunk_size) {
-      Chunk chunk{first, std::min(segment.chunk_size, num_rows - first), 0, 0};
-      chunk.end_key = keys.num_cached + first + chunk.count;
-      if (segment.left_context >= 0) {
-        chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - segment.left_context);
-      }
-      const auto attend =
-          KernelComputes(position_) ? &Attention::Attend : &Attention::AttendOnTensors;
-      (this->*attend)(keys, chunk, rows, out + first * model_dim_);
-    }
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const Segment& segment = segments[i];
+    const Projected rows = From(projected, segment.first_row);
+    AttendSegment(segment, rows, i + 1 < segments.size() ? &segments[i + 1] : nullptr,
+                  context + segment.first_row * model_dim_);
     // The last keys of a limited context are kept after the end too, for tools that inspect a
     // state. Unlimited ones would be copied for nothing.
     if (!(segment.ends() && segment.left_context < 0)) Store(segment, rows);
@@ -116,9 +106,40 @@ void Attention::AddTo(const std::vector<Segment>& segments, Rows x) const {
   out_.Forward(input, x.count, x.float32());
 }
 
-Attention::Keys Attention::CollectKeys(const Segment& segment, const float* qkv,
+Attention::Projected Attention::Project(const std::vector<Segment>& segments, Rows x,
+                                        kernels::Scratch* scratch) const {
+  const int64_t width = 3 * model_dim_;
+  Projected projected{scratch->Take<float>(x.count * width), nullptr};
+  if (frame_positions_) projected.key_biases = scratch->Take<float>(x.count * heads_.num_heads);
+  kernels::Scratch pieces;
+  float* qkv = projected.queries_keys_values;
+  qkv_.Forward(NormalizedInput(x, norm_, options_.matmul_type, &pieces), x.count, qkv);
+  if (frame_positions_) {
+    const float* positions = frame_positions_->Rows(segments, x.count, &pieces);
+    kernels::FoldPositions(
+        {DataOrNull(content_bias_), DataOrNull(position_bias_), heads_.num_heads, heads_.head_dim},
+        positions, x.count, qkv + model_dim_, width, projected.key_biases);
+  }
+  if (options_.bfloat16_cache) {
+    auto* rounded = pieces.Take<uint16_t>(2 * model_dim_);
+    for (int64_t i = 0; i < x.count; ++i) {
+      float* keys_values = qkv + i * width + model_dim_;
+      kernels::RoundToBfloat16(keys_values, 2 * model_dim_, rounded);
+      kernels::WidenBfloat16(rounded, 2 * model_dim_, keys_values);
+    }
+  }
+  return projected;
+}
+
+Attention::Projected Attention::From(const Projected& projected, int64_t row) const {
+  return {
+      projected.queries_keys_values + row * 3 * model_dim_,
+      projected.key_biases == nullptr ? nullptr : projected.key_biases + row * heads_.num_heads};
+}
+
+Attention::Keys Attention::CollectKeys(const Segment& segment, const Projected& projected,
                                        kernels::Scratch* scratch) const {
-  LayerState& state = *segment.state;
+  const LayerState& state = *segment.state;
   const int64_t num_rows = segment.num_rows();
   const int64_t cached = state.keys.size();
   Keys keys{cached + num_rows, cached, nullptr, nullptr, nullptr};
@@ -127,69 +148,101 @@ Attention::Keys Attention::CollectKeys(const Segment& segment, const float* qkv,
   CollectRows(state.keys, scratch, keys.keys);
   CollectRows(state.values, scratch, keys.values);
   for (int64_t i = 0; i < num_rows; ++i) {
-    keys.keys[cached + i] = qkv + (3 * i + 1) * model_dim_;
-    keys.values[cached + i] = qkv + (3 * i + 2) * model_dim_;
+    keys.keys[cached + i] = projected.queries_keys_values + (3 * i + 1) * model_dim_;
+    keys.values[cached + i] = projected.queries_keys_values + (3 * i + 2) * model_dim_;
   }
-  if (const auto* positions = std::get_if<RowsByKeyFrame>(&position_.rows)) {
-    positions->Extend(segment.frames.begin - cached, segment.frames.end, &state.key_positions);
-    keys.positions = scratch->Take<const float*>(keys.count);
-    for (int64_t i = 0; i < keys.count; ++i) {
-      keys.positions[i] = static_cast<const float*>(state.key_positions.Row(i));
+  if (state.key_biases) {
+    keys.biases = scratch->Take<const float*>(keys.count);
+    CollectRows(*state.key_biases, scratch, keys.biases);
+    for (int64_t i = 0; i < num_rows; ++i) {
+      keys.biases[cached + i] = projected.key_biases + i * heads_.num_heads;
     }
   }
   return keys;
 }
 
-void Attention::Attend(const Keys& keys, const Chunk& chunk, const float* qkv,
-                       float* context) const {
-  kernels::AttentionHeads heads = heads_;
-  heads.content_bias = DataOrNull(content_bias_);
-  heads.position_bias = DataOrNull(position_bias_);
-  kernels::AttentionRows rows;
-  rows.queries = qkv + chunk.first * 3 * model_dim_;
-  rows.query_stride = 3 * model_dim_;
-  rows.num_queries = chunk.count;
-  rows.keys = keys.keys + chunk.first_key;
-  rows.values = keys.values + chunk.first_key;
-  rows.num_keys = chunk.end_key - chunk.first_key;
-  rows.first_query = keys.num_cached + chunk.first - chunk.first_key;
-  rows.context = context;
-  std::shared_ptr<const PositionTable::Range> range;
-  if (const auto* table = std::get_if<RowsByDistance>(&position_.rows)) {
-    range = (*table)->Covering(DistancesBetween(rows.first_query, chunk.count, rows.num_keys));
-    rows.by_distance = {range->rows.data_ptr<float>(), range->distances.size(),
-                        range->distances.first};
-  } else if (keys.positions != nullptr) {
-    rows.key_positions = keys.positions + chunk.first_key;
+void Attention::AttendSegment(const Segment& segment, const Projected& projected,
+                              const Segment* next, float* context) const {
+  kernels::Scratch scratch;
+  const int64_t num_rows = segment.num_rows();
+  const Keys keys = CollectKeys(segment, projected, &scratch);
+  for (int64_t first = 0; first < num_rows; first += segment.chunk_size) {
+    Chunk chunk{first, std::min(segment.chunk_size, num_rows - first), 0, 0};
+    chunk.end_key = keys.num_cached + first + chunk.count;
+    if (segment.left_context >= 0) {
+      chunk.first_key = std::max<int64_t>(0, keys.num_cached + first - segment.left_context);
+    }
+    kernels::AttentionRows rows;
+    rows.queries = projected.queries_keys_values + first * 3 * model_dim_;
+    rows.query_stride = 3 * model_dim_;
+    rows.context = context + first * model_dim_;
+    if (next != nullptr && first + chunk.count == num_rows &&
+        next->state->keys.type() == DataType::kFloat32) {
+      rows.num_next_keys = next->state->keys.size();
+      auto* next_keys = scratch.Take<const float*>(rows.num_next_keys);
+      auto* next_values = scratch.Take<const float*>(rows.num_next_keys);
+      CollectRows(next->state->keys, &scratch, next_keys);
+      CollectRows(next->state->values, &scratch, next_values);
+      rows.next_keys = next_keys;
+      rows.next_values = next_values;
+    }
+    Attend(keys, chunk, &rows);
   }
-  kernels::Attend(rows, heads);
 }
 
-void Attention::AttendOnTensors(const Keys& keys, const Chunk& chunk, const float* qkv,
-                                float* context) const {
-  const c10::InferenceMode guard;
-  const int64_t num_keys = chunk.end_key - chunk.first_key;
-  const auto gather = [&](const float* const* rows) {
-    return Gather([&](int64_t i) { return rows[chunk.first_key + i]; }, num_keys, model_dim_);
-  };
-  const at::Tensor queries = Gather(
-      [&](int64_t i) { return qkv + (chunk.first + i) * 3 * model_dim_; }, chunk.count, model_dim_);
-  const at::Tensor rows =
-      runnel::AttendOnTensors(position_, {queries, gather(keys.keys), gather(keys.values), {}},
-                              heads_.num_heads, std::nullopt)
-          .contiguous();
-  const auto* from = rows.data_ptr<float>();
-  std::copy(from, from + rows.numel(), context);
+void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionRows* rows) const {
+  kernels::AttentionHeads heads = heads_;
+  if (!frame_positions_) {  // whose biases are part of the key biases
+    heads.content_bias = DataOrNull(content_bias_);
+    heads.position_bias = DataOrNull(position_bias_);
+  }
+  rows->num_queries = chunk.count;
+  rows->keys = keys.keys + chunk.first_key;
+  rows->values = keys.values + chunk.first_key;
+  if (keys.biases != nullptr) rows->key_biases = keys.biases + chunk.first_key;
+  rows->num_keys = chunk.end_key - chunk.first_key;
+  rows->first_query = keys.num_cached + chunk.first - chunk.first_key;
+  std::shared_ptr<const PositionTable::Range> range;
+  kernels::DistanceTable& table = rows->by_distance;
+  if (const auto* by_distance = std::get_if<RowsByDistance>(&position_.rows)) {
+    range =
+        (*by_distance)->Covering(DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
+    table.columns = range->columns.data_ptr<float>();
+    table.stride = range->columns.size(1);
+    table.num_distances = range->distances.size();
+    table.first = range->distances.first;
+    table.head_rows = heads_.head_dim;
+  } else if (const auto* learned = std::get_if<LearnedRows>(&position_.rows)) {
+    table.columns = learned_columns_.data();
+    table.stride = LearnedStride(*learned);
+    table.num_distances = learned->distances.size();
+    table.first = learned->distances.first;
+    if (!learned_values_.empty()) {
+      rows->values_by_distance = {learned_values_.data(), table.num_distances, table.first};
+    }
+  } else if (const auto* legacy = std::get_if<LegacyRows>(&position_.rows)) {
+    range = legacy->Covering(rows->num_keys);
+    const int64_t skipped = range->distances.first - legacy->FirstDistance(rows->num_keys);
+    table.columns = range->columns.data_ptr<float>() + skipped;
+    table.stride = range->columns.size(1);
+    table.num_distances = rows->num_keys;
+    table.head_rows = heads_.head_dim;
+    table.shift = kernels::Shift::kLegacy;
+  }
+  kernels::Attend(*rows, heads);
 }
 
-void Attention::Store(const Segment& segment, const float* qkv) const {
+void Attention::Store(const Segment& segment, const Projected& projected) const {
   LayerState& state = *segment.state;
   const int64_t stride = 3 * model_dim_;
   const int64_t num_rows = segment.num_rows();
-  const int64_t before = state.keys.size();
+  const float* qkv = projected.queries_keys_values;
   AppendRows(qkv + model_dim_, stride, num_rows, segment.left_context, &state.keys);
   AppendRows(qkv + 2 * model_dim_, stride, num_rows, segment.left_context, &state.values);
-  state.key_positions.DropFirst(before + num_rows - state.keys.size());
+  if (state.key_biases) {
+    state.key_biases->Append(projected.key_biases, heads_.num_heads, num_rows,
+                             segment.left_context);
+  }
 }
 
 }  // namespace runnel::cpu

@@ -3,10 +3,12 @@
 #define RUNNEL_ENCODER_CPU_ATTENTION_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "encoder/backend.h"
+#include "encoder/cpu/frame_positions.h"
 #include "encoder/cpu/kernels/attention_kernel.h"
 #include "encoder/cpu/kernels/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
@@ -17,24 +19,30 @@
 
 namespace runnel::cpu {
 
-// The computation of libtorch::Attention. The kernel computes every position scheme but those with
-// LearnedRows or LegacyRows, which are computed on tensors.
+// The computation of libtorch::Attention.
 class Attention final : public ResidualModule {
  public:
+  // `sinusoids`: of frame numbers, for a scheme with RowsByKeyFrame; otherwise unused.
   Attention(const AttentionWeights& weights, const LayerNormWeights* norm,
-            const EncoderConfig& config, const PositionScheme& position, const Options& options);
+            const EncoderConfig& config, const PositionScheme& position, const Options& options,
+            std::shared_ptr<const FrameSinusoids> sinusoids);
 
   void AddTo(const std::vector<Segment>& segments, Rows x) const override;
   void Initialize(LayerState* state) const override;
 
  private:
-  // All keys of a segment, cached ones first: pointers to rows of d, oldest first.
+  // Queries, keys and values of rows, (n, 3 d), and the key biases, (n, num_heads) or null.
+  struct Projected {
+    float* queries_keys_values;
+    float* key_biases;
+  };
+  // All keys of a segment, cached ones first: pointers to rows, oldest first.
   struct Keys {
     int64_t count;
     int64_t num_cached;
     const float** keys;
     const float** values;
-    const float** positions;  // null where the scheme keeps none
+    const float** biases;  // null where the scheme has none
   };
   // Queries first .. first + count - 1 of a segment, and the range of keys that they attend to.
   struct Chunk {
@@ -44,14 +52,18 @@ class Attention final : public ResidualModule {
     int64_t end_key;
   };
 
-  // qkv: queries, keys and values of the segment's rows, (num_rows, 3 d).
-  Keys CollectKeys(const Segment& segment, const float* qkv, kernels::Scratch* scratch) const;
-  // Fills context (chunk.count, d).
-  void Attend(const Keys& keys, const Chunk& chunk, const float* qkv, float* context) const;
-  void AttendOnTensors(const Keys& keys, const Chunk& chunk, const float* qkv,
-                       float* context) const;
+  // Of the rows of all segments.
+  Projected Project(const std::vector<Segment>& segments, Rows x, kernels::Scratch* scratch) const;
+  // Those of the segment that starts at this row.
+  Projected From(const Projected& projected, int64_t row) const;
+  Keys CollectKeys(const Segment& segment, const Projected& projected,
+                   kernels::Scratch* scratch) const;
+  // Fills `context` (rows of the segment, d). `next`: the segment that follows, or null.
+  void AttendSegment(const Segment& segment, const Projected& projected, const Segment* next,
+                     float* context) const;
+  void Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionRows* rows) const;
   // Adds the segment's keys and values to its state, which keeps those of the left context.
-  void Store(const Segment& segment, const float* qkv) const;
+  void Store(const Segment& segment, const Projected& projected) const;
 
   Options options_;
   int64_t model_dim_;
@@ -62,6 +74,10 @@ class Attention final : public ResidualModule {
   kernels::AttentionHeads heads_;    // without the biases
   std::vector<float> content_bias_;  // (d) or empty
   std::vector<float> position_bias_;
+  std::optional<FramePositions> frame_positions_;  // for RowsByKeyFrame
+  // For LearnedRows: (d_k, stride), one column per distance, and (n, d_k) or empty.
+  std::vector<float> learned_columns_;
+  std::vector<float> learned_values_;
 };
 
 }  // namespace runnel::cpu

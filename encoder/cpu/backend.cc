@@ -1,11 +1,14 @@
 #include "encoder/cpu/backend.h"
 
+#include <memory>
 #include <stdexcept>
+#include <variant>
 
 #include "encoder/cpu/attention.h"
 #include "encoder/cpu/convolution.h"
 #include "encoder/cpu/ctc_head.h"
 #include "encoder/cpu/feed_forward.h"
+#include "encoder/cpu/frame_positions.h"
 #include "encoder/cpu/kernels/step_threads.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/linear.h"
@@ -22,7 +25,11 @@ class CpuBackend final : public EncoderBackend {
       : config_(config),
         options_(options),
         positions_(BuildPositions(config.position, weights, AttentionNames(config),
-                                  config.attention_sizes())) {}
+                                  config.attention_sizes())) {
+    if (std::holds_alternative<UnshiftedPosition>(config.position)) {
+      sinusoids_ = std::make_shared<const FrameSinusoids>(config.model_dim);
+    }
+  }
 
   DataType data_type() const override { return DataType::kFloat32; }
 
@@ -42,7 +49,8 @@ class CpuBackend final : public EncoderBackend {
   std::unique_ptr<const ResidualModule> MakeAttention(int layer, const AttentionWeights& weights,
                                                       const LayerNormWeights* norm) const override {
     return std::make_unique<Attention>(weights, norm, config_,
-                                       positions_.layers[static_cast<size_t>(layer)], options_);
+                                       positions_.layers[static_cast<size_t>(layer)], options_,
+                                       sinusoids_);
   }
   std::unique_ptr<const ResidualModule> MakeConvolution(
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
@@ -66,6 +74,7 @@ class CpuBackend final : public EncoderBackend {
   EncoderConfig config_;
   Options options_;
   PositionModules positions_;
+  std::shared_ptr<const FrameSinusoids> sinusoids_;  // for unshifted positions
 };
 
 }  // namespace

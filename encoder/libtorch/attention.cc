@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "encoder/libtorch/dense.h"
+#include "encoder/libtorch/tensor_attention.h"
 #include "encoder/libtorch/tensor_rows.h"
-#include "encoder/position/tensor_attention.h"
 
 namespace runnel::libtorch {
 
@@ -36,8 +36,8 @@ at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,
   AttentionChunk chunk{
       queries, at::cat({Copy(state.keys), keys}), at::cat({Copy(state.values), values}), {}};
   if (const auto* positions = std::get_if<RowsByKeyFrame>(&position_.rows)) {
-    positions->Extend(segment.frames.begin - cached, segment.frames.end, &state.key_positions);
-    chunk.key_positions = Copy(state.key_positions).narrow(0, 0, num_keys);
+    chunk.key_positions =
+        positions->Rows(segment.frames.begin - cached, segment.frames.end).narrow(0, 0, num_keys);
   }
   std::optional<ChunkMask> mask;
   if (segment.chunk_size < segment.num_rows()) {
@@ -45,7 +45,6 @@ at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,
   }
   Append(keys, segment.left_context, &state.keys);
   Append(values, segment.left_context, &state.values);
-  state.key_positions.DropFirst(num_keys - state.keys.size());
   return AttendOnTensors(position_, chunk, num_heads_, mask);
 }
 

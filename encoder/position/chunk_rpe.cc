@@ -1,6 +1,6 @@
-// Relative positions with the shift (RelShift in rel_shift.h), for whole utterances (Dai et al.
-// 2019, section 3.3 and appendix B) and for chunks with cached left context ("ChunkRPE"), and their
-// variant with a bounded radius:
+// Relative positions with the shift (RelShift in libtorch/rel_shift.h), for whole utterances (Dai
+// et al. 2019, section 3.3 and appendix B) and for chunks with cached left context ("ChunkRPE"),
+// and their variant with a bounded radius:
 //
 //   score(i, j) = ((q_i + u) k_j + (q_i + v) W_pos PE(distance(i, j))) / sqrt(d_k)
 #include <memory>

@@ -1,17 +1,26 @@
-// ESPnet's `legacy_rel_pos`: a table of T reversed rows and a shift (LegacyShift in rel_shift.h)
-// that is right for keys up to the query only. The key after the query reads zero, and later keys
-// read a row meant for the next query. Models were trained with it, so it is kept as it is. It
-// needs the whole utterance.
+// ESPnet's `legacy_rel_pos`: a table of T reversed rows and a shift (LegacyShift in
+// libtorch/rel_shift.h) that is right for keys up to the query only. The key after the query reads
+// zero, and later keys read a row meant for the next query. Models were trained with it, so it is
+// kept as it is. It needs the whole utterance.
 #include <algorithm>
+#include <limits>
+#include <memory>
 
 #include "encoder/position/relative_query.h"
 #include "encoder/position/schemes.h"
 
 namespace runnel {
 
-at::Tensor LegacyRows::Rows(int64_t num_frames) const {
-  const int64_t first = std::max(table_length, num_frames) - 1;
-  return linear_pos.Rows(first, first - num_frames + 1);
+int64_t LegacyRows::FirstDistance(int64_t num_frames) const {
+  return std::max(table_length, num_frames) - 1;
+}
+
+std::shared_ptr<const PositionTable::Range> LegacyRows::Covering(int64_t num_frames) const {
+  // A power of two: the table remembers every range, so there should be few of them.
+  int64_t num_distances = 1;
+  while (num_distances < num_frames) num_distances *= 2;
+  const int64_t first = FirstDistance(num_frames);
+  return table->Covering({first, first - num_distances + 1});
 }
 
 PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
@@ -19,7 +28,9 @@ PositionModules BuildScheme(const LegacyRelPos& config, Weights* weights,
   PositionModules modules;
   for (const std::string& name : names) {
     PositionScheme scheme = TakeRelativeQuery(weights, name, sizes, config.query);
-    scheme.rows = LegacyRows{LinearPos(weights, name, sizes, config.query.linear_pos_bias),
+    scheme.rows = LegacyRows{std::make_shared<const PositionTable>(
+                                 LinearPos(weights, name, sizes, config.query.linear_pos_bias),
+                                 TableOrder::kDescending, std::numeric_limits<int64_t>::max()),
                              config.table_length};
     modules.layers.push_back(std::move(scheme));
   }

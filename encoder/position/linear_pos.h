@@ -24,6 +24,9 @@ class LinearPos {
   // rounding of a row may depend on n.
   at::Tensor Rows(int64_t first, int64_t last) const;
 
+  const at::Tensor& weight() const { return weight_; }
+  const at::Tensor& bias() const { return bias_; }  // undefined: none
+
  private:
   at::Tensor weight_;
   at::Tensor bias_;  // undefined: none

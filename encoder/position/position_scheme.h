@@ -19,7 +19,6 @@
 #include "encoder/position/position_table.h"
 #include "encoder/position/sinusoids.h"
 #include "encoder/position_config.h"
-#include "encoder/row_ring.h"
 #include "encoder/rows.h"
 
 namespace runnel {
@@ -28,17 +27,13 @@ namespace runnel {
 // the row at the nearest bound.
 using RowsByDistance = std::shared_ptr<const PositionTable>;
 
-// p_ij is the row of the absolute frame of key j. A frame belongs to one stream, so its row is
-// computed once and kept beside its key.
+// p_ij is the row of the absolute frame of key j.
 struct RowsByKeyFrame {
   LinearPos linear_pos;
 
   // (n, d): the frames first, ..., end - 1 (at least one), and perhaps more after them. A row has
   // the same bits however a stream is divided into chunks.
   at::Tensor Rows(int64_t first, int64_t end) const;
-
-  // Extends `rows`, whose oldest row is that of frame `first`, to all frames below `end`.
-  void Extend(int64_t first, int64_t end, RowRing* rows) const;
 };
 
 // p_ij is a learned row of d_k values that all heads share, by distance. The context vector of
@@ -49,17 +44,22 @@ struct LearnedRows {
   at::Tensor values;    // (n, d_k), undefined: nothing is added to the context
 };
 
-// p_ij by ESPnet's legacy shift (LegacyShift in rel_shift.h), for whole utterances.
+// p_ij by ESPnet's legacy shift (LegacyShift in libtorch/rel_shift.h), for whole utterances. Their
+// table has one row per frame.
 struct LegacyRows {
-  LinearPos linear_pos;
+  std::shared_ptr<const PositionTable> table;
   int64_t table_length;
 
-  // (T, d): the first T rows of a table that counts down to 0 in table_length rows, or in T.
-  at::Tensor Rows(int64_t num_frames) const;
+  // The distance of row 0 for T frames: the rows count down to 0 in table_length rows, or in T.
+  int64_t FirstDistance(int64_t num_frames) const;
+
+  // Contains the T distances from FirstDistance(T) down.
+  std::shared_ptr<const PositionTable::Range> Covering(int64_t num_frames) const;
 };
 
 // score(i, j) = ((s q_i + u) . k_j + (s q_i + v) . p_ij) t, before mask and softmax.
-// tensor_attention.h evaluates it on tensors, cpu/kernels/attention_kernel.h on rows of float32.
+// libtorch/tensor_attention.h evaluates it on tensors, cpu/kernels/attention_kernel.h on rows of
+// float32.
 struct PositionScheme {
   at::Tensor content_bias;   // u (H, d_k), undefined: 0
   at::Tensor position_bias;  // v (H, d_k), undefined: 0

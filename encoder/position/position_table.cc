@@ -1,6 +1,7 @@
 #include "encoder/position/position_table.h"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,6 +17,14 @@ constexpr int64_t kMaxRemembered = 32768;
 
 int64_t BlockOf(int64_t distance) {
   return distance >= 0 ? distance / kBlockSize : -((-distance + kBlockSize - 1) / kBlockSize);
+}
+
+// An odd number of cache lines of float32, so that a column does not lie in one set of the cache.
+int64_t StrideFor(int64_t num_columns) {
+  constexpr int64_t kLineValues = 16;
+  const int64_t lines =
+      (num_columns + PositionTable::kColumnPadding + kLineValues - 1) / kLineValues;
+  return (lines | 1) * kLineValues;
 }
 
 Distances DistancesOfBlock(int64_t block) {
@@ -41,14 +50,14 @@ std::shared_ptr<const PositionTable::Range> PositionTable::Covering(const Distan
     if (widest == nullptr || !widest->distances.Contains(clamped)) {
       const Distances range = widest == nullptr ? clamped : Widened(widest->distances, clamped);
       if (range.size() <= kMaxRemembered) {
-        ranges_.push_back(std::make_unique<const Range>(Range{Compute(range, widest), range}));
+        ranges_.push_back(std::make_unique<const Range>(Compute(range, widest)));
         widest = ranges_.back().get();
         widest_.store(widest, std::memory_order_release);
       }
     }
   }
   if (widest != nullptr && widest->distances.Contains(clamped)) return Remembered(widest);
-  return std::make_shared<const Range>(Range{Compute(clamped, widest), clamped});
+  return std::make_shared<const Range>(Compute(clamped, widest));
 }
 
 Distances PositionTable::Widened(const Distances& known, const Distances& wanted) const {
@@ -59,21 +68,24 @@ Distances PositionTable::Widened(const Distances& known, const Distances& wanted
   return range.ClampedTo(bounds_);
 }
 
-at::Tensor PositionTable::Compute(const Distances& distances, const Range* known) const {
+PositionTable::Range PositionTable::Compute(const Distances& distances, const Range* known) const {
   const int64_t first_block = BlockOf(distances.first);
   std::vector<at::Tensor> blocks;
   for (int64_t block = first_block; block >= BlockOf(distances.last); --block) {
     const Distances rows = DistancesOfBlock(block);
     if (known != nullptr && known->distances.Contains(rows)) {
-      blocks.push_back(known->rows.narrow(0, known->distances.first - rows.first, kBlockSize));
+      blocks.push_back(known->rows().narrow(0, known->distances.first - rows.first, kBlockSize));
     } else {
       blocks.push_back(order_ == TableOrder::kDescending
                            ? linear_pos_.Rows(rows.first, rows.last)
                            : linear_pos_.Rows(-rows.first, -rows.last));
     }
   }
-  return at::cat(blocks).narrow(0, DistancesOfBlock(first_block).first - distances.first,
-                                distances.size());
+  const at::Tensor rows = at::cat(blocks).narrow(
+      0, DistancesOfBlock(first_block).first - distances.first, distances.size());
+  const at::Tensor columns = at::zeros({rows.size(1), StrideFor(distances.size())}, rows.options());
+  columns.narrow(1, 0, distances.size()).copy_(rows.t());
+  return {columns, distances};
 }
 
 }  // namespace runnel

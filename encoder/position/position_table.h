@@ -26,9 +26,17 @@ namespace runnel {
 // table remembers.
 class PositionTable {
  public:
+  // Values that can be read after the last column, so that the last ones can be read in vectors.
+  static constexpr int64_t kColumnPadding = 16;
+
   struct Range {
-    at::Tensor rows;  // (distances.size(), d), contiguous, in the type of the weights
+    // (d, stride), contiguous, in the type of the weights: one column per distance, then at least
+    // kColumnPadding zeros.
+    at::Tensor columns;
     Distances distances;
+
+    // (distances.size(), d), sharing memory.
+    at::Tensor rows() const { return columns.narrow(1, 0, distances.size()).t(); }
   };
 
   // Distances beyond -max_distance .. max_distance have no rows.
@@ -44,7 +52,7 @@ class PositionTable {
   Distances Widened(const Distances& known, const Distances& wanted) const;
 
   // Rows within `known`, unless null, are copied from there.
-  at::Tensor Compute(const Distances& distances, const Range* known) const;
+  Range Compute(const Distances& distances, const Range* known) const;
 
   LinearPos linear_pos_;
   TableOrder order_;

@@ -28,13 +28,6 @@ at::Tensor RowsByKeyFrame::Rows(int64_t first, int64_t end) const {
   return rows.narrow(0, index, rows.size(0) - index);
 }
 
-void RowsByKeyFrame::Extend(int64_t first, int64_t end, RowRing* rows) const {
-  const int64_t missing = first + rows->size();
-  if (missing >= end) return;
-  const at::Tensor added = Rows(missing, end).contiguous();
-  rows->Append(added.data_ptr(), rows->dim(), added.size(0), -1);
-}
-
 PositionModules BuildScheme(const UnshiftedPosition& config, Weights* weights,
                             const AttentionNames& names, const AttentionSizes& sizes) {
   PositionModules modules;

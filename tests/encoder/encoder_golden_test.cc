@@ -105,7 +105,7 @@ class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
   LayerState State(bool cached) const {
     const int64_t dim = TinyConfig().model_dim;
     const RowRing empty(dim, libtorch::DataTypeOf(GetParam()));
-    LayerState state{empty, empty, empty, empty};
+    LayerState state{empty, empty, empty};
     const at::Tensor cnn_cache = Input("module_cnn_cache").t();
     libtorch::Append(cached ? cnn_cache : cnn_cache * 0, -1, &state.cnn_cache);
     if (cached) {

@@ -103,7 +103,7 @@ AttentionReference::AttentionReference(const std::string& position, const MakeFo
 
 LayerState AttentionReference::State(const at::Tensor& keys, const at::Tensor& values) const {
   const RowRing empty(SmallConfig().model_dim, type_);
-  LayerState state{empty, empty, empty, empty};
+  LayerState state{empty, empty, empty};
   libtorch::Append(keys.to(libtorch::ScalarTypeOf(type_)), -1, &state.keys);
   libtorch::Append(values.to(libtorch::ScalarTypeOf(type_)), -1, &state.values);
   return state;

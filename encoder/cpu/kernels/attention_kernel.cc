@@ -1,6 +1,7 @@
 #include "encoder/cpu/kernels/attention_kernel.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "encoder/cpu/kernels/scratch.h"
@@ -10,265 +11,351 @@
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
 #include "encoder/cpu/kernels/exponential-inl.h"
+#include "encoder/cpu/kernels/register_tile-inl.h"
 #include "encoder/cpu/kernels/transpose-inl.h"
 #include "hwy/highway.h"
 
-// The matrices of a block are stored with one vector per row, whose lanes are the block's queries:
-// (head_dim, lanes) queries, (keys, lanes) scores, so that sums over keys or dimensions run down
-// the rows and no value ever crosses a lane. Keys and values are read where they lie.
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using Tag = hn::ScalableTag<float>;
-using IntTag = hn::ScalableTag<int32_t>;
-using Vector = hn::Vec<Tag>;
+using tile::NumLanes;
+using tile::Tag;
+using tile::Vector;
 
-HWY_INLINE int64_t NumLanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
+constexpr int64_t kLineValues = 16;  // float32 values of a cache line
 
-// out[r] = sum over k of row_at(r)[k] * columns[k], for kRows rows from `first` on.
-template <int kRows, class RowAt>
-HWY_INLINE void DotRows(int64_t first, const RowAt& row_at, const float* columns, int64_t count,
-                        float* out) {
-  const Tag d;
-  const int64_t lanes = NumLanes();
-  const float* rows[kRows];
-  Vector sums[kRows];
-  for (int r = 0; r < kRows; ++r) {
-    rows[r] = row_at(first + r);
-    sums[r] = hn::Zero(d);
-  }
-  for (int64_t k = 0; k < count; ++k) {
-    const Vector column = hn::Load(d, columns + k * lanes);
-    for (int r = 0; r < kRows; ++r) sums[r] = hn::MulAdd(hn::Set(d, rows[r][k]), column, sums[r]);
-  }
-  for (int r = 0; r < kRows; ++r) hn::Store(sums[r], d, out + (first + r) * lanes);
+// Queries that are computed together.
+constexpr int64_t kTileQueries = tile::kRegisters == 32 ? 16 : 12;
+
+// A row length in memory of at least `count` values. Rows are an odd number of cache lines apart,
+// so that equal columns of many rows do not fall into the same set of the cache.
+HWY_INLINE int64_t PaddedLength(int64_t count) {
+  return ((count + kLineValues - 1) / kLineValues | 1) * kLineValues;
 }
 
-template <class RowAt>
-HWY_INLINE void DotAllRows(int64_t num_rows, const RowAt& row_at, const float* columns,
-                           int64_t count, float* out) {
-  int64_t r = 0;
-  for (; r + 8 <= num_rows; r += 8) DotRows<8>(r, row_at, columns, count, out);
-  for (; r + 2 <= num_rows; r += 2) DotRows<2>(r, row_at, columns, count, out);
-  for (; r < num_rows; ++r) DotRows<1>(r, row_at, columns, count, out);
-}
+// Fetches rows into the second-level cache, 128 bytes at a time while the processor computes: two
+// lines, which the processor fetches together.
+class Prefetcher {
+ public:
+  void Start(const float* const* rows, int64_t num_rows, int64_t width) {
+    rows_ = rows;
+    num_left_ = num_rows;
+    width_ = width;
+    next_ = 0;
+  }
 
-// sums[k] = sum over keys of weights[key] * values[key][k], for kColumns columns, scaled.
-template <int kColumns>
-HWY_INLINE void WeightValues(const float* weights, const float* const* values, int64_t offset,
-                             int64_t num_keys, Vector scale, float* out) {
-  const Tag d;
-  const int64_t lanes = NumLanes();
-  Vector sums[kColumns];
-  for (int k = 0; k < kColumns; ++k) sums[k] = hn::Zero(d);
-  for (int64_t key = 0; key < num_keys; ++key) {
-    const Vector weight = hn::Load(d, weights + key * lanes);
-    const float* value = values[key] + offset;
-    for (int k = 0; k < kColumns; ++k) {
-      sums[k] = hn::MulAdd(weight, hn::Set(d, value[k]), sums[k]);
-    }
+  HWY_INLINE void Step() {
+    if (num_left_ == 0) return;
+    __builtin_prefetch(*rows_ + next_, 0, 2);
+    next_ += 2 * kLineValues;
+    if (next_ < width_) return;
+    next_ = 0;
+    ++rows_;
+    --num_left_;
   }
-  for (int k = 0; k < kColumns; ++k) hn::Store(hn::Mul(sums[k], scale), d, out + k * lanes);
-}
 
-// The queries of a block as columns, (head_dim, lanes), biased for the keys and for the positions.
-// Lanes without a query repeat the last one; their results are not used.
-HWY_INLINE void TransposeQueries(const float* queries, int64_t stride, int64_t count,
-                                 const AttentionHeads& heads, int64_t offset, float* for_keys,
-                                 float* for_positions) {
-  const Tag d;
-  constexpr int64_t kLanes = HWY_LANES(float);
-  const Vector scale = hn::Set(d, heads.query_scale);
-  const auto store = [&](Vector query, int64_t k) HWY_ATTR {
-    const Vector scaled = hn::Mul(query, scale);
-    const auto bias = [&](const float* values) HWY_ATTR {
-      return hn::Set(d, values == nullptr ? 0.0f : values[offset + k]);
-    };
-    hn::Store(hn::Add(scaled, bias(heads.content_bias)), d, for_keys + k * kLanes);
-    hn::Store(hn::Add(scaled, bias(heads.position_bias)), d, for_positions + k * kLanes);
-  };
-  int64_t k = 0;
-  for (; k + kLanes <= heads.head_dim; k += kLanes) {
-    Vector block[kLanes];
-    for (int64_t i = 0; i < kLanes; ++i) {
-      block[i] = hn::LoadU(d, queries + std::min(i, count - 1) * stride + k);
-    }
-    TransposeBlock(block);
-    for (int64_t j = 0; j < kLanes; ++j) store(block[j], k + j);
-  }
-  HWY_ALIGN float column[kLanes];
-  for (; k < heads.head_dim; ++k) {
-    for (int64_t i = 0; i < kLanes; ++i) column[i] = queries[std::min(i, count - 1) * stride + k];
-    store(hn::Load(d, column), k);
-  }
-}
-
-// The opposite for the results: rows of head_dim at `to`, `stride` apart.
-HWY_INLINE void TransposeContext(const float* context, int64_t head_dim, int64_t count,
-                                 int64_t stride, float* to) {
-  const Tag d;
-  constexpr int64_t kLanes = HWY_LANES(float);
-  int64_t k = 0;
-  for (; k + kLanes <= head_dim; k += kLanes) {
-    Vector block[kLanes];
-    for (int64_t j = 0; j < kLanes; ++j) block[j] = hn::Load(d, context + (k + j) * kLanes);
-    TransposeBlock(block);
-    for (int64_t i = 0; i < count; ++i) hn::StoreU(block[i], d, to + i * stride + k);
-  }
-  for (; k < head_dim; ++k) {
-    for (int64_t i = 0; i < count; ++i) to[i * stride + k] = context[k * kLanes + i];
-  }
-}
-
-// Rows of the table that the queries first .. first + count - 1 read, and where key 0 of lane 0
-// finds its own among them.
-struct TableSlice {
-  int64_t begin;
-  int64_t size;
-  int64_t base;
+ private:
+  const float* const* rows_ = nullptr;
+  int64_t num_left_ = 0;
+  int64_t width_ = 0;
+  int64_t next_ = 0;
 };
-HWY_INLINE TableSlice SliceOf(const DistanceTable& table, int64_t first, int64_t count,
-                              int64_t num_keys) {
-  const int64_t last_row = table.num_rows - 1;
-  const auto clamped = [last_row](int64_t row) {
-    return row < 0 ? int64_t{0} : (row > last_row ? last_row : row);
+
+// to[k] = from[k] * scale + bias[k]; bias may be null.
+HWY_INLINE void ScaleAndAdd(const float* from, float scale, const float* bias, int64_t count,
+                            float* to) {
+  const Tag d;
+  const Vector factor = hn::Set(d, scale);
+  tile::ForEachVector(count, [&](int64_t k, const auto& access) HWY_ATTR {
+    const Vector scaled = hn::Mul(access.Load(from + k), factor);
+    const Vector sum = bias == nullptr ? scaled : hn::Add(scaled, access.Load(bias + k));
+    access.Store(sum, to + k);
+  });
+}
+
+// scores = e^(score - maximum) of the scores (scores + added) * scale. `added` may be null. Returns
+// the sum. Lanes beyond the last key count as nothing; they are written.
+HWY_INLINE float Exponentiate(const float* added, float scale, int64_t num_keys, float* scores) {
+  const Tag d;
+  const int64_t lanes = NumLanes();
+  const Vector scales = hn::Set(d, scale);
+  const Vector lowest = hn::Set(d, std::numeric_limits<float>::lowest());
+  const int64_t whole = num_keys / lanes * lanes;
+  const auto last = hn::FirstN(d, static_cast<size_t>(num_keys - whole));
+  Vector highs = lowest;
+  const auto finish = [&](int64_t key) HWY_ATTR {
+    Vector sum = hn::Load(d, scores + key);
+    if (added != nullptr) sum = hn::Add(sum, hn::LoadU(d, added + key));
+    return hn::Mul(sum, scales);
   };
-  const int64_t base = table.first - first;  // row of lane 0, key 0
-  const int64_t begin = clamped(base - (count - 1));
-  const int64_t end = clamped(base + num_keys - 1) + 1;
-  return {begin, end - begin, base - begin};
-}
-
-// The relative shift of ChunkRPE: query i (lane i) and key j read the row base + j - i of
-// `by_distance`. scores[key] = (scores[key] + that row) * scale. Returns the maxima.
-HWY_INLINE Vector AddDistanceScores(const float* by_distance, const TableSlice& slice,
-                                    int64_t num_keys, float scale, float* scores) {
-  const Tag d;
-  const IntTag ints;
-  const auto lanes = static_cast<int32_t>(NumLanes());
-  const auto lane = hn::Iota(ints, 0);
-  const auto last = hn::Set(ints, static_cast<int32_t>(slice.size - 1));
-  const auto factor = hn::Set(ints, lanes);
-  const Vector scales = hn::Set(d, scale);
-  Vector highs = hn::Set(d, std::numeric_limits<float>::lowest());
-  for (int64_t key = 0; key < num_keys; ++key) {
-    const auto unclamped = hn::Sub(hn::Set(ints, static_cast<int32_t>(slice.base + key)), lane);
-    const auto row = hn::Min(hn::Max(unclamped, hn::Zero(ints)), last);
-    const auto index = hn::Add(hn::Mul(row, factor), lane);
-    const Vector sum =
-        hn::Add(hn::Load(d, scores + key * lanes), hn::GatherIndex(d, by_distance, index));
-    const Vector score = hn::Mul(sum, scales);
-    hn::Store(score, d, scores + key * lanes);
+  for (int64_t key = 0; key < whole; key += lanes) {
+    const Vector score = finish(key);
+    hn::Store(score, d, scores + key);
     highs = hn::Max(highs, score);
   }
-  return highs;
-}
-
-HWY_INLINE Vector ScaleScores(int64_t num_keys, float scale, float* scores) {
-  const Tag d;
-  const int64_t lanes = NumLanes();
-  const Vector scales = hn::Set(d, scale);
-  Vector highs = hn::Set(d, std::numeric_limits<float>::lowest());
-  for (int64_t key = 0; key < num_keys; ++key) {
-    const Vector score = hn::Mul(hn::Load(d, scores + key * lanes), scales);
-    hn::Store(score, d, scores + key * lanes);
+  if (whole < num_keys) {
+    const Vector score = hn::IfThenElse(last, finish(whole), lowest);
+    hn::Store(score, d, scores + whole);
     highs = hn::Max(highs, score);
   }
-  return highs;
-}
-
-// scores[key] = exp(scores[key] - highs); returns the sums.
-HWY_INLINE Vector Exponentiate(Vector highs, int64_t num_keys, float* scores) {
-  const Tag d;
-  const int64_t lanes = NumLanes();
+  const Vector high = hn::MaxOfLanes(d, highs);
   Vector sums = hn::Zero(d);
-  for (int64_t key = 0; key < num_keys; ++key) {
-    const Vector e = Exp(hn::Sub(hn::Load(d, scores + key * lanes), highs));
-    hn::Store(e, d, scores + key * lanes);
+  for (int64_t key = 0; key < whole; key += lanes) {
+    const Vector e = Exp(hn::Sub(hn::Load(d, scores + key), high));
+    hn::Store(e, d, scores + key);
     sums = hn::Add(sums, e);
   }
-  return sums;
+  if (whole < num_keys) {
+    const Vector e = Exp(hn::Sub(hn::Load(d, scores + whole), high));
+    sums = hn::Add(sums, hn::IfThenElseZero(last, e));
+    hn::Store(e, d, scores + whole);
+  }
+  return hn::GetLane(hn::SumOfLanes(d, sums));
 }
 
-// Adds the scores of the positions, then scales. Returns the maxima.
-HWY_INLINE Vector AddPositionScores(const AttentionRows& rows, const AttentionHeads& heads,
-                                    int64_t first, int64_t offset, const float* columns,
-                                    float* positions, float* scores) {
-  const int64_t width = heads.num_heads * heads.head_dim;
-  const int64_t head_dim = heads.head_dim;
-  if (rows.by_distance.num_rows > 0) {
-    const TableSlice slice =
-        SliceOf(rows.by_distance, rows.first_query + first, NumLanes(), rows.num_keys);
-    const float* first_row = rows.by_distance.rows + slice.begin * width + offset;
-    DotAllRows(
-        slice.size, [=](int64_t r) { return first_row + r * width; }, columns, head_dim, positions);
-    return AddDistanceScores(positions, slice, rows.num_keys, heads.score_scale, scores);
+// Columns of a table by distance that a run of queries reads, of those that its distances name
+// (which may lie beyond its ends).
+struct Columns {
+  int64_t named;  // index of the first one named
+  int64_t num_named;
+  int64_t begin;  // those in the table
+  int64_t end;
+
+  // The queries first .. first + count - 1, counted like keys, over num_keys keys.
+  static HWY_INLINE Columns Between(int64_t first_distance, int64_t num_distances, int64_t first,
+                                    int64_t count, int64_t num_keys) {
+    const auto clamped = [&](int64_t column) {
+      return std::clamp<int64_t>(column, 0, num_distances - 1);
+    };
+    const int64_t named = first_distance - (first + count - 1);
+    const int64_t num_named = num_keys + count - 1;
+    return {named, num_named, clamped(named), clamped(named + num_named - 1) + 1};
   }
-  if (rows.key_positions != nullptr) {
-    DotAllRows(
-        rows.num_keys, [&](int64_t key) { return rows.key_positions[key] + offset; }, columns,
-        head_dim, positions);
-    const Tag d;
-    for (int64_t i = 0; i < rows.num_keys * NumLanes(); i += NumLanes()) {
-      hn::Store(hn::Add(hn::Load(d, scores + i), hn::Load(d, positions + i)), d, scores + i);
+
+  // Named columns before those in the table.
+  HWY_INLINE int64_t num_before() const { return std::clamp<int64_t>(begin - named, 0, num_named); }
+};
+
+// One chunk, head by head, a few queries at a time. All sums over keys or dimensions run in order,
+// whatever the tiles are, and lanes are keys or dimensions, never queries.
+class ChunkAttention {
+ public:
+  ChunkAttention(const AttentionRows& rows, const AttentionHeads& heads)
+      : rows_(rows),
+        heads_(heads),
+        table_(rows.by_distance),
+        width_(heads.num_heads * heads.head_dim),
+        num_tiles_((rows.num_queries + MaxQueries() - 1) / MaxQueries()),
+        key_stride_(PaddedLength(rows.num_keys)),
+        query_stride_(PaddedLength(heads.head_dim)),
+        position_stride_(PaddedLength(rows.num_keys + kTileQueries + kLineValues)) {
+    keys_ = scratch_.Take<float>(heads.head_dim * key_stride_);
+    queries_ = scratch_.Take<float>(kTileQueries * query_stride_);
+    scores_ = scratch_.Take<float>(kTileQueries * key_stride_);
+    if (rows.key_biases != nullptr) biases_ = scratch_.Take<float>(key_stride_);
+    if (table_.num_distances > 0) {
+      positions_ = scratch_.Take<float>(kTileQueries * position_stride_);
+      if (table_.shift == Shift::kLegacy) {
+        shifted_ = scratch_.Take<float>(kTileQueries * key_stride_);
+      }
+    }
+    if (rows.values_by_distance.num_distances > 0) {
+      distance_weights_ = scratch_.Take<float>(kTileQueries * position_stride_);
+      distance_context_ = scratch_.Take<float>(kTileQueries * query_stride_);
     }
   }
-  return ScaleScores(rows.num_keys, heads.score_scale, scores);
-}
 
-// Prefetches a head's part of the rows before it is read. The parts lie `width` values apart, so
-// the hardware does not prefetch them, and with many streams none of them is in a cache.
-HWY_INLINE void PrefetchHead(const float* const* rows, int64_t num_rows, int64_t offset,
-                             int64_t head_dim) {
-  constexpr int64_t kLineValues = 16;
-  for (int64_t r = 0; r < num_rows; ++r) {
-    for (int64_t k = 0; k < head_dim; k += kLineValues) {
-      __builtin_prefetch(rows[r] + offset + k, 0, 2);  // into the second-level cache
-    }
-  }
-}
-
-void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {
-  const Tag d;
-  const int64_t lanes = NumLanes();
-  const int64_t head_dim = heads.head_dim;
-  const int64_t width = heads.num_heads * head_dim;
-  Scratch scratch;
-  auto* for_keys = scratch.Take<float>(head_dim * lanes);
-  auto* for_positions = scratch.Take<float>(head_dim * lanes);
-  auto* scores = scratch.Take<float>(rows.num_keys * lanes);
-  auto* positions = scratch.Take<float>((rows.num_keys + lanes) * lanes);
-  auto* context = scratch.Take<float>(head_dim * lanes);
-  PrefetchHead(rows.keys, rows.num_keys, 0, head_dim);
-  for (int64_t first = 0; first < rows.num_queries; first += lanes) {
-    const int64_t count = std::min(lanes, rows.num_queries - first);
-    for (int64_t offset = 0; offset < width; offset += head_dim) {
-      if (first == 0) {
-        PrefetchHead(rows.values, rows.num_keys, offset, head_dim);
-        if (offset + head_dim < width) {
-          PrefetchHead(rows.keys, rows.num_keys, offset + head_dim, head_dim);
+  void Run() {
+    for (int64_t head = 0; head < heads_.num_heads; ++head) {
+      if (head == 0) prefetcher_.Start(rows_.next_keys, rows_.num_next_keys, width_);
+      if (head == (heads_.num_heads + 1) / 2) {
+        prefetcher_.Start(rows_.next_values, rows_.num_next_keys, width_);
+      }
+      TransposeKeys(head * heads_.head_dim);
+      if (biases_ != nullptr) {
+        for (int64_t key = 0; key < rows_.num_keys; ++key) {
+          biases_[key] = rows_.key_biases[key][head];
         }
       }
-      const float* queries = rows.queries + first * rows.query_stride + offset;
-      TransposeQueries(queries, rows.query_stride, count, heads, offset, for_keys, for_positions);
-      DotAllRows(
-          rows.num_keys, [&](int64_t key) { return rows.keys[key] + offset; }, for_keys, head_dim,
-          scores);
-      const Vector highs =
-          AddPositionScores(rows, heads, first, offset, for_positions, positions, scores);
-      const Vector sums = Exponentiate(highs, rows.num_keys, scores);
-      const Vector scale = hn::Div(hn::Set(d, 1.0f), sums);
-      int64_t k = 0;
-      for (; k + 8 <= head_dim; k += 8) {
-        WeightValues<8>(scores, rows.values, offset + k, rows.num_keys, scale, context + k * lanes);
+      int64_t first = 0;
+      for (int64_t tiles = num_tiles_; tiles > 0; --tiles) {
+        const int64_t count = (rows_.num_queries - first + tiles - 1) / tiles;
+        AttendTile(head, first, count);
+        first += count;
       }
-      for (; k < head_dim; ++k) {
-        WeightValues<1>(scores, rows.values, offset + k, rows.num_keys, scale, context + k * lanes);
-      }
-      TransposeContext(context, head_dim, count, width, rows.context + first * width + offset);
     }
   }
+
+ private:
+  // The legacy shift also reads the scores of the query after a tile.
+  int64_t MaxQueries() const {
+    return table_.shift == Shift::kLegacy ? kTileQueries - 1 : kTileQueries;
+  }
+
+  // keys_ = the part of the keys from `offset` on, transposed: (head_dim, keys). Lanes beyond the
+  // last key repeat it.
+  void TransposeKeys(int64_t offset) {
+    constexpr auto kRows = static_cast<int64_t>(kTransposedRows);
+    const int64_t lanes = NumLanes();
+    const int64_t end = (rows_.num_keys + lanes - 1) / lanes * lanes;
+    for (int64_t key = 0; key < end; key += kRows) {
+      const float* const* rows = rows_.keys + key;
+      const float* last_rows[kRows];
+      if (key + kRows > rows_.num_keys) {
+        for (int64_t i = 0; i < kRows; ++i) {
+          last_rows[i] = rows_.keys[std::min(key + i, rows_.num_keys - 1)];
+        }
+        rows = last_rows;
+      }
+      TransposeRows(rows, offset, heads_.head_dim, keys_ + key, key_stride_);
+    }
+  }
+
+  // queries_ = the head's part of `count` queries from `first` on, scaled, plus the bias.
+  void TakeQueries(int64_t first, int64_t count, int64_t offset, const float* bias) {
+    for (int64_t i = 0; i < count; ++i) {
+      ScaleAndAdd(rows_.queries + (first + i) * rows_.query_stride + offset, heads_.query_scale,
+                  bias == nullptr ? nullptr : bias + offset, heads_.head_dim,
+                  queries_ + i * query_stride_);
+    }
+  }
+
+  void AttendTile(int64_t head, int64_t first, int64_t count) {
+    const int64_t offset = head * heads_.head_dim;
+    TakeQueries(first, count, offset, heads_.content_bias);
+    const int64_t key_stride = key_stride_;
+    const float* columns = keys_;
+    tile::MultiplyPadded(count, {queries_, query_stride_},
+                         [=](int64_t k) HWY_ATTR {
+                           prefetcher_.Step();
+                           return columns + k * key_stride;
+                         },
+                         heads_.head_dim, rows_.num_keys, {scores_, key_stride_});
+    if (table_.num_distances > 0) MultiplyPositions(head, first, count);
+    float scales[kTileQueries];
+    for (int64_t i = 0; i < count; ++i) {
+      float* scores = scores_ + i * key_stride_;
+      scales[i] = 1.0f / Exponentiate(AddedScores(i), heads_.score_scale, rows_.num_keys, scores);
+    }
+    AddValues(head, first, count);
+    if (distance_weights_ != nullptr) AddDistanceValues(first, count, offset);
+    for (int64_t i = 0; i < count; ++i) {
+      float* context = rows_.context + (first + i) * width_ + offset;
+      ScaleAndAdd(context, scales[i], nullptr, heads_.head_dim, context);
+    }
+  }
+
+  // What is added to the scores of query i of the tile; null: nothing.
+  const float* AddedScores(int64_t i) const {
+    if (positions_ == nullptr) return biases_;
+    if (shifted_ != nullptr) return shifted_ + i * key_stride_;
+    // The relative shift: query i starts i columns before query 0.
+    return positions_ + i * position_stride_ + (shift_ - i);
+  }
+
+  // positions_ = the scores by distance of a tile's queries.
+  void MultiplyPositions(int64_t head, int64_t first, int64_t count) {
+    const bool legacy = table_.shift == Shift::kLegacy;
+    const int64_t rows = legacy ? std::min(count + 1, rows_.num_queries - first) : count;
+    TakeQueries(first, rows, head * heads_.head_dim, heads_.position_bias);
+    const Columns columns =
+        legacy ? Columns{0, rows_.num_keys, 0, rows_.num_keys}
+               : Columns::Between(table_.first, table_.num_distances, rows_.first_query + first,
+                                  count, rows_.num_keys);
+    const float* table = table_.columns + head * table_.head_rows * table_.stride + columns.begin;
+    const int64_t stride = table_.stride;
+    const int64_t before = columns.num_before();
+    const int64_t found = columns.end - columns.begin;
+    tile::MultiplyPadded(rows, {queries_, query_stride_},
+                         [=](int64_t k) HWY_ATTR { return table + k * stride; }, heads_.head_dim,
+                         found, {positions_ + before, position_stride_});
+    if (legacy) return ShiftAsLegacy(first, count);
+    shift_ = count - 1;
+    for (int64_t i = 0; i < count; ++i) {
+      float* scores = positions_ + i * position_stride_;
+      std::fill(scores, scores + before, scores[before]);
+      if (before + found < columns.num_named) {
+        std::fill(scores + before + found, scores + columns.num_named, scores[before + found - 1]);
+      }
+    }
+  }
+
+  void ShiftAsLegacy(int64_t first, int64_t count) {
+    const int64_t num_keys = rows_.num_keys;
+    for (int64_t i = 0; i < count; ++i) {
+      const float* scores = positions_ + i * position_stride_;
+      float* shifted = shifted_ + i * key_stride_;
+      const int64_t query = first + i;
+      std::copy(scores + num_keys - 1 - query, scores + num_keys, shifted);
+      if (query + 1 < num_keys) shifted[query + 1] = 0.0f;
+      if (query + 2 < num_keys) {
+        const float* next = scores + position_stride_;
+        std::copy(next, next + num_keys - query - 2, shifted + query + 2);
+      }
+    }
+  }
+
+  // context = scores values, for the tile.
+  void AddValues(int64_t head, int64_t first, int64_t count) {
+    const int64_t offset = head * heads_.head_dim;
+    const int64_t head_dim = heads_.head_dim;
+    const float* const* values = rows_.values;
+    tile::Multiply(count, {scores_, key_stride_},
+                   [=](int64_t key) HWY_ATTR { return values[key] + offset; }, rows_.num_keys,
+                   head_dim, {rows_.context + first * width_ + offset, width_});
+  }
+
+  // Weights are summed per distance first; then the sums are multiplied with the rows.
+  void AddDistanceValues(int64_t first, int64_t count, int64_t offset) {
+    const DistanceValues& table = rows_.values_by_distance;
+    const int64_t num_keys = rows_.num_keys;
+    const Columns used = Columns::Between(table.first, table.num_distances,
+                                          rows_.first_query + first, count, num_keys);
+    const int64_t num_used = used.end - used.begin;
+    for (int64_t i = 0; i < count; ++i) {
+      const float* scores = scores_ + i * key_stride_;
+      float* sums = distance_weights_ + i * position_stride_;
+      std::fill(sums, sums + num_used, 0.0f);
+      const int64_t base = table.first - (rows_.first_query + first + i) - used.begin;  // of key 0
+      for (int64_t key = 0; key < num_keys; ++key) {
+        sums[std::clamp<int64_t>(base + key, 0, num_used - 1)] += scores[key];
+      }
+    }
+    const float* rows = table.rows + used.begin * heads_.head_dim;
+    const int64_t head_dim = heads_.head_dim;
+    tile::Multiply(count, {distance_weights_, position_stride_},
+                   [=](int64_t row) HWY_ATTR { return rows + row * head_dim; }, num_used, head_dim,
+                   {distance_context_, query_stride_});
+    for (int64_t i = 0; i < count; ++i) {
+      float* context = rows_.context + (first + i) * width_ + offset;
+      ScaleAndAdd(context, 1.0f, distance_context_ + i * query_stride_, head_dim, context);
+    }
+  }
+
+  const AttentionRows& rows_;
+  const AttentionHeads& heads_;
+  const DistanceTable& table_;
+  Scratch scratch_;
+  int64_t width_;  // d
+  int64_t num_tiles_;
+  int64_t key_stride_;
+  int64_t query_stride_;
+  int64_t position_stride_;
+  Prefetcher prefetcher_;
+  int64_t shift_ = 0;                  // of query 0 of the tile
+  float* keys_;                        // (head_dim, key_stride_)
+  float* queries_;                     // (kTileQueries, query_stride_)
+  float* scores_;                      // (kTileQueries, key_stride_)
+  float* biases_ = nullptr;            // (key_stride_) of the head
+  float* positions_ = nullptr;         // (kTileQueries, position_stride_)
+  float* shifted_ = nullptr;           // (kTileQueries, key_stride_)
+  float* distance_weights_ = nullptr;  // (kTileQueries, position_stride_)
+  float* distance_context_ = nullptr;  // (kTileQueries, query_stride_)
+};
+
+void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {
+  ChunkAttention(rows, heads).Run();
 }
 
 }  // namespace HWY_NAMESPACE

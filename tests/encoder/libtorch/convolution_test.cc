@@ -67,7 +67,7 @@ class Reference {
 
   LayerState State() const {
     const RowRing empty(Config(1).model_dim, type_);
-    LayerState state{empty, empty, empty, empty};
+    LayerState state{empty, empty, empty};
     convolution_->Initialize(&state);
     return state;
   }

@@ -4,6 +4,7 @@
         [--seed=1]
 
 aishell            WeNet's AISHELL Conformer: CTC, 33 million parameters
+aishell_unshifted  the same with WeNet's rel_pos
 fastconformer_114m NVIDIA's stt_en_fastconformer_hybrid_large_streaming_multi: CTC and RNN-T
 fastconformer_600m NVIDIA's nemotron-speech-streaming-en-0.6b: RNN-T
 
@@ -11,6 +12,7 @@ The text of such a model is meaningless; its time and memory are those of a trai
 """
 
 import argparse
+import dataclasses
 import sys
 from typing import List, Optional
 
@@ -64,6 +66,8 @@ def _rnnt(num_layers: int, dim: int = 640, vocab_size: int = 1025) -> Transducer
 
 ARCHITECTURES = {
     "aishell": AISHELL,
+    "aishell_unshifted": dataclasses.replace(
+        AISHELL, encoder=dataclasses.replace(AISHELL.encoder, position=make_options("unshifted"))),
     "fastconformer_114m": ModelConfig(_fastconformer(80, 512, 17), CtcConfig(1025, 1024),
                                       _rnnt(1)),
     "small_hybrid": ModelConfig(_fastconformer(80, 32, 2, channels=8), CtcConfig(50, 49),

@@ -1,4 +1,4 @@
-#include "encoder/position/tensor_attention.h"
+#include "encoder/libtorch/tensor_attention.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "encoder/position/rel_shift.h"
+#include "encoder/libtorch/rel_shift.h"
 
-namespace runnel {
+namespace runnel::libtorch {
 namespace {
 
 // Queries handled at a time. It bounds the score matrices of a whole utterance, which is one chunk
@@ -59,12 +59,15 @@ class ChunkAttention {
     // The rows of p, (H, rows, d_k), once for all blocks.
     if (const auto* table = std::get_if<RowsByDistance>(&scheme.rows)) {
       range_ = (*table)->Covering(DistancesBetween(num_cached_, queries_.size(1), keys_.size(1)));
-      positions_ = SplitHeads(range_->rows, num_heads);
+      positions_ = SplitHeads(range_->rows(), num_heads);
     } else if (std::holds_alternative<RowsByKeyFrame>(scheme.rows)) {
       positions_ = SplitHeads(chunk.key_positions, num_heads);
     } else if (const auto* legacy = std::get_if<LegacyRows>(&scheme.rows)) {
       TORCH_INTERNAL_ASSERT(num_cached_ == 0, "legacy_rel_pos in a chunk");
-      positions_ = SplitHeads(legacy->Rows(keys_.size(1)), num_heads);
+      const int64_t num_frames = keys_.size(1);
+      range_ = legacy->Covering(num_frames);
+      const int64_t first = range_->distances.first - legacy->FirstDistance(num_frames);
+      positions_ = SplitHeads(range_->rows().narrow(0, first, num_frames), num_heads);
     }
   }
 
@@ -101,7 +104,9 @@ class ChunkAttention {
       return Biased(queries_.narrow(1, first, rows), scheme_.query_scale, scheme_.position_bias);
     };
     const Distances wanted = BlockDistances(first, count);
-    if (range_) return DistanceScores(queries(count), positions_, range_->distances, wanted);
+    if (std::holds_alternative<RowsByDistance>(scheme_.rows)) {
+      return DistanceScores(queries(count), positions_, range_->distances, wanted);
+    }
     if (const auto* learned = std::get_if<LearnedRows>(&scheme_.rows)) {
       return DistanceScores(queries(count), learned->keys, learned->distances, wanted);
     }
@@ -138,7 +143,7 @@ class ChunkAttention {
   at::Tensor keys_;                                    // (H, L, d_k)
   at::Tensor values_;                                  // (H, L, d_k)
   int64_t num_cached_;                                 // keys before the first query's
-  std::shared_ptr<const PositionTable::Range> range_;  // for RowsByDistance
+  std::shared_ptr<const PositionTable::Range> range_;  // for RowsByDistance and LegacyRows
   at::Tensor positions_;
 };
 
@@ -155,4 +160,4 @@ at::Tensor AttendOnTensors(const PositionScheme& scheme, const AttentionChunk& c
   return contexts.size() == 1 ? contexts[0] : at::cat(contexts, 0);
 }
 
-}  // namespace runnel
+}  // namespace runnel::libtorch

@@ -1,10 +1,10 @@
-#include "encoder/position/rel_shift.h"
+#include "encoder/libtorch/rel_shift.h"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/matmul.h>
 
-namespace runnel {
+namespace runnel::libtorch {
 
 at::Tensor RelShift(const at::Tensor& scores, int64_t num_keys) {
   const int64_t rows = scores.size(1);
@@ -35,4 +35,4 @@ at::Tensor LegacyShift(const at::Tensor& scores, int64_t first, int64_t num_quer
                            padded.storage_offset() + num_frames - first);
 }
 
-}  // namespace runnel
+}  // namespace runnel::libtorch

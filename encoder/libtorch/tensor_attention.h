@@ -1,7 +1,6 @@
-// Attention of one stream's chunk on tensors, with any position scheme: the reference, and the CPU
-// backend's way for schemes that its kernel does not compute.
-#ifndef RUNNEL_ENCODER_POSITION_TENSOR_ATTENTION_H_
-#define RUNNEL_ENCODER_POSITION_TENSOR_ATTENTION_H_
+// Attention of one stream's chunk on tensors, with any position scheme.
+#ifndef RUNNEL_ENCODER_LIBTORCH_TENSOR_ATTENTION_H_
+#define RUNNEL_ENCODER_LIBTORCH_TENSOR_ATTENTION_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -11,7 +10,7 @@
 #include "encoder/chunk_mask.h"
 #include "encoder/position/position_scheme.h"
 
-namespace runnel {
+namespace runnel::libtorch {
 
 // Rows of d values, all heads side by side. The frames of the C queries are the last C of the L
 // keys.
@@ -27,6 +26,6 @@ struct AttentionChunk {
 at::Tensor AttendOnTensors(const PositionScheme& scheme, const AttentionChunk& chunk,
                            int64_t num_heads, const std::optional<ChunkMask>& mask);
 
-}  // namespace runnel
+}  // namespace runnel::libtorch
 
-#endif  // RUNNEL_ENCODER_POSITION_TENSOR_ATTENTION_H_
+#endif  // RUNNEL_ENCODER_LIBTORCH_TENSOR_ATTENTION_H_

@@ -1,5 +1,5 @@
 // The relative shift, and scores by distance with and without a bound.
-#include "encoder/position/rel_shift.h"
+#include "encoder/libtorch/rel_shift.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace runnel {
+namespace runnel::libtorch {
 namespace {
 
 TEST(RelShiftTest, NumbersOfTheReferenceNote) {
@@ -73,4 +73,4 @@ TEST(DistanceScoresTest, DistancesBeyondTheTableReadItsEnds) {
 }
 
 }  // namespace
-}  // namespace runnel
+}  // namespace runnel::libtorch

@@ -1,6 +1,6 @@
 // The relative shift of ChunkRPE, the shift of legacy_rel_pos, and scores by distance.
-#ifndef RUNNEL_ENCODER_POSITION_REL_SHIFT_H_
-#define RUNNEL_ENCODER_POSITION_REL_SHIFT_H_
+#ifndef RUNNEL_ENCODER_LIBTORCH_REL_SHIFT_H_
+#define RUNNEL_ENCODER_LIBTORCH_REL_SHIFT_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -8,7 +8,7 @@
 
 #include "encoder/position/distances.h"
 
-namespace runnel {
+namespace runnel::libtorch {
 
 // The (H, C, L) view of a (H, C, L + C - 1) tensor in which row i starts C - 1 - i columns later:
 // the relative shift (Dai et al. 2019, appendix B) for C queries that end L keys. `scores` must be
@@ -30,6 +30,6 @@ at::Tensor DistanceScores(const at::Tensor& queries, const at::Tensor& table, co
 // matrix, in that row or in the next one.
 at::Tensor LegacyShift(const at::Tensor& scores, int64_t first, int64_t num_queries);
 
-}  // namespace runnel
+}  // namespace runnel::libtorch
 
-#endif  // RUNNEL_ENCODER_POSITION_REL_SHIFT_H_
+#endif  // RUNNEL_ENCODER_LIBTORCH_REL_SHIFT_H_

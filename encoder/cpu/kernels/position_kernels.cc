@@ -1,0 +1,74 @@
+#include "encoder/cpu/kernels/position_kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/position_kernels.cc"
+#include "hwy/foreach_target.h"  // IWYU pragma: keep
+// The next ones are compiled once per instruction set.
+#include "encoder/cpu/kernels/register_tile-inl.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace runnel::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using tile::ForEachVector;
+using tile::Tag;
+using tile::Vector;
+
+void AddAnglesOf(const float* a, const float* b, int64_t count, float* sum) {
+  ForEachVector(count, [&](int64_t i, const auto& access) HWY_ATTR {
+    const Vector sin_a = access.Load(a + i);
+    const Vector cos_a = access.Load(a + count + i);
+    const Vector sin_b = access.Load(b + i);
+    const Vector cos_b = access.Load(b + count + i);
+    access.Store(hn::MulAdd(sin_a, cos_b, hn::Mul(cos_a, sin_b)), sum + i);
+    access.Store(hn::NegMulAdd(sin_a, sin_b, hn::Mul(cos_a, cos_b)), sum + count + i);
+  });
+}
+
+void FoldPositionRows(const QueryBiases& biases, const float* positions, int64_t rows, float* keys,
+                      int64_t key_stride, float* key_biases) {
+  const Tag d;
+  const int64_t width = biases.num_heads * biases.head_dim;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t head = 0; head < biases.num_heads; ++head) {
+      const int64_t offset = head * biases.head_dim;
+      float* key = keys + r * key_stride + offset;
+      const float* position = positions + r * width + offset;
+      Vector sums = hn::Zero(d);
+      ForEachVector(biases.head_dim, [&](int64_t i, const auto& access) HWY_ATTR {
+        const Vector k = access.Load(key + i);
+        const Vector p = access.Load(position + i);
+        if (biases.content != nullptr) {
+          sums = hn::MulAdd(access.Load(biases.content + offset + i), k, sums);
+        }
+        if (biases.position != nullptr) {
+          sums = hn::MulAdd(access.Load(biases.position + offset + i), p, sums);
+        }
+        access.Store(hn::Add(k, p), key + i);
+      });
+      key_biases[r * biases.num_heads + head] = hn::GetLane(hn::SumOfLanes(d, sums));
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace runnel::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace runnel::kernels {
+
+HWY_EXPORT(AddAnglesOf);
+HWY_EXPORT(FoldPositionRows);
+
+void AddAngles(const float* a, const float* b, int64_t count, float* sum) {
+  HWY_DYNAMIC_DISPATCH(AddAnglesOf)(a, b, count, sum);
+}
+void FoldPositions(const QueryBiases& biases, const float* positions, int64_t rows, float* keys,
+                   int64_t key_stride, float* key_biases) {
+  HWY_DYNAMIC_DISPATCH(FoldPositionRows)(biases, positions, rows, keys, key_stride, key_biases);
+}
+
+}  // namespace runnel::kernels
+#endif  // HWY_ONCE
