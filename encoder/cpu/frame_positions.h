@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/kernels/scratch.h"
 #include "encoder/layer_state.h"
 #include "encoder/position/linear_pos.h"

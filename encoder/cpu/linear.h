@@ -3,7 +3,7 @@
 #define RUNNEL_ENCODER_CPU_LINEAR_H_
 
 #include "encoder/backend.h"
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/options.h"
 #include "encoder/encoder_weights.h"
 

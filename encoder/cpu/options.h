@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "encoder/cpu/kernels/matmul_input.h"
-#include "encoder/cpu/kernels/stored_matrix.h"
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 
 namespace runnel::cpu {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "encoder/activation.h"
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/options.h"
 #include "encoder/encoder_weights.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/cpu/kernels/stored_matrix.h"
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 
 namespace runnel::cpu {
 

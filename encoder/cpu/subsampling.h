@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "encoder/backend.h"
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
 #include "encoder/encoder_config.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/cpu/kernels/stored_matrix.h"
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/model/packed_file.h"

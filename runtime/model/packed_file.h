@@ -5,7 +5,7 @@
 //   sections   each at a multiple of kMappedAlignment bytes after the aligned end of the index
 //
 // The index:
-//   "kind"       kStoredMatrixKind (encoder/cpu/kernels/stored_matrix.h)
+//   "kind"       kStoredMatrixKind (encoder/cpu/kernels/matmul/stored_matrix.h)
 //   "precision"  "float32", "bfloat16" or "int8"
 //   "digest"     of the model file that was packed
 //   "config", "units"  sections: runnel.json and units.txt
@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/cpu/kernels/stored_matrix.h"
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/model_file/model_archive.h"
 #include "runtime/model.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
 #include "tools/benchmark/durations.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "tools/benchmark/matmuls.h"
 
 namespace runnel {

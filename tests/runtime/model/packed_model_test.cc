@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "encoder/cpu/kernels/stored_matrix.h"
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "runtime/files/checksum.h"
 #include "runtime/model.h"
 #include "runtime/model/pack_model.h"

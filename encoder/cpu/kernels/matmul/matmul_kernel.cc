@@ -1,4 +1,4 @@
-#include "encoder/cpu/kernels/matmul_kernel.h"
+#include "encoder/cpu/kernels/matmul/matmul_kernel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,16 +10,16 @@
 #include "encoder/cpu/kernels/step_threads.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/matmul_kernel.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/matmul/matmul_kernel.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "encoder/cpu/kernels/matmul_products-inl.h"
+#include "encoder/cpu/kernels/matmul/matmul_products-inl.h"
 #include "hwy/highway.h"
 
 // Sums of a tile of rows and outputs stay in registers while a panel's groups pass by. A tile's
 // sums then become values: int8 sums are scaled, the bias is added, the activation applied.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_PARTS_
-#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_PARTS_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_MATMUL_KERNEL_PARTS_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_MATMUL_KERNEL_PARTS_
 namespace runnel::kernels {
 
 // Rows that pass by all panels together, so that they stay in the second-level cache.

@@ -1,6 +1,6 @@
 // Memory for packed weights, in huge pages where the system has them.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_WEIGHT_MEMORY_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_WEIGHT_MEMORY_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_WEIGHT_MEMORY_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_WEIGHT_MEMORY_H_
 
 #include <cstdint>
 #include <memory>
@@ -16,4 +16,4 @@ std::shared_ptr<uint8_t> TakeWeightMemory(int64_t num_bytes);
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_WEIGHT_MEMORY_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_WEIGHT_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "encoder/cpu/kernels/weight_memory.h"
+#include "encoder/cpu/kernels/matmul/weight_memory.h"
 
 #include <sys/mman.h>
 

@@ -1,13 +1,13 @@
 // The multiplication of rows with a packed matrix, vectorised for the instruction set of the CPU.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_MATMUL_KERNEL_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_MATMUL_KERNEL_H_
 
 #include <cstdint>
 #include <optional>
 
 #include "encoder/activation.h"
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
 #include "encoder/cpu/kernels/matmul_input.h"
-#include "encoder/cpu/kernels/packed_matrix.h"
 
 namespace runnel::kernels {
 
@@ -30,4 +30,4 @@ void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_KERNEL_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_MATMUL_KERNEL_H_

@@ -1,13 +1,13 @@
 // Weight matrices in the arrangement that the matmul kernels read, on every CPU the same.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_PACKED_MATRIX_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_PACKED_MATRIX_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_MATRIX_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_MATRIX_H_
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/cpu/kernels/matmul_input.h"
-#include "encoder/cpu/kernels/stored_matrix.h"
 
 namespace runnel::kernels {
 
@@ -51,4 +51,4 @@ StoredMatrix StoredFrom(const PackedMatrix& matrix, LinearShape shape, MatmulTyp
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_PACKED_MATRIX_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_MATRIX_H_

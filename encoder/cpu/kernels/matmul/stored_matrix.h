@@ -1,6 +1,6 @@
 // A packed weight matrix as bytes, for model files that hold packed weights.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_STORED_MATRIX_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_STORED_MATRIX_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_STORED_MATRIX_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_STORED_MATRIX_H_
 
 #include <cstdint>
 #include <memory>
@@ -29,4 +29,4 @@ constexpr char kStoredMatrixKind[] = "panels of 32 outputs, groups of 4 bytes, r
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_STORED_MATRIX_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_STORED_MATRIX_H_

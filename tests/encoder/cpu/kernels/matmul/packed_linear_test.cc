@@ -1,6 +1,6 @@
 // Matrix multiplications with packed weights: right, and a row's bits the same whatever rows are
 // beside it.
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 
 #include <gtest/gtest.h>
 

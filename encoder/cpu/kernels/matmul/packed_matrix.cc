@@ -1,4 +1,4 @@
-#include "encoder/cpu/kernels/packed_matrix.h"
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "encoder/cpu/kernels/matmul/weight_memory.h"
 #include "encoder/cpu/kernels/row_kernels.h"
-#include "encoder/cpu/kernels/weight_memory.h"
 
 namespace runnel::kernels {
 namespace {

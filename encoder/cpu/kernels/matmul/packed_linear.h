@@ -1,16 +1,16 @@
 // Linear layers on the CPU. Weights are packed once, when the model loads.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_PACKED_LINEAR_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_PACKED_LINEAR_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_LINEAR_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_LINEAR_H_
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "encoder/activation.h"
+#include "encoder/cpu/kernels/matmul/matmul_kernel.h"
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/cpu/kernels/matmul_input.h"
-#include "encoder/cpu/kernels/matmul_kernel.h"
-#include "encoder/cpu/kernels/packed_matrix.h"
-#include "encoder/cpu/kernels/stored_matrix.h"
 
 namespace runnel::kernels {
 
@@ -22,7 +22,7 @@ enum class MatmulOutput {
 };
 
 // y = x W^T + b. A row of the result has the same bits whatever other rows there are and whatever
-// its index is (tests/encoder/cpu/kernels/packed_linear_test.cc).
+// its index is (tests/encoder/cpu/kernels/matmul/packed_linear_test.cc).
 //
 // A matmul runs in the calling thread. Immutable; Forward may be called from several threads at
 // once.
@@ -62,4 +62,4 @@ class PackedLinear {
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_PACKED_LINEAR_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_MATMUL_PACKED_LINEAR_H_

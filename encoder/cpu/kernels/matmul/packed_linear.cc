@@ -1,4 +1,4 @@
-#include "encoder/cpu/kernels/packed_linear.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
 
 #include <algorithm>
 #include <utility>
