@@ -83,7 +83,6 @@ HWY_INLINE void MultiplyTile(const LeftMatrix& left, const RightAt& right_at, in
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-#pragma GCC unroll 2
   for (int64_t k = 0; k < count; ++k) {
     const float* right = right_at(k);
     Vector columns[kVectors];
