@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "encoder/cpu/kernels/attention_kernel.h"
+#include "encoder/cpu/kernels/attention/attention_kernel.h"
 
 namespace runnel {
 namespace {

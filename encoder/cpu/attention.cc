@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "encoder/cpu/cached_rows.h"
-#include "encoder/cpu/kernels/position_kernels.h"
+#include "encoder/cpu/kernels/attention/position_kernels.h"
 #include "encoder/cpu/packing.h"
 
 namespace runnel::cpu {

@@ -9,7 +9,7 @@
 
 #include "encoder/backend.h"
 #include "encoder/cpu/frame_positions.h"
-#include "encoder/cpu/kernels/attention_kernel.h"
+#include "encoder/cpu/kernels/attention/attention_kernel.h"
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "encoder/cpu/kernels/position_kernels.h"
+#include "encoder/cpu/kernels/attention/position_kernels.h"
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/position/sinusoids.h"

@@ -58,8 +58,8 @@ struct LegacyRows {
 };
 
 // score(i, j) = ((s q_i + u) . k_j + (s q_i + v) . p_ij) t, before mask and softmax.
-// libtorch/tensor_attention.h evaluates it on tensors, cpu/kernels/attention_kernel.h on rows of
-// float32.
+// libtorch/tensor_attention.h evaluates it on tensors, cpu/kernels/attention/attention_kernel.h on
+// rows of float32.
 struct PositionScheme {
   at::Tensor content_bias;   // u (H, d_k), undefined: 0
   at::Tensor position_bias;  // v (H, d_k), undefined: 0

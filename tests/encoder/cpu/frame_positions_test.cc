@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-#include "encoder/cpu/kernels/position_kernels.h"
+#include "encoder/cpu/kernels/attention/position_kernels.h"
 #include "encoder/position/sinusoids.h"
 #include "tests/support/random_values.h"
 
@@ -33,10 +33,8 @@ TEST(FrameSinusoidsTest, AreTheFormula) {
     double worst = 0;
     for (int64_t i = 0; i < 40; ++i) {
       for (int64_t k = 0; k < kDim; ++k) {
-        const auto place =
-            static_cast<size_t>(i * kDim + (k % 2 == 0 ? k / 2 : kDim / 2 + k / 2));
-        worst = std::max(worst,
-                         std::abs(expected.data_ptr<double>()[i * kDim + k] - rows[place]));
+        const auto place = static_cast<size_t>(i * kDim + (k % 2 == 0 ? k / 2 : kDim / 2 + k / 2));
+        worst = std::max(worst, std::abs(expected.data_ptr<double>()[i * kDim + k] - rows[place]));
       }
     }
     EXPECT_LE(worst, 1e-6) << "from frame " << first;
@@ -74,7 +72,8 @@ TEST(FoldPositionsTest, IsTheFormula) {
           const float k = before[static_cast<size_t>(r * kStride + i)];
           const float p = positions[static_cast<size_t>(r * kWidth + i)];
           EXPECT_EQ(keys[static_cast<size_t>(r * kStride + i)], k + p);
-          if (biased) sum += static_cast<double>(u[column]) * k + static_cast<double>(v[column]) * p;
+          if (biased)
+            sum += static_cast<double>(u[column]) * k + static_cast<double>(v[column]) * p;
         }
         EXPECT_NEAR(key_biases[static_cast<size_t>(r * kHeads + head)], sum, 1e-5);
       }

@@ -1,5 +1,5 @@
 // Attention of a chunk against the formula in float64, pair by pair, for every kind of position.
-#include "encoder/cpu/kernels/attention_kernel.h"
+#include "encoder/cpu/kernels/attention/attention_kernel.h"
 
 #include <gtest/gtest.h>
 

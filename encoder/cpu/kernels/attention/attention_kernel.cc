@@ -1,4 +1,4 @@
-#include "encoder/cpu/kernels/attention_kernel.h"
+#include "encoder/cpu/kernels/attention/attention_kernel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,12 +7,12 @@
 #include "encoder/cpu/kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/attention_kernel.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/attention/attention_kernel.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
+#include "encoder/cpu/kernels/attention/register_tile-inl.h"
+#include "encoder/cpu/kernels/attention/transpose-inl.h"
 #include "encoder/cpu/kernels/exponential-inl.h"
-#include "encoder/cpu/kernels/register_tile-inl.h"
-#include "encoder/cpu/kernels/transpose-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -1,6 +1,6 @@
 // Attention of one chunk of a stream: per head, three products of small matrices and a softmax.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_KERNEL_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_KERNEL_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_ATTENTION_KERNEL_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_ATTENTION_KERNEL_H_
 
 #include <cstdint>
 
@@ -70,4 +70,4 @@ void Attend(const AttentionRows& rows, const AttentionHeads& heads);
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_KERNEL_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_ATTENTION_KERNEL_H_

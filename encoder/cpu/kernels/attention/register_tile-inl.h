@@ -3,11 +3,11 @@
 
 #include "hwy/highway.h"
 
-#if defined(RUNNEL_ENCODER_CPU_KERNELS_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNNEL_ENCODER_CPU_KERNELS_REGISTER_TILE_INL_H_
-#undef RUNNEL_ENCODER_CPU_KERNELS_REGISTER_TILE_INL_H_
+#if defined(RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_REGISTER_TILE_INL_H_
+#undef RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_REGISTER_TILE_INL_H_
 #else
-#define RUNNEL_ENCODER_CPU_KERNELS_REGISTER_TILE_INL_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_REGISTER_TILE_INL_H_
 #endif
 
 #include <algorithm>
@@ -83,7 +83,6 @@ HWY_INLINE void MultiplyTile(const LeftMatrix& left, const RightAt& right_at, in
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::Zero(d);
   }
-#pragma GCC unroll 2
   for (int64_t k = 0; k < count; ++k) {
     const float* right = right_at(k);
     Vector columns[kVectors];
@@ -186,4 +185,4 @@ HWY_INLINE void Multiply(int64_t num_rows, const LeftMatrix& left, const RightAt
 }  // namespace runnel::kernels
 HWY_AFTER_NAMESPACE();
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_REGISTER_TILE_INL_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_REGISTER_TILE_INL_H_

@@ -1,6 +1,6 @@
 // Vector loops for positions of absolute frames.
-#ifndef RUNNEL_ENCODER_CPU_KERNELS_POSITION_KERNELS_H_
-#define RUNNEL_ENCODER_CPU_KERNELS_POSITION_KERNELS_H_
+#ifndef RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_POSITION_KERNELS_H_
+#define RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_POSITION_KERNELS_H_
 
 #include <cstdint>
 
@@ -29,4 +29,4 @@ void FoldPositions(const QueryBiases& biases, const float* positions, int64_t ro
 
 }  // namespace runnel::kernels
 
-#endif  // RUNNEL_ENCODER_CPU_KERNELS_POSITION_KERNELS_H_
+#endif  // RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_POSITION_KERNELS_H_

@@ -1,10 +1,10 @@
-#include "encoder/cpu/kernels/position_kernels.h"
+#include "encoder/cpu/kernels/attention/position_kernels.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/position_kernels.cc"
+#define HWY_TARGET_INCLUDE "encoder/cpu/kernels/attention/position_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // The next ones are compiled once per instruction set.
-#include "encoder/cpu/kernels/register_tile-inl.h"
+#include "encoder/cpu/kernels/attention/register_tile-inl.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
