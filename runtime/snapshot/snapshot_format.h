@@ -24,7 +24,7 @@
 
 namespace runnel {
 
-constexpr uint32_t kSnapshotVersion = 2;
+constexpr uint32_t kSnapshotVersion = 3;
 constexpr size_t kSnapshotHeaderSize = 52;
 constexpr size_t kSnapshotChecksumSize = 32;
 
