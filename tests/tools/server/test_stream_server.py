@@ -351,6 +351,8 @@ def test_random_audio_equals_decode_wav(server, tmp_path):
     ([f"--model={DIGITS / 'digits.pt'}", "--max_streams=0"], USAGE, "--max_streams is 0"),
     (["--model=not_read", "--max_batch_streams=0"], USAGE, "--max_batch_streams is 0"),
     (["--model=not_read", "--max_batch_wait_ms=-1"], USAGE, "--max_batch_wait_ms is -1"),
+    (["--model=not_read", "--adaptive_chunks=3"], USAGE,
+     "--adaptive_chunks is 3, expected 1, 2 or 4"),
     (["--model=not_read", "--max_buffered_s=0"], USAGE, "--max_buffered_s is 0"),
     ([f"--model={DIGITS / 'digits.pt'}", "--trusted_proxy=me"], USAGE, "--trusted_proxy has 'me'"),
     ([f"--model={DIGITS / 'digits.pt'}", "--chunk_size=100000"], USAGE, "max_buffered_s"),
