@@ -340,6 +340,21 @@ def test_random_audio_equals_decode_wav(server, tmp_path):
         assert socket.receive_until("final")["text"] == expected
 
 
+def test_chunks_may_grow():
+    def streams(server, factor):
+        return server.metrics().get(f'runnel_streams_by_chunk_factor{{factor="{factor}"}}')
+
+    with Server("--adaptive_chunks=2") as server:
+        assert [streams(server, factor) for factor in (1, 2, 4)] == [0, 0, None]
+        with server.open() as socket:
+            start(socket)
+            assert [streams(server, factor) for factor in (1, 2)] == [1, 0]
+            with server.open() as second:
+                assert speak(second, LONGEST) == TEXTS[LONGEST]
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+        assert any("chunks grow under load, to 2 times their size" in line for line in server.log)
+
+
 @pytest.mark.parametrize("flags, code, message", [
     ([], USAGE, "--model is missing"),
     ([f"--model={DIGITS / 'digits.pt'}", "--port=70000"], USAGE, "--port is 70000"),
