@@ -57,8 +57,8 @@ class ChunkGrowth {
   int factor_ = 1;
   BatchLoad load_;  // of the window
   Clock::time_point window_begin_;
-  double cost_before_ =
-      0;  // busy_s / audio_s before the factor doubled; 0: `savings_` is up to date
+  // busy_s / audio_s before the factor doubled; 0 when `savings_` has it already.
+  double cost_before_ = 0;
   // By factor: how many times the computing time is with chunks of half the size.
   std::map<int, double> savings_;
 };
