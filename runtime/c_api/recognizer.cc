@@ -25,7 +25,8 @@ runnel_recognizer_options RecognizerDefaults() {
           defaults.max_batch_wait_ms,
           defaults.max_buffered_s,
           nullptr,
-          nullptr};
+          nullptr,
+          defaults.max_chunk_factor};
 }
 
 }  // namespace
@@ -47,6 +48,7 @@ runnel_status runnel_recognizer_create(const runnel_model* model,
     chosen.max_batch_streams = given.max_batch_streams;
     chosen.max_batch_wait_ms = given.max_batch_wait_ms;
     chosen.max_buffered_s = given.max_buffered_s;
+    chosen.max_chunk_factor = given.max_chunk_factor;
     if (given.on_batch != nullptr) {
       chosen.on_batch = [on_batch = given.on_batch,
                          user_data = given.user_data](const BatchReport& report) {

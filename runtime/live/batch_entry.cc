@@ -32,6 +32,7 @@ bool BatchEntry::Feed(Clock::time_point batch_start) {
     if (state_.phase == Phase::kOver) return false;
     state_.phase = Phase::kDecoding;
     arrival_ = state_.queued_at;
+    waited_ms_ = Milliseconds(batch_start - state_.queued_at);
     error_ = state_.overflow;
     state_.has_undelivered = false;
   }
@@ -103,8 +104,11 @@ void BatchEntry::MakeUpdate(const std::string& error) {
   if (finished_ && error_.empty()) FinalizeUtterance();
   if (error_.empty()) error_ = stream.failure();
   const double frame_ms = stream.model().encoder_frame_ms();
+  if (state_.options.chunk_size != StreamOptions::kWholeUtterance) {
+    own_chunk_ms_ = static_cast<double>(state_.options.chunk_size) * frame_ms;
+  }
   advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
-  chunk_ms_ = Milliseconds(Clock::now() - arrival_);
+  chunk_ms_ = Milliseconds(state_.pool->now() - arrival_);
   update_.audio_ms =
       static_cast<double>(preview_ ? state_.previewed : stream.num_encoder_frames()) * frame_ms;
   if (has_chunk_ || finalizes_ || preview_) {
@@ -113,6 +117,8 @@ void BatchEntry::MakeUpdate(const std::string& error) {
   }
   try {
     FillTexts();
+    if (has_chunk_) state_.GrowChunk(state_.pool->growth().Factor(state_.pool->now()));
+    factor_ = state_.ChunkFactor();
     wanted_ = state_.SamplesToPreview();
   } catch (const std::exception& failed) {  // no memory
     error_ = failed.what();
@@ -212,15 +218,25 @@ void BatchEntry::Deliver() {
     state_.callback_thread = std::thread::id();
     if (update_.is_final || state_.IsCancelled()) done.swap(state_.on_update);
   }
+  bool has_changed = false;
   {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     if (state_.phase == Phase::kDecoding) {
       state_.phase = Phase::kWaiting;
       state_.wanted = wanted_;
+      has_changed = std::exchange(state_.factor, factor_) != factor_;
       state_.QueueIfReady(live_.get());
     }
   }
+  if (has_changed) state_.pool->SetFactor(live_.get(), factor_);
   state_.changed.notify_all();
+}
+
+void BatchEntry::AddTo(BatchLoad* load, double max_batch_wait_ms) const {
+  if (!has_chunk_ || own_chunk_ms_ == 0) return;
+  load->audio_s += advanced_ms_ / 1000;
+  load->lag += std::max(0.0, waited_ms_ - max_batch_wait_ms) / own_chunk_ms_;
+  ++load->num_chunks;
 }
 
 }  // namespace runnel

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/live/chunk_growth.h"
 #include "runtime/live/live_stream_state.h"
 #include "runtime/live_stream.h"
 #include "runtime/live_update.h"
@@ -41,6 +42,8 @@ class BatchEntry {
   double chunk_ms() const { return chunk_ms_; }
   // Audio by which the chunk advanced the stream.
   double advanced_ms() const { return advanced_ms_; }
+  // Adds the chunk, if there is one, to the load of its batch. A whole utterance does not count.
+  void AddTo(BatchLoad* load, double max_batch_wait_ms) const;
 
  private:
   void MakeCopy();
@@ -60,7 +63,10 @@ class BatchEntry {
   std::optional<Stream> finished_;  // a copy that ends where the utterance to finalize does
   bool is_repeated_ = false;        // a preview that says nothing new
   std::string error_;
-  size_t wanted_ = 0;  // LiveStream::State::wanted from now on
+  size_t wanted_ = 0;        // LiveStream::State::wanted from now on
+  int factor_ = 1;           // LiveStream::State::factor from now on
+  double own_chunk_ms_ = 0;  // of a chunk that has not grown; 0: the whole utterance
+  double waited_ms_ = 0;     // of the stream in the queue
   double queue_ms_ = 0;
   double chunk_ms_ = 0;
   LiveUpdate update_;

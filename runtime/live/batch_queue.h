@@ -14,26 +14,29 @@
 namespace runnel {
 
 // First in, first out. The deadline of an item is `max_wait` after its Push, so the item with the
-// oldest deadline is taken first. Thread-safe.
+// oldest deadline is taken first. An item has a size, and those of a batch are bounded.
+// Thread-safe.
 template <class Item>
 class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // max_items: largest size of a batch, at least 1.
-  BatchQueue(size_t max_items, Clock::duration max_wait)
-      : max_items_(max_items), max_wait_(max_wait) {}
+  // max_size: largest sum of the sizes of a batch, at least 1. A larger item is a batch by itself.
+  BatchQueue(size_t max_size, Clock::duration max_wait)
+      : max_size_(max_size), max_wait_(max_wait) {}
 
-  void Push(Item item) {
+  // size: at least 1.
+  void Push(Item item, size_t size = 1) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      waiting_.push_back({std::move(item), Clock::now() + max_wait_});
+      waiting_.push_back({std::move(item), size, Clock::now() + max_wait_});
+      waiting_size_ += size;
     }
     changed_.notify_one();
   }
 
-  // Waits until there are max_items or the oldest deadline has come, then takes at most max_items.
-  // The result is empty only after Stop.
+  // Waits until there are items of max_size or the oldest deadline has come, then takes at most
+  // that. The result is empty only after Stop.
   std::vector<Item> Take() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_ && !BatchIsDue()) {
@@ -47,8 +50,10 @@ class BatchQueue {
     }
     std::vector<Item> batch;
     if (stopped_) return batch;
-    const size_t count = std::min(max_items_, waiting_.size());
-    for (size_t i = 0; i < count; ++i) {
+    size_t left = std::max(max_size_, waiting_.front().size);
+    while (!waiting_.empty() && waiting_.front().size <= left) {
+      left -= waiting_.front().size;
+      waiting_size_ -= waiting_.front().size;
       batch.push_back(std::move(waiting_.front().item));
       waiting_.pop_front();
     }
@@ -64,6 +69,7 @@ class BatchQueue {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopped_ = true;
       dropped.swap(waiting_);
+      waiting_size_ = 0;
     }
     changed_.notify_all();
   }
@@ -76,19 +82,21 @@ class BatchQueue {
  private:
   struct Waiting {
     Item item;
+    size_t size;
     Clock::time_point deadline;
   };
 
   bool BatchIsDue() const {
-    return waiting_.size() >= max_items_ ||
+    return waiting_size_ >= max_size_ ||
            (!waiting_.empty() && waiting_.front().deadline <= Clock::now());
   }
 
-  const size_t max_items_;
+  const size_t max_size_;
   const Clock::duration max_wait_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Waiting> waiting_;
+  size_t waiting_size_ = 0;
   bool stopped_ = false;
 };
 

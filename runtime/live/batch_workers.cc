@@ -13,12 +13,14 @@
 namespace runnel {
 namespace {
 
-using Clock = BatchEntry::Clock;
+using Clock = StreamPool::Clock;
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // Whether a stream's chunks take so long that others should not wait for them.
 bool HasLongChunks(const StreamOptions& options) {
-  constexpr int64_t kLongChunk = 64;  // encoder frames
-  return options.chunk_size == StreamOptions::kWholeUtterance || options.chunk_size > kLongChunk;
+  return options.chunk_size == StreamOptions::kWholeUtterance ||
+         options.chunk_size > RecognizerOptions::kMaxGrownChunk;
 }
 
 }  // namespace
@@ -50,13 +52,17 @@ void BatchWorkers::Stop() {
 void BatchWorkers::Work() {
   ExitGate::Pass pass(&ExitGate::OfProcess(), &is_stopping_);
   if (pass.is_inside()) SetThreadsPerOperation(1);
-  while (true) {
-    pass.StepOut();
-    const std::vector<std::weak_ptr<LiveStream>> batch = pool_->queue().Take();
-    if (batch.empty()) return;
-    pass.StepIn();
-    if (pass.is_inside()) RunBatch(batch, &pass);
+  while (TakeBatch(&pass)) {
   }
+}
+
+bool BatchWorkers::TakeBatch(ExitGate::Pass* pass) {
+  pass->StepOut();
+  const std::vector<std::weak_ptr<LiveStream>> batch = pool_->queue().Take();
+  if (batch.empty()) return false;
+  pass->StepIn();
+  if (pass->is_inside()) RunBatch(batch, pass);
+  return true;
 }
 
 void BatchWorkers::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch,
@@ -78,7 +84,7 @@ void BatchWorkers::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch,
 }
 
 void BatchWorkers::Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGate::Pass* pass) {
-  const Clock::time_point start = Clock::now();
+  const Clock::time_point start = pool_->now();
   std::vector<BatchEntry> entries;
   for (std::shared_ptr<LiveStream>& live : batch) {
     BatchEntry entry(std::move(live));
@@ -95,10 +101,15 @@ void BatchWorkers::Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGa
     error = failed.what();
   }
   for (BatchEntry& entry : entries) entry.MakeUpdate(error);
-  const double compute_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  const double compute_ms = 1000 * Seconds(pool_->now() - start);
   pass->StepOut();  // callbacks
   if (!streams.empty()) Report(entries, compute_ms);
   for (BatchEntry& entry : entries) entry.Deliver();
+  const Clock::time_point end = pool_->now();
+  BatchLoad load;
+  load.busy_s = Seconds(end - start);
+  for (const BatchEntry& entry : entries) entry.AddTo(&load, options_.max_batch_wait_ms);
+  pool_->growth().Add(load, end);
   pass->StepIn();
 }
 

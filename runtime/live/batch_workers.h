@@ -30,6 +30,10 @@ class BatchWorkers : public std::enable_shared_from_this<BatchWorkers> {
   // Waits for the threads. No batch is begun afterwards.
   void Stop();
 
+  // Waits for a batch and decodes it; false after Stop. A worker does nothing else. `pass`: of the
+  // calling thread.
+  bool TakeBatch(ExitGate::Pass* pass);
+
   // The counts and durations of the batches so far; nothing of the streams.
   RecognizerStatus status() const;
 

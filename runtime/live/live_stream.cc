@@ -25,7 +25,7 @@ size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
   if (taken > 0) {
     s.waiting.Append(samples, taken);
     s.num_samples += static_cast<int64_t>(taken);
-    s.arrivals.Add(s.num_samples, State::Clock::now());
+    s.arrivals.Add(s.num_samples, s.pool->now());
   }
   if (taken < count && s.NumHeld() >= s.capacity &&
       s.options.chunk_size == StreamOptions::kWholeUtterance) {
@@ -57,7 +57,7 @@ void LiveStream::Finish() {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
   state_->finish_requested = true;
-  state_->finished_at = State::Clock::now();
+  state_->finished_at = state_->pool->now();
   state_->self = shared_from_this();
   state_->QueueIfReady(this);
 }
@@ -70,7 +70,7 @@ void LiveStream::FinalizeUtterance() {
     ++waiting.back().num_calls;
     return;
   }
-  waiting.push_back({state_->num_samples, State::Clock::now()});
+  waiting.push_back({state_->num_samples, state_->pool->now()});
   state_->QueueIfReady(this);
 }
 

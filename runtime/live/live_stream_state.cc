@@ -5,6 +5,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "runtime/recognizer.h"
+
 namespace runnel {
 
 LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder,
@@ -16,6 +18,21 @@ LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder
       stream(std::move(decoder)),
       on_update(std::move(callback)) {}
 
+void LiveStream::State::GrowChunk(int most) {
+  if (options.chunk_size == StreamOptions::kWholeUtterance) return;
+  const auto may_have = [this](int64_t chunk_size) {
+    return chunk_size <= RecognizerOptions::kMaxGrownChunk &&
+           stream.model().Permits({chunk_size, options.left_context}) &&
+           static_cast<size_t>(stream.MinSamplesTo(chunk_size)) <= capacity;
+  };
+  while (most > 1 && !may_have(options.chunk_size * most)) most /= 2;
+  stream.SetChunkSize(options.chunk_size * most);
+}
+
+int LiveStream::State::ChunkFactor() const {
+  return static_cast<int>(stream.chunk_size() / options.chunk_size);
+}
+
 size_t LiveStream::State::SamplesWanted() const {
   if (options.chunk_size == StreamOptions::kWholeUtterance && !stream.finished()) {
     return std::numeric_limits<size_t>::max();
@@ -25,7 +42,7 @@ size_t LiveStream::State::SamplesWanted() const {
 
 int64_t LiveStream::State::NextPreview() const {
   const int64_t num_decoded = stream.num_encoder_frames();
-  const int64_t interval = options.early_text.interval;
+  const int64_t interval = options.early_text.interval * ChunkFactor();
   const int64_t num_previewed = std::max<int64_t>(0, previewed - num_decoded);
   return num_decoded + (num_previewed / interval + 1) * interval;
 }
@@ -34,7 +51,7 @@ size_t LiveStream::State::SamplesToPreview() const {
   const size_t to_chunk = SamplesWanted();
   if (options.early_text.interval == 0 || stream.finished()) return to_chunk;
   const int64_t count = NextPreview() - stream.num_encoder_frames();
-  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= options.chunk_size) {
+  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= stream.chunk_size()) {
     return to_chunk;
   }
   return std::min(to_chunk, static_cast<size_t>(stream.MinSamplesTo(count)));
@@ -47,8 +64,8 @@ void LiveStream::State::QueueIfReady(LiveStream* live) {
     return;
   }
   phase = Phase::kQueued;
-  queued_at = Clock::now();
-  pool->queue().Push(live->weak_from_this());
+  queued_at = pool->now();
+  pool->queue().Push(live->weak_from_this(), static_cast<size_t>(factor));
 }
 
 size_t LiveStream::State::NumHeld() const {
@@ -102,6 +119,7 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
       std::make_unique<LiveStream::State>(pool, std::move(stream), std::move(on_update));
   LiveStream::State& state = *owned_state;
   state.num_samples = num_samples;
+  state.stream.SetChunkSize(state.options.chunk_size);  // it may be of a server under load
   state.seen_begin = state.stream.text_begin();
   const int64_t num_ended = state.stream.utterance_index() + (state.stream.IsFinal() ? 1 : 0);
   state.has_undelivered = state.stream.first_utterance() < num_ended;
@@ -120,7 +138,7 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (finished) {
     state.finish_requested = true;
-    state.finished_at = LiveStream::State::Clock::now();
+    state.finished_at = pool->now();
     state.self = live;
   }
   state.QueueIfReady(live.get());

@@ -39,8 +39,13 @@ struct LiveStream::State {
 
   State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback);
 
+  // Gives the chunk to come the largest factor that it may have, `most` at most
+  // (RecognizerOptions::max_chunk_factor). Needs the DecoderLock, as the next four do.
+  void GrowChunk(int most);
+  int ChunkFactor() const;
+
   // Samples that must wait before a chunk can be decoded; the maximum of size_t where only Finish
-  // completes the chunk. Needs the DecoderLock.
+  // completes the chunk.
   size_t SamplesWanted() const;
   // The same for the next preview, at most SamplesWanted().
   size_t SamplesToPreview() const;
@@ -88,6 +93,7 @@ struct LiveStream::State {
   ArrivalLog arrivals;      // counted as num_samples is
   int64_t num_samples = 0;  // accepted
   size_t wanted = 0;        // SamplesToPreview after the last chunk or preview
+  int factor = 1;           // ChunkFactor of the chunk to come
   bool finish_requested = false;
   // Calls of FinalizeUtterance that wait until the samples before them are decoded. Each costs a
   // chunk, so their number is bounded: no sample is accepted while there are kMostWaiting.

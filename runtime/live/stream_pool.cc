@@ -19,15 +19,17 @@ Queue::Clock::duration FromMilliseconds(double milliseconds) {
 
 }  // namespace
 
-StreamPool::StreamPool(const RecognizerOptions& options)
+StreamPool::StreamPool(const RecognizerOptions& options, std::function<Clock::time_point()> clock)
     : max_buffered_s_(options.max_buffered_s),
+      clock_(std::move(clock)),
+      growth_(options.max_chunk_factor, options.num_threads, clock_()),
       queue_(static_cast<size_t>(options.max_batch_streams),
              FromMilliseconds(options.max_batch_wait_ms)) {}
 
 void StreamPool::Add(const std::shared_ptr<LiveStream>& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_closed_) throw std::invalid_argument("the Recognizer of this stream is gone");
-  streams_.emplace(stream.get(), stream);
+  streams_.emplace(stream.get(), Member{stream, 1});
 }
 
 void StreamPool::Remove(const LiveStream* stream) {
@@ -40,8 +42,8 @@ void StreamPool::Close() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     is_closed_ = true;
-    for (const auto& [address, stream] : streams_) {
-      if (std::shared_ptr<LiveStream> live = stream.lock()) left.push_back(std::move(live));
+    for (const auto& [address, member] : streams_) {
+      if (std::shared_ptr<LiveStream> live = member.stream.lock()) left.push_back(std::move(live));
     }
   }
   for (const std::shared_ptr<LiveStream>& live : left) live->Cancel();
@@ -50,6 +52,20 @@ void StreamPool::Close() {
 size_t StreamPool::num_streams() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return streams_.size();
+}
+
+void StreamPool::SetFactor(const LiveStream* stream, int factor) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = streams_.find(stream);
+  if (found != streams_.end()) found->second.factor = factor;
+}
+
+std::map<int, int64_t> StreamPool::StreamsByFactor() const {
+  std::map<int, int64_t> streams;
+  for (int factor = 1; factor <= growth_.max_factor(); factor *= 2) streams[factor] = 0;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [address, member] : streams_) ++streams[member.factor];
+  return streams;
 }
 
 }  // namespace runnel

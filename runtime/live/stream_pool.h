@@ -2,12 +2,17 @@
 #ifndef RUNNEL_RUNTIME_LIVE_STREAM_POOL_H_
 #define RUNNEL_RUNTIME_LIVE_STREAM_POOL_H_
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 
 #include "runtime/live/batch_queue.h"
+#include "runtime/live/chunk_growth.h"
 #include "runtime/live_stream.h"
 
 namespace runnel {
@@ -18,8 +23,11 @@ struct RecognizerOptions;
 // the streams.
 class StreamPool {
  public:
-  // `options` are valid.
-  explicit StreamPool(const RecognizerOptions& options);
+  using Clock = std::chrono::steady_clock;
+
+  // `options` are valid. `clock` is the time of latencies and load; only tests have another one.
+  explicit StreamPool(const RecognizerOptions& options,
+                      std::function<Clock::time_point()> clock = &Clock::now);
 
   // Throws std::invalid_argument after Close.
   void Add(const std::shared_ptr<LiveStream>& stream);
@@ -36,12 +44,28 @@ class StreamPool {
   double max_buffered_s() const { return max_buffered_s_; }
   size_t num_streams() const;
 
+  Clock::time_point now() const { return clock_(); }
+
+  // By how much chunks grow now.
+  ChunkGrowth& growth() { return growth_; }
+  // The chunks of a stream have grown by `factor`; 1 when it is added. Ignored after Remove.
+  void SetFactor(const LiveStream* stream, int factor);
+  // The number of streams by this factor, for each factor that growth() may have.
+  std::map<int, int64_t> StreamsByFactor() const;
+
  private:
+  struct Member {
+    std::weak_ptr<LiveStream> stream;
+    int factor;
+  };
+
   const double max_buffered_s_;
+  const std::function<Clock::time_point()> clock_;
+  ChunkGrowth growth_;
   BatchQueue<std::weak_ptr<LiveStream>> queue_;
 
   mutable std::mutex mutex_;  // guards what follows
-  std::unordered_map<const LiveStream*, std::weak_ptr<LiveStream>> streams_;
+  std::unordered_map<const LiveStream*, Member> streams_;
   bool is_closed_ = false;
 };
 

@@ -33,12 +33,16 @@ void Stream::Finish() { state_->Finish(); }
 
 bool Stream::finished() const { return state_->ends(); }
 
+void Stream::SetChunkSize(int64_t chunk_size) { state_->SetChunkSize(chunk_size); }
+
+int64_t Stream::chunk_size() const { return state_->chunk_size; }
+
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
 int64_t Stream::MinSamplesToChunk() const {
   return ChunkReady() || options().chunk_size == StreamOptions::kWholeUtterance
              ? 0
-             : MinSamplesTo(options().chunk_size);
+             : MinSamplesTo(chunk_size());
 }
 
 int64_t Stream::num_waiting_frames() const { return state_->num_waiting_frames(); }

@@ -64,6 +64,7 @@ struct Stream::State {
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options);
   State(const State& other);
 
+  void SetChunkSize(int64_t size);
   int64_t num_samples() const;
   void AcceptSamples(const float* samples, size_t count);
   void AcceptFeatures(const float* frames, size_t count);
@@ -128,6 +129,8 @@ struct Stream::State {
   // State to read into is made with the same model and options.
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
+    fields.Value(self.chunk_size);
+    if constexpr (Fields::kReading) self.SetChunkSize(self.chunk_size);  // checks it
     if (self.resampler) Resampler::VisitState(*self.resampler, fields);
     FeatureStream::VisitState(self.features, fields);
     SilenceGate::VisitState(self.gate, fields);
@@ -157,6 +160,7 @@ struct Stream::State {
 
   std::shared_ptr<const Model> model;
   StreamOptions options;
+  int64_t chunk_size;                  // of the chunks to come
   std::optional<Resampler> resampler;  // when the rate of the samples is not the model's
   FeatureStream features;
   SilenceGate gate;  // between features and encoder; with endpoints.skip_silence

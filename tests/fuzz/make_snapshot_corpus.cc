@@ -62,6 +62,11 @@ void WriteAll(const std::string& folder) {
   hotwords.search.hotwords = std::make_shared<const Hotwords>(
       "bad cab :2\nad\n", testing::Tiny()->tokens(), Hotwords::kDefaultScore, "hotwords");
   write("hotwords", hotwords, false);
+  Stream grown(testing::Tiny(), testing::Options(4, 2));
+  grown.SetChunkSize(16);
+  grown.AcceptSamples(samples.data(), samples.size());
+  grown.Decode();
+  Write(folder, "grown", grown);
 }
 
 }  // namespace

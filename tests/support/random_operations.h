@@ -12,7 +12,7 @@
 namespace runnel::testing {
 
 // The utterances of a stream that gets random audio in random packets, and at random times ends
-// utterances, is previewed, and is decoded or not. Checks that
+// utterances, is previewed, changes its chunk size, and is decoded or not. Checks that
 //  - a stream with the same operations that is replaced by its copies and restored snapshots, with
 //    utterances that were not taken and within tokens too, gives the same bits;
 //  - a preview does not change the stream;

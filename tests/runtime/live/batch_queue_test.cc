@@ -37,6 +37,20 @@ TEST(BatchQueueTest, StragglersAreWaitedForNoLongerThanTheDeadline) {
   EXPECT_EQ(queue.Take(), Batch{1});  // the other one never comes
 }
 
+TEST(BatchQueueTest, SizesFillABatch) {
+  BatchQueue<int> queue(4, kForever);
+  queue.Push(1, 2);
+  queue.Push(2, 1);
+  queue.Push(3, 2);
+  queue.Push(4, 9);
+  queue.Push(5, 4);
+  EXPECT_EQ(queue.Take(), (Batch{1, 2}));  // the third would be too much
+  EXPECT_EQ(queue.Take(), Batch{3});
+  EXPECT_EQ(queue.Take(), Batch{4});  // larger than a batch
+  EXPECT_EQ(queue.Take(), Batch{5});
+  EXPECT_EQ(queue.size(), 0U);
+}
+
 TEST(BatchQueueTest, ABatchWaitsUntilItIsFull) {
   BatchQueue<int> queue(3, kForever);
   Batch taken;

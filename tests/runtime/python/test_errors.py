@@ -222,6 +222,7 @@ def test_snapshots(model):
             recognizer.restore("text")
         with pytest.raises(TypeError):
             recognizer.open(on_update=7)
-        for options in ({"num_threads": 0}, {"max_batch_streams": 0}, {"max_buffered_s": 0}):
+        for options in ({"num_threads": 0}, {"max_batch_streams": 0}, {"max_buffered_s": 0},
+                        {"max_chunk_factor": 3}):
             with pytest.raises(ValueError, match=next(iter(options))):
                 runnel.Recognizer(model, **options)

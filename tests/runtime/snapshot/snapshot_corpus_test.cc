@@ -44,7 +44,7 @@ TEST(SnapshotCorpusTest, IsOfThisFormat) {
     EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()),
               0);
   }
-  EXPECT_EQ(num_files, 11);
+  EXPECT_EQ(num_files, 12);
 }
 
 }  // namespace

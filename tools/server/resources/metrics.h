@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_RESOURCES_METRICS_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,7 @@ struct ServerState {
   int64_t num_connections = 0;
   int64_t max_streams = 0;
   int64_t queued_streams = 0;
+  std::map<int, int64_t> streams_by_factor;  // RecognizerStatus::streams_by_factor
   int64_t snapshot_bytes = 0;
   bool is_draining = false;
 };
