@@ -1,9 +1,9 @@
 """Simulates a server on machines of 1 to 64 cores, from measured times of a batch step.
 
-    python3 -m tools.benchmark.simulation --measure --model=M.pt [--precision=int8]
-    python3 -m tools.benchmark.simulation [--cores=1,2,4,8,16,32,64]
+    python3 -m tools.benchmark.simulation --measure --model=M.pt --step_times=F.json
+    python3 -m tools.benchmark.simulation [--step_times=F.json] [--cores=1,2,4,8,16,32,64]
 
---measure runs bench_encoder for about a minute and keeps the times in --step_times. Without it, the
+--measure runs bench_encoder for about a minute, which needs an idle machine. Without it, the
 program prints a table in Markdown: the streams whose 95th percentile of the latency, from the last
 sample of a chunk to its result, is within a limit.
 """
@@ -29,12 +29,12 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--measure", action="store_true", help="measure step times, then end")
     parser.add_argument("--model", type=pathlib.Path, help="model file, with --measure")
     parser.add_argument("--precision", default="int8", help="with --measure (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=2, help="per measurement (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.7, help="per measurement (%(default)s)")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin",
                         help="folder of the programs")
     parser.add_argument("--step_times", type=pathlib.Path,
-                        default=ROOT / "build" / "simulation" / "step_times.json",
-                        help="file of the measured times")
+                        default=pathlib.Path(__file__).parent / "step_times.json",
+                        help="file of the measured times; without it those of docs/benchmarks.md")
     parser.add_argument("--cores", default="1,2,4,8,16,32,64", help="machines (%(default)s)")
     parser.add_argument("--contention", type=float,
                         help="in place of the measured value: step time of two threads divided by "

@@ -6,6 +6,7 @@ import math
 from typing import Callable, Iterator, Tuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tools.benchmark.simulation.queueing import BatchQueue, live_chunks, serve
 from tools.benchmark.simulation.step_times import StepTimes
@@ -55,17 +56,17 @@ def present_defaults(machine: Machine) -> Setting:
 
 
 def candidates(machine: Machine) -> Iterator[Setting]:
-    """The settings among which the best is searched."""
+    """The settings among which the best is searched, fewest copies of the model first."""
     per_node = machine.cores // machine.nodes
     threads = {machine.cores, per_node} | {count for count in (4, 16) if per_node % count == 0}
-    for count in sorted(threads):
+    for count in sorted(threads, reverse=True):
         for max_batch in (8, 16, 32):
             for window_ms in (0.0, 10.0, 40.0):
                 yield Setting(window_ms, max_batch, count)
 
 
 def latencies(machine: Machine, setting: Setting, steps: StepTimes, load: Load, num_streams: int,
-              seed: int) -> "np.ndarray":
+              seed: int) -> npt.NDArray[np.float64]:
     """Latencies in ms of the chunks after a warm-up: from the arrival of the last sample."""
     times, streams = live_chunks(num_streams, steps.chunk_ms, load.packet_ms,
                                  _WARM_UP_MS + _MEASURED_MS, seed)
@@ -87,13 +88,15 @@ def latencies(machine: Machine, setting: Setting, steps: StepTimes, load: Load, 
         return (table[batch] * contention * remote + batch * load.other_ms) * next(noise)
 
     found = serve(times, streams, queues, node_of_worker, step_time)
-    return found[np.asarray(times) >= _WARM_UP_MS]
+    measured: npt.NDArray[np.float64] = found[np.asarray(times) >= _WARM_UP_MS]
+    return measured
 
 
 def p95_ms(machine: Machine, setting: Setting, steps: StepTimes, load: Load, num_streams: int,
            seed: int = 1) -> float:
     """The 95th percentile of the latencies."""
-    return float(np.quantile(latencies(machine, setting, steps, load, num_streams, seed), 0.95))
+    found = latencies(machine, setting, steps, load, num_streams, seed)
+    return float(np.quantile(found, 0.95))
 
 
 def most(is_enough: Callable[[int], bool], lower: int, upper: int) -> int:
