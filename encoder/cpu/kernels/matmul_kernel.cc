@@ -43,10 +43,18 @@ namespace hn = hwy::HWY_NAMESPACE;
 // of 6.
 #if HWY_TARGET == HWY_AVX3
 constexpr int64_t kTileRows = 12;
+#elif HWY_TARGET == HWY_NEON
+constexpr int64_t kTileRows = 8;  // whose groups stay in registers, too
 #elif HWY_TARGET == HWY_AVX2
 constexpr int64_t kTileRows = 6;
 #else
 constexpr int64_t kTileRows = 4;
+#endif
+// Bytes of a row that a step of a tile reads.
+#if HWY_TARGET == HWY_NEON
+constexpr int64_t kRowStepBytes = 4 * kGroupBytes;
+#else
+constexpr int64_t kRowStepBytes = kGroupBytes;
 #endif
 // Tiles of a block of rows at most.
 constexpr int64_t kMaxTiles = kBlockRows;
@@ -61,18 +69,56 @@ struct RowBytes {
   const uint8_t* row(int64_t r) const { return first + r * stride; }
 };
 
-// sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
-template <class Product, int kRows, bool kFetchesAhead>
-HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups, int64_t output,
-                        void* sums) {
-  const typename Product::Tag d;
+#if HWY_TARGET == HWY_NEON
+template <class Product, int kGroup, int kRows, class Sums>
+HWY_INLINE void AddGroup(const IntVector (&rows)[kRows], const uint8_t* weights,
+                         Sums (&tile)[kRows][2]) {
   const IntTag ints;
-  using Sums = hn::Vec<typename Product::Tag>;
-  constexpr int64_t kLanes = HWY_LANES(float);
-  Sums tile[kRows][2];
+  const auto* values = reinterpret_cast<const int32_t*>(weights + kGroup * kPanelGroupBytes);
+  const IntVector first = hn::LoadU(ints, values);
+  const IntVector second = hn::LoadU(ints, values + hn::Lanes(ints));
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r) tile[r][0] = tile[r][1] = hn::Zero(d);
-  const uint8_t* weights = panel + kGroupBytes * output;
+  for (int r = 0; r < kRows; ++r) {
+    tile[r][0] = Product::template Add<kGroup>(rows[r], first, tile[r][0]);
+    tile[r][1] = Product::template Add<kGroup>(rows[r], second, tile[r][1]);
+  }
+}
+
+// Adds all groups of the rows, four at a step, to a pair of vectors of outputs.
+template <class Product, int kRows, bool kFetchesAhead, class Sums>
+HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
+                          Sums (&tile)[kRows][2]) {
+  const IntTag ints;
+  const uint8_t* next[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) next[r] = x.row(r);
+  for (int64_t group = 0; group < num_groups; group += 4) {
+    if constexpr (kFetchesAhead) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        __builtin_prefetch(weights + i * kPanelGroupBytes + kBytesAhead, 0, 2);
+      }
+    }
+    IntVector rows[kRows];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      rows[r] = hn::LoadU(ints, reinterpret_cast<const int32_t*>(next[r]));
+      next[r] += kRowStepBytes;
+    }
+    AddGroup<Product, 0>(rows, weights, tile);
+    AddGroup<Product, 1>(rows, weights, tile);
+    AddGroup<Product, 2>(rows, weights, tile);
+    AddGroup<Product, 3>(rows, weights, tile);
+    weights += 4 * kPanelGroupBytes;
+  }
+}
+#else
+// Adds all groups of the rows to a pair of vectors of outputs.
+template <class Product, int kRows, bool kFetchesAhead, class Sums>
+HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
+                          Sums (&tile)[kRows][2]) {
+  const IntTag ints;
+  constexpr int64_t kLanes = HWY_LANES(float);
   // A row in three needs a pointer, the others are one or two strides away.
   constexpr int kPointers = (kRows + 2) / 3;
   const uint8_t* rows[kPointers];
@@ -96,6 +142,20 @@ HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_gro
 #pragma GCC unroll 16
     for (int p = 0; p < kPointers; ++p) rows[p] += kGroupBytes;
   }
+}
+#endif
+
+// sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
+template <class Product, int kRows, bool kFetchesAhead>
+HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups, int64_t output,
+                        void* sums) {
+  const typename Product::Tag d;
+  using Sums = hn::Vec<typename Product::Tag>;
+  constexpr int64_t kLanes = HWY_LANES(float);
+  Sums tile[kRows][2];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) tile[r][0] = tile[r][1] = hn::Zero(d);
+  AddGroups<Product, kRows, kFetchesAhead>(x, panel + kGroupBytes * output, num_groups, tile);
   auto* to = static_cast<hn::TFromD<typename Product::Tag>*>(sums) + output;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -132,6 +192,8 @@ TileSize NextTile(int64_t rows) {
 #if HWY_TARGET == HWY_AVX3
   // 16 rows, a chunk, make two equal tiles.
   if (rows >= 12 && rows != 16) return {12, SumRows<Product, 12>};
+#endif
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
   if (rows >= 8) return {8, SumRows<Product, 8>};
 #endif
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -235,7 +297,7 @@ HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, 
 RowBytes PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
   const int64_t num_bytes = x.dim * ValueBytes(x.type);
   const auto* values = static_cast<const uint8_t*>(x.values);
-  const int64_t multiple = UsedInstructionSet().tiles ? kPaddedRowBytes : kGroupBytes;
+  const int64_t multiple = UsedInstructionSet().tiles ? kPaddedRowBytes : kRowStepBytes;
   if (num_bytes % multiple == 0) return {values, num_bytes};
   const int64_t padded = PackedRowBytes(x.dim, x.type);
   auto* copies = scratch->Take<uint8_t>(rows * padded);
@@ -257,14 +319,14 @@ HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes&
     case MatmulType::kFloat32:
       return ForEachTile<Float32Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kBfloat16:
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
       if (set.dot_products_bfloat16) {
         return ForEachTile<DotBfloat16Product>(linear, x, num_rows, panels, finish);
       }
 #endif
       return ForEachTile<WidenedBfloat16Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kInt8:
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
       if (set.dot_products_int8)
         return ForEachTile<DotInt8Product>(linear, x, num_rows, panels, finish);
 #endif

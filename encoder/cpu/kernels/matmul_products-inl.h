@@ -22,6 +22,69 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using IntVector = hn::Vec<IntTag>;
 
+#if HWY_TARGET == HWY_NEON
+// NEON multiplies by one element of a vector, so a vector of a row holds four groups. kGroup names
+// the one that is added.
+struct Float32Product {
+  using Tag = FloatTag;
+  template <int kGroup>
+  static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
+    const FloatTag d;
+    return FloatVector{
+        vfmaq_laneq_f32(sums.raw, hn::BitCast(d, weights).raw, hn::BitCast(d, row).raw, kGroup)};
+  }
+};
+
+// Two bfloat16 as float32: a bfloat16 is the upper half of the float32 of the same value.
+struct WidenedBfloat16Product {
+  using Tag = FloatTag;
+  template <int kGroup>
+  static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
+    const IntVector upper = hn::Set(IntTag(), static_cast<int32_t>(0xFFFF0000U));
+    sums = Float32Product::Add<kGroup>(hn::ShiftLeft<16>(row), hn::ShiftLeft<16>(weights), sums);
+    return Float32Product::Add<kGroup>(hn::And(row, upper), hn::And(weights, upper), sums);
+  }
+};
+
+// int8 times int8, exact. Two products fit into 16 bits, because weights are at least -127.
+struct Int8Product {
+  using Tag = IntTag;
+  template <int kGroup>
+  static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
+    const int8x16_t group = vreinterpretq_s8_s32(vdupq_laneq_s32(row.raw, kGroup));
+    const int8x16_t four = vreinterpretq_s8_s32(weights.raw);
+    const int16x8_t low = vmull_s8(vget_low_s8(group), vget_low_s8(four));
+    const int16x8_t high = vmull_high_s8(group, four);
+    return IntVector{vpadalq_s16(sums.raw, vpaddq_s16(low, high))};
+  }
+};
+
+// Instructions of some processors only (InstructionSet), spelled out, because this code is compiled
+// for all of them.
+struct DotInt8Product {
+  using Tag = IntTag;
+  template <int kGroup>
+  static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
+    asm(".arch armv8.2-a+crypto+dotprod\n\t"
+        "sdot %0.4s, %1.16b, %2.4b[%3]"
+        : "+w"(sums.raw)
+        : "w"(weights.raw), "w"(row.raw), "n"(kGroup));
+    return sums;
+  }
+};
+struct DotBfloat16Product {
+  using Tag = FloatTag;
+  template <int kGroup>
+  static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
+    asm(".arch armv8.2-a+crypto+bf16\n\t"
+        "bfdot %0.4s, %1.8h, %2.2h[%3]"
+        : "+w"(sums.raw)
+        : "w"(weights.raw), "w"(row.raw), "n"(kGroup));
+    return sums;
+  }
+};
+
+#else
 // A group of a row, in every lane.
 HWY_INLINE IntVector RepeatGroup(const uint8_t* group) {
   int32_t bytes;
@@ -51,7 +114,8 @@ struct WidenedBfloat16Product {
   }
 };
 
-// uint8 times int8, exact. Rows that are at most 127 need no more than 16 bits for two products.
+// QuantizedValue times int8, exact. Rows that are at most 127 need no more than 16 bits for two
+// products.
 struct Int8Product {
   using Tag = IntTag;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
@@ -96,6 +160,7 @@ struct DotBfloat16Product {
   }
 };
 #endif
+#endif  // HWY_TARGET == HWY_NEON
 
 }  // namespace HWY_NAMESPACE
 }  // namespace runnel::kernels
