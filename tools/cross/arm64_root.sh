@@ -27,7 +27,7 @@ find "$root" -type l -lname '/*' -path '*/lib/*' -print0 | while IFS= read -r -d
   ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
 done
 # Debian's alternatives, which only an installation makes.
-for name in libblas.so.3 liblapack.so.3; do
+for name in libblas.so.3 liblapack.so.3 libopenblas.so.0; do
   ln -s "openblas-pthread/$name" "$root/$libraries/$name"
 done
 touch "$root/complete"
