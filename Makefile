@@ -8,7 +8,7 @@ PORT ?= 8080
 SOAK_STREAMS ?= 250
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build format format-check headers tidy \
+.PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build arm64 format format-check headers tidy \
 	install package image clean
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo 'make asan          install packages, build with clang and test with the address and undefined'
 	@echo '                   sanitizers; the fuzzers too, for some minutes'
 	@echo 'make tsan          the same with the thread sanitizer (only where threads share something)'
+	@echo 'make arm64         install packages, build decode_wav and tests for arm64, run the tests under qemu'
 	@echo 'make format        format the C++ and C sources; format-check only looks, the Python sources too'
 	@echo 'make headers       compile every public header by itself'
 	@echo 'make tidy          clang-tidy over the C++ sources'
@@ -72,6 +73,13 @@ asan-build tsan-build: %-build:
 
 asan tsan: %: %-build
 	ctest --preset $@ --parallel $(TEST_JOBS)
+
+arm64:
+	tools/install_packages.sh arm64
+	tools/cross/arm64_root.sh
+	cmake --preset arm64
+	cmake --build --preset arm64 --parallel $(JOBS)
+	ctest --preset arm64 --parallel $(JOBS)
 
 format:
 	git ls-files -z '*.h' '*.c' '*.cc' | xargs -0 clang-format -i

@@ -6,6 +6,8 @@
 #                                     tested where Node.js and npm are, too
 #   tools/install_packages.sh bench   what `make bench` needs besides Node.js and npm, which are optional
 #   tools/install_packages.sh package what `make package` and `make image` need
+#   tools/install_packages.sh arm64   what `make arm64` needs on this machine; the libraries for arm64 are fetched by
+#                                     tools/cross/arm64_root.sh
 #   tools/install_packages.sh check   what `make test` needs, clang for the sanitizers, linters for .ci/run
 # Runs apt as root or through sudo; when nothing is missing it asks for neither and ends at once.
 set -euo pipefail
@@ -31,6 +33,7 @@ test_packages=(
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)
 package_packages=(debhelper dpkg-dev dh-python python3 python3-dev pybind11-dev lintian mmdebstrap umoci)
+arm64_packages=(cmake ninja-build ccache pkg-config g++-aarch64-linux-gnu qemu-user-static mmdebstrap)
 check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8)
 
 set_name="${1:-}"
@@ -40,8 +43,9 @@ case "$set_name" in
   test) packages+=("${test_packages[@]}") ;;
   bench) packages+=("${bench_packages[@]}") ;;
   package) packages+=("${package_packages[@]}") ;;
+  arm64) packages=("${arm64_packages[@]}") ;;
   check) packages+=("${test_packages[@]}" "${check_packages[@]}") ;;
-  *) die "say which packages: build, python, test, bench, package or check (not '$set_name')" ;;
+  *) die "say which packages: build, python, test, bench, package, arm64 or check (not '$set_name')" ;;
 esac
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then

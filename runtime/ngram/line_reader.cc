@@ -15,8 +15,7 @@ constexpr size_t kBlockSize = size_t{1} << 18;
 // For messages, which quote the text: tabs become spaces, other control characters question marks.
 std::string Printable(std::string text) {
   std::replace(text.begin(), text.end(), '\t', ' ');
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return (c >= 0 && c < ' ') || c == '\x7F'; }, '?');
+  std::replace_if(text.begin(), text.end(), IsControl, '?');
   return text;
 }
 

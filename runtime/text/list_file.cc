@@ -30,9 +30,8 @@ void CheckIsText(std::string_view line, const ListFormat& format) {
                              format.line);
   }
   if (!IsUtf8(line)) throw std::runtime_error("expected UTF-8, got other bytes");
-  const bool has_control = std::any_of(line.begin(), line.end(), [](char c) {
-    return (c >= 0 && c < ' ' && c != '\t') || c == '\x7F';
-  });
+  const bool has_control =
+      std::any_of(line.begin(), line.end(), [](char c) { return c != '\t' && IsControl(c); });
   if (has_control) throw std::runtime_error("expected text, got control characters");
 }
 

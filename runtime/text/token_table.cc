@@ -34,7 +34,7 @@ std::vector<std::string_view> SplitLines(std::string_view text) {
   return lines;
 }
 
-bool IsSpaceOrControl(char c) { return (c >= 0 && c <= ' ') || c == '\x7F'; }
+bool IsSpaceOrControl(char c) { return c == ' ' || IsControl(c); }
 
 // Throws std::runtime_error that starts with `where`.
 Entry ParseLine(std::string_view line, const std::string& where) {

@@ -17,6 +17,12 @@ inline bool BeginsCharacter(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
 }
 
+// Whether this byte is a control character of ASCII, which terminals obey.
+inline bool IsControl(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < ' ' || byte == 0x7F;
+}
+
 // The characters (code points) of `text`, which is well-formed.
 std::vector<std::string_view> SplitCharacters(std::string_view text);
 

@@ -18,11 +18,13 @@ namespace HWY_NAMESPACE {
 constexpr float kRoundingShift = 12582912.0f;  // 1.5 * 2^23
 
 // The larger or the smaller of a bound and x, where NaN stays NaN. Minimum and maximum of x86
-// return their second operand then; elsewhere Highway's return the number.
+// return their second operand then; elsewhere Highway's return the number. NEON has others.
 template <class V>
 HWY_INLINE V AtLeast(V bound, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
-#if HWY_TARGET == HWY_STATIC_TARGET
+#if HWY_TARGET == HWY_NEON
+  return V{vmaxq_f32(bound.raw, x.raw)};
+#elif HWY_TARGET == HWY_STATIC_TARGET
   return hn::IfThenElse(hn::Lt(x, bound), bound, x);
 #else
   return hn::Max(bound, x);
@@ -31,7 +33,9 @@ HWY_INLINE V AtLeast(V bound, V x) {
 template <class V>
 HWY_INLINE V AtMost(V bound, V x) {
   namespace hn = hwy::HWY_NAMESPACE;
-#if HWY_TARGET == HWY_STATIC_TARGET
+#if HWY_TARGET == HWY_NEON
+  return V{vminq_f32(bound.raw, x.raw)};
+#elif HWY_TARGET == HWY_STATIC_TARGET
   return hn::IfThenElse(hn::Lt(bound, x), bound, x);
 #else
   return hn::Min(bound, x);

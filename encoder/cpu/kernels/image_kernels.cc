@@ -147,7 +147,7 @@ HWY_INLINE void StoreWholePatch(const float* first, int64_t num_frames, int64_t 
         ToBfloat16(row, count, y.bfloat16_row(index) + i * count);
         break;
       case MatmulType::kInt8:
-        ToUint8(row, count, range, y.uint8_row(index) + i * count);
+        Quantize(row, count, range, y.quantized_row(index) + i * count);
         break;
     }
   }

@@ -10,6 +10,9 @@
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
+#elif HWY_ARCH_ARM_A64
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace runnel::kernels {
@@ -23,7 +26,7 @@ struct Level {
   bool dot_products_int8;
   bool dot_products_bfloat16;
   bool tiles;
-  int32_t max_uint8;
+  int32_t quantized_steps;
 };
 
 bool Always() { return true; }
@@ -44,11 +47,20 @@ bool HasAmx() {
   return HasBfloat16() && CpuidBit(0, 3, 22) && CpuidBit(0, 3, 24) && CpuidBit(0, 3, 25) &&
          EnableAmx();
 }
+#elif HWY_ARCH_ARM_A64
+bool HasDotProducts() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
+bool HasBfloat16() { return HasDotProducts() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
 #endif
 
 const std::vector<Level>& Levels() {
   static const std::vector<Level> levels = {
+#if HWY_ARCH_ARM_A64
+    {"neon", HWY_STATIC_TARGET, Always, false, false, false, 255},
+    {"neon_dot", HWY_STATIC_TARGET, HasDotProducts, true, false, false, 255},
+    {"neon_bf16", HWY_STATIC_TARGET, HasBfloat16, true, true, false, 255},
+#else
     {"portable", HWY_STATIC_TARGET, Always, false, false, false, 255},
+#endif
 #if HWY_ARCH_X86
     {"ssse3", HWY_SSSE3, Always, false, false, false, 127},
     {"sse4", HWY_SSE4, Always, false, false, false, 127},
@@ -87,7 +99,7 @@ InstructionSet Detect() {
   const Level& level = Levels()[index];
   hwy::DisableTargets(level.target - 1);
   return {level.name, level.dot_products_int8, level.dot_products_bfloat16, level.tiles,
-          level.max_uint8};
+          level.quantized_steps};
 }
 
 }  // namespace

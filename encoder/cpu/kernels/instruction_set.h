@@ -9,13 +9,14 @@
 namespace runnel::kernels {
 
 struct InstructionSet {
-  std::string name;                // one of InstructionSetNames
-  bool dot_products_int8 = false;  // uint8 times int8, added to int32 without saturation (VNNI)
+  std::string name;  // one of InstructionSetNames
+  // QuantizedValue times int8, four products added to an int32 without saturation.
+  bool dot_products_int8 = false;
   bool dot_products_bfloat16 = false;
   bool tiles = false;  // the matrix multiplications of AMX, int8 and bfloat16
-  // The largest value of a quantised row. Where pairs of products are summed in 16 bits, 255 could
-  // saturate: 127 * 127 * 2 fits.
-  int32_t max_uint8 = 255;
+  // The range of a quantised row: its largest minus its smallest value. Where pairs of products of
+  // uint8 are summed in 16 bits, 255 could saturate: 127 * 127 * 2 fits.
+  int32_t quantized_steps = 255;
 };
 
 // The best set that this CPU has, or that the environment variable RUNNEL_INSTRUCTION_SET names: a
@@ -24,8 +25,8 @@ struct InstructionSet {
 // thread. Throws std::runtime_error, at each call, if the variable holds another name.
 const InstructionSet& UsedInstructionSet();
 
-// The names, from the least to the most. "portable" uses nothing that a compiler's default target
-// lacks.
+// The names, from the least to the most. The first, "neon" on ARM and "portable" elsewhere, uses
+// nothing that a compiler's default target lacks.
 const std::vector<std::string>& InstructionSetNames();
 
 }  // namespace runnel::kernels

@@ -8,11 +8,19 @@
 
 namespace runnel::kernels {
 
+// A value of a quantised row. The dot products of x86 multiply uint8 by int8, those of ARM int8 by
+// int8.
+#if defined(__aarch64__)
+using QuantizedValue = int8_t;
+#else
+using QuantizedValue = uint8_t;
+#endif
+
 // The data type that large matmuls multiply. Sums are float32 or, for kInt8, exact (int32).
 enum class MatmulType {
   kFloat32,
   kBfloat16,  // both factors are rounded to the nearest bfloat16
-  kInt8,      // weights: int8 by one scale per output; rows: uint8 by their own range
+  kInt8,      // weights: int8 by one scale per output; rows: QuantizedValue by their own range
 };
 
 // A view of (rows, dim) values, contiguous. Every operation before a matmul writes its result in
@@ -20,8 +28,8 @@ enum class MatmulType {
 struct MatmulInput {
   MatmulType type = MatmulType::kFloat32;
   int64_t dim = 0;
-  void* values = nullptr;  // float, uint16_t (the bits of a bfloat16) or uint8_t
-  // kInt8: a row's value is (uint8 - zero_point) * scale.
+  void* values = nullptr;  // float, uint16_t (the bits of a bfloat16) or QuantizedValue
+  // kInt8: a row's value is (quantised - zero_point) * scale.
   float* scales = nullptr;
   int32_t* zero_points = nullptr;
 
@@ -38,7 +46,7 @@ struct MatmulInput {
         input.values = scratch->Take<uint16_t>(rows * dim);
         break;
       case MatmulType::kInt8:
-        input.values = scratch->Take<uint8_t>(rows * dim);
+        input.values = scratch->Take<QuantizedValue>(rows * dim);
         input.scales = scratch->Take<float>(rows);
         input.zero_points = scratch->Take<int32_t>(rows);
         break;
@@ -48,7 +56,9 @@ struct MatmulInput {
 
   float* float_row(int64_t row) const { return static_cast<float*>(values) + row * dim; }
   uint16_t* bfloat16_row(int64_t row) const { return static_cast<uint16_t*>(values) + row * dim; }
-  uint8_t* uint8_row(int64_t row) const { return static_cast<uint8_t*>(values) + row * dim; }
+  QuantizedValue* quantized_row(int64_t row) const {
+    return static_cast<QuantizedValue*>(values) + row * dim;
+  }
 
   // The rows from `row` on.
   MatmulInput From(int64_t row) const {
@@ -61,7 +71,7 @@ struct MatmulInput {
         rest.values = bfloat16_row(row);
         break;
       case MatmulType::kInt8:
-        rest.values = uint8_row(row);
+        rest.values = quantized_row(row);
         rest.scales += row;
         rest.zero_points += row;
         break;

@@ -189,7 +189,7 @@ HWY_INLINE void FromBfloat16(const uint16_t* row, int64_t count, float* to) {
   }
 }
 
-// How a row is quantised to uint8. Zero is represented exactly.
+// How a row is quantised. Zero is represented exactly.
 struct RowRange {
   float scale;
   int32_t zero_point;
@@ -228,15 +228,16 @@ struct ExtremesOfVectors {
 // A row that is not finite gets a NaN scale. Its results are NaN too, which the search reports.
 HWY_INLINE RowRange RangeFor(const Extremes& extremes) {
   if (!extremes.finite) return {std::numeric_limits<float>::quiet_NaN(), 0};
-  const auto max = static_cast<float>(UsedInstructionSet().max_uint8);
-  const float scale = (extremes.high - extremes.low) / max;
+  const auto steps = static_cast<float>(UsedInstructionSet().quantized_steps);
+  const float scale = (extremes.high - extremes.low) / steps;
   if (!(scale > 0.0f)) return {1.0f, 0};  // all zeros
-  return {scale, static_cast<int32_t>(std::nearbyintf(-extremes.low / scale))};
+  return {scale, static_cast<int32_t>(std::nearbyintf(-extremes.low / scale)) +
+                     std::numeric_limits<QuantizedValue>::lowest()};
 }
 
-HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t* to) {
+HWY_INLINE void Quantize(const float* row, int64_t count, RowRange range, QuantizedValue* to) {
   const FloatTag d;
-  const hn::Rebind<uint8_t, FloatTag> byte_tag;
+  const hn::Rebind<QuantizedValue, FloatTag> byte_tag;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   const FloatVector inverse = hn::Set(d, 1.0f / range.scale);
   const FloatVector shift = hn::Set(d, kRoundingShift + static_cast<float>(range.zero_point));
@@ -250,7 +251,7 @@ HWY_INLINE void ToUint8(const float* row, int64_t count, RowRange range, uint8_t
     hn::StoreU(round(hn::LoadU(d, row + i)), byte_tag, to + i);
   }
   if (i < count) {
-    HWY_ALIGN uint8_t rest[HWY_MAX_BYTES / sizeof(float)];
+    HWY_ALIGN QuantizedValue rest[HWY_MAX_BYTES / sizeof(float)];
     hn::Store(round(RestOfRow{count - i}.Load(row + i)), byte_tag, rest);
     for (int64_t k = 0; i + k < count; ++k) to[i + k] = rest[k];
   }
@@ -264,11 +265,11 @@ HWY_INLINE Extremes ExtremesOf(const float* row, int64_t count) {
   return extremes.Result();
 }
 
-HWY_INLINE void StoreUint8Row(const float* row, RowRange range, const MatmulInput& to,
-                              int64_t index) {
+HWY_INLINE void StoreQuantizedRow(const float* row, RowRange range, const MatmulInput& to,
+                                  int64_t index) {
   to.scales[index] = range.scale;
   to.zero_points[index] = range.zero_point;
-  ToUint8(row, to.dim, range, to.uint8_row(index));
+  Quantize(row, to.dim, range, to.quantized_row(index));
 }
 
 // Stores a float row as row `index` of `to`. For kFloat32 the row may be that row already.
@@ -283,7 +284,7 @@ HWY_INLINE void StoreRow(const float* row, const MatmulInput& to, int64_t index)
       ToBfloat16(row, to.dim, to.bfloat16_row(index));
       break;
     case MatmulType::kInt8:
-      StoreUint8Row(row, RangeFor(ExtremesOf(row, to.dim)), to, index);
+      StoreQuantizedRow(row, RangeFor(ExtremesOf(row, to.dim)), to, index);
       break;
   }
 }

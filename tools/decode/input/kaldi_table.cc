@@ -43,11 +43,6 @@ KaldiLine ParseLine(const std::string& line, const std::string& place, const std
 
 }  // namespace
 
-bool IsControl(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < ' ' || byte == 0x7F;
-}
-
 std::vector<KaldiLine> ReadKaldiTable(const std::string& path, const std::string& form) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));

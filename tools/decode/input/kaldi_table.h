@@ -7,9 +7,6 @@
 
 namespace runnel {
 
-// Control characters of ASCII, which terminals obey.
-bool IsControl(char c);
-
 struct KaldiLine {
   std::string id;     // UTF-8 without white space or control characters
   std::string value;  // without white space at its ends; may be empty, and any bytes but NUL

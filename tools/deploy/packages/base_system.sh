@@ -7,13 +7,7 @@ cd "$(dirname "$0")/../../.."
 
 target="$1"
 shift
-# shellcheck disable=SC2016  # apt replaces $(...)
-sources="$(apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' \
-  'Created-By: Packages' 'Origin: Debian' | sort --unique)"
-if [[ -z "$sources" ]]; then
-  echo "base_system: apt knows no Debian mirror; expected one in /etc/apt/sources.list, after apt-get update" >&2
-  exit 1
-fi
+sources="$(tools/debian_sources.sh)"
 suite="$(. /etc/os-release && echo "$VERSION_CODENAME")"
 folder="$(mktemp --directory)"
 trap 'rm -rf "$folder"' EXIT

@@ -43,6 +43,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 // of 6.
 #if HWY_TARGET == HWY_AVX3
 constexpr int64_t kTileRows = 12;
+#elif HWY_TARGET == HWY_NEON
+constexpr int64_t kTileRows = 8;  // whose groups stay in registers, too
 #elif HWY_TARGET == HWY_AVX2
 constexpr int64_t kTileRows = 6;
 #else
@@ -50,52 +52,18 @@ constexpr int64_t kTileRows = 4;
 #endif
 // Tiles of a block of rows at most.
 constexpr int64_t kMaxTiles = kBlockRows;
-constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
-// Weights are fetched this far ahead of their use.
-constexpr int64_t kBytesAhead = 4096;
-
-// The rows of a matmul as bytes.
-struct RowBytes {
-  const uint8_t* first;
-  int64_t stride;
-  const uint8_t* row(int64_t r) const { return first + r * stride; }
-};
 
 // sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
 template <class Product, int kRows, bool kFetchesAhead>
 HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups, int64_t output,
                         void* sums) {
   const typename Product::Tag d;
-  const IntTag ints;
   using Sums = hn::Vec<typename Product::Tag>;
   constexpr int64_t kLanes = HWY_LANES(float);
   Sums tile[kRows][2];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) tile[r][0] = tile[r][1] = hn::Zero(d);
-  const uint8_t* weights = panel + kGroupBytes * output;
-  // A row in three needs a pointer, the others are one or two strides away.
-  constexpr int kPointers = (kRows + 2) / 3;
-  const uint8_t* rows[kPointers];
-#pragma GCC unroll 16
-  for (int p = 0; p < kPointers; ++p) rows[p] = x.row(3 * p);
-  for (int64_t group = 0; group < num_groups; ++group) {
-    const auto* values = reinterpret_cast<const int32_t*>(weights);
-    const IntVector first = hn::LoadU(ints, values);
-    const IntVector second = hn::LoadU(ints, values + kLanes);
-    if constexpr (kFetchesAhead) {
-      __builtin_prefetch(weights + kBytesAhead, 0, 2);
-      if constexpr (kLanes == 16) __builtin_prefetch(weights + kBytesAhead + 64, 0, 2);
-    }
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
-      const IntVector row = RepeatGroup(rows[r / 3] + r % 3 * x.stride);
-      tile[r][0] = Product::Add(row, first, tile[r][0]);
-      tile[r][1] = Product::Add(row, second, tile[r][1]);
-    }
-    weights += kPanelGroupBytes;
-#pragma GCC unroll 16
-    for (int p = 0; p < kPointers; ++p) rows[p] += kGroupBytes;
-  }
+  AddGroups<Product, kRows, kFetchesAhead>(x, panel + kGroupBytes * output, num_groups, tile);
   auto* to = static_cast<hn::TFromD<typename Product::Tag>*>(sums) + output;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -132,6 +100,8 @@ TileSize NextTile(int64_t rows) {
 #if HWY_TARGET == HWY_AVX3
   // 16 rows, a chunk, make two equal tiles.
   if (rows >= 12 && rows != 16) return {12, SumRows<Product, 12>};
+#endif
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
   if (rows >= 8) return {8, SumRows<Product, 8>};
 #endif
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -235,7 +205,7 @@ HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, 
 RowBytes PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
   const int64_t num_bytes = x.dim * ValueBytes(x.type);
   const auto* values = static_cast<const uint8_t*>(x.values);
-  const int64_t multiple = UsedInstructionSet().tiles ? kPaddedRowBytes : kGroupBytes;
+  const int64_t multiple = UsedInstructionSet().tiles ? kPaddedRowBytes : kRowStepBytes;
   if (num_bytes % multiple == 0) return {values, num_bytes};
   const int64_t padded = PackedRowBytes(x.dim, x.type);
   auto* copies = scratch->Take<uint8_t>(rows * padded);
@@ -257,14 +227,14 @@ HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes&
     case MatmulType::kFloat32:
       return ForEachTile<Float32Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kBfloat16:
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
       if (set.dot_products_bfloat16) {
         return ForEachTile<DotBfloat16Product>(linear, x, num_rows, panels, finish);
       }
 #endif
       return ForEachTile<WidenedBfloat16Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kInt8:
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
       if (set.dot_products_int8)
         return ForEachTile<DotInt8Product>(linear, x, num_rows, panels, finish);
 #endif

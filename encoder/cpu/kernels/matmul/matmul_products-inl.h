@@ -1,6 +1,6 @@
 // The products of a matrix multiplication: four bytes of a row (a group: one float, two bfloat16 or
-// four int8) with four bytes of each output of a vector, added to one sum per output. Included once
-// per instruction set (Highway).
+// four int8) with four bytes of each output of a vector, added to one sum per output. And the loop
+// over the groups of a tile. Included once per instruction set (Highway).
 
 #include "encoder/cpu/kernels/row_kernels-inl.h"
 #include "hwy/highway.h"
@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "encoder/cpu/kernels/packed_matrix.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
@@ -22,6 +24,129 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using IntVector = hn::Vec<IntTag>;
 
+// Bytes of a row that a step of a tile reads.
+#if HWY_TARGET == HWY_NEON
+constexpr int64_t kRowStepBytes = 4 * kGroupBytes;
+#else
+constexpr int64_t kRowStepBytes = kGroupBytes;
+#endif
+constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
+// Weights are fetched this far ahead of their use.
+constexpr int64_t kBytesAhead = 4096;
+
+// The rows of a matmul as bytes.
+struct RowBytes {
+  const uint8_t* first;
+  int64_t stride;
+  const uint8_t* row(int64_t r) const { return first + r * stride; }
+};
+
+#if HWY_TARGET == HWY_NEON
+// NEON multiplies by one element of a vector, so a vector of a row holds four groups. kGroup names
+// the one that is added.
+struct Float32Product {
+  using Tag = FloatTag;
+  template <int kGroup>
+  static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
+    const FloatTag d;
+    return FloatVector{
+        vfmaq_laneq_f32(sums.raw, hn::BitCast(d, weights).raw, hn::BitCast(d, row).raw, kGroup)};
+  }
+};
+
+// Two bfloat16 as float32: a bfloat16 is the upper half of the float32 of the same value.
+struct WidenedBfloat16Product {
+  using Tag = FloatTag;
+  template <int kGroup>
+  static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
+    const IntVector upper = hn::Set(IntTag(), static_cast<int32_t>(0xFFFF0000U));
+    sums = Float32Product::Add<kGroup>(hn::ShiftLeft<16>(row), hn::ShiftLeft<16>(weights), sums);
+    return Float32Product::Add<kGroup>(hn::And(row, upper), hn::And(weights, upper), sums);
+  }
+};
+
+// int8 times int8, exact. Two products fit into 16 bits, because weights are at least -127.
+struct Int8Product {
+  using Tag = IntTag;
+  template <int kGroup>
+  static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
+    const int8x16_t group = vreinterpretq_s8_s32(vdupq_laneq_s32(row.raw, kGroup));
+    const int8x16_t four = vreinterpretq_s8_s32(weights.raw);
+    const int16x8_t low = vmull_s8(vget_low_s8(group), vget_low_s8(four));
+    const int16x8_t high = vmull_high_s8(group, four);
+    return IntVector{vpadalq_s16(sums.raw, vpaddq_s16(low, high))};
+  }
+};
+
+// Instructions of some processors only (InstructionSet), spelled out, because this code is compiled
+// for all of them.
+struct DotInt8Product {
+  using Tag = IntTag;
+  template <int kGroup>
+  static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
+    asm(".arch armv8.2-a+crypto+dotprod\n\t"
+        "sdot %0.4s, %1.16b, %2.4b[%3]"
+        : "+w"(sums.raw)
+        : "w"(weights.raw), "w"(row.raw), "n"(kGroup));
+    return sums;
+  }
+};
+struct DotBfloat16Product {
+  using Tag = FloatTag;
+  template <int kGroup>
+  static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
+    asm(".arch armv8.2-a+crypto+bf16\n\t"
+        "bfdot %0.4s, %1.8h, %2.2h[%3]"
+        : "+w"(sums.raw)
+        : "w"(weights.raw), "w"(row.raw), "n"(kGroup));
+    return sums;
+  }
+};
+
+template <class Product, int kGroup, int kRows, class Sums>
+HWY_INLINE void AddGroup(const IntVector (&rows)[kRows], const uint8_t* weights,
+                         Sums (&tile)[kRows][2]) {
+  const IntTag ints;
+  const auto* values = reinterpret_cast<const int32_t*>(weights + kGroup * kPanelGroupBytes);
+  const IntVector first = hn::LoadU(ints, values);
+  const IntVector second = hn::LoadU(ints, values + hn::Lanes(ints));
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) {
+    tile[r][0] = Product::template Add<kGroup>(rows[r], first, tile[r][0]);
+    tile[r][1] = Product::template Add<kGroup>(rows[r], second, tile[r][1]);
+  }
+}
+
+// Adds all groups of the rows, four at a step, to a pair of vectors of outputs.
+template <class Product, int kRows, bool kFetchesAhead, class Sums>
+HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
+                          Sums (&tile)[kRows][2]) {
+  const IntTag ints;
+  const uint8_t* next[kRows];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) next[r] = x.row(r);
+  for (int64_t group = 0; group < num_groups; group += 4) {
+    if constexpr (kFetchesAhead) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        __builtin_prefetch(weights + i * kPanelGroupBytes + kBytesAhead, 0, 2);
+      }
+    }
+    IntVector rows[kRows];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      rows[r] = hn::LoadU(ints, reinterpret_cast<const int32_t*>(next[r]));
+      next[r] += kRowStepBytes;
+    }
+    AddGroup<Product, 0>(rows, weights, tile);
+    AddGroup<Product, 1>(rows, weights, tile);
+    AddGroup<Product, 2>(rows, weights, tile);
+    AddGroup<Product, 3>(rows, weights, tile);
+    weights += 4 * kPanelGroupBytes;
+  }
+}
+
+#else
 // A group of a row, in every lane.
 HWY_INLINE IntVector RepeatGroup(const uint8_t* group) {
   int32_t bytes;
@@ -51,7 +176,8 @@ struct WidenedBfloat16Product {
   }
 };
 
-// uint8 times int8, exact. Rows that are at most 127 need no more than 16 bits for two products.
+// QuantizedValue times int8, exact. Rows that are at most 127 need no more than 16 bits for two
+// products.
 struct Int8Product {
   using Tag = IntTag;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
@@ -96,6 +222,38 @@ struct DotBfloat16Product {
   }
 };
 #endif
+
+// Adds all groups of the rows to a pair of vectors of outputs.
+template <class Product, int kRows, bool kFetchesAhead, class Sums>
+HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
+                          Sums (&tile)[kRows][2]) {
+  const IntTag ints;
+  constexpr int64_t kLanes = HWY_LANES(float);
+  // A row in three needs a pointer, the others are one or two strides away.
+  constexpr int kPointers = (kRows + 2) / 3;
+  const uint8_t* rows[kPointers];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPointers; ++p) rows[p] = x.row(3 * p);
+  for (int64_t group = 0; group < num_groups; ++group) {
+    const auto* values = reinterpret_cast<const int32_t*>(weights);
+    const IntVector first = hn::LoadU(ints, values);
+    const IntVector second = hn::LoadU(ints, values + kLanes);
+    if constexpr (kFetchesAhead) {
+      __builtin_prefetch(weights + kBytesAhead, 0, 2);
+      if constexpr (kLanes == 16) __builtin_prefetch(weights + kBytesAhead + 64, 0, 2);
+    }
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      const IntVector row = RepeatGroup(rows[r / 3] + r % 3 * x.stride);
+      tile[r][0] = Product::Add(row, first, tile[r][0]);
+      tile[r][1] = Product::Add(row, second, tile[r][1]);
+    }
+    weights += kPanelGroupBytes;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPointers; ++p) rows[p] += kGroupBytes;
+  }
+}
+#endif  // HWY_TARGET == HWY_NEON
 
 }  // namespace HWY_NAMESPACE
 }  // namespace runnel::kernels

@@ -39,7 +39,7 @@ std::vector<float> Decoded(const MatmulInput& input, int64_t row) {
     case MatmulType::kInt8:
       for (int64_t i = 0; i < input.dim; ++i) {
         values[static_cast<size_t>(i)] =
-            static_cast<float>(input.uint8_row(row)[i] - input.zero_points[row]) *
+            static_cast<float>(input.quantized_row(row)[i] - input.zero_points[row]) *
             input.scales[row];
       }
   }

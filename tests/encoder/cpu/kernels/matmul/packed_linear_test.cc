@@ -47,7 +47,7 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
   // Rows of fewer levels have larger errors.
   static double Tolerance() {
     const double levels =
-        GetParam().precision == MatmulType::kInt8 ? UsedInstructionSet().max_uint8 : 255;
+        GetParam().precision == MatmulType::kInt8 ? UsedInstructionSet().quantized_steps : 255;
     return GetParam().tolerance * 255 / levels;
   }
 
@@ -74,8 +74,8 @@ class PackedLinearTest : public ::testing::TestWithParam<Case> {
         WidenBfloat16(output.bfloat16_row(r), dim, row);
       } else {
         for (int64_t n = 0; n < dim; ++n) {
-          row[n] =
-              static_cast<float>(output.uint8_row(r)[n] - output.zero_points[r]) * output.scales[r];
+          row[n] = static_cast<float>(output.quantized_row(r)[n] - output.zero_points[r]) *
+                   output.scales[r];
         }
       }
     }
