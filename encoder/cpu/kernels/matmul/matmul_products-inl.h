@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "encoder/cpu/kernels/packed_matrix.h"
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
