@@ -159,7 +159,8 @@ def test_the_whole_benchmark(tmp_path):
     page = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert "This is the quick run" in page and str(tmp_path) not in page
     for title in ("Machine", "One core", "Threads", "Left context", "Chunk size",
-                  "0.03 hours of one stream", "Search", "Large models", "Not measured"):
+                  "0.03 hours of one stream", "Search", "One stream on several threads",
+                  "Position schemes", "Large models", "Not measured"):
         assert f"\n## {title}\n" in page
     for figure in ("batch", "left_context", "chunk_size", "hours", "memory"):
         name = f"benchmark_{figure}.svg"

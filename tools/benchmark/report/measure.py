@@ -5,7 +5,7 @@ import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
 from tools.benchmark.pages.programs import ProgramError
-from tools.benchmark.report import large_models, onnx_runtime
+from tools.benchmark.report import large_models, one_stream, onnx_runtime
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Programs, Row
 
@@ -18,7 +18,7 @@ class Measurements:
     Keys of results: machine; load (average, before the run); commands (by section); the rows of
     `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations` and
     `starts` (of the processes that measured `table`); `long_run` (None if it failed); `search`
-    (the values of bench_language_model by name); and `large_models` (large_models.measure).
+    (the values of bench_language_model by name); `one_stream` and `large_models` (their measure()).
     """
 
     def __init__(self, plan: Plan, programs: Programs, report: Callable[[str], None]) -> None:
@@ -126,6 +126,12 @@ class Measurements:
         plan = self._plan
         self.results["search"] = self._try(
             "search", lambda: self._programs.search(plan.search_words, plan.search_ngrams)) or {}
+
+    def measure_one_stream(self, seed: int, bin_folder: pathlib.Path, folder: pathlib.Path
+                           ) -> None:
+        """One stream on several threads, and with other positions."""
+        self.results["one_stream"] = self._try(
+            "one stream", lambda: one_stream.measure(self._plan, seed, bin_folder, folder)) or {}
 
     def measure_large_models(self, seed: int, bin_folder: pathlib.Path, folder: pathlib.Path
                              ) -> None:

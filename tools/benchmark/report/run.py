@@ -51,6 +51,7 @@ def measure(plan: Plan, args: argparse.Namespace) -> Dict[str, Any]:
     measurements.measure_long_run()
     measurements.measure_operations()
     measurements.measure_search()
+    measurements.measure_one_stream(_SEED, args.bin, args.work_dir / "one_stream")
     measurements.measure_large_models(_SEED, args.bin, args.work_dir / "large")
     if args.no_onnx_runtime:
         measurements.results["notes"].append("ONNX Runtime: not measured: left out by request")

@@ -1,0 +1,74 @@
+"""One stream beside the others: on several threads, and with the positions of WeNet's models."""
+
+import dataclasses
+import pathlib
+from typing import Any, Dict, List
+
+from models.reference.positions import make_options
+from tools.benchmark.pages.markdown import table
+from tools.benchmark.pages.random_model import ARCHITECTURES, FASTCONFORMER_STREAMING, write_model
+from tools.benchmark.report.plan import Plan
+from tools.benchmark.report.programs import Programs
+
+_THREADS = (1, 2)
+_STEP_THREADS_TARGET = 1.6  # speed of one stream on two threads, relative to one
+_POSITIONS_TARGET = 1.03  # time with unshifted positions, relative to chunk_rpe
+_LEFT_CONTEXT = FASTCONFORMER_STREAMING["left_context"]
+
+
+def measure(plan: Plan, seed: int, bin_folder: pathlib.Path, folder: pathlib.Path
+            ) -> Dict[str, List[Dict[str, Any]]]:
+    """Keys: `threads` (a row per model, precision and number) and `positions` (per scheme).
+
+    Raises:
+        ProgramError: a program failed.
+    """
+    folder.mkdir(exist_ok=True)
+    results: Dict[str, List[Dict[str, Any]]] = {"threads": [], "positions": []}
+    name = plan.large_models[0]
+    large = folder / f"{name}.pt"
+    write_model(ARCHITECTURES[name], seed, str(large))
+    for precision in plan.precisions:
+        for threads in _THREADS:
+            rows, _, _ = Programs(bin_folder, large).table(
+                [f"--precision={precision}", "--streams=1", f"--step_threads={threads}",
+                 f"--chunk_size={plan.large_chunk_sizes[-1]}", f"--left_context={_LEFT_CONTEXT}",
+                 f"--seconds={plan.seconds}"])
+            results["threads"] += [{**row, "model": name, "step_threads": threads} for row in rows]
+    for scheme in ("chunk_rpe", "unshifted"):
+        model = folder / f"{scheme}.pt"
+        encoder = dataclasses.replace(plan.architecture.encoder, position=make_options(scheme))
+        write_model(dataclasses.replace(plan.architecture, encoder=encoder), seed, str(model))
+    for scheme in ("chunk_rpe", "unshifted"):
+        rows, _, _ = Programs(bin_folder, folder / f"{scheme}.pt").table(
+            [f"--precision={plan.precisions[-1]}", f"--streams=1,{plan.batch}",
+             f"--seconds={plan.seconds}"])
+        results["positions"] += [{**row, "scheme": scheme} for row in rows]
+    return results
+
+
+def section(results: Dict[str, List[Dict[str, Any]]]) -> str:
+    """Part of the page; empty if nothing was measured."""
+    if not results:
+        return ""
+    alone = {row["precision"]: row["median_ms"] for row in results["threads"]
+             if row["step_threads"] == 1}
+    threads = table(
+        ["model", "precision", "threads of a step", "ms", "p95", "relative to one"],
+        [[row["model"], row["precision"], str(row["step_threads"]), f"{row['median_ms']:.2f}",
+          f"{row['p95_ms']:.2f}", f"{alone[row['precision']] / row['median_ms']:.2f}x"]
+         for row in results["threads"]])
+    base = {row["streams"]: row["median_ms"] for row in results["positions"]
+            if row["scheme"] == "chunk_rpe"}
+    positions = table(
+        ["positions", "streams", "ms", "relative to chunk_rpe", "MB per stream"],
+        [[row["scheme"], str(row["streams"]), f"{row['median_ms']:.2f}",
+          f"{row['median_ms'] / base[row['streams']]:.2f}", f"{row['bytes_per_stream'] / 1e6:.2f}"]
+         for row in results["positions"]])
+    return ("## One stream on several threads\n\n"
+            "`--step_threads=N` splits the matrix multiplications of a step. Results are the same. "
+            f"Target for two threads: {_STEP_THREADS_TARGET:g}x. "
+            f"M = {_LEFT_CONTEXT}, the largest chunk of [large models](#large-models).\n\n"
+            + threads + "\n## Position schemes\n\n"
+            "The model of this page with the positions of WeNet's models (`unshifted`), int8. "
+            f"Target: at most {_POSITIONS_TARGET:g} times the time of `chunk_rpe`.\n\n" + positions)
