@@ -100,8 +100,10 @@ def test_resume_refused(keeper, snapshot_folder):
         token = socket.receive_until("snapshot")["token"]
     kept = [path for path in snapshot_folder.rglob("*") if path.is_file() and token in path.name]
     content = kept[0].read_bytes()
-    for damaged in [content[:-1], content[:len(content) // 2] + b"x"
-                    + content[len(content) // 2 + 1:], b"", b"runnel-session 9"]:
+    middle = len(content) // 2
+    changed = bytes([content[middle] ^ 1])
+    for damaged in [content[:-1], content[:middle] + changed + content[middle + 1:], b"",
+                    b"runnel-session 9"]:
         kept[0].write_bytes(damaged)
         with keeper.open() as socket:
             socket.send_json(type="resume", version=1, token=token)
