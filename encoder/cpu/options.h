@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "encoder/cpu/kernels/matmul_input.h"
 #include "encoder/cpu/kernels/matmul/stored_matrix.h"
+#include "encoder/cpu/kernels/matmul_input.h"
 
 namespace runnel::cpu {
 

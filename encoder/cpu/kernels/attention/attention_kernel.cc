@@ -67,7 +67,7 @@ HWY_INLINE void ScaleAndAdd(const float* from, float scale, const float* bias, i
                             float* to) {
   const Tag d;
   const Vector factor = hn::Set(d, scale);
-  tile::ForEachVector(count, [&](int64_t k, const auto& access) HWY_ATTR {
+  ForEachVector(count, [&](int64_t k, const auto& access) HWY_ATTR {
     const Vector scaled = hn::Mul(access.Load(from + k), factor);
     const Vector sum = bias == nullptr ? scaled : hn::Add(scaled, access.Load(bias + k));
     access.Store(sum, to + k);

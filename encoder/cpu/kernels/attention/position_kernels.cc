@@ -11,7 +11,6 @@ HWY_BEFORE_NAMESPACE();
 namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using tile::ForEachVector;
 using tile::Tag;
 using tile::Vector;
 

@@ -1,6 +1,7 @@
 // Products of small matrices, a tile of registers at a time. Included once per instruction set
 // (Highway).
 
+#include "encoder/cpu/kernels/row_kernels-inl.h"
 #include "hwy/highway.h"
 
 #if defined(RUNNEL_ENCODER_CPU_KERNELS_ATTENTION_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -35,27 +36,6 @@ constexpr int kMaxRows = kRegisters == 32 ? 12 : 6;
 constexpr int MaxVectors(int rows) { return std::min(6, (kRegisters - 1) / (rows + 1)); }
 
 HWY_INLINE int64_t NumLanes() { return static_cast<int64_t>(hn::Lanes(Tag())); }
-
-// Access to whole vectors, or to the first lanes of one.
-struct WholeVectors {
-  HWY_INLINE Vector Load(const float* from) const { return hn::LoadU(Tag(), from); }
-  HWY_INLINE void Store(Vector v, float* to) const { hn::StoreU(v, Tag(), to); }
-};
-struct FirstLanes {
-  int64_t count;
-  HWY_INLINE hn::Mask<Tag> mask() const { return hn::FirstN(Tag(), static_cast<size_t>(count)); }
-  HWY_INLINE Vector Load(const float* from) const { return hn::MaskedLoad(mask(), Tag(), from); }
-  HWY_INLINE void Store(Vector v, float* to) const { hn::BlendedStore(v, mask(), Tag(), to); }
-};
-
-// Calls body(offset, access) for a row of `count` values.
-template <class Body>
-HWY_INLINE void ForEachVector(int64_t count, const Body& body) {
-  const int64_t lanes = NumLanes();
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) body(i, WholeVectors());
-  if (i < count) body(i, FirstLanes{count - i});
-}
 
 // A matrix whose row r starts at values + r * stride.
 struct LeftMatrix {
@@ -111,7 +91,7 @@ HWY_INLINE void MultiplyVectors(int64_t num_vectors, const LeftMatrix& left,
       return MultiplyVectors<kRows, kVectors - 1>(num_vectors, left, right_at, count, result);
     }
   }
-  MultiplyTile<kRows, kVectors>(left, right_at, count, WholeVectors(), result);
+  MultiplyTile<kRows, kVectors>(left, right_at, count, WholeVector(), result);
 }
 
 // The product of kRows rows, in tiles of about equal width. Columns: `num_columns`, in whole
@@ -132,7 +112,7 @@ HWY_INLINE void MultiplyRows(const LeftMatrix& left, const RightAt& right_at, in
   }
   if (whole_columns < num_columns) {
     MultiplyTile<kRows, 1>(left, [&](int64_t k) HWY_ATTR { return right_at(k) + whole_columns; },
-                           count, FirstLanes{num_columns - whole_columns},
+                           count, RestOfRow{num_columns - whole_columns},
                            {result.values + whole_columns, result.stride});
   }
 }
