@@ -198,7 +198,7 @@ std::string Encoder::Inconsistency(const EncoderState& state, int64_t left_conte
     if (must_be_finite &&
         !(layer.keys.AllFinite() && layer.values.AllFinite() && layer.cnn_cache.AllFinite() &&
           (!layer.key_biases || layer.key_biases->AllFinite()))) {
-      return "keys, values or convolution cache are not finite";
+      return "keys, values, key biases or convolution cache are not finite";
     }
   }
   return "";

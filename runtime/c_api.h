@@ -90,7 +90,7 @@ enum {
   RUNNEL_FLOAT64 = 3,
   RUNNEL_PRECISION_DEFAULT = 4
 };
-/* The fastest backend of this build, Runnel's own kernels, or LibTorch's operations. */
+/* The faster backend for the precision, Runnel's own kernels, or LibTorch's operations. */
 enum { RUNNEL_BACKEND_DEFAULT = 0, RUNNEL_BACKEND_CPU = 1, RUNNEL_BACKEND_LIBTORCH = 2 };
 
 /* The fields and defaults of ModelOptions in runtime/model.h. */
@@ -170,7 +170,7 @@ typedef void (*runnel_batch_callback)(void* user_data, const runnel_batch_report
 /* The fields and defaults of RecognizerOptions in runtime/recognizer.h. */
 typedef struct runnel_recognizer_options {
   size_t struct_size;
-  int32_t num_threads;            /* 1; workers, each on one core */
+  int32_t num_threads;            /* 1; workers, each on one core or on step_threads */
   int32_t max_batch_streams;      /* 16 */
   double max_batch_wait_ms;       /* 10; longest wait of a chunk for others */
   double max_buffered_s;          /* 30; undecoded audio of a stream */

@@ -35,7 +35,8 @@ struct RecognizerOptions {
   static constexpr double kMinBufferedS = 1e-3;
   static constexpr double kMaxBufferedS = 86400;  // a day
 
-  // Worker threads, 1 to kMaxThreads. Each computes one batch at a time on one core.
+  // Worker threads, 1 to kMaxThreads. Each computes one batch at a time, on one core
+  // or on ModelOptions::step_threads.
   int num_threads = 1;
   // Largest number of streams in one batch, 1 to kMaxBatchStreams. Larger: more throughput under
   // load, but each batch takes longer. A stream whose chunks have grown counts as its factor.

@@ -1,4 +1,4 @@
-// pack_model: writes a model file whose weights are packed for this machine.
+// pack_model: writes a model file whose weights are packed.
 #include "runtime/model/pack_model.h"
 
 #include <gflags/gflags.h>

@@ -9,6 +9,7 @@
 #include "encoder/cpu/ctc_head.h"
 #include "encoder/cpu/feed_forward.h"
 #include "encoder/cpu/frame_positions.h"
+#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/kernels/step_threads.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/linear.h"
@@ -82,6 +83,7 @@ class CpuBackend final : public EncoderBackend {
 
 std::unique_ptr<const EncoderBackend> MakeCpuBackend(const EncoderConfig& config, Weights* weights,
                                                      const cpu::Options& options) {
+  kernels::UsedInstructionSet();  // limits all kernels before the first of them runs
   if (weights->dtype() != at::kFloat) {
     throw std::invalid_argument(std::string("the CPU backend was given weights of type ") +
                                 c10::toString(weights->dtype()) + ", expected float32");

@@ -32,7 +32,7 @@ class FrameSinusoids {
 
   // Of digit * 16^place: (d).
   const float* Digit(int64_t place, int64_t digit) const;
-  // Of `number` * 16^place, number > 0.
+  // Of `number` * 16^place, number >= 0.
   void Combine(int64_t number, int64_t place, float* row) const;
 
   int64_t num_frequencies_;

@@ -17,7 +17,7 @@ struct Options {
   // stream. Those of the current chunk are rounded alike, so that a frame has the same keys in
   // every chunk that attends to it.
   bool bfloat16_cache = false;
-  int step_threads = 1;  // that compute one step (kernels/step_threads.h)
+  int step_threads = 1;  // threads that compute one step (kernels/step_threads.h)
 
   // Both are used only while the modules of a model are made.
   // Where the matrices come from, in place of the weights; null: they are packed from the weights.

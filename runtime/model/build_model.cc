@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "encoder/cpu/backend.h"
+#include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/stored_matrices.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/libtorch/backend.h"
@@ -75,7 +76,7 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   if (!cpu) {
     if (options.step_threads > 1) {
       throw std::invalid_argument("step_threads is " + std::to_string(options.step_threads) +
-                                  ", expected 1: the LibTorch backend has no others");
+                                  ", expected 1 with the LibTorch backend");
     }
     if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
       throw std::invalid_argument(
@@ -175,6 +176,7 @@ PackedFile ReadModel(const std::string& path, const std::string& units_file) {
 
 std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
                                              PackedWeights* packed) {
+  kernels::UsedInstructionSet();  // limits all kernels, those of the searches too, before they run
   const std::string path = file.archive.path;
   const ModelOptions options = WithPrecision(given, file);
   const ModelConfig config =

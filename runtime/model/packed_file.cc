@@ -128,7 +128,7 @@ class PackedFileReader {
     return {reinterpret_cast<const char*>(mapped_->data()) + sizeof(Header), header_.index_size};
   }
 
-  // Other weights would be read wrongly, or computed with sums that saturate.
+  // Matrices in another arrangement would be read wrongly.
   void CheckKind(const std::string& kind) const {
     const std::string expected = kernels::kStoredMatrixKind;
     if (kind == expected) return;

@@ -1,5 +1,7 @@
 #include "encoder/cpu/kernels/step_threads.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -31,22 +33,22 @@ void SpinUntil(const Condition& condition) {
 class Team {
  public:
   explicit Team(int num_threads) {
-    for (int part = 1; part < num_threads; ++part) {
-      threads_.emplace_back([this, part] { Work(part); });
+    try {
+      for (int part = 1; part < num_threads; ++part) {
+        threads_.emplace_back([this, part] { Work(part); });
+      }
+    } catch (...) {  // the system has no more threads
+      EndAndJoin();
+      throw;
     }
   }
-  ~Team() {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      is_ending_ = true;
-    }
-    wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~Team() { EndAndJoin(); }
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
+  // False in a child of fork(), which has no threads but the one that called it.
+  bool has_threads() const { return process_ == getpid(); }
 
   // Between both calls the threads wait without sleeping.
   void Begin() {
@@ -67,6 +69,15 @@ class Team {
   }
 
  private:
+  void EndAndJoin() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_ending_ = true;
+    }
+    wake_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
   void Work(int part) {
     uint64_t done = 0;
     while (true) {
@@ -90,6 +101,7 @@ class Team {
     }
   }
 
+  const pid_t process_ = getpid();
   std::vector<std::thread> threads_;
   const std::function<void(int)>* body_ = nullptr;  // of this round
   std::atomic<uint64_t> round_{0};
@@ -101,6 +113,14 @@ class Team {
 };
 
 struct OfThread {
+  ~OfThread() { Forget(); }
+  // Ends the team, or leaves it alone where its threads do not exist.
+  void Forget() {
+    if (team != nullptr && !team->has_threads())
+      team.release();  // NOLINT(bugprone-unused-return-value)
+    team.reset();
+  }
+
   std::unique_ptr<Team> team;  // of the calling thread, kept from step to step
   Team* used = nullptr;        // null outside of steps
 };
@@ -114,7 +134,8 @@ OfThread& Mine() {
 StepThreads::StepThreads(int num_threads) {
   OfThread& mine = Mine();
   if (num_threads == 1) return;
-  if (mine.team == nullptr || mine.team->size() != num_threads) {
+  if (mine.team == nullptr || mine.team->size() != num_threads || !mine.team->has_threads()) {
+    mine.Forget();
     mine.team = std::make_unique<Team>(num_threads);
   }
   mine.used = mine.team.get();

@@ -7,10 +7,11 @@
 
 namespace runnel::kernels {
 
-// While the object lives, kernels that the calling thread runs are split over `num_threads`
-// threads, itself included. The others wait for work without sleeping, and sleep when the object
-// ends. They belong to the calling thread and end with it. Results have the same bits for any
-// number.
+// While the object lives, matrix multiplications that the calling thread runs are split over
+// `num_threads` threads, itself included. The others wait for work without sleeping, and sleep when
+// the object ends. They belong to the calling thread and end with it. Results have the same bits
+// for any number. Objects of a thread may not be nested. The constructor throws std::system_error
+// when the system has no more threads.
 class StepThreads {
  public:
   explicit StepThreads(int num_threads);

@@ -23,7 +23,7 @@ class Model(_runnel.Model):
         threads: threads that transcribe uses for a list of recordings, at most one per core.
         precision: data type of the large matrix multiplications. "default": that of a file with
             packed weights, "float32" for other files.
-        backend: "cpu" or "libtorch"; "default": the faster one that this build has.
+        backend: "cpu" or "libtorch"; "default": the faster one for the precision.
         bfloat16_cache: half the memory per stream.
         step_threads: threads that compute one chunk together. More than 1 shorten the time of a
             chunk where few streams run; results are the same.

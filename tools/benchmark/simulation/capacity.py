@@ -27,7 +27,7 @@ class Machine:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What a server is started with. `threads` per copy of the model; a copy has a queue of its
+    """Settings of a server. `threads` per copy of the model; a copy has a queue of its
     own. Copies do not span nodes unless there is only one."""
 
     window_ms: float
@@ -37,7 +37,7 @@ class Setting:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What the simulation assumes beside the measured steps.
+    """Assumptions of the simulation beside the measured steps.
 
     packet_ms: audio of a packet.
     other_ms: computing time of a chunk outside the step (features, search, messages).

@@ -201,21 +201,6 @@ HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, 
   });
 }
 
-// Rows of whole groups, or of whole tiles: where the rows of `x` are not, a copy filled with zeros.
-RowBytes PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
-  const int64_t num_bytes = x.dim * ValueBytes(x.type);
-  const auto* values = static_cast<const uint8_t*>(x.values);
-  const int64_t multiple = UsedInstructionSet().tiles ? kPaddedRowBytes : kRowStepBytes;
-  if (num_bytes % multiple == 0) return {values, num_bytes};
-  const int64_t padded = PackedRowBytes(x.dim, x.type);
-  auto* copies = scratch->Take<uint8_t>(rows * padded);
-  std::memset(copies, 0, static_cast<size_t>(rows * padded));
-  for (int64_t r = 0; r < rows; ++r) {
-    std::memcpy(copies + r * padded, values + r * num_bytes, static_cast<size_t>(num_bytes));
-  }
-  return {copies, padded};
-}
-
 template <class Finish>
 HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes& x,
                                   int64_t num_rows, PanelRange panels, const Finish& finish) {
@@ -242,12 +227,11 @@ HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes&
   }
 }
 
-// A block of rows times some panels.
+// A block of rows, padded by PaddedRows, times some panels. Takes no memory.
 void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
                    PanelRange panels, bool add, float* y) {
   const int64_t stride = linear.shape.output_dim;
-  Scratch scratch;
-  const RowBytes rows = PaddedRows(x, num_rows, &scratch);
+  const RowBytes rows{static_cast<const uint8_t*>(x.values), x.dim * ValueBytes(x.type)};
   const auto finish = [&](int64_t first_row, int64_t count, int64_t output,
                           const void* sums) HWY_ATTR {
     WithActivation(linear.activation, [&](auto activation) HWY_ATTR {
@@ -281,13 +265,33 @@ int64_t NextBlock(int64_t rows) {
   return rows < kAmxRows ? rows : std::min(kAmxBlockRows, rows / kAmxRows * kAmxRows);
 }
 
+// Rows of whole vectors, or of whole tiles: where those of `x` are not, copies filled with zeros.
+MatmulInput PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
+  const int64_t num_bytes = x.dim * ValueBytes(x.type);
+  const bool on_tiles = UsedInstructionSet().tiles && x.type != MatmulType::kFloat32;
+  if (num_bytes % (on_tiles ? kPaddedRowBytes : HWY_NAMESPACE::kRowStepBytes) == 0) return x;
+  const int64_t padded_bytes = PackedRowBytes(x.dim, x.type);
+  MatmulInput padded = x;
+  padded.dim = padded_bytes / ValueBytes(x.type);
+  auto* copies = scratch->Take<uint8_t>(rows * padded_bytes);
+  std::memset(copies, 0, static_cast<size_t>(rows * padded_bytes));
+  for (int64_t r = 0; r < rows; ++r) {
+    std::memcpy(copies + r * padded_bytes, static_cast<const uint8_t*>(x.values) + r * num_bytes,
+                static_cast<size_t>(num_bytes));
+  }
+  padded.values = copies;
+  return padded;
+}
+
 }  // namespace
 
 HWY_EXPORT(MultiplyBlock);
 
 // A block of rows, by all threads of the step: each computes some of the panels.
-static void MultiplyOneBlock(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
-                             bool add, float* y) {
+static void MultiplyOneBlock(const LinearOperation& linear, const MatmulInput& rows_of_x,
+                             int64_t rows, bool add, float* y) {
+  Scratch scratch;
+  const MatmulInput x = PaddedRows(rows_of_x, rows, &scratch);
   const int64_t num_panels = NumPanels(linear.shape.output_dim);
   const int64_t num_parts = StepThreads::Count();
   const int64_t operations = rows * linear.shape.input_dim * linear.shape.output_dim;

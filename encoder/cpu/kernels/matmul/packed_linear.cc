@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "encoder/cpu/kernels/instruction_set.h"
-
 namespace runnel::kernels {
 
 PackedLinear::PackedLinear(LinearShape shape, MatmulType type, MatmulOutput output,
@@ -16,7 +14,6 @@ PackedLinear::PackedLinear(LinearShape shape, MatmulType type, MatmulOutput outp
       activation_(activation),
       bias_(static_cast<size_t>(NumPanels(shape.output_dim) * kPanelOutputs), 0.0f),
       matrix_(std::move(matrix)) {
-  UsedInstructionSet();  // limits the other kernels before the first of them runs
   if (bias != nullptr) std::copy(bias, bias + shape.output_dim, bias_.begin());
 }
 

@@ -24,8 +24,8 @@ enum class MatmulOutput {
 // y = x W^T + b. A row of the result has the same bits whatever other rows there are and whatever
 // its index is (tests/encoder/cpu/kernels/matmul/packed_linear_test.cc).
 //
-// A matmul runs in the calling thread. Immutable; Forward may be called from several threads at
-// once.
+// A matmul runs in the calling thread, or in those of its step (step_threads.h). Immutable; Forward
+// may be called from several threads at once.
 class PackedLinear {
  public:
   // weight: (output_dim, input_dim); bias: (output_dim) or null. Both are copied. Throws

@@ -16,6 +16,8 @@ namespace {
 // Sums of more products of uint8 and int8 could leave int32.
 constexpr int64_t kMaxInt8Inputs = 65536;
 constexpr float kMaxInt8 = 127.0f;
+// Of a stored matrix, so that its size can be computed.
+constexpr int64_t kMaxStoredDim = int64_t{1} << 24;
 
 int64_t NumBytes(LinearShape shape, MatmulType type) {
   return NumPanels(shape.output_dim) * kPanelOutputs * PackedRowBytes(shape.input_dim, type);
@@ -110,6 +112,13 @@ PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type)
 }
 
 PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type) {
+  const int64_t max_inputs = type == MatmulType::kInt8 ? kMaxInt8Inputs : kMaxStoredDim;
+  if (stored.shape.input_dim > max_inputs || stored.shape.output_dim > kMaxStoredDim) {
+    throw std::runtime_error("a stored matrix is of " + std::to_string(stored.shape.input_dim) +
+                             " by " + std::to_string(stored.shape.output_dim) +
+                             ", expected at most " + std::to_string(max_inputs) + " by " +
+                             std::to_string(kMaxStoredDim));
+  }
   const int64_t num_bytes = NumBytes(stored.shape, type);
   if (static_cast<int64_t>(stored.values.size()) != num_bytes) {
     throw std::runtime_error("a stored matrix has " + std::to_string(stored.values.size()) +

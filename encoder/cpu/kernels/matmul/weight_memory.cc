@@ -29,7 +29,7 @@ class Block {
     if (mapped_ == MAP_FAILED) throw std::bad_alloc();
     const auto address = reinterpret_cast<uintptr_t>(mapped_);
     begin_ = static_cast<uint8_t*>(mapped_) + (RoundedUp(address, kHugePageBytes) - address);
-    // A system without huge pages says no, and the block has small ones.
+    // madvise fails on a system without huge pages; the block then has small ones.
     madvise(begin_, size_, MADV_HUGEPAGE);
   }
   ~Block() { munmap(mapped_, mapped_bytes_); }
@@ -55,8 +55,9 @@ class Block {
 }  // namespace
 
 std::shared_ptr<uint8_t> TakeWeightMemory(int64_t num_bytes) {
-  static std::mutex mutex;
-  static std::weak_ptr<Block> newest;
+  // Never destroyed: a thread may load a model while the process ends.
+  static std::mutex& mutex = *new std::mutex;
+  static std::weak_ptr<Block>& newest = *new std::weak_ptr<Block>;
   const auto size = static_cast<size_t>(num_bytes);
   const std::lock_guard<std::mutex> lock(mutex);
   std::shared_ptr<Block> block = newest.lock();

@@ -9,9 +9,9 @@ namespace runnel::kernels {
 
 // `num_bytes` zeros, aligned to a cache line. Pieces that are taken one after the other lie one
 // after the other, so the weights of a model lie in the order in which a step reads them. A step
-// reads all of them: with pages of 4 KiB the processor spends a quarter of that time to find the
-// pages (docs/benchmarks.md). The memory is returned in blocks, when all pieces of a block are
-// gone. May be called from several threads at once. Throws std::bad_alloc.
+// reads all of them, and finds fewer pages faster (docs/design/encoder.md). The memory is returned
+// in blocks, when all pieces of a block are gone. May be called from several threads at once.
+// Throws std::bad_alloc.
 std::shared_ptr<uint8_t> TakeWeightMemory(int64_t num_bytes);
 
 }  // namespace runnel::kernels

@@ -2,8 +2,11 @@
 #include "encoder/cpu/kernels/step_threads.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <set>
 #include <thread>
 #include <vector>
@@ -66,6 +69,28 @@ TEST(StepThreadsTest, ThreadsHaveTheirOwnTeams) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(num_parts, 4 * 50 * 2);
+}
+
+// The child of fork() has none of the threads, and must neither wait for them nor end them.
+TEST(StepThreadsTest, AForkedProcessHasThreadsOfItsOwn) {
+  if (std::getenv("RUNNEL_SANITIZE") != nullptr) GTEST_SKIP() << "sanitizers watch one process";
+  const auto run = [] {
+    const StepThreads threads(3);
+    return ThreadsOfParts().size();
+  };
+  EXPECT_EQ(run(), 3U);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    bool is_right = false;
+    std::thread([&] { is_right = run() == 3; }).join();
+    is_right = is_right && run() == 3;
+    _exit(is_right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(run(), 3U);
 }
 
 }  // namespace
