@@ -25,9 +25,9 @@ TEST(InstructionSetTest, IsNotAboveTheOneThatWasAskedFor) {
 }
 
 TEST(InstructionSetTest, RowsOfEightBitsNeedSumsThatHoldThem) {
-  EXPECT_TRUE(used.max_uint8 == 255 || used.max_uint8 == 127);
+  EXPECT_TRUE(used.quantized_steps == 255 || used.quantized_steps == 127);
   if (used.dot_products_int8 || used.name == "portable") {
-    EXPECT_EQ(used.max_uint8, 255);
+    EXPECT_EQ(used.quantized_steps, 255);
   }
 }
 

@@ -170,11 +170,12 @@ TEST_P(PackedLinearTest, ThreadsOfAStepChangeNothing) {
   for (const LinearShape shape : {LinearShape{256, 2048}, LinearShape{2048, 250}}) {
     const std::vector<float> weight =
         runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
+    const std::vector<float> bias = runnel::testing::RandomValues(shape.output_dim, kSeed + 1);
     for (const int64_t rows : {3, 16, 150}) {
       const std::vector<float> x = runnel::testing::RandomValues(rows * shape.input_dim, kSeed + 2);
       for (const MatmulOutput result :
            {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
-        const PackedLinear linear(weight.data(), x.data(), shape, GetParam().precision, result);
+        const PackedLinear linear(weight.data(), bias.data(), shape, GetParam().precision, result);
         const std::vector<float> alone = Run(linear, x, rows, result, {});
         for (const int num_threads : {2, 3, 5}) {
           const StepThreads threads(num_threads);
