@@ -144,8 +144,15 @@ HWY_INLINE float SumOf(FloatVector v) {
   return hn::GetLane(hn::SumOfLanes(d, v));
 }
 HWY_INLINE float MaxOf(FloatVector v) {
+#if HWY_TARGET == HWY_EMU128
+  // Highway's begins at the lowest finite number, which minus infinity is below.
+  float lanes[HWY_LANES(float)];
+  hn::StoreU(v, FloatTag(), lanes);
+  return *std::max_element(lanes, lanes + HWY_LANES(float));
+#else
   const FloatTag d;
   return hn::GetLane(hn::MaxOfLanes(d, v));
+#endif
 }
 HWY_INLINE float MinOf(FloatVector v) {
   const FloatTag d;
