@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <mutex>
 #include <new>
-#include <utility>
 
 namespace runnel::kernels {
 namespace {
@@ -67,7 +66,7 @@ std::shared_ptr<uint8_t> TakeWeightMemory(int64_t num_bytes) {
     newest = block;
     piece = block->Take(size);
   }
-  return {std::move(block), piece};
+  return {block, piece};
 }
 
 }  // namespace runnel::kernels
