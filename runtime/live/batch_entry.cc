@@ -218,17 +218,17 @@ void BatchEntry::Deliver() {
     state_.callback_thread = std::thread::id();
     if (update_.is_final || state_.IsCancelled()) done.swap(state_.on_update);
   }
+  bool has_changed = false;
   {
     const std::lock_guard<std::mutex> lock(state_.mutex);
     if (state_.phase == Phase::kDecoding) {
       state_.phase = Phase::kWaiting;
       state_.wanted = wanted_;
-      if (std::exchange(state_.factor, factor_) != factor_) {
-        state_.pool->SetFactor(live_.get(), factor_);
-      }
+      has_changed = std::exchange(state_.factor, factor_) != factor_;
       state_.QueueIfReady(live_.get());
     }
   }
+  if (has_changed) state_.pool->SetFactor(live_.get(), factor_);
   state_.changed.notify_all();
 }
 

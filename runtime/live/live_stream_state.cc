@@ -8,20 +8,6 @@
 #include "runtime/recognizer.h"
 
 namespace runnel {
-namespace {
-
-// The largest factor, at most `most`, by which the model permits the chunks of a stream to grow.
-int PermittedFactor(const Stream& stream, int most) {
-  const StreamOptions& options = stream.options();
-  const auto is_permitted = [&](int64_t chunk_size) {
-    return chunk_size <= RecognizerOptions::kMaxGrownChunk &&
-           stream.model().Permits({chunk_size, options.left_context});
-  };
-  while (most > 1 && !is_permitted(options.chunk_size * most)) most /= 2;
-  return most;
-}
-
-}  // namespace
 
 LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder,
                          UpdateCallback callback)
@@ -29,17 +15,17 @@ LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder
       is_polled(!callback),
       options(decoder.options()),
       capacity(static_cast<size_t>(pool->max_buffered_s() * options.sample_rate_hz)),
-      max_factor(PermittedFactor(decoder, pool->growth().max_factor())),
       stream(std::move(decoder)),
       on_update(std::move(callback)) {}
 
 void LiveStream::State::GrowChunk(int most) {
   if (options.chunk_size == StreamOptions::kWholeUtterance) return;
-  most = std::min(most, max_factor);
-  const auto fits = [this](int64_t chunk_size) {
-    return static_cast<size_t>(stream.MinSamplesTo(chunk_size)) <= capacity;
+  const auto may_have = [this](int64_t chunk_size) {
+    return chunk_size <= RecognizerOptions::kMaxGrownChunk &&
+           stream.model().Permits({chunk_size, options.left_context}) &&
+           static_cast<size_t>(stream.MinSamplesTo(chunk_size)) <= capacity;
   };
-  while (most > 1 && !fits(options.chunk_size * most)) most /= 2;
+  while (most > 1 && !may_have(options.chunk_size * most)) most /= 2;
   stream.SetChunkSize(options.chunk_size * most);
 }
 

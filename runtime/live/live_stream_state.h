@@ -73,7 +73,6 @@ struct LiveStream::State {
   const bool is_polled;  // there is no callback
   const StreamOptions options;
   const size_t capacity;  // largest NumHeld
-  const int max_factor;   // by which the model permits chunks to grow
 
   // Guarded by the DecoderLock.
   Stream stream;
