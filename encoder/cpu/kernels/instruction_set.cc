@@ -42,6 +42,7 @@ bool CpuidBit(unsigned subleaf, int index, int bit) {
   return ((registers[index] >> bit) & 1U) != 0;
 }
 bool HasVnni() { return CpuidBit(0, 2, 11); }
+bool HasVexVnni() { return CpuidBit(1, 0, 4); }
 bool HasBfloat16() { return HasVnni() && CpuidBit(1, 0, 5); }
 bool HasAmx() {
   return HasBfloat16() && CpuidBit(0, 3, 22) && CpuidBit(0, 3, 24) && CpuidBit(0, 3, 25) &&
@@ -65,6 +66,7 @@ const std::vector<Level>& Levels() {
     {"ssse3", HWY_SSSE3, Always, false, false, false, 127},
     {"sse4", HWY_SSE4, Always, false, false, false, 127},
     {"avx2", HWY_AVX2, Always, false, false, false, 127},
+    {"avx2_vnni", HWY_AVX2, HasVexVnni, true, false, false, 255},
     {"avx512", HWY_AVX3, Always, false, false, false, 127},
     {"avx512_vnni", HWY_AVX3, HasVnni, true, false, false, 255},
     {"avx512_bf16", HWY_AVX3, HasBfloat16, true, true, false, 255},

@@ -204,9 +204,17 @@ struct Int8Product {
   }
 };
 
-#if HWY_TARGET == HWY_AVX3
-// Instructions of some processors with AVX-512 only (InstructionSet), spelled out, because this
-// code is compiled for all of them.
+// Instructions that only some processors with AVX-512 or AVX2 have (InstructionSet), spelled out,
+// because this code is compiled for all of them.
+#if HWY_TARGET == HWY_AVX2
+struct DotInt8Product {
+  using Tag = IntTag;
+  static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
+    asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums.raw) : "x"(row.raw), "x"(weights.raw));
+    return sums;
+  }
+};
+#elif HWY_TARGET == HWY_AVX3
 struct DotInt8Product {
   using Tag = IntTag;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
