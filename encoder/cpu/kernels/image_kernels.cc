@@ -37,45 +37,48 @@ HWY_INLINE Taps TapsWithin(int64_t corner, int64_t kernel_size, int64_t input_si
   return {begin, std::max(begin, std::min(kernel_size, input_size - corner))};
 }
 
-// The taps of a 3 x 3 kernel, a vector of channels each, stay in registers while the outputs pass
-// by.
 constexpr int kFirstKernelSize = 3;
+constexpr int kFirstKernelTaps = kFirstKernelSize * kFirstKernelSize;
 
+// The inputs of an output stay in registers while its channels pass by. Taps without an input are
+// left out, so that a sum has the same terms at an edge of an image and within a larger one.
 void OneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                 const float* weights, const float* bias, int64_t channels, float* y) {
   const Relu relu;
   const FloatTag d;
-  ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
-    const FloatVector offset = part.Load(bias + c);
-    FloatVector taps[kFirstKernelSize * kFirstKernelSize];
-    for (int i = 0; i < kFirstKernelSize * kFirstKernelSize; ++i) {
-      taps[i] = part.Load(weights + i * channels + c);
-    }
-    for (int64_t t = 0; t < outputs.num_frames; ++t) {
-      for (int64_t f = 0; f < outputs.bins; ++f) {
-        const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
-        const Taps frames = TapsWithin(corner.frame, kFirstKernelSize, x.num_frames);
-        const Taps bins = TapsWithin(corner.bin, kFirstKernelSize, x.bins);
-        const auto add_tap = [&](int i, int j, FloatVector sum) HWY_ATTR {
-          const float input = x.values[(corner.frame + i) * x.bins + corner.bin + j];
-          return hn::MulAdd(hn::Set(d, input), taps[i * kFirstKernelSize + j], sum);
-        };
-        FloatVector sum = offset;
-        if (frames.is_whole(kFirstKernelSize) && bins.is_whole(kFirstKernelSize)) {
-          for (int i = 0; i < kFirstKernelSize; ++i) {
-            for (int j = 0; j < kFirstKernelSize; ++j) sum = add_tap(i, j, sum);
+  for (int64_t t = 0; t < outputs.num_frames; ++t) {
+    for (int64_t f = 0; f < outputs.bins; ++f, y += channels) {
+      const Corner corner = CornerOf(x, kernel, outputs.first_frame + t, f);
+      const Taps frames = TapsWithin(corner.frame, kFirstKernelSize, x.num_frames);
+      const Taps bins = TapsWithin(corner.bin, kFirstKernelSize, x.bins);
+      const int64_t first = corner.frame * x.bins + corner.bin;
+      if (frames.is_whole(kFirstKernelSize) && bins.is_whole(kFirstKernelSize)) {
+        FloatVector inputs[kFirstKernelTaps];
+        for (int tap = 0; tap < kFirstKernelTaps; ++tap) {
+          inputs[tap] = hn::Set(
+              d, x.values[first + tap / kFirstKernelSize * x.bins + tap % kFirstKernelSize]);
+        }
+        ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
+          FloatVector sum = part.Load(bias + c);
+          for (int tap = 0; tap < kFirstKernelTaps; ++tap) {
+            sum = hn::MulAdd(inputs[tap], part.Load(weights + tap * channels + c), sum);
           }
-        } else {
-          for (int i = 0; i < kFirstKernelSize; ++i) {
-            for (int j = 0; j < kFirstKernelSize; ++j) {
-              if (frames.holds(i) && bins.holds(j)) sum = add_tap(i, j, sum);
-            }
+          part.Store(relu(sum), y + c);
+        });
+        continue;
+      }
+      ForEachVector(channels, [&](int64_t c, auto part) HWY_ATTR {
+        FloatVector sum = part.Load(bias + c);
+        for (int64_t i = frames.begin; i < frames.end; ++i) {
+          for (int64_t j = bins.begin; j < bins.end; ++j) {
+            sum = hn::MulAdd(hn::Set(d, x.values[first + i * x.bins + j]),
+                             part.Load(weights + (i * kFirstKernelSize + j) * channels + c), sum);
           }
         }
-        part.Store(relu(sum), y + (t * outputs.bins + f) * channels + c);
-      }
+        part.Store(relu(sum), y + c);
+      });
     }
-  });
+  }
 }
 
 void Depthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,

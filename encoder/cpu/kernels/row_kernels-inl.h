@@ -18,6 +18,7 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <type_traits>
 
 #include "encoder/activation.h"
 #include "encoder/cpu/kernels/instruction_set.h"
@@ -159,26 +160,29 @@ HWY_INLINE float MinOf(FloatVector v) {
   return hn::GetLane(hn::MinOfLanes(d, v));
 }
 
-// row: `count` values, aligned memory not needed. Rounds to the nearest, ties to even.
-HWY_INLINE void ToBfloat16(const float* row, int64_t count, uint16_t* to) {
+// Stores the part of a vector that WholeVector or RestOfRow stands for. Rounds to the nearest, ties
+// to even.
+template <class Part>
+HWY_INLINE void StoreBfloat16(const Part& part, FloatVector v, uint16_t* to) {
   const hn::RebindToUnsigned<FloatTag> bits_tag;
   const hn::Rebind<uint16_t, FloatTag> half_tag;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(FloatTag()));
-  const auto round = [&](FloatVector v) HWY_ATTR {
-    const auto bits = hn::BitCast(bits_tag, v);
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(bits_tag, 1u));
-    const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(bits_tag, 0x7FFFu)));
-    return hn::DemoteTo(half_tag, hn::BitCast(IntTag(), hn::ShiftRight<16>(rounded)));
-  };
-  int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(round(hn::LoadU(FloatTag(), row + i)), half_tag, to + i);
-  }
-  if (i < count) {
+  const auto bits = hn::BitCast(bits_tag, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(bits_tag, 1u));
+  const auto sum = hn::Add(bits, hn::Add(odd, hn::Set(bits_tag, 0x7FFFu)));
+  const auto rounded = hn::DemoteTo(half_tag, hn::BitCast(IntTag(), hn::ShiftRight<16>(sum)));
+  if constexpr (std::is_same_v<Part, WholeVector>) {
+    hn::StoreU(rounded, half_tag, to);
+  } else {
     HWY_ALIGN uint16_t rest[HWY_MAX_BYTES / sizeof(float)];
-    hn::Store(round(RestOfRow{count - i}.Load(row + i)), half_tag, rest);
-    for (int64_t k = 0; i + k < count; ++k) to[i + k] = rest[k];
+    hn::Store(rounded, half_tag, rest);
+    for (int64_t k = 0; k < part.num_left; ++k) to[k] = rest[k];
   }
+}
+
+// row: `count` values, aligned memory not needed.
+HWY_INLINE void ToBfloat16(const float* row, int64_t count, uint16_t* to) {
+  ForEachVector(count, [&](int64_t i, auto part)
+                           HWY_ATTR { StoreBfloat16(part, part.Load(row + i), to + i); });
 }
 
 HWY_INLINE void FromBfloat16(const uint16_t* row, int64_t count, float* to) {

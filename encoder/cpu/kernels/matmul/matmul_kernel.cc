@@ -182,21 +182,19 @@ struct Int8Sums {
   }
 };
 
-// Writes the values of a tile to `y`, whose rows are `stride` values apart.
-template <class Sums, class Function>
+// Calls visit(part, row, output, values) for each vector of a tile's values, where part is
+// WholeVector or RestOfRow.
+template <class Sums, class Function, class Visit>
 HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, int64_t first_row,
                            int64_t num_rows, int64_t first_output, const void* sums,
-                           const Function& activation, bool add, int64_t stride, float* y) {
+                           const Function& activation, const Visit& visit) {
   const int64_t count = std::min(kPanelOutputs, linear.shape.output_dim - first_output);
   ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
     const Sums values(linear, first_output + i);
     const auto* vector = static_cast<const uint8_t*>(sums) + kGroupBytes * i;
-    float* to = y + first_row * stride + first_output + i;
     for (int64_t r = first_row; r < first_row + num_rows; ++r) {
-      const FloatVector value = activation(values.Value(x, r, vector));
-      part.Store(add ? hn::Add(part.Load(to), value) : value, to);
+      visit(part, r, first_output + i, activation(values.Value(x, r, vector)));
       vector += kPanelGroupBytes;
-      to += stride;
     }
   });
 }
@@ -219,31 +217,52 @@ HWY_INLINE void ForEachTileOfType(const LinearOperation& linear, const RowBytes&
 #endif
       return ForEachTile<WidenedBfloat16Product>(linear, x, num_rows, panels, finish);
     case MatmulType::kInt8:
-#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
-      if (set.dot_products_int8)
+#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+      if (set.dot_products_int8) {
         return ForEachTile<DotInt8Product>(linear, x, num_rows, panels, finish);
+      }
 #endif
       return ForEachTile<Int8Product>(linear, x, num_rows, panels, finish);
   }
 }
 
-// A block of rows, padded by PaddedRows, times some panels. Takes no memory.
-void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
-                   PanelRange panels, bool add, float* y) {
-  const int64_t stride = linear.shape.output_dim;
+// Multiplies a block of rows, padded by PaddedRows, with some panels, and visits all values as
+// FinishTile does.
+template <class Visit>
+HWY_INLINE void VisitBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
+                           PanelRange panels, const Visit& visit) {
   const RowBytes rows{static_cast<const uint8_t*>(x.values), x.dim * ValueBytes(x.type)};
   const auto finish = [&](int64_t first_row, int64_t count, int64_t output,
                           const void* sums) HWY_ATTR {
     WithActivation(linear.activation, [&](auto activation) HWY_ATTR {
       if (linear.type == MatmulType::kInt8) {
-        FinishTile<Int8Sums>(linear, x, first_row, count, output, sums, activation, add, stride, y);
+        FinishTile<Int8Sums>(linear, x, first_row, count, output, sums, activation, visit);
       } else {
-        FinishTile<FloatSums>(linear, x, first_row, count, output, sums, activation, add, stride,
-                              y);
+        FinishTile<FloatSums>(linear, x, first_row, count, output, sums, activation, visit);
       }
     });
   };
   ForEachTileOfType(linear, rows, num_rows, panels, finish);
+}
+
+// The following take no memory: the threads of a step call them at the same time.
+
+void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
+                   PanelRange panels, bool add, float* y) {
+  const int64_t stride = linear.shape.output_dim;
+  VisitBlock(linear, x, num_rows, panels,
+             [&](auto part, int64_t row, int64_t output, FloatVector values) HWY_ATTR {
+               float* to = y + row * stride + output;
+               part.Store(add ? hn::Add(part.Load(to), values) : values, to);
+             });
+}
+
+void MultiplyBlockToBfloat16(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
+                             PanelRange panels, uint16_t* y) {
+  const int64_t stride = linear.shape.output_dim;
+  VisitBlock(linear, x, num_rows, panels,
+             [&](auto part, int64_t row, int64_t output, FloatVector values)
+                 HWY_ATTR { StoreBfloat16(part, values, y + row * stride + output); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -286,44 +305,66 @@ MatmulInput PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
 }  // namespace
 
 HWY_EXPORT(MultiplyBlock);
+HWY_EXPORT(MultiplyBlockToBfloat16);
 
-// A block of rows, by all threads of the step: each computes some of the panels.
-static void MultiplyOneBlock(const LinearOperation& linear, const MatmulInput& rows_of_x,
-                             int64_t rows, bool add, float* y) {
-  Scratch scratch;
-  const MatmulInput x = PaddedRows(rows_of_x, rows, &scratch);
+// Calls multiply(panels) in each thread of the step, for a block of rows.
+template <class Body>
+static void InParts(const LinearOperation& linear, int64_t rows, const Body& multiply) {
   const int64_t num_panels = NumPanels(linear.shape.output_dim);
   const int64_t num_parts = StepThreads::Count();
   const int64_t operations = rows * linear.shape.input_dim * linear.shape.output_dim;
   if (num_parts == 1 || operations < num_parts * kMinOperationsOfPart) {
-    HWY_DYNAMIC_DISPATCH(MultiplyBlock)(linear, x, rows, {0, num_panels}, add, y);
-    return;
+    return multiply(PanelRange{0, num_panels});
   }
   StepThreads::ForEach([&](int part) {
-    const PanelRange panels{part * num_panels / num_parts, (part + 1) * num_panels / num_parts};
-    HWY_DYNAMIC_DISPATCH(MultiplyBlock)(linear, x, rows, panels, add, y);
+    multiply(PanelRange{part * num_panels / num_parts, (part + 1) * num_panels / num_parts});
   });
+}
+
+// Calls multiply(first row, number of rows, rows of x, panels) for all rows, a block at a time.
+template <class Body>
+static void ForEachBlock(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
+                         const Body& multiply) {
+  for (int64_t first = 0; first < rows;) {
+    const int64_t count = NextBlock(rows - first);
+    Scratch scratch;
+    const MatmulInput block = PaddedRows(x.From(first), count, &scratch);
+    InParts(linear, count, [&](PanelRange panels) { multiply(first, count, block, panels); });
+    first += count;
+  }
 }
 
 void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows, bool add,
               float* y) {
-  for (int64_t first = 0; first < rows;) {
-    const int64_t count = NextBlock(rows - first);
-    MultiplyOneBlock(linear, x.From(first), count, add, y + first * linear.shape.output_dim);
-    first += count;
-  }
+  ForEachBlock(linear, x, rows,
+               [&](int64_t first, int64_t count, const MatmulInput& block, PanelRange panels) {
+                 HWY_DYNAMIC_DISPATCH(MultiplyBlock)
+                 (linear, block, count, panels, add, y + first * linear.shape.output_dim);
+               });
 }
 
 void Multiply(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
               const MatmulInput& y) {
-  if (y.type == MatmulType::kFloat32) return Multiply(linear, x, rows, false, y.float_row(0));
-  Scratch scratch;
-  auto* values = scratch.Take<float>(NextBlock(rows) * linear.shape.output_dim);
-  for (int64_t first = 0; first < rows;) {
-    const int64_t count = NextBlock(rows - first);
-    MultiplyOneBlock(linear, x.From(first), count, false, values);
-    StoreRows(values, count, y.From(first));
-    first += count;
+  switch (y.type) {
+    case MatmulType::kFloat32:
+      return Multiply(linear, x, rows, false, y.float_row(0));
+    case MatmulType::kBfloat16:
+      return ForEachBlock(
+          linear, x, rows,
+          [&](int64_t first, int64_t count, const MatmulInput& block, PanelRange panels) {
+            HWY_DYNAMIC_DISPATCH(MultiplyBlockToBfloat16)
+            (linear, block, count, panels, y.bfloat16_row(first));
+          });
+    case MatmulType::kInt8: {  // a row's range is known when all of it is computed
+      Scratch scratch;
+      auto* values = scratch.Take<float>(NextBlock(rows) * linear.shape.output_dim);
+      for (int64_t first = 0; first < rows;) {
+        const int64_t count = NextBlock(rows - first);
+        Multiply(linear, x.From(first), count, false, values);
+        StoreRows(values, count, y.From(first));
+        first += count;
+      }
+    }
   }
 }
 
