@@ -1,8 +1,8 @@
-"""Exports a model's chunk step to ONNX, for ONNX Runtime beside Runnel in the table."""
+"""Exports a model's chunk step and its whole-utterance encoder to ONNX, for ONNX Runtime."""
 
 import pathlib
 import warnings
-from typing import List, Tuple
+from typing import List, Tuple, Union
 
 import numpy as np
 import torch
@@ -13,8 +13,6 @@ from models.reference.model import SpeechModel
 from models.reference.subsampling import geometry_of
 
 OPSET = 14
-INPUTS = ["features", "att_cache", "cnn_cache"]
-OUTPUTS = ["log_probs", "next_att_cache", "next_cnn_cache"]
 
 
 class Pointwise(nn.Module):
@@ -42,6 +40,9 @@ class ChunkStep(nn.Module):
     All sizes are fixed, which is fastest in ONNX Runtime. The position table is then a constant.
     """
 
+    input_names = ("features", "att_cache", "cnn_cache")
+    output_names = ("log_probs", "next_att_cache", "next_cnn_cache")
+
     def __init__(self, model: SpeechModel, config: ConformerConfig, chunk_size: int,
                  left_context: int) -> None:
         super().__init__()
@@ -66,7 +67,7 @@ class ChunkStep(nn.Module):
                                                                    self.chunk_size)
         head_dim = config.model_dim // config.num_heads
         assert config.convolution is not None
-        return (12 + 4 * torch.randn(batch, end - begin, config.input_dim, generator=generator),
+        return (_random_features(batch, end - begin, config, generator),
                 torch.randn(config.num_layers, batch, config.num_heads, self.left_context,
                             2 * head_dim, generator=generator),
                 torch.randn(config.num_layers, batch, config.model_dim,
@@ -92,15 +93,48 @@ class ChunkStep(nn.Module):
         return log_probs, torch.stack(att_caches, 0), torch.stack(cnn_caches, 0)
 
 
-def export_onnx(step: ChunkStep, batch: int, path: pathlib.Path) -> None:
-    """Writes the step for `batch` streams, and beside it the raw float32 inputs and the log
-    probabilities that PyTorch computes from them (PATH.NAME.bin)."""
+class WholeUtterances(nn.Module):
+    """Whole utterances of equal length: one chunk without caches, whose sizes are fixed too."""
+
+    input_names = ("features",)
+    output_names = ("log_probs",)
+
+    def __init__(self, model: SpeechModel, config: ConformerConfig, num_frames: int) -> None:
+        """num_frames: feature frames of an utterance."""
+        super().__init__()
+        self.num_frames = num_frames
+        self.att_cache, self.cnn_cache = model.encoder.initial_caches()
+        num_encoder_frames = geometry_of(config.subsampling).num_encoder_frames(num_frames)
+        self.step = ChunkStep(model, config, num_encoder_frames, left_context=0)
+
+    def inputs(self, batch: int) -> Tuple[Tensor]:
+        """Random features (B, num_frames, input_dim)."""
+        generator = torch.Generator().manual_seed(batch)
+        return (_random_features(batch, self.num_frames, self.step.config, generator),)
+
+    def forward(self, features: Tensor) -> Tuple[Tensor]:
+        """Log probabilities (B, T', vocab_size)."""
+        batch = int(features.size(0))  # a constant in the trace
+        att_cache = self.att_cache.unsqueeze(1).repeat(1, batch, 1, 1, 1)
+        log_probs, _, _ = self.step(features, att_cache, self.cnn_cache.repeat(1, batch, 1, 1))
+        return (log_probs,)
+
+
+def _random_features(batch: int, num_frames: int, config: ConformerConfig,
+                     generator: torch.Generator) -> Tensor:
+    return 12 + 4 * torch.randn(batch, num_frames, config.input_dim, generator=generator)
+
+
+def export_onnx(step: Union[ChunkStep, WholeUtterances], batch: int, path: pathlib.Path) -> None:
+    """Writes the step for a batch, and beside it the raw float32 inputs and the log probabilities
+    that PyTorch computes from them (PATH.NAME.bin)."""
     step.eval()
     inputs = step.inputs(batch)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about sizes that become constants, as they should
-        torch.onnx.export(step, inputs, str(path), opset_version=OPSET, input_names=INPUTS,
-                          output_names=OUTPUTS, do_constant_folding=True)
+        torch.onnx.export(step, inputs, str(path), opset_version=OPSET,
+                          input_names=list(step.input_names), output_names=list(step.output_names),
+                          do_constant_folding=True)
         log_probs = step(*inputs)[0]
-    for name, tensor in zip([*INPUTS, OUTPUTS[0]], [*inputs, log_probs]):
+    for name, tensor in zip([*step.input_names, "log_probs"], [*inputs, log_probs]):
         tensor.numpy().astype(np.float32).tofile(f"{path}.{name}.bin")

@@ -4,10 +4,11 @@ import json
 import os
 import pathlib
 import shutil
-from typing import Any, Dict, List
+from typing import Any, Dict, List, NamedTuple, Union
 
 from tools.benchmark.pages.programs import ProgramError, run_program
 from tools.benchmark.pages.random_model import random_model
+from tools.benchmark.report.onnx_export import ChunkStep, WholeUtterances, export_onnx
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Row
 
@@ -40,33 +41,57 @@ def measure(plan: Plan, seed: int, folder: pathlib.Path) -> List[Row]:
         ProgramError: node, npm, the package or a Python module is missing, or a run failed.
     """
     install(folder)
-    try:  # Debian's python3-onnx; imported here since nothing else needs it
-        from tools.benchmark.report.onnx_quantize import quantize_file
-    except ImportError as error:
-        raise ProgramError(f"Python: {error}") from None
-    from tools.benchmark.report.onnx_export import INPUTS, ChunkStep, export_onnx
     step = ChunkStep(random_model(plan.architecture, seed), plan.architecture.encoder, CHUNK_SIZE,
                      LEFT_CONTEXT)
     rows: List[Row] = []
     for batch in plan.onnx_batches:
-        shapes = dict(zip(INPUTS, (list(tensor.shape) for tensor in step.inputs(batch))))
-        exported = folder / f"float32_{batch}.onnx"
-        quantized = folder / f"int8_{batch}.onnx"
-        export_onnx(step, batch, exported)
-        quantize_file(exported, quantized)
-        for precision, path in (("float32", exported), ("int8", quantized)):
-            rows.append({"precision": precision, "streams": batch,
-                         **_time(folder, path, exported, shapes, batch, plan.onnx_seconds)})
+        for exported in export(folder, step, batch):
+            rows.append({"precision": exported.precision, "streams": batch,
+                         **time_exported(folder, exported, plan.onnx_seconds)})
     return rows
 
 
-def _time(folder: pathlib.Path, model: pathlib.Path, inputs: pathlib.Path,
-          shapes: Dict[str, List[int]], batch: int, seconds: float) -> Dict[str, Any]:
-    """Runs time_onnx.js; its times divided by the batch."""
-    text = run_program(["node", str(_SCRIPT), str(model), str(inputs), json.dumps(shapes),
-                        str(seconds)],
+class Exported(NamedTuple):
+    """A file of one precision and batch."""
+
+    precision: str
+    batch: int
+    model: pathlib.Path
+    inputs: pathlib.Path  # as INPUTS_PREFIX of time_onnx.js
+    shapes: Dict[str, List[int]]  # of the inputs
+
+
+def export(folder: pathlib.Path, step: Union[ChunkStep, WholeUtterances], batch: int
+           ) -> List[Exported]:
+    """Writes the step in float32 and int8 into the folder.
+
+    Raises:
+        ProgramError: a Python module is missing.
+    """
+    try:  # Debian's python3-onnx; imported here since nothing else needs it
+        from tools.benchmark.report.onnx_quantize import quantize_file
+    except ImportError as error:
+        raise ProgramError(f"Python: {error}") from None
+    name = f"{type(step).__name__}_{batch}"
+    exported, quantized = folder / f"{name}.onnx", folder / f"{name}_int8.onnx"
+    export_onnx(step, batch, exported)
+    quantize_file(exported, quantized)
+    shapes = {name: list(tensor.shape)
+              for name, tensor in zip(step.input_names, step.inputs(batch))}
+    return [Exported(precision, batch, path, exported, shapes)
+            for precision, path in (("float32", exported), ("int8", quantized))]
+
+
+def time_exported(folder: pathlib.Path, exported: Exported, seconds: float) -> Dict[str, Any]:
+    """Runs time_onnx.js; its times divided by the batch. Raises ProgramError.
+
+    Args:
+        folder: with the package.
+    """
+    text = run_program(["node", str(_SCRIPT), str(exported.model), str(exported.inputs),
+                        json.dumps(exported.shapes), str(seconds)],
                        env={**os.environ, "NODE_PATH": str(folder / "node_modules")})
     result: Dict[str, Any] = json.loads(text)
     for name in ("median_ms", "p95_ms", "min_ms"):
-        result[name] /= batch
+        result[name] /= exported.batch
     return result
