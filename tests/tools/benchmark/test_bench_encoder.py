@@ -160,10 +160,12 @@ def test_the_whole_benchmark(tmp_path):
     assert "This is the quick run" in page and str(tmp_path) not in page
     for title in ("Machine", "One core", "Threads", "Left context", "Chunk size",
                   "0.03 hours of one stream", "Search", "One stream on several threads",
-                  "Position schemes", "Large models", "Not measured"):
+                  "Position schemes", "Large models", "Bulk decoding", "Not measured"):
         assert f"\n## {title}\n" in page
     for figure in ("batch", "left_context", "chunk_size", "hours", "memory"):
         name = f"benchmark_{figure}.svg"
         assert f"]({name})" in page
         assert (tmp_path / "docs" / name).read_text(encoding="utf-8").startswith("<?xml")
+    for engine in ("TorchScript | float32", "Runnel | int8", "Runnel, from WAV files | int8"):
+        assert f"| {engine} | 2 | " in page
     assert "- ONNX Runtime: not measured: left out by request\n" in page

@@ -9,8 +9,9 @@ import torch
 from models.reference.archive import read_archive
 from tools.benchmark.pages.random_model import (AISHELL, ARCHITECTURES, SMALL, main, random_model,
                                                 write_model)
+from tools.benchmark.report import bulk
 from tools.benchmark.report.fit import fit_line, fit_operations
-from tools.benchmark.report.onnx_export import ChunkStep, export_onnx
+from tools.benchmark.report.onnx_export import ChunkStep, WholeUtterances, export_onnx
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
 
 
@@ -72,6 +73,41 @@ def test_chunk_step_is_a_chunk_of_the_model(tmp_path):
             torch.testing.assert_close(found[0][i], expected[0][0], rtol=0, atol=1e-5)
             torch.testing.assert_close(found[1][:, i], expected[1], rtol=0, atol=1e-5)
             torch.testing.assert_close(found[2][:, i:i + 1], expected[2], rtol=0, atol=1e-5)
+
+
+def test_whole_utterances_are_those_of_the_model():
+    """Two utterances in a batch, as the archived model computes them."""
+    model = random_model(SMALL, 1)
+    step = WholeUtterances(random_model(SMALL, 1), SMALL.encoder, 203).eval()
+    features, = step.inputs(2)
+    with torch.no_grad():
+        found, = step(features)
+        expected, lengths = model(features, torch.tensor([203, 203]), -1, -1)
+    assert found.size(1) == lengths[0]
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
+def test_whole_utterances_in_onnx(tmp_path):
+    """The exported graph takes features of one size and no caches."""
+    onnx = pytest.importorskip("onnx")
+    step = WholeUtterances(random_model(SMALL, 1), SMALL.encoder, 203)
+    export_onnx(step, 2, tmp_path / "whole.onnx")
+    graph = onnx.load(str(tmp_path / "whole.onnx")).graph
+    features, = graph.input
+    assert [size.dim_value for size in features.type.tensor_type.shape.dim] == [2, 203, 80]
+    assert [value.name for value in graph.output] == ["log_probs"]
+    assert (tmp_path / "whole.onnx.log_probs.bin").stat().st_size == 2 * 50 * 50 * 4
+
+
+def test_bulk_section():
+    """Every row beside the first one; nothing when nothing was measured."""
+    rows = [{"engine": "TorchScript", "precision": "float32", "batch": 1, "hours": 20.0},
+            {"engine": "Runnel", "precision": "int8", "batch": 8, "hours": 150.0}]
+    text = bulk.section({"recordings": 64, "seconds": 10, "rounds": 3, "rows": rows})
+    assert text.startswith("## Bulk decoding\n") and "64 recordings of 10 s" in text
+    assert text.endswith("| TorchScript | float32 | 1 | 20 | 1.00x |\n"
+                         "| Runnel | int8 | 8 | 150 | 7.50x |\n")
+    assert bulk.section({}) == ""
 
 
 def test_int8_matmuls(tmp_path):

@@ -10,13 +10,15 @@ class ProgramError(Exception):
 
 
 def run_program(command: List[str], accept_failure_with_output: bool = False,
-                timeout_s: Optional[float] = 3600, **options: Any) -> str:
+                timeout_s: Optional[float] = 3600, with_messages: bool = False,
+                **options: Any) -> str:
     """Runs `command` to its end and returns its standard output.
 
     Args:
         accept_failure_with_output: a program that wrote to standard output has not failed, whatever
             its exit code.
         timeout_s: None: no limit.
+        with_messages: standard error follows the output.
         options: of subprocess.run.
 
     Raises:
@@ -32,4 +34,4 @@ def run_program(command: List[str], accept_failure_with_output: bool = False,
         lines = done.stderr.strip().splitlines()
         raise ProgramError(lines[-1] if lines else
                            f"{name} ended with status {done.returncode}, no message")
-    return done.stdout
+    return done.stdout + done.stderr if with_messages else done.stdout

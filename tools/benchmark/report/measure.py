@@ -5,7 +5,7 @@ import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
 from tools.benchmark.pages.programs import ProgramError
-from tools.benchmark.report import large_models, one_stream, onnx_runtime
+from tools.benchmark.report import bulk, large_models, one_stream, onnx_runtime
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Programs, Row
 
@@ -18,7 +18,8 @@ class Measurements:
     Keys of results: machine; load (average, before the run); commands (by section); the rows of
     `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations` and
     `starts` (of the processes that measured `table`); `long_run` (None if it failed); `search`
-    (the values of bench_language_model by name); `one_stream` and `large_models` (their measure()).
+    (the values of bench_language_model by name); `one_stream`, `large_models` and `bulk` (their
+    measure()).
     """
 
     def __init__(self, plan: Plan, programs: Programs, report: Callable[[str], None]) -> None:
@@ -144,6 +145,13 @@ class Measurements:
         """ONNX Runtime, if it can be had."""
         self.results["onnx"] = self._try(
             "ONNX Runtime", lambda: onnx_runtime.measure(self._plan, seed, folder)) or []
+
+    def measure_bulk(self, seed: int, bin_folder: pathlib.Path, model: pathlib.Path,
+                     folder: pathlib.Path, onnx_folder: pathlib.Path) -> None:
+        """Many recordings in batches; ONNX Runtime too, if measure_onnx measured it."""
+        onnx = onnx_folder if self.results["onnx"] else None
+        self.results["bulk"] = self._try("bulk decoding", lambda: bulk.measure(
+            self._plan, seed, bin_folder, model, folder, onnx)) or {}
 
 
 def _precision(precision: str) -> List[str]:

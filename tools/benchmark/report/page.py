@@ -3,7 +3,7 @@
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from tools.benchmark.pages.markdown import table
-from tools.benchmark.report import large_models, one_stream
+from tools.benchmark.report import bulk, large_models, one_stream
 from tools.benchmark.report.fit import fit_line, fit_operations
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
 from tools.benchmark.report.programs import Row
@@ -46,6 +46,7 @@ def write_page(results: Dict[str, Any], figures: Sequence[str]) -> str:
     sections = [_introduction(results), _machine(results), _main_table(results),
                 _targets(results), _where_time_goes(results), _backends(results),
                 _threads(results), _starts(results), _onnx(results),
+                bulk.section(results.get("bulk", {})),
                 _left_context(results, figures),
                 _chunk_size(results, figures), _fits(results), _hours(results, figures),
                 _operations(results), _search(results),

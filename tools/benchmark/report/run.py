@@ -3,7 +3,7 @@
     python3 -m tools.benchmark.report.run [--output=docs] [--work_dir=build/benchmark]
         [--bin=build/bin] [--no_onnx_runtime] [--quick] [--page_only]
 
-Takes about twelve minutes on an idle machine. --quick takes a minute; it is for tests, with a tiny
+Takes about half an hour on an idle machine. --quick takes a minute; it is for tests, with a tiny
 model and meaningless times. Results are kept in results.json in the work folder, from which
 --page_only writes the page again.
 """
@@ -57,6 +57,8 @@ def measure(plan: Plan, args: argparse.Namespace) -> Dict[str, Any]:
         measurements.results["notes"].append("ONNX Runtime: not measured: left out by request")
     else:
         measurements.measure_onnx(_SEED, args.work_dir / "onnxruntime")
+    measurements.measure_bulk(_SEED, args.bin, model, args.work_dir / "bulk",
+                              args.work_dir / "onnxruntime")
     return {**measurements.results, "quick": args.quick, "model": describe(plan.architecture)}
 
 
