@@ -25,6 +25,7 @@
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/matmuls.h"
 #include "tools/benchmark/measurement.h"
+#include "tools/benchmark/memory_bandwidth.h"
 #include "tools/benchmark/startup.h"
 #include "tools/benchmark/steady_streams.h"
 #include "tools/cli/command_line.h"
@@ -184,7 +185,7 @@ StreamingSetting SettingFromFlags(const Model& model) {
 
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
               const StreamingSetting& setting, MeasuredHead head, Console* console) {
-  const Machine machine = DescribeMachine(model->ComputeDescription());
+  Machine machine = DescribeMachine(model->ComputeDescription());
   std::optional<TorchScriptModel> baseline;
   if (FLAGS_baseline) {
     RequireTorchScript("as a baseline (--nobaseline)");
@@ -204,6 +205,8 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
   result.operations = OperationsPerChunk(model->parts().config, head, setting);
   result.peak_gflops =
       PeakGigaOperations(result.options.precision, std::min(kPeakSeconds, FLAGS_seconds));
+  // The table does not show it.
+  if (!FLAGS_json.empty()) machine.memory_gb_per_second = MemoryBandwidth();
   std::vector<BenchmarkResult> results;
   std::printf("%s", TableHead(machine, model->parts().config).c_str());
   for (const int64_t num_streams : StreamsFromFlag()) {

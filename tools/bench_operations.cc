@@ -1,9 +1,12 @@
 // bench_operations: the time of single operations at the sizes of an AISHELL Conformer, measured
 // with Google Benchmark. Names are operation/backend/precision/streams. `items_per_second` counts
-// feature frames for the frontend, and chunks of one stream otherwise.
+// feature frames for the frontend, and chunks of one stream otherwise. `whole_step` is the encoder
+// and the CTC head. Its counters, listed at RunWholeStep, say what each part of it takes.
 #include <ATen/ops/randn.h>
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +15,7 @@
 
 #include "encoder/conformer_layer.h"
 #include "encoder/cpu/backend.h"
+#include "encoder/cpu/kernels/matmul/packed_matrix.h"
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
@@ -19,7 +23,13 @@
 #include "encoder/libtorch/tensor_rows.h"
 #include "frontend/feature_stream.h"
 #include "frontend/features/fbank.h"
+#include "runtime/model/model_config.h"
 #include "runtime/threads.h"
+#include "tools/benchmark/durations.h"
+#include "tools/benchmark/matmul_timer.h"
+#include "tools/benchmark/matmuls.h"
+#include "tools/benchmark/memory_bandwidth.h"
+#include "tools/benchmark/part_timer.h"
 #include "tools/benchmark/random/weights.h"
 #include "tools/reference/speech_noise.h"
 
@@ -154,6 +164,33 @@ void RunCtcHead(benchmark::State& state, const MakeBackend& make_backend, int64_
   state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
+// An encoder, and the state of each stream of a batch.
+class EncoderStreams {
+ public:
+  EncoderStreams(const EncoderConfig& config, RandomWeights* weights,
+                 std::unique_ptr<const EncoderBackend> backend, int64_t num_streams)
+      : encoder_(config, weights, std::move(backend)),
+        states_(static_cast<size_t>(num_streams), encoder_.InitialState()),
+        features_(at::randn({FramesOfNextChunk(), config.input_dim})) {}
+
+  // Computes one chunk of each from feature frames.
+  EncoderOutput Run() {
+    const int64_t num_frames = FramesOfNextChunk();
+    std::vector<EncoderSegment> segments;
+    for (EncoderState& stream : states_) {
+      segments.push_back({&stream, features_.data_ptr<float>(), {num_frames, false}, kLeftContext});
+    }
+    return encoder_.Step(segments);
+  }
+
+ private:
+  int64_t FramesOfNextChunk() const { return encoder_.FramesForChunk(states_[0], kChunkSize); }
+
+  Encoder encoder_;
+  std::vector<EncoderState> states_;
+  at::Tensor features_;
+};
+
 // An encoder without layers: feature frames to rows.
 void RunSubsampling(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams) {
   EncoderConfig config = AishellConfig();
@@ -161,21 +198,85 @@ void RunSubsampling(benchmark::State& state, const MakeBackend& make_backend, in
   config.after_norm = false;
   config.normalization = Normalization::kNone;
   RandomWeights weights(at::kFloat);
-  const Encoder encoder(config, &weights, make_backend(config, &weights));
-  std::vector<EncoderState> states(static_cast<size_t>(num_streams), encoder.InitialState());
-  const int64_t first_frames = encoder.FramesForChunk(states[0], kChunkSize);
-  const at::Tensor features = at::randn({first_frames, config.input_dim});
-  const auto run = [&] {
-    const int64_t num_frames = encoder.FramesForChunk(states[0], kChunkSize);
-    std::vector<EncoderSegment> segments;
-    for (EncoderState& stream : states) {
-      segments.push_back({&stream, features.data_ptr<float>(), {num_frames, false}, kLeftContext});
-    }
-    encoder.Step(segments);
-  };
-  run();
-  for (auto _ : state) run();
+  EncoderStreams streams(config, &weights, make_backend(config, &weights), num_streams);
+  streams.Run();
+  for (auto _ : state) streams.Run();
   state.SetItemsProcessed(state.iterations() * num_streams);
+}
+
+// Medians of the milliseconds of each part, of one chunk of one stream.
+class PartMedians {
+ public:
+  void Add(const PartTimes& times) {
+    for (size_t part = 0; part < kNumModelParts; ++part) all_[part].push_back(times[part]);
+  }
+  double Of(size_t part, int64_t num_streams) const {
+    return Summarize(all_[part]).median_ms / static_cast<double>(num_streams);
+  }
+
+ private:
+  std::array<std::vector<double>, kNumModelParts> all_;
+};
+
+// Counters of a chunk of one stream; P is a name of kModelPartNames:
+//   step_ms, P_ms            medians: the whole step, and the modules of a part within it
+//   attention_matmuls_ms     median: the matmuls of kAttentionPart when all large matmuls run alone
+//   P_operations, scores_operations
+//   P_weight_bytes           of its large matmuls, read once in a step
+//   cache_bytes              cached keys and values that are read, float32
+//   read_gb_per_second       MemoryBandwidth of as many bytes as a step reads
+void RunWholeStep(benchmark::State& state, kernels::MatmulType type, const std::string& precision,
+                  int64_t num_streams) {
+  ModelConfig config;
+  config.encoder = AishellConfig();
+  config.vocabulary.vocab_size = kVocabSize;
+  PartTimes times = {};
+  RandomWeights weights(at::kFloat);
+  auto backend = MakeTimedBackend(CpuBackend(type)(config.encoder, &weights), &times);
+  const auto head =
+      backend->MakeCtcHead(BindCtcHead(config.encoder.model_dim, kVocabSize, &weights));
+  EncoderStreams streams(config.encoder, &weights, std::move(backend), num_streams);
+  const auto run = [&] {
+    return MillisecondsOf(
+        [&] { benchmark::DoNotOptimize(head->LogProbs(streams.Run().rows.rows())); });
+  };
+  for (int64_t i = 0; i <= 2 * kLeftContext / kChunkSize; ++i) run();
+  std::vector<double> steps;
+  PartMedians parts;
+  for (auto _ : state) {
+    times = {};
+    steps.push_back(run());
+    parts.Add(times);
+  }
+  state.SetItemsProcessed(state.iterations() * num_streams);
+
+  const auto matmuls = LargeMatmuls(config, MeasuredHead::kCtc, kChunkSize, num_streams);
+  auto timer = MatmulTimer::Make(precision, matmuls);
+  timer->Run();
+  PartMedians alone;
+  for (int64_t i = 0; i < std::max<int64_t>(5, state.iterations()); ++i) alone.Add(timer->Run());
+
+  const StreamingSetting setting{kChunkSize, kLeftContext};
+  const OperationCount operations = OperationsPerChunk(config, MeasuredHead::kCtc, setting);
+  const PartCounts num_weights = NumWeights(matmuls);
+  const auto count = [&state](const std::string& name, auto value) {
+    state.counters[name] = static_cast<double>(value);
+  };
+  count("step_ms", Summarize(steps).median_ms / static_cast<double>(num_streams));
+  count("attention_matmuls_ms", alone.Of(kAttentionPart, num_streams));
+  count("scores_operations", operations.attention);
+  const int64_t cache_bytes =
+      NumCachedValues(config.encoder, setting) * static_cast<int64_t>(sizeof(float));
+  count("cache_bytes", cache_bytes);
+  int64_t step_bytes = num_streams * cache_bytes;
+  for (const int64_t num : num_weights) step_bytes += num * kernels::ValueBytes(type);
+  count("read_gb_per_second", MemoryBandwidth(step_bytes));
+  for (size_t part = 0; part < kNumModelParts; ++part) {
+    const std::string name = kModelPartNames[part];
+    count(name + "_ms", parts.Of(part, num_streams));
+    count(name + "_operations", operations.parts[part]);
+    count(name + "_weight_bytes", num_weights[part] * kernels::ValueBytes(type));
+  }
 }
 
 // Feature frames of 80 bins from packets of 100 ms, with all the work of a stream.
@@ -220,11 +321,15 @@ void RegisterAll() {
   benchmark::RegisterBenchmark("feature_stream", FeatureFrames);
   benchmark::RegisterBenchmark("fbank", FbankFrames);
   using kernels::MatmulType;
-  const std::vector<std::pair<std::string, MakeBackend>> backends = {
-      {"/libtorch/float32/", &MakeLibTorchBackend},
-      {"/cpu/float32/", CpuBackend(MatmulType::kFloat32)},
-      {"/cpu/bfloat16/", CpuBackend(MatmulType::kBfloat16)},
-      {"/cpu/int8/", CpuBackend(MatmulType::kInt8)}};
+  const std::vector<std::pair<std::string, MatmulType>> types = {
+      {"float32", MatmulType::kFloat32},
+      {"bfloat16", MatmulType::kBfloat16},
+      {"int8", MatmulType::kInt8}};
+  std::vector<std::pair<std::string, MakeBackend>> backends = {
+      {"/libtorch/float32/", &MakeLibTorchBackend}};
+  for (const auto& [precision, type] : types) {
+    backends.emplace_back("/cpu/" + precision + "/", CpuBackend(type));
+  }
   for (const auto& [backend_name, make_backend] : backends) {
     for (const int64_t num_streams : {1, 16}) {
       const std::string name = backend_name + std::to_string(num_streams);
@@ -236,6 +341,15 @@ void RegisterAll() {
       add("subsampling", RunSubsampling);
       RegisterModules(name, make_backend, num_streams);
       add("ctc_head", RunCtcHead);
+    }
+  }
+  for (const auto& [precision, type] : types) {
+    for (const int64_t num_streams : {1, 16}) {
+      const std::string name = "whole_step/cpu/" + precision + "/" + std::to_string(num_streams);
+      benchmark::RegisterBenchmark(
+          name.c_str(), [type = type, precision = precision, num_streams](benchmark::State& state) {
+            RunWholeStep(state, type, precision, num_streams);
+          });
     }
   }
 }

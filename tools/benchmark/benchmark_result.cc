@@ -110,7 +110,8 @@ std::string ReportJson(const Machine& machine, const std::vector<BenchmarkResult
   report["machine"] = {{"cpu", machine.cpu},
                        {"isa", machine.isa},
                        {"cores", machine.num_cores},
-                       {"compute", machine.compute}};
+                       {"compute", machine.compute},
+                       {"memory_gb_per_second", OrNull(machine.memory_gb_per_second)}};
   for (const auto& [name, version] : machine.libraries) {
     report["machine"]["libraries"][name] = version;
   }
@@ -166,7 +167,7 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
       text += "," + CsvCell(value);
     }
     text += "," + std::to_string(result.measurement.bytes_per_stream) + "," +
-            std::to_string(result.operations.dense) + "," +
+            std::to_string(result.operations.dense()) + "," +
             std::to_string(result.operations.attention);
     for (const std::optional<double>& value :
          {result.peak_gflops, result.fraction_of_peak(), baseline_time(&DurationSummary::median_ms),

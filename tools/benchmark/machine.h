@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_BENCHMARK_MACHINE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@ struct Machine {
   unsigned num_cores = 0;
   std::string compute;                                         // backend and data types
   std::vector<std::pair<std::string, std::string>> libraries;  // names and versions
+  std::optional<double> memory_gb_per_second;                  // MemoryBandwidth, if measured
 };
 
 // `compute`: Model::ComputeDescription.

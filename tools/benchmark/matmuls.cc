@@ -1,5 +1,7 @@
 #include "tools/benchmark/matmuls.h"
 
+#include <numeric>
+
 namespace runnel {
 namespace {
 
@@ -52,22 +54,20 @@ int64_t Operations(const Matmul& matmul) {
          matmul.kernel_size * matmul.kernel_size;
 }
 
-// Convolutions in which every channel is computed by itself.
-int64_t DepthwiseOperations(const EncoderConfig& config, int64_t chunk_size) {
-  int64_t operations = 0;
+// Adds convolutions in which every channel is computed by itself.
+void AddDepthwise(const EncoderConfig& config, int64_t chunk_size, PartCounts* operations) {
   const SubsamplingGeometry geometry(config.subsampling);
   const std::vector<StageOutput> outputs = StageOutputs(config, chunk_size);
   const bool all = config.subsampling.type == SubsamplingType::kDwStriding8;
   for (size_t i = 0; i < (all ? outputs.size() : outputs.empty() ? 0 : 1); ++i) {
     const int64_t kernel_size = geometry.stages()[i].kernel_size;
-    operations +=
+    (*operations)[kSubsamplingPart] +=
         2 * outputs[i].height * outputs[i].width * Channels(config) * kernel_size * kernel_size;
   }
   if (config.convolution) {
-    operations += int64_t{2} * config.num_layers * chunk_size * config.convolution->kernel_size *
-                  config.model_dim;
+    (*operations)[kConvolutionPart] += int64_t{2} * config.num_layers * chunk_size *
+                                       config.convolution->kernel_size * config.model_dim;
   }
-  return operations;
 }
 
 // Scores of keys and positions, and context.
@@ -80,6 +80,10 @@ int64_t AttentionOperations(const EncoderConfig& config, const StreamingSetting&
 }
 
 }  // namespace
+
+int64_t OperationCount::dense() const {
+  return std::accumulate(parts.begin(), parts.end(), int64_t{0});
+}
 
 std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, int64_t chunk_size,
                                  int64_t num_streams) {
@@ -111,12 +115,25 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
 
 OperationCount OperationsPerChunk(const ModelConfig& config, MeasuredHead head,
                                   const StreamingSetting& setting) {
-  OperationCount count{DepthwiseOperations(config.encoder, setting.chunk_size),
-                       AttentionOperations(config.encoder, setting)};
+  OperationCount count;
+  AddDepthwise(config.encoder, setting.chunk_size, &count.parts);
   for (const Matmul& matmul : LargeMatmuls(config, head, setting.chunk_size, 1)) {
-    count.dense += Operations(matmul);
+    count.parts[matmul.part] += Operations(matmul);
+  }
+  count.attention = AttentionOperations(config.encoder, setting);
+  return count;
+}
+
+PartCounts NumWeights(const std::vector<Matmul>& matmuls) {
+  PartCounts count = {};
+  for (const Matmul& matmul : matmuls) {
+    count[matmul.part] += matmul.inputs * matmul.outputs * matmul.kernel_size * matmul.kernel_size;
   }
   return count;
+}
+
+int64_t NumCachedValues(const EncoderConfig& config, const StreamingSetting& setting) {
+  return int64_t{2} * config.num_layers * setting.left_context * config.model_dim;
 }
 
 }  // namespace runnel

@@ -23,6 +23,9 @@ enum ModelPart : uint8_t {
 constexpr std::array<const char*, kNumModelParts> kModelPartNames = {
     "subsampling", "feed_forward", "attention", "convolution", "ctc"};
 
+// A number for each part.
+using PartCounts = std::array<int64_t, kNumModelParts>;
+
 // A multiplication by a weight: (rows, inputs) by (inputs, outputs). If kernel_size is above 1, a
 // convolution with a square kernel, which computes (height, width) outputs of each of `rows` items.
 struct Matmul {
@@ -45,13 +48,20 @@ std::vector<Matmul> LargeMatmuls(const ModelConfig& config, MeasuredHead head, i
 // Floating-point operations of one chunk of one stream in the steady state. A multiply-add is two
 // operations; element-wise operations, and those of a transducer, are not counted.
 struct OperationCount {
-  int64_t dense = 0;      // matmuls with weights and convolutions, large or not
+  PartCounts parts = {};  // matmuls with weights and convolutions, large or not
   int64_t attention = 0;  // scores (keys and positions) and context
-  int64_t total() const { return dense + attention; }
+  int64_t dense() const;  // of all parts
+  int64_t total() const { return dense() + attention; }
 };
 
 OperationCount OperationsPerChunk(const ModelConfig& config, MeasuredHead head,
                                   const StreamingSetting& setting);
+
+// Values of the weights of these matmuls, which one step of any number of streams reads once.
+PartCounts NumWeights(const std::vector<Matmul>& matmuls);
+
+// Values of the cached keys and values that one chunk of one stream reads in the steady state.
+int64_t NumCachedValues(const EncoderConfig& config, const StreamingSetting& setting);
 
 }  // namespace runnel
 

@@ -1,11 +1,18 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "encoder/cpu/backend.h"
+#include "encoder/encoder.h"
+#include "encoder/encoder_weights.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/matmuls.h"
+#include "tools/benchmark/memory_bandwidth.h"
+#include "tools/benchmark/part_timer.h"
+#include "tools/benchmark/random/weights.h"
 
 namespace runnel {
 namespace {
@@ -45,9 +52,27 @@ TEST(MatmulsTest, OperationsOfAWellKnownModel) {
   // By hand, in multiply-adds. Stages of 33 x 39 and 16 x 19 outputs, then a linear layer.
   const int64_t subsampling = 33 * 39 * 9 * 256 + 16 * 19 * (9 * 256) * 256 + 16 * (19 * 256) * 256;
   const int64_t layer = 16 * (4 * 256 * 2048 + 4 * 256 * 256 + 3 * 256 * 256 + 8 * 256);
-  EXPECT_EQ(count.dense, 2 * (subsampling + 12 * layer + 16 * 256 * 4233));
+  EXPECT_EQ(count.dense(), 2 * (subsampling + 12 * layer + 16 * 256 * 4233));
+  EXPECT_EQ(count.parts[kSubsamplingPart], 2 * subsampling);
+  EXPECT_EQ(count.parts[kFeedForwardPart], 2 * 12 * 16 * 4 * 256 * 2048);
+  EXPECT_EQ(count.parts[kAttentionPart], 2 * 12 * 16 * 4 * 256 * 256);
+  EXPECT_EQ(count.parts[kConvolutionPart], 2 * 12 * 16 * (3 * 256 * 256 + 8 * 256));
+  EXPECT_EQ(count.parts[kCtcPart], 2 * 16 * 256 * 4233);
   // 80 keys, 80 values and 95 distances for each of 16 queries.
   EXPECT_EQ(count.attention, 2 * 12 * 16 * (80 + 80 + 95) * 256);
+}
+
+TEST(MatmulsTest, WeightsAndCachesOfAWellKnownModel) {
+  const ModelConfig config = AishellConfig();
+  for (const int64_t num_streams : {1, 16}) {
+    const PartCounts count = NumWeights(LargeMatmuls(config, MeasuredHead::kCtc, 16, num_streams));
+    EXPECT_EQ(count[kSubsamplingPart], 9 * 256 * 256 + 19 * 256 * 256);
+    EXPECT_EQ(count[kFeedForwardPart], 12 * 4 * 256 * 2048);
+    EXPECT_EQ(count[kAttentionPart], 12 * 4 * 256 * 256);
+    EXPECT_EQ(count[kConvolutionPart], 12 * 3 * 256 * 256);
+    EXPECT_EQ(count[kCtcPart], 256 * 4233);
+  }
+  EXPECT_EQ(NumCachedValues(config.encoder, {16, 64}), 12 * 2 * 64 * 256);
 }
 
 TEST(MatmulsTest, LargeMatmulsGrowWithTheBatch) {
@@ -72,7 +97,7 @@ TEST(MatmulsTest, EverySubsamplingHasItsMatmuls) {
         SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
     config.encoder.subsampling.type = type;
     const OperationCount count = OperationsPerChunk(config, MeasuredHead::kCtc, {16, 64});
-    EXPECT_GT(count.dense, 0);
+    EXPECT_GT(count.dense(), 0);
     // The cost of everything after the subsampling is the same.
     EXPECT_EQ(count.attention,
               OperationsPerChunk(AishellConfig(), MeasuredHead::kCtc, {16, 64}).attention);
@@ -87,6 +112,38 @@ TEST(MatmulTimerTest, TimesEveryPart) {
   ASSERT_TRUE(timer);
   for (const double milliseconds : timer->Run()) EXPECT_GT(milliseconds, 0);
   EXPECT_GT(PeakGigaOperations("float32", 0.001).value(), 0);
+}
+
+TEST(PartTimerTest, TimesEveryPartAndChangesNothing) {
+  EncoderConfig config = AishellConfig().encoder;
+  config.num_layers = 2;
+  PartTimes times = {};
+  const auto log_probs = [&](bool timed) {
+    RandomWeights weights(at::kFloat);
+    auto backend = MakeCpuBackend(config, &weights, {});
+    if (timed) backend = MakeTimedBackend(std::move(backend), &times);
+    const auto head = backend->MakeCtcHead(BindCtcHead(config.model_dim, 50, &weights));
+    const Encoder encoder(config, &weights, std::move(backend));
+    const std::vector<float> features(static_cast<size_t>(100 * config.input_dim), 1.0f);
+    const Matrix rows = encoder.ForwardUnderMask(features.data(), 100, 4, 8);
+    return head->LogProbs(rows.rows());
+  };
+  const Matrix expected = log_probs(false);
+  EXPECT_EQ(times, PartTimes{});
+  const Matrix found = log_probs(true);
+  for (const double milliseconds : times) EXPECT_GT(milliseconds, 0);
+  ASSERT_EQ(found.count(), expected.count());
+  for (int64_t i = 0; i < found.count() * found.dim(); ++i) {
+    ASSERT_EQ(found.rows().float32()[i], expected.rows().float32()[i]);
+  }
+}
+
+TEST(MemoryBandwidthTest, IsThatOfAMachine) {
+  for (const int64_t num_bytes : {int64_t{1}, int64_t{1'000'000}, kMemoryBytes}) {
+    const double found = MemoryBandwidth(num_bytes);
+    EXPECT_GT(found, 0.001);
+    EXPECT_LT(found, 10'000);
+  }
 }
 
 }  // namespace
