@@ -27,6 +27,7 @@ def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
     assert list(report) == ["machine", "results"]
     machine = report["machine"]
     assert {"cpu", "isa", "cores", "compute", "libraries"} <= set(machine) and machine["cores"] >= 1
+    assert machine["memory_gb_per_second"] > 0
     for result in report["results"]:
         assert list(result) == FIELDS
         assert 0 < result["ms_per_stream_chunk_median"] <= result["ms_per_stream_chunk_p95"]
@@ -147,6 +148,11 @@ def test_files_that_cannot_be_written(tmp_path):
         "bench_encoder: /dev/full: cannot write: No space left on device"]
 
 
+def page_section(page: str, title: str) -> str:
+    """The text below a title, to the next."""
+    return page.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
 @without_sanitizers
 def test_the_whole_benchmark(tmp_path):
     """`make bench` on a tiny model, without downloads."""
@@ -158,7 +164,7 @@ def test_the_whole_benchmark(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert "This is the quick run" in page and str(tmp_path) not in page
-    for title in ("Machine", "One core", "Threads", "Left context", "Chunk size",
+    for title in ("Machine", "One core", "Targets", "Threads", "Left context", "Chunk size",
                   "0.03 hours of one stream", "Search", "One stream on several threads",
                   "Position schemes", "Large models", "Bulk decoding", "Not measured"):
         assert f"\n## {title}\n" in page
@@ -169,3 +175,21 @@ def test_the_whole_benchmark(tmp_path):
     for engine in ("TorchScript | float32", "Runnel | int8", "Runnel, from WAV files | int8"):
         assert f"| {engine} | 2 | " in page
     assert "- ONNX Runtime: not measured: left out by request\n" in page
+    assert re.search(r"Memory, read by one thread: [\d.]+ GB/s\.", page)
+    verdict = r"[\d.]+x \((reached|short)\)"
+    assert re.search(rf"\| int8 \| 2 \| .* \| {verdict} \|\n", page_section(
+        page, "One stream on several threads"))
+    assert len(re.findall(rf"\| unshifted \| .* \| {verdict} \| ", page_section(
+        page, "Position schemes"))) == 2
+    if (BIN / "bench_operations").exists():  # where Google Benchmark is installed
+        floors = page_section(page, "Distance from the floor")
+        for precision in ("float32", "bfloat16", "int8"):
+            for streams in (1, 16):
+                rows = re.findall(rf"^\| {precision} \| {streams} \| (.*?) \|.*\|$", floors, re.M)
+                assert rows == ["subsampling", "feed-forward", "attention projections",
+                                "attention scores and context", "convolution", "ctc", "whole step"]
+    if "avx2" in page_section(page, "Machine"):
+        sets = page_section(page, "Other instruction sets")
+        assert "RUNNEL_INSTRUCTION_SET=avx2 ATEN_CPU_CAPABILITY=avx2" in sets
+        assert "| float32 | 1.6x | " in sets and "| int8 | 3.5x | " in sets
+        assert re.search(r"^\| avx2 \| int8 \| 1 \|.* [\d.]+x \|", sets, re.M)

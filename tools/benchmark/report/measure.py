@@ -5,7 +5,9 @@ import pathlib
 from typing import Any, Callable, Dict, List, Optional
 
 from tools.benchmark.pages.programs import ProgramError
-from tools.benchmark.report import bulk, large_models, one_stream, onnx_runtime
+from tools.benchmark.report import (bulk, instruction_sets, large_models, one_stream,
+                                     onnx_runtime)
+from tools.benchmark.report.operations import WHOLE_STEP
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Programs, Row
 
@@ -16,10 +18,10 @@ class Measurements:
     """Fills `results`. A measurement that fails becomes a line in results["notes"].
 
     Keys of results: machine; load (average, before the run); commands (by section); the rows of
-    `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations` and
-    `starts` (of the processes that measured `table`); `long_run` (None if it failed); `search`
-    (the values of bench_language_model by name); `one_stream`, `large_models` and `bulk` (their
-    measure()).
+    `table`, `backends`, `threads`, `left_contexts`, `chunk_sizes`, `onnx`, `operations`, `steps`
+    (whole ones, by bench_operations), `instruction_sets` and `starts` (of the processes that
+    measured `table`); `long_run` (None if it failed); `search` (the values of bench_language_model
+    by name); `one_stream`, `large_models` and `bulk` (their measure()).
     """
 
     def __init__(self, plan: Plan, programs: Programs, report: Callable[[str], None]) -> None:
@@ -28,7 +30,7 @@ class Measurements:
         self.results: Results = {"machine": {}, "load": os.getloadavg()[0], "notes": [],
                                  "commands": {}, "long_run": None}
         for section in ("table", "backends", "threads", "left_contexts", "chunk_sizes", "onnx",
-                        "operations", "starts"):
+                        "operations", "steps", "instruction_sets", "starts"):
             self.results[section] = []
 
     def _try(self, what: str, measure: Callable[[], Any]) -> Any:
@@ -48,9 +50,13 @@ class Measurements:
             return []
         rows, machine, start = measured
         self.results["commands"].setdefault(section, []).append(self._programs.command(flags))
-        peaks = {**self.results["machine"].get("peak_gflops_per_core", {}),
-                 **machine.get("peak_gflops_per_core", {})}
-        self.results["machine"] = {**machine, "peak_gflops_per_core": peaks}
+        before = self.results["machine"]
+        self.results["machine"] = {
+            **machine,
+            "peak_gflops_per_core": {**before.get("peak_gflops_per_core", {}),
+                                     **machine.get("peak_gflops_per_core", {})},
+            "memory_gb_per_second": max(before.get("memory_gb_per_second", 0),
+                                        machine["memory_gb_per_second"])}
         rows = [{**row, **extra} for row in rows]
         self.results[section] += rows
         if section == "table":
@@ -117,10 +123,23 @@ class Measurements:
             self._programs.command([*_precision(precision), f"--hours={hours:g}"])]
 
     def measure_operations(self) -> None:
-        """Single operations, by bench_operations."""
+        """Single operations and the parts of whole steps, by bench_operations."""
+        plan = self._plan
         self.results["operations"] = self._try(
             "single operations",
-            lambda: self._programs.operations(self._plan.operation_seconds)) or []
+            lambda: self._programs.operations(plan.operation_seconds, f"-{WHOLE_STEP}")) or []
+        self.results["steps"] = self._try(
+            "parts of a step",
+            lambda: self._programs.operations(plan.seconds, WHOLE_STEP)) or []
+
+    def measure_instruction_sets(self) -> None:
+        """AVX2 beside LibTorch's AVX2, and what this CPU has above it."""
+        measured = self._try("instruction sets", lambda: instruction_sets.measure(
+            self._plan, self._programs, self._precisions))
+        if measured is not None:
+            rows, typed = measured
+            self.results["instruction_sets"] = rows
+            self.results["commands"]["instruction_sets"] = typed
 
     def measure_search(self) -> None:
         """Searches of CTC log probabilities, by bench_language_model."""

@@ -7,8 +7,9 @@ from typing import Any, Dict, List
 from models.reference.positions import make_options
 from tools.benchmark.pages.markdown import table
 from tools.benchmark.pages.random_model import ARCHITECTURES, FASTCONFORMER_STREAMING, write_model
+from tools.benchmark.report.cells import verdict
 from tools.benchmark.report.plan import Plan
-from tools.benchmark.report.programs import Programs
+from tools.benchmark.report.programs import Programs, Row
 
 _THREADS = (1, 2)
 _STEP_THREADS_TARGET = 1.6  # speed of one stream on two threads, relative to one
@@ -53,17 +54,26 @@ def section(results: Dict[str, List[Dict[str, Any]]]) -> str:
         return ""
     alone = {row["precision"]: row["median_ms"] for row in results["threads"]
              if row["step_threads"] == 1}
+
+    def relative_to_one(row: Row) -> str:
+        return "-" if row["step_threads"] == 1 else verdict(
+            alone[row["precision"]] / row["median_ms"], _STEP_THREADS_TARGET)
+
     threads = table(
         ["model", "precision", "threads of a step", "ms", "p95", "relative to one"],
         [[row["model"], row["precision"], str(row["step_threads"]), f"{row['median_ms']:.2f}",
-          f"{row['p95_ms']:.2f}", f"{alone[row['precision']] / row['median_ms']:.2f}x"]
-         for row in results["threads"]])
+          f"{row['p95_ms']:.2f}", relative_to_one(row)] for row in results["threads"]])
     base = {row["streams"]: row["median_ms"] for row in results["positions"]
             if row["scheme"] == "chunk_rpe"}
+
+    def relative_to_chunk_rpe(row: Row) -> str:
+        return "-" if row["scheme"] == "chunk_rpe" else verdict(
+            row["median_ms"] / base[row["streams"]], _POSITIONS_TARGET, at_most=True)
+
     positions = table(
         ["positions", "streams", "ms", "relative to chunk_rpe", "MB per stream"],
         [[row["scheme"], str(row["streams"]), f"{row['median_ms']:.2f}",
-          f"{row['median_ms'] / base[row['streams']]:.2f}", f"{row['bytes_per_stream'] / 1e6:.2f}"]
+          relative_to_chunk_rpe(row), f"{row['bytes_per_stream'] / 1e6:.2f}"]
          for row in results["positions"]])
     return ("## One stream on several threads\n\n"
             "`--step_threads=N` splits the matrix multiplications of a step. Results are the same. "

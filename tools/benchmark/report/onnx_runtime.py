@@ -1,4 +1,4 @@
-"""Measures ONNX Runtime (npm's onnxruntime-node) with the same weights."""
+"""ONNX Runtime (npm's onnxruntime-node) with the same weights: measured, and its section."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Union
 
 from tools.benchmark.pages.programs import ProgramError, run_program
 from tools.benchmark.pages.random_model import random_model
+from tools.benchmark.report.cells import COLUMNS, Column, number, row_of, table_of
 from tools.benchmark.report.onnx_export import ChunkStep, WholeUtterances, export_onnx
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Row
@@ -95,3 +96,31 @@ def time_exported(folder: pathlib.Path, exported: Exported, seconds: float) -> D
     for name in ("median_ms", "p95_ms", "min_ms"):
         result[name] /= exported.batch
     return result
+
+
+def section(results: Dict[str, Any]) -> str:
+    """Part of the page, beside the times of Runnel."""
+    rows = results["onnx"]
+    if not rows:
+        return "## ONNX Runtime\n\nNot measured here, see [Not measured](#not-measured).\n"
+
+    def beside(row: Row) -> str:
+        own = row_of(results["table"], row["precision"], row["streams"])
+        return number(own["median_ms"] if own else None, 2)
+
+    columns: List[Column] = [
+        ("precision", lambda row: row["precision"]), ("batch", lambda row: str(row["streams"])),
+        *COLUMNS[2:5],
+        ("real-time streams per core", lambda row: number(CHUNK_SIZE * 40 / row["median_ms"], 0)),
+        ("Runnel's ms", beside),
+        ("largest difference of log probabilities",
+         lambda row: f"{row['largest_difference']:.1e}")]
+    return (f"## ONNX Runtime\n\nVersion {rows[0]['version']}, npm's `onnxruntime-node`, one "
+            "thread, all optimisations. The weights are the same; "
+            "`tools/benchmark/report/onnx_export.py` exports them with fixed sizes and constant "
+            "position tables. int8 is dynamic: matmuls with constant weights become MatMulInteger "
+            "with a scale per output channel (`tools/benchmark/report/onnx_quantize.py`); the "
+            "convolutions of the subsampling stay float32. ONNX Runtime is measured by itself, not "
+            "in turns. The time includes the copies of inputs and outputs by the Node binding. "
+            "Differences are from PyTorch's float32, after one chunk.\n\n"
+            + table_of(rows, columns))

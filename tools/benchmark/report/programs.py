@@ -2,29 +2,50 @@
 
 import csv
 import json
+import os
 import pathlib
 import re
 import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Mapping, Tuple
 
-from tools.benchmark.pages.programs import run_program
+from tools.benchmark.pages.programs import ProgramError, run_program
 
 Row = Dict[str, Any]
 
 
 class Programs:
-    """The programs of one build, on one model."""
+    """The programs of one build, on one model, with these additions to the environment."""
 
-    def __init__(self, folder: pathlib.Path, model: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, model: pathlib.Path,
+                 environment: Mapping[str, str] = {}) -> None:
         self._folder = folder
         self._model = model
+        self._environment = environment
+
+    def within(self, environment: Mapping[str, str]) -> "Programs":
+        """The same programs with these environment variables."""
+        return Programs(self._folder, self._model, environment)
 
     def _run(self, name: str, arguments: List[str]) -> str:
-        return run_program([str(self._folder / name), *arguments])
+        return run_program([str(self._folder / name), *arguments],
+                           env={**os.environ, **self._environment})
 
     def command(self, flags: List[str]) -> str:
         """The command that a user would type for these flags, without this machine's folders."""
-        return " ".join(["bench_encoder", f"--model={self._model.name}", *flags])
+        variables = [f"{name}={value}" for name, value in self._environment.items()]
+        return " ".join([*variables, "bench_encoder", f"--model={self._model.name}", *flags])
+
+    def instruction_sets(self) -> List[str]:
+        """The names that RUNNEL_INSTRUCTION_SET may have, from the least to the most."""
+        try:  # the message about a wrong name lists them
+            self.within({"RUNNEL_INSTRUCTION_SET": "?"})._run(
+                "bench_encoder", [f"--model={self._model}"])
+        except ProgramError as error:
+            names = re.search(r"RUNNEL_INSTRUCTION_SET is '\?', expected one of (.*)", str(error))
+            if names is None:
+                raise
+            return names[1].split(", ")
+        raise ProgramError("bench_encoder accepts any RUNNEL_INSTRUCTION_SET")
 
     def table(self, flags: List[str]) -> Tuple[List[Row], Dict[str, Any], Row]:
         """The rows of a table, as read_rows returns them; the machine; and load_s, first_ms,
@@ -48,13 +69,14 @@ class Programs:
             return {"minutes": read_rows(rows), "summary": text.splitlines(),
                     "ratio_over_time": ratios[0], "ratio_in_turns": ratios[1]}
 
-    def operations(self, min_time_s: float) -> List[Row]:
-        """The name, nanoseconds per call and items_per_second of every operation."""
+    def operations(self, min_time_s: float, pattern: str) -> List[Row]:
+        """The name, items_per_second and counters of the operations that match a regular
+        expression, or do not match it if it starts with "-"."""
         text = self._run("bench_operations", [f"--benchmark_min_time={min_time_s}",
+                                              f"--benchmark_filter={pattern}",
                                               "--benchmark_format=json"])
-        return [{"name": row["name"], "ns": row["cpu_time"],
-                 "items_per_second": row["items_per_second"]}
-                for row in json.loads(text)["benchmarks"]]
+        rows: List[Row] = json.loads(text)["benchmarks"]
+        return rows
 
     def search(self, words: int, ngrams: int) -> Dict[str, float]:
         """The lines of bench_language_model: value by name, in the unit printed."""

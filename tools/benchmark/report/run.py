@@ -46,6 +46,7 @@ def measure(plan: Plan, args: argparse.Namespace) -> Dict[str, Any]:
                                 lambda line: print(line, file=sys.stderr, flush=True))
     measurements.measure_table()
     measurements.measure_backends()
+    measurements.measure_instruction_sets()
     measurements.measure_threads()
     measurements.measure_sweeps()
     measurements.measure_long_run()
