@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from tools.benchmark.pages.programs import ProgramError
 from tools.benchmark.report import (bulk, instruction_sets, large_models, one_stream,
-                                     onnx_runtime)
+                                    onnx_runtime)
 from tools.benchmark.report.operations import WHOLE_STEP
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 from tools.benchmark.report.programs import Programs, Row

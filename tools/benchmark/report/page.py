@@ -3,7 +3,7 @@
 from typing import Any, Dict, List, Sequence
 
 from tools.benchmark.report import (bulk, instruction_sets, large_models, one_core, one_stream,
-                                     onnx_runtime, operations, sweeps)
+                                    onnx_runtime, operations, sweeps)
 from tools.benchmark.report.cells import (Column, commands, figure, number, percent, row_of,
                                           table_of)
 from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
