@@ -54,16 +54,16 @@ constexpr int64_t kTileRows = 4;
 constexpr int64_t kMaxTiles = kBlockRows;
 
 // sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
-template <class Product, int kRows, bool kFetchesAhead>
+template <class Product, int kRows, Fetch kFetch>
 HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_groups, int64_t output,
-                        void* sums) {
+                        const uint8_t* next_panel, void* sums) {
   const typename Product::Tag d;
   using Sums = hn::Vec<typename Product::Tag>;
   constexpr int64_t kLanes = HWY_LANES(float);
   Sums tile[kRows][2];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) tile[r][0] = tile[r][1] = hn::Zero(d);
-  AddGroups<Product, kRows, kFetchesAhead>(x, panel + kGroupBytes * output, num_groups, tile);
+  AddGroups<Product, kRows, kFetch>(x, panel + kGroupBytes * output, num_groups, next_panel, tile);
   auto* to = static_cast<hn::TFromD<typename Product::Tag>*>(sums) + output;
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
@@ -72,22 +72,30 @@ HWY_INLINE void SumTile(const RowBytes& x, const uint8_t* panel, int64_t num_gro
   }
 }
 
+// next_panel: where this tile's share of the next panel begins.
 template <class Product, int kRows>
-void SumRows(const RowBytes& x, const uint8_t* panel, int64_t num_groups, bool fetches_ahead,
-             void* sums) {
+void SumRows(const RowBytes& x, const uint8_t* panel, int64_t num_groups, Fetch fetch,
+             const uint8_t* next_panel, void* sums) {
   constexpr int64_t kStep = std::min<int64_t>(2 * HWY_LANES(float), kPanelOutputs);
   for (int64_t output = 0; output < kPanelOutputs; output += kStep) {
-    if (fetches_ahead) {
-      SumTile<Product, kRows, true>(x, panel, num_groups, output, sums);
-    } else {
-      SumTile<Product, kRows, false>(x, panel, num_groups, output, sums);
+    switch (fetch) {
+      case Fetch::kNothing:
+        SumTile<Product, kRows, Fetch::kNothing>(x, panel, num_groups, output, nullptr, sums);
+        break;
+      case Fetch::kAhead:
+        SumTile<Product, kRows, Fetch::kAhead>(x, panel, num_groups, output, nullptr, sums);
+        break;
+      case Fetch::kNextPanel:
+        SumTile<Product, kRows, Fetch::kNextPanel>(x, panel, num_groups, output, next_panel, sums);
+        next_panel += num_groups * kNextPanelStep;
+        break;
     }
   }
 }
 
 // The sums of up to kTileRows rows. A function, so that a tile's size is chosen once per block.
 using SumFunction = void (*)(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
-                             bool fetches_ahead, void* sums);
+                             Fetch fetch, const uint8_t* next_panel, void* sums);
 
 // Rows that the next tile takes when `rows` are left, and its function. Few sizes, because each is
 // compiled for every product.
@@ -116,7 +124,7 @@ TileSize NextTile(int64_t rows) {
 template <class Product, class Finish>
 HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, int64_t num_rows,
                             PanelRange panels, const Finish& finish) {
-  const int64_t row_bytes = PackedRowBytes(linear.shape.input_dim, linear.type);
+  const int64_t panel_bytes = kPanelOutputs * PackedRowBytes(linear.shape.input_dim, linear.type);
   const int64_t num_groups =
       (linear.shape.input_dim * ValueBytes(linear.type) + kGroupBytes - 1) / kGroupBytes;
   HWY_ALIGN int32_t sums[kTileRows * kPanelOutputs];
@@ -126,10 +134,15 @@ HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, in
     tiles[num_tiles++] = NextTile<Product>(num_rows - r);
   }
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    const uint8_t* weights = linear.matrix->values + panel * kPanelOutputs * row_bytes;
+    const uint8_t* weights = linear.matrix->values + panel * panel_bytes;
+    const uint8_t* next_panel = weights + panel_bytes;
     int64_t r = 0;
     for (int64_t i = 0; i < num_tiles; ++i) {
-      tiles[i].sum({x.row(r), x.stride}, weights, num_groups, i == 0, sums);
+      const Fetch fetch = num_tiles == 1 ? Fetch::kAhead
+                          : i < 2        ? Fetch::kNextPanel
+                                         : Fetch::kNothing;
+      tiles[i].sum({x.row(r), x.stride}, weights, num_groups, fetch,
+                   next_panel + i * panel_bytes / 2, sums);
       finish(r, tiles[i].rows, panel * kPanelOutputs, static_cast<const void*>(sums));
       r += tiles[i].rows;
     }

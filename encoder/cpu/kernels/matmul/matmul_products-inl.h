@@ -31,8 +31,11 @@ constexpr int64_t kRowStepBytes = 4 * kGroupBytes;
 constexpr int64_t kRowStepBytes = kGroupBytes;
 #endif
 constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
-// Weights are fetched this far ahead of their use.
+// Weights are fetched from memory before their use: where a panel passes once, those that follow
+// this far behind; where it passes several times, the next panel, while the first two tiles pass.
 constexpr int64_t kBytesAhead = 4096;
+constexpr int64_t kNextPanelStep = kGroupBytes * HWY_LANES(float);  // per group
+enum class Fetch { kNothing, kAhead, kNextPanel };
 
 // The rows of a matmul as bytes.
 struct RowBytes {
@@ -118,19 +121,22 @@ HWY_INLINE void AddGroup(const IntVector (&rows)[kRows], const uint8_t* weights,
 }
 
 // Adds all groups of the rows, four at a step, to a pair of vectors of outputs.
-template <class Product, int kRows, bool kFetchesAhead, class Sums>
+template <class Product, int kRows, Fetch kFetch, class Sums>
 HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
-                          Sums (&tile)[kRows][2]) {
+                          const uint8_t* next_panel, Sums (&tile)[kRows][2]) {
   const IntTag ints;
   const uint8_t* next[kRows];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) next[r] = x.row(r);
   for (int64_t group = 0; group < num_groups; group += 4) {
-    if constexpr (kFetchesAhead) {
+    if constexpr (kFetch == Fetch::kAhead) {
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i) {
         __builtin_prefetch(weights + i * kPanelGroupBytes + kBytesAhead, 0, 2);
       }
+    } else if constexpr (kFetch == Fetch::kNextPanel) {
+      __builtin_prefetch(next_panel, 0, 2);
+      next_panel += 4 * kNextPanelStep;
     }
     IntVector rows[kRows];
 #pragma GCC unroll 16
@@ -232,9 +238,9 @@ struct DotBfloat16Product {
 #endif
 
 // Adds all groups of the rows to a pair of vectors of outputs.
-template <class Product, int kRows, bool kFetchesAhead, class Sums>
+template <class Product, int kRows, Fetch kFetch, class Sums>
 HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num_groups,
-                          Sums (&tile)[kRows][2]) {
+                          const uint8_t* next_panel, Sums (&tile)[kRows][2]) {
   const IntTag ints;
   constexpr int64_t kLanes = HWY_LANES(float);
   // A row in three needs a pointer, the others are one or two strides away.
@@ -246,9 +252,12 @@ HWY_INLINE void AddGroups(const RowBytes& x, const uint8_t* weights, int64_t num
     const auto* values = reinterpret_cast<const int32_t*>(weights);
     const IntVector first = hn::LoadU(ints, values);
     const IntVector second = hn::LoadU(ints, values + kLanes);
-    if constexpr (kFetchesAhead) {
+    if constexpr (kFetch == Fetch::kAhead) {
       __builtin_prefetch(weights + kBytesAhead, 0, 2);
       if constexpr (kLanes == 16) __builtin_prefetch(weights + kBytesAhead + 64, 0, 2);
+    } else if constexpr (kFetch == Fetch::kNextPanel) {
+      __builtin_prefetch(next_panel, 0, 2);
+      next_panel += kNextPanelStep;
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
