@@ -9,9 +9,10 @@ namespace runnel {
 // More than the share of the last cache that one thread gets on most machines.
 constexpr int64_t kMemoryBytes = 256'000'000;
 
-// 10^9 bytes per second of the fastest of several passes over so many bytes, at least 1, in the
-// kind of memory that holds packed weights. Fewer bytes may come from a cache.
-double MemoryBandwidth(int64_t num_bytes = kMemoryBytes);
+// 10^9 bytes per second of the fastest pass over so many bytes, at least 1, in the kind of memory
+// that holds packed weights. Fewer bytes may come from a cache, which may keep more of them the
+// more often they are read: passes go on for `min_ms`.
+double MemoryBandwidth(int64_t num_bytes = kMemoryBytes, double min_ms = 0);
 
 }  // namespace runnel
 
