@@ -287,13 +287,15 @@ def run_line(line: str, folder: pathlib.Path, **variables: str) -> subprocess.Co
 
 
 def test_bulk_commands_of_the_document(tmp_path):
-    (make_folder, parallel), (join,), (batch,) = blocks("Bulk decoding")
+    (fastest,), (make_folder, parallel), (join,), (batch,) = blocks("Bulk decoding")
+    expected = (SAMPLES / "text").read_text(encoding="utf-8")
+    done = run_line(fastest, tmp_path)
+    assert done.stdout == expected, done.stderr
     (tmp_path / ".parallel").mkdir()
     (tmp_path / ".parallel" / "will-cite").touch()
     for line in make_folder, parallel, parallel:
         done = run_line(line, tmp_path)
         assert done.returncode == 0, done.stderr
-    expected = (SAMPLES / "text").read_text(encoding="utf-8")
     done = run_line(join, tmp_path)
     assert done.stdout == expected, done.stderr
     # The same by Slurm's array, task by task, without Slurm.
