@@ -1,9 +1,11 @@
 """One stream beside the others: on several threads, and with the positions of WeNet's models."""
 
 import dataclasses
+import itertools
 import pathlib
 from typing import Any, Dict, List
 
+from models.reference.model import SpeechModel
 from models.reference.positions import make_options
 from tools.benchmark.pages.markdown import table
 from tools.benchmark.pages.random_model import ARCHITECTURES, FASTCONFORMER_STREAMING, write_model
@@ -12,6 +14,7 @@ from tools.benchmark.report.plan import Plan
 from tools.benchmark.report.programs import Programs, Row
 
 _THREADS = (1, 2)
+_WEIGHT_BYTES = {"float32": 4, "bfloat16": 2, "int8": 1}
 _STEP_THREADS_TARGET = 1.6  # speed of one stream on two threads, relative to one
 _POSITIONS_TARGET = 1.03  # time with unshifted positions, relative to chunk_rpe
 _LEFT_CONTEXT = FASTCONFORMER_STREAMING["left_context"]
@@ -29,17 +32,22 @@ def measure(plan: Plan, seed: int, bin_folder: pathlib.Path, folder: pathlib.Pat
     name = plan.large_models[0]
     large = folder / f"{name}.pt"
     write_model(ARCHITECTURES[name], seed, str(large))
-    for precision in plan.precisions:
-        for threads in _THREADS:
-            rows, _, _ = Programs(bin_folder, large).table(
-                [f"--precision={precision}", "--streams=1", f"--step_threads={threads}",
-                 f"--chunk_size={plan.large_chunk_sizes[-1]}", f"--left_context={_LEFT_CONTEXT}",
-                 f"--seconds={plan.seconds}"])
-            results["threads"] += [{**row, "model": name, "step_threads": threads} for row in rows]
+    encoder = SpeechModel(ARCHITECTURES[name]).encoder
+    weights = sum(tensor.numel() for tensor in encoder.parameters())
+    for chunk_size, precision, threads in itertools.product(
+            dict.fromkeys((plan.large_chunk_sizes[0], plan.large_chunk_sizes[-1])),
+            plan.precisions, _THREADS):
+        rows, machine, _ = Programs(bin_folder, large).table(
+            [f"--precision={precision}", "--streams=1", f"--step_threads={threads}",
+             f"--chunk_size={chunk_size}", f"--left_context={_LEFT_CONTEXT}",
+             f"--seconds={plan.seconds}"])
+        reading_ms = weights * _WEIGHT_BYTES[precision] / machine["memory_gb_per_second"] * 1e-6
+        results["threads"] += [{**row, "model": name, "step_threads": threads,
+                                "reading_ms": reading_ms} for row in rows]
     for scheme in ("chunk_rpe", "unshifted"):
         model = folder / f"{scheme}.pt"
-        encoder = dataclasses.replace(plan.architecture.encoder, position=make_options(scheme))
-        write_model(dataclasses.replace(plan.architecture, encoder=encoder), seed, str(model))
+        config = dataclasses.replace(plan.architecture.encoder, position=make_options(scheme))
+        write_model(dataclasses.replace(plan.architecture, encoder=config), seed, str(model))
     for scheme in ("chunk_rpe", "unshifted"):
         rows, _, _ = Programs(bin_folder, folder / f"{scheme}.pt").table(
             [f"--precision={plan.precisions[-1]}", f"--streams=1,{plan.batch}",
@@ -52,17 +60,19 @@ def section(results: Dict[str, List[Dict[str, Any]]]) -> str:
     """Part of the page; empty if nothing was measured."""
     if not results:
         return ""
-    alone = {row["precision"]: row["median_ms"] for row in results["threads"]
+    alone = {(row["precision"], row["chunk_size"]): row["median_ms"] for row in results["threads"]
              if row["step_threads"] == 1}
 
     def relative_to_one(row: Row) -> str:
         return "-" if row["step_threads"] == 1 else verdict(
-            alone[row["precision"]] / row["median_ms"], _STEP_THREADS_TARGET)
+            alone[row["precision"], row["chunk_size"]] / row["median_ms"], _STEP_THREADS_TARGET)
 
     threads = table(
-        ["model", "precision", "threads of a step", "ms", "p95", "relative to one"],
-        [[row["model"], row["precision"], str(row["step_threads"]), f"{row['median_ms']:.2f}",
-          f"{row['p95_ms']:.2f}", relative_to_one(row)] for row in results["threads"]])
+        ["model", "C", "precision", "threads of a step", "ms", "p95", "relative to one",
+         "reading the weights, ms"],
+        [[row["model"], str(row["chunk_size"]), row["precision"], str(row["step_threads"]),
+          f"{row['median_ms']:.2f}", f"{row['p95_ms']:.2f}", relative_to_one(row),
+          f"{row['reading_ms']:.2f}"] for row in results["threads"]])
     base = {row["streams"]: row["median_ms"] for row in results["positions"]
             if row["scheme"] == "chunk_rpe"}
 
@@ -77,8 +87,9 @@ def section(results: Dict[str, List[Dict[str, Any]]]) -> str:
          for row in results["positions"]])
     return ("## One stream on several threads\n\n"
             "`--step_threads=N` splits the matrix multiplications of a step. Results are the same. "
-            f"Target for two threads: {_STEP_THREADS_TARGET:g}x. "
-            f"M = {_LEFT_CONTEXT}, the largest chunk of [large models](#large-models).\n\n"
+            f"Target for two threads: {_STEP_THREADS_TARGET:g}x. M = {_LEFT_CONTEXT}. One "
+            "thread needs at least the time of the last column, in which it reads the weights of "
+            "the encoder from memory, unless they lie in the last cache.\n\n"
             + threads + "\n## Position schemes\n\n"
             "The model of this page with the positions of WeNet's models (`unshifted`), int8. "
             f"Target: at most {_POSITIONS_TARGET:g} times the time of `chunk_rpe`.\n\n" + positions)
