@@ -151,6 +151,10 @@ class ChunkAttention {
         query_stride_(PaddedLength(heads.head_dim)),
         position_stride_(PaddedLength(rows.num_keys + kTileQueries + kLineValues)) {
     keys_ = scratch_.Take<float>(heads.head_dim * key_stride_);
+    values_ = scratch_.Take<const float*>(rows.num_keys);
+    if (rows.num_queries > tile::kMaxRows) {
+      copied_values_ = scratch_.Take<float>(rows.num_keys * heads.head_dim);
+    }
     queries_ = scratch_.Take<float>(kTileQueries * query_stride_);
     scores_ = scratch_.Take<float>(kTileQueries * key_stride_);
     if (rows.key_biases != nullptr) biases_ = scratch_.Take<float>(key_stride_);
@@ -173,6 +177,7 @@ class ChunkAttention {
         prefetcher_.Start(rows_.next_values, rows_.num_next_keys, width_);
       }
       TransposeKeys(head * heads_.head_dim);
+      FindValues(head * heads_.head_dim);
       if (biases_ != nullptr) {
         for (int64_t key = 0; key < rows_.num_keys; ++key) {
           biases_[key] = rows_.key_biases[key][head];
@@ -209,6 +214,21 @@ class ChunkAttention {
         rows = last_rows;
       }
       TransposeRows(rows, offset, heads_.head_dim, keys_ + key, key_stride_);
+    }
+  }
+
+  // values_[key] = the part of a value from `offset` on. Where several tiles of queries read it, in
+  // a copy: rows are often a power of two apart, and few of them fit into the first-level cache
+  // then.
+  void FindValues(int64_t offset) {
+    for (int64_t key = 0; key < rows_.num_keys; ++key) {
+      const float* from = rows_.values[key] + offset;
+      values_[key] = from;
+      if (copied_values_ == nullptr) continue;
+      float* to = copied_values_ + key * heads_.head_dim;
+      ForEachVector(heads_.head_dim, [&](int64_t i, const auto& access)
+                                         HWY_ATTR { access.Store(access.Load(from + i), to + i); });
+      values_[key] = to;
     }
   }
 
@@ -300,10 +320,9 @@ class ChunkAttention {
   void AddValues(int64_t head, int64_t first, int64_t count) {
     const int64_t offset = head * heads_.head_dim;
     const int64_t head_dim = heads_.head_dim;
-    const float* const* values = rows_.values;
-    tile::Multiply(count, {scores_, key_stride_},
-                   [=](int64_t key) HWY_ATTR { return values[key] + offset; }, rows_.num_keys,
-                   head_dim, {rows_.context + first * width_ + offset, width_});
+    const float* const* values = values_;
+    tile::Multiply(count, {scores_, key_stride_}, [=](int64_t key) HWY_ATTR { return values[key]; },
+                   rows_.num_keys, head_dim, {rows_.context + first * width_ + offset, width_});
   }
 
   // Weights are summed per distance first; then the sums are multiplied with the rows.
@@ -345,6 +364,8 @@ class ChunkAttention {
   Prefetcher prefetcher_;
   int64_t shift_ = 0;                  // of query 0 of the tile
   float* keys_;                        // (head_dim, key_stride_)
+  const float** values_;               // (keys), rows of (head_dim)
+  float* copied_values_ = nullptr;     // (keys, head_dim)
   float* queries_;                     // (kTileQueries, query_stride_)
   float* scores_;                      // (kTileQueries, key_stride_)
   float* biases_ = nullptr;            // (key_stride_) of the head

@@ -25,6 +25,7 @@ namespace runnel::kernels {
 // Rows that pass by all panels together, so that they stay in the second-level cache.
 constexpr int64_t kBlockRows = 48;
 constexpr int64_t kAmxBlockRows = 2 * kAmxRows;
+constexpr int64_t kMaxBlockRows = std::max(kBlockRows, kAmxBlockRows);
 
 struct PanelRange {
   int64_t begin;
@@ -39,19 +40,8 @@ namespace runnel::kernels {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows of a tile, which has two vectors of outputs. 32 registers hold the sums of 12 rows, 16 those
-// of 6.
-#if HWY_TARGET == HWY_AVX3
-constexpr int64_t kTileRows = 12;
-#elif HWY_TARGET == HWY_NEON
-constexpr int64_t kTileRows = 8;  // whose groups stay in registers, too
-#elif HWY_TARGET == HWY_AVX2
-constexpr int64_t kTileRows = 6;
-#else
-constexpr int64_t kTileRows = 4;
-#endif
 // Tiles of a block of rows at most.
-constexpr int64_t kMaxTiles = kBlockRows;
+constexpr int64_t kMaxTiles = (kMaxBlockRows + kSmallTileRows - 1) / kSmallTileRows;
 
 // sums: (kRows, kPanelOutputs). One pair of vectors of outputs, from `output` on.
 template <class Product, int kRows, Fetch kFetch>
@@ -93,32 +83,24 @@ void SumRows(const RowBytes& x, const uint8_t* panel, int64_t num_groups, Fetch 
   }
 }
 
-// The sums of up to kTileRows rows. A function, so that a tile's size is chosen once per block.
+// The sums of a tile of 1 to Product::kTileRows rows. A function, so that it is chosen once per
+// block.
 using SumFunction = void (*)(const RowBytes& x, const uint8_t* panel, int64_t num_groups,
                              Fetch fetch, const uint8_t* next_panel, void* sums);
 
-// Rows that the next tile takes when `rows` are left, and its function. Few sizes, because each is
-// compiled for every product.
-struct TileSize {
-  int64_t rows;
+template <class Product, int kRows = Product::kTileRows>
+SumFunction SumFunctionFor(int64_t rows) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return SumFunctionFor<Product, kRows - 1>(rows);
+  }
+  return SumRows<Product, kRows>;
+}
+
+struct Tile {
+  int64_t first_row;
+  int64_t num_rows;
   SumFunction sum;
 };
-template <class Product>
-TileSize NextTile(int64_t rows) {
-#if HWY_TARGET == HWY_AVX3
-  // 16 rows, a chunk, make two equal tiles.
-  if (rows >= 12 && rows != 16) return {12, SumRows<Product, 12>};
-#endif
-#if HWY_TARGET == HWY_NEON || HWY_TARGET == HWY_AVX3
-  if (rows >= 8) return {8, SumRows<Product, 8>};
-#endif
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  if (rows >= 6) return {6, SumRows<Product, 6>};
-#endif
-  if (rows >= 4) return {4, SumRows<Product, 4>};
-  if (rows >= 2) return {2, SumRows<Product, 2>};
-  return {1, SumRows<Product, 1>};
-}
 
 // Calls finish(first row, number of rows, first output, sums) for every tile of a block of rows.
 template <class Product, class Finish>
@@ -127,24 +109,26 @@ HWY_INLINE void ForEachTile(const LinearOperation& linear, const RowBytes& x, in
   const int64_t panel_bytes = kPanelOutputs * PackedRowBytes(linear.shape.input_dim, linear.type);
   const int64_t num_groups =
       (linear.shape.input_dim * ValueBytes(linear.type) + kGroupBytes - 1) / kGroupBytes;
-  HWY_ALIGN int32_t sums[kTileRows * kPanelOutputs];
-  TileSize tiles[kMaxTiles];
-  int64_t num_tiles = 0;
-  for (int64_t r = 0; r < num_rows; r += tiles[num_tiles - 1].rows) {
-    tiles[num_tiles++] = NextTile<Product>(num_rows - r);
+  HWY_ALIGN int32_t sums[Product::kTileRows * kPanelOutputs];
+  // Tiles of about equal size: a small one reads as many weights as a large one.
+  const int64_t num_tiles = (num_rows + Product::kTileRows - 1) / Product::kTileRows;
+  Tile tiles[kMaxTiles];
+  for (int64_t i = 0; i < num_tiles; ++i) {
+    const int64_t first = i * num_rows / num_tiles;
+    const int64_t count = (i + 1) * num_rows / num_tiles - first;
+    tiles[i] = {first, count, SumFunctionFor<Product>(count)};
   }
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
     const uint8_t* weights = linear.matrix->values + panel * panel_bytes;
     const uint8_t* next_panel = weights + panel_bytes;
-    int64_t r = 0;
     for (int64_t i = 0; i < num_tiles; ++i) {
+      const Tile& tile = tiles[i];
       const Fetch fetch = num_tiles == 1 ? Fetch::kAhead
                           : i < 2        ? Fetch::kNextPanel
                                          : Fetch::kNothing;
-      tiles[i].sum({x.row(r), x.stride}, weights, num_groups, fetch,
-                   next_panel + i * panel_bytes / 2, sums);
-      finish(r, tiles[i].rows, panel * kPanelOutputs, static_cast<const void*>(sums));
-      r += tiles[i].rows;
+      tile.sum({x.row(tile.first_row), x.stride}, weights, num_groups, fetch,
+               next_panel + i * panel_bytes / 2, sums);
+      finish(tile.first_row, tile.num_rows, panel * kPanelOutputs, static_cast<const void*>(sums));
     }
   }
 }
@@ -168,31 +152,41 @@ HWY_INLINE void ForEachAmxTile(const LinearOperation& linear, const RowBytes& x,
 }
 
 // Turns sums of a vector of outputs into float32.
-struct FloatSums {
-  FloatVector bias;
-  FloatSums(const LinearOperation& linear, int64_t output)
-      : bias(hn::LoadU(FloatTag(), linear.bias + output)) {}
-  HWY_INLINE FloatVector Value(const MatmulInput& /*x*/, int64_t /*row*/, const void* sums) const {
-    return hn::Add(hn::LoadU(FloatTag(), static_cast<const float*>(sums)), bias);
+class FloatSums {
+ public:
+  FloatSums(const LinearOperation& linear, const MatmulInput& /*x*/, int64_t output)
+      : bias_(hn::LoadU(FloatTag(), linear.bias + output)) {}
+  HWY_INLINE FloatVector Value(int64_t /*row*/, const void* sums) const {
+    return hn::Add(hn::LoadU(FloatTag(), static_cast<const float*>(sums)), bias_);
   }
+
+ private:
+  FloatVector bias_;
 };
 // (sum - zero_point * column_sum) * scale * column_scale + bias. The difference is exact in int32:
 // both terms are below 2^31 for rows of up to 65,536 values.
-struct Int8Sums {
-  FloatVector bias, column_scale;
-  IntVector column_sum;
-  Int8Sums(const LinearOperation& linear, int64_t output)
-      : bias(hn::LoadU(FloatTag(), linear.bias + output)),
-        column_scale(hn::LoadU(FloatTag(), linear.matrix->scales.data() + output)),
-        column_sum(hn::LoadU(IntTag(), linear.matrix->column_sums.data() + output)) {}
-  HWY_INLINE FloatVector Value(const MatmulInput& x, int64_t row, const void* sums) const {
+class Int8Sums {
+ public:
+  Int8Sums(const LinearOperation& linear, const MatmulInput& x, int64_t output)
+      : scales_(x.scales),
+        zero_points_(x.zero_points),
+        bias_(hn::LoadU(FloatTag(), linear.bias + output)),
+        column_scale_(hn::LoadU(FloatTag(), linear.matrix->scales.data() + output)),
+        column_sum_(hn::LoadU(IntTag(), linear.matrix->column_sums.data() + output)) {}
+  HWY_INLINE FloatVector Value(int64_t row, const void* sums) const {
     const FloatTag d;
     const IntTag ints;
     const IntVector sum = hn::LoadU(ints, static_cast<const int32_t*>(sums));
-    const IntVector zeros = hn::Mul(hn::Set(ints, x.zero_points[row]), column_sum);
-    const FloatVector scale = hn::Mul(hn::Set(d, x.scales[row]), column_scale);
-    return hn::MulAdd(hn::ConvertTo(d, hn::Sub(sum, zeros)), scale, bias);
+    const IntVector zeros = hn::Mul(hn::Set(ints, zero_points_[row]), column_sum_);
+    const FloatVector scale = hn::Mul(hn::Set(d, scales_[row]), column_scale_);
+    return hn::MulAdd(hn::ConvertTo(d, hn::Sub(sum, zeros)), scale, bias_);
   }
+
+ private:
+  const float* scales_;
+  const int32_t* zero_points_;
+  FloatVector bias_, column_scale_;
+  IntVector column_sum_;
 };
 
 // Calls visit(part, row, output, values) for each vector of a tile's values, where part is
@@ -201,12 +195,27 @@ template <class Sums, class Function, class Visit>
 HWY_INLINE void FinishTile(const LinearOperation& linear, const MatmulInput& x, int64_t first_row,
                            int64_t num_rows, int64_t first_output, const void* sums,
                            const Function& activation, const Visit& visit) {
+  const auto* first = static_cast<const uint8_t*>(sums);
   const int64_t count = std::min(kPanelOutputs, linear.shape.output_dim - first_output);
+#if HWY_TARGET == HWY_AVX3
+  if (count == kPanelOutputs) {  // both vectors of a row, so that its bytes are written together
+    constexpr int64_t kLanes = HWY_LANES(float);
+    const Sums low(linear, x, first_output);
+    const Sums high(linear, x, first_output + kLanes);
+    for (int64_t r = 0; r < num_rows; ++r, first += kPanelGroupBytes) {
+      const FloatVector lows = activation(low.Value(first_row + r, first));
+      const FloatVector highs = activation(high.Value(first_row + r, first + kGroupBytes * kLanes));
+      visit(WholeVector(), first_row + r, first_output, lows);
+      visit(WholeVector(), first_row + r, first_output + kLanes, highs);
+    }
+    return;
+  }
+#endif
   ForEachVector(count, [&](int64_t i, auto part) HWY_ATTR {
-    const Sums values(linear, first_output + i);
-    const auto* vector = static_cast<const uint8_t*>(sums) + kGroupBytes * i;
+    const Sums values(linear, x, first_output + i);
+    const auto* vector = first + kGroupBytes * i;
     for (int64_t r = first_row; r < first_row + num_rows; ++r) {
-      visit(part, r, first_output + i, activation(values.Value(x, r, vector)));
+      visit(part, r, first_output + i, activation(values.Value(r, vector)));
       vector += kPanelGroupBytes;
     }
   });
@@ -258,13 +267,13 @@ HWY_INLINE void VisitBlock(const LinearOperation& linear, const MatmulInput& x, 
   ForEachTileOfType(linear, rows, num_rows, panels, finish);
 }
 
-// The following take no memory: the threads of a step call them at the same time.
+// The functions below allocate nothing, because the threads of a step call them at the same time.
 
 void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
                    PanelRange panels, bool add, float* y) {
   const int64_t stride = linear.shape.output_dim;
   VisitBlock(linear, x, num_rows, panels,
-             [&](auto part, int64_t row, int64_t output, FloatVector values) HWY_ATTR {
+             [=](auto part, int64_t row, int64_t output, FloatVector values) HWY_ATTR {
                float* to = y + row * stride + output;
                part.Store(add ? hn::Add(part.Load(to), values) : values, to);
              });
@@ -274,7 +283,7 @@ void MultiplyBlockToBfloat16(const LinearOperation& linear, const MatmulInput& x
                              PanelRange panels, uint16_t* y) {
   const int64_t stride = linear.shape.output_dim;
   VisitBlock(linear, x, num_rows, panels,
-             [&](auto part, int64_t row, int64_t output, FloatVector values)
+             [=](auto part, int64_t row, int64_t output, FloatVector values)
                  HWY_ATTR { StoreBfloat16(part, values, y + row * stride + output); });
 }
 

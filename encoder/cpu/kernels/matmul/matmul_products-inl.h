@@ -31,11 +31,31 @@ constexpr int64_t kRowStepBytes = 4 * kGroupBytes;
 constexpr int64_t kRowStepBytes = kGroupBytes;
 #endif
 constexpr int64_t kPanelGroupBytes = kGroupBytes * kPanelOutputs;
-// Weights are fetched from memory before their use: where a panel passes once, those that follow
-// this far behind; where it passes several times, the next panel, while the first two tiles pass.
+
+// Rows of a tile at most. Its sums stay in registers: two vectors of outputs per row. Products that
+// keep more values beside them (kSmallTileRows) have fewer rows.
+#if HWY_TARGET == HWY_AVX3
+constexpr int kMaxTileRows = 14;
+constexpr int kSmallTileRows = 12;
+#elif HWY_TARGET == HWY_NEON
+constexpr int kMaxTileRows = 8;  // whose groups stay in registers, too
+constexpr int kSmallTileRows = 8;
+#elif HWY_TARGET == HWY_AVX2
+constexpr int kMaxTileRows = 6;
+constexpr int kSmallTileRows = 4;
+#else
+constexpr int kMaxTileRows = 4;
+constexpr int kSmallTileRows = 4;
+#endif
+
+// The weights that a tile fetches from memory before their use.
+enum class Fetch {
+  kNothing,
+  kAhead,      // of its panel, kBytesAhead later
+  kNextPanel,  // a half of the next panel
+};
 constexpr int64_t kBytesAhead = 4096;
 constexpr int64_t kNextPanelStep = kGroupBytes * HWY_LANES(float);  // per group
-enum class Fetch { kNothing, kAhead, kNextPanel };
 
 // The rows of a matmul as bytes.
 struct RowBytes {
@@ -49,6 +69,7 @@ struct RowBytes {
 // the one that is added.
 struct Float32Product {
   using Tag = FloatTag;
+  static constexpr int kTileRows = kMaxTileRows;
   template <int kGroup>
   static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
     const FloatTag d;
@@ -60,6 +81,7 @@ struct Float32Product {
 // Two bfloat16 as float32: a bfloat16 is the upper half of the float32 of the same value.
 struct WidenedBfloat16Product {
   using Tag = FloatTag;
+  static constexpr int kTileRows = kSmallTileRows;
   template <int kGroup>
   static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
     const IntVector upper = hn::Set(IntTag(), static_cast<int32_t>(0xFFFF0000U));
@@ -71,6 +93,7 @@ struct WidenedBfloat16Product {
 // int8 times int8, exact. Two products fit into 16 bits, because weights are at least -127.
 struct Int8Product {
   using Tag = IntTag;
+  static constexpr int kTileRows = kSmallTileRows;
   template <int kGroup>
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
     const int8x16_t group = vreinterpretq_s8_s32(vdupq_laneq_s32(row.raw, kGroup));
@@ -85,6 +108,7 @@ struct Int8Product {
 // for all of them.
 struct DotInt8Product {
   using Tag = IntTag;
+  static constexpr int kTileRows = kMaxTileRows;
   template <int kGroup>
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
     asm(".arch armv8.2-a+crypto+dotprod\n\t"
@@ -96,6 +120,7 @@ struct DotInt8Product {
 };
 struct DotBfloat16Product {
   using Tag = FloatTag;
+  static constexpr int kTileRows = kMaxTileRows;
   template <int kGroup>
   static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
     asm(".arch armv8.2-a+crypto+bf16\n\t"
@@ -162,6 +187,7 @@ HWY_INLINE IntVector RepeatGroup(const uint8_t* group) {
 
 struct Float32Product {
   using Tag = FloatTag;
+  static constexpr int kTileRows = kMaxTileRows;
   static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
     const FloatTag d;
     return hn::MulAdd(hn::BitCast(d, row), hn::BitCast(d, weights), sums);
@@ -171,6 +197,7 @@ struct Float32Product {
 // Two bfloat16 as float32: a bfloat16 is the upper half of the float32 of the same value.
 struct WidenedBfloat16Product {
   using Tag = FloatTag;
+  static constexpr int kTileRows = kSmallTileRows;
   static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
     const FloatTag d;
     const IntVector upper = hn::Set(IntTag(), static_cast<int32_t>(0xFFFF0000U));
@@ -186,6 +213,7 @@ struct WidenedBfloat16Product {
 // products.
 struct Int8Product {
   using Tag = IntTag;
+  static constexpr int kTileRows = kSmallTileRows;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
 #if HWY_TARGET == HWY_AVX3
     const __m512i pairs = _mm512_maddubs_epi16(row.raw, weights.raw);
@@ -215,6 +243,7 @@ struct Int8Product {
 #if HWY_TARGET == HWY_AVX2
 struct DotInt8Product {
   using Tag = IntTag;
+  static constexpr int kTileRows = kMaxTileRows;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
     asm("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums.raw) : "x"(row.raw), "x"(weights.raw));
     return sums;
@@ -223,6 +252,7 @@ struct DotInt8Product {
 #elif HWY_TARGET == HWY_AVX3
 struct DotInt8Product {
   using Tag = IntTag;
+  static constexpr int kTileRows = kMaxTileRows;
   static HWY_INLINE IntVector Add(IntVector row, IntVector weights, IntVector sums) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sums.raw) : "v"(row.raw), "v"(weights.raw));
     return sums;
@@ -230,6 +260,7 @@ struct DotInt8Product {
 };
 struct DotBfloat16Product {
   using Tag = FloatTag;
+  static constexpr int kTileRows = kMaxTileRows;
   static HWY_INLINE FloatVector Add(IntVector row, IntVector weights, FloatVector sums) {
     asm("vdpbf16ps %2, %1, %0" : "+v"(sums.raw) : "v"(row.raw), "v"(weights.raw));
     return sums;

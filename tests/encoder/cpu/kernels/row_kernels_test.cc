@@ -46,7 +46,7 @@ std::vector<float> Decoded(const MatmulInput& input, int64_t row) {
   return values;
 }
 
-constexpr int64_t kDims[] = {1, 7, 15, 16, 17, 31, 33, 64, 77};
+constexpr int64_t kDims[] = {1, 7, 15, 16, 17, 31, 33, 64, 77, 128, 130};
 
 TEST(RowKernelsTest, LayerNorm) {
   for (const int64_t dim : kDims) {

@@ -148,8 +148,8 @@ TEST_P(PackedLinearTest, RowsDoNotDependOnOtherRows) {
           weight.data(), x.data(), shape, GetParam().precision, result,
           result == MatmulOutput::kInput ? std::make_optional(Activation::kSwish) : std::nullopt);
       const std::vector<float> all = Run(linear, x, kRows, result, {});
-      for (const int64_t rows : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10,  11,  12, 13,
-                                 14, 15, 16, 17, 31, 32, 47, 64, 95, 112, 129, 255}) {
+      for (const int64_t rows : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,  13,  14,
+                                 15, 16, 17, 20, 28, 31, 32, 42, 47, 64, 95, 112, 129, 255}) {
         for (const int64_t first : {int64_t{0}, int64_t{1}, int64_t{13}, kRows - rows}) {
           const auto begin = x.begin() + static_cast<ptrdiff_t>(first * shape.input_dim);
           const std::vector<float> some =
