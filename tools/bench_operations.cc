@@ -1,7 +1,7 @@
 // bench_operations: the time of single operations at the sizes of an AISHELL Conformer, measured
 // with Google Benchmark. Names are operation/backend/precision/streams. `items_per_second` counts
 // feature frames for the frontend, and chunks of one stream otherwise. `whole_step` is the encoder
-// and the CTC head. Its counters, listed at RunWholeStep, say what each part of it takes.
+// and the CTC head. Its counters, listed at RunWholeStep, give the time of each part.
 #include <ATen/ops/randn.h>
 #include <benchmark/benchmark.h>
 

@@ -177,7 +177,7 @@ def test_the_whole_benchmark(tmp_path):
     assert "- ONNX Runtime: not measured: left out by request\n" in page
     assert re.search(r"Memory, read by one thread: [\d.]+ GB/s\.", page)
     verdict = r"[\d.]+x \((reached|short)\)"
-    assert re.search(rf"\| int8 \| 2 \| .* \| {verdict} \|\n", page_section(
+    assert re.search(rf"\| int8 \| 2 \| .* \| {verdict} \| [\d.]+ \|\n", page_section(
         page, "One stream on several threads"))
     assert len(re.findall(rf"\| unshifted \| .* \| {verdict} \| ", page_section(
         page, "Position schemes"))) == 2

@@ -16,12 +16,14 @@ from tools.benchmark.pages.programs import ProgramError, run_program
 from tools.benchmark.pages.random_model import random_model
 from tools.benchmark.report import onnx_runtime
 from tools.benchmark.report.onnx_export import WholeUtterances
-from tools.benchmark.report.plan import Plan
+from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
 
 _FRAMES_PER_SECOND = 100
 _SAMPLE_RATE_HZ = 16000
 _WARM_UP_CALLS = 3  # LibTorch compiles the program for a shape in its first calls
 _FLAGS = ["--chunk_size=-1", "--left_context=-1"]
+_CHUNK_FLAGS = [f"--chunk_size={CHUNK_SIZE}", f"--left_context={LEFT_CONTEXT}"]
+_IN_CHUNKS = "Runnel, in chunks"
 _FROM_AUDIO = "Runnel, from WAV files"
 
 
@@ -68,7 +70,7 @@ def _random_features(plan: Plan, count: int) -> np.ndarray:
 
 def _runnel(plan: Plan, bin_folder: pathlib.Path, model: pathlib.Path, folder: pathlib.Path
             ) -> List[Candidate]:
-    """From features, and in the last precision and batch from audio."""
+    """From features. In the last precision also in chunks, and from audio."""
     features, audio = [], []
     noise = np.random.default_rng(2)
     for i, frames in enumerate(_random_features(plan, plan.bulk_recordings)):
@@ -82,8 +84,8 @@ def _runnel(plan: Plan, bin_folder: pathlib.Path, model: pathlib.Path, folder: p
             samples = noise.normal(0, 2000, plan.bulk_seconds * _SAMPLE_RATE_HZ)
             file.writeframes(samples.astype("<i2").tobytes())
 
-    def decode(files: str, precision: str, batch: int) -> float:
-        text = run_program([str(bin_folder / "decode_wav"), f"--model={model}", files, *_FLAGS,
+    def decode(files: str, flags: List[str], precision: str, batch: int) -> float:
+        text = run_program([str(bin_folder / "decode_wav"), f"--model={model}", files, *flags,
                             f"--precision={precision}", f"--batch_streams={batch}"],
                            with_messages=True)
         times = re.search(r"audio ([\d.]+) s, wall ([\d.]+) s", text)
@@ -92,13 +94,16 @@ def _runnel(plan: Plan, bin_folder: pathlib.Path, model: pathlib.Path, folder: p
         return float(times[1]) / max(float(times[2]), 0.01)  # 0.01 s is what it resolves
 
     from_features, from_audio = "--features=" + ",".join(features), "--wav=" + ",".join(audio)
-    candidates = [
-        Candidate("Runnel", precision, batch,
-                  functools.partial(decode, from_features, precision, batch))
-        for precision in plan.precisions for batch in plan.onnx_batches]
-    last = candidates[-1]
-    return [*candidates, Candidate(_FROM_AUDIO, last.precision, last.batch, functools.partial(
-        decode, from_audio, last.precision, last.batch))]
+    def candidate(engine: str, files: str, flags: List[str], precision: str, batch: int
+                  ) -> Candidate:
+        return Candidate(engine, precision, batch,
+                         functools.partial(decode, files, flags, precision, batch))
+
+    last = plan.precisions[-1]
+    return [*(candidate("Runnel", from_features, _FLAGS, precision, batch)
+              for precision in plan.precisions for batch in plan.bulk_batches),
+            candidate(_IN_CHUNKS, from_features, _CHUNK_FLAGS, last, plan.batch),
+            candidate(_FROM_AUDIO, from_audio, _FLAGS, last, plan.onnx_batches[-1])]
 
 
 def _torchscript(plan: Plan, model: pathlib.Path) -> List[Candidate]:
@@ -129,7 +134,7 @@ def _torchscript(plan: Plan, model: pathlib.Path) -> List[Candidate]:
 def _onnx(plan: Plan, seed: int, folder: Optional[pathlib.Path]) -> List[Candidate]:
     if folder is None:
         return []
-    package = folder
+    package = folder  # with ONNX Runtime, for decode(); known to be there
     encoder = plan.architecture.encoder
     step = WholeUtterances(random_model(plan.architecture, seed), encoder,
                            plan.bulk_seconds * _FRAMES_PER_SECOND)
@@ -156,7 +161,8 @@ def section(results: Dict[str, Any]) -> str:
             f"```\ndecode_wav --model=benchmark.pt --features=0.npy,1.npy,... {' '.join(_FLAGS)} "
             f"--precision={last['precision']} --batch_streams={last['batch']}\n```\n\n"
             f"Hours of audio per hour of a core, on one thread. {results['recordings']} recordings "
-            f"of {results['seconds']} s of noise are decoded, each as a whole utterance. Medians "
+            f"of {results['seconds']} s of noise are decoded, each as a whole utterance. The row "
+            f"in chunks has `{' '.join(_CHUNK_FLAGS)}`. Medians "
             f"of {results['rounds']} rounds, in which the rows take turns.\n\n"
             "- **Runnel** is the time that `decode_wav` prints. It reads the files, searches "
             "greedily and writes the text. Loading the model does not count.\n"

@@ -1,4 +1,4 @@
-"""What the sections of the page share: cells, tables of rows, commands and figures."""
+"""Shared parts of the page's sections: cells, tables of rows, commands and figures."""
 
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 

@@ -1,4 +1,4 @@
-"""The model on lower instruction sets than the CPU has: AVX2 beside LibTorch's, and those above."""
+"""The model on lower instruction sets than the CPU has: AVX2 beside LibTorch, and those above."""
 
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -21,7 +21,7 @@ def measure(plan: Plan, programs: Programs, precisions: Sequence[str]
     """Rows with their `instruction_set`, and the commands. Only those of AVX2 have a baseline.
 
     Raises:
-        ProgramError: a program failed, or the processor has no AVX2.
+        ProgramError: a program failed, or this is not x86. Without AVX2 there are no rows.
     """
     names = programs.instruction_sets()
     if _LOWEST not in names:

@@ -1,4 +1,4 @@
-"""What bench_operations measured: single operations, and the parts of a step with their floors."""
+"""Results of bench_operations: single operations, and the parts of a step with their floors."""
 
 from typing import Any, Dict, List, Tuple
 
@@ -42,7 +42,7 @@ def section(operations: List[Row]) -> str:
 
 
 def floors(results: Dict[str, Any]) -> str:
-    """Part of the page: the least time that each part of a step can take, and what it takes."""
+    """Part of the page: the least time that each part of a step can take, and its time."""
     machine = results["machine"]
     peaks = machine.get("peak_gflops_per_core", {})
     steps = [(*step["name"].split("/")[2:], step) for step in results["steps"]]

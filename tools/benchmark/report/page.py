@@ -32,7 +32,8 @@ one thread. It is measured in turns with Runnel (A B A B), after LibTorch has op
 with packed weights, in the same run.
 
 **Peak** is the speed in operations per second as a share of the CPU's peak. The peak is the speed
-of the fastest of several large matmuls whose weights stay in the cache, measured in the same run.
+of Runnel's fastest of several large matmuls whose weights stay in the cache, measured in the same
+run. The CPU itself can be a few percent faster.
 """
 
 

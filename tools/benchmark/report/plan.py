@@ -30,6 +30,7 @@ class Plan:
     large_chunk_sizes: Sequence[int] = (2, 7, 14)
     onnx_batches: Sequence[int] = (1, 8)
     onnx_seconds: float = 5.0
+    bulk_batches: Sequence[int] = (1, 8, 32)  # of Runnel; others have onnx_batches
     bulk_recordings: int = 64
     bulk_seconds: int = 10  # length of a recording
     bulk_rounds: int = 3
@@ -41,4 +42,4 @@ QUICK = Plan(
     sweep_streams=(1, 2), batch=2, seconds=0.02, sweep_seconds=0.01, hours=0.03,
     operation_seconds=0.001, search_words=1000, search_ngrams=20_000,
     large_models=("small_hybrid",), large_chunk_sizes=(7,), onnx_batches=(1, 2), onnx_seconds=0.02,
-    bulk_recordings=4, bulk_seconds=2, bulk_rounds=1)
+    bulk_batches=(1, 2), bulk_recordings=4, bulk_seconds=2, bulk_rounds=1)

@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 import tempfile
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from tools.benchmark.pages.programs import ProgramError, run_program
 
@@ -17,10 +17,10 @@ class Programs:
     """The programs of one build, on one model, with these additions to the environment."""
 
     def __init__(self, folder: pathlib.Path, model: pathlib.Path,
-                 environment: Mapping[str, str] = {}) -> None:
+                 environment: Optional[Mapping[str, str]] = None) -> None:
         self._folder = folder
         self._model = model
-        self._environment = environment
+        self._environment = environment or {}
 
     def within(self, environment: Mapping[str, str]) -> "Programs":
         """The same programs with these environment variables."""
