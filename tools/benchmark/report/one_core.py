@@ -29,17 +29,24 @@ def _main_table(results: Dict[str, Any]) -> str:
 
 
 def targets_table(rows: Sequence[Row], targets: Dict[str, Tuple[float, float]]) -> str:
-    """The speed-up of each precision against its targets: of one stream, of a batch of 16."""
+    """The speed-up of each precision against its targets and its limit: of one stream, of 16."""
     def measured(precision: str, streams: int, target: float) -> str:
         row = row_of(rows, precision, streams)
         return verdict(row["speedup"] if row else None, target)
+
+    def at_peak(precision: str, streams: int) -> str:
+        row = row_of(rows, precision, streams)
+        return ("-" if row is None or not row["speedup"] or not row["fraction_of_peak"]
+                else number(row["speedup"] / row["fraction_of_peak"], 2, "x"))
 
     columns: List[Column] = [
         ("speed-up over TorchScript", lambda row: row["precision"]),
         ("target, 1 stream", lambda row: f"{row['one']:g}x"),
         ("measured", lambda row: measured(row["precision"], 1, row["one"])),
+        ("at the peak", lambda row: at_peak(row["precision"], 1)),
         ("target, 16 streams, per stream", lambda row: f"{row['batch']:g}x"),
-        ("measured", lambda row: measured(row["precision"], 16, row["batch"]))]
+        ("measured", lambda row: measured(row["precision"], 16, row["batch"])),
+        ("at the peak", lambda row: at_peak(row["precision"], 16))]
     return table_of([{"precision": precision, "one": one, "batch": batch}
                      for precision, (one, batch) in targets.items()], columns)
 
@@ -48,7 +55,8 @@ def _targets(results: Dict[str, Any]) -> str:
     computes = [start["compute"] for start in results["starts"]]
     used = ", ".join(sorted({text.split(", ")[-1] for text in computes}))
     return ("## Targets\n\nThe targets are those of a core with AVX-512, VNNI and bfloat16 "
-            f"instructions (`avx512_bf16`). Measured here: `{used}`.\n\n"
+            f"instructions (`avx512_bf16`). Measured here: `{used}`. **At the peak** is the "
+            "speed-up if every operation of the step ran at the peak.\n\n"
             + targets_table(results["table"], TARGETS))
 
 
