@@ -16,7 +16,7 @@ help:
 	@echo 'make serve         install packages, build, run the server with the shipped model on PORT ($(PORT))'
 	@echo 'make test          install packages, build, run every test (C++ and Python)'
 	@echo 'make build         build the library and the tools into build/ (the default); programs are in build/bin'
-	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 30 minutes'
+	@echo 'make bench         install packages, build, measure; writes docs/benchmarks.md, in some 40 minutes'
 	@echo 'make soak          install packages, build, load a server with SOAK_STREAMS ($(SOAK_STREAMS)) streams, kill'
 	@echo '                   one, and so on; writes docs/soak.md, in some twenty minutes'
 	@echo 'make asan          install packages, build with clang and test with the address and undefined'

@@ -134,7 +134,7 @@ def _torchscript(plan: Plan, model: pathlib.Path) -> List[Candidate]:
 def _onnx(plan: Plan, seed: int, folder: Optional[pathlib.Path]) -> List[Candidate]:
     if folder is None:
         return []
-    package = folder  # with ONNX Runtime, for decode(); known to be there
+    package = folder  # decode() needs a name that is never None
     encoder = plan.architecture.encoder
     step = WholeUtterances(random_model(plan.architecture, seed), encoder,
                            plan.bulk_seconds * _FRAMES_PER_SECOND)

@@ -3,7 +3,7 @@
     python3 -m tools.benchmark.report.run [--output=docs] [--work_dir=build/benchmark]
         [--bin=build/bin] [--no_onnx_runtime] [--quick] [--page_only]
 
-Takes about half an hour on an idle machine. --quick takes a minute; it is for tests, with a tiny
+Takes about 40 minutes on an idle machine. --quick takes a minute; it is for tests, with a tiny
 model and meaningless times. Results are kept in results.json in the work folder, from which
 --page_only writes the page again.
 """

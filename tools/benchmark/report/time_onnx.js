@@ -3,8 +3,8 @@
 //   NODE_PATH=DIR/node_modules node time_onnx.js MODEL.onnx INPUTS_PREFIX SHAPES_JSON SECONDS
 //
 // INPUTS_PREFIX.NAME.bin hold the inputs and the log probabilities that PyTorch computed. Each step
-// takes the caches of the step before, if the model has any. Steps of the first SECONDS, at most 10,
-// are not measured. Prints one line of JSON: ms of the steps (median, p95, min), the largest
+// takes the caches of the step before, if the model has any. Steps of the first SECONDS, at most
+// 10, are not measured. Prints one line of JSON: ms of the steps (median, p95, min), the largest
 // difference of the first log probabilities, and ONNX Runtime's version.
 'use strict';
 
