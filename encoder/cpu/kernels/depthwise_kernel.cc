@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "encoder/cpu/kernels/step_threads.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "encoder/cpu/kernels/depthwise_kernel.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -52,7 +54,11 @@ HWY_EXPORT(DepthwiseRows);
 
 void DepthwiseConvolution(const float* const* frames, int64_t num_frames, int64_t num_outputs,
                           const DepthwiseWeights& weights, const MatmulInput& y, int64_t first) {
-  HWY_DYNAMIC_DISPATCH(DepthwiseRows)(frames, num_frames, num_outputs, weights, y, first);
+  StepThreads::Split(num_outputs, num_outputs * y.dim * (weights.kernel_size + kOperationsOfValue),
+                     [&](int64_t begin, int64_t end) {
+                       HWY_DYNAMIC_DISPATCH(DepthwiseRows)
+                       (frames + begin, num_frames - begin, end - begin, weights, y, first + begin);
+                     });
 }
 
 }  // namespace runnel::kernels

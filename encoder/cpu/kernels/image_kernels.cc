@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "encoder/cpu/kernels/step_threads.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "encoder/cpu/kernels/image_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -194,17 +196,35 @@ HWY_EXPORT(OneChannel);
 HWY_EXPORT(Depthwise);
 HWY_EXPORT(Patches);
 
+// Calls body(outputs of a part, index of its first one) for parts of the frames, in the threads of
+// the step. values: read or written per output.
+template <class Body>
+static void InParts(const ImageOutputs& outputs, int64_t values, const Body& body) {
+  const int64_t operations = kOperationsOfValue * outputs.num_frames * outputs.bins * values;
+  StepThreads::Split(outputs.num_frames, operations, [&](int64_t begin, int64_t end) {
+    body(ImageOutputs{outputs.first_frame + begin, end - begin, outputs.bins},
+         begin * outputs.bins);
+  });
+}
+
 void ConvolveOneChannel(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                         const float* weights, const float* bias, int64_t channels, float* y) {
-  HWY_DYNAMIC_DISPATCH(OneChannel)(x, kernel, outputs, weights, bias, channels, y);
+  InParts(outputs, channels, [&](const ImageOutputs& part, int64_t first) {
+    HWY_DYNAMIC_DISPATCH(OneChannel)
+    (x, kernel, part, weights, bias, channels, y + first * channels);
+  });
 }
 void ConvolveDepthwise(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                        const float* weights, const float* bias, const MatmulInput& y) {
-  HWY_DYNAMIC_DISPATCH(Depthwise)(x, kernel, outputs, weights, bias, y);
+  InParts(outputs, x.channels, [&](const ImageOutputs& part, int64_t first) {
+    HWY_DYNAMIC_DISPATCH(Depthwise)(x, kernel, part, weights, bias, y.From(first));
+  });
 }
 void GatherPatches(const Image& x, const ImageKernel& kernel, const ImageOutputs& outputs,
                    const MatmulInput& y) {
-  HWY_DYNAMIC_DISPATCH(Patches)(x, kernel, outputs, y);
+  InParts(outputs, y.dim, [&](const ImageOutputs& part, int64_t first) {
+    HWY_DYNAMIC_DISPATCH(Patches)(x, kernel, part, y.From(first));
+  });
 }
 
 }  // namespace runnel::kernels

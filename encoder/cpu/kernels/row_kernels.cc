@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "encoder/cpu/kernels/step_threads.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "encoder/cpu/kernels/row_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
@@ -134,18 +136,33 @@ HWY_EXPORT(IndexOfRowMaximum);
 HWY_EXPORT(RoundBfloat16);
 HWY_EXPORT(UnpackBfloat16);
 
+// Calls body(first row, number of rows) for parts of the rows, in the threads of the step.
+template <class Body>
+static void InParts(int64_t rows, int64_t dim, const Body& body) {
+  StepThreads::Split(rows, kOperationsOfValue * rows * dim,
+                     [&](int64_t begin, int64_t end) { body(begin, end - begin); });
+}
+
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm, float* y) {
-  HWY_DYNAMIC_DISPATCH(LayerNormFloat)(x, rows, dim, norm, y);
+  InParts(rows, dim, [&](int64_t first, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(LayerNormFloat)(x + first * dim, count, dim, norm, y + first * dim);
+  });
 }
 void LayerNorm(const float* x, int64_t rows, int64_t dim, const NormWeights& norm,
                const MatmulInput& y) {
-  HWY_DYNAMIC_DISPATCH(LayerNormInput)(x, rows, dim, norm, y);
+  InParts(rows, dim, [&](int64_t first, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(LayerNormInput)(x + first * dim, count, dim, norm, y.From(first));
+  });
 }
 void StoreRows(const float* x, int64_t rows, const MatmulInput& y) {
-  HWY_DYNAMIC_DISPATCH(StoreFloatRows)(x, rows, y);
+  InParts(rows, y.dim, [&](int64_t first, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(StoreFloatRows)(x + first * y.dim, count, y.From(first));
+  });
 }
 void Glu(const float* x, int64_t rows, int64_t dim, float* y) {
-  HWY_DYNAMIC_DISPATCH(GluRows)(x, rows, dim, y);
+  InParts(rows, dim, [&](int64_t first, int64_t count) {
+    HWY_DYNAMIC_DISPATCH(GluRows)(x + first * 2 * dim, count, dim, y + first * dim);
+  });
 }
 void Activate(Activation activation, int64_t count, float* x) {
   HWY_DYNAMIC_DISPATCH(ActivateValues)(activation, count, x);

@@ -5,9 +5,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace runnel::kernels {
@@ -64,11 +66,21 @@ class Team {
     body_ = &body;
     num_working_.store(static_cast<int>(threads_.size()), std::memory_order_relaxed);
     round_.fetch_add(1, std::memory_order_release);
-    body(0);
+    Run(0);
     SpinUntil([this] { return num_working_.load(std::memory_order_acquire) == 0; });
+    if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
   }
 
  private:
+  void Run(int part) {
+    try {
+      (*body_)(part);
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      error_ = std::current_exception();
+    }
+  }
+
   void EndAndJoin() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -96,7 +108,7 @@ class Team {
       });
       if (round == done) continue;
       done = round;
-      (*body_)(part);
+      Run(part);
       num_working_.fetch_sub(1, std::memory_order_release);
     }
   }
@@ -104,6 +116,7 @@ class Team {
   const pid_t process_ = getpid();
   std::vector<std::thread> threads_;
   const std::function<void(int)>* body_ = nullptr;  // of this round
+  std::exception_ptr error_;                        // likewise
   std::atomic<uint64_t> round_{0};
   std::atomic<int> num_working_{0};
   std::atomic<bool> is_awake_{false};

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "encoder/cpu/kernels/scratch.h"
+#include "encoder/cpu/kernels/step_threads.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "encoder/cpu/kernels/attention/attention_kernel.cc"
@@ -34,23 +35,24 @@ HWY_INLINE int64_t PaddedLength(int64_t count) {
   return ((count + kLineValues - 1) / kLineValues | 1) * kLineValues;
 }
 
-// Fetches rows into the second-level cache, 128 bytes at a time while the processor computes: two
-// lines, which the processor fetches together.
+// Fetches parts of rows into the second-level cache, 128 bytes at a time while the processor
+// computes: two lines, which the processor fetches together.
 class Prefetcher {
  public:
-  void Start(const float* const* rows, int64_t num_rows, int64_t width) {
+  void Start(const float* const* rows, int64_t num_rows, int64_t first_value, int64_t num_values) {
     rows_ = rows;
     num_left_ = num_rows;
-    width_ = width;
-    next_ = 0;
+    begin_ = first_value;
+    end_ = first_value + num_values;
+    next_ = begin_;
   }
 
   HWY_INLINE void Step() {
     if (num_left_ == 0) return;
     __builtin_prefetch(*rows_ + next_, 0, 2);
     next_ += 2 * kLineValues;
-    if (next_ < width_) return;
-    next_ = 0;
+    if (next_ < end_) return;
+    next_ = begin_;
     ++rows_;
     --num_left_;
   }
@@ -58,7 +60,8 @@ class Prefetcher {
  private:
   const float* const* rows_ = nullptr;
   int64_t num_left_ = 0;
-  int64_t width_ = 0;
+  int64_t begin_ = 0;
+  int64_t end_ = 0;
   int64_t next_ = 0;
 };
 
@@ -170,11 +173,15 @@ class ChunkAttention {
     }
   }
 
-  void Run() {
-    for (int64_t head = 0; head < heads_.num_heads; ++head) {
-      if (head == 0) prefetcher_.Start(rows_.next_keys, rows_.num_next_keys, width_);
-      if (head == (heads_.num_heads + 1) / 2) {
-        prefetcher_.Start(rows_.next_values, rows_.num_next_keys, width_);
+  void Run(int64_t first_head, int64_t end_head) {
+    const int64_t first_value = first_head * heads_.head_dim;
+    const int64_t num_values = (end_head - first_head) * heads_.head_dim;
+    for (int64_t head = first_head; head < end_head; ++head) {
+      if (head == first_head) {
+        prefetcher_.Start(rows_.next_keys, rows_.num_next_keys, first_value, num_values);
+      }
+      if (head == (first_head + end_head + 1) / 2) {
+        prefetcher_.Start(rows_.next_values, rows_.num_next_keys, first_value, num_values);
       }
       TransposeKeys(head * heads_.head_dim);
       FindValues(head * heads_.head_dim);
@@ -287,9 +294,19 @@ class ChunkAttention {
     const int64_t stride = table_.stride;
     const int64_t before = columns.num_before();
     const int64_t found = columns.end - columns.begin;
+    // The table of a layer has left the caches when the next step reads it. While a row is read,
+    // that of the next head is fetched.
+    const int64_t next_head = table_.head_rows * table_.stride;
+    const int64_t fetched = first == 0 && head + 1 < heads_.num_heads ? found : 0;
     tile::MultiplyPadded(rows, {queries_, query_stride_},
-                         [=](int64_t k) HWY_ATTR { return table + k * stride; }, heads_.head_dim,
-                         found, {positions_ + before, position_stride_});
+                         [=](int64_t k) HWY_ATTR {
+                           const float* row = table + k * stride;
+                           for (int64_t c = 0; c < fetched; c += kLineValues) {
+                             __builtin_prefetch(row + next_head + c, 0, 2);
+                           }
+                           return row;
+                         },
+                         heads_.head_dim, found, {positions_ + before, position_stride_});
     if (legacy) return ShiftAsLegacy(first, count);
     shift_ = count - 1;
     for (int64_t i = 0; i < count; ++i) {
@@ -375,8 +392,9 @@ class ChunkAttention {
   float* distance_context_ = nullptr;  // (kTileQueries, query_stride_)
 };
 
-void AttendRows(const AttentionRows& rows, const AttentionHeads& heads) {
-  ChunkAttention(rows, heads).Run();
+void AttendHeads(const AttentionRows& rows, const AttentionHeads& heads, int64_t first_head,
+                 int64_t end_head) {
+  ChunkAttention(rows, heads).Run(first_head, end_head);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -386,10 +404,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace runnel::kernels {
 
-HWY_EXPORT(AttendRows);
+HWY_EXPORT(AttendHeads);
 
 void Attend(const AttentionRows& rows, const AttentionHeads& heads) {
-  HWY_DYNAMIC_DISPATCH(AttendRows)(rows, heads);
+  const int64_t operations = rows.num_queries * rows.num_keys * heads.num_heads * heads.head_dim;
+  StepThreads::Split(heads.num_heads, operations, [&](int64_t first_head, int64_t end_head) {
+    HWY_DYNAMIC_DISPATCH(AttendHeads)(rows, heads, first_head, end_head);
+  });
 }
 
 }  // namespace runnel::kernels

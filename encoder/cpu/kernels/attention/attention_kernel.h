@@ -64,8 +64,8 @@ struct AttentionHeads {
 
 // context = softmax(scores) (values + values by distance), per head;
 // scores = ((s q + u) . k + key bias + (s q + v) . column of the distance) t.
-// The context of a query has the same bits whatever other queries there are. May be called from
-// several threads at once.
+// The context of a query has the same bits whatever other queries there are. Heads are shared among
+// the threads of the step. May be called from several threads at once.
 void Attend(const AttentionRows& rows, const AttentionHeads& heads);
 
 }  // namespace runnel::kernels

@@ -267,8 +267,6 @@ HWY_INLINE void VisitBlock(const LinearOperation& linear, const MatmulInput& x, 
   ForEachTileOfType(linear, rows, num_rows, panels, finish);
 }
 
-// The functions below allocate nothing, because the threads of a step call them at the same time.
-
 void MultiplyBlock(const LinearOperation& linear, const MatmulInput& x, int64_t num_rows,
                    PanelRange panels, bool add, float* y) {
   const int64_t stride = linear.shape.output_dim;
@@ -295,9 +293,6 @@ HWY_AFTER_NAMESPACE();
 namespace runnel::kernels {
 
 namespace {
-
-// Fewer operations take less time than a second thread needs to begin.
-constexpr int64_t kMinOperationsOfPart = int64_t{1} << 19;
 
 // Rows of the next block when `rows` are left. With AMX a block has whole tiles or just a part of
 // one, because another number of rows is another configuration.
@@ -329,20 +324,6 @@ MatmulInput PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
 HWY_EXPORT(MultiplyBlock);
 HWY_EXPORT(MultiplyBlockToBfloat16);
 
-// Calls multiply(panels) in each thread of the step, for a block of rows.
-template <class Body>
-static void InParts(const LinearOperation& linear, int64_t rows, const Body& multiply) {
-  const int64_t num_panels = NumPanels(linear.shape.output_dim);
-  const int64_t num_parts = StepThreads::Count();
-  const int64_t operations = rows * linear.shape.input_dim * linear.shape.output_dim;
-  if (num_parts == 1 || operations < num_parts * kMinOperationsOfPart) {
-    return multiply(PanelRange{0, num_panels});
-  }
-  StepThreads::ForEach([&](int part) {
-    multiply(PanelRange{part * num_panels / num_parts, (part + 1) * num_panels / num_parts});
-  });
-}
-
 // Calls multiply(first row, number of rows, rows of x, panels) for all rows, a block at a time.
 template <class Body>
 static void ForEachBlock(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
@@ -351,7 +332,11 @@ static void ForEachBlock(const LinearOperation& linear, const MatmulInput& x, in
     const int64_t count = NextBlock(rows - first);
     Scratch scratch;
     const MatmulInput block = PaddedRows(x.From(first), count, &scratch);
-    InParts(linear, count, [&](PanelRange panels) { multiply(first, count, block, panels); });
+    StepThreads::Split(NumPanels(linear.shape.output_dim),
+                       count * linear.shape.input_dim * linear.shape.output_dim,
+                       [&](int64_t begin, int64_t end) {
+                         multiply(first, count, block, PanelRange{begin, end});
+                       });
     first += count;
   }
 }

@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <set>
 #include <thread>
 #include <vector>
@@ -69,6 +72,48 @@ TEST(StepThreadsTest, ThreadsHaveTheirOwnTeams) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(num_parts, 4 * 50 * 2);
+}
+
+TEST(StepThreadsTest, SplitCoversEachIndexOnce) {
+  constexpr int64_t kMuch = int64_t{1} << 30;
+  for (const int num_threads : {1, 2, 3, 5}) {
+    const StepThreads threads(num_threads);
+    for (const int64_t count : {0, 1, 2, 4, 7, 100}) {
+      std::vector<std::atomic<int>> visits(static_cast<size_t>(count));
+      std::atomic<int> num_parts{0};
+      StepThreads::Split(count, kMuch, [&](int64_t begin, int64_t end) {
+        ++num_parts;
+        for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+      });
+      for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit, 1);
+      EXPECT_EQ(num_parts, std::clamp<int64_t>(count, 1, num_threads));
+    }
+  }
+}
+
+TEST(StepThreadsTest, LittleWorkStaysInThisThread) {
+  const StepThreads threads(2);
+  int num_parts = 0;
+  StepThreads::Split(100, 1000, [&](int64_t begin, int64_t end) {
+    ++num_parts;
+    EXPECT_EQ(begin, 0);
+    EXPECT_EQ(end, 100);
+  });
+  EXPECT_EQ(num_parts, 1);
+}
+
+TEST(StepThreadsTest, WhatAPartThrowsIsThrownToTheCaller) {
+  const StepThreads threads(3);
+  for (int thrower = 0; thrower < 3; ++thrower) {
+    std::atomic<int> num_parts{0};
+    const auto body = [&](int part) {
+      ++num_parts;
+      if (part == thrower) throw std::bad_alloc();
+    };
+    EXPECT_THROW(StepThreads::ForEach(body), std::bad_alloc);
+    EXPECT_EQ(num_parts, 3);
+    EXPECT_NO_THROW(StepThreads::ForEach([](int /*part*/) {}));
+  }
 }
 
 // The child of fork() has none of the threads, and must neither wait for them nor end them.

@@ -1,0 +1,92 @@
+// Threads of a step change no bit of an encoder's output, whatever its layers are. The sizes are
+// large enough that the kernels share their work.
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "encoder/encoder.h"
+#include "tests/support/arithmetic.h"
+#include "tests/support/playback.h"
+#include "tests/support/random_encoder.h"
+
+namespace runnel {
+namespace {
+
+using testing::Arithmetic;
+using testing::RandomEncoder;
+
+constexpr uint64_t kSeed = 20261124;
+
+struct Layers {
+  const char* name;
+  const char* position;  // `encoder.position`
+  std::optional<SubsamplingConfig> subsampling;
+};
+
+const std::vector<Layers>& AllLayers() {
+  static const std::vector<Layers> layers = {
+      {"chunk_rpe", testing::kChunkRpe, std::nullopt},
+      {"dw_striding8", testing::kChunkRpe,
+       SubsamplingConfig{SubsamplingType::kDwStriding8, 32, true}},
+      {"unshifted",
+       R"({"scheme": "unshifted", "linear_pos_bias": true, "query_scaling": "after_bias"})",
+       std::nullopt},
+      {"relative_key_value",
+       R"({"scheme": "relative_key_value", "max_distance": 5, "values": true, "shared": false})",
+       std::nullopt}};
+  return layers;
+}
+
+std::vector<Arithmetic> CpuArithmetics() {
+  std::vector<Arithmetic> all = testing::ReducedPrecision();
+  all.push_back(testing::FullPrecision().back());
+  return all;
+}
+
+class StepThreadsEncoderTest : public ::testing::TestWithParam<std::tuple<Arithmetic, Layers>> {
+ protected:
+  static EncoderConfig Config() {
+    const Layers& layers = std::get<1>(GetParam());
+    EncoderConfig config = testing::SmallConfig(layers.position);
+    config.input_dim = 40;
+    config.model_dim = 192;
+    config.num_layers = 2;
+    config.num_heads = 3;
+    config.feed_forward.hidden_dim = 300;
+    if (layers.subsampling) config.subsampling = *layers.subsampling;
+    return config;
+  }
+  static Encoder MakeEncoder(int step_threads) {
+    Arithmetic arithmetic = std::get<0>(GetParam());
+    arithmetic.cpu->step_threads = step_threads;
+    return RandomEncoder(Config(), arithmetic, kSeed);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, StepThreadsEncoderTest,
+                         ::testing::Combine(::testing::ValuesIn(CpuArithmetics()),
+                                            ::testing::ValuesIn(AllLayers())),
+                         [](const auto& parts) {
+                           return std::get<0>(parts.param).name + "_" +
+                                  std::get<1>(parts.param).name;
+                         });
+
+TEST_P(StepThreadsEncoderTest, ChangeNothing) {
+  const Encoder alone = MakeEncoder(1);
+  const at::Tensor features = testing::RandomFeatures(alone.config(), 700, kSeed + 1);
+  for (const int64_t chunk_size : {3L, 48L}) {
+    const at::Tensor expected = testing::RunAlone(alone, features, chunk_size, 64);
+    for (const int step_threads : {2, 3}) {
+      EXPECT_TRUE(at::equal(testing::RunAlone(MakeEncoder(step_threads), features, chunk_size, 64),
+                            expected))
+          << step_threads << " threads, C=" << chunk_size;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace runnel
