@@ -9,8 +9,9 @@
 
 namespace runnel::kernels {
 
-// While the object lives, the kernels that the calling thread runs are split over `num_threads`
-// threads, itself included. The others wait for work without sleeping, and sleep when the object
+// While the object lives, the large kernels that the calling thread runs are split over
+// `num_threads` threads, itself included: matrix multiplications, attention, layer norms and
+// convolutions. The others wait for work without sleeping, and sleep when the object
 // ends. They belong to the calling thread and end with it. Results have the same bits for any
 // number. Objects of a thread may not be nested. The constructor throws std::system_error when the
 // system has no more threads.
@@ -24,16 +25,18 @@ class StepThreads {
   // 1 where no object lives.
   static int Count();
   // Calls body(0) to body(Count() - 1), each in a thread of its own, and returns when all have
-  // returned. If some throw, one of their exceptions is thrown here. `body` does not call ForEach.
+  // returned. If some throw, one of their exceptions is thrown here. `body` calls neither ForEach
+  // nor Split, nor a kernel that does.
   static void ForEach(const std::function<void(int part)>& body);
 
-  // Calls body(begin, end) for ranges that make up [0, count), as ForEach does. Calls it once, in
-  // this thread, where a part would take less time than another thread needs to begin.
-  // operations: multiplications with an addition in all of them, or what takes as long.
+  // Calls body(begin, end) for ranges that make up [0, count), as ForEach does, in so many threads
+  // that each has enough to do: in this one only, where another would need longer to begin.
+  // operations: multiply-adds of all ranges together; other work is converted to them.
   template <class Body>
   static void Split(int64_t count, int64_t operations, const Body& body) {
-    const int64_t num_parts = std::min<int64_t>(Count(), count);
-    if (num_parts <= 1 || operations < num_parts * kMinOperationsOfPart) return body(0, count);
+    const int64_t num_parts =
+        std::min({static_cast<int64_t>(Count()), count, operations / kMinOperationsOfPart});
+    if (num_parts <= 1) return body(0, count);
     const auto run = [&](int64_t part) {
       if (part < num_parts) body(part * count / num_parts, (part + 1) * count / num_parts);
     };
@@ -44,7 +47,7 @@ class StepThreads {
   static constexpr int64_t kMinOperationsOfPart = int64_t{1} << 16;
 };
 
-// What a pass over one value takes, with a few operations that are not multiplications.
+// Cost of one value in a kernel without sums of products, in operations of Split.
 constexpr int64_t kOperationsOfValue = 16;
 
 }  // namespace runnel::kernels

@@ -25,6 +25,8 @@ using tile::Tag;
 using tile::Vector;
 
 constexpr int64_t kLineValues = 16;  // float32 values of a cache line
+// A quarter of the second-level caches of most processors.
+constexpr int64_t kMostFetchedValues = int64_t{1} << 16;
 
 // Queries that are computed together.
 constexpr int64_t kTileQueries = tile::kRegisters == 32 ? 16 : 12;
@@ -173,7 +175,9 @@ class ChunkAttention {
     }
   }
 
+  // The heads first_head .. end_head - 1.
   void Run(int64_t first_head, int64_t end_head) {
+    end_head_ = end_head;
     const int64_t first_value = first_head * heads_.head_dim;
     const int64_t num_values = (end_head - first_head) * heads_.head_dim;
     for (int64_t head = first_head; head < end_head; ++head) {
@@ -295,9 +299,11 @@ class ChunkAttention {
     const int64_t before = columns.num_before();
     const int64_t found = columns.end - columns.begin;
     // The table of a layer has left the caches when the next step reads it. While a row is read,
-    // that of the next head is fetched.
+    // that of the thread's next head is fetched, unless all of them would not stay in the cache.
     const int64_t next_head = table_.head_rows * table_.stride;
-    const int64_t fetched = first == 0 && head + 1 < heads_.num_heads ? found : 0;
+    const bool fetches = first == 0 && next_head > 0 && head + 1 < end_head_ &&
+                         found * heads_.head_dim <= kMostFetchedValues;
+    const int64_t fetched = fetches ? found : 0;
     tile::MultiplyPadded(rows, {queries_, query_stride_},
                          [=](int64_t k) HWY_ATTR {
                            const float* row = table + k * stride;
@@ -378,6 +384,7 @@ class ChunkAttention {
   int64_t key_stride_;
   int64_t query_stride_;
   int64_t position_stride_;
+  int64_t end_head_ = 0;
   Prefetcher prefetcher_;
   int64_t shift_ = 0;                  // of query 0 of the tile
   float* keys_;                        // (head_dim, key_stride_)

@@ -324,7 +324,8 @@ MatmulInput PaddedRows(const MatmulInput& x, int64_t rows, Scratch* scratch) {
 HWY_EXPORT(MultiplyBlock);
 HWY_EXPORT(MultiplyBlockToBfloat16);
 
-// Calls multiply(first row, number of rows, rows of x, panels) for all rows, a block at a time.
+// Calls multiply(first row, number of rows, rows of x, panels) for all rows, a block at a time, in
+// the threads of the step.
 template <class Body>
 static void ForEachBlock(const LinearOperation& linear, const MatmulInput& x, int64_t rows,
                          const Body& multiply) {
