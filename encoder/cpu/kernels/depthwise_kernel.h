@@ -1,4 +1,5 @@
-// The depthwise convolution of a Conformer layer over one chunk, with its norm and activation.
+// The depthwise convolution of a Conformer layer over one chunk, with its norm and activation. The
+// threads of a step share the outputs (step_threads.h).
 #ifndef RUNNEL_ENCODER_CPU_KERNELS_DEPTHWISE_KERNEL_H_
 #define RUNNEL_ENCODER_CPU_KERNELS_DEPTHWISE_KERNEL_H_
 

@@ -1,4 +1,5 @@
-// The strided convolutions of the subsampling over (frame, bin) images, channels innermost.
+// The strided convolutions of the subsampling over (frame, bin) images, channels innermost. The
+// threads of a step share the frames (step_threads.h).
 #ifndef RUNNEL_ENCODER_CPU_KERNELS_IMAGE_KERNELS_H_
 #define RUNNEL_ENCODER_CPU_KERNELS_IMAGE_KERNELS_H_
 

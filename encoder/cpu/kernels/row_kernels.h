@@ -10,7 +10,8 @@
 namespace runnel::kernels {
 
 // Every function computes each row on its own, so its bits do not depend on other rows. Matrices
-// are row-major and contiguous. All functions may be called from several threads at once.
+// are row-major and contiguous. All functions may be called from several threads at once. Layer
+// norms, StoreRows and Glu share their rows among the threads of a step (step_threads.h).
 
 // y = (x - mean) / sqrt(variance + epsilon) * weight + bias, over each row. Ba et al. 2016.
 struct NormWeights {

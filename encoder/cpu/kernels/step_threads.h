@@ -9,12 +9,11 @@
 
 namespace runnel::kernels {
 
-// While the object lives, the large kernels that the calling thread runs are split over
-// `num_threads` threads, itself included: matrix multiplications, attention, layer norms and
-// convolutions. The others wait for work without sleeping, and sleep when the object
-// ends. They belong to the calling thread and end with it. Results have the same bits for any
-// number. Objects of a thread may not be nested. The constructor throws std::system_error when the
-// system has no more threads.
+// While the object lives, the large kernels that the calling thread runs (matrix multiplications,
+// attention, layer norms and convolutions) are split over `num_threads` threads, itself included.
+// The others wait for work without sleeping, and sleep when the object ends. They belong to the
+// calling thread and end with it. Results have the same bits for any number. Objects of a thread
+// may not be nested. The constructor throws std::system_error when the system has no more threads.
 class StepThreads {
  public:
   explicit StepThreads(int num_threads);

@@ -86,7 +86,7 @@ def section(results: Dict[str, List[Dict[str, Any]]]) -> str:
           relative_to_chunk_rpe(row), f"{row['bytes_per_stream'] / 1e6:.2f}"]
          for row in results["positions"]])
     return ("## One stream on several threads\n\n"
-            "`--step_threads=N` splits the kernels of a step. Results are the same. "
+            "`--step_threads=N` splits the large kernels of a step. Results are the same. "
             f"Target for two threads: {_STEP_THREADS_TARGET:g}x. M = {_LEFT_CONTEXT}. One "
             "thread needs at least the time of the last column, in which it reads the weights of "
             "the encoder from memory, unless they lie in the last cache.\n\n"

@@ -25,7 +25,8 @@ using tile::Tag;
 using tile::Vector;
 
 constexpr int64_t kLineValues = 16;  // float32 values of a cache line
-// A quarter of the second-level caches of most processors.
+// Values of a head's positions that are fetched ahead at most: 256 KiB, so that they stay in a
+// second-level cache of 1 MiB.
 constexpr int64_t kMostFetchedValues = int64_t{1} << 16;
 
 // Queries that are computed together.
@@ -298,8 +299,8 @@ class ChunkAttention {
     const int64_t stride = table_.stride;
     const int64_t before = columns.num_before();
     const int64_t found = columns.end - columns.begin;
-    // The table of a layer has left the caches when the next step reads it. While a row is read,
-    // that of the thread's next head is fetched, unless all of them would not stay in the cache.
+    // The table of a layer has left the caches when the next step reads it. So the rows of the
+    // thread's next head are fetched while those of this one are read.
     const int64_t next_head = table_.head_rows * table_.stride;
     const bool fetches = first == 0 && next_head > 0 && head + 1 < end_head_ &&
                          found * heads_.head_dim <= kMostFetchedValues;
