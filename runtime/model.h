@@ -42,8 +42,9 @@ struct ModelOptions {
   bool bfloat16_cache = false;
 
   // Threads that compute one step of the encoder. More than 1 shorten the time of a chunk where few
-  // streams run; for many streams, a thread per stream computes more. Each thread that decodes
-  // starts its own. Results have the same bits. 1 to 64; kCpu only.
+  // streams run, more than the idle cores lengthen it. For many streams, a thread per stream
+  // computes more. Each thread that decodes starts its own. Results have the same bits. 1 to 64;
+  // kCpu only.
   int step_threads = 1;
 
   // Path of units.txt, for a model file that holds none: WeNet's TorchScript export (final.zip).

@@ -99,7 +99,7 @@ void CheckFlags() {
   }
   if (FLAGS_streams + FLAGS_vanish == 0 && (FLAGS_abuse == 0 || FLAGS_duration_s == 0)) {
     throw std::invalid_argument(
-        "--streams is 0, expected --vanish, or --abuse with --duration_s, besides it");
+        "--streams is 0, expected at least 1, or --vanish, or --abuse with --duration_s");
   }
 }
 

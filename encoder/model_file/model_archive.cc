@@ -96,7 +96,7 @@ ModelArchive ReadForeign(const std::string& path, const ZipFile& zip,
 }
 
 [[noreturn]] void ThrowDamaged(const std::string& path, const std::exception& error) {
-  throw std::runtime_error(path + ": is damaged or not a TorchScript archive (" +
+  throw std::runtime_error(path + ": is truncated, damaged or not a TorchScript archive (" +
                            ShortMessage(error) + ")");
 }
 
