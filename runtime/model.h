@@ -42,7 +42,7 @@ struct ModelOptions {
   bool bfloat16_cache = false;
 
   // Threads that compute one step of the encoder. More than 1 shorten the time of a chunk where few
-  // streams run, more than the idle cores lengthen it. For many streams, a thread per stream
+  // streams run. More threads than idle cores make it longer. For many streams, a thread per stream
   // computes more. Each thread that decodes starts its own. Results have the same bits. 1 to 64;
   // kCpu only.
   int step_threads = 1;

@@ -36,8 +36,8 @@ DEFINE_string(cache_precision, "float32",
 DEFINE_int32(
     step_threads, 1,
     "Threads that compute one chunk together. More than 1 shorten the time of a chunk where "
-    "few streams run, more than the idle cores lengthen it. Results are the same (CPU backend "
-    "only).");
+    "few streams run. More threads than idle cores make it longer. Results are the same (CPU "
+    "backend only).");
 
 namespace runnel {
 namespace {

@@ -26,8 +26,8 @@ class Model(_runnel.Model):
         backend: "cpu" or "libtorch"; "default": the faster one for the precision.
         bfloat16_cache: half the memory per stream.
         step_threads: threads that compute one chunk together. More than 1 shorten the time of a
-            chunk where few streams run, more than the idle cores lengthen it. Results are the
-            same.
+            chunk where few streams run. More threads than idle cores make it longer. Results
+            are the same.
         units_file: units.txt of a model file that holds none.
         dynamic_chunk_convolution, running_normalization: let a model stream that was trained on
             whole utterances only.
