@@ -43,14 +43,14 @@ struct EncoderState {
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
     Matrix::VisitState(self.features, fields);
-    fields.Value(self.statistics.num_frames);
+    fields.Counter(self.statistics.num_frames);
     fields.Values(self.statistics.mean);
     fields.Values(self.statistics.squares);
     for (auto& layer : self.layers) LayerState::VisitState(layer, fields);
-    fields.Value(self.num_frames);
-    fields.Value(self.num_skipped);
-    fields.Value(self.offset);
-    fields.Value(self.context_begin);
+    fields.Counter(self.num_frames);
+    fields.Counter(self.num_skipped);
+    fields.Counter(self.offset);
+    fields.Counter(self.context_begin);
     fields.Value(self.ended);
   }
 };

@@ -152,15 +152,11 @@ const float* FeatureStream::Window(int64_t frame) {
 }
 
 std::string FeatureStream::Inconsistency() const {
-  constexpr int64_t kMaxSamples = int64_t{1} << 48;  // more than any stream has
-  if (samples_accepted_ < 0 || samples_accepted_ > kMaxSamples) {
-    return "number of samples is " + std::to_string(samples_accepted_);
-  }
-  if (frames_popped_ < 0 || NumFramesReady() < 0) {
+  if (NumFramesReady() < 0) {
     return "number of feature frames taken is " + std::to_string(frames_popped_) +
            ", which do not follow from " + std::to_string(samples_accepted_) + " samples";
   }
-  if (frames_accepted_ < 0 || (frames_accepted_ > 0 && samples_accepted_ > 0) ||
+  if ((frames_accepted_ > 0 && samples_accepted_ > 0) ||
       frames_.size() != (frames_accepted_ == 0 ? 0
                                                : static_cast<size_t>(NumFramesReady()) *
                                                      static_cast<size_t>(dim()))) {

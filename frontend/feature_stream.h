@@ -67,11 +67,11 @@ class FeatureStream {
   // The state, for the snapshot of a stream (runtime/snapshot/state_fields.h).
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    fields.Value(self.samples_accepted_);
-    fields.Value(self.frames_popped_);
+    fields.Counter(self.samples_accepted_);
+    fields.Counter(self.frames_popped_);
     fields.Value(self.finished_);
     fields.Value(self.last_sample_);
-    fields.Value(self.frames_accepted_);
+    fields.Counter(self.frames_accepted_);
     fields.Values(self.frames_);
     const size_t count = fields.Count(self.samples_buffered(), sizeof(float));
     if constexpr (Fields::kReading) {

@@ -30,9 +30,6 @@ void CheckRate(const char* name, int rate_hz) {
                               " Hz, expected at least 1");
 }
 
-// More than any stream has.
-constexpr int64_t kMaxSamples = int64_t{1} << 48;
-
 int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -140,12 +137,9 @@ void Resampler::Flush(std::vector<float>* output) {
 
 std::string Resampler::Restored() {
   converter_.Stop();
-  if (num_in_ < 0 || num_in_ > kMaxSamples) {
-    return "number of samples before resampling is " + std::to_string(num_in_);
-  }
   const int64_t all =
       num_in_ / in_period_ * out_period_ + DivideUp(num_in_ % in_period_ * out_period_, in_period_);
-  if (num_out_ < 0 || num_out_ > all) {
+  if (num_out_ > all) {
     return "number of resampled samples is " + std::to_string(num_out_) + "; expected 0 to " +
            std::to_string(all);
   }

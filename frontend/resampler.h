@@ -55,8 +55,8 @@ class Resampler {
   // The state, for the snapshot of a stream (runtime/snapshot/state_fields.h).
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    fields.Value(self.num_in_);
-    fields.Value(self.num_out_);
+    fields.Counter(self.num_in_);
+    fields.Counter(self.num_out_);
     fields.Value(self.flushed_);
     fields.Values(self.held_);
     if constexpr (Fields::kReading) fields.Check(self.Restored());

@@ -291,8 +291,9 @@ runnel_status runnel_stream_accept_int16(runnel_stream* stream, const int16_t* s
 /* Samples that would be taken now. */
 size_t runnel_stream_room(const runnel_stream* stream);
 
-/* Calls `on_room` once, when at least half of the room is free or the stream is over: at once from
-   this thread if that is so now. A second call before then replaces the first callback. */
+/* Calls `on_room` once, when at least half of the room is free, the stream waits for samples, or it
+   is over: at once from this thread if that is so now. A second call before then replaces the first
+   callback. */
 typedef void (*runnel_room_callback)(void* user_data);
 runnel_status runnel_stream_notify_room(runnel_stream* stream, runnel_room_callback on_room,
                                         void* user_data, runnel_error* error);
@@ -330,7 +331,7 @@ runnel_status runnel_stream_wait(runnel_stream* stream, double timeout_ms, runne
 /* ---- Snapshots: a live stream as bytes, to continue in this or another process ---- */
 
 /* The stream with all samples accepted so far. Waits for a chunk of it that is being decoded.
-   RUNNEL_INVALID_ARGUMENT when it is cancelled. */
+   RUNNEL_INVALID_ARGUMENT when it is cancelled or ends with an error. */
 runnel_status runnel_stream_snapshot(runnel_stream* stream, runnel_buffer** snapshot,
                                      runnel_error* error);
 const uint8_t* runnel_buffer_data(const runnel_buffer* buffer);

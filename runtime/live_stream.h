@@ -16,14 +16,17 @@ namespace runnel {
 class LiveStream;
 
 // Called from a worker thread: one call at a time for each stream, in order. It may call every
-// method of the stream; Snapshot then includes this update. It must not throw, and should be short,
-// because the worker waits for it. A stream whose callback holds a shared_ptr to it lives until it
-// is over. Two callbacks that cancel each other's streams deadlock.
+// method of the stream; Snapshot then includes this update. It should be short, because the worker
+// waits for it. It must not throw: an exception ends the stream, and one more call says so
+// (LiveUpdate::error). A stream whose callback holds a shared_ptr to it lives until it is over. Two
+// callbacks that cancel each other's streams deadlock.
 using UpdateCallback = std::function<void(LiveStream& stream, const LiveUpdate& update)>;
 
 // Made by Recognizer::Open and Restore. Thread-safe: every method from any thread. A stream that
-// its owner releases before Finish is cancelled; after Finish, it is decoded to its end. A stream
-// that outlives its recognizer is cancelled.
+// outlives its recognizer is cancelled. A stream that its owner releases after Finish is decoded to
+// its end. One that is released before is given up: no further chunk is begun. Unlike Cancel, the
+// release does not wait for a worker that has the stream at that moment, whose update may still
+// come. Call Cancel first when the callback uses objects that are destroyed then.
 //
 // No method waits for a computation, with two exceptions. Snapshot and Fork wait for the chunk of
 // this stream that is being decoded, and decode themselves what a FinalizeUtterance still waits
@@ -46,9 +49,17 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // The number of samples that AcceptSamples would take now.
   size_t Room() const;
 
-  // Calls `on_room` once, when at least half of the room is free or the stream is over: at once
-  // from this thread if that is so now, else later from a worker. A second call before then
-  // replaces the first callback. `on_room` must not throw.
+  // The samples that were accepted and wait to be decoded.
+  size_t num_waiting() const;
+
+  // Whether a worker decodes the stream, or will without further samples.
+  bool is_busy() const;
+
+  // Calls `on_room` once, when at least half of the room is free, the stream waits for samples, or
+  // it is over: at once from this thread if that is so now, else later from a worker. A stream that
+  // waits for samples has room for some. With kWholeUtterance and no room left, AcceptSamples then
+  // ends it with an error. A second call before then replaces the first callback. `on_room` must
+  // not throw: an exception in a worker ends the stream with an error.
   void NotifyRoom(std::function<void()> on_room);
 
   // Ends the utterance after the samples accepted so far (Stream::FinalizeUtterance). The update
@@ -82,11 +93,12 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
   // Recognizer::Restore in this or another process. `first_utterance`, unless null, receives the
   // index of the first utterance that the restored stream will bring. Those before it were brought
   // by updates of this stream, of which the last may not have reached the callback yet. Throws
-  // std::invalid_argument when the stream is cancelled.
+  // std::invalid_argument when the stream is cancelled or ends with an error.
   std::string Snapshot(int64_t* first_utterance = nullptr);
 
-  // A second stream that continues from this point independently. Throws std::invalid_argument when
-  // the stream is cancelled or the recognizer is gone.
+  // A second stream of the same account that continues from this point independently. Throws
+  // std::invalid_argument when the stream is cancelled or ends with an error, and when the
+  // recognizer is gone.
   std::shared_ptr<LiveStream> Fork(UpdateCallback on_update = {});
 
   // Samples accepted since the start of the stream, at its own rate, including those before a

@@ -56,7 +56,7 @@ struct RecognizerOptions {
   int max_chunk_factor = 1;
   static constexpr int64_t kMaxGrownChunk = 64;  // encoder frames
   // Called after each batch from worker threads, possibly from several at once; may be empty. Must
-  // not throw.
+  // not throw: an exception is ignored.
   std::function<void(const BatchReport&)> on_batch;
 
   // Throws std::invalid_argument naming field, value and range.
@@ -86,6 +86,10 @@ struct RecognizerStatus {
 // audio joins the end of the queue again, so a stream that sends faster than real time does not
 // slow the others down. Under overload all streams fall behind alike.
 //
+// With streams of several accounts, the chunks of a batch are taken in turns of their accounts, by
+// computing time used: an account falls behind only when it asks for more than its share. Within an
+// account the oldest deadline comes first. A batch then takes about 100 ms at most.
+//
 // A process may exit without destroying its Recognizer: exit() waits for the chunks that are being
 // computed, not for callbacks, and no further chunk is begun. The destructor of a static object
 // must therefore not wait for a result; it may cancel streams and destroy recognizers.
@@ -99,15 +103,17 @@ class Recognizer {
   Recognizer(const Recognizer&) = delete;
   Recognizer& operator=(const Recognizer&) = delete;
 
-  // Opens a stream. Without `on_update` its results are polled. Throws std::invalid_argument as the
+  // Opens a stream. Without `on_update` its results are polled. `account`: any name, of the client
+  // that shares the workers with others, for example. Throws std::invalid_argument as the
   // constructor of Stream does, and when a chunk is longer than max_buffered_s.
-  std::shared_ptr<LiveStream> Open(const StreamOptions& options = {},
-                                   UpdateCallback on_update = {});
+  std::shared_ptr<LiveStream> Open(const StreamOptions& options = {}, UpdateCallback on_update = {},
+                                   const std::string& account = "");
 
   // Continues from a LiveStream::Snapshot or Stream::Snapshot. Throws as Stream::Restore and Open
   // do.
   std::shared_ptr<LiveStream> Restore(const std::string& snapshot, UpdateCallback on_update = {},
-                                      const RestoreOptions& options = {});
+                                      const RestoreOptions& options = {},
+                                      const std::string& account = "");
 
   RecognizerStatus status() const;
   const std::shared_ptr<const Model>& model() const { return model_; }

@@ -154,8 +154,9 @@ class Stream {
   // encoder frames of mean features, which let the model emit what it has heard (zero prompts: Song
   // et al. 2023, "ZeroPrompt: streaming acoustic encoders are zero-shot masked LMs"). This stream
   // does not change. The copy has no endpoints; it takes no samples and has no snapshot
-  // (std::invalid_argument), and Finish does nothing. Throws std::invalid_argument when num_padding
-  // is negative.
+  // (std::invalid_argument), and Finish does nothing. After Finish of this stream nothing is
+  // padded: the copy has the audio that is left, and its text is that of the end of the stream,
+  // without endpoints. Throws std::invalid_argument when num_padding is negative.
   Stream Preview(int64_t num_padding) const;
 
   // The utterances that have ended since the last call, in order, each once. The last utterance of

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/hotwords/hotword_automaton.h"
+#include "runtime/text/printable.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary.h"
 #include "runtime/token_table.h"
@@ -55,16 +56,16 @@ std::string WithBoundaries(std::string_view text) {
 }
 
 // A part of a normalised text, for a message.
-std::string Quoted(std::string_view part) {
-  std::string quoted = "'";
+std::string QuotedPart(std::string_view part) {
+  std::string text;
   for (const char c : part) {
     if (c == kBoundary) {
-      quoted += TokenTable::kWordBoundary;
+      text += TokenTable::kWordBoundary;
     } else {
-      quoted += c;
+      text += c;
     }
   }
-  return quoted + "'";
+  return Quoted(text);
 }
 
 }  // namespace
@@ -129,8 +130,8 @@ void HotwordSpelling::CheckCanSpell(const std::string& phrase,
   if (reached[text.size()] != 0) return;
   // The rest of the word, with the boundary before it if that is not yet spelled.
   const size_t end = std::min(text.find(kBoundary, furthest + 1), text.size());
-  throw std::runtime_error("'" + phrase + "' needs tokens that spell " +
-                           Quoted(text.substr(furthest, end - furthest)) +
+  throw std::runtime_error(Quoted(phrase) + " needs tokens that spell " +
+                           QuotedPart(text.substr(furthest, end - furthest)) +
                            ", which the model does not have");
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/hotwords/hotword_spelling.h"
 #include "runtime/text/list_file.h"
+#include "runtime/text/printable.h"
 #include "runtime/text/vocabulary.h"
 #include "runtime/token_table.h"
 
@@ -40,8 +41,7 @@ float ParseScore(std::string_view field) {
   const char* end = field.data() + field.size();
   const auto [parsed_end, error] = std::from_chars(field.data() + 1, end, score);
   if (error == std::errc() && parsed_end == end && IsScore(score)) return score;
-  throw std::runtime_error("expected " + ScoreRange() + " after ':', got '" + std::string(field) +
-                           "'");
+  throw std::runtime_error("expected " + ScoreRange() + " after ':', got " + Quoted(field));
 }
 
 // The words of a phrase, joined by single spaces. Throws std::runtime_error.
@@ -50,8 +50,8 @@ std::string ParsePhrase(const ListFields& words) {
   for (const std::string_view word : words) listed.append(listed.empty() ? "" : " ").append(word);
   std::string phrase = SpacedText(listed);
   if (phrase.empty()) {
-    throw std::runtime_error("'" + listed +
-                             "' consists of word boundaries only; expected a phrase");
+    throw std::runtime_error(Quoted(listed) +
+                             " consists of word boundaries only; expected a phrase");
   }
   if (phrase.size() > Hotwords::kMaxPhraseSize) {
     throw std::runtime_error("a phrase of " + std::to_string(phrase.size()) +

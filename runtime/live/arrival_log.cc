@@ -11,7 +11,8 @@ constexpr std::chrono::milliseconds kResolution(1);
 }  // namespace
 
 void ArrivalLog::Add(int64_t end, Clock::time_point time) {
-  if (!arrivals_.empty() && time - arrivals_.back().time < kResolution) {
+  if (!arrivals_.empty() &&
+      (end <= arrivals_.back().end || time - arrivals_.back().time < kResolution)) {
     arrivals_.back().end = end;
   } else {
     arrivals_.push_back({end, time});

@@ -15,7 +15,8 @@ class ArrivalLog {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `end`: the number of samples that have arrived by `time`, larger than before.
+  // `end`: the number of samples that have arrived by `time`. One that is not larger than before
+  // replaces the one before: that of samples for which there was no memory.
   void Add(int64_t end, Clock::time_point time);
 
   // When the sample with this index arrived. It must have arrived and not be forgotten.

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "runtime/text/first_line.h"
+#include "runtime/live/error_of.h"
 
 namespace runnel {
 namespace {
@@ -20,89 +20,126 @@ double Milliseconds(BatchEntry::Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+// What a worker says after `update` when the stream ends for another reason than its audio.
+LiveUpdate ErrorAfter(const LiveUpdate& update, const std::string& error) {
+  LiveUpdate after;
+  after.utterance_index = update.utterance_index;
+  after.stable_size_before = update.stable_size_before + update.stable_text.size();
+  after.stable_tokens_before = update.stable_tokens_before + update.num_stable_tokens;
+  after.audio_ms = update.audio_ms;
+  after.is_final = true;
+  after.error = LineOf(error.c_str());
+  return after;
+}
+
+std::string TooLong(double max_buffered_s) {
+  return "the utterance is longer than max_buffered_s, " + std::to_string(max_buffered_s) +
+         " s; expected a shorter one or chunks";
+}
+
 }  // namespace
 
 BatchEntry::BatchEntry(std::shared_ptr<LiveStream> live)
     : live_(std::move(live)), state_(*live_->state_), decoder_lock_(&state_) {}
 
-bool BatchEntry::Feed(Clock::time_point batch_start) {
-  Stream& stream = state_.stream;
-  {
-    const std::lock_guard<std::mutex> lock(state_.mutex);
-    if (state_.phase == Phase::kOver) return false;
-    state_.phase = Phase::kDecoding;
-    arrival_ = state_.queued_at;
-    waited_ms_ = Milliseconds(batch_start - state_.queued_at);
-    error_ = state_.overflow;
-    state_.has_undelivered = false;
-  }
-  frames_before_ = stream.num_encoder_frames();
-  bool more = error_.empty();
-  while (more && !finalizes_ && !stream.ChunkReady() && !stream.finished()) {
-    const size_t to_chunk = state_.SamplesWanted();
-    const size_t to_preview = state_.SamplesToPreview();
-    std::vector<float> samples;
-    bool finish = false;
-    {
-      const std::lock_guard<std::mutex> lock(state_.mutex);
-      const int64_t begin = state_.num_samples - static_cast<int64_t>(state_.waiting.size());
-      // Up to where the utterance ends, or as many as there are.
-      const bool ends = !state_.finalizations.empty();
-      const size_t present = ends ? static_cast<size_t>(state_.finalizations.front().end - begin)
-                                  : state_.waiting.size();
-      const bool for_chunk = to_chunk <= present || ends || state_.finish_requested;
-      // A preview covers everything that is there.
-      const size_t count = for_chunk               ? std::min(to_chunk, present)
-                           : to_preview <= present ? present
-                                                   : 0;
-      const int64_t end = begin + static_cast<int64_t>(count);
-      if (count > 0) {
-        arrival_ = state_.arrivals.TimeOf(end - 1);
-        state_.arrivals.Forget(end);
-        samples = state_.waiting.Take(count);
-      }
-      finalizes_ = ends && count == present;
-      finish = state_.finish_requested && !ends && state_.waiting.size() == 0;
-      if (finish) arrival_ = state_.finished_at;
-      more = count > 0;
-    }
-    try {
-      if (!samples.empty()) stream.AcceptSamples(samples.data(), samples.size());
-      if (finish) stream.Finish();
-    } catch (const std::exception& failed) {  // a sample that is not a number, or no memory
-      error_ = failed.what();
-      more = false;
+bool BatchEntry::Feed(Clock::time_point batch_start) noexcept {
+  if (!Begin()) return false;
+  waited_ms_ = Milliseconds(batch_start - arrival_);
+  frames_before_ = state_.stream.num_encoder_frames();
+  bool is_live = true;
+  error_ = ErrorOf([&] { is_live = GiveAudio(); });
+  if (!is_live) return false;
+  has_chunk_ = error_.empty() && state_.stream.ChunkReady();
+  if (error_.empty() && !has_chunk_) {
+    const std::string problem = ErrorOf([this] { MakeCopy(); });
+    if (!problem.empty()) {
+      preview_.reset();  // a stream can do without
+      finished_.reset();
+      if (finalizes_) error_ = problem;
     }
   }
-  has_chunk_ = error_.empty() && stream.ChunkReady();
-  // A chunk comes first: the stream then queues up again.
-  finalizes_ = finalizes_ && error_.empty() && !has_chunk_;
-  if (finalizes_) {
-    const std::lock_guard<std::mutex> lock(state_.mutex);
-    arrival_ = state_.finalizations.front().time;
-    num_finalizations_ = state_.finalizations.front().num_calls;
-    state_.finalizations.pop_front();
-  }
-  try {
-    if (error_.empty() && !has_chunk_) MakeCopy();
-  } catch (const std::exception& failed) {  // no memory; a stream can do without a preview
-    preview_.reset();
-    finished_.reset();
-    if (finalizes_) error_ = failed.what();
+  if (const Stream* computed = decoder()) {
+    const bool is_whole = computed->chunk_size() == StreamOptions::kWholeUtterance;
+    const int64_t num_frames = computed->num_waiting_frames();
+    size_ = StepSize(is_whole ? num_frames : std::min(num_frames, computed->chunk_size()),
+                     state_.options);
   }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
   return true;
 }
 
-void BatchEntry::MakeUpdate(const std::string& error) {
-  const Stream& stream = state_.stream;
+bool BatchEntry::Fail(const char* error) noexcept {
+  error_ = LineOf(error);
+  return Begin();
+}
+
+bool BatchEntry::Begin() {
+  const std::lock_guard<std::mutex> lock(state_.mutex);
+  if (state_.audio.is_over()) return false;
+  state_.phase = Phase::kDecoding;
+  state_.has_undelivered = false;
+  arrival_ = state_.queued_at;
+  expected_s_ = state_.expected_s;
+  return true;
+}
+
+bool BatchEntry::GiveAudio() {
+  using Step = WaitingAudio::Step;
+  Stream& stream = state_.stream;
+  Step step = Step::kSamples;
+  while (step == Step::kSamples && !stream.ChunkReady() && !stream.finished()) {
+    const size_t to_chunk = state_.SamplesWanted();
+    const size_t to_preview = state_.SamplesToPreview();
+    WaitingAudio::Next next;
+    bool overflows = false;
+    {
+      const std::lock_guard<std::mutex> lock(state_.mutex);
+      overflows = state_.audio.overflows();
+      next = state_.audio.Take(to_chunk, to_preview);
+    }
+    if (overflows) throw std::runtime_error(TooLong(state_.pool->max_buffered_s()));
+    step = next.step;
+    if (step == Step::kEnded) return false;
+    if (step != Step::kNothing) arrival_ = next.arrival;
+    finalizes_ = step == Step::kFinalize;
+    num_finalizations_ = next.num_calls;
+    // Throws for a sample that is not a number.
+    if (!next.samples.empty()) stream.AcceptSamples(next.samples.data(), next.samples.size());
+    if (step == Step::kFinish) stream.Finish();
+  }
+  return true;
+}
+
+void BatchEntry::MakeUpdate(const std::string& error) noexcept {
   if (!error.empty()) {
-    if (has_chunk_ || finished_) error_ = error;
+    if (has_chunk_ || finished_) error_ = LineOf(error.c_str());
     preview_.reset();  // half advanced
   }
-  if (finished_ && error_.empty()) FinalizeUtterance();
-  if (error_.empty()) error_ = stream.failure();
+  const std::string problem = ErrorOf([this] { FillUpdate(); });
+  if (!problem.empty()) {
+    update_.stable_text.clear();
+    update_.tentative_text.clear();
+    update_.tokens.clear();
+    update_.num_stable_tokens = 0;
+    update_.stable_size_before = state_.seen_text;
+    update_.stable_tokens_before = state_.seen_tokens;
+    update_.error = problem;
+  }
+  if (!update_.error.empty()) {
+    update_.is_final = true;
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    state_.audio.Fail();  // before a snapshot can see a decoder that lacks samples
+  }
+  decoder_lock_.Release();
+}
+
+void BatchEntry::FillUpdate() {
+  Stream& stream = state_.stream;
+  if (finished_ && error_.empty()) {
+    error_ = ErrorOf([&] { stream.FinalizeUtterance(*std::move(finished_)); });
+  }
+  if (error_.empty() && !stream.failure().empty()) error_ = LineOf(stream.failure().c_str());
   const double frame_ms = stream.model().encoder_frame_ms();
   if (state_.options.chunk_size != StreamOptions::kWholeUtterance) {
     own_chunk_ms_ = static_cast<double>(state_.options.chunk_size) * frame_ms;
@@ -115,17 +152,11 @@ void BatchEntry::MakeUpdate(const std::string& error) {
     update_.accepted_at = arrival_;
     update_.latency_ms = chunk_ms_;
   }
-  try {
-    FillTexts();
-    if (has_chunk_) state_.GrowChunk(state_.pool->growth().Factor(state_.pool->now()));
-    factor_ = state_.ChunkFactor();
-    wanted_ = state_.SamplesToPreview();
-  } catch (const std::exception& failed) {  // no memory
-    error_ = failed.what();
-  }
-  update_.error = FirstLine(error_);
-  update_.is_final = update_.is_final || !update_.error.empty();
-  decoder_lock_.Release();
+  update_.error = error_;
+  FillTexts();
+  if (has_chunk_) state_.GrowChunk(state_.pool->growth().Factor(state_.pool->now()));
+  factor_ = state_.ChunkFactor();
+  wanted_ = state_.SamplesToPreview();
 }
 
 void BatchEntry::MakeCopy() {
@@ -146,14 +177,6 @@ Stream* BatchEntry::decoder() {
   if (has_chunk_) return &state_.stream;
   std::optional<Stream>& copy = finished_ ? finished_ : preview_;
   return copy ? &*copy : nullptr;
-}
-
-void BatchEntry::FinalizeUtterance() {
-  try {
-    state_.stream.FinalizeUtterance(*std::move(finished_));
-  } catch (const std::exception& failed) {
-    error_ = failed.what();
-  }
 }
 
 void BatchEntry::FillTexts() {
@@ -186,50 +209,92 @@ void BatchEntry::FillTexts() {
   update_.is_final = stream.IsFinal();
 }
 
-void BatchEntry::Deliver() {
-  const bool has_news = has_chunk_ || finalizes_ || update_.is_final ||
-                        !update_.utterances.empty() || (preview_ && !is_repeated_);
-  std::shared_ptr<LiveStream> self;
-  bool is_live = true;
-  {
-    const std::lock_guard<std::mutex> lock(state_.mutex);
-    is_live = state_.phase != Phase::kOver;
-    if (is_live && update_.is_final) {
-      state_.phase = Phase::kOver;
-      state_.waiting = SampleQueue();
-      self.swap(state_.self);
-    }
-    if (is_live && has_news && state_.is_polled) {
-      if (state_.pending) {
-        state_.pending->Append(update_);
-      } else {
-        state_.pending = update_;
-      }
-    }
-  }
-  if (is_live && update_.is_final) state_.pool->Remove(live_.get());
+void BatchEntry::Deliver() noexcept {
   UpdateCallback done;  // destroyed after the lock is given back: it may hold this stream
   {
     // Cancel waits for this lock.
     const std::lock_guard<std::mutex> running(state_.callback_mutex);
     state_.callback_thread = std::this_thread::get_id();
-    if (has_news && state_.on_update && !state_.IsCancelled()) state_.on_update(*live_, update_);
-    if (const std::function<void()> on_room = state_.TakeRoomCallback()) on_room();
+    std::string problem = ErrorOf([this] { Publish(); });
+    if (problem.empty()) problem = ErrorOf([this] { GoOn(); });
+    if (problem.empty()) problem = ErrorOf([this] { CallOnRoom(); });
+    if (!problem.empty()) {
+      ErrorOf([&] { EndWith(problem); });
+      ErrorOf([this] { CallOnRoom(); });
+    }
     state_.callback_thread = std::thread::id();
-    if (update_.is_final || state_.IsCancelled()) done.swap(state_.on_update);
+    if (live_->is_over()) done.swap(state_.on_update);
   }
+  state_.changed.notify_all();
+}
+
+// Without a chunk, stable text is news after a Restore or a Fork, whose first update repeats it.
+bool BatchEntry::has_news() const {
+  return update_.num_stable_tokens > 0 || has_chunk_ || finalizes_ || update_.is_final ||
+         !update_.utterances.empty() || (preview_ && !is_repeated_);
+}
+
+void BatchEntry::Publish() {
+  {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    if (state_.audio.is_over()) return;
+    if (has_news() && state_.is_polled) Store();
+    if (update_.is_final) {
+      state_.audio.Close();
+      state_.self.reset();
+    }
+  }
+  if (update_.is_final) state_.pool->Remove(live_.get());
+  if (has_news() && state_.on_update && !state_.IsCancelled()) state_.on_update(*live_, update_);
+}
+
+void BatchEntry::Store() {
+  if (state_.pending) {
+    state_.pending->Append(update_);
+  } else {
+    state_.pending = update_;
+  }
+}
+
+// From here on another worker may have the stream. It cannot publish before this one is done.
+void BatchEntry::GoOn() {
   bool has_changed = false;
   {
     const std::lock_guard<std::mutex> lock(state_.mutex);
-    if (state_.phase == Phase::kDecoding) {
-      state_.phase = Phase::kWaiting;
-      state_.wanted = wanted_;
-      has_changed = std::exchange(state_.factor, factor_) != factor_;
-      state_.QueueIfReady(live_.get());
-    }
+    state_.phase = Phase::kWaiting;
+    state_.wanted = wanted_;
+    has_changed = std::exchange(state_.factor, factor_) != factor_;
+    state_.QueueIfReady(live_.get());
   }
   if (has_changed) state_.pool->SetFactor(live_.get(), factor_);
-  state_.changed.notify_all();
+}
+
+void BatchEntry::CallOnRoom() {
+  std::function<void()> on_room;
+  {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    on_room = state_.TakeRoomCallback();
+  }
+  if (on_room) on_room();
+}
+
+// Without the decoder, which another worker may have.
+void BatchEntry::EndWith(const std::string& error) {
+  const LiveUpdate last = ErrorAfter(update_, error);
+  {
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    state_.audio.Fail();
+    if (!state_.audio.Close()) return;
+    state_.self.reset();
+    if (state_.is_polled && state_.pending) {
+      state_.pending->is_final = true;
+      state_.pending->error = last.error;
+    } else if (state_.is_polled) {
+      state_.pending = last;
+    }
+  }
+  state_.pool->Remove(live_.get());
+  if (state_.on_update) state_.on_update(*live_, last);
 }
 
 void BatchEntry::AddTo(BatchLoad* load, double max_batch_wait_ms) const {
@@ -237,6 +302,10 @@ void BatchEntry::AddTo(BatchLoad* load, double max_batch_wait_ms) const {
   load->audio_s += advanced_ms_ / 1000;
   load->lag += std::max(0.0, waited_ms_ - max_batch_wait_ms) / own_chunk_ms_;
   ++load->num_chunks;
+}
+
+void BatchEntry::Charge(double seconds) const {
+  state_.pool->queue().Charge(state_.account, seconds - expected_s_);
 }
 
 }  // namespace runnel

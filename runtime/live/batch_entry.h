@@ -19,6 +19,8 @@ namespace runnel {
 // A worker calls Feed, DecodeChunks for all entries with a chunk, MakeUpdate and Deliver, in this
 // order. The decoder is locked from the constructor to the end of MakeUpdate. An entry has either a
 // chunk, or a preview of one, or an utterance to finalize, or nothing to compute.
+//
+// An exception, also one of a callback, ends this stream with an error update and no other.
 class BatchEntry {
  public:
   using Clock = LiveStream::State::Clock;
@@ -27,12 +29,14 @@ class BatchEntry {
 
   // Gives the decoder the samples of its next chunk. `batch_start`: for queue_ms. False when the
   // stream was cancelled: the entry is of no use then.
-  bool Feed(Clock::time_point batch_start);
+  bool Feed(Clock::time_point batch_start) noexcept;
+  // Instead of Feed: the stream ends with `error`.
+  bool Fail(const char* error) noexcept;
   // Makes the update from the decoder's results and measures chunk_ms. `error`: why DecodeChunks
   // failed, "" if it did not.
-  void MakeUpdate(const std::string& error);
+  void MakeUpdate(const std::string& error) noexcept;
   // Gives the update to the callback or to Poll; then the stream ends, waits or queues up again.
-  void Deliver();
+  void Deliver() noexcept;
 
   bool has_chunk() const { return has_chunk_; }
   // What DecodeChunks has to advance: the stream, or a copy; null if nothing.
@@ -44,11 +48,26 @@ class BatchEntry {
   double advanced_ms() const { return advanced_ms_; }
   // Adds the chunk, if there is one, to the load of its batch. A whole utterance does not count.
   void AddTo(BatchLoad* load, double max_batch_wait_ms) const;
+  // StepSize of what was computed.
+  double size() const { return size_; }
+  // The account's share of the batch took `seconds`.
+  void Charge(double seconds) const;
 
  private:
+  // Both return false when the stream is over.
+  bool Begin();
+  bool GiveAudio();
   void MakeCopy();
-  void FinalizeUtterance();
+  void FillUpdate();
   void FillTexts();
+  bool has_news() const;
+
+  // Parts of Deliver.
+  void Publish();
+  void Store();
+  void GoOn();
+  void CallOnRoom();
+  void EndWith(const std::string& error);
 
   std::shared_ptr<LiveStream> live_;
   LiveStream::State& state_;
@@ -67,6 +86,8 @@ class BatchEntry {
   int factor_ = 1;           // LiveStream::State::factor from now on
   double own_chunk_ms_ = 0;  // of a chunk that has not grown; 0: the whole utterance
   double waited_ms_ = 0;     // of the stream in the queue
+  double size_ = 0;
+  double expected_s_ = 0;
   double queue_ms_ = 0;
   double chunk_ms_ = 0;
   LiveUpdate update_;

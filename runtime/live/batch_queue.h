@@ -6,37 +6,55 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/live/fair_queue.h"
+
 namespace runnel {
 
-// First in, first out. The deadline of an item is `max_wait` after its Push, so the item with the
-// oldest deadline is taken first. An item has a size, and those of a batch are bounded.
-// Thread-safe.
+// When a batch starts is decided by deadlines: that of an item is `max_wait` after its Push. The
+// items of a batch are taken in the turns of FairQueue: those of one account first in, first out,
+// so with one account in all the oldest deadline comes first. An item has a size and a cost, and
+// the sums of a batch are bounded. Thread-safe.
 template <class Item>
 class BatchQueue {
  public:
   using Clock = std::chrono::steady_clock;
 
+  static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
+
   // max_size: largest sum of the sizes of a batch, at least 1. A larger item is a batch by itself.
   BatchQueue(size_t max_size, Clock::duration max_wait)
       : max_size_(max_size), max_wait_(max_wait) {}
 
-  // size: at least 1.
-  void Push(Item item, size_t size = 1) {
+  // size: at least 1. cost: the seconds that it is expected to take, above 0. After std::bad_alloc
+  // nothing is pushed.
+  void Push(Item item, size_t size = 1, const std::string& account = "", double cost = 1) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      waiting_.push_back({std::move(item), size, Clock::now() + max_wait_});
+      const auto deadline =
+          deadlines_.emplace_hint(deadlines_.end(), next_, Clock::now() + max_wait_);
+      try {
+        waiting_.Push(account, {std::move(item), size, cost, next_}, cost);
+      } catch (...) {
+        deadlines_.erase(deadline);
+        throw;
+      }
+      ++next_;
       waiting_size_ += size;
     }
     changed_.notify_one();
   }
 
   // Waits until there are items of max_size or the oldest deadline has come, then takes at most
-  // that. The result is empty only after Stop.
+  // that, and not more than one that exceeds the most cost. The result is empty only after Stop.
+  // After std::bad_alloc all items are still there.
   std::vector<Item> Take() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_ && !BatchIsDue()) {
@@ -44,31 +62,49 @@ class BatchQueue {
         changed_.wait(lock);
       } else {
         // A copy: another worker may take the item meanwhile.
-        const auto deadline = waiting_.front().deadline;
+        const auto deadline = deadlines_.begin()->second;
         changed_.wait_until(lock, deadline);
       }
     }
     std::vector<Item> batch;
     if (stopped_) return batch;
+    batch.reserve(std::min(max_size_, waiting_.size()));  // an exception loses no item
     size_t left = std::max(max_size_, waiting_.front().size);
-    while (!waiting_.empty() && waiting_.front().size <= left) {
-      left -= waiting_.front().size;
-      waiting_size_ -= waiting_.front().size;
-      batch.push_back(std::move(waiting_.front().item));
-      waiting_.pop_front();
+    double cost = 0;
+    while (!waiting_.empty() && waiting_.front().size <= left &&
+           (batch.empty() || cost + waiting_.front().cost <= most_cost_)) {
+      Waiting next = waiting_.Pop();
+      left -= next.size;
+      waiting_size_ -= next.size;
+      cost += next.cost;
+      deadlines_.erase(next.number);
+      batch.push_back(std::move(next.item));
     }
     // This thread no longer waits for the deadline of the items that are left; another must.
     if (!waiting_.empty()) changed_.notify_one();
     return batch;
   }
 
+  // An item took `cost` more than its Push said, or less. Moves the next turn of its account.
+  void Charge(const std::string& account, double cost) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waiting_.Charge(account, cost);
+  }
+
+  // The largest sum of the costs of a batch from now on; kAnyCost at first.
+  void SetMostCost(double most_cost) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    most_cost_ = most_cost;
+  }
+
   // From now on Take returns an empty batch at once. Waiting items are dropped.
   void Stop() {
-    std::deque<Waiting> dropped;
+    FairQueue<Waiting> dropped;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopped_ = true;
-      dropped.swap(waiting_);
+      std::swap(dropped, waiting_);
+      deadlines_.clear();
       waiting_size_ = 0;
     }
     changed_.notify_all();
@@ -83,20 +119,24 @@ class BatchQueue {
   struct Waiting {
     Item item;
     size_t size;
-    Clock::time_point deadline;
+    double cost;
+    int64_t number;  // of its Push
   };
 
   bool BatchIsDue() const {
     return waiting_size_ >= max_size_ ||
-           (!waiting_.empty() && waiting_.front().deadline <= Clock::now());
+           (!waiting_.empty() && deadlines_.begin()->second <= Clock::now());
   }
 
   const size_t max_size_;
   const Clock::duration max_wait_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Waiting> waiting_;
+  FairQueue<Waiting> waiting_;
+  std::map<int64_t, Clock::time_point> deadlines_;  // by number, so the oldest is the first
+  int64_t next_ = 0;                                // number
   size_t waiting_size_ = 0;
+  double most_cost_ = kAnyCost;
   bool stopped_ = false;
 };
 

@@ -1,12 +1,16 @@
 #include "runtime/live/batch_workers.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <exception>
+#include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "runtime/live/batch_entry.h"
+#include "runtime/live/error_of.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
 
@@ -21,6 +25,15 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 bool HasLongChunks(const StreamOptions& options) {
   return options.chunk_size == StreamOptions::kWholeUtterance ||
          options.chunk_size > RecognizerOptions::kMaxGrownChunk;
+}
+
+// Of a batch for which there is no memory.
+void EndForLackOfMemory(const std::shared_ptr<LiveStream>& live) {
+  if (live == nullptr) return;
+  BatchEntry entry(live);
+  if (!entry.Fail("no memory for a batch")) return;
+  entry.MakeUpdate("");
+  entry.Deliver();
 }
 
 }  // namespace
@@ -58,7 +71,13 @@ void BatchWorkers::Work() {
 
 bool BatchWorkers::TakeBatch(ExitGate::Pass* pass) {
   pass->StepOut();
-  const std::vector<std::weak_ptr<LiveStream>> batch = pool_->queue().Take();
+  std::vector<std::weak_ptr<LiveStream>> batch;
+  try {
+    batch = pool_->queue().Take();
+  } catch (const std::bad_alloc&) {  // nothing was taken; memory may come back
+    std::this_thread::yield();
+    return true;
+  }
   if (batch.empty()) return false;
   pass->StepIn();
   if (pass->is_inside()) RunBatch(batch, pass);
@@ -67,50 +86,73 @@ bool BatchWorkers::TakeBatch(ExitGate::Pass* pass) {
 
 void BatchWorkers::RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch,
                             ExitGate::Pass* pass) {
-  std::vector<std::shared_ptr<LiveStream>> together;
-  std::vector<std::shared_ptr<LiveStream>> alone;
-  for (const std::weak_ptr<LiveStream>& queued : batch) {
-    std::shared_ptr<LiveStream> live = queued.lock();
-    if (live == nullptr) continue;
-    (HasLongChunks(live->options()) ? alone : together).push_back(std::move(live));
+  Streams streams;
+  try {
+    streams.reserve(batch.size());
+  } catch (const std::bad_alloc&) {
+    for (const std::weak_ptr<LiveStream>& queued : batch) EndForLackOfMemory(queued.lock());
+    return;
   }
-  Decode(std::move(together), pass);
+  for (const std::weak_ptr<LiveStream>& queued : batch) {
+    if (std::shared_ptr<LiveStream> live = queued.lock()) streams.push_back(std::move(live));
+  }
+  const auto alone = std::stable_partition(streams.begin(), streams.end(), [](const auto& live) {
+    return !HasLongChunks(live->options());
+  });
+  Decode(streams.begin(), alone, pass);
   // Long chunks come one by one after the short ones, which do not wait for them. Their decoders
   // are not locked until then, so that a callback of an earlier stream can take their snapshots.
-  for (std::shared_ptr<LiveStream>& live : alone) {
+  for (auto live = alone; live != streams.end(); ++live) {
     if (!pass->is_inside()) return;  // the process exits
-    Decode({std::move(live)}, pass);
+    Decode(live, live + 1, pass);
   }
 }
 
-void BatchWorkers::Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGate::Pass* pass) {
+void BatchWorkers::Decode(Streams::iterator begin, Streams::iterator end, ExitGate::Pass* pass) {
   const Clock::time_point start = pool_->now();
   std::vector<BatchEntry> entries;
-  for (std::shared_ptr<LiveStream>& live : batch) {
-    BatchEntry entry(std::move(live));
+  std::vector<Stream*> streams;
+  try {
+    entries.reserve(static_cast<size_t>(end - begin));
+    streams.reserve(static_cast<size_t>(end - begin));
+  } catch (const std::bad_alloc&) {
+    std::for_each(begin, end, &EndForLackOfMemory);
+    return;
+  }
+  for (auto live = begin; live != end; ++live) {
+    BatchEntry entry(std::move(*live));
     if (entry.Feed(start)) entries.push_back(std::move(entry));
   }
-  std::string error;
-  std::vector<Stream*> streams;
   for (BatchEntry& entry : entries) {
     if (Stream* decoder = entry.decoder()) streams.push_back(decoder);
   }
-  try {
+  // After an exception the streams are half advanced.
+  const std::string error = ErrorOf([&] {
     if (!streams.empty()) DecodeChunks(streams);
-  } catch (const std::exception& failed) {  // the streams are half advanced
-    error = failed.what();
-  }
+  });
   for (BatchEntry& entry : entries) entry.MakeUpdate(error);
   const double compute_ms = 1000 * Seconds(pool_->now() - start);
   pass->StepOut();  // callbacks
-  if (!streams.empty()) Report(entries, compute_ms);
+  // The figures of this batch are lost when there is no memory for them.
+  if (!streams.empty()) ErrorOf([&] { Report(entries, compute_ms); });
   for (BatchEntry& entry : entries) entry.Deliver();
-  const Clock::time_point end = pool_->now();
-  BatchLoad load;
-  load.busy_s = Seconds(end - start);
-  for (const BatchEntry& entry : entries) entry.AddTo(&load, options_.max_batch_wait_ms);
-  pool_->growth().Add(load, end);
+  const Clock::time_point delivered = pool_->now();
+  ErrorOf([&] { Charge(entries, Seconds(delivered - start)); });
+  ErrorOf([&] {
+    BatchLoad load;
+    load.busy_s = Seconds(delivered - start);
+    for (const BatchEntry& entry : entries) entry.AddTo(&load, options_.max_batch_wait_ms);
+    pool_->growth().Add(load, delivered);
+  });
   pass->StepIn();
+}
+
+void BatchWorkers::Charge(const std::vector<BatchEntry>& entries, double busy_s) {
+  double size = 0;
+  for (const BatchEntry& entry : entries) size += entry.size();
+  pool_->rate().Add(busy_s, size);
+  const double per_size = size > 0 ? busy_s / size : 0;
+  for (const BatchEntry& entry : entries) entry.Charge(entry.size() * per_size);
 }
 
 void BatchWorkers::Report(const std::vector<BatchEntry>& entries, double compute_ms) {

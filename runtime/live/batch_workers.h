@@ -40,8 +40,12 @@ class BatchWorkers : public std::enable_shared_from_this<BatchWorkers> {
  private:
   void Work();
   void RunBatch(const std::vector<std::weak_ptr<LiveStream>>& batch, ExitGate::Pass* pass);
-  void Decode(std::vector<std::shared_ptr<LiveStream>> batch, ExitGate::Pass* pass);
+  // Advances the streams of begin ... end-1 by a chunk, in one batch.
+  using Streams = std::vector<std::shared_ptr<LiveStream>>;
+  void Decode(Streams::iterator begin, Streams::iterator end, ExitGate::Pass* pass);
   void Report(const std::vector<BatchEntry>& entries, double compute_ms);
+  // Charges the accounts what their streams took of a batch that kept a worker busy.
+  void Charge(const std::vector<BatchEntry>& entries, double busy_s);
 
   const std::shared_ptr<StreamPool> pool_;
   const RecognizerOptions options_;

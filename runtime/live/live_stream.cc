@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -17,35 +19,31 @@ LiveStream::~LiveStream() {
 }
 
 size_t LiveStream::AcceptSamples(const float* samples, size_t count) {
-  State& s = *state_;
-  const std::lock_guard<std::mutex> lock(s.mutex);
-  if (s.phase == State::Phase::kOver || !s.overflow.empty()) return 0;
-  if (s.finish_requested) throw std::invalid_argument("samples after Finish, expected none");
-  const size_t taken = std::min(count, s.Room());
-  if (taken > 0) {
-    s.waiting.Append(samples, taken);
-    s.num_samples += static_cast<int64_t>(taken);
-    s.arrivals.Add(s.num_samples, s.pool->now());
-  }
-  if (taken < count && s.NumHeld() >= s.capacity &&
-      s.options.chunk_size == StreamOptions::kWholeUtterance) {
-    // A whole utterance is decoded after Finish only, so there will never be room again.
-    s.overflow = "the utterance is longer than max_buffered_s, " +
-                 std::to_string(s.pool->max_buffered_s()) + " s; expected a shorter one or chunks";
-  }
-  s.QueueIfReady(this);
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const size_t taken = state_->audio.Accept(samples, count, state_->pool->now());
+  state_->QueueIfReady(this);
   return taken;
 }
 
 size_t LiveStream::Room() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->Room();
+  return state_->audio.Room();
+}
+
+size_t LiveStream::num_waiting() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->audio.size();
+}
+
+bool LiveStream::is_busy() const {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->phase != State::Phase::kWaiting;
 }
 
 void LiveStream::NotifyRoom(std::function<void()> on_room) {
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    if (!state_->HasMuchRoom()) {
+    if (!state_->RoomIsDue()) {
       state_->on_room = std::move(on_room);
       return;
     }
@@ -55,28 +53,20 @@ void LiveStream::NotifyRoom(std::function<void()> on_room) {
 
 void LiveStream::Finish() {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
-  state_->finish_requested = true;
-  state_->finished_at = state_->pool->now();
+  if (!state_->audio.Finish(state_->pool->now())) return;
   state_->self = shared_from_this();
   state_->QueueIfReady(this);
 }
 
 void LiveStream::FinalizeUtterance() {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  if (state_->phase == State::Phase::kOver || state_->finish_requested) return;
-  std::deque<State::Finalization>& waiting = state_->finalizations;
-  if (!waiting.empty() && waiting.back().end == state_->num_samples) {
-    ++waiting.back().num_calls;
-    return;
-  }
-  waiting.push_back({state_->num_samples, state_->pool->now()});
+  state_->audio.Finalize(state_->pool->now());
   state_->QueueIfReady(this);
 }
 
 bool LiveStream::is_finalizing() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return !state_->finalizations.empty();
+  return state_->audio.is_finalizing();
 }
 
 void LiveStream::Cancel() {
@@ -85,10 +75,7 @@ void LiveStream::Cancel() {
   bool was_live = false;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    was_live = state_->phase != State::Phase::kOver;
-    state_->phase = State::Phase::kOver;
-    state_->cancelled = true;
-    state_->waiting = SampleQueue();
+    was_live = state_->audio.Cancel();
     state_->pending.reset();
     self.swap(state_->self);
     on_room.swap(state_->on_room);
@@ -105,7 +92,7 @@ void LiveStream::Cancel() {
 
 bool LiveStream::is_over() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->phase == State::Phase::kOver;
+  return state_->audio.is_over();
 }
 
 bool LiveStream::Poll(LiveUpdate* update) {
@@ -118,11 +105,11 @@ bool LiveStream::Poll(LiveUpdate* update) {
 
 bool LiveStream::WaitForUpdate(double timeout_ms) {
   std::unique_lock<std::mutex> lock(state_->mutex);
-  const auto there = [this] { return state_->pending || state_->phase == State::Phase::kOver; };
+  const auto there = [this] { return state_->pending || state_->audio.is_over(); };
   // A longer time would overflow the clock.
-  constexpr double kLongestMs = 1e9;
+  constexpr double kLongestWaitMs = 1e9;
   const std::chrono::duration<double, std::milli> timeout(
-      timeout_ms > 0 ? std::min(timeout_ms, kLongestMs) : 0);
+      timeout_ms > 0 ? std::min(timeout_ms, kLongestWaitMs) : 0);
   state_->changed.wait_for(lock, timeout, there);
   return state_->pending.has_value();
 }
@@ -132,31 +119,29 @@ namespace {
 // A copy of the decoder that has also received the samples that wait.
 Stream WithWaiting(LiveStream::State* state) {
   const DecoderLock decoder_lock(state);
-  SampleQueue waiting;
-  std::deque<LiveStream::State::Finalization> finalizations;
-  bool finished = false;
+  std::optional<WaitingAudio> audio;
   {
     const std::lock_guard<std::mutex> lock(state->mutex);
-    if (state->cancelled) throw std::invalid_argument("the stream is cancelled");
-    waiting = state->waiting;
-    finalizations = state->finalizations;
-    finished = state->finish_requested;
+    audio = state->audio;
   }
+  if (audio->is_cancelled()) throw std::invalid_argument("the stream is cancelled");
+  if (audio->has_failed()) throw std::invalid_argument("the stream has ended with an error");
   Stream stream = state->stream;
-  const auto accept = [&](size_t count) {
-    const std::vector<float> samples = waiting.Take(count);
-    if (count > 0) stream.AcceptSamples(samples.data(), count);
-  };
-  for (const auto& finalization : finalizations) {
-    accept(static_cast<size_t>(finalization.end - stream.num_samples()));
+  // All samples up to the next point, whatever their number.
+  constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
+  using Step = WaitingAudio::Step;
+  for (Step step = Step::kSamples; step == Step::kSamples || step == Step::kFinalize;) {
+    const WaitingAudio::Next next = audio->Take(kAnyNumber, 0);
+    step = next.step;
+    if (!next.samples.empty()) stream.AcceptSamples(next.samples.data(), next.samples.size());
+    if (step == Step::kFinish && !stream.finished()) stream.Finish();
+    if (step != Step::kFinalize) continue;
     try {
       stream.FinalizeUtterance();
     } catch (const std::runtime_error&) {
       // failure() says why; the copy ends with it when it goes on.
     }
   }
-  accept(waiting.size());
-  if (finished && !stream.finished()) stream.Finish();
   return stream;
 }
 
@@ -169,12 +154,13 @@ std::string LiveStream::Snapshot(int64_t* first_utterance) {
 }
 
 std::shared_ptr<LiveStream> LiveStream::Fork(UpdateCallback on_update) {
-  return MakeLiveStream(state_->pool, WithWaiting(state_.get()), std::move(on_update));
+  return MakeLiveStream(state_->pool, WithWaiting(state_.get()), std::move(on_update),
+                        state_->account);
 }
 
 int64_t LiveStream::num_samples() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->num_samples;
+  return state_->audio.num_samples();
 }
 
 const StreamOptions& LiveStream::options() const { return state_->options; }

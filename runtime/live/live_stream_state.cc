@@ -8,14 +8,28 @@
 #include "runtime/recognizer.h"
 
 namespace runnel {
+namespace {
+
+WaitingAudio AudioAfter(const Stream& stream, double max_buffered_s) {
+  const StreamOptions& options = stream.options();
+  return WaitingAudio(static_cast<size_t>(max_buffered_s * options.sample_rate_hz),
+                      options.chunk_size == StreamOptions::kWholeUtterance
+                          ? WaitingAudio::Counted::kAccepted
+                          : WaitingAudio::Counted::kWaiting,
+                      stream.num_samples());
+}
+
+}  // namespace
 
 LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder,
-                         UpdateCallback callback)
+                         UpdateCallback callback, std::string whose)
     : pool(std::move(stream_pool)),
       is_polled(!callback),
       options(decoder.options()),
-      capacity(static_cast<size_t>(pool->max_buffered_s() * options.sample_rate_hz)),
+      account(std::move(whose)),
+      samples_per_frame(decoder.model().encoder_frame_ms() / 1000 * options.sample_rate_hz),
       stream(std::move(decoder)),
+      audio(AudioAfter(stream, pool->max_buffered_s())),
       on_update(std::move(callback)) {}
 
 void LiveStream::State::GrowChunk(int most) {
@@ -23,7 +37,7 @@ void LiveStream::State::GrowChunk(int most) {
   const auto may_have = [this](int64_t chunk_size) {
     return chunk_size <= RecognizerOptions::kMaxGrownChunk &&
            stream.model().Permits({chunk_size, options.left_context}) &&
-           static_cast<size_t>(stream.MinSamplesTo(chunk_size)) <= capacity;
+           static_cast<size_t>(stream.MinSamplesTo(chunk_size)) <= audio.capacity();
   };
   while (most > 1 && !may_have(options.chunk_size * most)) most /= 2;
   stream.SetChunkSize(options.chunk_size * most);
@@ -42,7 +56,9 @@ size_t LiveStream::State::SamplesWanted() const {
 
 int64_t LiveStream::State::NextPreview() const {
   const int64_t num_decoded = stream.num_encoder_frames();
-  const int64_t interval = options.early_text.interval * ChunkFactor();
+  // An interval longer than a chunk is as one of a chunk: there are no previews.
+  const int64_t interval =
+      std::min(options.early_text.interval, options.chunk_size) * ChunkFactor();
   const int64_t num_previewed = std::max<int64_t>(0, previewed - num_decoded);
   return num_decoded + (num_previewed / interval + 1) * interval;
 }
@@ -58,41 +74,35 @@ size_t LiveStream::State::SamplesToPreview() const {
 }
 
 void LiveStream::State::QueueIfReady(LiveStream* live) {
-  if (phase != Phase::kWaiting) return;
-  if (waiting.size() < wanted && !finish_requested && finalizations.empty() && !has_undelivered &&
-      overflow.empty()) {
-    return;
-  }
-  phase = Phase::kQueued;
+  if (phase != Phase::kWaiting || audio.is_over()) return;
+  if (!audio.IsDue(wanted) && !has_undelivered) return;
   queued_at = pool->now();
-  pool->queue().Push(live->weak_from_this(), static_cast<size_t>(factor));
+  expected_s = pool->rate().SecondsFor(NextStepSize());
+  pool->queue().Push(live->weak_from_this(), static_cast<size_t>(factor), account, expected_s);
+  phase = Phase::kQueued;
 }
 
-size_t LiveStream::State::NumHeld() const {
-  return options.chunk_size == StreamOptions::kWholeUtterance ? static_cast<size_t>(num_samples)
-                                                              : waiting.size();
+double LiveStream::State::NextStepSize() const {
+  const int64_t num_frames =
+      options.chunk_size == StreamOptions::kWholeUtterance
+          ? static_cast<int64_t>(static_cast<double>(audio.num_samples()) / samples_per_frame)
+          : options.chunk_size * factor;
+  return StepSize(num_frames, options);
 }
 
-size_t LiveStream::State::Room() const {
-  if (phase == Phase::kOver || finalizations.size() >= kMostWaiting) return 0;
-  return capacity - std::min(capacity, NumHeld());
+bool LiveStream::State::RoomIsDue() const {
+  return audio.is_over() || phase == Phase::kWaiting || audio.HasMuchRoom();
 }
 
-bool LiveStream::State::HasMuchRoom() const {
-  return phase == Phase::kOver ||
-         (NumHeld() <= capacity / 2 && finalizations.size() < kMostWaiting);
+std::function<void()> LiveStream::State::TakeRoomCallback() {
+  std::function<void()> taken;
+  if (RoomIsDue()) taken.swap(on_room);
+  return taken;
 }
 
 bool LiveStream::State::IsCancelled() const {
   const std::lock_guard<std::mutex> lock(mutex);
-  return cancelled;
-}
-
-std::function<void()> LiveStream::State::TakeRoomCallback() {
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::function<void()> taken;
-  if (HasMuchRoom()) taken.swap(on_room);
-  return taken;
+  return audio.is_cancelled();
 }
 
 DecoderLock::DecoderLock(LiveStream::State* state) : state_(state) {
@@ -112,13 +122,11 @@ void DecoderLock::Release() {
 }
 
 std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& pool, Stream stream,
-                                           UpdateCallback on_update) {
+                                           UpdateCallback on_update, std::string account) {
   const bool finished = stream.finished();
-  const int64_t num_samples = stream.num_samples();
-  auto owned_state =
-      std::make_unique<LiveStream::State>(pool, std::move(stream), std::move(on_update));
+  auto owned_state = std::make_unique<LiveStream::State>(pool, std::move(stream),
+                                                         std::move(on_update), std::move(account));
   LiveStream::State& state = *owned_state;
-  state.num_samples = num_samples;
   state.stream.SetChunkSize(state.options.chunk_size);  // it may be of a server under load
   state.seen_begin = state.stream.text_begin();
   const int64_t num_ended = state.stream.utterance_index() + (state.stream.IsFinal() ? 1 : 0);
@@ -126,7 +134,7 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
   state.previewed = state.stream.num_encoder_frames();
   state.wanted = state.SamplesToPreview();
   if (state.options.chunk_size != StreamOptions::kWholeUtterance &&
-      state.SamplesWanted() > state.capacity) {
+      state.SamplesWanted() > state.audio.capacity()) {
     std::ostringstream message;
     message << "a chunk of " << state.options.chunk_size << " encoder frames needs "
             << state.SamplesWanted() << " samples, expected at most max_buffered_s, "
@@ -134,11 +142,10 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
     throw std::invalid_argument(message.str());
   }
   auto live = std::make_shared<LiveStream>(std::move(owned_state));
-  pool->Add(live);
+  pool->Add(live, state.account);
   const std::lock_guard<std::mutex> lock(state.mutex);
   if (finished) {
-    state.finish_requested = true;
-    state.finished_at = pool->now();
+    state.audio.Finish(pool->now());
     state.self = live;
   }
   state.QueueIfReady(live.get());

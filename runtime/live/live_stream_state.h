@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,9 +14,8 @@
 #include <thread>
 #include <utility>
 
-#include "runtime/live/arrival_log.h"
-#include "runtime/live/sample_queue.h"
 #include "runtime/live/stream_pool.h"
+#include "runtime/live/waiting_audio.h"
 #include "runtime/live_stream.h"
 #include "runtime/live_update.h"
 #include "runtime/stream.h"
@@ -28,16 +26,16 @@ namespace runnel {
 // DecoderLock guards the decoder, `stream`: a worker holds it while it decodes a batch, Snapshot
 // and Fork while they copy. Callbacks run under neither.
 struct LiveStream::State {
-  using Clock = ArrivalLog::Clock;
+  using Clock = WaitingAudio::Clock;
 
   enum class Phase {
-    kWaiting,   // for samples
-    kQueued,    // for a worker
-    kDecoding,  // in a worker's batch, also while its callback runs
-    kOver
+    kWaiting,  // for samples
+    kQueued,   // for a worker
+    kDecoding  // in a worker's batch, also while its callback runs
   };
 
-  State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback);
+  State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback,
+        std::string whose);
 
   // Gives the chunk to come the largest factor that it may have, `most` at most
   // (RecognizerOptions::max_chunk_factor). Needs the DecoderLock, as the next four do.
@@ -53,26 +51,24 @@ struct LiveStream::State {
   int64_t NextPreview() const;
 
   // Queues the stream up when it waits for samples and enough are there. `live` is the owner of
-  // this state. The caller holds `mutex`.
+  // this state. The caller holds `mutex`, as for the next three. After std::bad_alloc the stream
+  // still waits.
   void QueueIfReady(LiveStream* live);
-
-  // The samples that count against `capacity`: those that wait and, as a whole utterance is decoded
-  // after Finish only, all of it. The caller holds `mutex`, as for the next two.
-  size_t NumHeld() const;
-  // The samples that AcceptSamples takes now; whether NotifyRoom's callback is due.
-  size_t Room() const;
-  bool HasMuchRoom() const;
-
-  // Both lock `mutex`.
-  bool IsCancelled() const;
+  // The StepSize of a chunk now, or of the whole utterance. A preview costs no more.
+  double NextStepSize() const;
+  // Whether NotifyRoom's callback is due. A stream that waits for samples always has room for some.
+  bool RoomIsDue() const;
   // The callback of NotifyRoom when it is due, else an empty one.
   std::function<void()> TakeRoomCallback();
+
+  bool IsCancelled() const;  // locks `mutex`
 
   // Constant.
   const std::shared_ptr<StreamPool> pool;
   const bool is_polled;  // there is no callback
   const StreamOptions options;
-  const size_t capacity;  // largest NumHeld
+  const std::string account;
+  const double samples_per_frame;  // encoder frame
 
   // Guarded by the DecoderLock.
   Stream stream;
@@ -85,29 +81,15 @@ struct LiveStream::State {
 
   // Guarded by mutex.
   mutable std::mutex mutex;
-  std::condition_variable changed;  // of `decoder_locked`, `pending` or `phase`
+  std::condition_variable changed;  // of `decoder_locked`, `pending` or `audio.is_over()`
   bool decoder_locked = false;
   Phase phase = Phase::kWaiting;
-  bool cancelled = false;
-  SampleQueue waiting;
-  ArrivalLog arrivals;      // counted as num_samples is
-  int64_t num_samples = 0;  // accepted
-  size_t wanted = 0;        // SamplesToPreview after the last chunk or preview
-  int factor = 1;           // ChunkFactor of the chunk to come
-  bool finish_requested = false;
-  // Calls of FinalizeUtterance that wait until the samples before them are decoded. Each costs a
-  // chunk, so their number is bounded: no sample is accepted while there are kMostWaiting.
-  static constexpr size_t kMostWaiting = 4;
-  struct Finalization {
-    int64_t end;  // samples before the call; ascending
-    Clock::time_point time;
-    int64_t num_calls = 1;  // without samples in between
-  };
-  std::deque<Finalization> finalizations;
+  WaitingAudio audio;
+  size_t wanted = 0;             // SamplesToPreview after the last chunk or preview
+  int factor = 1;                // ChunkFactor of the chunk to come
   bool has_undelivered = false;  // the decoder was made with utterances for the first update
-  std::string overflow;  // why no sample is accepted any more; "" while samples are accepted
-  Clock::time_point finished_at;
   Clock::time_point queued_at;
+  double expected_s = 0;  // of computing time, when it was queued up
   std::function<void()> on_room;
   std::optional<LiveUpdate> pending;  // for Poll
   std::shared_ptr<LiveStream> self;   // from Finish to the end, when the owner may be gone
@@ -130,10 +112,11 @@ class DecoderLock {
   LiveStream::State* state_;
 };
 
-// A live stream that continues `stream`. Throws std::invalid_argument when a chunk is longer than
-// pool->max_buffered_s(), and when the pool is closed.
+// A live stream that continues `stream`, and whose computing time `account` is charged. Throws
+// std::invalid_argument when a chunk is longer than pool->max_buffered_s(), and when the pool is
+// closed.
 std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& pool, Stream stream,
-                                           UpdateCallback on_update);
+                                           UpdateCallback on_update, std::string account = "");
 
 }  // namespace runnel
 

@@ -58,15 +58,17 @@ Recognizer::~Recognizer() {
   pool_->Close();
 }
 
-std::shared_ptr<LiveStream> Recognizer::Open(const StreamOptions& options,
-                                             UpdateCallback on_update) {
-  return MakeLiveStream(pool_, Stream(model_, options), std::move(on_update));
+std::shared_ptr<LiveStream> Recognizer::Open(const StreamOptions& options, UpdateCallback on_update,
+                                             const std::string& account) {
+  return MakeLiveStream(pool_, Stream(model_, options), std::move(on_update), account);
 }
 
 std::shared_ptr<LiveStream> Recognizer::Restore(const std::string& snapshot,
                                                 UpdateCallback on_update,
-                                                const RestoreOptions& options) {
-  return MakeLiveStream(pool_, Stream::Restore(model_, snapshot, options), std::move(on_update));
+                                                const RestoreOptions& options,
+                                                const std::string& account) {
+  return MakeLiveStream(pool_, Stream::Restore(model_, snapshot, options), std::move(on_update),
+                        account);
 }
 
 RecognizerStatus Recognizer::status() const {

@@ -2,6 +2,7 @@
 #ifndef RUNNEL_RUNTIME_LIVE_SAMPLE_QUEUE_H_
 #define RUNNEL_RUNTIME_LIVE_SAMPLE_QUEUE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -16,8 +17,9 @@ class SampleQueue {
     samples_.insert(samples_.end(), samples, samples + count);
   }
 
-  // The next `count` samples, at most size().
+  // The next `count` samples, fewer if there are fewer.
   std::vector<float> Take(size_t count) {
+    count = std::min(count, size());
     const auto begin = samples_.begin() + static_cast<std::ptrdiff_t>(head_);
     std::vector<float> taken(begin, begin + static_cast<std::ptrdiff_t>(count));
     head_ += count;

@@ -26,15 +26,28 @@ StreamPool::StreamPool(const RecognizerOptions& options, std::function<Clock::ti
       queue_(static_cast<size_t>(options.max_batch_streams),
              FromMilliseconds(options.max_batch_wait_ms)) {}
 
-void StreamPool::Add(const std::shared_ptr<LiveStream>& stream) {
+void StreamPool::Add(const std::shared_ptr<LiveStream>& stream, const std::string& account) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_closed_) throw std::invalid_argument("the Recognizer of this stream is gone");
-  streams_.emplace(stream.get(), Member{stream, 1});
+  int64_t& num_streams = accounts_[account];
+  streams_.emplace(stream.get(), Member{stream, 1, account});
+  if (++num_streams == 1) BoundBatches();
 }
 
 void StreamPool::Remove(const LiveStream* stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  streams_.erase(stream);
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  const auto account = accounts_.find(found->second.account);
+  if (--account->second == 0) {
+    accounts_.erase(account);
+    BoundBatches();
+  }
+  streams_.erase(found);
+}
+
+void StreamPool::BoundBatches() {
+  queue_.SetMostCost(accounts_.size() > 1 ? kSharedBatchS : Queue::kAnyCost);
 }
 
 void StreamPool::Close() {

@@ -9,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 
 #include "runtime/live/batch_queue.h"
 #include "runtime/live/chunk_growth.h"
+#include "runtime/live/step_cost.h"
 #include "runtime/live_stream.h"
 
 namespace runnel {
@@ -29,8 +31,12 @@ class StreamPool {
   explicit StreamPool(const RecognizerOptions& options,
                       std::function<Clock::time_point()> clock = &Clock::now);
 
+  // What a batch is expected to take at most while several accounts have streams, in seconds; a
+  // longer chunk is a batch by itself. A chunk of one account waits so long for a batch of others.
+  static constexpr double kSharedBatchS = 0.1;
+
   // Throws std::invalid_argument after Close.
-  void Add(const std::shared_ptr<LiveStream>& stream);
+  void Add(const std::shared_ptr<LiveStream>& stream, const std::string& account);
   // To be called once for each stream, when it is over.
   void Remove(const LiveStream* stream);
   // Cancels the streams that are left; Add throws from now on.
@@ -46,6 +52,9 @@ class StreamPool {
 
   Clock::time_point now() const { return clock_(); }
 
+  // What steps are expected to take.
+  ComputeRate& rate() { return rate_; }
+
   // By how much chunks grow now.
   ChunkGrowth& growth() { return growth_; }
   // The chunks of a stream have grown by `factor`; 1 when it is added. Ignored after Remove.
@@ -54,18 +63,23 @@ class StreamPool {
   std::map<int, int64_t> StreamsByFactor() const;
 
  private:
+  void BoundBatches();
+
   struct Member {
     std::weak_ptr<LiveStream> stream;
     int factor;
+    std::string account;
   };
 
   const double max_buffered_s_;
   const std::function<Clock::time_point()> clock_;
   ChunkGrowth growth_;
+  ComputeRate rate_;
   BatchQueue<std::weak_ptr<LiveStream>> queue_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::unordered_map<const LiveStream*, Member> streams_;
+  std::unordered_map<std::string, int64_t> accounts_;  // number of streams
   bool is_closed_ = false;
 };
 

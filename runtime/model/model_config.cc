@@ -9,7 +9,7 @@
 namespace runnel {
 namespace {
 
-constexpr char kFormat[] = "runnel-model";
+constexpr char kModelFormat[] = "runnel-model";
 // Version 2 has a CTC head and no field for another one.
 constexpr int64_t kOldestVersion = 2;
 constexpr int64_t kFormatVersion = 3;
@@ -126,7 +126,7 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
 ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source) {
   const nlohmann::json json = ParseJsonText(json_text, source, "runnel.json");
   JsonSection top(json, "", source);
-  top.Constant("format", kFormat);
+  top.Constant("format", kModelFormat);
   const int64_t version = top.Integer("format_version", 1, std::numeric_limits<int32_t>::max());
   if (version < kOldestVersion || version > kFormatVersion) {
     top.Fail("format_version", std::to_string(kOldestVersion) + " or " +

@@ -35,7 +35,7 @@ struct Header {
   uint64_t index_size;
 };
 static_assert(sizeof(Header) == 40);
-constexpr size_t kChecksumEnd = offsetof(Header, size);
+constexpr size_t kCheckedBegin = offsetof(Header, size);
 
 const std::map<std::string, Precision>& Precisions() {
   static const std::map<std::string, Precision> precisions = {{"float32", Precision::kFloat32},
@@ -114,7 +114,7 @@ class PackedFileReader {
            std::to_string(header_.size) + " bytes");
     }
     std::string_view checked(reinterpret_cast<const char*>(mapped_->data()), mapped_->size());
-    checked.remove_prefix(kChecksumEnd);
+    checked.remove_prefix(kCheckedBegin);
     if (ChecksumOf({checked}) != header_.checksum) {
       Fail("is damaged: its checksum is wrong", "a packed model");
     }
@@ -254,7 +254,7 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
       {reinterpret_cast<const char*>(&header), sizeof(header)}, text, padding};
   parts.insert(parts.end(), sections.sections().begin(), sections.sections().end());
   std::vector<std::string_view> checked = parts;
-  checked[0].remove_prefix(kChecksumEnd);
+  checked[0].remove_prefix(kCheckedBegin);
   header.checksum = ChecksumOf(checked);
   SaveFile(path, parts);
   return header.size;

@@ -99,7 +99,7 @@ error in the audio and after cancel. Raises ValueError after finish, and in a ca
           [](PyLiveStream& self) { return self.With([](LiveStream& s) { return s.Room(); }); },
           "The number of samples that accept_now would take.")
       .def("notify_room", &NotifyRoom, py::arg("on_room"),
-           R"(Calls on_room() once, when at least half of the room is free or the stream is over.
+           R"(Calls on_room() once, when half of the room is free or the stream waits or is over.
 
 At once if that is so now, else later from a worker. A second call replaces the first.)")
       .def(
@@ -128,7 +128,8 @@ unless timeout_s is 0, in a callback.)")
       .def("snapshot", &Snapshot,
            R"(The stream with all samples accepted so far, for Recognizer.restore in any process.
 
-Updates that poll or the callback brought are not repeated. Raises ValueError after cancel.)")
+Updates that poll or the callback brought are not repeated. Raises ValueError after cancel and after an
+error.)")
       .def("fork", &Fork, py::arg("on_update") = py::none(),
            "A second stream that continues from this point independently.")
       .def_property_readonly(

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -131,10 +130,10 @@ size_t DecodeChunksOf(const py::object& list) {
   if (std::adjacent_find(streams.begin(), streams.end()) != streams.end()) {
     throw std::invalid_argument("decode_chunks: a stream is listed twice, expected each once");
   }
-  std::vector<std::unique_lock<std::mutex>> locks;
+  std::vector<LockedStream::Lock> locks;
   std::vector<Stream*> ready;
   for (PyStream* stream : streams) {
-    locks.push_back(stream->Lock());
+    locks.emplace_back(stream);
     ready.push_back(&stream->Get());
   }
   const Computation computation;
@@ -190,7 +189,8 @@ void BindStream(py::module_* module) {
 
 Stream(model, **options) opens a stream; StreamOptions describes the options. A stream is a sequence
 of utterances: they end by the rules of endpointing, by finalize_utterance and with the stream. Threads may
-share a stream; their calls take turns. Raises ValueError for an option out of its range or not
+share a stream; their calls take turns. A signal handler that interrupts a call of a stream gets
+RuntimeError from the methods of that stream. Raises ValueError for an option out of its range or not
 permitted by the model.)");
   stream.def(py::init(&Open), py::arg("model"))
       .def_static("restore", &Restore, py::arg("model"), py::arg("snapshot"), py::kw_only(),

@@ -65,7 +65,7 @@ void CtcGreedySearch::VisitState(Self& self, Fields& fields) {
   auto& state = self.state_;
   VisitTokens(state.tokens, fields);
   fields.Value(state.score);
-  fields.Value(state.num_frames);
+  fields.Counter(state.num_frames);
   fields.Value(state.last_id);
 }
 

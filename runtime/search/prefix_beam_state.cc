@@ -32,8 +32,8 @@ struct CtcPrefixBeamSearch::SavedEmission {
 
   template <class Fields, class Value>
   static void VisitEmission(Value& value, Fields& fields) {
-    fields.Value(value.first_frame);
-    fields.Value(value.last_frame);
+    fields.Counter(value.first_frame);
+    fields.Counter(value.last_frame);
     fields.Value(value.log_prob);
   }
   template <class Self, class Fields>
@@ -78,7 +78,7 @@ void CtcPrefixBeamSearch::VisitSaved(Self& saved, Fields& fields) {
   };
   constexpr size_t kEmissionSize = 2 * sizeof(int64_t) + sizeof(float);
   constexpr size_t kAlignmentSize = sizeof(double) + sizeof(int32_t) + kEmissionSize;
-  fields.Value(saved.num_frames);
+  fields.Counter(saved.num_frames);
   fields.Value(saved.token_before);
   fields.Value(saved.is_finished);
   visit_list(saved.prefixes, 2 * sizeof(int32_t));
@@ -154,8 +154,6 @@ void CtcPrefixBeamSearch::Restore(StateReader* reader) {
 
 std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
   const char* const kWrongFrames = "the frames of a token are out of order or of range";
-  if (saved.num_frames < 0)
-    return "the search has processed " + std::to_string(saved.num_frames) + " frames";
   const auto is_token = [this](int32_t token) {
     return token >= 0 && token < vocab_size_ && token != blank_id_;
   };

@@ -31,8 +31,8 @@ void VisitTokens(Tokens& tokens, Fields& fields) {
   if constexpr (Fields::kReading) tokens.resize(count);
   for (auto& token : tokens) {
     fields.Value(token.id);
-    fields.Value(token.first_frame);
-    fields.Value(token.last_frame);
+    fields.Counter(token.first_frame);
+    fields.Counter(token.last_frame);
     fields.Value(token.confidence);
   }
 }

@@ -28,7 +28,7 @@ struct TransducerBeamSearch::Saved {
 
 template <class Self, class Fields>
 void TransducerBeamSearch::VisitSaved(const Transducer& transducer, Self& saved, Fields& fields) {
-  fields.Value(saved.num_frames);
+  fields.Counter(saved.num_frames);
   fields.Value(saved.is_finished);
   fields.Value(saved.blank_log_prob);
   constexpr size_t kNodeSize = 2 * sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
@@ -37,8 +37,8 @@ void TransducerBeamSearch::VisitSaved(const Transducer& transducer, Self& saved,
   for (auto& node : saved.nodes) {
     fields.Value(node.parent);
     fields.Value(node.emission.token);
-    fields.Value(node.emission.first_frame);
-    fields.Value(node.emission.last_frame);
+    fields.Counter(node.emission.first_frame);
+    fields.Counter(node.emission.last_frame);
     fields.Value(node.emission.log_prob);
   }
   constexpr size_t kHypothesisSize = sizeof(int32_t) + sizeof(double) + sizeof(int64_t);
@@ -47,7 +47,7 @@ void TransducerBeamSearch::VisitSaved(const Transducer& transducer, Self& saved,
   for (auto& hypothesis : saved.beam) {
     fields.Value(hypothesis.node);
     fields.Value(hypothesis.log_prob);
-    fields.Value(hypothesis.next_frame);
+    fields.Counter(hypothesis.next_frame);
     VisitPredictorState(transducer, hypothesis.predictor, fields);
   }
 }
@@ -83,9 +83,6 @@ void TransducerBeamSearch::Restore(StateReader* reader) {
 
 std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
   const TransducerConfig& config = transducer_->config();
-  if (saved.num_frames < 0) {
-    return "the search has processed " + std::to_string(saved.num_frames) + " frames";
-  }
   if (std::isnan(saved.blank_log_prob)) return "the blank's log probability is not a number";
   const size_t num_nodes = saved.nodes.size() + 1;
   if (num_nodes >= std::numeric_limits<int32_t>::max()) return "the tree has more than 2^31 nodes";

@@ -94,8 +94,8 @@ void TransducerGreedySearch::VisitState(Self& self, Fields& fields) {
   auto& state = self.state_;
   VisitTokens(state.tokens, fields);
   fields.Value(state.score);
-  fields.Value(state.num_frames);
-  fields.Value(state.num_passed);
+  fields.Counter(state.num_frames);
+  fields.Counter(state.num_passed);
   fields.Value(state.blank_log_prob);
   VisitPredictorState(*self.transducer_, state.predictor, fields);
 }
@@ -115,13 +115,10 @@ std::string TransducerGreedySearch::Inconsistency() const {
                                      config.vocab_size, config.blank_id);
   if (!problem.empty()) return problem;
   if (!std::isfinite(state_.score)) return "score of the search is not finite";
-  if (state_.num_frames < 0) {
-    return "the search has processed " + std::to_string(state_.num_frames) + " frames";
-  }
   const int64_t most = config.durations.empty()
                            ? 0
                            : *std::max_element(config.durations.begin(), config.durations.end());
-  if (state_.num_passed < 0 || state_.num_passed > most) {
+  if (state_.num_passed > most) {
     return "the search passes over " + std::to_string(state_.num_passed) +
            " frames; expected 0 to " + std::to_string(most);
   }

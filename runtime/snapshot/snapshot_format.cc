@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kMagic = "RNLSTATE";
 constexpr size_t kFingerprintSize = 32;
 
-std::string Checksum(std::string_view bytes) {
+std::string SealOf(std::string_view bytes) {
   return Sha256().Add(bytes.data(), bytes.size()).Bytes();
 }
 
@@ -32,7 +32,7 @@ std::string SealSnapshot(std::string_view fingerprint, std::string_view contents
   header.Value(static_cast<uint64_t>(contents.size()));
   std::string snapshot = header.Take();
   snapshot += contents;
-  return snapshot + Checksum(snapshot);
+  return snapshot + SealOf(snapshot);
 }
 
 std::string_view OpenSnapshot(std::string_view snapshot, std::string_view fingerprint) {
@@ -71,7 +71,7 @@ std::string_view OpenSnapshot(std::string_view snapshot, std::string_view finger
                         Bytes(size) + " and a checksum");
   }
   const std::string_view sealed = snapshot.substr(0, kSnapshotHeaderSize + size);
-  if (Checksum(sealed) != snapshot.substr(sealed.size())) {
+  if (SealOf(sealed) != snapshot.substr(sealed.size())) {
     throw SnapshotError("snapshot is corrupt: its checksum is not that of its " +
                         Bytes(sealed.size()));
   }

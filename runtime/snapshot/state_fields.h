@@ -26,6 +26,10 @@ namespace runnel {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
               "snapshots are little-endian and written as they lie in memory");
 
+// More samples, frames or utterances than any stream has. What is computed from so many, such as
+// their times, does not overflow.
+constexpr int64_t kMostCounted = int64_t{1} << 48;
+
 // The types of numbers that a snapshot stores.
 template <class T>
 constexpr bool kIsStateNumber =
@@ -45,6 +49,9 @@ class StateWriter {
       Bytes(&value, sizeof(value));
     }
   }
+
+  // A number or an index of samples, frames or utterances.
+  void Counter(int64_t value) { Value(value); }
 
   // The length of a list. Its items follow, at least `bytes_each` bytes each.
   size_t Count(size_t count, size_t /*bytes_each*/) {
@@ -90,6 +97,12 @@ class StateReader {
       static_assert(kIsStateNumber<T>);
       Bytes(&value, sizeof(value));
     }
+  }
+
+  void Counter(int64_t& value) {
+    Value(value);
+    Require(value >= 0 && value <= kMostCounted,
+            "a number of samples, frames or utterances is out of range");
   }
 
   size_t Count(size_t /*count*/, size_t bytes_each) {

@@ -36,11 +36,11 @@ class EndpointDetector {
   // The state, for the snapshot of a stream (runtime/snapshot/state_fields.h).
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    fields.Value(self.num_frames_);
-    fields.Value(self.num_silent_);
+    fields.Counter(self.num_frames_);
+    fields.Counter(self.num_silent_);
     fields.Value(self.follows_silence_);
     if constexpr (Fields::kReading) {
-      fields.Require(self.num_silent_ >= 0 && self.num_silent_ <= self.num_frames_,
+      fields.Require(self.num_silent_ <= self.num_frames_,
                      "an utterance has more silent frames than frames");
     }
   }

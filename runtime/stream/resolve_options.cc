@@ -6,6 +6,7 @@
 
 #include "attention_decoder/attention_decoder.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/text/printable.h"
 
 namespace runnel {
 namespace {
@@ -63,8 +64,8 @@ StreamOptions ResolveOptions(const Model& model, StreamOptions options) {
   if (config.prompt) {
     config.prompt->IndexOf(options.language);  // throws for an unknown one
   } else if (!options.language.empty()) {
-    throw std::invalid_argument("language is '" + options.language +
-                                "', expected none: the model has no language prompt");
+    throw std::invalid_argument("language is " + Quoted(options.language) +
+                                ", expected none: the model has no language prompt");
   }
   options.endpoints.Validate();
   if (options.nbest < 1 || options.nbest > StreamOptions::kMaxNBest) {

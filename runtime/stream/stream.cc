@@ -74,9 +74,9 @@ Stream Stream::Preview(int64_t num_padding) const {
                                 ", expected 0 or more");
   }
   Stream preview = *this;
-  if (!finished()) {
-    preview.state_->EndWithPadding(num_padding * model().parts().encoder.subsampling().rate());
-  }
+  // After Finish the audio ends already, as Finish pads it.
+  const int64_t num_frames = finished() ? 0 : num_padding;
+  preview.state_->EndWithPadding(num_frames * model().parts().encoder.subsampling().rate());
   return preview;
 }
 

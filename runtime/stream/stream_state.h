@@ -39,8 +39,8 @@ struct EndedUtterance {
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
     auto end = static_cast<int32_t>(self.end);
-    fields.Value(self.index);
-    fields.Value(self.end_frame);
+    fields.Counter(self.index);
+    fields.Counter(self.end_frame);
     fields.Value(end);
     const size_t count = fields.Count(self.nbest.size(), sizeof(double) + sizeof(uint64_t));
     if constexpr (Fields::kReading) {
@@ -137,13 +137,13 @@ struct Stream::State {
     EncoderState::VisitState(self.encoder, fields);
     fields.Text(self.failure);
     EndpointDetector::VisitState(self.endpoints, fields);
-    fields.Value(self.num_utterances);
+    fields.Counter(self.num_utterances);
     fields.Value(self.is_over);
     constexpr size_t kUtteranceSize = 2 * sizeof(int64_t) + sizeof(int32_t) + sizeof(uint64_t);
     const size_t num_ended = fields.Count(self.ended.size(), kUtteranceSize);
     if constexpr (Fields::kReading) self.ended.resize(num_ended);
     for (auto& utterance : self.ended) EndedUtterance::VisitState(utterance, fields);
-    fields.Value(self.first_kept_row);
+    fields.Counter(self.first_kept_row);
     Matrix::VisitState(self.kept_rows, fields);
     if constexpr (Fields::kReading) {
       self.search().Restore(&fields);

@@ -8,6 +8,7 @@
 
 #include "runtime/snapshot/sha256.h"
 #include "runtime/text/list_file.h"
+#include "runtime/text/printable.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary.h"
 #include "runtime/text/word_tree.h"
@@ -63,7 +64,7 @@ class Speller {
  private:
   std::vector<std::string_view> Characters(std::string_view word) const {
     if (!pieces_.empty()) {
-      throw std::runtime_error("'" + std::string(word) + "' has no tokens, and this model's are " +
+      throw std::runtime_error(Quoted(word) + " has no tokens, and this model's are " +
                                "not single characters ('" + pieces_ +
                                "'): expected 'WORD token token ...'");
     }
@@ -77,12 +78,12 @@ class Speller {
   int32_t Id(std::string_view token, const std::string& word) const {
     const auto found = ids_.find(std::string(token));
     if (found == ids_.end()) {
-      throw std::runtime_error("'" + word + "' needs the token '" + std::string(token) +
-                               "', which the model does not have");
+      throw std::runtime_error(Quoted(word) + " needs the token " + Quoted(token) +
+                               ", which the model does not have");
     }
     if (found->second == tokens_.blank_id()) {
-      throw std::runtime_error("'" + word + "' has the blank, '" + std::string(token) +
-                               "', among its tokens; a spelling has none");
+      throw std::runtime_error(Quoted(word) + " has the blank, " + Quoted(token) +
+                               ", among its tokens; a spelling has none");
     }
     return found->second;
   }
@@ -90,11 +91,11 @@ class Speller {
   void CheckText(const std::string& word, const std::vector<int32_t>& spelling) const {
     const std::string expected = SpacedText(word);
     if (expected.empty())
-      throw std::runtime_error("'" + word + "' consists of word boundaries only; expected a word");
+      throw std::runtime_error(Quoted(word) + " consists of word boundaries only; expected a word");
     const std::string text = tokens_.Text(spelling);
     if (text == expected) return;
-    throw std::runtime_error("expected tokens that spell '" + expected +
-                             "', got tokens that spell '" + text + "'");
+    throw std::runtime_error("expected tokens that spell " + Quoted(expected) +
+                             ", got tokens that spell " + Quoted(text));
   }
 
   const TokenTable& tokens_;

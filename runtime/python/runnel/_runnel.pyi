@@ -134,8 +134,9 @@ class Stream:
 
     Stream(model, **options) opens a stream; StreamOptions describes the options. A stream is a
     sequence of utterances: they end by the rules of endpointing, by finalize_utterance and with the
-    stream. Threads may share a stream; their calls take turns. Raises ValueError for an option out
-    of its range or not permitted by the model.
+    stream. Threads may share a stream; their calls take turns. A signal handler that interrupts a
+    call of a stream gets RuntimeError from the methods of that stream. Raises ValueError for an
+    option out of its range or not permitted by the model.
     """
     def __init__(self, model: Model, **options: Unpack[StreamOptions]) -> None: ...
     @staticmethod
@@ -247,7 +248,7 @@ class LiveStream:
     def accept_now(self, samples: _Samples) -> int:
         """Takes as many samples as there is room for and returns their number; never waits."""
     def notify_room(self, on_room: Callable[[], object]) -> None:
-        """Calls on_room() once, when at least half of the room is free or the stream is over.
+        """Calls on_room() once, when half of the room is free or the stream waits or is over.
 
         At once if that is so now, else later from a worker. A second call replaces the first.
         """
@@ -266,7 +267,8 @@ class LiveStream:
     def snapshot(self) -> bytes:
         """The stream with all samples accepted so far, for Recognizer.restore in any process.
 
-        Updates that poll or the callback brought are not repeated. Raises ValueError after cancel.
+        Updates that poll or the callback brought are not repeated. Raises ValueError after cancel
+        and after an error.
         """
     def fork(self, on_update: Optional[Callable[[LiveUpdate], object]] = None) -> LiveStream:
         """A second stream that continues from this point independently."""

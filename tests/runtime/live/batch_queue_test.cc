@@ -51,6 +51,47 @@ TEST(BatchQueueTest, SizesFillABatch) {
   EXPECT_EQ(queue.size(), 0U);
 }
 
+TEST(BatchQueueTest, AccountsTakeTurnsByCost) {
+  BatchQueue<int> queue(3, kForever);
+  for (int i = 0; i < 6; ++i) queue.Push(i, 1, "busy", 2);
+  for (int i = 10; i < 13; ++i) queue.Push(i, 1, "quick", 1);
+  EXPECT_EQ(queue.Take(), (Batch{0, 10, 11}));
+  EXPECT_EQ(queue.Take(), (Batch{1, 12, 2}));
+  EXPECT_EQ(queue.Take(), (Batch{3, 4, 5}));
+}
+
+TEST(BatchQueueTest, WhatTookLongerIsChargedToItsAccount) {
+  BatchQueue<int> queue(2, kForever);
+  for (int i = 0; i < 4; ++i) queue.Push(i, 1, "busy", 1);
+  for (int i = 10; i < 14; ++i) queue.Push(i, 1, "quick", 1);
+  EXPECT_EQ(queue.Take(), (Batch{0, 10}));
+  queue.Charge("busy", 2);
+  EXPECT_EQ(queue.Take(), (Batch{11, 12}));
+  EXPECT_EQ(queue.Take(), (Batch{1, 13}));
+}
+
+TEST(BatchQueueTest, TheCostOfABatchIsBounded) {
+  BatchQueue<int> queue(8, kForever);
+  for (int i = 0; i < 16; ++i) queue.Push(i, 1, "", 3);
+  EXPECT_EQ(queue.Take().size(), 8U);
+  queue.SetMostCost(7);
+  EXPECT_EQ(queue.Take(), (Batch{8, 9}));
+  queue.Push(16, 1, "other", 20);
+  queue.Push(17, 8, "other", 1);
+  EXPECT_EQ(queue.Take(), (Batch{16}));  // more than the bound by itself
+  EXPECT_EQ(queue.Take(), (Batch{10, 11}));
+  queue.SetMostCost(BatchQueue<int>::kAnyCost);
+  EXPECT_EQ(queue.Take(), (Batch{12, 13, 14, 15}));
+}
+
+// Of any account: its batch may take others.
+TEST(BatchQueueTest, TheOldestDeadlineStartsABatch) {
+  BatchQueue<int> queue(3, std::chrono::milliseconds(5));
+  queue.Push(1, 1, "a", 1);
+  queue.Push(2, 1, "b", 1);
+  EXPECT_EQ(queue.Take(), (Batch{1, 2}));
+}
+
 TEST(BatchQueueTest, ABatchWaitsUntilItIsFull) {
   BatchQueue<int> queue(3, kForever);
   Batch taken;

@@ -228,7 +228,7 @@ TEST(GrownChunksOfRecognizersTest, PreviewsGrowWithThem) {
   StreamOptions options = Options(4, 8);
   options.early_text.interval = 3;
   const auto pool = std::make_shared<StreamPool>(testing::Workers(1, 4, 30));
-  LiveStream::State state(pool, Stream(Tiny(), options), {});
+  LiveStream::State state(pool, Stream(Tiny(), options), {}, "");
   for (const int factor : {1, 2, 4}) {
     state.GrowChunk(factor);
     EXPECT_EQ(state.ChunkFactor(), factor);

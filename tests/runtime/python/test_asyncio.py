@@ -149,6 +149,7 @@ def test_dropped_streams_are_cancelled(recognizer):
             stream = runnel.AsyncStream(recognizer)
             assert await stream.accept(samples_of("ked_year"))
         del stream
-        assert recognizer.status().num_streams == 0
+        while recognizer.status().num_streams > 0:  # until the worker has finished its chunk
+            gc.collect()
 
     asyncio.run(main())

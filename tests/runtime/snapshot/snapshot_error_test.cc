@@ -17,6 +17,7 @@
 #include "runtime/word_list.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
+#include "tests/support/forged_counters.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 
@@ -80,6 +81,23 @@ TEST(SnapshotErrorTest, EveryByteIsGuarded) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ (1 << (i % 8)));
     ASSERT_NE(Error(changed), "") << i;
+  }
+}
+
+// Sums and products of counters are computed without another look at them.
+TEST(SnapshotErrorTest, HugeCountersAreRefusedOrHarmless) {
+  const std::vector<float> samples = NoiseOfChangingLevel(30000, 1);
+  for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
+    StreamOptions options = testing::WithEndpoints(Options(2, 1, method));
+    options.sample_rate_hz = method == SearchMethod::kGreedy ? 16000 : 8000;
+    Stream stream(Tiny(), options);
+    stream.AcceptSamples(samples.data(), samples.size());
+    stream.Decode();
+    stream.FinalizeUtterance();  // utterances that are not taken yet
+    stream.AcceptSamples(samples.data(), 9000);
+    stream.Decode();
+    ASSERT_GT(stream.utterance_index(), 0);
+    EXPECT_GT(testing::RefusedCounters(Tiny(), stream), 100);
   }
 }
 

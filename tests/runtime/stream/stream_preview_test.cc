@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "runtime/stream.h"
@@ -34,6 +35,25 @@ TEST(StreamPreviewTest, APreviewIsFinalWhenItsAudioIsDecoded) {
     EXPECT_EQ(preview.TakeUtterances().size(), 1U);
   }
   EXPECT_GT(num_without_frames, 0);
+}
+
+// As before Finish: its text begins with the stable text of the stream.
+TEST(StreamPreviewTest, AfterFinishAPreviewHasTheRestOfTheAudio) {
+  const std::vector<float> samples = NoiseOfChangingLevel(32000, 17);
+  Stream stream(Tiny(), testing::WithEndpoints(Options(4, 8)));
+  stream.AcceptSamples(samples.data(), samples.size());
+  stream.Finish();
+  do {
+    const std::string stable = stream.Text().substr(0, stream.StableTextSize());
+    Stream preview = stream.Preview(2);
+    EXPECT_EQ(testing::ErrorMessage<std::invalid_argument>([&] { preview.Snapshot(); }),
+              "Snapshot of a preview");
+    preview.Decode();
+    EXPECT_TRUE(preview.IsFinal());
+    EXPECT_EQ(preview.utterance_index(), stream.utterance_index());
+    EXPECT_EQ(preview.Text().substr(0, stable.size()), stable);
+  } while (DecodeChunks({&stream}) > 0);
+  EXPECT_GT(stream.utterance_index(), 0);
 }
 
 TEST(StreamPreviewTest, APreviewIsOnlyToBeRead) {

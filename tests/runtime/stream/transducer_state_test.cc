@@ -12,6 +12,7 @@
 
 #include "runtime/model.h"
 #include "runtime/stream.h"
+#include "tests/support/forged_counters.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/random_heads.h"
 #include "tests/support/random_operations.h"
@@ -47,6 +48,20 @@ TEST(TransducerStateTest, RandomOperationsCopiesAndSnapshotsChangeNothing) {
     }
   }
   EXPECT_GE(num_utterances, 500U);
+}
+
+// A token may end after the frames that are searched.
+TEST(TransducerStateTest, HugeCountersAreRefusedOrHarmless) {
+  const std::vector<float> samples = NoiseOfChangingLevel(20000, 42);
+  const std::shared_ptr<const Model> model = ModelWith(Heads::kTdt);
+  for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
+    Stream stream(model, testing::Options(2, 1, method));
+    stream.AcceptSamples(samples.data(), samples.size());
+    stream.FinalizeUtterance();
+    stream.AcceptSamples(samples.data(), 9000);
+    stream.Decode();
+    EXPECT_GT(testing::RefusedCounters(model, stream), 100);
+  }
 }
 
 // A snapshot between the first and the last frame of a token, whose duration crosses the end of the
