@@ -10,7 +10,7 @@ namespace runnel {
 namespace {
 
 // The hidden values of so many rows are in memory at a time.
-constexpr int64_t kBlockRows = 256;
+constexpr int64_t kHiddenRows = 256;
 
 Matrix Apply(const LinearModule& linear, ConstRows x, int64_t output_dim) {
   Matrix y(x.type, output_dim, x.count);
@@ -74,8 +74,8 @@ Matrix DecoderLayer::AttendToFrames(const DecoderBatch& batch, ConstRows x) cons
 
 Matrix DecoderLayer::FeedForward(ConstRows x) const {
   Matrix y(x.type, sizes_.model_dim, x.count);
-  for (int64_t first = 0; first < x.count; first += kBlockRows) {
-    const int64_t count = std::min(kBlockRows, x.count - first);
+  for (int64_t first = 0; first < x.count; first += kHiddenRows) {
+    const int64_t count = std::min(kHiddenRows, x.count - first);
     Matrix hidden = Apply(*w_1_, x.Part(first, count), feed_forward_dim_);
     Activate(activation_, hidden.rows());
     w_2_->Forward(View(hidden), y.rows().Part(first, count));

@@ -8,11 +8,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "frontend/sndfile_errors.h"
+
 namespace runnel {
 namespace {
 
 // A file in memory, as libsndfile reads it.
-struct MemoryFile {
+struct BytesInMemory {
   const std::string& bytes;
   sf_count_t position = 0;
 
@@ -20,7 +22,7 @@ struct MemoryFile {
 };
 
 sf_count_t Seek(sf_count_t offset, int whence, void* file) {
-  auto* const memory = static_cast<MemoryFile*>(file);
+  auto* const memory = static_cast<BytesInMemory*>(file);
   if (whence == SEEK_CUR) offset += memory->position;
   if (whence == SEEK_END) offset += memory->size();
   if (offset < 0) return -1;
@@ -29,7 +31,7 @@ sf_count_t Seek(sf_count_t offset, int whence, void* file) {
 }
 
 sf_count_t Read(void* buffer, sf_count_t size, void* file) {
-  auto* const memory = static_cast<MemoryFile*>(file);
+  auto* const memory = static_cast<BytesInMemory*>(file);
   const sf_count_t count =
       std::min(size, std::max<sf_count_t>(memory->size() - memory->position, 0));
   if (count == 0) return 0;
@@ -138,13 +140,14 @@ bool MayBeAudio(const std::string& start) {
   if (start.compare(0, 3, "ID3") == 0) return true;
   if (start.size() >= 12 && start.compare(8, 4, "\0\2\0\0", 4) == 0) return true;
 
-  MemoryFile file{start};
+  BytesInMemory file{start};
   SF_VIRTUAL_IO io = {};
-  io.get_filelen = [](void* memory) { return static_cast<MemoryFile*>(memory)->size(); };
+  io.get_filelen = [](void* memory) { return static_cast<BytesInMemory*>(memory)->size(); };
   io.seek = Seek;
   io.read = Read;
-  io.tell = [](void* memory) { return static_cast<MemoryFile*>(memory)->position; };
+  io.tell = [](void* memory) { return static_cast<BytesInMemory*>(memory)->position; };
   SF_INFO info = {};
+  const auto lock = LockSndfileErrors();
   SNDFILE* const opened = sf_open_virtual(&io, SFM_READ, &info, &file);
   if (opened == nullptr) return sf_error(nullptr) != SF_ERR_UNRECOGNISED_FORMAT;
   sf_close(opened);

@@ -1,5 +1,6 @@
 #include "frontend/audio_reader.h"
 
+#include <fcntl.h>
 #include <sndfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "frontend/audio_format.h"
 #include "frontend/file_descriptor.h"
 #include "frontend/open_ended_file.h"
+#include "frontend/sndfile_errors.h"
 #include "frontend/wav_stream.h"
 
 namespace runnel {
@@ -148,6 +151,7 @@ class AudioReader::Impl {
     is_mpeg_ = IsMpeg(descriptor_.get(), first);
     OpenDescriptor(first);
     if (HasType(SF_FORMAT_MPEG)) ReopenMpeg(first);
+    if (mpeg_file_ == nullptr) descriptor_ = FileDescriptor(-1);  // libsndfile has its own
   }
 
   // `first`: the offset of the first byte in descriptor_.
@@ -155,7 +159,14 @@ class AudioReader::Impl {
     file_.reset();
     mpeg_file_.reset();
     ::lseek(descriptor_.get(), first, SEEK_SET);
-    SetFile(sf_open_fd(descriptor_.get(), SFM_READ, &info_, SF_FALSE));
+    // A descriptor of its own: libsndfile 1.2.0 closes one that it cannot open as audio, also where
+    // it is told not to (sf_open_fd, close_desc).
+    const int duplicate = ::fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0);
+    if (duplicate < 0) {
+      throw std::system_error(errno, std::generic_category(), "cannot duplicate its descriptor");
+    }
+    const auto lock = LockSndfileErrors();
+    SetFile(sf_open_fd(duplicate, SFM_READ, &info_, SF_TRUE));
   }
 
   // Without its end, only a file whose Xing or Info frame has the number of samples has a length.
@@ -163,7 +174,9 @@ class AudioReader::Impl {
   void ReopenMpeg(off_t first) {
     ::lseek(descriptor_.get(), first, SEEK_SET);
     mpeg_file_ = std::make_unique<OpenEndedFile>(descriptor_.get());
+    auto lock = LockSndfileErrors();
     SetFile(mpeg_file_->Open(&info_));
+    lock.unlock();
     if (!length_known_) return;
     announced_samples_ = info_.frames;
     OpenDescriptor(first);
@@ -177,6 +190,8 @@ class AudioReader::Impl {
     if (rest.has_value()) size = std::min(size.value_or(*rest), *rest);
     length_known_ = size.has_value();
     wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
+    std::unique_lock<std::mutex> lock;
+    if (rest.has_value()) lock = LockSndfileErrors();
     SetFile(wav_stream_->Open(&info_));
     // In a file, too, 2 GiB or more may be what its writer put because it did not know.
     const std::optional<uint64_t> announced = WavDataSize(header, /*is_pipe=*/true);

@@ -19,7 +19,7 @@ double ParseEpsilon(JsonSection* section) {
   return epsilon;
 }
 
-Activation ParseActivation(JsonSection* section) {
+Activation ParseTransducerActivation(JsonSection* section) {
   return section->Choice<Activation>("activation", {{"swish", Activation::kSwish},
                                                     {"relu", Activation::kRelu},
                                                     {"gelu", Activation::kGelu},
@@ -45,7 +45,7 @@ ConvPredictorConfig ParseConv(JsonSection* section) {
   }
   config.bias = section->Bool("bias");
   if (!section->IsNull("norm_epsilon")) config.norm_epsilon = ParseEpsilon(section);
-  config.activation = ParseActivation(section);
+  config.activation = ParseTransducerActivation(section);
   return config;
 }
 
@@ -55,7 +55,7 @@ EmbeddingPredictorConfig ParseEmbedding(JsonSection* section) {
   config.context_size = section->Integer("context_size", 1, kMaxContext);
   config.num_heads = section->Integer("num_heads", 1, kMaxSize);
   config.norm_epsilon = ParseEpsilon(section);
-  config.activation = ParseActivation(section);
+  config.activation = ParseTransducerActivation(section);
   return config;
 }
 
@@ -83,7 +83,7 @@ JointConfig ParseJoint(JsonSection section) {
   config.dim = section.Integer("dim", 1, kMaxSize);
   config.input_linear = section.Bool("input_linear");
   config.hidden_linear = section.Bool("hidden_linear");
-  config.activation = ParseActivation(&section);
+  config.activation = ParseTransducerActivation(&section);
   section.CheckAllTaken();
   return config;
 }

@@ -13,16 +13,16 @@ namespace {
 
 // Frames that are projected together. The rounding of a matrix multiplication may depend on its
 // number of rows, so frames are projected in blocks of fixed size and place.
-constexpr int64_t kBlockSize = 16;
+constexpr int64_t kBlockRows = 16;
 
 }  // namespace
 
 at::Tensor RowsByKeyFrame::Rows(int64_t first, int64_t end) const {
   const int64_t index =
-      ((first % kBlockSize) + kBlockSize) % kBlockSize;  // of `first` in its block
+      ((first % kBlockRows) + kBlockRows) % kBlockRows;  // of `first` in its block
   std::vector<at::Tensor> blocks;
-  for (int64_t start = first - index; start < end; start += kBlockSize) {
-    blocks.push_back(linear_pos.Rows(start, start + kBlockSize - 1));
+  for (int64_t start = first - index; start < end; start += kBlockRows) {
+    blocks.push_back(linear_pos.Rows(start, start + kBlockRows - 1));
   }
   const at::Tensor rows = at::cat(blocks);
   return rows.narrow(0, index, rows.size(0) - index);

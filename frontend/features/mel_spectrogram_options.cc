@@ -9,37 +9,37 @@
 namespace runnel {
 namespace {
 
-constexpr OptionChecks kChecks("MelSpectrogramOptions");
+constexpr OptionChecks kMelChecks("MelSpectrogramOptions");
 
 }  // namespace
 
 void MelSpectrogramOptions::Validate() const {
-  kChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
-  kChecks.Range("preemph_coeff", preemph_coeff, 0.0F, 1.0F);
-  kChecks.Range("fft_size", fft_size, 2, kMaxFrameSamples);
-  if (fft_size % 2 != 0) kChecks.Fail("fft_size", fft_size, "an even number");
+  kMelChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
+  kMelChecks.Range("preemph_coeff", preemph_coeff, 0.0F, 1.0F);
+  kMelChecks.Range("fft_size", fft_size, 2, kMaxFrameSamples);
+  if (fft_size % 2 != 0) kMelChecks.Fail("fft_size", fft_size, "an even number");
   if (frame_length < 2 || frame_length > fft_size) {
-    kChecks.Fail("frame_length", frame_length,
-                 "2 to " + std::to_string(fft_size) + " samples, the FFT's size");
+    kMelChecks.Fail("frame_length", frame_length,
+                    "2 to " + std::to_string(fft_size) + " samples, the FFT's size");
   }
-  kChecks.Range("frame_shift", frame_shift, 1, kMaxFrameSamples);
-  if (edge == AudioEdge::kMirror) kChecks.Fail("edge", "kMirror", "kZero or kReflect");
+  kMelChecks.Range("frame_shift", frame_shift, 1, kMaxFrameSamples);
+  if (edge == AudioEdge::kMirror) kMelChecks.Fail("edge", "kMirror", "kZero or kReflect");
   if (!IsWindowType(window_type)) {
-    kChecks.Fail("window_type", '"' + window_type + '"', "one of " + WindowTypes());
+    kMelChecks.Fail("window_type", '"' + window_type + '"', "one of " + WindowTypes());
   }
-  kChecks.Range("num_mel_bins", num_mel_bins, 1, kMaxMelBins);
+  kMelChecks.Range("num_mel_bins", num_mel_bins, 1, kMaxMelBins);
   const float nyquist = 0.5F * sample_frequency;
   if (!(high_freq > 0.0F && high_freq <= nyquist)) {
     std::ostringstream expected;
     expected << "above 0 and at most " << nyquist << " Hz, half of sample_frequency";
-    kChecks.Fail("high_freq", high_freq, expected.str());
+    kMelChecks.Fail("high_freq", high_freq, expected.str());
   }
   if (!(low_freq >= 0.0F && low_freq < high_freq)) {
     std::ostringstream expected;
     expected << "at least 0 and below high_freq (" << high_freq << " Hz)";
-    kChecks.Fail("low_freq", low_freq, expected.str());
+    kMelChecks.Fail("low_freq", low_freq, expected.str());
   }
-  kChecks.Range("log_guard_value", log_guard_value, std::numeric_limits<float>::min(), 1.0F);
+  kMelChecks.Range("log_guard_value", log_guard_value, std::numeric_limits<float>::min(), 1.0F);
 }
 
 }  // namespace runnel

@@ -4,6 +4,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "frontend/audio_reader.h"
@@ -39,6 +40,33 @@ TEST_F(AudioReaderTest, BytesAreReadAsTheirFileIs) {
     EXPECT_EQ(complaint, Complaint(path));
     EXPECT_EQ(samples, complaint.empty() ? ReadFile(path) : std::vector<float>());
   }
+}
+
+// libsndfile keeps the reason of a failure for all threads together.
+TEST_F(AudioReaderTest, ThreadsGetTheirOwnReasons) {
+  const std::string flac =
+      ReadBytes(Write(Noise(9000), 1, 16000, SF_FORMAT_FLAC | SF_FORMAT_PCM_16));
+  const std::string wav = ReadBytes(Write(Noise(9000)));
+  std::string odd_bits = wav;
+  odd_bits[34] = 77;
+  const auto complaint = [](const std::string& bytes) -> std::string {
+    try {
+      AudioReader::FromBytes(bytes, "bytes");
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  std::vector<std::thread> threads;
+  for (const std::string& bytes :
+       {std::string(40, 'x'), flac, flac.substr(0, 20), wav.substr(0, 20), odd_bits}) {
+    const std::string alone = complaint(bytes);
+    EXPECT_EQ(alone.empty(), bytes == flac);
+    threads.emplace_back([&complaint, bytes, alone] {
+      for (int i = 0; i < 300; ++i) ASSERT_EQ(complaint(bytes), alone);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(AudioReaderTest, BytesMayGoOnceTheyAreGiven) {

@@ -17,8 +17,8 @@ struct AlignedDelete {
   }
 };
 
-struct Block {
-  explicit Block(size_t block_size)
+struct ScratchBlock {
+  explicit ScratchBlock(size_t block_size)
       : size(block_size),
         memory(static_cast<std::byte*>(::operator new(size, std::align_val_t(kAlignment)))) {}
 
@@ -57,7 +57,7 @@ class Scratch::Arena {
 
   size_t num_bytes() const {
     size_t sum = 0;
-    for (const Block& one : blocks_) sum += one.size;
+    for (const ScratchBlock& one : blocks_) sum += one.size;
     return sum;
   }
 
@@ -65,7 +65,7 @@ class Scratch::Arena {
   size_t offset = 0;
 
  private:
-  std::vector<Block> blocks_;
+  std::vector<ScratchBlock> blocks_;
   size_t wanted_ = 0;  // bytes that were in use at once
 };
 
