@@ -32,6 +32,7 @@ One port serves all of:
 
 With --grpc_port, a second port serves the gRPC interface of NVIDIA Riva.
 With --wyoming_port, a further port serves the Wyoming protocol of Home Assistant.
+With --admin_port, a further port serves /healthz, /readyz and /metrics, whatever clients do.
 
 The server prints its addresses, one per line, when it listens. Logs go to standard error. On SIGTERM
 or SIGINT it refuses new streams, waits until the others end, and exits with code 0. A second signal
@@ -65,6 +66,9 @@ int Run(Console* console) {
     if (!addresses.wyoming.empty()) {
       std::printf("stream_server: listening on %s (Wyoming)\n", addresses.wyoming.c_str());
     }
+    if (!addresses.admin.empty()) {
+      std::printf("stream_server: listening on %s (health and metrics)\n", addresses.admin.c_str());
+    }
     std::fflush(stdout);
   };
   const server::ServerEnd end = server::RunServer(model, options, print_addresses);
@@ -75,10 +79,10 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv,
-                          {"stream_server",
-                           runnel::kUsage,
-                           {runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
-                            runnel::kSearchFlagsSource, runnel::server::kServerFlagsSource}},
-                          runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"stream_server",
+                    runnel::kUsage,
+                    {runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
+                     runnel::kSearchFlagsSource, runnel::server::kServerFlagsSource}},
+                   runnel::Run);
 }

@@ -1,6 +1,7 @@
 #include "tools/network/any_stream.h"
 
 #include <openssl/ssl.h>
+#include <poll.h>
 
 #include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/beast/ssl/ssl_stream.hpp>
@@ -48,6 +49,12 @@ void AnyStream::WriteSome(const BufferList<net::const_buffer>& buffers,
                           std::function<void(SystemError, size_t)> handler) {
   if (has_tls()) return tls_->stream.async_write_some(buffers, std::move(handler));
   tcp_->async_write_some(buffers, std::move(handler));
+}
+
+bool AnyStream::IsPeerGone() {
+  pollfd socket{tcp().socket().native_handle(), POLLRDHUP, 0};
+  return ::poll(&socket, 1, /*timeout=*/0) > 0 &&
+         (socket.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void AnyStream::Close() {

@@ -62,6 +62,10 @@ class AnyStream {
               Share<SystemError, size_t>(std::forward<Handler>(handler)));
   }
 
+  // Whether the peer has closed or reset the connection, as far as the system knows: the peer sends
+  // nothing more, but what it sent before may not be read yet.
+  bool IsPeerGone();
+
   // Closes at once. Operations under way end with an error.
   void Close();
 

@@ -2,16 +2,16 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/strand.hpp>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <limits>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,9 +19,14 @@
 #include "runtime/text/first_line.h"
 #include "tools/cli/process.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/control/admin_port.h"
+#include "tools/server/control/control_thread.h"
+#include "tools/server/control/memory_return.h"
 #include "tools/server/dialects/wyoming_protocol.h"
 #include "tools/server/grpc/grpc_server.h"
 #include "tools/server/resources/access.h"
+#include "tools/server/resources/origins.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/session/stream_request.h"
 #include "tools/server/store/make_snapshot_store.h"
 #include "tools/server/transport/http_session.h"
@@ -35,6 +40,8 @@ namespace {
 namespace net = boost::asio;
 using Clock = std::chrono::steady_clock;
 
+// The server's own tasks among those of its clients (TaskThreads).
+constexpr char kOwnTasks[] = "";
 constexpr int kStoreThreads = 2;
 constexpr int kFileThreads = 2;
 // Snapshots in memory that wait for a slow store; further ones are skipped.
@@ -43,20 +50,40 @@ constexpr size_t kSnapshotBytes = size_t{256} << 20;
 constexpr size_t kStoreTasks = 4096;
 // Between two calls of SnapshotStore::RemoveExpired.
 constexpr std::chrono::seconds kExpiryStep{1};
+// Between two measurements of runnel_event_loop_delay_seconds.
+constexpr std::chrono::milliseconds kDelayStep{250};
+// Between two calls of MemoryReturn::Run.
+constexpr std::chrono::seconds kMemoryStep{5};
 // Between two looks at the number of streams while the server drains.
 constexpr std::chrono::milliseconds kDrainStep{20};
 // After drain_timeout_s: time to send the error `draining` to the clients.
 constexpr std::chrono::seconds kFarewellTime{5};
+// After the last stream: time for the threads to end.
+constexpr std::chrono::seconds kEndTime{5};
 
-// File descriptors beside one per connection, rounded up.
+// File descriptors of a connection: of the gRPC port three (grpc_connection.h).
+constexpr int64_t kUsualDescriptors = 1;
+constexpr int64_t kGrpcDescriptors = 3;
+// File descriptors beside those of connections, rounded up.
 constexpr int64_t kOtherDescriptors = 256;
 
-void ProvideDescriptors(const Limits& limits) {
-  const int64_t wanted = limits.max_connections + kOtherDescriptors;
+// No more connections than there are descriptors: one that cannot be accepted gets no answer.
+Limits WithinDescriptors(Limits limits, int64_t of_connection) {
   const int64_t allowed = RaiseDescriptorLimit();
-  if (allowed < wanted) {
-    LOG(WARNING) << "only " << allowed << " open files are allowed, " << wanted << " may be needed";
-  }
+  const int64_t left = std::max(allowed / 2, allowed - kOtherDescriptors);
+  const int64_t most = std::max<int64_t>(1, left / of_connection);
+  if (limits.max_connections <= most) return limits;
+  LOG(WARNING) << "only " << allowed << " open files are allowed: " << most
+               << " connections at once in place of " << limits.max_connections
+               << " (--max_connections, ulimit -n)";
+  limits.max_connections = most;
+  return limits;
+}
+
+// Whether only this machine can reach the address.
+bool IsLoopback(const std::string& address) {
+  boost::system::error_code error;
+  return net::ip::make_address(address, error).is_loopback() && !error;
 }
 
 // The server runs without the store too, and the store may become reachable later.
@@ -69,30 +96,37 @@ void WarnUnlessUsable(SnapshotStore* store) {
 }
 
 // Members are destroyed from the last to the first: the event loop outlives the workers and the
-// tasks that post to it, and ends with the connections that it holds.
+// tasks that post to it, and ends with the connections that it holds. The control thread runs as
+// long, so that a thread that does not end cannot keep the process.
 class Server {
  public:
   Server(const std::shared_ptr<const Model>& model, const ServerOptions& options)
       : options_(options),
         access_(options.token, options.trusted_proxies),
+        origins_(options.allowed_origins,
+                 IsLoopback(options.listen) && options.trusted_proxies.empty()),
         admission_(options.limits),
+        input_budget_(options.limits.max_input_bytes()),
         io_(options.io_threads),
+        control_({&io_}),
         tls_(options.tls_certificate.empty()
                  ? nullptr
                  : MakeTlsContext(options.tls_certificate, options.tls_key)),
-        store_(options.snapshot_store.empty()
-                   ? nullptr
-                   : MakeSnapshotStore(options.snapshot_store,
-                                       std::chrono::seconds(options.limits.snapshot_ttl_s),
-                                       options.limits.max_snapshot_bytes())),
+        store_(
+            options.snapshot_store.empty()
+                ? nullptr
+                : MakeSnapshotStore(options.snapshot_store,
+                                    std::chrono::seconds(options.limits.snapshot_ttl_s),
+                                    options.limits.max_snapshot_bytes(),
+                                    [this] { metrics_.CountSnapshot(SnapshotResult::kDropped); })),
         store_threads_(kStoreThreads, kSnapshotBytes, kStoreTasks),
         // Unbounded: a recording or a stream has one task at most, and the task of a client that
         // has gone returns at once.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
         recognizer_(model, WithMetrics(options.recognizer)),
-        signals_(net::make_strand(io_), SIGTERM, SIGINT),
-        drain_timer_(signals_.get_executor()),
-        expiry_timer_(io_) {
+        expiry_timer_(io_),
+        delay_timer_(io_),
+        memory_timer_(io_) {
     services_.limits = options.limits;
     services_.default_options = options.default_options;
     services_.started_at = std::chrono::system_clock::now();
@@ -102,8 +136,10 @@ class Server {
     services_.snapshot_store = store_.get();
     services_.store_threads = &store_threads_;
     services_.file_threads = &file_threads_;
+    services_.input_budget = &input_budget_;
     shared_.services = &services_;
     shared_.access = &access_;
+    shared_.origins = &origins_;
     shared_.registry = &registry_;
     ChooseDefaults();
   }
@@ -116,8 +152,6 @@ class Server {
   }
 
   ServerEnd Run(const std::function<void(const ServerAddresses& addresses)>& on_listening) {
-    ProvideDescriptors(options_.limits);
-    WaitForSignal();
     Listener listener(&io_, options_.listen, options_.port, tls_.get(), &shared_, &ServeConnection);
     listener.Start();
     ServerAddresses addresses;
@@ -136,14 +170,31 @@ class Server {
           &shared_);
       addresses.grpc = AddressOf(grpc_->port());
     }
+    std::optional<AdminPort> admin;
+    if (options_.admin_port.has_value()) {
+      admin.emplace(&control_.io(), options_.listen, *options_.admin_port,
+                    [this](std::string_view method, std::string_view target) {
+                      return AdminAnswer(services_, control_.HungS(), method, target);
+                    });
+      admin->Start();
+      addresses.admin = "http://" + AddressOf(admin->port());
+    }
+    control_.OnSignals([this] { OnSignal(); });
     on_listening(addresses);
     LogDefaults();
-    if (store_ != nullptr) store_threads_.Run([store = store_.get()] { WarnUnlessUsable(store); });
+    control_.Start();
+    if (store_ != nullptr) {
+      store_threads_.Run([store = store_.get()] { WarnUnlessUsable(store); }, kOwnTasks);
+    }
     if (store_ != nullptr) WaitForExpiry();
+    MeasureDelay();
+    WaitForMemory();
     std::vector<std::thread> threads;
     for (int i = 1; i < options_.io_threads; ++i) threads.emplace_back([this] { RunLoop(); });
     RunLoop();
     for (std::thread& thread : threads) thread.join();
+    control_.Do([&admin] { admin.reset(); });
+    LogLeftOut();
     return end_;
   }
 
@@ -218,7 +269,7 @@ class Server {
       try {
         io_.run();
       } catch (const std::exception& error) {
-        LOG(ERROR) << "event loop: " << error.what();
+        LogRated(LogLevel::kError, "event loop", error.what());
       }
     }
   }
@@ -228,32 +279,53 @@ class Server {
     expiry_timer_.expires_after(kExpiryStep);
     expiry_timer_.async_wait([this](boost::system::error_code error) {
       if (error) return;
-      const bool is_taken = store_threads_.Run([this] {
+      const auto task = [this] {
         store_->RemoveExpired();
         net::post(io_, [this] { WaitForExpiry(); });
-      });
-      if (!is_taken) WaitForExpiry();
+      };
+      if (!store_threads_.Run(task, kOwnTasks)) WaitForExpiry();
     });
   }
 
-  void WaitForSignal() {
-    signals_.async_wait([this](boost::system::error_code error, int /*signal*/) {
+  void MeasureDelay() {
+    delay_timer_.expires_after(kDelayStep);
+    delay_timer_.async_wait([this](boost::system::error_code error) {
       if (error) return;
-      if (phase_ != Phase::kServing) {
-        LOG(INFO) << "ends at once";
-        end_ = ServerEnd::kAtOnce;
-        return Stop();
-      }
-      LOG(INFO) << "draining: " << admission_.num_streams() << " streams";
-      admission_.Drain();
-      phase_ = Phase::kDraining;
-      const Clock::duration timeout = Seconds(options_.limits.drain_timeout_s);
-      drain_deadline_ = Clock::now() + timeout;
-      if (grpc_ != nullptr)
-        grpc_->Drain(std::chrono::system_clock::now() + timeout + kFarewellTime);
-      WaitForSignal();
-      Drain();
+      const std::chrono::duration<double> delay = Clock::now() - delay_timer_.expiry();
+      metrics_.ObserveEventLoopDelay(delay.count());
+      MeasureDelay();
     });
+  }
+
+  void WaitForMemory() {
+    memory_timer_.expires_after(kMemoryStep);
+    memory_timer_.async_wait([this](boost::system::error_code error) {
+      if (error) return;
+      const auto task = [this] {
+        memory_.Run();
+        net::post(io_, [this] { WaitForMemory(); });
+      };
+      if (!file_threads_.Run(task, kOwnTasks)) WaitForMemory();
+    });
+  }
+
+  // This and the end of the server run on the control thread.
+  void OnSignal() {
+    control_.Tell("STOPPING=1");
+    if (phase_ != Phase::kServing) {
+      LOG(INFO) << "ends at once";
+      end_ = ServerEnd::kAtOnce;
+      control_.EndProcessWithin(kEndTime);
+      return Stop();
+    }
+    LOG(INFO) << "draining: " << admission_.num_streams() << " streams";
+    admission_.Drain();
+    phase_ = Phase::kDraining;
+    const Clock::duration timeout = Seconds(options_.limits.drain_timeout_s);
+    drain_deadline_ = Clock::now() + timeout;
+    control_.EndProcessWithin(timeout + kFarewellTime + kEndTime);
+    if (grpc_ != nullptr) grpc_->Drain(std::chrono::system_clock::now() + timeout + kFarewellTime);
+    Drain();
   }
 
   void Drain() {
@@ -271,9 +343,8 @@ class Server {
       drain_deadline_ = Clock::now() + kFarewellTime;
       registry_.DrainAll();
     }
-    drain_timer_.expires_after(kDrainStep);
-    drain_timer_.async_wait([this](boost::system::error_code error) {
-      if (!error) Drain();
+    control_.After(kDrainStep, [this] {
+      if (!is_stopping_) Drain();
     });
   }
 
@@ -287,25 +358,29 @@ class Server {
 
   const ServerOptions& options_;
   const AccessRules access_;
+  const OriginRules origins_;
   Metrics metrics_;
   Admission admission_;
+  InputBudget input_budget_;
   SessionRegistry registry_;
   Services services_;
   StreamOptions defaults_;  // of a stream whose client names no option
   ConnectionServices shared_;
   net::io_context io_;
+  ControlThread control_;
   std::unique_ptr<net::ssl::context> tls_;
   std::unique_ptr<SnapshotStore> store_;
   TaskThreads store_threads_;
   TaskThreads file_threads_;
   Recognizer recognizer_;
-  net::signal_set signals_;  // on a strand of its own, with the members below
-  net::steady_timer drain_timer_;
-  Clock::time_point drain_deadline_;
+  Clock::time_point drain_deadline_;  // this and the next three: of the control thread
   Phase phase_ = Phase::kServing;
   ServerEnd end_ = ServerEnd::kDrained;
   bool is_stopping_ = false;
   net::steady_timer expiry_timer_;
+  net::steady_timer delay_timer_;
+  net::steady_timer memory_timer_;
+  MemoryReturn memory_;
   std::unique_ptr<GrpcServer> grpc_;  // null without gRPC
 };
 
@@ -314,6 +389,8 @@ class Server {
 ServerEnd RunServer(const std::shared_ptr<const Model>& model, const ServerOptions& options,
                     const std::function<void(const ServerAddresses& addresses)>& on_listening) {
   ServerOptions complete = options;
+  complete.limits = WithinDescriptors(
+      options.limits, options.grpc_port.has_value() ? kGrpcDescriptors : kUsualDescriptors);
   complete.recognizer.max_buffered_s = options.limits.max_buffered_s;
   Server server(model, complete);
   return server.Run(on_listening);

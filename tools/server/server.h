@@ -21,12 +21,14 @@ struct ServerOptions {
   uint16_t port = 8080;                  // 0: a free one
   std::optional<uint16_t> grpc_port;     // for gRPC; empty: none, 0: a free one
   std::optional<uint16_t> wyoming_port;  // for Wyoming; empty: none, 0: a free one
+  std::optional<uint16_t> admin_port;    // for health and metrics; empty: none, 0: a free one
   // Of the model, for Wyoming; empty: as the model says.
   std::vector<std::string> wyoming_languages;
-  int io_threads = 1;
+  int io_threads = 2;
   std::string tls_certificate;    // PEM file; given together with tls_key, or not at all
   std::string tls_key;            // PEM file
   std::string token;              // bearer token; empty: no client needs one
+  std::string allowed_origins;    // of web pages, separated by commas; "*": all
   std::string trusted_proxies;    // IP addresses, separated by commas
   std::string snapshot_store;     // for MakeSnapshotStore; empty: no snapshots
   StreamOptions default_options;  // where a client leaves an option to the server
@@ -44,11 +46,14 @@ struct ServerAddresses {
   std::string url;      // "http://127.0.0.1:8080"
   std::string grpc;     // "127.0.0.1:50051"; "" without gRPC
   std::string wyoming;  // "127.0.0.1:10300"; "" without Wyoming
+  std::string admin;    // "http://127.0.0.1:9090"; "" without admin_port
 };
 
 // Serves until SIGTERM or SIGINT. Streams then go on for limits.drain_timeout_s at most; a second
-// signal ends the server at once. `on_listening` is called once. Throws std::invalid_argument on
-// bad options, std::runtime_error when the server cannot listen.
+// signal ends the server at once. When a thread does not end, the process is ended some seconds
+// later. `on_listening` is called once. systemd is told when the server is ready, and every second
+// while its network threads work (sd_notify). Throws std::invalid_argument on bad options,
+// std::runtime_error when the server cannot listen.
 ServerEnd RunServer(const std::shared_ptr<const Model>& model, const ServerOptions& options,
                     const std::function<void(const ServerAddresses& addresses)>& on_listening);
 

@@ -1,6 +1,7 @@
 #include "tools/server/server_flags.h"
 
 #include <gflags/gflags.h>
+#include <glog/logging.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -44,8 +45,12 @@ DEFINE_string(
 DEFINE_bool(wyoming_unprotected, false,
             "Open --wyoming_port although the server has a --bearer_token_file or a "
             "--tls_certificate.");
+DEFINE_int32(admin_port, -1,
+             "Port for /healthz, /readyz and /metrics on a thread of its own, which answers "
+             "whatever clients do; 0: a free port, which is printed; -1: none. It has neither "
+             "tokens nor TLS.");
 DEFINE_int32(io_threads, kDefaults.io_threads,
-             "Threads for the network; one serves some thousand streams.");
+             "Threads for the network, which receive and send for all clients.");
 DEFINE_int32(num_threads, 0,
              "Worker threads, each of which decodes a batch of its own; 0: one per core.");
 DEFINE_int32(max_batch_streams, kDefaults.recognizer.max_batch_streams,
@@ -74,6 +79,11 @@ DEFINE_string(
     "File whose first line clients must send, as 'Authorization: Bearer ...', "
     "'Authorization: Token ...', a subprotocol of OpenAI's or Deepgram's clients or ?token=, "
     "for streams and recordings. Empty: no token is needed.");
+DEFINE_string(
+    allow_origin, "",
+    "Origins of web pages, such as https://example.org, separated by commas, that may use "
+    "the server beside its own page; *: all. Pages of other origins are refused with 403, "
+    "unless there is a --bearer_token_file.");
 DEFINE_string(trusted_proxy, "",
               "Addresses of proxies, separated by commas, whose X-Forwarded-For is believed.");
 DEFINE_string(
@@ -118,6 +128,7 @@ void CheckFlags() {
   RequireRange("port", FLAGS_port, 0, std::numeric_limits<uint16_t>::max());
   RequireRange("grpc_port", FLAGS_grpc_port, -1, std::numeric_limits<uint16_t>::max());
   RequireRange("wyoming_port", FLAGS_wyoming_port, -1, std::numeric_limits<uint16_t>::max());
+  RequireRange("admin_port", FLAGS_admin_port, -1, std::numeric_limits<uint16_t>::max());
   RequireRange("io_threads", FLAGS_io_threads, 1, kMaxThreads);
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1,
@@ -156,11 +167,19 @@ ServerOptions OptionsFromFlags() {
   options.port = static_cast<uint16_t>(FLAGS_port);
   if (FLAGS_grpc_port >= 0) options.grpc_port = static_cast<uint16_t>(FLAGS_grpc_port);
   if (FLAGS_wyoming_port >= 0) options.wyoming_port = static_cast<uint16_t>(FLAGS_wyoming_port);
+  if (FLAGS_admin_port >= 0) options.admin_port = static_cast<uint16_t>(FLAGS_admin_port);
   options.wyoming_languages = SplitAtCommas(FLAGS_wyoming_languages);
   options.io_threads = FLAGS_io_threads;
   options.tls_certificate = FLAGS_tls_certificate;
   options.tls_key = FLAGS_tls_key;
-  if (!FLAGS_bearer_token_file.empty()) options.token = ReadToken(FLAGS_bearer_token_file);
+  if (!FLAGS_bearer_token_file.empty()) {
+    options.token = ReadToken(FLAGS_bearer_token_file);
+    if (OthersMayRead(FLAGS_bearer_token_file)) {
+      LOG(WARNING) << FLAGS_bearer_token_file
+                   << ": every user of this machine may read the token; expected mode 600";
+    }
+  }
+  options.allowed_origins = FLAGS_allow_origin;
   options.trusted_proxies = FLAGS_trusted_proxy;
   options.snapshot_store = FLAGS_snapshot_store.empty()           ? DefaultSnapshotFolder()
                            : FLAGS_snapshot_store == kNoSnapshots ? ""

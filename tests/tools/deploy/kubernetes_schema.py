@@ -85,6 +85,8 @@ POD = {
                  "secret": {"secretName!": is_text,
                             "items": [{"key!": is_text, "path!": is_text}]}}],
 }
+PEERS = [{"podSelector": SELECTOR, "namespaceSelector": {"matchLabels": is_labels}}]
+PEER_PORTS = [{"protocol": one_of("TCP", "UDP"), "port": is_any_port}]
 POLICY = {"type!": one_of("Pods", "Percent"), "value!": is_number, "periodSeconds!": is_number}
 SCALING = {"stabilizationWindowSeconds": is_number, "policies": [POLICY]}
 
@@ -103,8 +105,8 @@ KINDS = {
                                            "selector!": SELECTOR},
     ("networking.k8s.io/v1", "NetworkPolicy"): {
         "podSelector!": SELECTOR, "policyTypes": [one_of("Ingress", "Egress")],
-        "ingress": [{"from": [{"podSelector": SELECTOR}],
-                     "ports": [{"protocol": one_of("TCP", "UDP"), "port": is_any_port}]}]},
+        "ingress": [{"from": PEERS, "ports": PEER_PORTS}],
+        "egress": [{"to": PEERS, "ports": PEER_PORTS}]},
     ("autoscaling/v2", "HorizontalPodAutoscaler"): {
         "scaleTargetRef!": {"apiVersion": is_text, "kind!": is_text, "name!": is_text},
         "minReplicas": is_number, "maxReplicas!": is_number,

@@ -93,7 +93,7 @@ def test_manifests_have_the_fields_of_the_api():
     found = [f"{name}: {mistake}" for name, document in objects()
              for mistake in mistakes_of_object(document)]
     assert not found, "\n".join(found)
-    assert len(list(objects())) == 7
+    assert len(list(objects())) == 8
 
 
 @pytest.mark.parametrize("path, value, mistake", [
@@ -161,7 +161,13 @@ def test_server_manifest_fits_the_server(help_flags):
     assert len(flags) == len(container["args"]) and flags.keys() <= help_flags["stream_server"]
     assert int(flags["port"]) == container["ports"][0]["containerPort"]
     annotations = deployment["template"]["metadata"]["annotations"]
-    assert annotations["prometheus.io/port"] == flags["port"]
+    ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
+    assert ports == {"http": flags["port"], "admin": flags["admin_port"]}
+    assert annotations["prometheus.io/port"] == flags["admin_port"]
+    for probe in "startupProbe", "readinessProbe", "livenessProbe":
+        assert container[probe]["httpGet"]["port"] == "admin"
+    assert [port["targetPort"] for port in kinds()["Service", "runnel"]["ports"]] == ["http"]
+    assert int(flags["max_streams_per_address"]) > 0 < int(flags["max_connections_per_address"])
     before = int(container["lifecycle"]["preStop"]["exec"]["command"][1])
     assert pod["terminationGracePeriodSeconds"] >= before + int(flags["drain_timeout_s"]) + 10
     redis = kinds()["Service", "runnel-redis"]["ports"][0]["port"]
@@ -174,6 +180,23 @@ def test_server_manifest_fits_the_server(help_flags):
         if "template" in other:
             assert container_of(other)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
             assert other["template"]["spec"]["securityContext"]["runAsNonRoot"] is True
+
+
+def test_policies_open_the_ports_that_are_served():
+    found = kinds()
+    container = container_of(found["Deployment", "runnel"])
+    policy = found["NetworkPolicy", "runnel"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    clients, metrics = policy["ingress"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert "from" not in clients and clients["ports"] == [
+        {"protocol": "TCP", "port": ports["http"]}]
+    assert "from" in metrics and metrics["ports"] == [{"protocol": "TCP", "port": ports["admin"]}]
+    redis, names = policy["egress"]
+    assert redis["ports"] == found["NetworkPolicy", "runnel-redis"]["ingress"][0]["ports"]
+    labels = found["Deployment", "runnel-redis"]["template"]["metadata"]["labels"]
+    assert redis["to"][0]["podSelector"]["matchLabels"].items() <= labels.items()
+    assert {port["port"] for port in names["ports"]} == {53}
 
 
 def test_secrets_are_those_of_the_document():
@@ -227,6 +250,15 @@ def test_service(help_flags, tmp_path):
     assert pathlib.Path(model).is_file()
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", text, re.MULTILINE).group(1))
     assert stop >= int(flags["drain_timeout_s"]) + 10
+    # The watchdog and the limits; whether they can be set is checked below.
+    settings = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    assert settings["Type"] == "notify" and int(settings["WatchdogSec"]) > 10
+    assert settings["Restart"] == "on-failure" and settings["StartLimitIntervalSec"] == "0"
+    assert settings["ProtectSystem"] == "strict" and settings["CapabilityBoundingSet"] == ""
+    for name in "MemoryHigh", "MemoryMax", "TasksMax", "PrivateUsers":
+        assert settings[name], name
+    assert settings["ProcSubset"] == "all"  # /proc/cpuinfo
+    assert settings["SystemCallFilter"] == "~@resources @privileged"
     user = re.search(r"^User=(.*)$", text, re.MULTILINE).group(1)
     assert f"\nu {user} - " in (DEPLOY / "runnel.sysusers").read_text()
     variable, file = re.search(r"'(\w+)=\"--.*\"' \| sudo tee (\S+)$", DOCUMENT,
@@ -238,6 +270,19 @@ def test_service(help_flags, tmp_path):
         done = subprocess.run(["systemd-analyze", "verify", "--man=no", str(unit)],
                               capture_output=True, text=True, check=False)
         assert done.returncode == 0 and "runnel.service" not in done.stderr, done.stderr
+
+
+def test_server_is_hardened():
+    """Tables of functions are read-only, stacks and calls of the C library are checked."""
+    def readelf(option: str) -> str:
+        return subprocess.run(["readelf", "--wide", option, str(BIN / "stream_server")],
+                              capture_output=True, text=True, check=True).stdout
+    assert re.search(r"\(FLAGS_1\).* NOW( |$)", readelf("--dynamic"), re.MULTILINE)
+    assert re.search(r"\(FLAGS_1\).* PIE( |$)", readelf("--dynamic"), re.MULTILINE)
+    assert " GNU_RELRO " in readelf("--program-headers")
+    assert not re.search(r" GNU_STACK .* RWE ", readelf("--program-headers"))
+    names = readelf("--dyn-syms")
+    assert " __stack_chk_fail@" in names and re.search(r" __\w+_chk@GLIBC", names)
 
 
 def test_alerts_ask_for_metrics_that_exist():

@@ -206,7 +206,7 @@ def test_large_messages():
             assert event["error"]["code"] == "message_too_large"
             assert (closed.code, closed.reason) == (
                 4000, "invalid_request_error.message_too_large")
-        assert server.rejections("message_too_large") == 1
+        server.expect_rejections("message_too_large", 1)
 
 
 def test_limits_and_draining():

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from server_process import (FILES, LONGEST, SMALL_QUARANTINE, TEXTS, Neighbour, Server, cut, pcm16,
-                            samples_of, speak, start)
+from server_process import (FILES, LONGEST, SLOW, SMALL_QUARANTINE, TEXTS, Neighbour, Server, cut,
+                            long_recording, pcm16, samples_of, speak, start)
 from tool_runner import DIGITS, succeed
 from websocket_client import PATIENCE_S, Refused, connect, read_answer, request
 
@@ -48,7 +48,7 @@ def test_full():
             assert server.get("/readyz").status == 503 and server.get("/healthz").status == 200
             answer = request(server.port, "/v1/recognize", "POST", b"x")
             assert answer.status == 503 and answer.json()["error"]["code"] == "full"
-            assert server.rejections("full") == 2
+            server.expect_rejections("full", 2)
         server.wait_for(lambda now: now["runnel_streams"] == 0)
         assert server.get("/readyz").status == 200
         with server.open() as socket:
@@ -73,7 +73,7 @@ def test_streams_per_address_behind_a_proxy():
                     "address_full")
                 with server.open(headers={"X-Forwarded-For": "10.1.1.1"}):
                     pass
-        assert server.rejections("address_full") == 4
+        server.expect_rejections("address_full", 4)
     with Server("--max_streams_per_address=1") as server:
         with server.open():  # who is no trusted proxy is not believed
             assert refusal(server, headers={"X-Forwarded-For": "10.1.1.1"}).code == "address_full"
@@ -81,7 +81,7 @@ def test_streams_per_address_behind_a_proxy():
 
 def test_connections():
     with Server("--max_connections=2") as server:
-        with connect(server.port), server.open() as socket:
+        with server.open(), server.open() as socket:
             refused = refusal(server)
             assert refused.status == 503 and refused.code == "full"
             assert server.get("/").status == 503
@@ -93,7 +93,7 @@ def test_connections():
             socket.socket.close()
         server.wait_for(lambda now: now["runnel_connections"] == 1)
         assert server.get("/readyz").status == 200
-        assert server.rejections("connections_full") == 2
+        server.expect_rejections("connections_full", 2)
 
 
 def test_what_the_model_recommends_has_the_limits_of_clients():
@@ -112,7 +112,7 @@ def test_silent_connections_do_not_keep_probes_out():
         for _ in range(20):
             assert server.get("/healthz").status == 200
         # Those above the limit lose their places soon.
-        server.wait_for(lambda now: now["runnel_connections"] == 3)
+        server.wait_for(lambda now: now["runnel_connections"] <= 3)
 
 
 def test_connections_per_address():
@@ -146,7 +146,7 @@ def test_connections_per_address():
             for address in "10.1.1.1", "10.2.2.2":
                 with server.open(headers={"X-Forwarded-For": address}) as socket:
                     start(socket)
-            assert server.rejections(reason) == 1
+            server.expect_rejections(reason, 1)
 
 
 def test_message_size(small):
@@ -157,7 +157,7 @@ def test_message_size(small):
         socket.send_bytes(bytes(10001))
         assert socket.receive_json()["code"] == "message_too_large"
         assert socket.close_code() == 1009
-    assert small.rejections("message_too_large") == 1
+    small.expect_rejections("message_too_large", 1)
 
 
 def test_buffered_audio_is_not_lost(tmp_path):
@@ -190,12 +190,12 @@ def test_times():
             assert connection.recv(100) == b""
         with connect(server.port) as connection:
             assert connection.recv(100) == b""
-        assert server.rejections("idle_timeout") == 2
-        assert server.rejections("header_timeout") == 2
+        server.expect_rejections("idle_timeout", 2)
+        server.expect_rejections("header_timeout", 2)
     with Server("--max_stream_s=1") as server, server.open() as socket:
         start(socket)
         assert socket.receive_json()["code"] == "time_limit"
-        assert server.rejections("time_limit") == 1
+        server.expect_rejections("time_limit", 1)
 
 
 @pytest.mark.parametrize("head, status, code", [
@@ -204,13 +204,14 @@ def test_times():
     (b"\x00\x01\x02\x03\r\n\r\n", 400, "bad_request"),
     (b"GET / HTTP/1.1\r\nA: " + b"x" * 20000, 431, "header_too_large"),
     (b"GET / HTTP/1.1\r\n" + b"A: x\r\n" * 5000, 431, "header_too_large"),
-    (b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 99999999\r\n\r\n", 413, "body_too_large"),
-    (b"POST /v1/recognize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+    (b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n",
+     413, "body_too_large"),
+    (b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
      + b"100000\r\n" + bytes(0x100000) + b"\r\n100000\r\n" + bytes(0x100000) + b"\r\n0\r\n\r\n",
      413, "body_too_large"),
-    (b"POST /v1/recognize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
+    (b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
      "bad_request"),
-    (b"GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", 200, None),
+    (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", 200, None),
 ], ids=range(9))
 def test_requests(small, head, status, code):
     with connect(small.port) as connection:
@@ -307,7 +308,7 @@ def test_audio_of_a_stream():
                     message = socket.receive_json()
                 assert message["code"] == "audio_limit" and "1.5 s" in message["message"]
                 assert socket.close_code() == 1008
-        assert server.rejections("audio_limit") == 2
+        server.expect_rejections("audio_limit", 2)
 
 
 def test_long_results(tmp_path):
@@ -364,11 +365,11 @@ def test_length_of_recordings(short):
         assert answer.json()["error"]["code"] == "recording_too_long"
         assert "3600.0 s" in answer.json()["error"]["message"]
         assert server.metrics()["runnel_audio_seconds_total"] == 0
-        assert server.rejections("recording_too_long") == 1
+        server.expect_rejections("recording_too_long", 1)
     for seconds, status in (5, 200), (30, 413):
         body = without_length(recording(16000, seconds, "FLAC"))
         assert request(short.port, "/v1/recognize", "POST", body).status == status
-    assert short.rejections("recording_too_long") == 1
+    short.expect_rejections("recording_too_long", 1)
 
 
 def test_rate_of_recordings(short):
@@ -380,33 +381,43 @@ def test_rate_of_recordings(short):
         assert answer.status == 200
 
 
-def test_uploads():
-    with Server("--max_uploads=1", "--upload_wait_s=0") as server:
-        with connect(server.port) as slow:
-            slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
-            server.wait_for(lambda now: now["runnel_streams"] == 1)
+@contextlib.contextmanager
+def long_upload(server, tmp_path):
+    """Another client's recording that is being decoded."""
+    body = long_recording(tmp_path)
+    with connect(server.port) as connection:
+        connection.sendall(b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                           % len(body) + body)
+        server.wait_for(lambda now: now.get('runnel_streams_total{protocol="http"}') == 1)
+        yield connection
+
+
+def test_uploads(tmp_path):
+    with Server("--max_uploads=1", "--upload_wait_s=0", *SLOW) as server:
+        with long_upload(server, tmp_path):
             answer = request(server.port, "/v1/recognize", "POST", b"x")
-            assert answer.status == 503 and server.rejections("uploads_full") == 1
+            assert answer.status == 503
+            server.expect_rejections("uploads_full", 1)
         server.wait_for(lambda now: now["runnel_streams"] == 0)
+        answer = request(server.port, "/v1/recognize", "POST", b"x")
+        assert answer.status == 400, "it was read, and is no recording"
 
 
-def test_an_upload_waits_for_a_place():
-    with Server("--max_uploads=1", "--upload_wait_s=100") as server:
-        with connect(server.port) as slow, connect(server.port) as waiting:
-            slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000\r\n\r\n")
-            server.wait_for(lambda now: now["runnel_streams"] == 1)
-            waiting.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1\r\n\r\nx")
-            server.wait_for(lambda now: now["runnel_connections"] >= 2)
+def test_an_upload_waits_for_a_place(tmp_path):
+    with Server("--max_uploads=1", "--upload_wait_s=100", *SLOW) as server:
+        with long_upload(server, tmp_path) as slow, connect(server.port) as waiting:
+            waiting.sendall(b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx")
+            server.wait_for(lambda now: now["runnel_streams"] == 2)
             slow.close()
             answer, _ = read_answer(waiting)
             assert answer.status == 400, "it was read, and is no recording"
-        assert server.rejections("uploads_full") == 0
+        server.expect_rejections("uploads_full", 0)
 
 
 def test_slow_upload():
     # A byte now and then is not silence, but takes a place for too long.
     with Server("--max_upload_s=1") as server, connect(server.port) as slow:
-        slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n")
+        slow.sendall(b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
         slow.settimeout(0.05)
         answer = b""
         for _ in range(2000):
@@ -417,7 +428,7 @@ def test_slow_upload():
             except TimeoutError:
                 pass
         assert answer.startswith(b"HTTP/1.1 408 ") and b"upload_timeout" in answer
-        assert server.rejections("upload_timeout") == 1
+        server.expect_rejections("upload_timeout", 1)
         server.wait_for(lambda now: now["runnel_streams"] == 0)
 
 

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from server_process import (LONGEST, TEXTS, Neighbour, Server, cut, make_certificate, pcm16,
+from server_process import (FILES, LONGEST, TEXTS, Neighbour, Server, cut, make_certificate, pcm16,
                             samples_of, speak, start)
 from tool_runner import DIGITS, FAILURE, error_line, run
 from websocket_client import Closed, Refused, connect, request
@@ -306,7 +306,7 @@ def test_bearer_token(tmp_path):
                 assert speak(socket, LONGEST) == TEXTS[LONGEST]
         assert request(server.port, "/v1/recognize", "POST", b"").status == 401
         assert server.get("/healthz").status == server.get("/").status == 200
-        assert server.rejections("unauthorized") == 5
+        server.expect_rejections("unauthorized", 5)
 
 
 def test_log_is_one_line_per_event(tmp_path):
@@ -317,3 +317,31 @@ def test_log_is_one_line_per_event(tmp_path):
         server.signal()
         assert server.exit_code() == 0
     assert not any("not for the log" in line or "\x1b" in line for line in server.log)
+
+
+def test_log_of_many_failures():
+    """Few lines of a kind, which tell how many more there were, in characters that are shown."""
+    count = 300
+    bad = {"type": "start", "version": 1, "\u202e\u009b31m" * 100: 1}
+    with Server() as server:
+        for _ in range(count):
+            with server.open() as socket:
+                socket.send_json(**bad)
+                assert json.loads(socket.receive())["code"] == "bad_option"
+        server.signal()
+        assert server.exit_code() == 0
+    lines = [line for line in server.log if "stream ended with bad_option" in line]
+    left_out = sum(int(found[1]) for line in lines
+                   if (found := re.search(r"(\d+) more lines were left out", line)))
+    shown = [line for line in lines if "does not know" in line or "..." in line]
+    assert len(shown) + left_out == count and len(shown) < count / 2
+    assert not any(char in "".join(server.log) for char in "\u202e\u009b")
+
+
+def test_messages_are_not_cut_at_a_nul():
+    with Server() as server:
+        for target in "/v1/recognize?language=%00%ff", "/v1/recognize?%00%ff=1":
+            answer = request(server.port, target, "POST", FILES[LONGEST].read_bytes())
+            assert answer.status == 400
+            message = json.loads(answer.body)["error"]["message"]
+            assert r"'\x00" in message and "expected" in message

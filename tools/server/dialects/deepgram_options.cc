@@ -8,9 +8,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
-#include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/samples/raw_media_decoder.h"
 #include "tools/server/samples/sniffing_decoder.h"
 
@@ -21,15 +21,13 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int kMinUtteranceEndMs = 1000;
 constexpr int kMaxMs = 86400000;
-constexpr size_t kMaxShownValue = 40;
 constexpr char kEncodings[] =
     "linear16, linear32, mulaw, alaw, opus, or none with WAV or Ogg Opus audio";
 
 [[noreturn]] void Fail(const std::string& name, const std::string& value,
                        const std::string& expected) {
   throw ClientMistake(ErrorCode::kBadOption,
-                      name + " is '" + OneLine(ValidText(value.substr(0, kMaxShownValue))) +
-                          "', expected " + expected);
+                      name + " is " + Quoted(value) + ", expected " + expected);
 }
 
 // The last value of a parameter; empty when it is not given.
@@ -126,7 +124,7 @@ WeightedPhrase Keyword(const std::string& value) {
 
 // A keyword that is to be suppressed has no hotword: a negative bonus would make the search avoid
 // the phrase wherever it is spoken.
-void ReadHotwords(const Query& query, const TokenTable& tokens, StartRequest* start) {
+std::vector<WeightedPhrase> ReadPhrases(const Query& query) {
   std::vector<WeightedPhrase> phrases;
   for (const auto& [name, value] : query) {
     if (name == "keyterm") phrases.push_back({value, 1});
@@ -134,13 +132,12 @@ void ReadHotwords(const Query& query, const TokenTable& tokens, StartRequest* st
     WeightedPhrase keyword = Keyword(value);
     if (keyword.weight > 0) phrases.push_back(std::move(keyword));  // a NaN is not
   }
-  start->options.search.hotwords = PhraseHotwords(phrases, tokens);
-  start->needs_beam = start->options.search.hotwords != nullptr;
+  return phrases;
 }
 
 }  // namespace
 
-DeepgramOptions ReadDeepgramQuery(const Query& query, const TokenTable& tokens) {
+DeepgramOptions ReadDeepgramQuery(const Query& query) {
   DeepgramOptions options;
   options.decoder = MakeDecoder(query);
   options.interim_results = ReadBool(query, "interim_results");
@@ -148,7 +145,7 @@ DeepgramOptions ReadDeepgramQuery(const Query& query, const TokenTable& tokens) 
   options.punctuates = ReadBool(query, "punctuate") || ReadBool(query, "smart_format");
   ReadEndpoints(query, &options);
   ReadUtteranceEnd(query, &options);
-  ReadHotwords(query, tokens, &options.start);
+  options.phrases = ReadPhrases(query);
   return options;
 }
 

@@ -7,14 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/token_table.h"
+#include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/samples/media_decoder.h"
 
 namespace runnel::server {
 
 struct DeepgramOptions {
-  StartRequest start;  // its sample rate is that of the decoder
+  StartRequest start;  // its sample rate is that of the decoder; without the hotwords
+  std::vector<WeightedPhrase> phrases;  // that the search prefers
   std::unique_ptr<MediaDecoder> decoder;
   bool interim_results = false;
   bool finds_endpoints = true;  // speech_final may be true
@@ -25,8 +26,7 @@ struct DeepgramOptions {
 
 // docs/protocol.md lists the parameters. Throws ClientMistake with kBadOption, naming parameter,
 // value and what was expected.
-DeepgramOptions ReadDeepgramQuery(const std::vector<std::pair<std::string, std::string>>& query,
-                                  const TokenTable& tokens);
+DeepgramOptions ReadDeepgramQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
 }  // namespace runnel::server
 

@@ -5,6 +5,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 
@@ -62,7 +63,7 @@ DeepgramProtocol::DeepgramProtocol(const Opening& opening, const TokenTable& tok
     : tokens_(tokens),
       request_id_(opening.session_id),
       subprotocol_(ChosenSubprotocol(opening.subprotocols)),
-      options_(ReadDeepgramQuery(opening.query, tokens)),
+      options_(ReadDeepgramQuery(opening.query)),
       created_(Now()) {
   if (opening.path != kPath) {
     throw ClientMistake(ErrorCode::kUnknownVersion, "the path is " + std::string(kOtherPath) +
@@ -80,7 +81,7 @@ std::string DeepgramProtocol::ErrorBody(const std::string& code, const std::stri
   std::transform(own_code.begin(), own_code.end(), own_code.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return MessageText({{"err_code", own_code},
-                      {"err_msg", OneLine(message)},
+                      {"err_msg", Printable(message)},
                       {"request_id", opening.session_id}}) +
          "\n";
 }
@@ -105,11 +106,20 @@ Closing DeepgramProtocol::CloseAfter(const ProtocolError& error) const {
   }
 }
 
+// The message that starts the stream prepares the hotwords, which the query named.
+bool DeepgramProtocol::TakesLong(const ClientMessage& message) const {
+  const bool may_prepare = phase_ == Phase::kBeforeStart && !options_.phrases.empty();
+  return may_prepare || Protocol::TakesLong(message) ||
+         (!message.is_text && options_.decoder->is_costly());
+}
+
 std::vector<ClientRequest> DeepgramProtocol::Read(const ClientMessage& message) {
   // Messages after CloseStream are ignored.
   if (phase_ == Phase::kFinished || phase_ == Phase::kOver) return {};
-  return Checked(
-      [&] { return message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes); });
+  return Checked([&]() -> std::vector<ClientRequest> {
+    if (message.is_text) return ReadText(message);
+    return message.bytes.empty() ? std::vector<ClientRequest>() : ReadAudio(message.bytes);
+  });
 }
 
 template <typename Reading>
@@ -124,34 +134,32 @@ std::vector<ClientRequest> DeepgramProtocol::Checked(const Reading& read) {
 
 StartRequest DeepgramProtocol::Start() {
   phase_ = Phase::kAudio;
-  options_.start.options.sample_rate_hz = options_.decoder->sample_rate_hz();
-  return options_.start;
+  StartRequest start = options_.start;
+  start.options.sample_rate_hz = options_.decoder->sample_rate_hz();
+  start.options.search.hotwords = PhraseHotwords(options_.phrases, tokens_);
+  start.needs_beam = start.options.search.hotwords != nullptr;
+  return start;
+}
+
+std::vector<ClientRequest> DeepgramProtocol::ReadMore(std::string_view rest) {
+  return Checked([&] { return ReadAudio(rest); });
 }
 
 std::vector<ClientRequest> DeepgramProtocol::ReadAudio(std::string_view bytes) {
-  if (bytes.empty()) return {};
-  has_bytes_ = true;
-  audio_hash_.Add(bytes.data(), bytes.size());
-  return ReadSamples(bytes);
-}
-
-std::vector<ClientRequest> DeepgramProtocol::ReadMore() {
-  return Checked([this] { return ReadSamples(""); });
-}
-
-std::vector<ClientRequest> DeepgramProtocol::ReadSamples(std::string_view bytes) {
-  std::vector<float> samples = options_.decoder->Decode(bytes);
+  MediaPart part = DecodePart(options_.decoder.get(), bytes);
+  has_bytes_ = has_bytes_ || part.num_read > 0;
+  audio_hash_.Add(bytes.data(), part.num_read);
   std::vector<ClientRequest> requests;
   if (phase_ == Phase::kBeforeStart && options_.decoder->sample_rate_hz() > 0) {
     requests.emplace_back(Start());
   }
-  num_samples_ += static_cast<int64_t>(samples.size());
-  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
-  if (options_.decoder->has_more()) requests.emplace_back(MoreRequest{});
+  num_samples_ += static_cast<int64_t>(part.samples.size());
+  if (!part.samples.empty()) requests.emplace_back(AudioRequest{std::move(part.samples)});
+  if (part.has_more) requests.emplace_back(MoreRequest{part.num_read});
   return requests;
 }
 
-std::vector<ClientRequest> DeepgramProtocol::ReadText(std::string_view text) {
+std::vector<ClientRequest> DeepgramProtocol::ReadText(const ClientMessage& text) {
   const nlohmann::json message = ReadClientJson(text);
   const auto found = message.find("type");
   if (found == message.end() || !found->is_string()) {
@@ -164,9 +172,9 @@ std::vector<ClientRequest> DeepgramProtocol::ReadText(std::string_view text) {
     return {FlushRequest{}};
   }
   if (type != "CloseStream") {
-    throw ClientMistake(ErrorCode::kBadMessage,
-                        "type is " + OneLine(ValidText(type.substr(0, 40))) +
-                            ", expected KeepAlive, Finalize or CloseStream");
+    throw ClientMistake(
+        ErrorCode::kBadMessage,
+        "type is " + Printable(type, 40) + ", expected KeepAlive, Finalize or CloseStream");
   }
   std::vector<ClientRequest> requests;
   if (phase_ == Phase::kBeforeStart) {

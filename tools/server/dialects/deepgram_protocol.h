@@ -34,8 +34,9 @@ class DeepgramProtocol : public Protocol {
   std::string subprotocol() const override { return subprotocol_; }
   std::vector<std::pair<std::string, std::string>> headers() const override;
   Closing CloseAfter(const ProtocolError& error) const override;
+  bool TakesLong(const ClientMessage& message) const override;
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
-  std::vector<ClientRequest> ReadMore() override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -43,10 +44,9 @@ class DeepgramProtocol : public Protocol {
  private:
   enum class Phase { kBeforeStart, kAudio, kFinished, kOver };
 
-  std::vector<ClientRequest> ReadText(std::string_view text);
+  std::vector<ClientRequest> ReadText(const ClientMessage& text);
+  // The next part of the audio.
   std::vector<ClientRequest> ReadAudio(std::string_view bytes);
-  // The first samples that the decoder has after these bytes.
-  std::vector<ClientRequest> ReadSamples(std::string_view bytes);
   // What `read` returns, or the mistake that it throws.
   template <typename Reading>
   std::vector<ClientRequest> Checked(const Reading& read);

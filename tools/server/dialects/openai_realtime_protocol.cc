@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
-#include "tools/server/samples/base64.h"
 
 namespace runnel::server {
 namespace {
@@ -25,6 +25,14 @@ constexpr double kMinCommitMs = 100;
 constexpr size_t kMaxShownType = 40;
 // OpenAI's service takes 15 MiB in an append; the usual limit of a message is 1 MiB.
 constexpr size_t kAppendFactor = 15;
+constexpr std::string_view kAppend = "input_audio_buffer.append";
+// Of a part of a long append.
+constexpr size_t kPartCharacters = 32768;
+
+[[noreturn]] void FailBase64() {
+  throw EventMistake("invalid_value", "audio",
+                     "audio is not base64, expected padded base64 without spaces");
+}
 
 bool Offers(const Opening& opening, std::string_view subprotocol) {
   return std::count(opening.subprotocols.begin(), opening.subprotocols.end(), subprotocol) > 0;
@@ -95,6 +103,11 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::Open() {
   return {ImmediateReply{Event(type, {{"session", session_.AsJson()}})}};
 }
 
+// The first audio prepares the keywords, which an earlier event may have named.
+bool OpenAiRealtimeProtocol::TakesLong(const ClientMessage& message) const {
+  return Protocol::TakesLong(message) || !decoder_.has_value();
+}
+
 std::vector<ClientRequest> OpenAiRealtimeProtocol::Read(const ClientMessage& message) {
   if (is_over_) return {};
   std::string event_id;
@@ -103,9 +116,7 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::Read(const ClientMessage& mes
     if (!message.is_text) {
       throw EventMistake("invalid_event", "", "a binary message, expected events in JSON");
     }
-    const json event = ReadClientJson(message.bytes, message.bytes.size());
-    event_id = OptionalString(event, "event_id");
-    return ReadEvent(event, event_id);
+    return ReadText(message.bytes, &event_id);
   } catch (const EventMistake& error) {
     mistake = ErrorEvent(kRequestError, error.code(), error.what(), error.param(), event_id);
   } catch (const ClientMistake& error) {
@@ -114,10 +125,18 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::Read(const ClientMessage& mes
   return {ImmediateReply{std::move(mistake)}};
 }
 
+std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadText(std::string_view text,
+                                                            std::string* event_id) {
+  if (text.size() > kMaxControlBytes) return ReadLongAppend(text, event_id);
+  const json event = ReadClientJson(text);
+  *event_id = OptionalString(event, "event_id");
+  return ReadEvent(event, *event_id);
+}
+
 std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadEvent(const json& event,
                                                              const std::string& event_id) {
   const std::string type = OptionalString(event, "type");
-  if (type == "input_audio_buffer.append") return ReadAppend(event);
+  if (type == kAppend) return ReadAppend(event);
   if (type == "input_audio_buffer.commit") return ReadCommit(event_id);
   if (type == "input_audio_buffer.clear") return ReadClear();
   if (type == "session.update") return ReadUpdate(event, "session.updated");
@@ -126,7 +145,7 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadEvent(const json& event,
     throw EventMistake("invalid_event", "type", R"(an event without a string "type")");
   }
   throw EventMistake("invalid_value", "type",
-                     "type is " + OneLine(type.substr(0, kMaxShownType)) +
+                     "type is " + Printable(type, kMaxShownType) +
                          ", expected session.update or input_audio_buffer.append, commit or clear");
 }
 
@@ -135,10 +154,6 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadUpdate(const json& event,
   const auto found = event.find("session");
   if (found == event.end()) {
     throw EventMistake("invalid_value", "session", "session is missing, expected an object");
-  }
-  if (found->dump().size() > kMaxControlBytes) {
-    throw EventMistake("invalid_value", "session",
-                       "session has more than " + std::to_string(kMaxControlBytes) + " bytes");
   }
   OpenAiSession changed = session_;
   if (event["type"] == kBetaUpdate) changed.set_shape(OpenAiShape::kBeta);
@@ -158,19 +173,57 @@ std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadAppend(const json& event)
     throw EventMistake("invalid_value", "audio", "audio is missing, expected base64");
   }
   const std::optional<std::string> bytes = DecodeBase64(found->get_ref<const std::string&>());
-  if (!bytes.has_value()) {
-    throw EventMistake("invalid_value", "audio",
-                       "audio is not base64, expected padded base64 without spaces");
-  }
+  if (!bytes.has_value()) FailBase64();
   std::vector<ClientRequest> requests;
-  if (!decoder_.has_value()) {
-    requests.emplace_back(session_.MakeStart(tokens_));
-    decoder_.emplace(session_.encoding());
-  }
-  AudioRequest audio{decoder_->Decode(*bytes)};
-  num_samples_ += static_cast<int64_t>(audio.samples.size());
-  requests.emplace_back(std::move(audio));
+  StartOnce(&requests);
+  AddAudio(*bytes, &requests);
   return requests;
+}
+
+std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadLongAppend(std::string_view text,
+                                                                  std::string* event_id) {
+  const TextParts parts = TakeStringOut(text, "audio");
+  const json event = ReadClientJson(parts.rest);
+  *event_id = OptionalString(event, "event_id");
+  if (OptionalString(event, "type") != kAppend) {
+    throw ClientMistake(
+        ErrorCode::kMessageTooLarge,
+        "an event without audio has more than " + std::to_string(kMaxControlBytes) + " bytes");
+  }
+  if (!IsJsonBase64(parts.string)) FailBase64();
+  std::vector<ClientRequest> requests;
+  StartOnce(&requests);
+  base64_ = JsonBase64Reader();
+  num_left_ = parts.string.size();
+  ReadPart(parts.string, parts.string_begin, &requests);
+  return requests;
+}
+
+std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadMore(std::string_view rest) {
+  std::vector<ClientRequest> requests;
+  ReadPart(rest.substr(0, num_left_), 0, &requests);
+  return requests;
+}
+
+void OpenAiRealtimeProtocol::ReadPart(std::string_view text, size_t num_before,
+                                      std::vector<ClientRequest>* requests) {
+  const size_t size = JsonBase64Reader::PartSize(text, kPartCharacters);
+  num_left_ -= size;
+  AddAudio(base64_.Decode(text.substr(0, size), num_left_ == 0).value(), requests);
+  if (num_left_ > 0) requests->emplace_back(MoreRequest{num_before + size});
+}
+
+void OpenAiRealtimeProtocol::StartOnce(std::vector<ClientRequest>* requests) {
+  if (decoder_.has_value()) return;
+  requests->emplace_back(session_.MakeStart(tokens_));
+  decoder_.emplace(session_.encoding());
+}
+
+void OpenAiRealtimeProtocol::AddAudio(std::string_view bytes,
+                                      std::vector<ClientRequest>* requests) {
+  AudioRequest audio{decoder_->Decode(bytes)};
+  num_samples_ += static_cast<int64_t>(audio.samples.size());
+  requests->emplace_back(std::move(audio));
 }
 
 std::vector<ClientRequest> OpenAiRealtimeProtocol::ReadCommit(const std::string& event_id) {
@@ -347,7 +400,7 @@ std::string OpenAiRealtimeProtocol::ErrorEvent(const char* type, const std::stri
   return Event("error", {{"error",
                           {{"type", type},
                            {"code", code},
-                           {"message", OneLine(message)},
+                           {"message", Printable(message)},
                            {"param", or_null(param)},
                            {"event_id", or_null(event_id)}}}});
 }

@@ -17,6 +17,7 @@
 #include "tools/server/dialects/openai_session.h"
 #include "tools/server/protocol/appended_text.h"
 #include "tools/server/protocol/protocol.h"
+#include "tools/server/samples/base64.h"
 #include "tools/server/samples/raw_sample_decoder.h"
 
 namespace runnel::server {
@@ -40,7 +41,9 @@ class OpenAiRealtimeProtocol : public Protocol {
   bool may_be_silent() const override { return true; }
   Closing CloseAfter(const ProtocolError& error) const override;
   std::vector<ClientRequest> Open() override;
+  bool TakesLong(const ClientMessage& message) const override;
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -53,9 +56,16 @@ class OpenAiRealtimeProtocol : public Protocol {
     double audio_ms = 0;   // before it
   };
 
+  std::vector<ClientRequest> ReadText(std::string_view text, std::string* event_id);
   std::vector<ClientRequest> ReadEvent(const nlohmann::json& event, const std::string& event_id);
   std::vector<ClientRequest> ReadUpdate(const nlohmann::json& event, const std::string& answer);
   std::vector<ClientRequest> ReadAppend(const nlohmann::json& event);
+  // An append of more than kMaxControlBytes.
+  std::vector<ClientRequest> ReadLongAppend(std::string_view text, std::string* event_id);
+  // The next part of the audio of a long append. `num_before`: bytes of the message before it.
+  void ReadPart(std::string_view text, size_t num_before, std::vector<ClientRequest>* requests);
+  void StartOnce(std::vector<ClientRequest>* requests);
+  void AddAudio(std::string_view bytes, std::vector<ClientRequest>* requests);
   std::vector<ClientRequest> ReadCommit(const std::string& event_id);
   std::vector<ClientRequest> ReadClear();
 
@@ -95,6 +105,8 @@ class OpenAiRealtimeProtocol : public Protocol {
 
   // Audio.
   std::optional<RawSampleDecoder> decoder_;  // empty before the stream is started
+  JsonBase64Reader base64_;                  // of a long append
+  size_t num_left_ = 0;                      // its characters that were not read
   int64_t num_samples_ = 0;
   int64_t num_flushed_samples_ = 0;
   std::deque<Flush> flushes_;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tools/server/dialects/deepgram_protocol.h"
 #include "tools/server/dialects/openai_realtime_protocol.h"
@@ -68,22 +69,34 @@ std::unique_ptr<Protocol> ChooseProtocol(const Opening& opening, const TokenTabl
   return nullptr;
 }
 
-std::unique_ptr<Protocol> ChooseProtocol(const ClientMessage& first, const TokenTable& tokens,
-                                         ProtocolError* error) {
+bool FirstTakesLong(const ClientMessage& first) {
+  if (!first.is_text) return first.bytes.size() > kShortAudioBytes;
+  return first.bytes.size() > kShortTextBytes || RunnelProtocol::PreparesHotwords(first.bytes) ||
+         VoskProtocol::PreparesHotwords(first.bytes);
+}
+
+std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const TokenTable& tokens,
+                                           std::vector<ClientRequest>* requests) {
   nlohmann::json json;
-  *error = {
+  ProtocolError error = {
       ErrorCode::kBadMessage,
       R"(the first message has none of "type" (Runnel), "signal" (WeNet) and "config" (Vosk))"};
+  ClientMessage message = first;
   if (first.is_text) {
     try {
       json = ReadClientJson(first.bytes);
+      message.json = &json;
     } catch (const ClientMistake& mistake) {
-      *error = {mistake.code(), mistake.what()};
+      error = {mistake.code(), mistake.what()};
     }
   }
-  for (const ByMessage& protocol : kByMessage) {
-    if (protocol.recognizes(first, json)) return protocol.make(tokens);
+  for (const ByMessage& known : kByMessage) {
+    if (!known.recognizes(first, json)) continue;
+    std::unique_ptr<Protocol> protocol = known.make(tokens);
+    *requests = protocol->Read(message);
+    return protocol;
   }
+  requests->emplace_back(std::move(error));
   return nullptr;
 }
 

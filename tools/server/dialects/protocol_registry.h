@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_DIALECTS_PROTOCOL_REGISTRY_H_
 
 #include <memory>
+#include <vector>
 
 #include "runtime/token_table.h"
 #include "tools/server/protocol/protocol.h"
@@ -18,10 +19,13 @@ namespace runnel::server {
 // protocol, e.g. an unknown encoding in the query.
 std::unique_ptr<Protocol> ChooseProtocol(const Opening& opening, const TokenTable& tokens);
 
-// The caller passes the first message to Read as well. Null when no protocol recognises it; `error`
-// then says why, to be sent as ErrorText.
-std::unique_ptr<Protocol> ChooseProtocol(const ClientMessage& first, const TokenTable& tokens,
-                                         ProtocolError* error);
+// Whether ReadFirstMessage may take more than a millisecond (Protocol::TakesLong).
+bool FirstTakesLong(const ClientMessage& first);
+
+// Reads the first message by the protocol that recognises it, and puts the requests that it makes
+// into `requests`. Null when none does: the request is then an error, to be sent as ErrorText.
+std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const TokenTable& tokens,
+                                           std::vector<ClientRequest>* requests);
 
 }  // namespace runnel::server
 

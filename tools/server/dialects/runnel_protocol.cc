@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/live_update.h"
+#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/endpointing_option.h"
@@ -50,21 +51,41 @@ bool RunnelProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::
   return json.contains("type");
 }
 
-std::vector<ClientRequest> RunnelProtocol::Read(const ClientMessage& message) {
-  if (phase_ == Phase::kOver) return {};
-  ClientRequest request;
-  try {
-    request = message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes);
-  } catch (const ClientMistake& mistake) {
-    request = ProtocolError{mistake.code(), mistake.what()};
-  } catch (const std::runtime_error& error) {  // of JsonSection
-    request = ProtocolError{ErrorCode::kBadOption, error.what()};
-  }
-  if (std::holds_alternative<ProtocolError>(request)) phase_ = Phase::kOver;
-  return {std::move(request)};
+bool RunnelProtocol::PreparesHotwords(std::string_view text) {
+  return MayHaveMember(text, "hotwords");
 }
 
-ClientRequest RunnelProtocol::ReadText(std::string_view text) {
+bool RunnelProtocol::TakesLong(const ClientMessage& message) const {
+  return Protocol::TakesLong(message) ||
+         (message.is_text ? PreparesHotwords(message.bytes) : decoder_->is_costly());
+}
+
+std::vector<ClientRequest> RunnelProtocol::Read(const ClientMessage& message) {
+  if (phase_ == Phase::kOver) return {};
+  return Checked([&] {
+    return message.is_text ? std::vector<ClientRequest>{ReadText(message)}
+                           : ReadAudio(message.bytes);
+  });
+}
+
+std::vector<ClientRequest> RunnelProtocol::ReadMore(std::string_view rest) {
+  return Checked([&] { return ReadAudio(rest); });
+}
+
+template <typename Reading>
+std::vector<ClientRequest> RunnelProtocol::Checked(const Reading& read) {
+  try {
+    return read();
+  } catch (const ClientMistake& mistake) {
+    phase_ = Phase::kOver;
+    return {ProtocolError{mistake.code(), mistake.what()}};
+  } catch (const std::runtime_error& error) {  // of JsonSection
+    phase_ = Phase::kOver;
+    return {ProtocolError{ErrorCode::kBadOption, error.what()}};
+  }
+}
+
+ClientRequest RunnelProtocol::ReadText(const ClientMessage& text) {
   const nlohmann::json json = ReadClientJson(text);
   const auto found = json.find("type");
   if (found == json.end() || !found->is_string()) {
@@ -79,7 +100,7 @@ ClientRequest RunnelProtocol::ReadText(std::string_view text) {
   if (type == "resume") return ReadResume(&message);
   if (type != "flush" && type != "finish" && type != "cancel") {
     throw ClientMistake(ErrorCode::kBadMessage,
-                        "type is " + OneLine(type.substr(0, 40)) +
+                        "type is " + Printable(type, 40) +
                             ", expected start, resume, flush, finish, cancel or ping");
   }
   message.CheckAllTaken();
@@ -174,9 +195,9 @@ ClientRequest RunnelProtocol::ReadFinish() {
   return FinishRequest{};
 }
 
-ClientRequest RunnelProtocol::ReadAudio(std::string_view bytes) {
+std::vector<ClientRequest> RunnelProtocol::ReadAudio(std::string_view bytes) {
   RequireAudioPhase("audio");
-  return AudioRequest{decoder_->Decode(bytes)};
+  return ReadSamples(decoder_.get(), bytes);
 }
 
 std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {

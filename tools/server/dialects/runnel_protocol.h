@@ -24,12 +24,17 @@ class RunnelProtocol : public Protocol {
 
   // The first message is an object with "type".
   static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
+  // Whether reading a text message may prepare hotwords. Even one takes some milliseconds when the
+  // vocabulary is large.
+  static bool PreparesHotwords(std::string_view text);
 
   // `tokens` must outlive the protocol.
   explicit RunnelProtocol(const TokenTable& tokens) : tokens_(tokens) {}
 
   const char* name() const override { return "runnel"; }
+  bool TakesLong(const ClientMessage& message) const override;
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUtterances(const std::vector<Utterance>& utterances) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
@@ -39,8 +44,11 @@ class RunnelProtocol : public Protocol {
  private:
   enum class Phase { kBeforeStart, kAudio, kFinished, kOver };
 
-  ClientRequest ReadText(std::string_view text);
-  ClientRequest ReadAudio(std::string_view bytes);
+  // The requests that `read` returns, or the error for the mistake that it throws.
+  template <typename Reading>
+  std::vector<ClientRequest> Checked(const Reading& read);
+  ClientRequest ReadText(const ClientMessage& text);
+  std::vector<ClientRequest> ReadAudio(std::string_view bytes);
   ClientRequest ReadStart(JsonSection* message);
   ClientRequest ReadResume(JsonSection* message);
   ClientRequest ReadFlush() const;

@@ -1,9 +1,11 @@
 #include "tools/server/dialects/sherpa_protocol.h"
 
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
 
@@ -57,12 +59,8 @@ std::vector<ClientRequest> SherpaProtocol::Read(const ClientMessage& message) {
       throw ClientMistake(ErrorCode::kBadMessage,
                           "text other than Done, expected float32 samples in binary messages");
     }
-    ClientRequest request = FinishRequest{};
-    if (message.is_text) {
-      is_over_ = true;
-    } else {
-      request = AudioRequest{decoder_.Decode(message.bytes)};
-    }
+    std::vector<ClientRequest> audio;
+    if (!message.is_text) audio = ReadSamples(&decoder_, message.bytes);
     if (!has_started_) {
       StartRequest start;
       start.encoding = decoder_.encoding();
@@ -70,12 +68,21 @@ std::vector<ClientRequest> SherpaProtocol::Read(const ClientMessage& message) {
       requests.emplace_back(std::move(start));
       has_started_ = true;
     }
-    requests.push_back(std::move(request));
+    requests.insert(requests.end(), std::make_move_iterator(audio.begin()),
+                    std::make_move_iterator(audio.end()));
+    if (message.is_text) {
+      is_over_ = true;
+      requests.emplace_back(FinishRequest{});
+    }
   } catch (const ClientMistake& mistake) {
     is_over_ = true;
     requests.emplace_back(ProtocolError{mistake.code(), mistake.what()});
   }
   return requests;
+}
+
+std::vector<ClientRequest> SherpaProtocol::ReadMore(std::string_view rest) {
+  return Read({/*is_text=*/false, rest});
 }
 
 std::vector<std::string> SherpaProtocol::OnReady(const SessionInfo& /*info*/) { return {}; }
@@ -126,7 +133,7 @@ std::vector<std::string> SherpaProtocol::OnError(const ProtocolError& error) {
   is_over_ = true;
   std::string result = Running();
   BeginField("error", &result);
-  result += MessageText({{"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
+  result += MessageText({{"code", CodeName(error.code)}, {"message", Printable(error.message)}});
   result += '}';
   return {std::move(result)};
 }

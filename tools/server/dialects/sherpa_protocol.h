@@ -23,6 +23,7 @@ class SherpaProtocol : public Protocol {
 
   const char* name() const override { return "sherpa"; }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;

@@ -73,11 +73,21 @@ Closing VoskProtocol::CloseAfter(const ProtocolError& error) const {
   return {CloseCode(error.code), CloseReason(CodeName(error.code), error)};
 }
 
+bool VoskProtocol::PreparesHotwords(std::string_view text) {
+  return MayHaveMember(text, "phrase_list");
+}
+
+bool VoskProtocol::TakesLong(const ClientMessage& message) const {
+  const bool is_costly = decoder_ == nullptr || decoder_->is_costly();
+  return Protocol::TakesLong(message) ||
+         (message.is_text ? PreparesHotwords(message.bytes) : is_costly);
+}
+
 std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
   // Messages after the end of the audio are ignored.
   if (phase_ == Phase::kOver) return {};
   try {
-    return message.is_text ? ReadText(message.bytes) : ReadAudio(message.bytes);
+    return message.is_text ? ReadText(message) : ReadAudio(message.bytes);
   } catch (const ClientMistake& mistake) {
     phase_ = Phase::kOver;
     return {ProtocolError{mistake.code(), mistake.what()}};
@@ -87,7 +97,7 @@ std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
   }
 }
 
-std::vector<ClientRequest> VoskProtocol::ReadText(std::string_view text) {
+std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
   const nlohmann::json message = ReadClientJson(text);
   if (message.contains("config")) {
     if (decoder_ == nullptr) ReadConfig(message);
@@ -152,21 +162,23 @@ StartRequest VoskProtocol::Start() {
 }
 
 std::vector<ClientRequest> VoskProtocol::ReadAudio(std::string_view bytes) {
-  std::vector<float> samples = decoder()->Decode(bytes);
+  MediaPart part = DecodePart(decoder(), bytes);
   std::vector<ClientRequest> requests;
   if (phase_ == Phase::kBeforeStart && decoder()->sample_rate_hz() > 0) {
     requests.emplace_back(Start());
   }
-  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
-  if (decoder()->has_more()) {
-    requests.emplace_back(MoreRequest{});
+  if (!part.samples.empty()) requests.emplace_back(AudioRequest{std::move(part.samples)});
+  if (part.has_more) {
+    requests.emplace_back(MoreRequest{part.num_read});
   } else {
     requests.emplace_back(ImmediateReply{NextAnswer()});
   }
   return requests;
 }
 
-std::vector<ClientRequest> VoskProtocol::ReadMore() { return Read({/*is_text=*/false, ""}); }
+std::vector<ClientRequest> VoskProtocol::ReadMore(std::string_view rest) {
+  return Read({/*is_text=*/false, rest});
+}
 
 std::vector<std::string> VoskProtocol::OnReady(const SessionInfo& /*info*/) { return {}; }
 

@@ -25,6 +25,9 @@ class VoskProtocol : public Protocol {
   static bool IsFor(const Opening& opening);
   // The first message is an object with "config".
   static bool Recognizes(const ClientMessage& first, const nlohmann::json& json);
+  // Whether reading a text message may prepare hotwords. Even one takes some milliseconds when the
+  // vocabulary is large.
+  static bool PreparesHotwords(std::string_view text);
 
   // `tokens` must outlive the protocol.
   explicit VoskProtocol(const TokenTable& tokens) : tokens_(tokens) {}
@@ -33,8 +36,9 @@ class VoskProtocol : public Protocol {
   const char* name() const override { return "vosk"; }
   std::string subprotocol() const override { return subprotocol_; }
   Closing CloseAfter(const ProtocolError& error) const override;
+  bool TakesLong(const ClientMessage& message) const override;
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
-  std::vector<ClientRequest> ReadMore() override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   // Push-to-talk programs send audio only while somebody speaks.
   bool may_be_silent() const override { return true; }
   std::vector<std::string> OnReady(const SessionInfo& info) override;
@@ -44,7 +48,7 @@ class VoskProtocol : public Protocol {
  private:
   enum class Phase { kBeforeStart, kAudio, kOver };
 
-  std::vector<ClientRequest> ReadText(std::string_view text);
+  std::vector<ClientRequest> ReadText(const ClientMessage& text);
   std::vector<ClientRequest> ReadAudio(std::string_view bytes);
   void ReadConfig(const nlohmann::json& message);
   StartRequest Start();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
@@ -38,19 +39,30 @@ bool WenetProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::j
 std::vector<ClientRequest> WenetProtocol::Read(const ClientMessage& message) {
   // Messages after the end are ignored, as by WeNet's server.
   if (phase_ == Phase::kOver) return {};
-  try {
-    if (message.is_text) return {ReadSignal(message.bytes)};
+  return Checked([&]() -> std::vector<ClientRequest> {
+    if (message.is_text) return {ReadSignal(message)};
     if (phase_ == Phase::kBeforeStart) {
       throw ClientMistake(ErrorCode::kUnsupportedOrder, "audio before the start signal");
     }
-    return {AudioRequest{decoder_.Decode(message.bytes)}};
+    return ReadSamples(&decoder_, message.bytes);
+  });
+}
+
+std::vector<ClientRequest> WenetProtocol::ReadMore(std::string_view rest) {
+  return Checked([&] { return ReadSamples(&decoder_, rest); });
+}
+
+template <typename Reading>
+std::vector<ClientRequest> WenetProtocol::Checked(const Reading& read) {
+  try {
+    return read();
   } catch (const ClientMistake& mistake) {
     phase_ = Phase::kOver;
     return {ProtocolError{mistake.code(), mistake.what()}};
   }
 }
 
-ClientRequest WenetProtocol::ReadSignal(std::string_view text) {
+ClientRequest WenetProtocol::ReadSignal(const ClientMessage& text) {
   const nlohmann::json message = ReadClientJson(text);
   const auto found = message.find("signal");
   if (found == message.end() || !found->is_string()) {
@@ -155,7 +167,7 @@ std::vector<std::string> WenetProtocol::OnError(const ProtocolError& error) {
   phase_ = Phase::kOver;
   return {MessageText(
       {{"status", "failed"},
-       {"message", std::string(CodeName(error.code)) + ": " + OneLine(error.message)}})};
+       {"message", std::string(CodeName(error.code)) + ": " + Printable(error.message)}})};
 }
 
 }  // namespace runnel::server

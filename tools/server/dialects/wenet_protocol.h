@@ -25,6 +25,7 @@ class WenetProtocol : public Protocol {
 
   const char* name() const override { return "wenet"; }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -32,7 +33,10 @@ class WenetProtocol : public Protocol {
  private:
   enum class Phase { kBeforeStart, kAudio, kOver };
 
-  ClientRequest ReadSignal(std::string_view text);
+  // The requests that `read` returns, or the error for the mistake that it throws.
+  template <typename Reading>
+  std::vector<ClientRequest> Checked(const Reading& read);
+  ClientRequest ReadSignal(const ClientMessage& text);
   StartRequest ReadStart(const nlohmann::json& message);
   // The list of results as JSON text, which the protocol sends as a string.
   std::string FinalNBest(const std::vector<Hypothesis>& nbest) const;

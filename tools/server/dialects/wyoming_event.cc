@@ -12,11 +12,12 @@ using nlohmann::json;
 
 // The line without its end; empty when that has not come yet.
 std::optional<std::string_view> LineOf(std::string_view bytes) {
-  const size_t end = bytes.substr(0, kMaxControlBytes + 1).find('\n');
+  const size_t end = bytes.substr(0, kMaxWyomingLineBytes + 1).find('\n');
   if (end != std::string_view::npos) return bytes.substr(0, end);
-  if (bytes.size() <= kMaxControlBytes) return std::nullopt;
-  throw ClientMistake(ErrorCode::kMessageTooLarge, "the line of an event has more than " +
-                                                       std::to_string(kMaxControlBytes) + " bytes");
+  if (bytes.size() <= kMaxWyomingLineBytes) return std::nullopt;
+  throw ClientMistake(ErrorCode::kMessageTooLarge,
+                      "the line of an event has more than " + std::to_string(kMaxWyomingLineBytes) +
+                          " bytes; longer fields come after it (data_length)");
 }
 
 size_t ReadLength(const json& header, const char* field, size_t max) {
@@ -68,7 +69,8 @@ std::optional<WyomingFrame> ReadWyomingFrame(std::string_view bytes, size_t max_
   const std::optional<std::string_view> line = LineOf(bytes);
   if (!line.has_value()) return std::nullopt;
   const Header header = ReadHeader(*line, max_payload_bytes);
-  return WyomingFrame{header.type, line->size() + 1 + header.data_bytes + header.payload_bytes};
+  const size_t json_size = line->size() + 1 + header.data_bytes;
+  return WyomingFrame{header.type, json_size, json_size + header.payload_bytes};
 }
 
 WyomingEvent ReadWyomingEvent(std::string_view frame) {
@@ -82,7 +84,8 @@ WyomingEvent ReadWyomingEvent(std::string_view frame) {
                             " bytes after its line, which announces another number");
   }
   if (header.data_bytes > 0) header.data.update(ReadClientJson(rest.substr(0, header.data_bytes)));
-  return {std::move(header.type), std::move(header.data), rest.substr(header.data_bytes)};
+  return {std::move(header.type), std::move(header.data), rest.substr(header.data_bytes),
+          frame.size()};
 }
 
 std::string WyomingText(const std::string& type, const OrderedJson& data) {

@@ -7,6 +7,7 @@
 
 #include "encoder/json/json_section.h"
 #include "runtime/live_update.h"
+#include "runtime/text/printable.h"
 #include "runtime/version.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/start_options.h"
@@ -41,6 +42,18 @@ std::string WyomingInfo(const std::string& model_name, const std::vector<std::st
                                {"models", OrderedJson::array({model})},
                                {"supports_transcript_streaming", true}};
   return WyomingText("info", {{"asr", OrderedJson::array({program})}});
+}
+
+// JSON takes longer than samples.
+bool WyomingProtocol::TakesLong(const ClientMessage& message) const {
+  if (message.bytes.size() <= kShortTextBytes) return false;
+  if (Protocol::TakesLong(message)) return true;
+  try {
+    const auto frame = ReadWyomingFrame(message.bytes, message.bytes.size());
+    return frame.has_value() && frame->json_size > kShortTextBytes;
+  } catch (const ClientMistake&) {
+    return false;  // Read stops at the same place
+  }
 }
 
 std::vector<ClientRequest> WyomingProtocol::Read(const ClientMessage& message) {
@@ -123,8 +136,20 @@ std::vector<ClientRequest> WyomingProtocol::ReadChunk(const WyomingEvent& event)
                         "audio-chunk: the payload has " + std::to_string(event.payload.size()) +
                             " bytes, expected a multiple of " + std::to_string(frame_bytes));
   }
-  return {AudioRequest{format.bytes_per_sample == 2 ? decoder_->Decode(event.payload)
-                                                    : decoder_->Decode(Upper16(event.payload))}};
+  return ReadAudio(event.payload, event.size - event.payload.size());
+}
+
+std::vector<ClientRequest> WyomingProtocol::ReadMore(std::string_view rest) {
+  return ReadAudio(rest, 0);
+}
+
+std::vector<ClientRequest> WyomingProtocol::ReadAudio(std::string_view payload, size_t num_before) {
+  const std::string_view part = payload.substr(0, kPartBytes);  // of whole samples
+  std::vector<ClientRequest> requests;
+  requests.emplace_back(AudioRequest{
+      decoder_->Decode(format_.bytes_per_sample == 2 ? std::string(part) : Upper16(part))});
+  if (part.size() < payload.size()) requests.emplace_back(MoreRequest{num_before + part.size()});
+  return requests;
 }
 
 std::vector<ClientRequest> WyomingProtocol::ReadStop() {
@@ -175,7 +200,8 @@ std::vector<std::string> WyomingProtocol::OnUpdate(const LiveUpdate& update) {
 
 std::vector<std::string> WyomingProtocol::OnError(const ProtocolError& error) {
   phase_ = Phase::kOver;
-  return {WyomingText("error", {{"text", OneLine(error.message)}, {"code", CodeName(error.code)}})};
+  return {
+      WyomingText("error", {{"text", Printable(error.message)}, {"code", CodeName(error.code)}})};
 }
 
 }  // namespace runnel::server

@@ -2,8 +2,10 @@
 #ifndef RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_PROTOCOL_H_
 #define RUNNEL_TOOLS_SERVER_DIALECTS_WYOMING_PROTOCOL_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/server/dialects/wyoming_event.h"
@@ -27,7 +29,9 @@ class WyomingProtocol : public Protocol {
   explicit WyomingProtocol(std::string info) : info_(std::move(info)) {}
 
   const char* name() const override { return "wyoming"; }
+  bool TakesLong(const ClientMessage& message) const override;
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -47,6 +51,8 @@ class WyomingProtocol : public Protocol {
   std::vector<ClientRequest> ReadTranscribe(const WyomingEvent& event);
   std::vector<ClientRequest> ReadStart(const WyomingEvent& event);
   std::vector<ClientRequest> ReadChunk(const WyomingEvent& event);
+  // The next part of the audio. `num_before`: bytes of the message before it.
+  std::vector<ClientRequest> ReadAudio(std::string_view payload, size_t num_before);
   std::vector<ClientRequest> ReadStop();
 
   // `fields` and the language of the stream, if it has one.

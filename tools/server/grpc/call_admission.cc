@@ -1,6 +1,9 @@
 #include "tools/server/grpc/call_admission.h"
 
-#include <utility>
+#include <charconv>
+#include <iterator>
+
+#include "tools/server/grpc/connection_calls.h"
 
 namespace runnel::server {
 namespace {
@@ -25,25 +28,19 @@ std::optional<ProtocolError> CheckToken(const grpc::CallbackServerContext& call,
   return ProtocolError{ErrorCode::kUnauthorized, "expected a bearer token"};
 }
 
-std::string AddressOf(const grpc::CallbackServerContext& call, const AccessRules& access) {
-  return access.ClientAddress(PeerAddress(call.peer()), Metadata(call, "x-forwarded-for"));
+uint32_t StreamOf(const grpc::CallbackServerContext& call) {
+  // A client may send the metadata, too, but before that of the server.
+  const auto [begin, end] = call.client_metadata().equal_range(ConnectionCalls::kStreamKey);
+  uint32_t stream = 0;
+  if (begin == end) return stream;
+  const grpc::string_ref digits = std::prev(end)->second;
+  std::from_chars(digits.data(), digits.data() + digits.size(), stream);
+  return stream;
 }
 
-std::string PeerAddress(std::string_view peer) {
-  const size_t scheme = peer.find(':');
-  const size_t port = peer.rfind(':');
-  if (scheme == std::string_view::npos || port <= scheme) return "";
-  std::string_view address = peer.substr(scheme + 1, port - scheme - 1);
-  for (const auto& [open, close] :
-       {std::pair<std::string_view, std::string_view>{"[", "]"}, {"%5B", "%5D"}}) {
-    const bool is_enclosed = address.size() > open.size() + close.size() &&
-                             address.substr(0, open.size()) == open &&
-                             address.substr(address.size() - close.size()) == close;
-    if (!is_enclosed) continue;
-    address.remove_prefix(open.size());
-    address.remove_suffix(close.size());
-  }
-  return NormalAddress(address);
+std::string AddressOf(const grpc::CallbackServerContext& call, const GrpcPeer& peer,
+                      const AccessRules& access) {
+  return access.ClientAddress(peer.address, Metadata(call, "x-forwarded-for"));
 }
 
 }  // namespace runnel::server

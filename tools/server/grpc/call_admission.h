@@ -4,10 +4,11 @@
 
 #include <grpcpp/server_context.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
+#include "tools/server/grpc/grpc_peers.h"
 #include "tools/server/protocol/protocol_error.h"
 #include "tools/server/transport/connection_context.h"
 
@@ -17,12 +18,13 @@ namespace runnel::server {
 std::optional<ProtocolError> CheckToken(const grpc::CallbackServerContext& call,
                                         const ConnectionServices& shared);
 
-// The address of the client, behind a trusted proxy that of its metadata `x-forwarded-for`.
-std::string AddressOf(const grpc::CallbackServerContext& call, const AccessRules& access);
+// The HTTP/2 stream of the call, in the metadata that ConnectionCalls adds.
+uint32_t StreamOf(const grpc::CallbackServerContext& call);
 
-// The IP address in grpc::ServerContextBase::peer, such as "ipv4:127.0.0.1:50000" or
-// "ipv6:%5B::1%5D:50000", in the notation of NormalAddress; "" when there is none.
-std::string PeerAddress(std::string_view peer);
+// The address of the client: that of the `peer`, behind a trusted proxy that of the metadata
+// `x-forwarded-for`.
+std::string AddressOf(const grpc::CallbackServerContext& call, const GrpcPeer& peer,
+                      const AccessRules& access);
 
 }  // namespace runnel::server
 

@@ -1,6 +1,5 @@
 #include "tools/server/grpc/grpc_call.h"
 
-#include <glog/logging.h>
 #include <grpcpp/support/slice.h>
 
 #include <algorithm>
@@ -8,8 +7,8 @@
 #include <exception>
 #include <utility>
 
-#include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/resources/rated_log.h"
 
 namespace runnel::server {
 
@@ -41,7 +40,7 @@ void GrpcCall::Run(const std::function<void()>& event) {
   try {
     event();
   } catch (const std::exception& error) {
-    LOG(ERROR) << "call " << id() << ": " << FirstLine(error.what());
+    LogRated(LogLevel::kError, "call failed", id() + ": " + error.what());
     services().metrics->CountError(ErrorCode::kInternal);
     if (has_ended_) return;
     context_.grpc->TryCancel();
@@ -125,7 +124,7 @@ void GrpcCall::WaitUntil(Clock::time_point deadline) {
 void GrpcCall::OnTimer() {
   if (!is_writing_ || Clock::now() < write_deadline_) return OnTime();
   services().metrics->CountRejection(Rejection::kSlowReader);
-  LOG(INFO) << "call " << id() << ": the client does not read";
+  LogRated(LogLevel::kInfo, "call ended", id() + ": the client does not read");
   context_.grpc->TryCancel();
   Lose();
 }

@@ -9,10 +9,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "tools/server/grpc/grpc_peers.h"
 #include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {
@@ -21,8 +24,10 @@ namespace runnel::server {
 struct CallContext {
   const ConnectionServices* shared = nullptr;
   grpc::GenericCallbackServerContext* grpc = nullptr;  // valid until the call has ended
-  std::string id;                                      // for logs and clients
-  Ticket slot;                                         // of the stream or the recording
+  std::shared_ptr<const GrpcPeer> peer;
+  Client client;
+  uint32_t stream = 0;  // of HTTP/2
+  Ticket slot;          // of the stream, or of the recording that is on its way
 };
 
 // Passes the events of gRPC's threads to a strand, where all members and virtual methods are used.
@@ -73,7 +78,15 @@ class GrpcCall : public grpc::ServerGenericBidiReactor,
 
   bool is_writing() const { return is_writing_; }
   bool has_ended() const { return has_ended_; }
-  const std::string& id() const { return context_.id; }
+  const Client& client() const { return context_.client; }
+  // The connection of the call.
+  const GrpcPeer& peer() const { return *context_.peer; }
+  // Bytes of messages that have come, also of one that is not complete.
+  uint64_t num_bytes() const { return peer().progress.num_bytes(context_.stream); }
+  // Replaces the slot, which others may take meanwhile. Null: the call has none any more.
+  void SetSlot(Ticket slot) { context_.slot = std::move(slot); }
+  const Ticket& slot() const { return context_.slot; }
+  const std::string& id() const { return context_.client.id; }
   const Services& services() const { return *context_.shared->services; }
 
  private:

@@ -4,14 +4,14 @@
 
 #include <grpcpp/support/status.h>
 
-#include "tools/server/protocol/message_text.h"
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/protocol_error.h"
 #include "tools/server/riva/grpc_status.h"
 
 namespace runnel::server {
 
 inline grpc::Status StatusOf(const ProtocolError& error) {
-  return {static_cast<grpc::StatusCode>(GrpcStatus(error.code)), OneLine(ValidText(error.message))};
+  return {static_cast<grpc::StatusCode>(GrpcStatus(error.code)), Printable(error.message)};
 }
 
 }  // namespace runnel::server

@@ -7,16 +7,16 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <thread>
@@ -25,11 +25,15 @@
 #include "riva_asr.grpc.pb.h"
 #include "runtime/model.h"
 #include "tools/server/grpc/call_admission.h"
+#include "tools/server/grpc/connection_calls.h"
+#include "tools/server/grpc/grpc_connection.h"
 #include "tools/server/grpc/grpc_error.h"
 #include "tools/server/grpc/recognize_call.h"
 #include "tools/server/grpc/streaming_call.h"
 #include "tools/server/resources/refusal.h"
 #include "tools/server/riva/riva_models.h"
+#include "tools/server/transport/listener.h"
+#include "tools/server/transport/tls.h"
 
 namespace runnel::server {
 namespace {
@@ -45,8 +49,12 @@ constexpr char kStreamingRecognize[] = "/nvidia.riva.asr.RivaSpeechRecognition/S
 constexpr size_t kMessageSlack = size_t{1} << 20;
 // Between two pings of a client at least. gRPC's clients send one in 10 s at most.
 constexpr int kPingIntervalMs = 5000;
-// Calls of a connection beside those with audio: health checks, and calls that are being refused.
-constexpr int kOtherCalls = 100;
+// Between two pings of the server while calls are open, and for the answer.
+constexpr int kKeepaliveMs = 10000;
+// Calls of an address beside those with audio: health checks, and calls that are being refused.
+constexpr int64_t kOtherCalls = 100;
+// Calls in all, unless the limits allow more with audio. Each takes gRPC some ten kilobytes.
+constexpr int64_t kMostCalls = 8192;
 // Bytes of gRPC beside those of messages.
 constexpr double kConnectionMemory = 256 << 20;
 constexpr double kMostMemory = 1e18;  // more than any machine has
@@ -71,8 +79,9 @@ class RefusedCall : public grpc::ServerGenericBidiReactor {
 // generated methods, gRPC would read the whole recording first.
 class AudioCalls : public grpc::CallbackGenericService {
  public:
-  AudioCalls(const ConnectionServices* shared, const RivaModel* model, boost::asio::io_context* io)
-      : shared_(shared), model_(model), io_(io) {}
+  AudioCalls(const ConnectionServices* shared, const RivaModel* model, boost::asio::io_context* io,
+             const GrpcPeers* peers)
+      : shared_(shared), model_(model), io_(io), peers_(peers) {}
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override {
     const bool is_recording = call->method() == kRecognize;
@@ -80,18 +89,20 @@ class AudioCalls : public grpc::CallbackGenericService {
       return CallbackGenericService::CreateReactor(call);  // UNIMPLEMENTED
     }
     if (const auto error = CheckToken(*call, *shared_)) return new RefusedCall(*error);
-    const std::string address = AddressOf(*call, *shared_->access);
-    Admission* admission = shared_->services->admission;
     CallContext context;
+    context.peer = peers_->Find(call->peer());
+    if (context.peer == nullptr) return new RefusedCall({ErrorCode::kInternal, "no connection"});
+    const std::string account = AccountOf(AddressOf(*call, *context.peer, *shared_->access));
+    Admission* admission = shared_->services->admission;
     Refusal refusal = Refusal::kNone;
-    context.slot = is_recording ? admission->AdmitUpload(address, &refusal)
-                                : admission->AdmitStream(address, &refusal);
+    context.slot = admission->AdmitStream(account, &refusal);
     if (context.slot == nullptr) {
       return new RefusedCall(RefusalError(refusal, shared_->services->metrics));
     }
     context.shared = shared_;
     context.grpc = call;
-    context.id = "grpc-" + std::to_string(++num_calls_);
+    context.stream = StreamOf(*call);
+    context.client = {"grpc-" + std::to_string(++num_calls_), account};
     return is_recording ? ServeRecognizeCall(std::move(context), *model_, io_)
                         : ServeStreamingCall(std::move(context), *model_, io_);
   }
@@ -100,6 +111,7 @@ class AudioCalls : public grpc::CallbackGenericService {
   const ConnectionServices* const shared_;
   const RivaModel* const model_;
   boost::asio::io_context* const io_;
+  const GrpcPeers* const peers_;
   std::atomic<int64_t> num_calls_{0};
 };
 
@@ -128,17 +140,33 @@ class RivaService
   const RivaModel* const model_;
 };
 
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path + ": cannot be read");
-  return {std::istreambuf_iterator<char>(file), {}};
+// gRPC's clients use TLS only for a server that chooses HTTP/2 in its handshake (ALPN, RFC 7301).
+// The choice must outlive the call.
+int ChooseHttp2(SSL* /*tls*/, const unsigned char** chosen, unsigned char* chosen_size,
+                const unsigned char* offered, unsigned offered_size, void* /*unused*/) {
+  static constexpr std::array<unsigned char, 3> kHttp2 = {2, 'h', '2'};
+  unsigned char* found = nullptr;
+  const int result = SSL_select_next_proto(&found, chosen_size, kHttp2.data(), kHttp2.size(),
+                                           offered, offered_size);
+  *chosen = found;
+  return result == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const GrpcOptions& options) {
-  if (options.tls_certificate.empty()) return grpc::InsecureServerCredentials();
-  grpc::SslServerCredentialsOptions ssl;
-  ssl.pem_key_cert_pairs.push_back({TextOf(options.tls_key), TextOf(options.tls_certificate)});
-  return grpc::SslServerCredentials(ssl);
+std::unique_ptr<boost::asio::ssl::context> TlsOf(const GrpcOptions& options) {
+  if (options.tls_certificate.empty()) return nullptr;
+  auto context = MakeTlsContext(options.tls_certificate, options.tls_key);
+  SSL_CTX_set_alpn_select_cb(context->native_handle(), &ChooseHttp2, nullptr);
+  return context;
+}
+
+// The places of gRPC's calls, those that are being refused included.
+std::shared_ptr<GrpcGate> MakeGate(const Limits& limits) {
+  const int64_t audio_calls = limits.max_streams + limits.max_uploads;
+  const int64_t of_address = limits.max_streams_per_address > 0
+                                 ? std::min(audio_calls, limits.max_streams_per_address)
+                                 : audio_calls;
+  return std::make_shared<GrpcGate>(std::max(kMostCalls, audio_calls + kOtherCalls),
+                                    of_address + kOtherCalls);
 }
 
 class Server : public GrpcServer {
@@ -146,24 +174,29 @@ class Server : public GrpcServer {
   Server(const GrpcOptions& options, boost::asio::io_context* io, const ConnectionServices* shared)
       : model_(DescribeModel(*shared->services->recognizer->model())),
         service_(shared, &model_),
-        audio_calls_(shared, &model_, io) {
-    const bool is_v6 = options.listen.find(':') != std::string::npos;
-    const std::string address =
-        (is_v6 ? "[" + options.listen + "]" : options.listen) + ":" + std::to_string(options.port);
+        gate_(MakeGate(shared->services->limits)),
+        audio_calls_(shared, &model_, io, &gate_->peers),
+        tls_(TlsOf(options)),
+        listener_(io, options.listen, options.port, tls_.get(), shared,
+                  [gate = gate_](AnyStream stream, ConnectionContext context) {
+                    ServeGrpc(std::move(stream), std::move(context), gate);
+                  }) {
     gpr_set_log_function([](gpr_log_func_args* line) { VLOG(1) << line->message; });
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     grpc::ServerBuilder builder;
-    builder.AddListeningPort(address, CredentialsOf(options), &port_);
     builder.RegisterService(&service_);
     builder.RegisterCallbackGenericService(&audio_calls_);
-    SetLimits(shared->services->limits, &builder);
+    SetLimits(shared->services->limits, static_cast<int>(gate_->places.most_of_account()),
+              &builder);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) {
-      throw std::runtime_error("cannot listen on " + address + " for gRPC (--listen, --grpc_port)");
-    }
+    if (server_ == nullptr) throw std::runtime_error("gRPC's server cannot start");
     server_->GetHealthCheckService()->SetServingStatus(RivaSpeechRecognition::service_full_name(),
                                                        true);
+    gate_->open = [server = server_.get()](int descriptor) {
+      grpc::AddInsecureChannelFromFd(server, descriptor);
+    };
+    listener_.Start();
   }
 
   ~Server() override {
@@ -174,7 +207,7 @@ class Server : public GrpcServer {
     }
   }
 
-  int port() const override { return port_; }
+  int port() const override { return listener_.port(); }
 
   void Drain(std::chrono::system_clock::time_point last) override {
     server_->GetHealthCheckService()->Shutdown();
@@ -190,12 +223,14 @@ class Server : public GrpcServer {
   }
 
  private:
-  static void SetLimits(const Limits& limits, grpc::ServerBuilder* builder) {
+  static void SetLimits(const Limits& limits, int calls_of_connection,
+                        grpc::ServerBuilder* builder) {
     const size_t body = limits.max_body_bytes() + kMessageSlack;
     const size_t message = static_cast<size_t>(limits.max_message_bytes) + kMessageSlack;
     builder->SetMaxReceiveMessageSize(static_cast<int>(
         std::min<size_t>(std::max(body, message), std::numeric_limits<int>::max())));
-    // Room for what the limits allow. When it is used up, gRPC ends calls, whosever they are.
+    // Room for what the limits allow: ConnectionCalls bounds what clients take of it. When it is
+    // used up, gRPC ends calls, whosever they are.
     grpc::ResourceQuota quota("runnel");
     const double memory = static_cast<double>(limits.max_uploads) * static_cast<double>(body) +
                           static_cast<double>(limits.max_streams) * static_cast<double>(message) +
@@ -207,26 +242,23 @@ class Server : public GrpcServer {
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
       builder->SetCompressionAlgorithmSupportStatus(algorithm, false);
     }
-    const int64_t calls = limits.max_streams + limits.max_uploads + kOtherCalls;
+    // What a call may send ahead of the messages that are read: 64 KiB, not what the network holds.
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    // Clients that know the number wait, and open no call that would.
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, calls_of_connection);
     builder->AddChannelArgument(
-        GRPC_ARG_MAX_CONCURRENT_STREAMS,
-        static_cast<int>(std::min<int64_t>(calls, std::numeric_limits<int>::max())));
-    builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
-                                static_cast<int>(limits.max_header_bytes));
-    builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
-                                Milliseconds(limits.handshake_timeout_s));
-    if (limits.idle_timeout_s > 0) {
-      // A peer that does not even reply to pings is gone; a connection without calls is closed.
-      builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(limits.idle_timeout_s));
-      builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                                  Milliseconds(limits.send_timeout_s));
+        GRPC_ARG_MAX_METADATA_SIZE,
+        static_cast<int>(limits.max_header_bytes) + ConnectionCalls::kStreamBytes);
+    // A peer that does not even reply to pings is gone.
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveMs);
+    if (limits.idle_timeout_s > 0) {  // a connection without calls is closed
       builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                   Milliseconds(limits.idle_timeout_s));
     }
     // A client may ask whether the server is there also while nothing is said.
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                                 kPingIntervalMs);
-    builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     // Reflection alone uses gRPC's synchronous interface.
     builder->SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
     builder->SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
@@ -235,8 +267,10 @@ class Server : public GrpcServer {
 
   const RivaModel model_;
   RivaService service_;
+  const std::shared_ptr<GrpcGate> gate_;
   AudioCalls audio_calls_;
-  int port_ = 0;
+  const std::unique_ptr<boost::asio::ssl::context> tls_;
+  Listener listener_;
   std::unique_ptr<grpc::Server> server_;
   std::promise<std::function<void()>> stopped_;  // by Stop: what to call in the end
   std::thread shutdown_;

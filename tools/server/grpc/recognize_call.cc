@@ -1,6 +1,12 @@
 #include "tools/server/grpc/recognize_call.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -19,6 +25,11 @@
 namespace runnel::server {
 namespace {
 
+// A request must come at least as fast: some bytes in each period. A client that only keeps its
+// connection alive holds no slot.
+constexpr std::chrono::seconds kPeriod{10};
+constexpr uint64_t kLeastBytes = 10240;
+
 class RecognizeCall : public GrpcCall {
  public:
   RecognizeCall(CallContext context, const RivaModel& model, boost::asio::io_context* io)
@@ -26,39 +37,77 @@ class RecognizeCall : public GrpcCall {
 
  private:
   void OnBegin() override {
+    connection_ = peer().slot->Join();
     deadline_ = Clock::now() + Seconds(services().limits.max_upload_s);
-    WaitUntil(deadline_);
+    BeginPeriod();
     Read();
   }
 
+  void BeginPeriod() {
+    period_end_ = Clock::now() + kPeriod;
+    least_bytes_ = num_bytes() + kLeastBytes;
+    WaitUntil(std::min(period_end_, deadline_));
+  }
+
   void OnMessage(grpc::ByteBuffer* bytes) override {
-    deadline_ = Clock::time_point::max();
+    deadline_ = period_end_ = Clock::time_point::max();
     const size_t most = services().limits.max_body_bytes();
     if (bytes->Length() > most) {
       services().metrics->CountRejection(Rejection::kBodyTooLarge);
       return Reply({ErrorCode::kMessageTooLarge,
                     "the request is larger than " + std::to_string(most) + " bytes"});
     }
+    if (!TakePlace()) return;
+    // A file thread reads it: that may take longer than a network thread can spare.
+    auto task = [post = Posting(), shared = std::make_shared<grpc::ByteBuffer>(*bytes),
+                 &model = model_, id = id()] { ReadRequest(*shared, model, id, post); };
+    bytes->Clear();
+    if (!services().file_threads->Run(std::move(task), client().account)) OnDrain();
+  }
+
+  // Takes one of the places for decoding. False when there is none, and the call was refused.
+  bool TakePlace() {
+    SetSlot(nullptr);
+    Refusal refusal = Refusal::kNone;
+    Ticket place = services().admission->AdmitUpload(client().account, &refusal);
+    if (place == nullptr) Reply(RefusalError(refusal, services().metrics));
+    const bool is_admitted = place != nullptr;
+    SetSlot(std::move(place));
+    return is_admitted;
+  }
+
+  // Runs work on the call's strand, if the call still lives.
+  using Work = std::function<void(RecognizeCall* call)>;
+  std::function<void(Work work)> Posting() {
+    return [weak = weak_from_this()](Work work) {
+      const auto self = std::static_pointer_cast<RecognizeCall>(weak.lock());
+      if (self != nullptr) self->Post([call = self.get(), work = std::move(work)] { work(call); });
+    };
+  }
+
+  static void ReadRequest(const grpc::ByteBuffer& bytes, const RivaModel& model,
+                          const std::string& id, const std::function<void(Work work)>& post) {
     try {
-      Start(*bytes);
-      bytes->Clear();  // the job has its own copy of the audio
+      const grpc::Slice slice = SliceOf(bytes);
+      auto request =
+          std::make_shared<RivaRecordingRequest>(ReadRivaRecording(View(slice), model, id));
+      post([request](RecognizeCall* call) { call->Start(std::move(*request)); });
     } catch (const ClientMistake& mistake) {
-      Refuse({mistake.code(), mistake.what()});
+      post([error = ProtocolError{mistake.code(), mistake.what()}](RecognizeCall* call) {
+        call->Refuse(error);
+      });
+    } catch (const std::exception& failure) {
+      post([error = std::runtime_error(failure.what())](RecognizeCall* /*call*/) { throw error; });
     }
   }
 
-  void Start(const grpc::ByteBuffer& bytes) {
-    const grpc::Slice slice = SliceOf(bytes);
-    RivaRecordingRequest request = ReadRivaRecording(View(slice), model_, id());
-    job_ = StartRecognizeJob(services(), "riva", std::move(request.recording),
+  void Start(RivaRecordingRequest request) {
+    job_ = StartRecognizeJob(services(), "riva", client().account, std::move(request.recording),
                              ReplyWith(request.parts, request.id));
   }
 
   RecordingReceiver ReplyWith(const RivaParts& parts, const std::string& response_id) {
-    const auto post = [weak = weak_from_this()](auto work) {
-      const auto self = std::static_pointer_cast<RecognizeCall>(weak.lock());
-      if (self != nullptr) self->Post([call = self.get(), work = std::move(work)] { work(call); });
-    };
+    const auto post = Posting();
     RecordingReceiver receiver;
     receiver.on_update = [](const LiveUpdate& /*update*/) {};
     receiver.on_result = [post, parts, response_id](const RecordingResult& result) {
@@ -80,10 +129,16 @@ class RecognizeCall : public GrpcCall {
   void OnWritten() override { End(grpc::Status::OK); }
 
   void OnTime() override {
-    if (Clock::now() < deadline_) return WaitUntil(deadline_);
+    const Clock::time_point now = Clock::now();
+    const bool is_too_slow = now >= period_end_ && num_bytes() < least_bytes_;
+    if (now < deadline_ && !is_too_slow) {
+      return now < period_end_ ? WaitUntil(std::min(period_end_, deadline_)) : BeginPeriod();
+    }
     services().metrics->CountRejection(Rejection::kUploadTimeout);
-    Reply({ErrorCode::kTimeLimit,
-           "the request takes longer than " + Decimal(services().limits.max_upload_s, 1) + " s"});
+    Reply({ErrorCode::kTimeLimit, is_too_slow
+                                      ? "the request does not arrive"
+                                      : "the request takes longer than " +
+                                            Decimal(services().limits.max_upload_s, 1) + " s"});
   }
 
   void OnDrain() override {
@@ -105,7 +160,10 @@ class RecognizeCall : public GrpcCall {
   void Reply(const ProtocolError& error) { End(StatusOf(error)); }
 
   const RivaModel& model_;
-  Clock::time_point deadline_;  // for the request to arrive
+  Ticket connection_;             // kept: a call that sends too little ends
+  Clock::time_point deadline_;    // for the request to arrive
+  Clock::time_point period_end_;  // when the call must have sent
+  uint64_t least_bytes_ = 0;      // so many bytes of messages
   std::shared_ptr<RecognizeJob> job_;
 };
 

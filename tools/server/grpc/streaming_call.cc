@@ -1,5 +1,6 @@
 #include "tools/server/grpc/streaming_call.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "tools/server/grpc/byte_buffers.h"
+#include "tools/server/resources/idle_slots.h"
 #include "tools/server/riva/riva_protocol.h"
 #include "tools/server/session/live_session.h"
 
@@ -27,11 +29,27 @@ class StreamingCall : public GrpcCall {
 
  private:
   void OnBegin() override {
-    live_ = std::make_unique<LiveSession>(
-        services(), id(), std::move(protocol_), [weak = weak_from_this()] {
-          const auto self = std::static_pointer_cast<StreamingCall>(weak.lock());
-          if (self != nullptr) self->Post([call = self.get()] { call->Pump(); });
-        });
+    live_ = std::make_unique<LiveSession>(services(), client(), std::move(protocol_),
+                                          Posting(&StreamingCall::Pump));
+    live_->OnSlot();
+    slots_.emplace(peer().slot->Join(), slot());
+    slots_->SetHandler(Posting(&StreamingCall::GiveUp));
+    Pump();
+  }
+
+  std::function<void()> Posting(void (StreamingCall::*what)()) {
+    return [weak = weak_from_this(), what] {
+      const auto self = std::static_pointer_cast<StreamingCall>(weak.lock());
+      if (self != nullptr) self->Post([call = self.get(), what] { (call->*what)(); });
+    };
+  }
+
+  // The slot of this stream is another's now.
+  void GiveUp() {
+    slots_->Release();
+    SetSlot(nullptr);
+    services().metrics->CountRejection(Rejection::kIdle);
+    live_->Fail(ErrorCode::kIdleTimeout, kGivenUp);
     Pump();
   }
 
@@ -76,6 +94,7 @@ class StreamingCall : public GrpcCall {
     if (!is_writing()) Send();
     if (has_ended()) return;
     if (live_->CanReceive()) Read();
+    slots_->Update(live_->awaits_client(), live_->last_progress());
     WaitUntil(live_->NextDeadline());
   }
 
@@ -87,6 +106,7 @@ class StreamingCall : public GrpcCall {
 
   std::shared_ptr<Protocol> protocol_;  // until the session has it
   std::unique_ptr<LiveSession> live_;
+  std::optional<IdleSlots> slots_;          // from the beginning on
   std::optional<OutgoingMessage> sending_;  // is being written
 };
 

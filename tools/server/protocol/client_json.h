@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tools/server/protocol/protocol.h"
 #include "tools/server/protocol/protocol_error.h"
 
 namespace runnel::server {
@@ -28,6 +29,25 @@ class ClientMistake : public std::runtime_error {
 
 // The object in a text message. Throws ClientMistake with kMessageTooLarge or kBadJson.
 nlohmann::json ReadClientJson(std::string_view text, size_t max_bytes = kMaxControlBytes);
+// The same of a message, which is parsed once only.
+nlohmann::json ReadClientJson(const ClientMessage& message);
+
+// Whether the object in `text` may have a member `name` somewhere. Reads no JSON: the name is in
+// the text, or an escape may stand for a letter of it.
+bool MayHaveMember(std::string_view text, std::string_view name);
+
+// The text of an object in two parts.
+struct TextParts {
+  std::string rest;         // the text without the characters of the string
+  std::string_view string;  // as they are in the text; escapes are not decoded
+  size_t string_begin = 0;  // where they begin in it
+};
+
+// Takes the first string out that is the member `name` of the object in `text`, so that a long one
+// need not be parsed with the rest. `string` is empty when there is none. The text need not be
+// JSON: parsing the rest will tell. Throws ClientMistake with kMessageTooLarge when the rest has
+// more than kMaxControlBytes, after reading little more than these.
+TextParts TakeStringOut(std::string_view text, std::string_view name);
 
 }  // namespace runnel::server
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,9 @@ struct Closing {
 struct ClientMessage {
   bool is_text = false;
   std::string_view bytes;
+  // The object in a text message, when it has been parsed already: ReadClientJson takes it from
+  // here. Otherwise null.
+  nlohmann::json* json = nullptr;
 };
 
 // Options that only some models have; empty where the client leaves one to the server.
@@ -92,8 +96,11 @@ struct ImmediateReply {
 };
 
 // The message holds more: the caller calls ReadMore when it has room for more audio. The last of
-// the requests of a message.
-struct MoreRequest {};
+// the requests of a call.
+struct MoreRequest {
+  // Bytes of the message, or of the rest of it, that the call has read. They are not needed again.
+  size_t num_read = 0;
+};
 
 // After a ProtocolError, the caller sends OnError's messages and closes as CloseAfter says.
 using ClientRequest =
@@ -113,6 +120,11 @@ struct SessionInfo {
   int64_t first_utterance = 0;
   bool keeps_snapshots = false;  // the client can resume the stream
 };
+
+// The most that a protocol reads in a fraction of a millisecond: of JSON, and of audio that is
+// neither compressed nor in JSON.
+constexpr size_t kShortTextBytes = 4096;
+constexpr size_t kShortAudioBytes = 65536;
 
 // One object per connection, used by one thread at a time. No method throws for what a client
 // sends. Memory is proportional to the message and to the utterance so far. All texts returned are
@@ -145,12 +157,20 @@ class Protocol {
   // The requests that the opening of the WebSocket makes. Called once, before Read.
   virtual std::vector<ClientRequest> Open() { return {}; }
 
+  // Whether Read or ReadMore of `message` may take more than a millisecond, which is more than a
+  // network thread can spare.
+  virtual bool TakesLong(const ClientMessage& message) const {
+    return message.bytes.size() > (message.is_text ? kShortTextBytes : kShortAudioBytes);
+  }
+
   // The requests that `message` makes, in order. Most messages make one; sherpa-onnx's first makes
-  // two. None after a ProtocolError, a CancelRequest or the final update.
+  // two. A message with much audio makes an AudioRequest for its first part and a MoreRequest. None
+  // after a ProtocolError, a CancelRequest or the final update.
   virtual std::vector<ClientRequest> Read(const ClientMessage& message) = 0;
 
-  // The next requests of the last message, after a MoreRequest and before another Read.
-  virtual std::vector<ClientRequest> ReadMore() { return {}; }
+  // The next requests of the last message, after a MoreRequest and before another Read. `rest`: the
+  // bytes that were not read, at the same or another address.
+  virtual std::vector<ClientRequest> ReadMore(std::string_view /*rest*/) { return {}; }
 
   // The methods below return the text messages to send, in order.
 

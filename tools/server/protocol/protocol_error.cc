@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
@@ -84,12 +85,12 @@ int CloseCode(ErrorCode code) {
 
 std::string ErrorText(const ProtocolError& error) {
   return MessageText(
-      {{"type", "error"}, {"code", CodeName(error.code)}, {"message", OneLine(error.message)}});
+      {{"type", "error"}, {"code", CodeName(error.code)}, {"message", Printable(error.message)}});
 }
 
 std::string CloseReason(const std::string& code, const ProtocolError& error) {
   constexpr size_t kMaxReasonBytes = 123;  // RFC 6455, section 5.5
-  std::string reason = ValidText(code + ": " + OneLine(error.message));
+  std::string reason = code + ": " + Printable(error.message);
   if (reason.size() <= kMaxReasonBytes) return reason;
   size_t size = kMaxReasonBytes;
   while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xC0) == 0x80) --size;
@@ -110,9 +111,9 @@ const char* ErrorType(ErrorCode code) {
 std::string HttpErrorBody(int status, const std::string& code, const std::string& message,
                           const std::string& param) {
   return MessageText({{"error",
-                       {{"message", OneLine(message)},
+                       {{"message", Printable(message)},
                         {"type", status >= 500 ? kServerError : kRequestError},
-                        {"param", param.empty() ? OrderedJson() : OrderedJson(OneLine(param))},
+                        {"param", param.empty() ? OrderedJson() : OrderedJson(Printable(param))},
                         {"code", code}}}});
 }
 

@@ -38,7 +38,7 @@ int CloseCode(ErrorCode code);
 
 struct ProtocolError {
   ErrorCode code = ErrorCode::kInternal;
-  std::string message;  // for people; control characters are replaced where it is sent
+  std::string message;  // for people; it is made Printable where it is sent
 };
 
 // The error message of Runnel's protocol, also for connections that have no protocol yet:

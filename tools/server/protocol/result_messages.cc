@@ -6,7 +6,7 @@ namespace runnel::server {
 namespace {
 
 // `{"type":<type>,"latency_ms":<latency>`, an object that the caller goes on with.
-std::string Opening(const char* type, double latency_ms) {
+std::string OpeningOf(const char* type, double latency_ms) {
   std::string message = R"({"type":)";
   AppendString(type, &message);
   message += R"(,"latency_ms":)";
@@ -56,7 +56,7 @@ std::string JoinedTexts(const std::vector<Utterance>& utterances, const TokenTab
 
 std::string UtteranceMessage(const char* type, const Utterance& utterance, const ResultParts& parts,
                              const TokenTable& table) {
-  std::string message = Opening(type, utterance.latency_ms) + ',';
+  std::string message = OpeningOf(type, utterance.latency_ms) + ',';
   AppendFields(utterance, parts, table, &message);
   return message + '}';
 }
@@ -70,7 +70,7 @@ std::string SegmentsReply(const std::vector<Utterance>& utterances, const Result
     AppendFields(utterance, parts, table, &segments);
     segments += '}';
   }
-  std::string reply = Opening("final", utterances.empty() ? 0 : utterances.back().latency_ms);
+  std::string reply = OpeningOf("final", utterances.empty() ? 0 : utterances.back().latency_ms);
   reply += R"(,"text":)";
   AppendString(JoinedTexts(utterances, table), &reply);
   AppendField(R"(,"audio_ms":)", utterances.empty() ? 0 : utterances.back().searched_ms, &reply);

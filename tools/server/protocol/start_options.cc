@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "runtime/hotwords.h"
+#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/endpointing_option.h"
 #include "tools/server/protocol/message_text.h"
@@ -34,8 +35,6 @@ constexpr std::array<std::string_view, 2> kTextFields = {"hotwords", "language"}
 constexpr std::string_view kEndpointPrefix = "endpoint_";
 // The library's message repeats the name of a language that the model does not know.
 constexpr size_t kMaxLanguageBytes = 64;
-// How many bytes of an unknown field's name an error message shows.
-constexpr size_t kMaxShownName = 40;
 
 // The value of chunk_size or left_context, in encoder frames: -1 for all, or at least `min`.
 int64_t ReadFrames(JsonSection* fields, const std::string& field, int64_t min) {
@@ -62,7 +61,7 @@ nlohmann::json TypedValue(const std::string& key, const std::string& text) {
 
 void AddOnce(const std::string& name, const std::string& value, nlohmann::json* object) {
   if (object->contains(name)) {
-    throw std::runtime_error("query: '" + name + "' cannot be given twice");
+    throw std::runtime_error("query: " + Quoted(name) + " cannot be given twice");
   }
   (*object)[name] = TypedValue(name, value);
 }
@@ -198,8 +197,8 @@ StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string
     const bool is_rule = IsEndpointField(name);
     has_rules = has_rules || is_rule;
     if (!is_rule && !Contains(kQueryFields, name)) {
-      throw std::runtime_error("query: '" + name.substr(0, kMaxShownName) +
-                               "' is no option of a recording, expected " + QueryFieldNames());
+      throw std::runtime_error("query: " + Quoted(name) +
+                               " is no option of a recording, expected " + QueryFieldNames());
     }
     if (name != "token") AddOnce(name, value, &object);
   }

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/text/printable.h"
+
 namespace runnel::server {
 namespace {
 
@@ -13,10 +15,10 @@ constexpr size_t kMaxBoundary = 70;
 
 [[noreturn]] void Fail(const std::string& what) { throw std::runtime_error("the form: " + what); }
 
-bool IsSpace(char c) { return c == ' ' || c == '\t'; }
+bool IsFormSpace(char c) { return c == ' ' || c == '\t'; }
 
 void SkipSpace(std::string_view* text) {
-  while (!text->empty() && IsSpace(text->front())) text->remove_prefix(1);
+  while (!text->empty() && IsFormSpace(text->front())) text->remove_prefix(1);
 }
 
 std::string Lower(std::string_view text) {
@@ -84,8 +86,8 @@ HeaderValue ReadHeaderValue(std::string_view text) {
 std::string BoundaryOf(std::string_view content_type) {
   const HeaderValue header = ReadHeaderValue(content_type);
   if (header.kind != "multipart/form-data") {
-    throw std::runtime_error("the content type is '" + header.kind.substr(0, kMaxBoundary) +
-                             "', expected multipart/form-data");
+    throw std::runtime_error("the content type is " + Quoted(header.kind) +
+                             ", expected multipart/form-data");
   }
   const std::string* boundary = header.Find("boundary");
   if (boundary == nullptr || boundary->empty() || boundary->size() > kMaxBoundary ||

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/openai_options.h"
 #include "tools/server/recordings/multipart_form.h"
@@ -14,13 +15,11 @@ namespace {
 constexpr char kVad[] = "chunking_strategy";
 constexpr char kVadType[] = "chunking_strategy[type]";
 constexpr char kVadSilence[] = "chunking_strategy[silence_duration_ms]";
-constexpr size_t kMaxShown = 40;
 
 [[noreturn]] void Refuse(const std::string& field, std::string_view value,
                          const std::string& expected) {
   throw FieldMistake(ErrorCode::kBadOption, field,
-                     field + " is '" + ValidText(std::string(value.substr(0, kMaxShown))) +
-                         "', expected " + expected);
+                     field + " is " + Quoted(value) + ", expected " + expected);
 }
 
 // The fields of a form. The name of a list may end in [].

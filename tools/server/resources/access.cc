@@ -131,6 +131,16 @@ std::string NormalAddress(std::string_view text) {
   return ::inet_ntop(AF_INET, &v4, normal.data(), normal.size());
 }
 
+std::string AccountOf(const std::string& address) {
+  std::string normal = NormalAddress(address);
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, normal.c_str(), &v6) != 1) return normal.empty() ? address : normal;
+  if (IN6_IS_ADDR_LOOPBACK(&v6)) return normal;
+  std::memset(&v6.s6_addr[8], 0, 8);
+  std::array<char, INET6_ADDRSTRLEN> network{};
+  return ::inet_ntop(AF_INET6, &v6, network.data(), network.size()) + std::string("/64");
+}
+
 std::string PercentDecoded(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -18,6 +18,9 @@ class AccessRules {
   // std::invalid_argument when one of them is not an IP address.
   AccessRules(std::string token, const std::string& trusted_proxies);
 
+  // Whether clients need a token.
+  bool has_token() const { return !token_.empty(); }
+
   // `authorization`: value of the header, with the scheme "Bearer" or "Token"; `target`: of the
   // request, perhaps with ?token=; `subprotocols`: that a WebSocket client offers. Browsers cannot
   // send the header, and some clients have the token there: after "token" or "bearer", or as
@@ -43,6 +46,11 @@ std::vector<std::string> SplitAtCommas(std::string_view text);
 // An IP address in the notation in which addresses are compared: IPv6 in its shortest form without
 // a scope, IPv4 within IPv6 as IPv4. "" when `text` is not an IP address.
 std::string NormalAddress(std::string_view text);
+
+// Whose share of the server a client at `address` uses: an IPv4 address, or the /64 network of an
+// IPv6 address, such as "2001:db8::/64", because one customer has all of it. The loopback address
+// and a text that is not an IP address are returned as they are.
+std::string AccountOf(const std::string& address);
 
 // `text` with a byte for every %XX, and a space for every plus sign.
 std::string PercentDecoded(std::string_view text);

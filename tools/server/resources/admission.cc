@@ -7,124 +7,116 @@
 namespace runnel::server {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 // Extra slots above the limits, for connections that are refused by an HTTP reply: in all, and for
-// one address.
+// one account.
 constexpr int64_t kMostRefusedAtOnce = 64;
-constexpr int64_t kMostRefusedOfAddress = 8;
+constexpr int64_t kMostRefusedOfAccount = 8;
+
+// Places beyond the first one of an account. Without limits per address, all clients may have one
+// address, as behind a proxy, and share all places.
+int64_t SharedPlaces(const Limits& limits) {
+  return limits.max_streams_per_address == 0 ? limits.max_uploads : (limits.max_uploads + 1) / 2;
+}
 
 }  // namespace
 
 struct Admission::State {
   explicit State(const Limits& given) : limits(given) {}
 
-  Refusal RefusalOfStream(const std::string& address) const {
-    if (is_draining) return Refusal::kDraining;
-    if (num_streams >= limits.max_streams) return Refusal::kStreams;
-    if (limits.max_streams_per_address > 0) {
-      const auto found = streams_of.find(address);
-      if (found != streams_of.end() && found->second >= limits.max_streams_per_address) {
-        return Refusal::kAddress;
-      }
-    }
-    return Refusal::kNone;
-  }
-
-  void AddStream(const std::string& address) {
-    ++num_streams;
-    ++streams_of[address];
-  }
-
-  void RemoveStream(const std::string& address) {
-    --num_streams;
-    Remove(address, &streams_of);
-  }
-
-  // By address, without addresses that have none.
+  // By account, without accounts that have none.
   using Counts = std::unordered_map<std::string, int64_t>;
 
-  static void Remove(const std::string& address, Counts* counts) {
-    const auto found = counts->find(address);
+  static void Remove(const std::string& account, Counts* counts) {
+    const auto found = counts->find(account);
     if (--found->second == 0) counts->erase(found);
   }
 
   const Limits limits;
-  mutable std::mutex mutex;
+  std::mutex mutex;
   bool is_draining = false;
-  int64_t num_streams = 0;
-  int64_t num_uploads = 0;
-  int64_t num_connections = 0;
-  Counts streams_of;
+  int64_t num_refused = 0;  // connections above the limit
+  Counts refused_of;
   Counts connections_of;
-  Counts refused_of;  // connections above the limit, by peer
 };
 
 namespace {
 
 // Calls `release` under the state's mutex when the last copy is gone.
 template <typename State, typename Release>
-Ticket MakeTicket(const std::shared_ptr<State>& state, Release release) {
-  return Ticket(state.get(), [state, release = std::move(release)](void*) {
-    const std::lock_guard<std::mutex> lock(state->mutex);
-    release(state.get());
-  });
+std::shared_ptr<void> OnRelease(const std::shared_ptr<State>& state, Release release) {
+  return {state.get(), [state, release = std::move(release)](void*) {
+            const std::lock_guard<std::mutex> lock(state->mutex);
+            release(state.get());
+          }};
 }
 
 }  // namespace
 
-Admission::Admission(const Limits& limits) : state_(std::make_shared<State>(limits)) {}
+Admission::Admission(const Limits& limits)
+    : state_(std::make_shared<State>(limits)),
+      streams_(limits.max_streams),
+      connections_(limits.max_connections),
+      places_(limits.max_uploads, SharedPlaces(limits)),
+      bodies_(limits.max_bodies_bytes()) {}
 
-Ticket Admission::AdmitStream(const std::string& address, Refusal* refusal) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  *refusal = state_->RefusalOfStream(address);
-  if (*refusal != Refusal::kNone) return nullptr;
-  state_->AddStream(address);
-  return MakeTicket(state_, [address](State* state) { state->RemoveStream(address); });
-}
-
-Ticket Admission::AdmitUpload(const std::string& address, Refusal* refusal) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  *refusal = state_->RefusalOfStream(address);
-  if (*refusal == Refusal::kNone && state_->num_uploads >= state_->limits.max_uploads) {
-    *refusal = Refusal::kUploads;
+Ticket Admission::AdmitStream(const std::string& account, Refusal* refusal) {
+  std::shared_ptr<Shares::Share> share;
+  {
+    // Two streams of one account are not admitted beside each other.
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const int64_t most = state_->limits.max_streams_per_address;
+    if (state_->is_draining) {
+      *refusal = Refusal::kDraining;
+    } else if (most > 0 && streams_.AmountOf(account) >= most) {
+      *refusal = Refusal::kAddress;
+    } else {
+      share = streams_.Take(account, 1, Clock::now());
+      *refusal = share == nullptr ? Refusal::kStreams : Refusal::kNone;
+    }
   }
-  if (*refusal != Refusal::kNone) return nullptr;
-  state_->AddStream(address);
-  ++state_->num_uploads;
-  return MakeTicket(state_, [address](State* state) {
-    state->RemoveStream(address);
-    --state->num_uploads;
-  });
+  return share == nullptr ? nullptr : std::make_shared<Slot>(std::move(share));
 }
 
-Ticket Admission::AdmitConnection(const std::string& peer, Refusal* refusal) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  const int64_t above = state_->num_connections - state_->limits.max_connections;
-  if (above < 0) {
-    *refusal = Refusal::kNone;
-    ++state_->num_connections;
-    return MakeTicket(state_, [](State* state) { --state->num_connections; });
+Ticket Admission::AdmitUpload(const std::string& account, Refusal* refusal) {
+  const Ticket stream = AdmitStream(account, refusal);
+  if (stream == nullptr) return nullptr;
+  auto both =
+      std::make_shared<std::pair<Ticket, UploadPlaces::Place>>(stream, places_.Take(account));
+  if (both->second != nullptr) return std::make_shared<Slot>(nullptr, std::move(both));
+  *refusal = Refusal::kUploads;
+  return nullptr;
+}
+
+Ticket Admission::AdmitConnection(const std::string& account, Refusal* refusal) {
+  *refusal = Refusal::kNone;
+  if (auto share = connections_.Take(account, 1, Clock::now())) {
+    return std::make_shared<Slot>(std::move(share));
   }
   *refusal = Refusal::kConnections;
-  if (above >= kMostRefusedAtOnce) return nullptr;
-  const auto found = state_->refused_of.find(peer);
-  if (found != state_->refused_of.end() && found->second >= kMostRefusedOfAddress) return nullptr;
-  ++state_->refused_of[peer];
-  ++state_->num_connections;
-  return MakeTicket(state_, [peer](State* state) {
-    State::Remove(peer, &state->refused_of);
-    --state->num_connections;
-  });
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->num_refused >= kMostRefusedAtOnce) return nullptr;
+  const auto found = state_->refused_of.find(account);
+  if (found != state_->refused_of.end() && found->second >= kMostRefusedOfAccount) return nullptr;
+  ++state_->num_refused;
+  ++state_->refused_of[account];
+  return std::make_shared<Slot>(nullptr, OnRelease(state_, [account](State* state) {
+                                  State::Remove(account, &state->refused_of);
+                                  --state->num_refused;
+                                }));
 }
 
-Ticket Admission::AdmitAddress(const std::string& address, Refusal* refusal) {
+Ticket Admission::AdmitAddress(const std::string& account, Refusal* refusal) {
   const std::lock_guard<std::mutex> lock(state_->mutex);
   const int64_t most = state_->limits.max_connections_per_address;
-  int64_t& count = state_->connections_of[address];
+  int64_t& count = state_->connections_of[account];
   *refusal = most == 0 || count < most ? Refusal::kNone : Refusal::kAddressConnections;
-  if (most > 0 && count >= most + kMostRefusedOfAddress) return nullptr;
+  if (most > 0 && count >= most + kMostRefusedOfAccount) return nullptr;
   ++count;
-  return MakeTicket(state_,
-                    [address](State* state) { State::Remove(address, &state->connections_of); });
+  return std::make_shared<Slot>(nullptr, OnRelease(state_, [account](State* state) {
+                                  State::Remove(account, &state->connections_of);
+                                }));
 }
 
 void Admission::Drain() {
@@ -139,18 +131,14 @@ bool Admission::is_draining() const {
 
 bool Admission::is_full() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->num_streams >= state_->limits.max_streams ||
-         state_->num_connections > state_->limits.max_connections;
+  return state_->num_refused > 0 || !streams_.HasRoom(Clock::now());
 }
 
-int64_t Admission::num_streams() const {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->num_streams;
-}
+int64_t Admission::num_streams() const { return streams_.amount(); }
 
 int64_t Admission::num_connections() const {
   const std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->num_connections;
+  return connections_.amount() + state_->num_refused;
 }
 
 }  // namespace runnel::server

@@ -1,17 +1,48 @@
-// Admits connections, streams and uploads while the limits leave slots for them.
+// Admits connections, streams and recordings while the limits leave slots for them.
 #ifndef RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_
 #define RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tools/server/resources/limits.h"
+#include "tools/server/resources/shares.h"
+#include "tools/server/resources/upload_places.h"
 
 namespace runnel::server {
 
+// Thread-safe.
+class Slot {
+ public:
+  // `share`: that others may need; null: none. `rest`: what else is given back with the slot.
+  explicit Slot(std::shared_ptr<Shares::Share> share, std::shared_ptr<void> rest = nullptr)
+      : share_(std::move(share)), rest_(std::move(rest)) {}
+
+  // The client works with it: it sent audio, or a part of a body.
+  void Use() {
+    if (share_ != nullptr) share_->Use(std::chrono::steady_clock::now());
+  }
+
+  // As Shares::Share::Offer. The owner then ends what needs the slot, with an error.
+  void Offer(std::chrono::steady_clock::duration patience, std::function<void()> give_up) {
+    if (share_ != nullptr) share_->Offer(patience, std::move(give_up));
+  }
+
+ private:
+  const std::shared_ptr<Shares::Share> share_;
+  const std::shared_ptr<void> rest_;
+};
+
 // Holds a slot, which becomes free with the last copy of the ticket. Null: no slot was given.
-using Ticket = std::shared_ptr<void>;
+using Ticket = std::shared_ptr<Slot>;
+
+// A stream that sends no audio, and a body that does not arrive, for so long gives up its slot when
+// the server is full.
+constexpr std::chrono::seconds kIdlePatience{10};
 
 enum class Refusal {
   kNone,
@@ -23,29 +54,35 @@ enum class Refusal {
   kAddressConnections  // max_connections_per_address
 };
 
-// Thread-safe. Tickets may live longer than the Admission.
+// Thread-safe. Tickets may live longer than the Admission. `account`: of the client (AccountOf).
 class Admission {
  public:
   explicit Admission(const Limits& limits);
 
-  // A slot for one stream of a client at `address`, or null and the reason. An upload takes a
-  // stream's slot and an upload's slot.
-  Ticket AdmitStream(const std::string& address, Refusal* refusal);
-  Ticket AdmitUpload(const std::string& address, Refusal* refusal);
+  // A slot for a stream or a recording, or null and the reason. When the server is full, a slot of
+  // another account that was offered is taken (Shares).
+  Ticket AdmitStream(const std::string& account, Refusal* refusal);
+  // The same together with a place for decoding, without waiting.
+  Ticket AdmitUpload(const std::string& account, Refusal* refusal);
 
-  // A slot for a connection from `peer`. Some extra slots exist above the limit, a few of them for
-  // each peer. A ticket together with a refusal is such a slot: the connection is answered with the
+  // The places of max_uploads, for recordings that have arrived and have a slot.
+  UploadPlaces& places() { return places_; }
+  // The bytes of bodies in memory, of max_bodies_mb.
+  Shares& bodies() { return bodies_; }
+
+  // A slot for a connection. Some extra slots exist above the limit, a few of them for each
+  // account. A ticket together with a refusal is such a slot: the connection is answered with the
   // refusal, or with the server's health. Null when the extra slots are taken too: the connection
   // can only be closed.
-  Ticket AdmitConnection(const std::string& peer, Refusal* refusal);
-  // The same for a connection of the client at `address`, in addition to AdmitConnection.
-  Ticket AdmitAddress(const std::string& address, Refusal* refusal);
+  Ticket AdmitConnection(const std::string& account, Refusal* refusal);
+  // The same for a connection of the client, in addition to AdmitConnection.
+  Ticket AdmitAddress(const std::string& account, Refusal* refusal);
 
   // No stream is admitted any more.
   void Drain();
   bool is_draining() const;
 
-  // Whether every address would be refused a stream or a connection now.
+  // Whether a client that has no stream would be refused one, or any client a connection.
   bool is_full() const;
   int64_t num_streams() const;
   int64_t num_connections() const;
@@ -53,6 +90,10 @@ class Admission {
  private:
   struct State;
   std::shared_ptr<State> state_;
+  Shares streams_;
+  Shares connections_;
+  UploadPlaces places_;
+  Shares bodies_;
 };
 
 }  // namespace runnel::server

@@ -23,18 +23,23 @@ std::vector<LimitRow> MakeTable() {
   return {
       {FIELD(max_streams), 1, kMost, "",
        "Streams at once; more are refused with 503. A WebSocket connection is one stream from its "
-       "upgrade on, a recording from its header on.",
+       "upgrade on, a recording from its header on. A full server ends a stream that has sent no "
+       "audio for 10 s, of the address that has most, for a client of another.",
        R"(runnel_rejections_total{reason="full"})"},
       {FIELD(max_streams_per_address), 0, kMost, "",
-       "Streams and recordings at once per client address; 0: no limit.",
+       "Streams and recordings at once per client address (IPv6: per /64 network); 0: no limit.",
        R"(runnel_rejections_total{reason="address_full"})"},
-      {FIELD(max_connections), 1, kMost, "", "Connections at once; more are refused with 503.",
+      {FIELD(max_connections), 1, kMost, "",
+       "Connections at once; more are refused with 503. A full server closes a connection that "
+       "waits for a request or for audio, of the address that has most, for a client of another.",
        R"(runnel_rejections_total{reason="connections_full"})"},
       {FIELD(max_connections_per_address), 0, kMost, "",
-       "Connections at once per client address; 0: no limit.",
+       "Connections at once per client address (IPv6: per /64 network); 0: no limit.",
        R"(runnel_rejections_total{reason="address_connections_full"})"},
       {FIELD(max_uploads), 0, kMost, "",
-       "Recordings at once, over HTTP and gRPC; more wait or are refused.",
+       "Recordings that are decoded at once, over HTTP and gRPC; more wait or are refused. An "
+       "address gets more than one place only while fewer than half are taken, unless "
+       "--max_streams_per_address is 0.",
        R"(runnel_rejections_total{reason="uploads_full"})"},
 
       {FIELD(max_message_bytes), 1024, kMost, "bytes",
@@ -47,9 +52,17 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_body_mb), 1, kMostMiB, "MiB",
        "Size of a recording; a larger one is refused with 413.",
        R"(runnel_rejections_total{reason="body_too_large"})"},
+      {FIELD(max_bodies_mb), 1, kMostMiB, "MiB",
+       "Recordings in memory, all together; --max_body_mb if that is more. When they are more, one "
+       "of the address that has most is refused with 503.",
+       R"(runnel_rejections_total{reason="uploads_full"})"},
       {FIELD(max_send_queue_kb), 1, 1 << 20, "KiB",
        "Results that wait for a client; beyond it, the server stops reading from the client.",
        R"(runnel_pauses_total{reason="send_queue"})"},
+      {FIELD(max_input_mb), 1, kMostMiB, "MiB",
+       "Messages and audio of all clients that wait to be decoded; a client may hold a third of "
+       "what is left. A message that has no room for 30 s is refused.",
+       R"(runnel_rejections_total{reason="input_full"})"},
 
       {FIELD(max_sample_rate), StreamOptions::kMinRate, StreamOptions::kMaxRate, "Hz",
        "Largest sample rate of streams and recordings.", ""},
@@ -73,16 +86,24 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(handshake_timeout_s), kShortestS, kLongestS, "s",
        "Time for a TLS or WebSocket handshake.",
        R"(runnel_rejections_total{reason="websocket_handshake"})"},
+      {FIELD(start_timeout_s), 0, kLongestS, "s",
+       "Time after which a connection ends whose client has not started its stream; not with "
+       "OpenAI's and Vosk's clients. 0: no limit.",
+       R"(runnel_rejections_total{reason="idle_timeout"})"},
       {FIELD(idle_timeout_s), 0, kLongestS, "s",
        "Time without a message, after which a stream ends; with OpenAI's and Vosk's clients also "
        "without an answer to a ping. 0: no limit.",
+       R"(runnel_rejections_total{reason="idle_timeout"})"},
+      {FIELD(silence_timeout_s), 0, kLongestS, "s",
+       "Time without audio, after which a stream ends, whatever else its client sends. 0: no "
+       "limit.",
        R"(runnel_rejections_total{reason="idle_timeout"})"},
       {FIELD(send_timeout_s), kShortestS, kLongestS, "s",
        "Time that a client may take to read one message.",
        R"(runnel_rejections_total{reason="slow_reader"})"},
       {FIELD(upload_wait_s), 0, kLongestS, "s",
-       "Time that a recording over HTTP waits while others have all of --max_uploads; then it is "
-       "refused with 503.",
+       "Time that a recording over HTTP waits, when it has arrived, while others have all of "
+       "--max_uploads; then it is refused with 503.",
        R"(runnel_rejections_total{reason="uploads_full"})"},
       {FIELD(max_upload_s), kShortestS, kLongestS, "s",
        "Time that the body of a recording may take to arrive.",
@@ -109,9 +130,9 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(snapshot_ttl_s), 1, static_cast<double>(kMaxSnapshotLife.count()), "s",
        "Time that a snapshot is kept; a year at most.", ""},
       {FIELD(max_snapshot_mb), 1, 1 << 30, "MiB",
-       "Size of all snapshots in a folder; when it is full, further streams get none. Redis has "
-       "its own limit (maxmemory).",
-       R"(runnel_snapshots_total{result="skipped"})"},
+       "Size of all snapshots in a folder, or of those that this server has in Redis. Beyond it, "
+       "the oldest snapshot of the client address that has most is dropped.",
+       R"(runnel_snapshots_total{result="dropped"})"},
   };
 }
 

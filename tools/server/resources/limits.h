@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_RESOURCES_LIMITS_H_
 #define RUNNEL_TOOLS_SERVER_RESOURCES_LIMITS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,7 +24,9 @@ struct Limits {
   int64_t max_message_bytes = 1 << 20;
   int64_t max_header_bytes = 16 << 10;
   int64_t max_body_mb = 64;
+  int64_t max_bodies_mb = 192;
   int64_t max_send_queue_kb = 256;
+  int64_t max_input_mb = 256;
 
   // Audio.
   int max_sample_rate = 48000;
@@ -35,7 +38,9 @@ struct Limits {
   // Time.
   double header_timeout_s = 10;
   double handshake_timeout_s = 10;
+  double start_timeout_s = 10;
   double idle_timeout_s = 60;
+  double silence_timeout_s = 900;
   double send_timeout_s = 30;
   double upload_wait_s = 10;
   double max_upload_s = 300;
@@ -56,7 +61,9 @@ struct Limits {
   int64_t max_snapshot_mb = 1024;
 
   size_t max_body_bytes() const { return static_cast<size_t>(max_body_mb) << 20; }
+  int64_t max_bodies_bytes() const { return std::max(max_bodies_mb, max_body_mb) << 20; }
   size_t max_send_queue_bytes() const { return static_cast<size_t>(max_send_queue_kb) << 10; }
+  size_t max_input_bytes() const { return static_cast<size_t>(max_input_mb) << 20; }
   int64_t max_snapshot_bytes() const { return max_snapshot_mb << 20; }
 };
 

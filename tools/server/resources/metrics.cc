@@ -24,32 +24,36 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 
-constexpr std::array<const char*, 20> kReasons = {"full",
-                                                  "address_full",
-                                                  "uploads_full",
-                                                  "connections_full",
-                                                  "address_connections_full",
-                                                  "draining",
-                                                  "unauthorized",
-                                                  "tls_handshake",
-                                                  "websocket_handshake",
-                                                  "bad_request",
-                                                  "header_timeout",
-                                                  "header_too_large",
-                                                  "upload_timeout",
-                                                  "body_too_large",
-                                                  "recording_too_long",
-                                                  "message_too_large",
-                                                  "idle_timeout",
-                                                  "time_limit",
-                                                  "audio_limit",
-                                                  "slow_reader"};
-static_assert(static_cast<size_t>(Rejection::kSlowReader) + 1 == kReasons.size());
+constexpr std::array kReasons = {"full",
+                                 "address_full",
+                                 "uploads_full",
+                                 "connections_full",
+                                 "address_connections_full",
+                                 "draining",
+                                 "unauthorized",
+                                 "origin",
+                                 "tls_handshake",
+                                 "websocket_handshake",
+                                 "bad_request",
+                                 "header_timeout",
+                                 "header_too_large",
+                                 "upload_timeout",
+                                 "body_too_large",
+                                 "recording_too_long",
+                                 "message_too_large",
+                                 "idle_timeout",
+                                 "time_limit",
+                                 "audio_limit",
+                                 "slow_reader",
+                                 "input_full"};
+static_assert(static_cast<size_t>(Rejection::kInputFull) + 1 == kReasons.size());
 
-constexpr std::array<const char*, kNumPauses> kPauses = {"buffer", "speed", "send_queue"};
-static_assert(static_cast<size_t>(Pause::kSendQueue) + 1 == kPauses.size());
+constexpr std::array<const char*, kNumPauses> kPauses = {"buffer", "speed", "send_queue", "input"};
+static_assert(static_cast<size_t>(Pause::kInput) + 1 == kPauses.size());
 
-constexpr std::array<const char*, 4> kSnapshotResults = {"stored", "skipped", "failed", "resumed"};
+constexpr std::array<const char*, 6> kSnapshotResults = {"stored",  "skipped", "failed",
+                                                         "resumed", "dropped", "late"};
+static_assert(static_cast<size_t>(SnapshotResult::kLate) + 1 == kSnapshotResults.size());
 
 constexpr std::array<UtteranceEnd, 3> kUtteranceEnds = {
     UtteranceEnd::kEndpoint, UtteranceEnd::kFinalize, UtteranceEnd::kFinish};
@@ -110,10 +114,14 @@ struct Metrics::Families {
   Family<Counter>& pauses = AddCounters(&registry, "runnel_pauses_total",
                                         "Times that the server stopped reading from a stream: its "
                                         "buffer was full, it was faster than "
-                                        "--max_speed, or its client did not read results");
+                                        "--max_speed, its client did not read results, or its "
+                                        "message had no room in --max_input_mb");
   Family<Counter>& snapshots = AddCounters(
       &registry, "runnel_snapshots_total",
-      "Snapshots stored, skipped because the store is behind or full, failed, and resumed from");
+      "Snapshots stored, skipped because the store is behind or full, failed, resumed from, "
+      "dropped "
+      "from a full store for clients that have less in it, and late because the one before is not "
+      "stored yet");
   Counter& audio = AddCounter(&registry, "runnel_audio_seconds_total", "Audio decoded");
   Counter& compute =
       AddCounter(&registry, "runnel_compute_seconds_total", "Time that workers spent decoding");
@@ -134,6 +142,11 @@ struct Metrics::Families {
   Gauge& snapshot_bytes =
       AddGauge(&registry, "runnel_snapshot_bytes",
                "Snapshots in the folder now, also those of other servers; 0 for Redis");
+  Gauge& input_bytes =
+      AddGauge(&registry, "runnel_input_bytes", "Messages of clients now that wait to be decoded");
+  Histogram& event_loop_delay =
+      AddHistogram(&registry, "runnel_event_loop_delay_seconds",
+                   "How much later than it could a network thread ran a handler");
   Gauge& draining = AddGauge(&registry, "runnel_draining", "1 when no new streams are accepted");
   Gauge& resident = AddGauge(&registry, "process_resident_memory_bytes", "Memory in RAM");
   Gauge& descriptors = AddGauge(&registry, "process_open_fds", "Open file descriptors");
@@ -219,6 +232,10 @@ void Metrics::ObserveBatch(const BatchReport& report) {
   families_->compute.Increment(report.compute_ms / 1000);
 }
 
+void Metrics::ObserveEventLoopDelay(double seconds) {
+  families_->event_loop_delay.Observe(seconds);
+}
+
 void Metrics::ObserveChunkLatency(double seconds) { families_->chunk.Observe(seconds); }
 
 void Metrics::ObserveFirstPartialLatency(double seconds) {
@@ -236,6 +253,7 @@ std::string Metrics::Text(const ServerState& state) const {
     families_->by_factor.Add({{"factor", std::to_string(factor)}}).Set(static_cast<double>(count));
   }
   families_->snapshot_bytes.Set(static_cast<double>(state.snapshot_bytes));
+  families_->input_bytes.Set(static_cast<double>(state.input_bytes));
   families_->draining.Set(state.is_draining ? 1 : 0);
   families_->resident.Set(ResidentBytes());
   families_->descriptors.Set(OpenDescriptors());

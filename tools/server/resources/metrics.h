@@ -24,6 +24,7 @@ enum class Rejection {
   kAddressConnectionsFull,
   kDraining,
   kUnauthorized,
+  kOrigin,        // a web page that may not use the server
   kTlsHandshake,  // failed, or took too long
   kWebSocketHandshake,
   kBadRequest,  // not HTTP
@@ -37,6 +38,7 @@ enum class Rejection {
   kTimeLimit,
   kAudioLimit,
   kSlowReader,
+  kInputFull,
 };
 
 // Values at the moment of a scrape.
@@ -47,14 +49,23 @@ struct ServerState {
   int64_t queued_streams = 0;
   std::map<int, int64_t> streams_by_factor;  // RecognizerStatus::streams_by_factor
   int64_t snapshot_bytes = 0;
+  int64_t input_bytes = 0;
   bool is_draining = false;
 };
 
 // Why the server stops reading from a client for a while: label `reason` of runnel_pauses_total.
-enum class Pause { kBuffer, kSpeed, kSendQueue };
-constexpr int kNumPauses = 3;
+enum class Pause { kBuffer, kSpeed, kSendQueue, kInput };
+constexpr int kNumPauses = 4;
 
-enum class SnapshotResult { kStored, kSkipped, kFailed, kResumed };
+// Label `result` of runnel_snapshots_total.
+enum class SnapshotResult {
+  kStored,
+  kSkipped,  // the store is behind or full
+  kFailed,
+  kResumed,
+  kDropped,  // for a client that has less in a full store
+  kLate      // the one before has not been stored for a whole snapshot_interval_s
+};
 
 // Thread-safe.
 class Metrics {
@@ -73,6 +84,9 @@ class Metrics {
 
   // For RecognizerOptions::on_batch.
   void ObserveBatch(const BatchReport& report);
+
+  // How much later than it could, in seconds, a network thread ran a handler.
+  void ObserveEventLoopDelay(double seconds);
 
   // In seconds. Chunk: from its last sample accepted to its result sent. First partial: from the
   // first audio of a stream received to its first result with text sent. Final: from the end of the

@@ -3,16 +3,24 @@
 #define RUNNEL_TOOLS_SERVER_RESOURCES_SERVICES_H_
 
 #include <chrono>
+#include <string>
 
 #include "runtime/recognizer.h"
 #include "runtime/stream.h"
 #include "tools/server/resources/admission.h"
+#include "tools/server/resources/input_budget.h"
 #include "tools/server/resources/limits.h"
 #include "tools/server/resources/metrics.h"
 #include "tools/server/resources/task_threads.h"
 #include "tools/server/store/snapshot_store.h"
 
 namespace runnel::server {
+
+// Whose work it is.
+struct Client {
+  std::string id;       // of the connection, for the client and the log
+  std::string account;  // whose share of the server the work takes: AccountOf (access.h)
+};
 
 // Every part is thread-safe and outlives the connections.
 struct Services {
@@ -30,7 +38,9 @@ struct Services {
   Metrics* metrics = nullptr;
   SnapshotStore* snapshot_store = nullptr;  // null: streams cannot be resumed
   TaskThreads* store_threads = nullptr;     // for calls of the store
-  TaskThreads* file_threads = nullptr;      // for uploaded recordings and long results
+  // For uploaded recordings, and for messages that take long to read or to write.
+  TaskThreads* file_threads = nullptr;
+  InputBudget* input_budget = nullptr;  // null: messages of clients are not counted
 };
 
 }  // namespace runnel::server

@@ -1,14 +1,21 @@
 #include "tools/server/resources/task_threads.h"
 
-#include <glog/logging.h>
-
+#include <chrono>
 #include <exception>
 #include <utility>
 
-#include "runtime/text/first_line.h"
 #include "runtime/threads.h"
+#include "tools/server/resources/rated_log.h"
 
 namespace runnel::server {
+namespace {
+
+// What a task is expected to take, in seconds; its client is charged the difference.
+constexpr double kUsualTask = 0.001;
+// Tasks of RunFirst that start while one of Run waits.
+constexpr int kMostFirst = 3;
+
+}  // namespace
 
 TaskThreads::TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks)
     : max_bytes_(max_bytes), max_tasks_(max_tasks) {
@@ -18,66 +25,99 @@ TaskThreads::TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks)
 TaskThreads::~TaskThreads() { Stop(); }
 
 void TaskThreads::Stop() {
-  std::deque<Task> dropped_first;  // outside the lock
-  std::deque<Task> dropped;
+  Queue dropped_first;  // destroyed outside the lock
+  Queue dropped;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stops_ = true;
-    dropped_first.swap(first_tasks_);
-    dropped.swap(tasks_);
+    std::swap(dropped_first, first_);
+    std::swap(dropped, queue_);
   }
   changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
-bool TaskThreads::Run(std::function<void()> task, size_t bytes) {
-  return Add({std::move(task), bytes}, &tasks_);
+bool TaskThreads::Run(std::function<void()> task, const std::string& client, size_t bytes) {
+  return Add({std::move(task), bytes}, client, &queue_);
 }
 
-bool TaskThreads::RunFirst(std::function<void()> task) {
-  return Add({std::move(task), 0}, &first_tasks_);
+bool TaskThreads::RunFirst(std::function<void()> task, const std::string& client) {
+  return Add({std::move(task), 0}, client, &first_);
 }
 
-bool TaskThreads::Add(Task task, std::deque<Task>* tasks) {
+bool TaskThreads::Add(Task task, const std::string& client, Queue* queue) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const size_t bytes = task.bytes;
-    if (stops_ || tasks->size() >= max_tasks_ || (bytes > 0 && bytes_ + bytes > max_bytes_)) {
-      return false;
-    }
-    tasks->push_back(std::move(task));
+    if (stops_ || !HasRoomIn(*queue, bytes, client)) return false;
+    queue->tasks.Push(client, std::move(task), kUsualTask);
     bytes_ += bytes;
+    Held& held = queue->held[client];
+    ++held.num_tasks;
+    held.num_bytes += bytes;
   }
   changed_.notify_one();
   return true;
 }
 
-bool TaskThreads::HasRoom(size_t bytes) const {
+bool TaskThreads::HasRoom(size_t bytes, const std::string& client) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return tasks_.size() < max_tasks_ && bytes_ + bytes <= max_bytes_;
+  return HasRoomIn(queue_, bytes, client);
+}
+
+bool TaskThreads::HasRoomIn(const Queue& queue, size_t bytes, const std::string& client) const {
+  const auto fits = [bytes](size_t num_tasks, size_t num_bytes, size_t max_tasks,
+                            size_t max_bytes) {
+    return num_tasks < max_tasks && (bytes == 0 || num_bytes + bytes <= max_bytes);
+  };
+  if (!fits(queue.tasks.size(), bytes_, max_tasks_, max_bytes_)) return false;
+  const auto found = queue.held.find(client);
+  if (client.empty() || found == queue.held.end()) return true;  // one task is never too much
+  return fits(found->second.num_tasks, found->second.num_bytes, max_tasks_ / kShares,
+              max_bytes_ / kShares);
+}
+
+void TaskThreads::Release(Queue* queue, const std::string& client, Held released) {
+  const auto found = queue->held.find(client);
+  if (found == queue->held.end()) return;  // after Stop
+  found->second.num_tasks -= released.num_tasks;
+  found->second.num_bytes -= released.num_bytes;
+  if (found->second.num_tasks == 0 && found->second.num_bytes == 0) queue->held.erase(found);
+}
+
+// The queue whose task starts next; one of them has a task.
+TaskThreads::Queue* TaskThreads::Next() {
+  const bool is_first = !first_.tasks.empty() && (queue_.tasks.empty() || num_first_ < kMostFirst);
+  num_first_ = is_first ? num_first_ + 1 : 0;
+  return is_first ? &first_ : &queue_;
 }
 
 void TaskThreads::Work() {
+  using Clock = std::chrono::steady_clock;
   SetThreadsPerOperation(1);
+  std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
-    Task task;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait(lock, [this] { return stops_ || !first_tasks_.empty() || !tasks_.empty(); });
-      if (stops_) return;
-      std::deque<Task>& tasks = first_tasks_.empty() ? tasks_ : first_tasks_;
-      task = std::move(tasks.front());
-      tasks.pop_front();
-    }
+    changed_.wait(lock,
+                  [this] { return stops_ || !first_.tasks.empty() || !queue_.tasks.empty(); });
+    if (stops_) return;
+    Queue* queue = Next();
+    std::string client;
+    Task task = queue->tasks.Pop(&client);
+    Release(queue, client, {1, 0});
+    lock.unlock();
+    const Clock::time_point start = Clock::now();
     try {
       task.work();
     } catch (const std::exception& error) {
-      LOG(ERROR) << "task: " << FirstLine(error.what());
+      LogRated(LogLevel::kError, "task failed", error.what());
     }
     task.work = nullptr;  // frees the memory before its bytes are given back
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::chrono::duration<double> used = Clock::now() - start;
+    lock.lock();
     bytes_ -= task.bytes;
+    Release(queue, client, {0, task.bytes});
+    queue->tasks.Charge(client, used.count() - kUsualTask);
   }
 }
 

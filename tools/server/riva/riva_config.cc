@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
@@ -28,16 +29,12 @@ using nvidia::riva::asr::RecognitionConfig;
 constexpr float kUsualBoost = 4;
 constexpr float kMaxBoost = 100;
 constexpr size_t kMaxPhrases = 10000;
-constexpr size_t kMaxShownName = 40;  // bytes of a client's text that an error message shows
+constexpr size_t kMaxLanguage = 40;  // bytes of a language code
 
 [[noreturn]] void Fail(const std::string& field, const std::string& value,
                        const std::string& expected) {
   throw ClientMistake(ErrorCode::kBadOption,
                       "config." + field + " is " + value + ", expected " + expected);
-}
-
-std::string Shown(const std::string& text) {
-  return "'" + OneLine(ValidText(text.substr(0, kMaxShownName))) + "'";
 }
 
 void CheckAbilities(const RecognitionConfig& config, const RivaModel& model) {
@@ -49,7 +46,7 @@ void CheckAbilities(const RecognitionConfig& config, const RivaModel& model) {
     Fail("enable_separate_recognition_per_channel", "true", "false on this server");
   }
   if (!config.model().empty() && config.model() != model.name) {
-    Fail("model", Shown(config.model()), Shown(model.name) + " or nothing");
+    Fail("model", Quoted(config.model()), Quoted(model.name) + " or nothing");
   }
 }
 
@@ -73,7 +70,7 @@ void ReadLanguage(const RecognitionConfig& config, const RivaModel& model, Start
     return std::find(model.languages.begin(), model.languages.end(), name) != model.languages.end();
   };
   const std::string primary = code.substr(0, code.find('-'));
-  start->choices.language = !has(code) && has(primary) ? primary : code.substr(0, kMaxShownName);
+  start->choices.language = !has(code) && has(primary) ? primary : code.substr(0, kMaxLanguage);
 }
 
 void ReadContexts(const RecognitionConfig& config, const RivaModel& model, StartRequest* start) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
@@ -10,10 +11,9 @@ std::optional<ProtocolError> ListModels(
     const nvidia::riva::asr::RivaSpeechRecognitionConfigRequest& request, const RivaModel& model,
     nvidia::riva::asr::RivaSpeechRecognitionConfigResponse* response) {
   if (!request.model_name().empty() && request.model_name() != model.name) {
-    constexpr size_t kMaxShownName = 40;
-    return ProtocolError{ErrorCode::kBadOption, "model_name is '" +
-                                                    request.model_name().substr(0, kMaxShownName) +
-                                                    "', expected '" + model.name + "' or nothing"};
+    return ProtocolError{ErrorCode::kBadOption, "model_name is " + Quoted(request.model_name()) +
+                                                    ", expected " + Quoted(model.name) +
+                                                    " or nothing"};
   }
   std::string languages;
   for (const std::string& language : model.languages) {

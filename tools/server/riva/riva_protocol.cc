@@ -1,7 +1,12 @@
 #include "tools/server/riva/riva_protocol.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <cstdint>
 #include <utility>
 
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/riva/grpc_status.h"
@@ -13,6 +18,27 @@ namespace {
 using nvidia::riva::asr::StreamingRecognitionConfig;
 using nvidia::riva::asr::StreamingRecognizeRequest;
 using nvidia::riva::asr::StreamingRecognizeResponse;
+using Wire = google::protobuf::internal::WireFormatLite;
+
+// The audio of `message`, in its place: a copy of it would be memory that no budget counts. The
+// message is valid. As in Protocol Buffers, the last of several fields counts.
+std::string_view AudioIn(std::string_view message) {
+  constexpr uint32_t kTag = Wire::MakeTag(StreamingRecognizeRequest::kAudioContentFieldNumber,
+                                          Wire::WIRETYPE_LENGTH_DELIMITED);
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(message.data()),
+                                               static_cast<int>(message.size()));
+  std::string_view audio;
+  while (const uint32_t tag = input.ReadTag()) {
+    uint32_t size = 0;
+    if (tag != kTag) {
+      Wire::SkipField(&input, tag);
+    } else if (input.ReadVarint32(&size)) {
+      audio = message.substr(static_cast<size_t>(input.CurrentPosition()), size);
+      input.Skip(static_cast<int>(size));
+    }
+  }
+  return audio;
+}
 
 }  // namespace
 
@@ -20,7 +46,12 @@ RivaProtocol::RivaProtocol(RivaModel model, std::string id)
     : model_(std::move(model)), id_(std::move(id)) {}
 
 Closing RivaProtocol::CloseAfter(const ProtocolError& error) const {
-  return {GrpcStatus(error.code), OneLine(ValidText(error.message))};
+  return {GrpcStatus(error.code), Printable(error.message)};
+}
+
+bool RivaProtocol::TakesLong(const ClientMessage& message) const {
+  const bool is_costly = decoder_ == nullptr || decoder_->is_costly();  // or a list of hotwords
+  return !message.is_text && (is_costly || Protocol::TakesLong(message));
 }
 
 std::vector<ClientRequest> RivaProtocol::Read(const ClientMessage& message) {
@@ -28,8 +59,8 @@ std::vector<ClientRequest> RivaProtocol::Read(const ClientMessage& message) {
   return Checked([&] { return message.is_text ? ReadEnd() : ReadRequest(message.bytes); });
 }
 
-std::vector<ClientRequest> RivaProtocol::ReadMore() {
-  return Checked([this] { return ReadAudio(""); });
+std::vector<ClientRequest> RivaProtocol::ReadMore(std::string_view rest) {
+  return Checked([&] { return ReadAudio(rest, 0); });
 }
 
 template <typename Reading>
@@ -59,7 +90,10 @@ std::vector<ClientRequest> RivaProtocol::ReadRequest(std::string_view bytes) {
     throw ClientMistake(ErrorCode::kUnsupportedOrder,
                         "the first message has no streaming_config, which must come before audio");
   }
-  return ReadAudio(request.audio_content());
+  const std::string_view audio = AudioIn(bytes);
+  num_left_ = audio.size();
+  const size_t num_before = audio.empty() ? 0 : static_cast<size_t>(audio.data() - bytes.data());
+  return ReadAudio(audio, num_before);
 }
 
 void RivaProtocol::ReadConfig(const StreamingRecognitionConfig& config) {
@@ -70,14 +104,15 @@ void RivaProtocol::ReadConfig(const StreamingRecognitionConfig& config) {
   phase_ = Phase::kBeforeAudio;
 }
 
-std::vector<ClientRequest> RivaProtocol::ReadAudio(std::string_view bytes) {
+std::vector<ClientRequest> RivaProtocol::ReadAudio(std::string_view rest, size_t num_before) {
   std::vector<ClientRequest> requests;
-  std::vector<float> samples = decoder_->Decode(bytes);
+  MediaPart part = DecodePart(decoder_.get(), rest.substr(0, num_left_));
+  num_left_ -= part.num_read;
   if (phase_ == Phase::kBeforeAudio && decoder_->sample_rate_hz() > 0) {
     StartAt(decoder_->sample_rate_hz(), &requests);
   }
-  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
-  if (decoder_->has_more()) requests.emplace_back(MoreRequest{});
+  if (!part.samples.empty()) requests.emplace_back(AudioRequest{std::move(part.samples)});
+  if (part.has_more) requests.emplace_back(MoreRequest{num_before + part.num_read});
   return requests;
 }
 

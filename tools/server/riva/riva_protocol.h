@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_RIVA_RIVA_PROTOCOL_H_
 #define RUNNEL_TOOLS_SERVER_RIVA_RIVA_PROTOCOL_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,8 +28,9 @@ class RivaProtocol : public Protocol {
 
   const char* name() const override { return "riva"; }
   Closing CloseAfter(const ProtocolError& error) const override;
+  bool TakesLong(const ClientMessage& message) const override;
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
-  std::vector<ClientRequest> ReadMore() override;
+  std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
   std::vector<std::string> OnUpdate(const LiveUpdate& update) override;
   std::vector<std::string> OnError(const ProtocolError& error) override;
@@ -47,7 +49,8 @@ class RivaProtocol : public Protocol {
   std::vector<ClientRequest> ReadRequest(std::string_view bytes);
   std::vector<ClientRequest> ReadEnd();
   void ReadConfig(const nvidia::riva::asr::StreamingRecognitionConfig& config);
-  std::vector<ClientRequest> ReadAudio(std::string_view bytes);
+  // The next part of the audio at the front of `rest`, after `num_before` bytes of the message.
+  std::vector<ClientRequest> ReadAudio(std::string_view rest, size_t num_before);
   void StartAt(int sample_rate_hz, std::vector<ClientRequest>* requests);
   nvidia::riva::asr::StreamingRecognizeResponse NewResponse() const;
 
@@ -58,6 +61,7 @@ class RivaProtocol : public Protocol {
   bool wants_interim_ = false;
   RivaParts parts_;
   std::unique_ptr<MediaDecoder> decoder_;  // null before the config
+  size_t num_left_ = 0;                    // bytes of the last request's audio, not read yet
   LiveUpdate merged_;  // the updates of the present utterance, without those that ended
 };
 

@@ -2,10 +2,14 @@
 #ifndef RUNNEL_TOOLS_SERVER_SAMPLES_MEDIA_DECODER_H_
 #define RUNNEL_TOOLS_SERVER_SAMPLES_MEDIA_DECODER_H_
 
+#include <cstddef>
 #include <string_view>
 #include <vector>
 
 namespace runnel::server {
+
+// The most bytes of one Decode, unless a decoder says otherwise; a sample has one byte at least.
+constexpr size_t kPartBytes = 16384;
 
 // Decodes the audio of one connection to mono: the mean of the channels. Every sample is finite and
 // at most kMaxAmplitude (sample_decoder.h). Used by one thread at a time.
@@ -24,6 +28,12 @@ class MediaDecoder {
   // all in memory together: an empty piece brings the next ones.
   virtual bool has_more() const { return false; }
 
+  // How many bytes a caller gives Decode at a time at most, so that a part of a message is some
+  // thousand samples. Messages that cannot be cut have no limit.
+  virtual size_t max_part_bytes() const { return kPartBytes; }
+  // Whether decoding takes much longer than copying, or may do so.
+  virtual bool is_costly() const { return false; }
+
   // The rate of the samples, StreamOptions::kMinRate to kMaxRate. 0 until it is known; Decode
   // returns no samples before.
   virtual int sample_rate_hz() const = 0;
@@ -31,6 +41,16 @@ class MediaDecoder {
 
 // Most channels of any audio.
 constexpr int kMaxChannels = 32;
+
+// A part of a message.
+struct MediaPart {
+  std::vector<float> samples;
+  size_t num_read = 0;    // bytes of the message
+  bool has_more = false;  // there are further parts
+};
+
+// Decodes the next part of a message, whose bytes `rest` were not read yet.
+MediaPart DecodePart(MediaDecoder* decoder, std::string_view rest);
 
 }  // namespace runnel::server
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <string>
 
@@ -22,9 +23,9 @@ constexpr std::string_view kTagsMagic = "OpusTags";
 // A packet of Opus is smaller. Tags may hold a picture.
 constexpr int64_t kMaxPacketBytes = 1 << 20;
 // libogg gets a piece in parts, so that it does not keep a copy of a large one.
-constexpr size_t kPartBytes = 4096;
+constexpr size_t kPageBytes = 4096;
 
-[[noreturn]] void Fail(const std::string& problem) {
+[[noreturn]] void FailOgg(const std::string& problem) {
   throw ClientMistake(ErrorCode::kBadMessage, "the Ogg Opus audio: " + problem);
 }
 
@@ -57,10 +58,10 @@ std::vector<float> OggOpusDecoder::Decode(std::string_view piece) {
   rest_ += piece;
   std::string_view rest = rest_;
   std::vector<float> samples;
-  while (samples.size() < kPartSamples) {
-    if (ReadPage(&samples)) continue;
+  while (ReadPackets(&samples)) {
+    if (ReadPage()) continue;
     if (rest.empty()) break;
-    const size_t size = std::min(rest.size(), kPartBytes);
+    const size_t size = std::min(rest.size(), kPageBytes);
     char* const buffer = ogg_sync_buffer(&pages_->sync, static_cast<long>(size));
     if (buffer == nullptr) throw std::bad_alloc();
     std::memcpy(buffer, rest.data(), size);
@@ -68,18 +69,18 @@ std::vector<float> OggOpusDecoder::Decode(std::string_view piece) {
     rest.remove_prefix(size);
   }
   rest_ = std::string(rest);
-  has_more_ = samples.size() >= kPartSamples;
+  has_more_ = has_packets_;
   return samples;
 }
 
-bool OggOpusDecoder::ReadPage(std::vector<float>* samples) {
+bool OggOpusDecoder::ReadPage() {
   ogg_stream_state& stream = pages_->stream;
   ogg_page page;
   for (;;) {
     const int found = ogg_sync_pageout(&pages_->sync, &page);
     if (found == 0) return false;
     // The connection loses nothing, so the client has sent something else.
-    if (found < 0) Fail("bytes that are no Ogg page, or a damaged one");
+    if (found < 0) FailOgg("bytes that are no Ogg page, or a damaged one");
     // All streams that run beside each other begin before the second page of any (RFC 3533, section
     // 4): the first page of a stream after that is of the next in a chain.
     if (ogg_page_bos(&page) != 0 && expected_ != Expected::kTags) {
@@ -88,45 +89,59 @@ bool OggOpusDecoder::ReadPage(std::vector<float>* samples) {
     }
     if (expected_ == Expected::kStream) continue;          // a page of a stream that has ended
     if (ogg_stream_pagein(&stream, &page) != 0) continue;  // of another stream
-    const size_t begin = samples->size();
-    ogg_packet packet;
-    while (const int result = ogg_stream_packetout(&stream, &packet)) {
-      if (result < 0) continue;  // pages are missing before this one
-      const std::string_view bytes(reinterpret_cast<const char*>(packet.packet),
-                                   static_cast<size_t>(packet.bytes));
-      if (expected_ == Expected::kHead) {
-        OnHead(bytes);
-      } else if (expected_ == Expected::kTags) {
-        if (!BeginsWith(bytes, kTagsMagic)) Fail("expected OpusTags in the second packet");
-        expected_ = Expected::kAudio;
-      } else {
-        OnAudio(bytes, samples);
-      }
-    }
-    if (stream.body_fill - stream.body_returned > kMaxPacketBytes) {
-      Fail("a packet of more than " + std::to_string(kMaxPacketBytes) + " bytes");
-    }
-    if (ogg_page_eos(&page) != 0) {
-      if (expected_ == Expected::kAudio) Trim(ogg_page_granulepos(&page), begin, samples);
-      expected_ = Expected::kStream;
-    }
+    has_packets_ = true;
+    is_last_page_ = ogg_page_eos(&page) != 0;
+    end_granule_ = ogg_page_granulepos(&page);
     return true;
   }
+}
+
+bool OggOpusDecoder::ReadPackets(std::vector<float>* samples) {
+  if (!has_packets_) return true;
+  ogg_packet packet;
+  while (samples->size() < kMostSamples) {
+    const int result = ogg_stream_packetout(&pages_->stream, &packet);
+    if (result == 0) {
+      EndPage();
+      return true;
+    }
+    if (result < 0) continue;  // pages are missing before this one
+    const std::string_view bytes(reinterpret_cast<const char*>(packet.packet),
+                                 static_cast<size_t>(packet.bytes));
+    if (expected_ == Expected::kHead) {
+      OnHead(bytes);
+    } else if (expected_ == Expected::kTags) {
+      if (!BeginsWith(bytes, kTagsMagic)) FailOgg("expected OpusTags in the second packet");
+      expected_ = Expected::kAudio;
+    } else {
+      OnAudio(bytes, samples);
+    }
+  }
+  return false;
+}
+
+void OggOpusDecoder::EndPage() {
+  const ogg_stream_state& stream = pages_->stream;
+  if (stream.body_fill - stream.body_returned > kMaxPacketBytes) {
+    FailOgg("a packet of more than " + std::to_string(kMaxPacketBytes) + " bytes");
+  }
+  if (is_last_page_) expected_ = Expected::kStream;
+  has_packets_ = false;
 }
 
 // RFC 7845, section 5.1.
 void OggOpusDecoder::OnHead(std::string_view packet) {
   if (!BeginsWith(packet, kHeadMagic)) {
-    Fail("the stream is not Opus, expected OpusHead in the first packet");
+    FailOgg("the stream is not Opus, expected OpusHead in the first packet");
   }
-  if (packet.size() < kHeadSize) Fail("a header of " + std::to_string(packet.size()) + " bytes");
+  if (packet.size() < kHeadSize) FailOgg("a header of " + std::to_string(packet.size()) + " bytes");
   const auto byte_at = [&](size_t i) { return static_cast<unsigned char>(packet[i]); };
-  if (byte_at(8) >= 16) Fail("version " + std::to_string(byte_at(8)) + ", expected 1");
+  if (byte_at(8) >= 16) FailOgg("version " + std::to_string(byte_at(8)) + ", expected 1");
   const int channels = byte_at(9);
   const int mapping = byte_at(18);
   if (mapping != 0 || channels < 1 || channels > 2) {
-    Fail(std::to_string(channels) + " channels with mapping family " + std::to_string(mapping) +
-         ", expected mono or stereo with family 0");
+    FailOgg(std::to_string(channels) + " channels with mapping family " + std::to_string(mapping) +
+            ", expected mono or stereo with family 0");
   }
   pre_skip_ = FromLittleEndian<uint16_t, uint16_t>(packet.data() + 10);
   const auto recorded_hz = FromLittleEndian<uint32_t, uint32_t>(packet.data() + 12);
@@ -146,20 +161,21 @@ void OggOpusDecoder::OnAudio(std::string_view packet, std::vector<float>* sample
   const std::vector<float> decoded = packets_.Decode(packet);
   const auto skipped = std::min(num_to_skip_, static_cast<int64_t>(decoded.size()));
   num_to_skip_ -= skipped;
-  for (auto sample = decoded.begin() + skipped; sample != decoded.end(); ++sample) {
+  const int64_t num_left = static_cast<int64_t>(decoded.size()) - skipped;
+  const auto begin = decoded.begin() + skipped;
+  const int64_t num_wanted = std::clamp(EndSample() - num_samples_, int64_t{0}, num_left);
+  for (auto sample = begin; sample != begin + num_wanted; ++sample) {
     samples->push_back(std::clamp(*sample * gain_, -1.0F, 1.0F));
   }
-  num_samples_ += static_cast<int64_t>(decoded.size()) - skipped;
+  num_samples_ += num_left;
 }
 
-// RFC 7845, section 4.4. A stream that was recorded from its middle on has a larger end than it has
-// samples; nothing is dropped then.
-void OggOpusDecoder::Trim(int64_t end_granule, size_t begin, std::vector<float>* samples) {
-  if (end_granule < 0) return;  // no packet ends on the page
-  const int64_t num_wanted = (end_granule - pre_skip_) / (kGranuleRateHz / rate_hz_);
-  const int64_t excess =
-      std::min(num_samples_ - num_wanted, static_cast<int64_t>(samples->size() - begin));
-  if (excess > 0) samples->resize(samples->size() - static_cast<size_t>(excess));
+// RFC 7845, section 4.4: the granule of the last page may be before the end of its packets. A
+// stream that was recorded from its middle on has a larger one than it has samples.
+int64_t OggOpusDecoder::EndSample() const {
+  const bool has_end = is_last_page_ && end_granule_ >= 0;  // -1: no packet ends on the page
+  if (!has_end) return std::numeric_limits<int64_t>::max();
+  return (end_granule_ - pre_skip_) / (kGranuleRateHz / rate_hz_);
 }
 
 }  // namespace runnel::server

@@ -21,15 +21,16 @@ namespace runnel::server {
 class OggOpusDecoder : public MediaDecoder {
  public:
   static constexpr std::string_view kMagic = "OggS";  // the first bytes of a file
-  // Samples of one Decode after which has_more() is true, not counting the rest of an Ogg page: 10
-  // s at 48 kHz. Packets of two bytes may hold 120 ms, so that a small piece may hold an hour.
-  static constexpr size_t kPartSamples = 480000;
+  // Samples of one Decode after which has_more() is true, not counting the rest of a packet: a
+  // second at 48 kHz. Packets of two bytes may hold 120 ms, so that a small piece may hold an hour.
+  static constexpr size_t kMostSamples = 48000;
 
   OggOpusDecoder();
   ~OggOpusDecoder() override;
 
   std::vector<float> Decode(std::string_view piece) override;
   bool has_more() const override { return has_more_; }
+  bool is_costly() const override { return true; }
   int sample_rate_hz() const override { return rate_hz_; }
 
  private:
@@ -37,11 +38,14 @@ class OggOpusDecoder : public MediaDecoder {
   struct Pages;  // libogg's state
 
   // False when libogg has no whole page.
-  bool ReadPage(std::vector<float>* samples);
+  bool ReadPage();
+  // The packets that the pages have completed; false when `samples` are enough before their end.
+  bool ReadPackets(std::vector<float>* samples);
+  void EndPage();
   void OnHead(std::string_view packet);
   void OnAudio(std::string_view packet, std::vector<float>* samples);
-  // Drops samples of the last page, which begin at `begin`, that are behind the end of the stream.
-  void Trim(int64_t end_granule, size_t begin, std::vector<float>* samples);
+  // The first sample behind the end of the stream.
+  int64_t EndSample() const;
 
   const std::unique_ptr<Pages> pages_;
   std::string rest_;  // of the pieces, which libogg did not get yet
@@ -50,9 +54,12 @@ class OggOpusDecoder : public MediaDecoder {
   Expected expected_ = Expected::kStream;
   int rate_hz_ = 0;
   float gain_ = 1;
-  int64_t pre_skip_ = 0;     // samples at 48 kHz that precede the recording
-  int64_t num_to_skip_ = 0;  // samples of these that have not come yet, at the rate
-  int64_t num_samples_ = 0;  // of the stream, decoded so far, without those
+  int64_t pre_skip_ = 0;       // samples at 48 kHz that precede the recording
+  int64_t num_to_skip_ = 0;    // samples of these that have not come yet, at the rate
+  int64_t num_samples_ = 0;    // of the stream, decoded so far, without those
+  bool has_packets_ = false;   // of the present page, some may not be read
+  bool is_last_page_ = false;  // of its stream
+  int64_t end_granule_ = -1;   // of the present page
 };
 
 }  // namespace runnel::server

@@ -28,6 +28,8 @@ class OpusSampleDecoder : public SampleDecoder {
   // before SetSampleRate, kBadOption when the rate is not one of kOpusRatesHz.
   std::vector<float> Decode(std::string_view message) override;
 
+  bool is_costly() const override { return true; }
+
  private:
   struct Deleter {
     void operator()(OpusDecoder* decoder) const;

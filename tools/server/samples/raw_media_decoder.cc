@@ -1,5 +1,6 @@
 #include "tools/server/samples/raw_media_decoder.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace runnel::server {
@@ -7,6 +8,10 @@ namespace runnel::server {
 RawMediaDecoder::RawMediaDecoder(SampleEncoding encoding, int rate_hz, int channels)
     : decoder_(MakeSampleDecoder(encoding)), rate_hz_(rate_hz), channels_(channels) {
   decoder_->SetSampleRate(rate_hz);
+}
+
+size_t RawMediaDecoder::max_part_bytes() const {
+  return std::max(MediaDecoder::max_part_bytes(), decoder_->max_part_bytes());
 }
 
 std::vector<float> RawMediaDecoder::Decode(std::string_view piece) {

@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_SAMPLES_RAW_MEDIA_DECODER_H_
 #define RUNNEL_TOOLS_SERVER_SAMPLES_RAW_MEDIA_DECODER_H_
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,8 @@ class RawMediaDecoder : public MediaDecoder {
   RawMediaDecoder(SampleEncoding encoding, int rate_hz, int channels);
 
   std::vector<float> Decode(std::string_view piece) override;
+  size_t max_part_bytes() const override;
+  bool is_costly() const override { return decoder_->is_costly(); }
   int sample_rate_hz() const override { return rate_hz_; }
 
  private:

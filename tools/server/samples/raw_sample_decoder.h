@@ -21,6 +21,7 @@ class RawSampleDecoder : public SampleDecoder {
   // Throws ClientMistake with kBadMessage for a sample that is NaN or beyond kMaxAmplitude.
   std::vector<float> Decode(std::string_view message) override;
 
+  size_t max_part_bytes() const override { return kPartSamples * format_.sample_size; }
   size_t num_waiting_bytes() const override { return num_waiting_; }
 
  private:

@@ -3,11 +3,13 @@
 #define RUNNEL_TOOLS_SERVER_SAMPLES_SAMPLE_DECODER_H_
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "tools/cli/sample_encoding.h"
+#include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {
 
@@ -29,6 +31,12 @@ class SampleDecoder {
   // encoding; its samples are then lost.
   virtual std::vector<float> Decode(std::string_view message) = 0;
 
+  // How many bytes a caller gives Decode at a time at most, so that a part of a message is some
+  // thousand samples. Messages that cannot be cut have no limit.
+  virtual size_t max_part_bytes() const { return std::numeric_limits<size_t>::max(); }
+  // Whether decoding takes much longer than copying.
+  virtual bool is_costly() const { return false; }
+
   // Bytes of a sample whose other bytes have not come yet.
   virtual size_t num_waiting_bytes() const { return 0; }
 
@@ -36,7 +44,14 @@ class SampleDecoder {
   const SampleEncoding encoding_;
 };
 
+// Samples of a part of a message: half a second to two seconds at usual rates.
+constexpr size_t kPartSamples = 16384;
+
 std::unique_ptr<SampleDecoder> MakeSampleDecoder(SampleEncoding encoding);
+
+// The first part of the audio in `bytes`, and a MoreRequest when there are further parts. Throws
+// like SampleDecoder::Decode.
+std::vector<ClientRequest> ReadSamples(SampleDecoder* decoder, std::string_view bytes);
 
 // The largest float32 sample. Samples are from -1 to 1, and filters overshoot a little. A larger
 // sample has another scale, such as that of 16-bit integers, and would be recognised as noise.

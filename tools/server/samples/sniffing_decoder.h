@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
 #define RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,6 +20,10 @@ class SniffingDecoder : public MediaDecoder {
       : headerless_(std::move(headerless)) {}
 
   std::vector<float> Decode(std::string_view piece) override;
+  bool is_costly() const override { return decoder_ == nullptr || decoder_->is_costly(); }
+  size_t max_part_bytes() const override {
+    return decoder_ == nullptr ? kPartBytes : decoder_->max_part_bytes();
+  }
   bool has_more() const override { return decoder_ != nullptr && decoder_->has_more(); }
   int sample_rate_hz() const override {
     return decoder_ == nullptr ? 0 : decoder_->sample_rate_hz();

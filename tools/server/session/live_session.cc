@@ -1,7 +1,5 @@
 #include "tools/server/session/live_session.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -15,29 +13,34 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/dialects/protocol_registry.h"
-#include "tools/server/protocol/message_text.h"
-#include "tools/server/session/long_messages.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/session/resume.h"
+#include "tools/server/session/session_task.h"
 #include "tools/server/session/stream_request.h"
 
 namespace runnel::server {
 namespace {
 
-using Clock = LiveSession::Clock;
-
 constexpr int kNormalClose = 1000;
+// Audio that has no room in the budget is offered again.
+constexpr std::chrono::milliseconds kBudgetInterval{200};
 constexpr std::array<Pause, kNumPauses> kAllPauses = {Pause::kBuffer, Pause::kSpeed,
                                                       Pause::kSendQueue};
 
+bool HasMore(const std::vector<ClientRequest>& requests) {
+  return !requests.empty() && std::holds_alternative<MoreRequest>(requests.back());
+}
+
 }  // namespace
 
-LiveSession::LiveSession(const Services& services, std::string id,
+LiveSession::LiveSession(const Services& services, Client client,
                          std::shared_ptr<Protocol> protocol, std::function<void()> wake)
     : services_(services),
-      id_(std::move(id)),
+      client_(std::move(client)),
       mailbox_(std::make_shared<SessionMailbox>(std::move(wake))),
       protocol_(std::move(protocol)),
       deadlines_(services.limits, Clock::now()),
+      last_progress_(Clock::now()),
       pacer_(services.limits.max_speed, services.limits.max_buffered_s),
       pauses_(services.metrics),
       latency_(services.metrics) {
@@ -52,23 +55,85 @@ size_t LiveSession::max_message_bytes() const {
   return protocol_ == nullptr ? limit : protocol_->MaxMessageBytes(limit);
 }
 
+void LiveSession::OnSlot() {
+  deadlines_.OnSlot(Clock::now());
+  AllowSilence();
+}
+
+void LiveSession::AllowSilence() {
+  if (protocol_ != nullptr && protocol_->may_be_silent()) deadlines_.ClearStart();
+}
+
 void LiveSession::Receive(const ClientMessage& message) {
   if (state_ == State::kEnded) return;
-  if (writing_.has_value()) {
-    if (!writing_->result.is_final) unread_.emplace_back(message.is_text, message.bytes);
-    return;
+  const bool waits = task_ != Task::kNone || reading_ != nullptr;
+  if (waits || TakesLong(protocol_.get(), message)) {
+    return Receive({message.is_text, CopyOf(message.bytes)});
   }
   deadlines_.OnMessage(Clock::now());
   Guard([&] {
+    std::vector<ClientRequest> requests;
     if (protocol_ == nullptr) {
-      ProtocolError error;
-      protocol_ = ChooseProtocol(message, services_.recognizer->model()->tokens(), &error);
-      if (protocol_ == nullptr) return Handle(error);
+      protocol_ = ReadFirstMessage(message, services_.recognizer->model()->tokens(), &requests);
+      AllowSilence();
+    } else {
+      requests = protocol_->Read(message);
     }
-    for (ClientRequest& request : protocol_->Read(message)) requests_.push_back(std::move(request));
+    if (HasMore(requests)) {
+      reading_ = MessageReading::OfRest(protocol_, {message.is_text, CopyOf(message.bytes)});
+    }
+    OnRead(std::move(requests));
     HandleRequests();
-    CountPauses();
+    ObservePauses();
   });
+}
+
+void LiveSession::Receive(ReceivedMessage message) {
+  if (state_ == State::kEnded || task_ == Task::kFinalResult) return;
+  if (task_ != Task::kNone || reading_ != nullptr) return unread_.push_back(std::move(message));
+  deadlines_.OnMessage(Clock::now());
+  Guard([&] {
+    reading_ = std::make_shared<MessageReading>(protocol_, std::move(message));
+    ReadPart();
+    HandleRequests();
+    ObservePauses();
+  });
+}
+
+MessageBuffer LiveSession::CopyOf(std::string_view bytes) const {
+  return {services_.input_budget, client_.account, bytes};
+}
+
+void LiveSession::ReadPart() {
+  const auto next = [this, reading = reading_,
+                     &tokens = services_.recognizer->model()->tokens()]() -> Then {
+    return [this, reading, requests = reading->Next(tokens)]() mutable {
+      protocol_ = reading->protocol();
+      AllowSilence();
+      OnRead(std::move(requests));
+    };
+  };
+  if (reading_->takes_long()) return StartTask(Task::kOrdinary, next);
+  next()();
+}
+
+// `requests`: of a part of the message that is being read, or of a whole one.
+void LiveSession::OnRead(std::vector<ClientRequest> requests) {
+  if (HasMore(requests)) {
+    reading_->Consume(std::get<MoreRequest>(requests.back()).num_read);
+  } else {
+    reading_.reset();
+  }
+  requests_.insert(requests_.end(), std::make_move_iterator(requests.begin()),
+                   std::make_move_iterator(requests.end()));
+}
+
+void LiveSession::ReceiveUnread() {
+  while (is_open() && reading_ == nullptr && !unread_.empty()) {
+    ReceivedMessage message = std::move(unread_.front());
+    unread_.pop_front();
+    Receive(std::move(message));
+  }
 }
 
 void LiveSession::OnPing() {
@@ -79,32 +144,34 @@ void LiveSession::Advance() {
   mailbox_->Open();
   if (state_ == State::kEnded) return;
   Guard([&] {
-    if (auto written = mailbox_->TakeWritten()) OnWritten(std::move(*written));
+    if (auto done = mailbox_->TakeDone()) OnDone(*done);
     if (!is_open()) return;
     if (auto resumed = mailbox_->TakeResumed()) OnResumed(std::move(*resumed));
-    if (mailbox_->TakeRoom() && feed_ != nullptr) CheckRoom(feed_->OnRoom());
+    mailbox_->TakeRoom();
+    if (feed_ != nullptr) CheckRoom(feed_->OnRoom());
     HandleRequests();
+    ReceiveUnread();
     if (auto snapshot = mailbox_->TakeSnapshot()) snapshot_ = std::move(*snapshot);
     // A resumed stream may take a snapshot before the client was told that it is resumed.
     if (snapshot_.has_value() && state_ != State::kResuming) EnqueueSnapshot();
     if (!is_open()) return;
     if (mailbox_->TakeDrained()) FailDraining();
     CheckDeadlines();
-    CountPauses();
+    ObservePauses();
   });
 }
 
 bool LiveSession::CanReceive() const {
-  return is_open() && requests_.empty() &&
-         std::none_of(kAllPauses.begin(), kAllPauses.end(),
-                      [this](Pause reason) { return IsPausedBy(reason); });
+  return is_open() && requests_.empty() && unread_.empty() && !IsPaused();
 }
 
-Clock::time_point LiveSession::NextDeadline() const {
+LiveSession::Clock::time_point LiveSession::NextDeadline() const {
   if (!is_open()) return Clock::time_point::max();
   const Clock::time_point deadline = deadlines_.Next(IsIdleSuspended());
+  const Clock::time_point now = Clock::now();
+  if (feed_ != nullptr && feed_->is_over_budget()) return std::min(deadline, now + kBudgetInterval);
   const Clock::time_point next_audio = pacer_.NextAudioAt();
-  return next_audio > Clock::now() ? std::min(deadline, next_audio) : deadline;
+  return next_audio > now ? std::min(deadline, next_audio) : deadline;
 }
 
 std::optional<OutgoingMessage> LiveSession::TakeMessage() {
@@ -127,7 +194,7 @@ void LiveSession::Fail(ErrorCode code, const std::string& message) {
 }
 
 void LiveSession::Drain() {
-  if (state_ == State::kEnded || (writing_.has_value() && writing_->result.is_final)) return;
+  if (state_ == State::kEnded || task_ == Task::kFinalResult) return;
   if (snapshots_ == nullptr || feed_ == nullptr) return FailDraining();
   deadlines_.SetDrain(Clock::now() + Seconds(services_.drain_patience_s));
   snapshots_->Drain(feed_->stream());
@@ -138,145 +205,12 @@ void LiveSession::Disconnect() {
   outgoing_.Clear();
 }
 
-void LiveSession::HandleRequests() {
-  while (is_open() && !requests_.empty() && CanHandle(requests_.front())) {
-    ClientRequest request = std::move(requests_.front());
-    requests_.pop_front();
-    std::visit([this](auto& one) { Handle(std::move(one)); }, request);
-  }
-}
-
-bool LiveSession::CanHandle(const ClientRequest& request) const {
-  // The owner goes on reading during a resume, and so notices a client that vanishes.
-  if (state_ == State::kResuming) return std::holds_alternative<ImmediateReply>(request);
-  // The limits that keep the owner from reading a message hold for each part of one.
-  if (std::holds_alternative<MoreRequest>(request)) {
-    return std::none_of(kAllPauses.begin(), kAllPauses.end(),
-                        [this](Pause reason) { return IsPausedBy(reason); });
-  }
-  return feed_ == nullptr || !feed_->is_holding();
-}
-
-void LiveSession::Handle(const StartRequest& request) {
-  if (request.wants_snapshots && services_.snapshot_store != nullptr) {
-    snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
-  }
-  std::shared_ptr<LiveStream> stream;
-  try {
-    stream = services_.recognizer->Open(
-        CompleteOptions(request, services_.default_options, services_.limits,
-                        services_.recognizer->model()->languages()),
-        MakeUpdateCallback(services_.metrics, snapshots_, mailbox_));
-  } catch (const std::invalid_argument& error) {
-    return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
-  }
-  StartStreaming(std::move(stream), /*num_samples=*/-1, /*first_utterance=*/0);
-}
-
-void LiveSession::Handle(const ResumeRequest& request) {
-  if (services_.snapshot_store == nullptr) {
-    return Fail(ErrorCode::kSnapshotUnknown, "this server keeps no snapshots");
-  }
-  try {
-    CheckNBest(request.nbest, services_.limits);
-  } catch (const std::invalid_argument& error) {
-    return Fail(ErrorCode::kBadOption, FirstLine(error.what()));
-  }
-  state_ = State::kResuming;
-  deadlines_.SetResume(Clock::now() + Seconds(services_.resume_patience_s));
-  snapshots_ = std::make_shared<SessionSnapshots>(services_, mailbox_);
-  ResumeStream(services_, request, snapshots_, mailbox_);
-}
-
-void LiveSession::OnResumed(SessionMailbox::Resumed resumed) {
-  deadlines_.ClearResume();
-  deadlines_.OnMessage(Clock::now());
-  if (resumed.stream == nullptr) return Handle(resumed.error);
-  services_.metrics->CountSnapshot(SnapshotResult::kResumed);
-  const int64_t num_samples = resumed.stream->num_samples();
-  StartStreaming(std::move(resumed.stream), num_samples, resumed.first_utterance);
-  EnqueueUtterances(std::move(resumed.utterances));
-}
-
-void LiveSession::StartStreaming(std::shared_ptr<LiveStream> stream, int64_t num_samples,
-                                 int64_t first_utterance) {
-  state_ = State::kStreaming;
-  feed_ = std::make_unique<StreamFeed>(std::move(stream), mailbox_);
-  const Model& model = *services_.recognizer->model();
-  services_.metrics->CountStream(protocol_->name());
-  SessionInfo info;
-  info.session_id = id_;
-  info.model_name = model.name();
-  info.options = feed_->stream()->options();
-  info.encoder_frame_ms = model.encoder_frame_ms();
-  info.num_samples = num_samples;
-  info.first_utterance = first_utterance;
-  info.keeps_snapshots = snapshots_ != nullptr;
-  Enqueue(protocol_->OnReady(info));
-}
-
-void LiveSession::Handle(AudioRequest&& request) {
-  if (state_ != State::kStreaming || request.samples.empty()) return;
-  const LiveStream& stream = *feed_->stream();
-  const int sample_rate_hz = stream.options().sample_rate_hz;
-  const Clock::time_point now = Clock::now();
-  latency_.OnAudio(now);
-  pacer_.OnAudio(request.samples.size(), sample_rate_hz, now);
-  const double max_audio_s = services_.limits.max_audio_s;
-  const auto num_samples =
-      static_cast<double>(stream.num_samples()) + static_cast<double>(request.samples.size());
-  if (max_audio_s > 0 && num_samples > max_audio_s * sample_rate_hz) {
-    services_.metrics->CountRejection(Rejection::kAudioLimit);
-    return Fail(ErrorCode::kAudioLimit,
-                "the stream has more than " + Decimal(max_audio_s, 1) + " s of audio");
-  }
-  CheckRoom(feed_->Accept(std::move(request.samples)));
-}
-
-void LiveSession::CheckRoom(bool will_fit) {
-  if (!will_fit) Fail(ErrorCode::kBadOption, UtteranceTooLong(services_.limits));
-}
-
-void LiveSession::Handle(const FlushRequest& /*request*/) {
-  if (state_ != State::kStreaming) return;
-  LiveStream& stream = *feed_->stream();
-  const StreamOptions& options = stream.options();
-  if (options.chunk_size == StreamOptions::kWholeUtterance) {
-    return Fail(ErrorCode::kBadOption, "flush: the stream decodes its whole audio at once");
-  }
-  // It costs a chunk, and counts as one.
-  const double chunk_ms =
-      static_cast<double>(options.chunk_size) * services_.recognizer->model()->encoder_frame_ms();
-  pacer_.OnAudio(static_cast<size_t>(chunk_ms * options.sample_rate_hz / 1000),
-                 options.sample_rate_hz, Clock::now());
-  stream.FinalizeUtterance();
-}
-
-void LiveSession::Handle(const FinishRequest& /*request*/) {
-  if (state_ != State::kStreaming) return;
-  state_ = State::kFinishing;
-  latency_.OnFinish(Clock::now());
-  feed_->stream()->Finish();
-}
-
-void LiveSession::Handle(const CancelRequest& /*request*/) { CloseNormally(); }
-
-void LiveSession::Handle(const MoreRequest& /*request*/) {
-  std::vector<ClientRequest> more = protocol_->ReadMore();
-  requests_.insert(requests_.begin(), std::make_move_iterator(more.begin()),
-                   std::make_move_iterator(more.end()));
-}
-
-void LiveSession::Handle(ImmediateReply&& reply) {
-  outgoing_.Push({std::move(reply.text), std::nullopt, /*is_snapshot=*/false});
-}
-
 void LiveSession::Handle(const ProtocolError& error) {
   if (is_open() && feed_ != nullptr) EnqueueUpdate();
-  if (writing_.has_value() && !unhandled_error_.has_value()) unhandled_error_ = error;
+  if (task_ != Task::kNone && !unhandled_error_.has_value()) unhandled_error_ = error;
   if (!is_open()) return;  // that was the final result, or it is being written
-  LOG(INFO) << "stream " << id_ << ": " << CodeName(error.code) << ": "
-            << ValidText(FirstLine(error.message));
+  LogRated(LogLevel::kInfo, std::string("stream ended with ") + CodeName(error.code),
+           client_.id + ": " + error.message);
   EndWith(error);
 }
 
@@ -305,11 +239,24 @@ void LiveSession::CheckDeadlines() {
     case Deadline::kResume:
       return Fail(ErrorCode::kStoreUnavailable, "the store of snapshots does not answer within " +
                                                     Decimal(services_.resume_patience_s, 1) + " s");
+    case Deadline::kStart:
+      services_.metrics->CountRejection(Rejection::kIdle);
+      return Fail(ErrorCode::kIdleTimeout,
+                  "no stream was started for " + Decimal(limits.start_timeout_s, 1) + " s");
+    case Deadline::kSilence:
+      services_.metrics->CountRejection(Rejection::kIdle);
+      return Fail(ErrorCode::kIdleTimeout,
+                  "no audio for " + Decimal(limits.silence_timeout_s, 1) + " s");
     case Deadline::kIdle:
       services_.metrics->CountRejection(Rejection::kIdle);
       return Fail(ErrorCode::kIdleTimeout,
                   "no message for " + Decimal(limits.idle_timeout_s, 1) + " s");
   }
+}
+
+bool LiveSession::IsPaused() const {
+  return std::any_of(kAllPauses.begin(), kAllPauses.end(),
+                     [this](Pause reason) { return IsPausedBy(reason); });
 }
 
 bool LiveSession::IsPausedBy(Pause reason) const {
@@ -321,6 +268,8 @@ bool LiveSession::IsPausedBy(Pause reason) const {
     case Pause::kSendQueue:
       return outgoing_.num_bytes() + mailbox_->update_bytes() >
              services_.limits.max_send_queue_bytes();
+    case Pause::kInput:  // before a message is whole
+      return false;
   }
   return false;
 }
@@ -330,9 +279,20 @@ bool LiveSession::IsIdleSuspended() const {
   return state_ == State::kResuming || state_ == State::kFinishing || !CanReceive();
 }
 
-void LiveSession::CountPauses() {
+void LiveSession::OnProgress(Clock::time_point now) {
+  last_progress_ = now;
+  deadlines_.OnProgress(now);
+}
+
+void LiveSession::ObservePauses() {
   for (const Pause reason : kAllPauses) {
     pauses_.Observe(reason, state_ != State::kEnded && IsPausedBy(reason));
+  }
+  // A client that waited has its whole time for the next audio. One that sends none gains nothing
+  // by waiting.
+  const bool waits = IsPausedBy(Pause::kBuffer) || IsPausedBy(Pause::kSpeed);
+  if (std::exchange(audio_waits_, waits) && !waits && std::exchange(has_audio_, false)) {
+    OnProgress(Clock::now());
   }
 }
 
@@ -356,53 +316,54 @@ void LiveSession::EnqueueUpdate() {
   std::optional<SessionMailbox::Update> taken = mailbox_->TakeUpdate();
   if (!taken.has_value()) return;
   LiveUpdate& update = taken->update;
-  Writing writing;
-  writing.result.chunk_accepted = taken->chunk_accepted;
-  writing.result.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
-                            !update.tentative_text.empty() || !update.utterances.empty();
-  writing.result.is_final = update.is_final;
-  writing.error = update.error;
-  if (!IsLong(update)) return EndUpdate(protocol_->OnUpdate(update), writing);
-  StartWriting(std::move(writing),
-               [protocol = protocol_, shared = std::make_shared<LiveUpdate>(std::move(update))] {
-                 return protocol->OnUpdate(*shared);
-               });
+  UpdateInfo info;
+  info.result.chunk_accepted = taken->chunk_accepted;
+  info.result.has_text = update.stable_size_before > 0 || !update.stable_text.empty() ||
+                         !update.tentative_text.empty() || !update.utterances.empty();
+  info.result.is_final = update.is_final;
+  info.error = update.error;
+  if (!IsLong(update)) return EndUpdate(protocol_->OnUpdate(update), info);
+  StartTask(info.result.is_final ? Task::kFinalResult : Task::kOrdinary,
+            [this, info, protocol = protocol_,
+             shared = std::make_shared<LiveUpdate>(std::move(update))]() -> Then {
+              return [this, info, texts = protocol->OnUpdate(*shared)]() mutable {
+                EndUpdate(std::move(texts), info);
+              };
+            });
 }
 
 // Of a resumed stream, that its client may not have received.
 void LiveSession::EnqueueUtterances(std::vector<Utterance> utterances) {
   if (utterances.empty()) return;
   if (!AreLong(utterances)) return Enqueue(protocol_->OnUtterances(utterances));
-  StartWriting({}, [protocol = protocol_, utterances = std::move(utterances)] {
-    return protocol->OnUtterances(utterances);
-  });
+  StartTask(Task::kOrdinary,
+            [this, protocol = protocol_, utterances = std::move(utterances)]() -> Then {
+              return [this, texts = protocol->OnUtterances(utterances)]() mutable {
+                Enqueue(std::move(texts));
+              };
+            });
 }
 
-void LiveSession::StartWriting(Writing writing, std::function<std::vector<std::string>()> write) {
-  writing_ = std::move(writing);
-  WriteLongMessages(services_.file_threads, std::move(write), mailbox_);
+void LiveSession::StartTask(Task task, std::function<Then()> work) {
+  task_ = task;
+  RunSessionTask(services_.file_threads, client_.account, std::move(work), mailbox_);
 }
 
-void LiveSession::OnWritten(SessionMailbox::Written written) {
-  const Writing writing = *std::exchange(writing_, std::nullopt);
-  if (!written.error.empty()) throw std::runtime_error("a long result: " + written.error);
-  EndUpdate(std::move(written.texts), writing);
+void LiveSession::OnDone(const SessionMailbox::Done& done) {
+  task_ = Task::kNone;
+  if (!done.error.empty()) throw std::runtime_error("a task: " + done.error);
+  done.then();
   if (is_open() && unhandled_error_.has_value()) Handle(*unhandled_error_);
-  while (is_open() && !unread_.empty()) {
-    const auto [is_text, bytes] = std::move(unread_.front());
-    unread_.pop_front();
-    Receive({is_text, bytes});
-  }
 }
 
 // `texts` are the messages of an update, all of which has been written.
-void LiveSession::EndUpdate(std::vector<std::string> texts, const Writing& writing) {
-  EnqueueResult(std::move(texts), writing.result);
-  if (!writing.result.is_final) return;
-  if (writing.error.empty()) return CloseNormally();
-  LOG(WARNING) << "stream " << id_ << ": " << ValidText(FirstLine(writing.error));
+void LiveSession::EndUpdate(std::vector<std::string> texts, const UpdateInfo& info) {
+  EnqueueResult(std::move(texts), info.result);
+  if (!info.result.is_final) return;
+  if (info.error.empty()) return CloseNormally();
+  LogRated(LogLevel::kWarning, "stream failed", client_.id + ": " + info.error);
   services_.metrics->CountError(ErrorCode::kStreamFailed);
-  End(protocol_->CloseAfter({ErrorCode::kStreamFailed, writing.error}));
+  End(protocol_->CloseAfter({ErrorCode::kStreamFailed, info.error}));
 }
 
 // After the final result, or because the client wants nothing more: nobody resumes the stream.
@@ -414,7 +375,7 @@ void LiveSession::CloseNormally() {
 void LiveSession::EndWith(const ProtocolError& error) {
   services_.metrics->CountError(error.code);
   End(protocol_ == nullptr ? Closing{CloseCode(error.code), ""} : protocol_->CloseAfter(error));
-  if (writing_.has_value()) return;  // the protocol is in use
+  if (task_ != Task::kNone) return;  // the protocol is in use
   Enqueue(protocol_ == nullptr ? std::vector<std::string>{ErrorText(error)}
                                : protocol_->OnError(error));
 }
@@ -423,6 +384,8 @@ void LiveSession::End(Closing closing) {
   state_ = State::kEnded;
   closing_ = std::move(closing);
   requests_.clear();
+  reading_.reset();
+  unread_.clear();
   mailbox_->Close();
   if (feed_ != nullptr) feed_->stream()->Cancel();
   feed_.reset();
@@ -435,7 +398,7 @@ void LiveSession::Guard(const std::function<void()>& work) {
   try {
     work();
   } catch (const std::exception& error) {
-    LOG(ERROR) << "stream " << id_ << ": " << FirstLine(error.what());
+    LogRated(LogLevel::kError, "session failed", client_.id + ": " + error.what());
     if (state_ != State::kEnded) EndWith({ErrorCode::kInternal, "an error of the server"});
   }
 }

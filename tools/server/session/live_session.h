@@ -10,13 +10,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "runtime/live_stream.h"
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/resources/services.h"
 #include "tools/server/session/audio_pacer.h"
+#include "tools/server/session/message_reading.h"
 #include "tools/server/session/outgoing_queue.h"
 #include "tools/server/session/pause_counter.h"
 #include "tools/server/session/session_deadlines.h"
@@ -37,24 +38,32 @@ namespace runnel::server {
 //   kOpening --start--> kStreaming --finish--> kFinishing --> kEnded
 //      \--resume--> kResuming --^
 //
-// Errors, cancel requests and Disconnect end every state. While a task writes the messages of a
-// long result, it owns the protocol: except for Disconnect, everything waits until it has written
-// them, and after a final result is dropped.
+// Errors, cancel requests and Disconnect end every state. What takes longer than a millisecond is
+// the work of a task: reading a long message, preparing hotwords, writing a long result. A task
+// owns the protocol: except for Disconnect, everything waits until it has ended, and after a final
+// result is dropped.
 class LiveSession {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `services` outlive the session. `id`: of the connection, for the client and the log.
-  // `protocol`: null when the first message decides. `wake` may be called from any thread.
-  LiveSession(const Services& services, std::string id, std::shared_ptr<Protocol> protocol,
+  // `services` outlive the session. `protocol`: null when the first message decides. `wake` may be
+  // called from any thread.
+  LiveSession(const Services& services, Client client, std::shared_ptr<Protocol> protocol,
               std::function<void()> wake);
   ~LiveSession();
 
   // The largest message that Receive accepts.
   size_t max_message_bytes() const;
 
-  // Handles a message of the client. To be called only while CanReceive.
+  // The session holds a slot from now on. It ends when its client does not start a stream
+  // (start_timeout_s) or sends no audio (silence_timeout_s).
+  void OnSlot();
+
+  // Handles a message of the client. To be called only while CanReceive, and once more for a
+  // message that was being received when that became false. The second form takes a large message
+  // without copying it.
   void Receive(const ClientMessage& message);
+  void Receive(ReceivedMessage message);
 
   // The client sent a ping or answered one.
   void OnPing();
@@ -63,12 +72,22 @@ class LiveSession {
   void Advance();
 
   // False while the session cannot use further messages: the audio buffer is full, audio came
-  // faster than max_speed, requests wait for a snapshot, or the client does not fetch its messages.
+  // faster than max_speed, requests wait for a snapshot, a task works, or the client does not fetch
+  // its messages.
   // The owner then stops reading from the socket, so that TCP slows the client down.
   bool CanReceive() const;
 
   // True from the end of the audio until the session has ended.
   bool is_finishing() const { return state_ == State::kFinishing; }
+
+  // Whether the server waits for the client: for a message, or at the end for it to read and close.
+  bool awaits_client() const {
+    return state_ == State::kEnded || (is_open() && !IsIdleSuspended());
+  }
+
+  // When the client last sent audio, or when the server last let it send further audio; the time of
+  // the construction if never.
+  Clock::time_point last_progress() const { return last_progress_; }
 
   // When the owner calls Advance if nothing else happens; Clock::time_point::max() for never.
   Clock::time_point NextDeadline() const;
@@ -114,8 +133,16 @@ class LiveSession {
 
   // What other threads and time bring.
   void OnResumed(SessionMailbox::Resumed resumed);
-  void OnWritten(SessionMailbox::Written written);
+  void OnDone(const SessionMailbox::Done& done);
   void CheckDeadlines();
+
+  MessageBuffer CopyOf(std::string_view bytes) const;
+  // The message being read.
+  void ReadPart();
+  void OnRead(std::vector<ClientRequest> requests);
+  // The protocol of the client may have no message before its first audio.
+  void AllowSilence();
+  void ReceiveUnread();
 
   // `num_samples`: that a resumed stream contains already; -1 for a new stream.
   // `first_utterance`: that the client is sent.
@@ -129,13 +156,18 @@ class LiveSession {
   void EnqueueUtterances(std::vector<Utterance> utterances);
   void EnqueueSnapshot();
 
-  // What the messages that a task writes are of.
-  struct Writing {
+  // Of an update.
+  struct UpdateInfo {
     ResultInfo result;
     std::string error;  // of the stream, in its last update
   };
-  void EndUpdate(std::vector<std::string> texts, const Writing& writing);
-  void StartWriting(Writing writing, std::function<std::vector<std::string>()> write);
+  void EndUpdate(std::vector<std::string> texts, const UpdateInfo& info);
+
+  // `work` is done by a task, which may outlive the session: of the session, it uses what it has
+  // copied. What it returns is called by Advance.
+  using Then = std::function<void()>;
+  enum class Task { kNone, kOrdinary, kFinalResult };
+  void StartTask(Task task, std::function<Then()> work);
 
   void CloseNormally();
   void EndWith(const ProtocolError& error);
@@ -144,13 +176,15 @@ class LiveSession {
   void Guard(const std::function<void()>& work);
 
   // Whether requests and results can be handled.
-  bool is_open() const { return state_ != State::kEnded && !writing_.has_value(); }
+  bool is_open() const { return state_ != State::kEnded && task_ == Task::kNone; }
+  bool IsPaused() const;
   bool IsPausedBy(Pause reason) const;
   bool IsIdleSuspended() const;
-  void CountPauses();
+  void OnProgress(Clock::time_point now);
+  void ObservePauses();
 
   const Services& services_;
-  const std::string id_;
+  const Client client_;
   const std::shared_ptr<SessionMailbox> mailbox_;
   State state_ = State::kOpening;
   std::shared_ptr<Protocol> protocol_;           // null until the first message has chosen it
@@ -160,11 +194,15 @@ class LiveSession {
   OutgoingQueue outgoing_;
   std::optional<SessionMailbox::Snapshot> snapshot_;  // that the client was not told of
   Closing closing_;                                   // in kEnded
-  std::optional<Writing> writing_;                    // while a task owns the protocol
-  // Came meanwhile: what the owner was reading, and the first reason to end.
-  std::deque<std::pair<bool, std::string>> unread_;  // is text, bytes
+  std::shared_ptr<MessageReading> reading_;           // null between two messages
+  Task task_ = Task::kNone;                           // the one that owns the protocol
+  // Came meanwhile: what the owner was receiving, and the first reason to end.
+  std::deque<ReceivedMessage> unread_;
   std::optional<ProtocolError> unhandled_error_;
   SessionDeadlines deadlines_;
+  Clock::time_point last_progress_;
+  bool has_audio_ = false;    // came since the last wait of the client
+  bool audio_waits_ = false;  // the client's, for room or because it came too fast
   AudioPacer pacer_;
   PauseCounter pauses_;
   SessionLatency latency_;

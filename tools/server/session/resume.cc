@@ -37,7 +37,8 @@ std::vector<Utterance> Since(int64_t index, std::vector<Utterance> utterances) {
   return utterances;
 }
 
-SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& request,
+SessionMailbox::Resumed Restore(const Services& services, const std::string& account,
+                                const ResumeRequest& request,
                                 const std::shared_ptr<SessionSnapshots>& snapshots,
                                 const std::shared_ptr<SessionMailbox>& mailbox) {
   std::optional<std::string> stored;
@@ -75,7 +76,7 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
     options.nbest = request.nbest;
     options.shared = services.default_options.search;
     resumed.stream = services.recognizer->Restore(
-        session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options);
+        session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options, account);
     return resumed;
   } catch (const std::exception& error) {
     return Refused(ErrorCode::kSnapshotInvalid, FirstLine(error.what()));
@@ -84,14 +85,14 @@ SessionMailbox::Resumed Restore(const Services& services, const ResumeRequest& r
 
 }  // namespace
 
-void ResumeStream(const Services& services, const ResumeRequest& request,
-                  const std::shared_ptr<SessionSnapshots>& snapshots,
+void ResumeStream(const Services& services, const std::string& account,
+                  const ResumeRequest& request, const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox) {
-  const bool is_taken = services.store_threads->RunFirst([&services, request, snapshots, mailbox] {
+  const auto task = [&services, account, request, snapshots, mailbox] {
     if (mailbox->is_closed()) return;  // the client has gone
-    mailbox->PutResumed(Restore(services, request, snapshots, mailbox));
-  });
-  if (!is_taken) {
+    mailbox->PutResumed(Restore(services, account, request, snapshots, mailbox));
+  };
+  if (!services.store_threads->RunFirst(task, account)) {
     mailbox->PutResumed(Refused(ErrorCode::kFull, "too many streams wait for their snapshots"));
   }
 }

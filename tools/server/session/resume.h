@@ -11,11 +11,12 @@
 
 namespace runnel::server {
 
-// On a store thread, fetches the snapshot that `request` names and restores its stream. The stream,
-// or the reason for a failure, is put into the mailbox; later updates of the stream too. New
-// snapshots of the stream are taken by `snapshots`. `services` outlive the task.
-void ResumeStream(const Services& services, const ResumeRequest& request,
-                  const std::shared_ptr<SessionSnapshots>& snapshots,
+// On a store thread, in a turn of `account`, fetches the snapshot that `request` names and restores
+// its stream. The stream, or the reason for a failure, is put into the mailbox; later updates of
+// the stream too. New snapshots of the stream are taken by `snapshots`. `services` outlive the
+// task.
+void ResumeStream(const Services& services, const std::string& account,
+                  const ResumeRequest& request, const std::shared_ptr<SessionSnapshots>& snapshots,
                   const std::shared_ptr<SessionMailbox>& mailbox);
 
 }  // namespace runnel::server

@@ -51,8 +51,8 @@ void SessionMailbox::PutResumed(Resumed resumed) {
   Put([&] { resumed_ = std::move(resumed); });
 }
 
-void SessionMailbox::PutWritten(Written written) {
-  Put([&] { written_ = std::move(written); });
+void SessionMailbox::PutDone(Done done) {
+  Put([&] { done_ = std::move(done); });
 }
 
 void SessionMailbox::PutRoom() {
@@ -79,13 +79,15 @@ void SessionMailbox::Open() {
 }
 
 void SessionMailbox::Close() {
-  std::optional<Resumed> dropped;  // outside the lock: a stream that ends waits for its callback
+  // Outside the lock: a stream that ends waits for its callback.
+  std::optional<Resumed> dropped_stream;
+  std::optional<Done> dropped_work;
   const std::lock_guard<std::mutex> lock(mutex_);
   is_closed_ = true;
-  dropped.swap(resumed_);
+  dropped_stream.swap(resumed_);
+  dropped_work.swap(done_);
   update_.reset();
   snapshot_.reset();
-  written_.reset();
 }
 
 bool SessionMailbox::is_closed() const {

@@ -41,9 +41,9 @@ class SessionMailbox {
     std::vector<Utterance> utterances;
     int64_t first_utterance = 0;  // that the client is sent
   };
-  // Messages that a task has written; `error` is not empty when it could not.
-  struct Written {
-    std::vector<std::string> texts;
+  // A task has ended. `then` is for the session to call, unless there is an error.
+  struct Done {
+    std::function<void()> then;
     std::string error;
   };
 
@@ -52,7 +52,7 @@ class SessionMailbox {
   void PutUpdate(const LiveUpdate& update);
   void PutSnapshot(Snapshot snapshot);
   void PutResumed(Resumed resumed);
-  void PutWritten(Written written);
+  void PutDone(Done done);
   // The stream has room for more samples.
   void PutRoom();
   // The last snapshot of a server that shuts down was stored, or has failed.
@@ -61,7 +61,7 @@ class SessionMailbox {
   std::optional<Update> TakeUpdate() { return Take(&update_); }
   std::optional<Snapshot> TakeSnapshot() { return Take(&snapshot_); }
   std::optional<Resumed> TakeResumed() { return Take(&resumed_); }
-  std::optional<Written> TakeWritten() { return Take(&written_); }
+  std::optional<Done> TakeDone() { return Take(&done_); }
   bool TakeRoom();
   bool TakeDrained();
 
@@ -91,7 +91,7 @@ class SessionMailbox {
   std::optional<Update> update_;
   std::optional<Snapshot> snapshot_;
   std::optional<Resumed> resumed_;
-  std::optional<Written> written_;
+  std::optional<Done> done_;
   bool has_room_ = false;
   bool is_drained_ = false;
   bool is_woken_ = false;

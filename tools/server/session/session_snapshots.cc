@@ -1,19 +1,21 @@
 #include "tools/server/session/session_snapshots.h"
 
-#include <glog/logging.h>
-
 #include <exception>
 #include <utility>
 
-#include "runtime/text/first_line.h"
+#include "tools/cli/seconds.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/store/snapshot_token.h"
 #include "tools/server/store/stored_session.h"
 
 namespace runnel::server {
 
-SessionSnapshots::SessionSnapshots(const Services& services,
+SessionSnapshots::SessionSnapshots(const Services& services, std::string account,
                                    std::shared_ptr<SessionMailbox> mailbox)
-    : services_(services), token_(NewSnapshotToken()), mailbox_(std::move(mailbox)) {}
+    : services_(services),
+      account_(std::move(account)),
+      token_(NewSnapshotToken()),
+      mailbox_(std::move(mailbox)) {}
 
 void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {
   bool is_last = false;
@@ -24,16 +26,25 @@ void SessionSnapshots::OnUpdate(LiveStream* stream, const LiveUpdate& update) {
   }
   if (update.is_final) return;
   if (is_last) return TakeLast(stream);
-  // A snapshot would decode itself what a flush waits for.
-  if (is_storing_ || stream->is_finalizing()) return;
-  if (next_ms_ == 0) next_ms_ = update.audio_ms + services_.limits.snapshot_interval_s * 1000;
+  const double interval_ms = services_.limits.snapshot_interval_s * 1000;
+  if (next_ms_ == 0) next_ms_ = update.audio_ms + interval_ms;
   if (update.audio_ms < next_ms_) return;
-  next_ms_ = update.audio_ms + services_.limits.snapshot_interval_s * 1000;
-  if (!services_.store_threads->HasRoom(last_size_)) {
+  if (is_storing_) return CountLate();
+  // A snapshot would decode itself what a flush waits for.
+  if (stream->is_finalizing()) return;
+  next_ms_ = update.audio_ms + interval_ms;
+  if (!services_.store_threads->HasRoom(last_size_, account_)) {
     services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
     return;
   }
   TakeNow(stream);
+}
+
+// Once for each interval that the snapshot before waits for the store.
+void SessionSnapshots::CountLate() {
+  if (Clock::now() < late_at_) return;
+  late_at_ = Clock::now() + Seconds(services_.limits.snapshot_interval_s);
+  services_.metrics->CountSnapshot(SnapshotResult::kLate);
 }
 
 void SessionSnapshots::TakeNow(LiveStream* stream) {
@@ -41,9 +52,10 @@ void SessionSnapshots::TakeNow(LiveStream* stream) {
     std::optional<Snapshot> snapshot = Take(stream, /*is_last=*/false);
     if (!snapshot.has_value()) return;
     last_size_ = snapshot->bytes.size();
+    late_at_ = Clock::now() + Seconds(services_.limits.snapshot_interval_s);
     Store(*std::move(snapshot));
   } catch (const std::exception& error) {
-    LOG(WARNING) << "snapshot: " << FirstLine(error.what());
+    LogRated(LogLevel::kWarning, "snapshot", error.what());
     services_.metrics->CountSnapshot(SnapshotResult::kFailed);
   }
 }
@@ -72,7 +84,7 @@ void SessionSnapshots::Store(Snapshot snapshot) {
         self->Put(snapshot);
         self->is_storing_ = false;
       },
-      size);
+      account_, size);
   if (is_taken) return;
   is_storing_ = false;
   services_.metrics->CountSnapshot(SnapshotResult::kSkipped);
@@ -87,7 +99,7 @@ void SessionSnapshots::Put(const Snapshot& snapshot) {
   has_stored_ = true;
   if (is_forgotten_) return;
   try {
-    services_.snapshot_store->Put(token_, snapshot.bytes, resumed_token());
+    services_.snapshot_store->Put(token_, snapshot.bytes, {account_, resumed_token()});
     if (is_forgotten_) return services_.snapshot_store->Remove(token_);
     services_.metrics->CountSnapshot(SnapshotResult::kStored);
     mailbox_->PutSnapshot({token_, snapshot.num_samples});
@@ -101,11 +113,11 @@ void SessionSnapshots::Put(const Snapshot& snapshot) {
 }
 
 void SessionSnapshots::Drain(const std::shared_ptr<LiveStream>& stream) {
-  const bool is_taken = services_.store_threads->RunFirst([self = shared_from_this(), stream] {
+  const auto task = [self = shared_from_this(), stream] {
     if (self->mailbox_->is_closed()) return;  // the session has ended
     self->TakeLast(stream.get());
-  });
-  if (!is_taken) mailbox_->PutDrained();
+  };
+  if (!services_.store_threads->RunFirst(task, account_)) mailbox_->PutDrained();
 }
 
 // On a store thread, or in the update callback: then a store thread puts the snapshot.
@@ -113,14 +125,13 @@ void SessionSnapshots::TakeLast(LiveStream* stream) {
   try {
     std::optional<Snapshot> snapshot = Take(stream, /*is_last=*/true);
     if (!snapshot.has_value()) return;  // OnUpdate comes here soon
-    const bool is_taken = services_.store_threads->RunFirst(
-        [self = shared_from_this(), snapshot = *std::move(snapshot)] {
-          self->Put(snapshot);
-          self->mailbox_->PutDrained();
-        });
-    if (is_taken) return;
+    const auto task = [self = shared_from_this(), snapshot = *std::move(snapshot)] {
+      self->Put(snapshot);
+      self->mailbox_->PutDrained();
+    };
+    if (services_.store_threads->RunFirst(task, account_)) return;
   } catch (const std::exception& error) {
-    LOG(WARNING) << "snapshot: " << FirstLine(error.what());
+    LogRated(LogLevel::kWarning, "snapshot", error.what());
   }
   mailbox_->PutDrained();
 }
@@ -139,27 +150,29 @@ std::string SessionSnapshots::resumed_token() const {
 void SessionSnapshots::OnSent() {
   const std::string resumed = resumed_token();
   if (++num_sent_ != 2 || resumed.empty()) return;
-  services_.store_threads->Run([self = shared_from_this(), resumed] {
+  const auto task = [self = shared_from_this(), resumed] {
     try {
       self->services_.snapshot_store->Remove(resumed);
     } catch (const std::exception& error) {
       LogStoreError(error);
     }
-  });
+  };
+  services_.store_threads->Run(task, account_);
 }
 
 void SessionSnapshots::Forget() {
   is_forgotten_ = true;
   const std::string resumed = resumed_token();
   if (!has_stored_ && resumed.empty()) return;
-  services_.store_threads->Run([self = shared_from_this(), resumed] {
+  const auto task = [self = shared_from_this(), resumed] {
     try {
       if (self->has_stored_) self->services_.snapshot_store->Remove(self->token_);
       if (!resumed.empty()) self->services_.snapshot_store->Remove(resumed);
     } catch (const std::exception& error) {
       LogStoreError(error);
     }
-  });
+  };
+  services_.store_threads->Run(task, account_);
 }
 
 UpdateCallback MakeUpdateCallback(Metrics* metrics,
@@ -173,8 +186,7 @@ UpdateCallback MakeUpdateCallback(Metrics* metrics,
 }
 
 void LogStoreError(const std::exception& error) {
-  constexpr double kIntervalS = 1;
-  LOG_EVERY_T(WARNING, kIntervalS) << "snapshot store: " << FirstLine(error.what());
+  LogRated(LogLevel::kWarning, "snapshot store", error.what());
 }
 
 }  // namespace runnel::server

@@ -4,11 +4,16 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "runtime/model.h"
+#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 
 namespace runnel::server {
 namespace {
+
+constexpr size_t kMaxLanguageBytes = 40;
 
 [[noreturn]] void Refuse(const std::string& option, int64_t value, int64_t most) {
   throw std::invalid_argument(option + " is " + std::to_string(value) + ", expected at most " +
@@ -60,7 +65,8 @@ void CompleteSearch(const StartRequest& request, const SearchOptions& defaults,
 
 std::string LanguageOf(const ModelChoices& choices, const StreamOptions& defaults,
                        const std::vector<std::string>& languages) {
-  if (choices.language.has_value()) return *choices.language;
+  // An unknown one is named in an error message.
+  if (choices.language.has_value()) return Printable(*choices.language, kMaxLanguageBytes);
   if (!choices.language_hint.has_value()) return defaults.language;
   const std::string& hint = *choices.language_hint;
   for (const std::string& language : languages) {
@@ -113,6 +119,14 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
   CheckEarlyText(options, limits);
   if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;
   return options;
+}
+
+std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::string& account,
+                                       const StartRequest& request, UpdateCallback on_update) {
+  return services.recognizer->Open(
+      CompleteOptions(request, services.default_options, services.limits,
+                      services.recognizer->model()->languages()),
+      std::move(on_update), account);
 }
 
 void CheckNBest(int nbest, const Limits& limits) {

@@ -3,6 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "runtime/stream.h"
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/resources/limits.h"
+#include "tools/server/resources/services.h"
 
 namespace runnel::server {
 
@@ -25,6 +27,12 @@ namespace runnel::server {
 // naming option, value and limit, when an option that the client chose exceeds its limit.
 StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
                               const Limits& limits, const std::vector<std::string>& languages = {});
+
+// A stream of the server's recognizer with the options that `request` asks for, whose computing
+// time `account` is charged. Throws std::invalid_argument when they cannot be served. Preparing
+// hotwords takes some milliseconds.
+std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::string& account,
+                                       const StartRequest& request, UpdateCallback on_update);
 
 // Throws std::invalid_argument when `nbest` exceeds max_nbest.
 void CheckNBest(int nbest, const Limits& limits);

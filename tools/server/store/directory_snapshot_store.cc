@@ -110,7 +110,16 @@ bool IsStoreName(const std::string& name) {
          IsSnapshotToken(name.substr(end + 1, second_end - end - 1));
 }
 
+bool IsFull(int error) { return error == ENOSPC || error == EDQUOT; }
+
 }  // namespace
+
+DirectorySnapshotStore::Clock DirectorySnapshotStore::UnsteppedClock() {
+  using Steady = std::chrono::steady_clock;
+  return [start = std::chrono::system_clock::now(), steady_start = Steady::now()] {
+    return start + std::chrono::duration_cast<TimePoint::duration>(Steady::now() - steady_start);
+  };
+}
 
 DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
                                                std::chrono::seconds time_to_live, int64_t max_bytes,
@@ -137,14 +146,15 @@ DirectorySnapshotStore::DirectorySnapshotStore(const std::string& folder,
 }
 
 void DirectorySnapshotStore::Put(const std::string& token, const std::string& snapshot,
-                                 const std::string& predecessor) {
+                                 const SnapshotOrigin& origin) {
   if (!IsSnapshotToken(token)) throw std::invalid_argument("not a snapshot token");
   const std::string path = PathOf(token);
   RemoveExpired();
   // Another server may have filled the folder since the last scan.
   const auto size = static_cast<int64_t>(snapshot.size());
   if (num_bytes_ > max_bytes_ / 2 - size && !StateOf(path).exists) Scan(kFillingInterval);
-  const std::string predecessor_path = IsSnapshotToken(predecessor) ? PathOf(predecessor) : "";
+  const std::string predecessor_path =
+      IsSnapshotToken(origin.predecessor) ? PathOf(origin.predecessor) : "";
   if (TryPut(path, snapshot, predecessor_path)) return;
   Scan(kFullInterval);  // another server may have removed files
   if (TryPut(path, snapshot, predecessor_path)) return;
@@ -230,7 +240,9 @@ void DirectorySnapshotStore::Check() {
 std::string DirectorySnapshotStore::Description() const { return "snapshot folder " + folder_; }
 
 void DirectorySnapshotStore::Fail(const std::string& what, int error) const {
-  throw SnapshotStoreError(Description() + ": " + what + ": " + std::strerror(error));
+  const std::string message = Description() + ": " + what + ": " + std::strerror(error);
+  if (IsFull(error)) throw SnapshotStoreFull(message);
+  throw SnapshotStoreError(message);
 }
 
 std::string DirectorySnapshotStore::PathOf(const std::string& token) const {
@@ -274,7 +286,12 @@ void DirectorySnapshotStore::Scan(std::chrono::system_clock::duration interval) 
     if (!IsStoreName(entry->path().filename().string()) || ::lstat(path.c_str(), &status) != 0) {
       continue;
     }
-    if (now < ModificationTime(status) + time_to_live_ || ::unlink(path.c_str()) != 0) {
+    const TimePoint stored = ModificationTime(status);
+    if (stored > now) {
+      const timespec times[] = {ToTimespec(now), ToTimespec(now)};
+      ::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
+    }
+    if (now < stored + time_to_live_ || ::unlink(path.c_str()) != 0) {
       num_bytes += S_ISREG(status.st_mode) ? static_cast<int64_t>(status.st_size) : 0;
     }
   }

@@ -20,7 +20,8 @@ namespace runnel::server {
 // and renamed, so a server that is killed leaves the old snapshot or the new one. Files are not
 // forced to the disk: a snapshot survives its server, but not a power failure. A file's
 // modification time is the time of its Put. Expired files are never read. They are removed, also
-// those of other servers.
+// those of other servers. Steps of the machine's clock after the start are ignored. A file from the
+// future, whose server had another clock, gets the present time when it is found.
 //
 // The store counts the bytes in the folder: its own changes at once, those of other servers when it
 // scans the folder. A stream that has a snapshot may always replace it by a larger one, so the
@@ -33,16 +34,19 @@ class DirectorySnapshotStore : public SnapshotStore {
  public:
   using Clock = std::function<std::chrono::system_clock::time_point()>;
 
+  // The system's time when this is called, and from then on that of a clock that never steps.
+  static Clock UnsteppedClock();
+
   // Creates `folder`, for its owner only, when it is missing; its parent must exist. New tokens are
   // refused beyond `max_bytes`. Throws std::invalid_argument when the folder belongs to another
   // user or is open to others (its file names are secrets), SnapshotStoreError when it is not a
   // folder or cannot be used.
   DirectorySnapshotStore(const std::string& folder, std::chrono::seconds time_to_live,
-                         int64_t max_bytes, Clock clock = std::chrono::system_clock::now);
+                         int64_t max_bytes, Clock clock = UnsteppedClock());
 
   using SnapshotStore::Put;
   void Put(const std::string& token, const std::string& snapshot,
-           const std::string& predecessor) override;
+           const SnapshotOrigin& origin) override;
   std::optional<std::string> Get(const std::string& token) override;
   void Remove(const std::string& token) override;
   void RemoveExpired() override;

@@ -6,14 +6,26 @@
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "tools/server/store/directory_snapshot_store.h"
+#include "tools/server/store/fair_snapshot_store.h"
 #include "tools/server/store/redis_snapshot_store.h"
 
 namespace runnel::server {
 namespace {
 
 constexpr char kPasswordVariable[] = "RUNNEL_REDIS_PASSWORD";
+
+std::unique_ptr<SnapshotStore> MakeUnshared(const std::string& location,
+                                            std::chrono::seconds time_to_live, int64_t max_bytes) {
+  if (location.find("://") == std::string::npos) {
+    return std::make_unique<DirectorySnapshotStore>(location, time_to_live, max_bytes);
+  }
+  RedisAddress address = ParseRedisAddress(location);
+  if (const char* password = std::getenv(kPasswordVariable)) address.password = password;
+  return std::make_unique<RedisSnapshotStore>(address, time_to_live);
+}
 
 }  // namespace
 
@@ -35,18 +47,14 @@ std::string DefaultSnapshotFolder() {
 
 std::unique_ptr<SnapshotStore> MakeSnapshotStore(const std::string& location,
                                                  std::chrono::seconds time_to_live,
-                                                 int64_t max_bytes) {
+                                                 int64_t max_bytes, std::function<void()> on_drop) {
   if (time_to_live < std::chrono::seconds(1) || time_to_live > kMaxSnapshotLife) {
     throw std::invalid_argument("the time to live of snapshots is " +
                                 std::to_string(time_to_live.count()) + " s, expected 1 to " +
                                 std::to_string(kMaxSnapshotLife.count()) + " s");
   }
-  if (location.find("://") == std::string::npos) {
-    return std::make_unique<DirectorySnapshotStore>(location, time_to_live, max_bytes);
-  }
-  RedisAddress address = ParseRedisAddress(location);
-  if (const char* password = std::getenv(kPasswordVariable)) address.password = password;
-  return std::make_unique<RedisSnapshotStore>(address, time_to_live);
+  return std::make_unique<FairSnapshotStore>(MakeUnshared(location, time_to_live, max_bytes),
+                                             time_to_live, max_bytes, std::move(on_drop));
 }
 
 }  // namespace runnel::server

@@ -14,6 +14,7 @@ namespace {
 
 constexpr char kScheme[] = "redis://";
 constexpr char kKeyPrefix[] = "runnel:snapshot:";
+constexpr char kOutOfMemory[] = "OOM ";  // the beginning of an error
 constexpr int kMaxPort = 65535;
 constexpr int kMaxDatabase = 1 << 20;
 
@@ -97,7 +98,7 @@ RedisSnapshotStore::RedisSnapshotStore(const RedisAddress& address,
 RedisSnapshotStore::~RedisSnapshotStore() = default;
 
 void RedisSnapshotStore::Put(const std::string& token, const std::string& snapshot,
-                             const std::string& /*predecessor*/) {
+                             const SnapshotOrigin& /*origin*/) {
   if (!IsSnapshotToken(token)) throw std::invalid_argument("not a snapshot token");
   Command({"SETEX", kKeyPrefix + token, std::to_string(time_to_live_.count()), snapshot});
 }
@@ -166,7 +167,12 @@ RedisSnapshotStore::Reply RedisSnapshotStore::Send(redisContext* connection,
   Reply reply(static_cast<redisReply*>(
       redisCommandArgv(connection, static_cast<int>(words.size()), pointers.data(), sizes.data())));
   if (reply && reply->type == REDIS_REPLY_ERROR) {
-    Fail(words.front() + ": " + std::string(reply->str, reply->len));
+    const std::string error(reply->str, reply->len);
+    // Beyond maxmemory, unless Redis may drop other keys.
+    if (error.rfind(kOutOfMemory, 0) == 0) {
+      throw SnapshotStoreFull(Description() + ": full, " + words.front() + ": " + error);
+    }
+    Fail(words.front() + ": " + error);
   }
   return reply;
 }

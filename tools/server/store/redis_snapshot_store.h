@@ -48,7 +48,7 @@ class RedisSnapshotStore : public SnapshotStore {
 
   using SnapshotStore::Put;
   void Put(const std::string& token, const std::string& snapshot,
-           const std::string& predecessor) override;
+           const SnapshotOrigin& origin) override;
   std::optional<std::string> Get(const std::string& token) override;
   void Remove(const std::string& token) override;
   void Check() override;

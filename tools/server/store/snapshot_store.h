@@ -17,10 +17,17 @@ class SnapshotStoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The store has no room for one more snapshot until others are removed or expire.
+// The store, its disk or its memory has no room for one more snapshot until others are removed or
+// expire.
 class SnapshotStoreFull : public SnapshotStoreError {
  public:
   using SnapshotStoreError::SnapshotStoreError;
+};
+
+// Where a snapshot comes from.
+struct SnapshotOrigin {
+  std::string account;      // Client::account, whose share of the store the snapshot takes
+  std::string predecessor;  // the token that the stream was resumed from, or ""
 };
 
 // Maps tokens (snapshot_token.h) to snapshots, which expire after the store's time to live.
@@ -35,13 +42,12 @@ class SnapshotStore {
 
   // Stores `snapshot` under `token` and restarts its time to live. Replaces an older snapshot
   // atomically: Get returns the old one or the new one, whole.
-  // `predecessor` is the token that the stream was resumed from, or "". A stream may use the room
-  // of its predecessor in a full store, until the predecessor is removed. Throws
-  // std::invalid_argument when `token` is not a token, SnapshotStoreFull when the stream has no
-  // room yet and the store's own limit is reached.
+  // A stream may use the room of its predecessor in a full store, until the predecessor is removed.
+  // Throws std::invalid_argument when `token` is not a token, SnapshotStoreFull when the stream has
+  // no room yet and the store's own limit is reached.
   virtual void Put(const std::string& token, const std::string& snapshot,
-                   const std::string& predecessor) = 0;
-  void Put(const std::string& token, const std::string& snapshot) { Put(token, snapshot, ""); }
+                   const SnapshotOrigin& origin) = 0;
+  void Put(const std::string& token, const std::string& snapshot) { Put(token, snapshot, {}); }
 
   // Empty when `token` is unknown, expired or not a token. `token` may be any bytes of a stranger.
   virtual std::optional<std::string> Get(const std::string& token) = 0;

@@ -6,6 +6,7 @@
 
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/admission.h"
+#include "tools/server/resources/origins.h"
 #include "tools/server/resources/services.h"
 #include "tools/server/session/session_registry.h"
 
@@ -15,6 +16,7 @@ namespace runnel::server {
 struct ConnectionServices {
   const Services* services = nullptr;
   const AccessRules* access = nullptr;
+  const OriginRules* origins = nullptr;
   SessionRegistry* registry = nullptr;
 };
 
@@ -25,6 +27,8 @@ struct ConnectionContext {
   Ticket ticket;                     // the slot of the connection
   Ticket address_ticket;             // its slot among the connections of its address
   Refusal refusal = Refusal::kNone;  // why the connection exceeds a limit
+
+  Client client() const { return {id, AccountOf(address)}; }
 };
 
 }  // namespace runnel::server

@@ -33,6 +33,11 @@ void HttpConnection::MakeHeader(const HttpReply& reply, ReplyOptions options) {
   response_->set(http::field::content_type, reply.content_type);
   response_->set("X-Content-Type-Options", "nosniff");
   response_->set("X-Request-Id", context_.id + "-" + std::to_string(++num_replies_));
+  if (!reader_.empty()) {
+    response_->set(http::field::access_control_allow_origin, reader_);
+    response_->set(http::field::access_control_expose_headers, "Retry-After, X-Request-Id");
+    response_->set(http::field::vary, "Origin");
+  }
   for (const auto& [name, value] : reply.headers) response_->set(name, value);
   if (response_->find(http::field::cache_control) == response_->end()) {
     response_->set(http::field::cache_control, "no-store");
@@ -112,7 +117,26 @@ void HttpConnection::CloseAfterReply(std::shared_ptr<void> held) {
     if (!stopped) self->Close();
   });
   stream_.tcp().expires_never();
-  DiscardInput([this](InputEnd /*end*/) { Close(); });
+  if (stream_.has_tls()) {
+    // Ends when the client closes, too. It fails when the client is still sending, because TLS
+    // expects nothing after its closing message. A read under way then fails for the same reason.
+    async_teardown(beast::role_type::server, stream_,
+                   [self = shared_from_this()](const SystemError& error) {
+                     return error ? self->DiscardBelowTls() : self->Close();
+                   });
+    on_input_end_ = nullptr;
+  } else {
+    DiscardInput([this](InputEnd /*end*/) { Close(); });
+  }
+}
+
+void HttpConnection::DiscardBelowTls() {
+  stream_.tcp().socket().async_read_some(
+      net::buffer(below_tls_), [self = shared_from_this()](const SystemError& error, size_t count) {
+        self->num_discarded_ += count;
+        if (error || self->num_discarded_ > kMaxDiscarded) return self->Close();
+        self->DiscardBelowTls();
+      });
 }
 
 void HttpConnection::Close() {

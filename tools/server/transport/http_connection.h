@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tools/network/any_stream.h"
 #include "tools/server/transport/connection_context.h"
@@ -53,6 +54,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   beast::flat_buffer& buffer() { return buffer_; }
   ConnectionContext& context() { return context_; }
 
+  // The page that may read the replies from now on (CORS); "": none beside the server's own.
+  void SetReader(std::string origin) { reader_ = std::move(origin); }
+
   // One of these two at a time. `done` is called once.
   void SendReply(HttpReply reply, ReplyOptions options, Done done);
   // The interim response "100 Continue".
@@ -66,9 +70,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // `on_end` is called once, unless Close or CloseAfterReply is called before.
   void DiscardInput(std::function<void(InputEnd end)> on_end);
 
-  // Ends sending, then discards input until the client closes too or linger_time is over, and
-  // closes the stream. Closing at once could destroy a reply that the client has not read. `held`
-  // is released when the stream is closed.
+  // Ends sending, with the closing message of TLS, then discards input until the client closes too
+  // or linger_time is over, and closes the stream. Closing at once could destroy a reply that the
+  // client has not read. `held` is released when the stream is closed.
   void CloseAfterReply(std::shared_ptr<void> held = nullptr);
 
   // Closes at once. Operations under way end with an error.
@@ -81,6 +85,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void MakeHeader(const HttpReply& reply, ReplyOptions options);
   void Discard();
   void OnDiscarded(const SystemError& error, size_t count);
+  // The same for what a client sends after TLS has ended, still encrypted; then closes.
+  void DiscardBelowTls();
 
   AnyStream stream_;
   ConnectionContext context_;
@@ -89,6 +95,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::optional<beast::http::response<beast::http::string_body>> response_;
   std::optional<beast::http::response_serializer<beast::http::string_body>> header_writer_;
   std::string piece_;  // is being sent
+  std::string reader_;
   int64_t num_replies_ = 0;
   net::steady_timer linger_timer_;
   std::shared_ptr<void> held_;
@@ -97,6 +104,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::function<void(InputEnd end)> on_input_end_;
   size_t num_discarded_ = 0;  // bytes
   std::array<char, 16384> discarded_;
+  // For DiscardBelowTls: a read of TLS into discarded_ may still be under way.
+  std::array<char, 1024> below_tls_;
 };
 
 }  // namespace runnel::server

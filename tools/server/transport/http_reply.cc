@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "runtime/model.h"
+#include "tools/cli/decimal.h"
 #include "tools/server/page/page_files.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/resources/access.h"
@@ -43,6 +44,9 @@ HttpReply Readiness(const Services& services) {
 
 HttpReply MetricsReply(const Services& services) {
   ServerState state;
+  if (services.input_budget != nullptr) {
+    state.input_bytes = static_cast<int64_t>(services.input_budget->num_bytes());
+  }
   state.num_streams = services.admission->num_streams();
   state.num_connections = services.admission->num_connections();
   state.max_streams = services.limits.max_streams;
@@ -101,7 +105,14 @@ bool IsBelow(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-std::string_view PathOf(std::string_view target) { return target.substr(0, target.find('?')); }
+std::string_view PathOf(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (target.substr(0, scheme.size()) != scheme) continue;
+    const size_t path = target.find_first_of("/?", scheme.size());
+    target = path == std::string_view::npos || target[path] == '?' ? "/" : target.substr(path);
+  }
+  return target.substr(0, target.find('?'));
+}
 
 HttpReply ErrorReply(int status, const std::string& code, const std::string& message,
                      const std::string& param) {
@@ -160,6 +171,17 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
                     "expected /, /healthz, /readyz, /metrics, /v1/recognize, "
                     "/v1/audio/transcriptions, /v1/models or a WebSocket upgrade, for example on "
                     "/v1/realtime or /v1/listen");
+}
+
+HttpReply AdminAnswer(const Services& services, double hung_s, std::string_view method,
+                      std::string_view target) {
+  if (!IsProbe(target))
+    return ErrorReply(404, "not_found", "expected /healthz, /readyz or /metrics");
+  if (hung_s > 0 && PathOf(target) != "/metrics") {
+    return TextReply(503,
+                     "hung: no network thread has answered for " + Decimal(hung_s, 0) + " s\n");
+  }
+  return Answer(services, method, target);
 }
 
 }  // namespace runnel::server

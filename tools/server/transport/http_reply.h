@@ -44,6 +44,11 @@ HttpReply RefusalReply(Refusal refusal, Metrics* metrics);
 // `target` is e.g. "/healthz?x".
 HttpReply Answer(const Services& services, std::string_view method, std::string_view target);
 
+// The same for the admin port, which has the probes only. `hung_s`: for how long a network thread
+// has not answered; above 0 the server is not healthy.
+HttpReply AdminAnswer(const Services& services, double hung_s, std::string_view method,
+                      std::string_view target);
+
 // Whether clients need the bearer token for Answer's reply.
 bool NeedsToken(std::string_view target);
 
@@ -51,7 +56,8 @@ bool NeedsToken(std::string_view target);
 // are taken.
 bool IsProbe(std::string_view target);
 
-// The path of a request's target, without the query.
+// The path of a request's target, without the query; of "http://host/path", which a proxy may send,
+// the path.
 std::string_view PathOf(std::string_view target);
 
 }  // namespace runnel::server

@@ -1,7 +1,7 @@
 #include "tools/server/transport/http_session.h"
 
 #include <algorithm>
-#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/text/printable.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/dialects/deepgram_protocol.h"
 #include "tools/server/dialects/openai_realtime_protocol.h"
@@ -28,6 +29,7 @@
 #include "tools/server/transport/http_connection.h"
 #include "tools/server/transport/http_reply.h"
 #include "tools/server/transport/http_upload.h"
+#include "tools/server/transport/request_checks.h"
 #include "tools/server/transport/request_route.h"
 #include "tools/server/transport/websocket_session.h"
 
@@ -42,8 +44,6 @@ constexpr std::chrono::milliseconds kRefusedLingerTime{200};
 constexpr double kRefusedTimeout_s = 1;
 // Bytes of a body that are read together with the header, at most.
 constexpr size_t kReadAhead = 16384;
-// How often an upload that waits for a slot asks for one.
-constexpr std::chrono::milliseconds kSlotInterval{50};
 
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -78,12 +78,17 @@ HttpConnection::Options OptionsFor(const ConnectionContext& context) {
 class HttpSession : public std::enable_shared_from_this<HttpSession> {
  public:
   explicit HttpSession(std::shared_ptr<HttpConnection> connection)
-      : connection_(std::move(connection)),
-        peer_(context().address),
-        slot_timer_(connection_->stream().get_executor()) {}
+      : connection_(std::move(connection)), peer_(context().address) {}
 
   void Start() {
     AnyStream& stream = connection_->stream();
+    // Without patience: whoever fills the server with silent connections cannot keep a probe out.
+    context().ticket->Offer(HttpConnection::Clock::duration::zero(),
+                            [weak = weak_from_this(), executor = stream.get_executor()] {
+                              net::post(executor, [weak] {
+                                if (const auto self = weak.lock()) self->GiveUp();
+                              });
+                            });
     if (!stream.has_tls()) return ReadHeader();
     stream.tcp().expires_after(Timeout(limits().handshake_timeout_s));
     stream.async_handshake(net::ssl::stream_base::server,
@@ -106,7 +111,16 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
                                                      : limit_s);
   }
 
+  // Another client has the slot now.
+  void GiveUp() {
+    is_given_up_ = true;
+    if (is_waiting_) connection_->Close();
+  }
+
   void ReadHeader() {
+    if (is_given_up_) return connection_->CloseAfterReply();
+    is_waiting_ = true;
+    context().ticket->Use();
     header_.emplace();
     header_->header_limit(static_cast<std::uint32_t>(limits().max_header_bytes));
     // The limit of a body depends on the route, which the header decides.
@@ -120,6 +134,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void OnHeader(const SystemError& error) {
+    is_waiting_ = false;
+    if (is_given_up_) return connection_->Close();
     if (!error) return Serve();
     if (error == beast::error::timeout) {
       // A client that keeps a connection for later requests has done nothing wrong.
@@ -145,7 +161,14 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void Serve() {
+    const std::string_view origin = View(request()[http::field::origin]);
+    connection_->SetReader(context().shared->origins->IsListed(origin) ? std::string(origin) : "");
     AdmitAddress();
+    if (std::optional<HttpReply> fault = FaultOf(request())) {
+      metrics().CountRejection(Rejection::kBadRequest);
+      return ReplyAndClose(*std::move(fault));
+    }
+    if (IsPreflight()) return ReplyAndClose(PreflightReply());
     RequestHead head;
     head.method = View(request().method_string());
     head.target = View(request().target());
@@ -176,12 +199,47 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     context().address_ticket.reset();
     if (IsAboveConnectionLimit(context())) return;
     context().address_ticket =
-        services().admission->AdmitAddress(context().address, &context().refusal);
+        services().admission->AdmitAddress(context().client().account, &context().refusal);
   }
 
   // All lines of the header that lists what the client offers.
   std::vector<std::string> Subprotocols() const {
     return SplitAtCommas(Joined(request(), "Sec-WebSocket-Protocol"));
+  }
+
+  // A browser asks whether a page of a listed origin may make a request.
+  bool IsPreflight() const {
+    return request().method() == http::verb::options &&
+           request().find(http::field::access_control_request_method) != request().end() &&
+           context().shared->origins->IsListed(View(request()[http::field::origin]));
+  }
+
+  HttpReply PreflightReply() const {
+    HttpReply reply;
+    reply.status = 204;
+    reply.headers.emplace_back("Access-Control-Allow-Methods", "GET, HEAD, POST");
+    const std::string asked = Joined(request(), "Access-Control-Request-Headers");
+    if (!asked.empty()) {
+      reply.headers.emplace_back("Access-Control-Allow-Headers", asked.substr(0, asked.size() - 1));
+    }
+    reply.headers.emplace_back("Access-Control-Max-Age", "600");
+    return reply;
+  }
+
+  // False when a web page makes the request that may not; the browser has been told so then. A page
+  // that has the token of this server was given it.
+  bool CheckOrigin() {
+    const AccessRules& access = *context().shared->access;
+    const std::string_view origin = View(request()[http::field::origin]);
+    std::string_view host = View(request()[http::field::host]);
+    const std::string_view forwarded = View(request()["X-Forwarded-Host"]);
+    if (access.IsTrusted(peer_) && !forwarded.empty()) host = forwarded;
+    if (access.has_token() || context().shared->origins->IsAllowed(origin, host)) return true;
+    metrics().CountRejection(Rejection::kOrigin);
+    Refuse(ErrorReply(
+        403, "origin_not_allowed",
+        "pages of " + OneLine(std::string(origin)) + " may not use this server (--allow_origin)"));
+    return false;
   }
 
   // False when the client lacks the bearer token; it has been told so then.
@@ -214,7 +272,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void Upgrade() {
-    if (!CheckToken()) return;
+    if (!CheckOrigin() || !CheckToken()) return;
     std::shared_ptr<Protocol> protocol;
     try {
       protocol = ChooseProtocol(OpeningRequest(), services().recognizer->model()->tokens());
@@ -227,7 +285,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       return ReplyAndClose(ErrorReply(400, "bad_request", "data before the answer to the upgrade"));
     }
     Refusal refusal = Refusal::kNone;
-    Ticket slot = services().admission->AdmitStream(context().address, &refusal);
+    Ticket slot = services().admission->AdmitStream(context().client().account, &refusal);
     if (slot == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
     connection_->stream().tcp().expires_never();  // WebSocketSession sets its own timeouts
     ServeWebSocket(std::move(connection_->stream()), std::move(context()), std::move(slot),
@@ -235,27 +293,22 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   }
 
   void Upload() {
-    if (!CheckToken()) return;
+    if (!CheckOrigin() || !CheckToken()) return;
+    const std::string_view coding = View(request()[http::field::content_encoding]);
+    if (!coding.empty() && !beast::iequals(coding, "identity")) {
+      metrics().CountRejection(Rejection::kBadRequest);
+      return ReplyAndClose(ErrorReply(415, "bad_request", "Content-Encoding: expected none"));
+    }
     if (header_->content_length().value_or(0) > limits().max_body_bytes()) {
       return ReplyAndClose(BodyTooLargeReply(services()));
     }
-    slot_deadline_ = HttpConnection::Clock::now() + Seconds(limits().upload_wait_s);
-    AdmitUpload();
-  }
-
-  // Waits for a slot while others have all of max_uploads. The body is not read meanwhile, so that
-  // an upload that waits costs no more than its connection.
-  void AdmitUpload() {
-    Refusal refusal = Refusal::kNone;
-    Ticket slot = services().admission->AdmitUpload(context().address, &refusal);
-    if (slot != nullptr) return ServeUpload(connection_, std::move(*header_), std::move(slot));
-    const bool may_wait = refusal == Refusal::kUploads && limits().max_uploads > 0 &&
-                          HttpConnection::Clock::now() < slot_deadline_;
-    if (!may_wait) return ReplyAndClose(RefusalReply(refusal, &metrics()));
-    slot_timer_.expires_after(kSlotInterval);
-    slot_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
-      if (!stopped) self->AdmitUpload();
-    });
+    Refusal refusal = limits().max_uploads > 0 ? Refusal::kNone : Refusal::kUploads;
+    Ticket slot;
+    if (refusal == Refusal::kNone) {
+      slot = services().admission->AdmitStream(context().client().account, &refusal);
+    }
+    if (slot == nullptr) return ReplyAndClose(RefusalReply(refusal, &metrics()));
+    ServeUpload(connection_, std::move(*header_), std::move(slot));
   }
 
   // Refuses a request, a WebSocket in the words that its client knows.
@@ -265,7 +318,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       if (DeepgramProtocol::IsFor(opening)) {
         reply.body = DeepgramProtocol::ErrorBody(reply.error->code, reply.error->message, opening);
         reply.headers.emplace_back("dg-request-id", opening.session_id);
-        reply.headers.emplace_back("dg-error", OneLine(reply.error->message));
+        reply.headers.emplace_back("dg-error", Printable(reply.error->message));
       }
     }
     ReplyAndClose(std::move(reply));
@@ -290,9 +343,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   const std::string peer_;  // the address of the client or of a proxy
   std::optional<http::request_parser<http::empty_body>> header_;
   int64_t num_replies_ = 0;
-  // Of an upload that waits for a slot.
-  net::steady_timer slot_timer_;
-  HttpConnection::Clock::time_point slot_deadline_;
+  bool is_waiting_ = true;    // for a handshake or a request
+  bool is_given_up_ = false;  // the slot
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,9 +16,12 @@
 
 #include "runtime/model.h"
 #include "tools/cli/decimal.h"
+#include "tools/cli/seconds.h"
 #include "tools/server/recordings/recording_request.h"
 #include "tools/server/recordings/transcription_formats.h"
 #include "tools/server/resources/access.h"
+#include "tools/server/resources/rated_log.h"
+#include "tools/server/resources/upload_share.h"
 #include "tools/server/transport/recognize_job.h"
 #include "tools/server/transport/upload_deadline.h"
 
@@ -47,9 +51,11 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   HttpUpload(std::shared_ptr<HttpConnection> connection,
              http::request_parser<http::empty_body>&& header, Ticket slot)
       : connection_(std::move(connection)),
-        slot_(std::move(slot)),
+        share_(services().admission, client().account, std::move(slot),
+               connection_->context().ticket),
         body_(std::in_place, std::move(header)),
         deadline_(Clock::now(), limits().max_upload_s, limits().idle_timeout_s),
+        place_timer_(connection_->stream().get_executor()),
         probe_timer_(connection_->stream().get_executor()) {
     body_->body_limit(limits().max_body_bytes());
   }
@@ -59,6 +65,11 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         [self = shared_from_this(), executor = connection_->stream().get_executor()] {
           net::post(executor, [self] { self->Drain(); });
         });
+    share_.Offer([weak = weak_from_this(), executor = connection_->stream().get_executor()] {
+      net::post(executor, [weak] {
+        if (const auto self = weak.lock()) self->GiveUp();
+      });
+    });
     if (!beast::iequals(body_->get()[http::field::expect], "100-continue")) return Receive();
     phase_ = Phase::kContinuing;
     connection_->SendContinue([self = shared_from_this()](const SystemError& error) {
@@ -72,6 +83,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   enum class Phase {
     kContinuing,  // "100 Continue" is being sent; nothing is read
     kReceiving,   // the body is being read
+    kWaiting,     // the body is there and waits for a place; input is discarded
     kDecoding,    // the job runs; input is discarded
     kProbing,     // the same, while "100 Continue" is being sent
     kStreaming,   // the reply is sent in pieces, while the job runs and after it
@@ -80,12 +92,22 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   };
 
   const Services& services() const { return *connection_->context().shared->services; }
+  Client client() const { return connection_->context().client(); }
   const Limits& limits() const { return services().limits; }
   Metrics& metrics() const { return *services().metrics; }
 
+  // The memory or a slot of this recording is another's now.
+  void GiveUp() {
+    if (phase_ == Phase::kReplying || phase_ == Phase::kEnded) return;
+    if (job_ != nullptr) job_->Cancel();
+    OnReady(RefusalReply(Refusal::kUploads, &metrics()));
+  }
+
   void Receive() {
     if (reply_.has_value()) return Reply(*std::move(reply_));
-    if (body_->is_done()) return Decode();
+    if (!share_.CountBody(body_->get().body().size()))
+      return Reply(RefusalReply(Refusal::kUploads, &metrics()));
+    if (body_->is_done()) return AwaitPlace();
     const Clock::time_point now = Clock::now();
     if (deadline_.HasPassed(now)) {
       metrics().CountRejection(Rejection::kUploadTimeout);
@@ -121,12 +143,34 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   }
 
   // The connection ends after the reply, so that further input need not be kept.
-  void Decode() {
-    phase_ = Phase::kDecoding;
+  void AwaitPlace() {
+    phase_ = Phase::kWaiting;
     connection_->stream().tcp().expires_never();
     connection_->DiscardInput([weak = weak_from_this()](HttpConnection::InputEnd end) {
       if (const auto self = weak.lock()) self->OnInputEnd(end);
     });
+    const auto post = Poster();
+    // Before the timer: a place that is free is taken, however short the time is.
+    share_.WaitForPlace([post](const UploadPlaces::Place& place) {
+      post([place](HttpUpload* self) { self->OnPlace(place); });
+    });
+    place_timer_.expires_after(Seconds(limits().upload_wait_s));
+    place_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
+      if (stopped || self->phase_ != Phase::kWaiting) return;
+      self->Reply(RefusalReply(Refusal::kUploads, &self->metrics()));
+    });
+  }
+
+  void OnPlace(const UploadPlaces::Place& place) {
+    if (phase_ != Phase::kWaiting) return;
+    place_timer_.cancel();
+    share_.TakePlace(place);
+    Decode();
+  }
+
+  void Decode() {
+    phase_ = Phase::kDecoding;
+    if (has_client_ended_) ProbeLater();
     // On a file thread: a form may be large and list many phrases.
     auto upload = std::make_shared<http::request<http::string_body>>(body_->release());
     body_.reset();
@@ -138,9 +182,16 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         post([request](HttpUpload* self) { self->StartJob(std::move(*request)); });
       } catch (const FieldMistake& mistake) {
         post([mistake](HttpUpload* self) { self->RefuseRequest(mistake); });
+      } catch (const std::exception& error) {
+        LogRated(LogLevel::kError, "upload failed", error.what());
+        post([](HttpUpload* self) {
+          self->RefuseRequest({ErrorCode::kInternal, "", "an error of the server"});
+        });
       }
     };
-    if (!services().file_threads->Run(read)) Reply(RefusalReply(Refusal::kUploads, &metrics()));
+    if (!services().file_threads->Run(read, client().account)) {
+      Reply(RefusalReply(Refusal::kUploads, &metrics()));
+    }
   }
 
   void RefuseRequest(const FieldMistake& mistake) {
@@ -151,7 +202,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   void StartJob(RecordingRequest request) {
     if (phase_ != Phase::kDecoding && phase_ != Phase::kProbing) return;
     if (reply_.has_value()) return;  // the server ends
-    job_ = StartRecognizeJob(services(), "http", std::move(request.recording),
+    job_ = StartRecognizeJob(services(), "http", client().account, std::move(request.recording),
                              ReplyWith(std::move(request.format)));
   }
 
@@ -184,6 +235,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
 
   void OnInputEnd(HttpConnection::InputEnd end) {
     if (end == HttpConnection::InputEnd::kBroken) return End();
+    has_client_ended_ = true;
     if (phase_ == Phase::kDecoding) ProbeLater();
   }
 
@@ -259,6 +311,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   // clients know an error by its JSON.
   void EndPieces(const HttpReply& reply) {
     if (reply_.has_value()) return;  // it is complete
+    share_.EndWork();
     pieces_ += reply.status == 200 ? reply.body : ServerSentEvent(reply.body);
     reply_ = HttpReply();
     if (phase_ == Phase::kStreaming) SendPieces();
@@ -279,6 +332,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         return;
       case Phase::kStreaming:
         return EndPieces(reply);
+      case Phase::kWaiting:
       case Phase::kDecoding:
         return Reply(std::move(reply));
       case Phase::kReplying:
@@ -289,15 +343,18 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
 
   // The server ends and does not wait for the recording any more.
   void Drain() {
-    if (phase_ == Phase::kReplying || phase_ == Phase::kEnded || slot_ == nullptr) return;
+    if (phase_ == Phase::kReplying || phase_ == Phase::kEnded || !share_.has_slot()) return;
     // The server waits for the slots, so this one is kept until the client has read the reply.
-    slot_until_close_ = std::move(slot_);
+    slot_until_close_ = share_.TakeSlot();
     if (job_ != nullptr) job_->Cancel();
     OnReady(RefusalReply(Refusal::kDraining, &metrics()));
   }
 
   void Reply(HttpReply reply) {
     phase_ = Phase::kReplying;
+    body_.reset();
+    share_.EndWork();
+    place_timer_.cancel();
     probe_timer_.cancel();
     job_.reset();
     connection_->SendReply(std::move(reply), {}, [self = shared_from_this()](const auto& error) {
@@ -309,29 +366,33 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     if (error || phase_ == Phase::kEnded) return End();
     phase_ = Phase::kEnded;
     registration_.reset();
-    slot_.reset();
+    share_.TakeSlot();
     connection_->CloseAfterReply(std::move(slot_until_close_));
   }
 
   // The client is gone.
   void End() {
     phase_ = Phase::kEnded;
+    share_.EndWork();
+    place_timer_.cancel();
     probe_timer_.cancel();
     if (job_ != nullptr) job_->Cancel();
     job_.reset();
     registration_.reset();
-    slot_.reset();
+    share_.TakeSlot();
     slot_until_close_.reset();
     connection_->Close();
   }
 
   const std::shared_ptr<HttpConnection> connection_;
   Phase phase_ = Phase::kReceiving;
-  Ticket slot_;
+  UploadShare share_;
   Ticket slot_until_close_;
   SessionRegistry::Handle registration_;
   std::optional<http::request_parser<http::string_body>> body_;
   const UploadDeadline deadline_;
+  net::steady_timer place_timer_;
+  bool has_client_ended_ = false;  // the client has closed its sending side
   std::shared_ptr<RecognizeJob> job_;
   net::steady_timer probe_timer_;
   std::optional<HttpReply> reply_;  // waits for the operation under way

@@ -6,12 +6,12 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "tools/network/any_stream.h"
+#include "tools/server/transport/acceptor.h"
 #include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {
@@ -23,23 +23,19 @@ class Listener {
   // with a `refusal` exceeds a limit.
   using Serve = std::function<void(AnyStream stream, ConnectionContext context)>;
 
-  // Opens the port. `tls` is null for plain TCP. Throws std::runtime_error naming address and port,
-  // std::invalid_argument when `address` is not an IP address.
+  // Opens the port, as Acceptor does. `tls` is null for plain TCP.
   Listener(boost::asio::io_context* io, const std::string& address, uint16_t port,
            boost::asio::ssl::context* tls, const ConnectionServices* services, Serve serve);
 
   // Begins to accept connections.
-  void Start();
+  void Start() { acceptor_.Start(); }
 
-  uint16_t port() const { return acceptor_.local_endpoint().port(); }
+  uint16_t port() const { return acceptor_.port(); }
 
  private:
-  void Accept();
   void OnAccept(boost::asio::ip::tcp::socket socket);
 
-  boost::asio::io_context* const io_;
-  boost::asio::ip::tcp::acceptor acceptor_;
-  boost::asio::steady_timer retry_timer_;
+  Acceptor acceptor_;
   boost::asio::ssl::context* const tls_;
   const ConnectionServices* const services_;
   const Serve serve_;

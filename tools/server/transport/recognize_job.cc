@@ -1,12 +1,12 @@
 #include "tools/server/transport/recognize_job.h"
 
-#include <glog/logging.h>
-
 #include <atomic>
 #include <cstddef>
 #include <exception>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "runtime/model.h"
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/session/stream_request.h"
 
 namespace runnel::server {
@@ -27,41 +28,54 @@ constexpr char kRecordingName[] = "the recording";
 
 class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
  public:
-  Job(const Services& services, Recording recording, RecordingReceiver receiver)
-      : services_(services), recording_(std::move(recording)), receiver_(std::move(receiver)) {}
+  Job(const Services& services, const char* protocol, std::string account, Recording recording,
+      RecordingReceiver receiver)
+      : services_(services),
+        protocol_(protocol),
+        account_(std::move(account)),
+        recording_(std::move(recording)),
+        receiver_(std::move(receiver)) {}
 
-  void Start(const char* protocol) {
-    Open(protocol);
-    if (stream_ != nullptr) Continue();
+  // Opens the stream, or feeds the next samples, on a file thread.
+  void Continue() {
+    services_.file_threads->Run([self = shared_from_this()] { self->Feed(); }, account_);
   }
 
   void Cancel() override {
     is_done_ = true;
-    if (stream_ != nullptr) stream_->Cancel();
+    std::shared_ptr<LiveStream> stream;
+    {
+      const std::lock_guard<std::mutex> lock(opening_);
+      stream = stream_;
+    }
+    if (stream != nullptr) stream->Cancel();
   }
 
  private:
-  void Open(const char* protocol) {
+  // Preparing hotwords takes some milliseconds.
+  void Open() {
     try {
-      stream_ = services_.recognizer->Open(
-          CompleteOptions(recording_.start, services_.default_options, services_.limits,
-                          services_.recognizer->model()->languages()),
-          [weak = weak_from_this()](LiveStream&, const LiveUpdate& update) {
-            if (const auto self = weak.lock()) self->OnUpdate(update);
-          });
-      services_.metrics->CountStream(protocol);
+      std::shared_ptr<LiveStream> stream =
+          OpenStream(services_, account_, recording_.start,
+                     [weak = weak_from_this()](LiveStream&, const LiveUpdate& update) {
+                       if (const auto self = weak.lock()) self->OnUpdate(update);
+                     });
+      const std::lock_guard<std::mutex> lock(opening_);
+      stream_ = std::move(stream);
     } catch (const std::invalid_argument& error) {
-      Refuse({ErrorCode::kBadOption, FirstLine(error.what())});
+      return Refuse({ErrorCode::kBadOption, FirstLine(error.what())});
+    } catch (const std::exception& error) {
+      LogRated(LogLevel::kError, "recording failed", error.what());
+      return Refuse({ErrorCode::kInternal, "an error of the server"});
     }
-  }
-
-  // Feeds the next samples on a file thread.
-  void Continue() {
-    services_.file_threads->Run([self = shared_from_this()] { self->Feed(); });
+    services_.metrics->CountStream(protocol_);
+    if (is_done_) return stream_->Cancel();
+    Continue();
   }
 
   void Feed() {
     if (is_done_) return;
+    if (stream_ == nullptr) return Open();
     try {
       if (!audio_.has_value()) {
         AudioReaderOptions options;
@@ -118,7 +132,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     if (!is_done_) Guard([&] { receiver_.on_update(update); });
     if (!update.is_final) return;
     // This is a worker thread, which must not spend its time on writing a long result.
-    services_.file_threads->RunFirst([self = shared_from_this()] { self->HandOver(); });
+    services_.file_threads->RunFirst([self = shared_from_this()] { self->HandOver(); }, account_);
   }
 
   void HandOver() {
@@ -135,7 +149,7 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
     try {
       call();
     } catch (const std::exception& error) {
-      LOG(ERROR) << "a recording's result: " << FirstLine(error.what());
+      LogRated(LogLevel::kError, "recording failed", error.what());
       stream_->Cancel();
       Refuse({ErrorCode::kInternal, "an error of the server"});
     }
@@ -158,10 +172,13 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
   }
 
   const Services& services_;
-  Recording recording_;  // used by Feed after Open
+  const char* const protocol_;
+  const std::string account_;
+  Recording recording_;  // used by Feed
   const RecordingReceiver receiver_;
   std::atomic<bool> is_done_{false};
-  std::shared_ptr<LiveStream> stream_;
+  std::mutex opening_;                  // while Open writes stream_, and Cancel reads it
+  std::shared_ptr<LiveStream> stream_;  // null before Open; then it does not change
   // All updates so far. Used by the update callback, then by HandOver.
   std::optional<LiveUpdate> all_;
   // As in RecordingResult. Used by Feed, then by HandOver.
@@ -176,9 +193,11 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
 }  // namespace
 
 std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, const char* protocol,
-                                                Recording recording, RecordingReceiver receiver) {
-  const auto job = std::make_shared<Job>(services, std::move(recording), std::move(receiver));
-  job->Start(protocol);
+                                                const std::string& account, Recording recording,
+                                                RecordingReceiver receiver) {
+  const auto job =
+      std::make_shared<Job>(services, protocol, account, std::move(recording), std::move(receiver));
+  job->Continue();
   return job;
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "runtime/live_update.h"
 #include "tools/server/protocol/protocol_error.h"
@@ -33,9 +34,11 @@ struct RecordingReceiver {
   std::function<void(const ProtocolError&)> on_error;
 };
 
-// `protocol` names the interface in metrics, e.g. "http". `services` must outlive the job.
+// `protocol` names the interface in metrics, e.g. "http". `account`: whose work it is. `services`
+// must outlive the job.
 std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, const char* protocol,
-                                                Recording recording, RecordingReceiver receiver);
+                                                const std::string& account, Recording recording,
+                                                RecordingReceiver receiver);
 
 }  // namespace runnel::server
 

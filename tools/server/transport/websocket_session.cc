@@ -1,11 +1,8 @@
 #include "tools/server/transport/websocket_session.h"
 
-#include <glog/logging.h>
-
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <chrono>
 #include <exception>
@@ -14,8 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "runtime/text/first_line.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/resources/idle_slots.h"
+#include "tools/server/resources/message_buffer.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/session/live_session.h"
 #include "tools/server/transport/wake_timer.h"
 
@@ -27,9 +26,12 @@ namespace websocket = beast::websocket;
 using Clock = std::chrono::steady_clock;
 
 // The bytes of one read: enough for a packet of audio, and more for a large message. Between
-// messages the buffer keeps at most kLargestRead.
+// messages the buffer keeps at most MessageBuffer::kFreeBytes.
 constexpr size_t kFirstRead = 8192;
 constexpr size_t kLargestRead = 65536;
+
+// Between two looks at a client that is not read from.
+constexpr std::chrono::seconds kClientWatchStep{1};
 
 // Held by the registry until it ends, because no operation may be under way while it does not read.
 // All members on the stream's strand.
@@ -39,7 +41,8 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
       : ws_(std::move(stream)),
         timer_(ws_.get_executor()),
         context_(std::move(context)),
-        stream_ticket_(std::move(stream_ticket)) {}
+        slots_(std::move(context_.ticket), std::move(stream_ticket)),
+        buffer_(NewBuffer()) {}
 
   void Start(const http::request<http::empty_body>& request, std::shared_ptr<Protocol> protocol) {
     const auto weak = weak_from_this();
@@ -58,8 +61,11 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
             for (const auto& [name, value] : protocol->headers()) answer.set(name, value);
           }));
     }
-    live_ = std::make_shared<LiveSession>(services(), context_.id, std::move(protocol),
+    live_ = std::make_shared<LiveSession>(services(), context_.client(), std::move(protocol),
                                           [post] { post(&WebSocketSession::Pump); });
+    live_->OnSlot();
+    slots_.SetHandler([post] { post(&WebSocketSession::GiveUp); });
+    slots_.Update(live_->awaits_client(), live_->last_progress());
     registration_ = context_.shared->registry->Add(
         [self = shared_from_this(), post] { post(&WebSocketSession::Drain); });
     // Called by reads, on the strand. A client that is there answers the pings of SetTimeouts.
@@ -83,6 +89,8 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
 
   const Services& services() const { return *context_.shared->services; }
 
+  MessageBuffer NewBuffer() const { return {services().input_budget, context_.client().account}; }
+
   // Beast sends pings and ends the connection when no reply comes. Replies are only seen while we
   // read, so the idle timeout is off otherwise.
   void SetTimeouts(bool idle) {
@@ -102,7 +110,7 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     try {
       work();
     } catch (const std::exception& error) {
-      LOG(ERROR) << "stream " << context_.id << ": " << FirstLine(error.what());
+      LogRated(LogLevel::kError, "connection failed", context_.id + ": " + error.what());
       services().metrics->CountError(ErrorCode::kInternal);
       End();
     }
@@ -125,8 +133,19 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     if (!sending_.has_value()) Write();
     if (phase_ != Phase::kOpen) return;
     if (!is_reading_ && live_->CanReceive()) Read();
+    if (phase_ != Phase::kOpen) return;
     if (is_reading_ != has_idle_timeout_) SetTimeouts(is_reading_);
+    slots_.Update(live_->awaits_client(), live_->last_progress());
+    pings_.Update(is_reading_);
     ArmTimer();
+  }
+
+  // The slots of this stream are another's now.
+  void GiveUp() {
+    slots_.Release();
+    services().metrics->CountRejection(Rejection::kIdle);
+    live_->Fail(ErrorCode::kIdleTimeout, kGivenUp);
+    Pump();
   }
 
   void Drain() {
@@ -135,11 +154,14 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   }
 
   void Read() {
+    const size_t num_bytes = buffer_.bytes().size();
+    const size_t room = live_->max_message_bytes() + 1 - num_bytes;
+    const size_t size = std::min(room, std::clamp(num_bytes, kFirstRead, kLargestRead));
+    if (!buffer_.Reserve(size)) return WaitForBudget();
+    budget_wait_.End();
     is_reading_ = true;
     if (!has_idle_timeout_) SetTimeouts(/*idle=*/true);
-    const size_t room = live_->max_message_bytes() + 1 - buffer_.size();
-    const size_t size = std::clamp(buffer_.size(), kFirstRead, kLargestRead);
-    ws_.async_read_some(buffer_.prepare(std::min(room, size)),
+    ws_.async_read_some(net::buffer(buffer_.end(), size),
                         [self = shared_from_this()](SystemError error, size_t count) {
                           self->Guard([&] { self->OnRead(error, count); });
                         });
@@ -153,26 +175,44 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     }
     if (error) return End();
     if (phase_ != Phase::kOpen) return;
-    buffer_.commit(count);
-    if (buffer_.size() > live_->max_message_bytes()) {
+    buffer_.Commit(count);
+    const size_t num_bytes = buffer_.bytes().size();
+    if (num_bytes > live_->max_message_bytes()) {
       services().metrics->CountRejection(Rejection::kMessageTooLarge);
       live_->Fail(
           ErrorCode::kMessageTooLarge,
           "a message is longer than " + std::to_string(live_->max_message_bytes()) + " bytes");
-      DropBuffer();
+      buffer_.Clear();
     } else if (!ws_.is_message_done()) {
-      return Read();
+      Read();
+      if (is_reading_) return;
+    } else if (num_bytes > MessageBuffer::kFreeBytes) {
+      live_->Receive({ws_.got_text(), std::exchange(buffer_, NewBuffer())});
     } else {
-      const auto bytes = buffer_.cdata();
-      live_->Receive({ws_.got_text(), {static_cast<const char*>(bytes.data()), bytes.size()}});
-      DropBuffer();
+      live_->Receive({ws_.got_text(), buffer_.bytes()});
+      buffer_.Clear();
     }
     Pump();
   }
 
-  void DropBuffer() {
-    buffer_.consume(buffer_.size());
-    if (buffer_.capacity() > kLargestRead) buffer_.shrink_to_fit();
+  // Called again and again.
+  void WaitForBudget() {
+    if (budget_wait_.Continue(services().metrics)) return;
+    live_->Fail(ErrorCode::kFull, kInputFull);
+    buffer_.Clear();
+    if (!sending_.has_value()) Write();
+  }
+
+  // Whether the client has gone, which no read tells while none is under way.
+  bool HasVanished() { return !is_reading_ && ws_.next_layer().IsPeerGone(); }
+
+  void Ping() {
+    if (is_pinging_ || !pings_.Take()) return;
+    is_pinging_ = true;
+    ws_.async_ping({}, [self = shared_from_this()](SystemError error) {
+      self->is_pinging_ = false;
+      if (error && self->phase_ == Phase::kOpen) self->Guard([&] { self->End(); });
+    });
   }
 
   void Write() {
@@ -207,16 +247,19 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
   void ArmTimer() {
     Clock::time_point deadline = live_->NextDeadline();
     if (sending_.has_value()) deadline = std::min(deadline, write_deadline_);
-    timer_.WakeBy(deadline);
+    if (!is_reading_) deadline = std::min(deadline, Clock::now() + kClientWatchStep);
+    timer_.WakeBy(std::min(deadline, budget_wait_.Next()));
   }
 
   void OnTimer() {
     if (sending_.has_value() && Clock::now() >= write_deadline_) {
       services().metrics->CountRejection(Rejection::kSlowReader);
-      LOG(INFO) << "stream " << context_.id << ": the client does not read";
+      LogRated(LogLevel::kInfo, "connection ended", context_.id + ": the client does not read");
       return End();
     }
+    if (phase_ == Phase::kOpen && HasVanished()) return End();
     Pump();
+    if (phase_ == Phase::kOpen) Ping();
   }
 
   // The connection is lost, or is closed now.
@@ -225,21 +268,24 @@ class WebSocketSession : public std::enable_shared_from_this<WebSocketSession> {
     timer_.Cancel();
     live_->Disconnect();
     registration_.reset();
-    stream_ticket_.reset();
+    slots_.Release();
     ws_.next_layer().Close();
   }
 
   websocket::stream<AnyStream, /*deflateSupported=*/false> ws_;
   WakeTimer timer_;
   ConnectionContext context_;
-  Ticket stream_ticket_;
+  IdleSlots slots_;
   SessionRegistry::Handle registration_;
   std::shared_ptr<LiveSession> live_;
-  beast::flat_buffer buffer_;
+  MessageBuffer buffer_;
   std::optional<OutgoingMessage> sending_;  // is being written
   Clock::time_point write_deadline_;
   Phase phase_ = Phase::kOpening;
   bool is_reading_ = false;  // a read is under way
+  PingTimes pings_;
+  bool is_pinging_ = false;
+  BudgetWait budget_wait_;
   bool has_idle_timeout_ = true;
 };
 

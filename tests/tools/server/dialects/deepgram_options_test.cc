@@ -6,14 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/hotwords.h"
-#include "tests/tools/server/dialects/protocol_conversation.h"
+#include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 
 namespace runnel::server {
 namespace {
-
-using testing::Units;
 
 using Query = std::vector<std::pair<std::string, std::string>>;
 
@@ -21,7 +18,7 @@ using Query = std::vector<std::pair<std::string, std::string>>;
 DeepgramOptions OptionsOf(const Query& more) {
   Query query = {{"model", "nova-3"}, {"encoding", "linear16"}, {"sample_rate", "8000"}};
   query.insert(query.end(), more.begin(), more.end());
-  return ReadDeepgramQuery(query, Units());
+  return ReadDeepgramQuery(query);
 }
 
 double SilenceS(const DeepgramOptions& options) {
@@ -42,7 +39,7 @@ TEST(DeepgramOptions, RatesOfTheAudio) {
            {{{"encoding", "ogg-opus"}}, 0},
            {{{"sample_rate", "8000"}}, 0},
            {{}, 0}}) {
-    EXPECT_EQ(ReadDeepgramQuery(c.query, Units()).decoder->sample_rate_hz(), c.rate_hz);
+    EXPECT_EQ(ReadDeepgramQuery(c.query).decoder->sample_rate_hz(), c.rate_hz);
   }
 }
 
@@ -71,7 +68,7 @@ TEST(DeepgramOptions, Mistakes) {
            {with({{"channels", "2"}, {"multichannel", "true"}}),
             "multichannel is 'true', expected false: the channels are mixed"},
            {with({{"interim_results", "yes"}}), "interim_results is 'yes', expected true or false"},
-           {with({{"punctuate", "\n\xFF"}}), "punctuate is ' \uFFFD', expected true or false"},
+           {with({{"punctuate", "\n\xFF"}}), R"(punctuate is ' \xff', expected true or false)"},
            {with({{"endpointing", "-1"}}),
             "endpointing is '-1', expected an integer from 0 to 86400000"},
            {with({{"utterance_end_ms", "1000"}}),
@@ -79,7 +76,7 @@ TEST(DeepgramOptions, Mistakes) {
            {with({{"utterance_end_ms", "999"}, {"interim_results", "true"}}),
             "utterance_end_ms is '999', expected an integer from 1000 to 86400000"}}) {
     try {
-      ReadDeepgramQuery(c.query, Units());
+      ReadDeepgramQuery(c.query);
       ADD_FAILURE() << "accepted, expected: " << c.expected;
     } catch (const ClientMistake& mistake) {
       EXPECT_EQ(mistake.what(), c.expected);
@@ -121,22 +118,21 @@ TEST(DeepgramOptions, Messages) {
   EXPECT_EQ(all.utterance_end_ms, 1500);
 }
 
-TEST(DeepgramOptions, Hotwords) {
-  struct Case {
-    Query query;
-    std::string expected;  // "" for none
-  };
-  for (const Case& c : std::vector<Case>{
-           {{{"keyterm", "two zero"}, {"keyterm", "two"}}, "two zero :0.75\ntwo :0.75\n"},
-           {{{"keywords", "two:2"}, {"keywords", "zero"}}, "two :1.5\nzero :0.75\n"},
-           {{{"keywords", "two:-2"}, {"keywords", "zero:0"}, {"keywords", "two:nan"}}, ""},
-           {{{"keywords", "two:-2"}, {"keywords", "two zero:0.5"}}, "two zero :0.375\n"},
-           {{{"keyterm", "two:2"}, {"keyterm", "sixteen"}, {"keywords", ":"}}, ""}}) {
-    const StartRequest start = OptionsOf(c.query).start;
-    const auto& hotwords = start.options.search.hotwords;
-    EXPECT_EQ(start.needs_beam, !c.expected.empty());
-    EXPECT_EQ(hotwords == nullptr ? "" : hotwords->text(), c.expected);
+// E.g. "two zero * 1.0, two * 0.5".
+std::string PhrasesOf(const Query& query) {
+  std::string text;
+  for (const WeightedPhrase& phrase : OptionsOf(query).phrases) {
+    text += (text.empty() ? "" : ", ") + phrase.text + " * " + Decimal(phrase.weight, 1);
   }
+  return text;
+}
+
+TEST(DeepgramOptions, Phrases) {
+  EXPECT_EQ(PhrasesOf({{"keyterm", "two zero"}, {"keyterm", "two:2"}}),
+            "two zero * 1.0, two:2 * 1.0");
+  EXPECT_EQ(PhrasesOf({{"keywords", "two:2"}, {"keywords", "zero"}}), "two * 2.0, zero * 1.0");
+  EXPECT_EQ(PhrasesOf({{"keywords", "a:-2"}, {"keywords", "b:0"}, {"keywords", "c:nan"}}), "");
+  EXPECT_EQ(PhrasesOf({{"keywords", "two zero:0.5"}}), "two zero * 0.5");
 }
 
 TEST(DeepgramOptions, OthersArePassedOver) {

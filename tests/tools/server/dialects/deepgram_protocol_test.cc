@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/hotwords.h"
 #include "tests/tools/server/dialects/protocol_conversation.h"
 #include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/protocol/client_json.h"
@@ -335,7 +336,7 @@ TEST(DeepgramProtocol, FailedStream) {
   failed.error = "broken \xFF";
   EXPECT_TRUE(protocol->OnUpdate(failed).empty());
   EXPECT_EQ(protocol->CloseAfter({ErrorCode::kStreamFailed, failed.error}).reason,
-            "stream_failed: broken \uFFFD");
+            R"(stream_failed: broken \xff)");
 }
 
 TEST(DeepgramProtocol, TextThatIsNotUtf8) {
@@ -345,6 +346,30 @@ TEST(DeepgramProtocol, TextThatIsNotUtf8) {
   update.stable_text = "a\xE5\xAD";
   const json results = OnlyMessage(protocol->OnUpdate(update));
   EXPECT_EQ(results["channel"]["alternatives"][0]["transcript"], "a\uFFFD");
+}
+
+// Not the opening, which has no slot yet. A phrase that the tokens cannot spell is passed over.
+TEST(DeepgramProtocol, TheFirstAudioPreparesHotwords) {
+  struct Case {
+    Query query;
+    std::string expected;  // "" for none
+  };
+  const std::string audio = Pcm16({1, 2, 3, 4, 5, 6, 7, 8});
+  for (const Case& c : std::vector<Case>{
+           {{{"keyterm", "two zero"}, {"keyterm", "two"}}, "two zero :0.75\ntwo :0.75\n"},
+           {{{"keywords", "two:2"}, {"keywords", "zero"}}, "two :1.5\nzero :0.75\n"},
+           {{{"keyterm", "two:2"}, {"keyterm", "sixteen"}, {"keywords", ":"}}, ""}}) {
+    const auto protocol = Open(c.query);
+    EXPECT_TRUE(protocol->TakesLong(Binary(audio)));
+    EXPECT_TRUE(protocol->TakesLong(Text(kCloseStream)));
+    const auto requests = protocol->Read(Binary(audio));
+    const auto& start = std::get<StartRequest>(requests.at(0));
+    const auto& hotwords = start.options.search.hotwords;
+    EXPECT_EQ(start.needs_beam, !c.expected.empty());
+    EXPECT_EQ(hotwords == nullptr ? "" : hotwords->text(), c.expected);
+    EXPECT_FALSE(protocol->TakesLong(Binary(audio)));
+  }
+  EXPECT_FALSE(Open()->TakesLong(Text(kCloseStream)));
 }
 
 }  // namespace

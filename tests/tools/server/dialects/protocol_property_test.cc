@@ -126,17 +126,20 @@ std::unique_ptr<Protocol> ChooseByOpening(std::mt19937* random) {
 
 void Converse(std::mt19937* random) {
   const std::string first = RandomBytes(random);
-  ProtocolError error;
   const ClientMessage first_message{(*random)() % 4 != 0, first};
   std::unique_ptr<Protocol> protocol = ChooseByOpening(random);
   const bool is_chosen_by_opening = protocol != nullptr;
-  if (!is_chosen_by_opening) protocol = ChooseProtocol(first_message, Units(), &error);
+  std::vector<ClientRequest> requests;
+  if (is_chosen_by_opening) {
+    requests = protocol->Open();
+  } else {
+    protocol = ReadFirstMessage(first_message, Units(), &requests);
+  }
   if (protocol == nullptr) {
+    const auto& error = std::get<ProtocolError>(requests.at(0));
     ExpectValid({ErrorText(error), HttpErrorBody(400, CodeName(error.code), error.message)});
     return;
   }
-  std::vector<ClientRequest> requests =
-      is_chosen_by_opening ? protocol->Open() : protocol->Read(first_message);
   bool has_started = false;
   bool is_over = false;
   int64_t next_index = 0;

@@ -45,11 +45,23 @@ TEST(ChooseProtocol, ByTheFirstMessage) {
                                          {Text("{}"), "bad_message"},
                                          {Text(R"({"config":{"sample_rate":16000}})"), "vosk"},
                                          {Text(R"({"type":1,"config":{}})"), "runnel"}}) {
-    ProtocolError error;
-    const std::unique_ptr<Protocol> protocol = ChooseProtocol(c.first, Units(), &error);
-    EXPECT_EQ(protocol == nullptr ? CodeName(error.code) : protocol->name(), c.expected)
+    std::vector<ClientRequest> requests;
+    const std::unique_ptr<Protocol> protocol = ReadFirstMessage(c.first, Units(), &requests);
+    EXPECT_EQ(protocol == nullptr ? CodeName(testing::Only<ProtocolError>(requests).code)
+                                  : protocol->name(),
+              c.expected)
         << c.first.bytes.substr(0, 100);
   }
+}
+
+TEST(FirstTakesLong, LargeMessagesAndHotwords) {
+  EXPECT_FALSE(FirstTakesLong(Text(R"({"type":"start","version":1})")));
+  EXPECT_FALSE(FirstTakesLong(Binary(std::string(60000, 'x'))));
+  EXPECT_TRUE(FirstTakesLong(Binary(std::string(70000, 'x'))));
+  EXPECT_TRUE(FirstTakesLong(Text(std::string(5000, ' '))));
+  EXPECT_TRUE(FirstTakesLong(Text(R"({"type":"start","version":1,"hotwords":"two"})")));
+  EXPECT_TRUE(FirstTakesLong(Text(R"({"type":"start","\u0068otwords":"two"})")));
+  EXPECT_TRUE(FirstTakesLong(Text(R"({"config":{"phrase_list":["two"]}})")));
 }
 
 TEST(ErrorCode, NamesAndCloseCodes) {
@@ -68,9 +80,9 @@ TEST(ErrorCode, NamesAndCloseCodes) {
 TEST(ErrorText, IsOneLineOfJson) {
   const ProtocolError error{ErrorCode::kFull, "no \"room\"\n\xFF"};
   EXPECT_EQ(ErrorText(error),
-            "{\"type\":\"error\",\"code\":\"full\",\"message\":\"no \\\"room\\\" \uFFFD\"}");
+            "{\"type\":\"error\",\"code\":\"full\",\"message\":\"no \\\"room\\\" \\\\xff\"}");
   EXPECT_EQ(HttpErrorBody(503, CodeName(error.code), error.message),
-            "{\"error\":{\"message\":\"no \\\"room\\\" \uFFFD\",\"type\":\"server_error\","
+            "{\"error\":{\"message\":\"no \\\"room\\\" \\\\xff\",\"type\":\"server_error\","
             "\"param\":null,\"code\":\"full\"}}");
   EXPECT_EQ(HttpErrorBody(400, "bad_option", "no", "file"),
             R"({"error":{"message":"no","type":"invalid_request_error","param":"file",)"
@@ -78,7 +90,7 @@ TEST(ErrorText, IsOneLineOfJson) {
 }
 
 TEST(CloseReason, FitsIntoACloseFrame) {
-  EXPECT_EQ(CloseReason("DATA-0000", {ErrorCode::kBadMessage, "a\n\xFF"}), "DATA-0000: a \uFFFD");
+  EXPECT_EQ(CloseReason("DATA-0000", {ErrorCode::kBadMessage, "a\n\xFF"}), R"(DATA-0000: a \xff)");
   std::string characters;
   while (characters.size() < 200) characters += "\u5B57";
   const std::string reason = CloseReason("x", {ErrorCode::kBadMessage, characters});

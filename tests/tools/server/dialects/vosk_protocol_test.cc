@@ -142,11 +142,14 @@ TEST(VoskProtocol, AMessageOfManyPartsHasOneAnswer) {
   stream.rate_hz = 48000;
   stream.end_granule = 500 * 2880;
   VoskProtocol protocol(Units());
-  std::vector<ClientRequest> requests = protocol.Read(Binary(runnel::testing::Ogg(stream)));
+  const std::string message = runnel::testing::Ogg(stream);
+  std::string_view rest = message;
+  std::vector<ClientRequest> requests = protocol.Read(Binary(message));
   ASSERT_EQ(requests.size(), 3U);
   size_t num_samples = std::get<AudioRequest>(requests[1]).samples.size();
   while (std::holds_alternative<MoreRequest>(requests.back())) {
-    requests = protocol.ReadMore();
+    rest.remove_prefix(std::get<MoreRequest>(requests.back()).num_read);
+    requests = protocol.ReadMore(rest);
     for (const ClientRequest& request : requests) {
       const auto* const audio = std::get_if<AudioRequest>(&request);
       if (audio != nullptr) num_samples += audio->samples.size();

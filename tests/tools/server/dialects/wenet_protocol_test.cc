@@ -236,7 +236,7 @@ TEST(WenetProtocol, FailedStream) {
   failed.error = "broken \xFF";
   const json message = OnlyMessage(protocol.OnUpdate(failed));
   EXPECT_EQ(message["status"], "failed");
-  EXPECT_EQ(message["message"], "stream_failed: broken \uFFFD");
+  EXPECT_EQ(message["message"], R"(stream_failed: broken \xff)");
 }
 
 // The list is JSON text in a string of the JSON message; both must be valid.

@@ -40,6 +40,7 @@ TEST(WyomingEvent, LineDataAndPayload) {
   const auto frame = ReadWyomingFrame(bytes, kMaxPayloadBytes);
   ASSERT_TRUE(frame.has_value());
   EXPECT_EQ(frame->type, "a");
+  EXPECT_EQ(frame->json_size, line.size() + 1 + 7);
   ASSERT_EQ(frame->size, bytes.size() - second.size());
   const std::string_view all = bytes;
   const WyomingEvent event = ReadWyomingEvent(all.substr(0, frame->size));
@@ -89,8 +90,9 @@ TEST(WyomingEvent, Mistakes) {
            {"{\"type\":\"a\",\"payload_length\":100}\n", ""},
            {"{\"type\":\"a\",\"payload_length\":18446744073709551615}\n", "message_too_large"},
            {"{\"type\":\"a\",\"data_length\":null,\"data\":null}\n", ""},
-           {std::string(kMaxControlBytes, ' '), ""},
-           {std::string(kMaxControlBytes + 1, ' '), "message_too_large"}}) {
+           {std::string(kMaxWyomingLineBytes, ' '), ""},
+           {std::string(kMaxWyomingLineBytes + 1, ' '), "message_too_large"},
+           {std::string(kMaxWyomingLineBytes + 1, ' ') + '\n', "message_too_large"}}) {
     EXPECT_EQ(MistakeIn(c.bytes), c.code) << c.bytes.substr(0, 80);
   }
 }

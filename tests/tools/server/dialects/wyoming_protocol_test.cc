@@ -170,5 +170,21 @@ TEST(WyomingProtocol, Info) {
   }
 }
 
+TEST(WyomingProtocol, MuchJsonTakesLong) {
+  const WyomingProtocol protocol("I");
+  const auto takes_long = [&](size_t data_size, size_t payload_size) {
+    const json header = {
+        {"type", "a"}, {"data_length", data_size}, {"payload_length", payload_size}};
+    return protocol.TakesLong(
+        Binary(header.dump() + "\n" + std::string(data_size + payload_size, ' ')));
+  };
+  EXPECT_FALSE(takes_long(0, 60000));
+  EXPECT_FALSE(takes_long(4000, 60000));
+  EXPECT_TRUE(takes_long(4096, 0));
+  EXPECT_TRUE(takes_long(4096, 4));
+  EXPECT_TRUE(takes_long(0, 70000));
+  EXPECT_FALSE(protocol.TakesLong(Binary(std::string(5000, ' '))));  // is refused unread
+}
+
 }  // namespace
 }  // namespace runnel::server

@@ -212,7 +212,7 @@ TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
               "query: '" + name + "' is no option of a recording, " + expected);
   }
   EXPECT_EQ(QueryError({{std::string(1000, 'x'), "1"}}),
-            "query: '" + std::string(40, 'x') + "' is no option of a recording, " + expected);
+            "query: '" + std::string(80, 'x') + "...' is no option of a recording, " + expected);
   EXPECT_EQ(QueryError({{"nbest", "2"}, {"nbest", "2"}}), "query: 'nbest' cannot be given twice");
   EXPECT_EQ(Read({{"token", "a"}, {"token", "b"}}).options.nbest, 1);
 }

@@ -69,6 +69,18 @@ TEST(AccessRules, AddressesAreComparedAsAddresses) {
   }
 }
 
+TEST(AccountOf, IsAnAddressOrANetwork) {
+  EXPECT_EQ(AccountOf("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(AccountOf("::ffff:10.0.0.1"), "10.0.0.1");
+  for (const char* address : {"2001:db8:1:2::1", "2001:DB8:1:2:ffff::9", "2001:db8:1:2::%eth0"}) {
+    EXPECT_EQ(AccountOf(address), "2001:db8:1:2::/64");
+  }
+  EXPECT_EQ(AccountOf("2001:db8:1:3::1"), "2001:db8:1:3::/64");
+  EXPECT_EQ(AccountOf("::1"), "::1");
+  EXPECT_EQ(AccountOf(""), "");
+  EXPECT_EQ(AccountOf("somebody"), "somebody");
+}
+
 TEST(QueryValue, FindsAndDecodes) {
   EXPECT_EQ(QueryValue("/a?x=1&y=a%20b+c%2", "y"), "a b c%2");
   EXPECT_EQ(QueryValue("/a?x=1", "y"), "");

@@ -1,4 +1,4 @@
-// Order, bounds and errors of background tasks.
+// Order, turns, bounds and errors of background tasks.
 #include "tools/server/resources/task_threads.h"
 
 #include <gtest/gtest.h>
@@ -10,46 +10,87 @@
 namespace runnel::server {
 namespace {
 
-TEST(TaskThreads, WhatSomebodyWaitsForIsFirst) {
-  TaskThreads threads(1, 10, 10);
-  std::promise<void> go_on;
-  std::promise<void> has_begun;
+// Keeps the only thread of `threads` until it is released.
+class Holder {
+ public:
+  explicit Holder(TaskThreads* threads) {
+    EXPECT_TRUE(threads->Run(
+        [this] {
+          has_begun_.set_value();
+          go_on_.get_future().wait();
+        },
+        ""));
+    has_begun_.get_future().wait();
+  }
+
+  void Release() { go_on_.set_value(); }
+
+ private:
+  std::promise<void> go_on_;
+  std::promise<void> has_begun_;
+};
+
+TEST(TaskThreads, ThreeThatClientsWaitForStartForEachOther) {
+  TaskThreads threads(1, 10, 100);
   std::promise<void> is_done;
   std::string order;
-  threads.Run([&] {
-    has_begun.set_value();
-    go_on.get_future().wait();
-  });
-  has_begun.get_future().wait();
-  threads.Run([&] { order += "c"; });
-  threads.Run([&] { is_done.set_value(); });
-  threads.RunFirst([&] { order += "a"; });
-  threads.RunFirst([&] { order += "b"; });
-  go_on.set_value();
+  Holder holder(&threads);
+  for (const char* name : {"x", "y"}) threads.Run([&order, name] { order += name; }, "one");
+  threads.Run([&] { is_done.set_value(); }, "one");
+  for (const char* name : {"a", "b", "c", "d"}) {
+    threads.RunFirst([&order, name] { order += name; }, "one");
+  }
+  holder.Release();
   is_done.get_future().wait();
-  EXPECT_EQ(order, "abc");
+  EXPECT_EQ(order, "abcxdy");
+}
+
+TEST(TaskThreads, ClientsTakeTurns) {
+  TaskThreads threads(1, 10, 1000);
+  std::promise<void> is_done;
+  std::string order;
+  Holder holder(&threads);
+  for (int i = 0; i < 50; ++i) threads.RunFirst([&] { order += "a"; }, "asks much");
+  threads.RunFirst([&] { order += "b"; }, "asks little");
+  threads.RunFirst([&] { is_done.set_value(); }, "asks much");
+  holder.Release();
+  is_done.get_future().wait();
+  EXPECT_LT(order.find('b'), 3U) << order;
 }
 
 TEST(TaskThreads, TakesNoMoreThanItsBounds) {
   TaskThreads threads(1, 10, 2);
-  std::promise<void> go_on;
-  std::promise<void> has_begun;
-  EXPECT_TRUE(threads.Run([&] {
-    has_begun.set_value();
-    go_on.get_future().wait();
-  }));
-  has_begun.get_future().wait();
-  EXPECT_FALSE(threads.Run([] {}, 11));
-  EXPECT_TRUE(threads.Run([] { throw std::runtime_error("logged"); }, 10));
-  EXPECT_FALSE(threads.HasRoom(1));
+  Holder holder(&threads);
+  EXPECT_FALSE(threads.Run([] {}, "", 11));
+  EXPECT_TRUE(threads.Run([] { throw std::runtime_error("logged"); }, "", 10));
+  EXPECT_FALSE(threads.HasRoom(1, ""));
   std::promise<void> is_done;
-  EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }));
-  EXPECT_FALSE(threads.Run([] {}));
-  EXPECT_FALSE(threads.HasRoom(0));
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(threads.RunFirst([] {})) << "which overtakes those";
-  EXPECT_FALSE(threads.RunFirst([] {}));
-  go_on.set_value();
+  EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }, ""));
+  EXPECT_FALSE(threads.Run([] {}, ""));
+  EXPECT_FALSE(threads.HasRoom(0, ""));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(threads.RunFirst([] {}, "")) << "which overtakes those";
+  EXPECT_FALSE(threads.RunFirst([] {}, ""));
+  holder.Release();
   is_done.get_future().wait();  // whatever the one before has thrown
+}
+
+TEST(TaskThreads, AClientHasAShareOfTheBounds) {
+  TaskThreads threads(1, 40, 8);
+  Holder holder(&threads);
+  EXPECT_TRUE(threads.Run([] {}, "asks much", 10));
+  EXPECT_FALSE(threads.HasRoom(1, "asks much"));
+  EXPECT_FALSE(threads.Run([] {}, "asks much", 1));
+  EXPECT_TRUE(threads.Run([] {}, "asks much"));
+  EXPECT_FALSE(threads.Run([] {}, "asks much")) << "two of eight tasks";
+  EXPECT_TRUE(threads.HasRoom(30, "asks little"));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(threads.RunFirst([] {}, "asks much"));
+  EXPECT_FALSE(threads.RunFirst([] {}, "asks much"));
+  EXPECT_TRUE(threads.RunFirst([] {}, "asks little"));
+  std::promise<void> is_done;
+  EXPECT_TRUE(threads.Run([&] { is_done.set_value(); }, ""));
+  holder.Release();
+  is_done.get_future().wait();
+  EXPECT_TRUE(threads.HasRoom(10, "asks much")) << "its tasks have run";
 }
 
 }  // namespace

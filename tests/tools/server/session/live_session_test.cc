@@ -56,7 +56,8 @@ class LiveSessionTest : public ::testing::Test {
     services_.recognizer = recognizer_.get();
     services_.metrics = &metrics_;
     services_.file_threads = &file_threads_;
-    session_ = std::make_shared<LiveSession>(services_, "id", nullptr, [this] { bell_.Ring(); });
+    session_ = std::make_shared<LiveSession>(services_, Client{"id", "account"}, nullptr,
+                                             [this] { bell_.Ring(); });
   }
 
   void Text(const std::string& text) { session_->Receive({true, text}); }
@@ -112,7 +113,7 @@ TEST_F(LiveSessionTest, WhatIsNotTakenIsOneUpdate) {
   Audio(160000);
   Text(kFinish);
   // Nothing is taken until every chunk is decoded.
-  while (recognizer_->status().num_streams > 0) std::this_thread::yield();
+  while (recognizer_->status().num_streams > 0) session_->Advance();
   const std::vector<json> messages = ToEnd();
   EXPECT_LE(messages.size(), 3U);  // not one per chunk, of which there are hundreds
   EXPECT_EQ(messages.back()["type"], "final");
@@ -145,14 +146,14 @@ class PartsProtocol : public Protocol {
     if (letter == 'f') return {FinishRequest{}};
     if (letter != 's') {
       num_left_ = letter - '0';
-      return ReadMore();
+      return ReadMore("");
     }
     StartRequest start;
     start.options.sample_rate_hz = 16000;
     start.options.chunk_size = 4;
     return {start};
   }
-  std::vector<ClientRequest> ReadMore() override {
+  std::vector<ClientRequest> ReadMore(std::string_view /*rest*/) override {
     std::vector<ClientRequest> requests{AudioRequest{std::vector<float>(16000)}};
     --num_left_;
     if (num_left_ > 0) {
@@ -183,7 +184,8 @@ TEST_F(LiveSessionTest, AMessageIsReadInPartsAsTheyHaveRoom) {
   limits.max_speed = 0;
   Open(limits);
   const auto protocol = std::make_shared<PartsProtocol>(false);
-  session_ = std::make_shared<LiveSession>(services_, "id", protocol, [this] { bell_.Ring(); });
+  session_ = std::make_shared<LiveSession>(services_, Client{"id", "account"}, protocol,
+                                           [this] { bell_.Ring(); });
   Text("s");
   Text("9");
   EXPECT_GT(protocol->num_left(), 5) << "the rest waits for room";
@@ -206,13 +208,157 @@ TEST_F(LiveSessionTest, PingsKeepOnlyClientsThatMayBeSilent) {
   Open(limits);
   for (const bool may_be_silent : {false, true}) {
     const auto protocol = std::make_shared<PartsProtocol>(may_be_silent);
-    LiveSession session(services_, "id", protocol, [] {});
+    LiveSession session(services_, Client{"id", "account"}, protocol, [] {});
     const auto before = session.NextDeadline();
     const auto opened = LiveSession::Clock::now();
     while (LiveSession::Clock::now() <= opened) continue;  // the next tick
     session.OnPing();
     EXPECT_EQ(session.NextDeadline() > before, may_be_silent);
   }
+}
+
+// The one file thread is held until Release.
+class TaskTest : public LiveSessionTest {
+ protected:
+  void SetUp() override {
+    Open();
+    file_threads_.Run([released = released_.get_future().share()] { released.wait(); }, "other");
+  }
+  void TearDown() override { Release(); }
+
+  void Release() {
+    if (!is_released_) released_.set_value();
+    is_released_ = true;
+  }
+
+  std::promise<void> released_;
+  bool is_released_ = false;
+};
+
+TEST_F(TaskTest, ReadsALongMessage) {
+  Text(kStart);
+  Audio(100000);
+  EXPECT_FALSE(session_->CanReceive());
+  Text(kFinish);  // which the owner was receiving
+  session_->Advance();
+  EXPECT_EQ(json::parse(session_->TakeMessage()->text)["type"], "ready");
+  Release();
+  const std::vector<json> messages = ToEnd();
+  EXPECT_EQ(messages.back()["type"], "final");
+  EXPECT_GT(messages.back()["audio_ms"].get<double>(), 6000);
+}
+
+TEST_F(TaskTest, ReadsALongFirstMessage) {
+  Text(R"({"type":"start","version":1)" + std::string(10000, ' ') + "}");
+  EXPECT_FALSE(session_->CanReceive());
+  Release();
+  while (!session_->CanReceive()) {
+    bell_.Wait();
+    session_->Advance();
+  }
+  EXPECT_EQ(json::parse(session_->TakeMessage()->text)["type"], "ready");
+}
+
+TEST_F(TaskTest, TellsWhatIsWrongInALongMessage) {
+  Text(R"({"type":"start")" + std::string(10000, ' '));
+  session_->Advance();
+  EXPECT_FALSE(session_->closing().has_value());
+  Release();
+  EXPECT_EQ(ToEnd().back()["code"], "bad_json");
+}
+
+TEST_F(TaskTest, DecodesOpus) {
+  Text(R"({"type":"start","version":1,"encoding":"opus","sample_rate":16000})");
+  session_->Receive({false, "\x18"});
+  EXPECT_FALSE(session_->CanReceive());
+  Release();
+  Text(kFinish);
+  EXPECT_EQ(ToEnd().back()["type"], "final");
+}
+
+TEST_F(TaskTest, PreparesHotwords) {
+  const json start = {{"type", "start"}, {"version", 1}, {"hotwords", "abad"}};
+  Text(start.dump());
+  EXPECT_FALSE(session_->CanReceive());
+  EXPECT_EQ(recognizer_->status().num_streams, 0);
+  Audio(16000);
+  Text(kFinish);
+  Release();
+  const std::vector<json> messages = ToEnd();
+  EXPECT_EQ(messages.front()["type"], "ready");
+  EXPECT_EQ(messages.back()["type"], "final");
+}
+
+TEST_F(TaskTest, TheClientMayGoMeanwhile) {
+  Text(kStart);
+  Audio(100000);
+  session_->Disconnect();
+  Release();
+  file_threads_.Stop();
+  EXPECT_EQ(recognizer_->status().num_streams, 0);
+}
+
+// A task may begin before the session ends, and end after it.
+TEST_F(LiveSessionTest, TheClientMayGoWhileHotwordsArePrepared) {
+  Open();
+  const json start = {{"type", "start"}, {"version", 1}, {"hotwords", "abad"}};
+  for (int round = 0; round < 500; ++round) {
+    session_ = std::make_shared<LiveSession>(services_, Client{"id", std::string(100, 'a')},
+                                             nullptr, [] {});
+    Text(start.dump());
+    if (round % 2 == 0) std::this_thread::yield();
+    session_.reset();
+  }
+  file_threads_.Stop();
+  EXPECT_EQ(recognizer_->status().num_streams, 0);
+}
+
+TEST_F(TaskTest, ALongMessageWithoutAudioIsNoProgress) {
+  Text(kStart);
+  const auto before = session_->last_progress();
+  Text(R"({"type":"ping","id":")" + std::string(5000, 'x') + R"("})");
+  EXPECT_FALSE(session_->awaits_client());
+  Release();
+  while (!session_->CanReceive()) {
+    bell_.Wait();
+    session_->Advance();
+  }
+  EXPECT_TRUE(session_->awaits_client());
+  EXPECT_EQ(session_->last_progress(), before);
+  Audio(100);
+  EXPECT_GT(session_->last_progress(), before);
+}
+
+TEST_F(TaskTest, AServerThatShutsDownTellsTheClientAfterIt) {
+  Audio(100000);
+  session_->Drain();
+  EXPECT_FALSE(session_->closing().has_value());
+  Release();
+  ToEnd();
+  EXPECT_TRUE(session_->closing().has_value());
+}
+
+// A message of 200 s.
+TEST_F(LiveSessionTest, PaceHoldsWithinAMessage) {
+  Limits limits;
+  limits.max_speed = 0.001;
+  InputBudget budget(1 << 20);
+  services_.input_budget = &budget;
+  Open(limits);
+  Text(R"({"type":"start","version":1,"encoding":"mulaw","sample_rate":1000,"chunk_size":4})");
+  session_->Receive({false, std::string(200000, '\x7F')});
+  const auto is_paused = [this] {
+    return metrics_.Text({}).find(R"(runnel_pauses_total{reason="speed"} 1)") != std::string::npos;
+  };
+  while (!is_paused()) {
+    bell_.Wait();
+    session_->Advance();
+  }
+  EXPECT_FALSE(session_->CanReceive());
+  EXPECT_GT(session_->NextDeadline(), LiveSession::Clock::now());
+  EXPECT_GT(budget.num_bytes(), 100000U);
+  session_->Disconnect();
+  EXPECT_EQ(budget.num_bytes(), 0U);
 }
 
 // A stream whose last result a task writes, which waits until Release.
@@ -227,7 +373,7 @@ class LongResultTest : public LiveSessionTest {
     limits.max_nbest = 100;
     limits.max_send_queue_kb = 1 << 20;
     Open(limits);
-    file_threads_.Run([released = released_.get_future().share()] { released.wait(); });
+    file_threads_.Run([released = released_.get_future().share()] { released.wait(); }, "account");
     Text(R"({"type":"start","version":1,"search":"beam","beam_size":32,"nbest":32})");
     for (int i = 0; i < 6; ++i) {
       std::string noise(64000, '\0');

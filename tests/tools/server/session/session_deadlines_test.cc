@@ -59,6 +59,39 @@ TEST(SessionDeadlines, AStreamHasALongestTime) {
   EXPECT_EQ(deadlines.Check(true, At(100)), Deadline::kStream);
 }
 
+TEST(SessionDeadlines, ASlotIsForAudio) {
+  Limits limits = Timeouts(100, 0);
+  limits.start_timeout_s = 10;
+  limits.silence_timeout_s = 60;
+  SessionDeadlines without_slot(limits, At(0));
+  EXPECT_EQ(without_slot.Next(false), At(50));
+  SessionDeadlines deadlines(limits, At(0));
+  deadlines.OnSlot(At(0));
+  EXPECT_EQ(deadlines.Next(false), At(5));
+  EXPECT_EQ(deadlines.Check(false, At(5)), Deadline::kNone);
+  deadlines.OnMessage(At(9));
+  EXPECT_EQ(deadlines.Check(false, At(9.9)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Check(false, At(10)), Deadline::kStart) << "a ping is no start";
+  deadlines.ClearStart();
+  EXPECT_EQ(deadlines.Next(false), At(30));
+  EXPECT_EQ(deadlines.Check(false, At(30)), Deadline::kNone);
+  deadlines.OnProgress(At(31));
+  EXPECT_EQ(deadlines.Check(false, At(61)), Deadline::kNone);
+  deadlines.OnMessage(At(90));
+  EXPECT_EQ(deadlines.Check(false, At(91)), Deadline::kSilence) << "a ping is no audio";
+}
+
+TEST(SessionDeadlines, AServerThatIsLateWaitsForTheStart) {
+  Limits limits = Timeouts(0, 0);
+  limits.start_timeout_s = 10;
+  SessionDeadlines deadlines(limits, At(0));
+  deadlines.OnSlot(At(0));
+  EXPECT_EQ(deadlines.Check(false, At(12)), Deadline::kNone);
+  EXPECT_EQ(deadlines.Next(false), At(17));
+  deadlines.ClearStart();
+  EXPECT_EQ(deadlines.Check(true, At(1000)), Deadline::kNone);
+}
+
 TEST(SessionDeadlines, ZeroIsNoLimit) {
   SessionDeadlines deadlines(Timeouts(0, 0), At(0));
   EXPECT_EQ(deadlines.Next(false), Time::max());

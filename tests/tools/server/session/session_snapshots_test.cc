@@ -36,13 +36,13 @@ constexpr char kToken[] = "00112233445566778899aabbccddeeff";
 class SlowStore : public SnapshotStore {
  public:
   void Put(const std::string& token, const std::string& snapshot,
-           const std::string& predecessor) override {
+           const SnapshotOrigin& origin) override {
     is_putting_ = true;
     ++num_puts_;
     allowed_.wait();
     const std::lock_guard<std::mutex> lock(mutex_);
     snapshots_[token] = snapshot;
-    predecessor_ = predecessor;
+    origin_ = origin;
   }
   std::optional<std::string> Get(const std::string& token) override {
     if (holds_gets_) allowed_.wait();
@@ -70,9 +70,9 @@ class SlowStore : public SnapshotStore {
     return snapshots_.count(token) > 0;
   }
   // Of what was put last.
-  std::string predecessor() const {
+  SnapshotOrigin origin() const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return predecessor_;
+    return origin_;
   }
   size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -82,7 +82,7 @@ class SlowStore : public SnapshotStore {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, std::string> snapshots_;
-  std::string predecessor_;
+  SnapshotOrigin origin_;
   std::promise<void> may_put_;
   const std::shared_future<void> allowed_ = may_put_.get_future().share();
   std::atomic<bool> is_putting_{false};
@@ -100,7 +100,8 @@ class SessionSnapshotsTest : public ::testing::Test {
     services_.store_threads = &threads_;
     services_.limits.snapshot_interval_s = 0.1;
     services_.file_threads = &threads_;
-    session_ = std::make_shared<LiveSession>(services_, "id", nullptr, [this] { ++wakes_; });
+    session_ = std::make_shared<LiveSession>(services_, Client{"id", "account"}, nullptr,
+                                             [this] { ++wakes_; });
   }
   ~SessionSnapshotsTest() override { threads_.Stop(); }
 
@@ -221,7 +222,8 @@ TEST_F(SessionSnapshotsTest, TheSnapshotResumedFromStaysUntilASecondNewOneIsSent
   SendUntil("resumed");
   session_->Receive({false, std::string(64000, '\1')});
   SendUntil("snapshot");
-  EXPECT_EQ(store_.predecessor(), kToken);
+  EXPECT_EQ(store_.origin().predecessor, kToken);
+  EXPECT_EQ(store_.origin().account, "account");
   EXPECT_EQ(store_.num_removals(), 0);
   session_->Receive({false, std::string(64000, '\1')});
   SendUntil("snapshot");
@@ -237,7 +239,7 @@ TEST_F(SessionSnapshotsTest, AResumeHasADeadline) {
   EXPECT_LE(session_->NextDeadline(), LiveSession::Clock::now() + std::chrono::seconds(1000));
   session_->Advance();
   EXPECT_FALSE(session_->closing().has_value());
-  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [] {});
+  session_ = std::make_shared<LiveSession>(services_, Client{"other", "account"}, nullptr, [] {});
   services_.resume_patience_s = 0;
   Resume();
   session_->Advance();
@@ -266,7 +268,7 @@ TEST_F(SessionSnapshotsTest, DrainingHasADeadline) {
   session_->Drain();
   session_->Advance();
   EXPECT_FALSE(session_->closing().has_value());
-  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [] {});
+  session_ = std::make_shared<LiveSession>(services_, Client{"other", "account"}, nullptr, [] {});
   services_.drain_patience_s = 0;
   session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
   session_->Drain();
@@ -276,15 +278,32 @@ TEST_F(SessionSnapshotsTest, DrainingHasADeadline) {
   store_.LetPut();
 }
 
+// A store that is behind is told by the metrics, although nothing was skipped and nothing failed.
+TEST_F(SessionSnapshotsTest, WhatWaitsForTheStoreForAnIntervalIsLate) {
+  services_.limits.max_speed = 0;
+  services_.limits.snapshot_interval_s = 0.05;
+  session_ = std::make_shared<LiveSession>(services_, Client{"other", "account"}, nullptr, [] {});
+  const auto has = [this](const std::string& series) {
+    return metrics_.Text({}).find("runnel_snapshots_total{result=\"" + series) != std::string::npos;
+  };
+  session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
+  while (!store_.is_putting()) Send({false, std::string(6400, '\1')});
+  while (has("late\"} 0")) Send({false, std::string(6400, '\1')});
+  EXPECT_TRUE(has("skipped\"} 0") && has("failed\"} 0"));
+  EXPECT_EQ(store_.num_puts(), 1);
+  store_.LetPut();
+}
+
 // An older snapshot that waits to be stored does not replace the last one.
 TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
   services_.limits.snapshot_interval_s = 1;  // one snapshot of two seconds, besides the last
   std::promise<void> go_on[2];
-  for (std::promise<void>& one : go_on) threads_.Run([&one] { one.get_future().wait(); });
+  for (std::promise<void>& one : go_on)
+    threads_.Run([&one] { one.get_future().wait(); }, "account");
   session_->Receive({true, R"({"type":"start","version":1,"resume":true,"chunk_size":4})"});
   session_->Receive({false, std::string(64000, '\1')});
-  while (threads_.HasRoom(kMaxBytes)) std::this_thread::yield();  // the snapshot waits
-  session_->Receive({false, std::string(200, '\1')});             // which it does not hold
+  while (threads_.HasRoom(kMaxBytes, "")) std::this_thread::yield();  // the snapshot waits
+  session_->Receive({false, std::string(200, '\1')});                 // which it does not hold
   services_.drain_patience_s = 1000;
   session_->Drain();
   store_.LetPut();
@@ -295,7 +314,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotOvertakes) {
     }
     std::this_thread::yield();
   }
-  while (!threads_.HasRoom(kMaxBytes)) std::this_thread::yield();
+  while (!threads_.HasRoom(kMaxBytes, "")) std::this_thread::yield();
   go_on[1].set_value();
   EXPECT_EQ(store_.num_puts(), 1);
 }
@@ -319,7 +338,8 @@ TEST_F(SessionSnapshotsTest, AResumedClientGetsEachUtteranceOnce) {
   store_.LetPut();
   services_.limits.max_speed = 0;
   services_.limits.snapshot_interval_s = 1000;  // the last one only
-  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [this] { ++wakes_; });
+  session_ = std::make_shared<LiveSession>(services_, Client{"other", "account"}, nullptr,
+                                           [this] { ++wakes_; });
   session_->Receive({true, kStartShort});
   for (uint64_t i = 0; i < 6; ++i) {
     SendNoise(8000, i);
@@ -340,7 +360,8 @@ TEST_F(SessionSnapshotsTest, AResumedClientGetsEachUtteranceOnce) {
   const int64_t num_stored = UnpackSession(stored).first_utterance;
   for (const int64_t num_received : {0, 1, 3, 6}) {
     store_.Hold(stored);
-    session_ = std::make_shared<LiveSession>(services_, "resumed", nullptr, [this] { ++wakes_; });
+    session_ = std::make_shared<LiveSession>(services_, Client{"resumed", "account"}, nullptr,
+                                             [this] { ++wakes_; });
     session_->Receive({true, std::string(R"({"type":"resume","version":1,"token":")") + kToken +
                                  R"(","utterances":)" + std::to_string(num_received) + "}"});
     session_->Receive({true, R"({"type":"finish"})"});
@@ -359,6 +380,7 @@ TEST_F(SessionSnapshotsTest, AResumedClientGetsEachUtteranceOnce) {
         EXPECT_EQ(utterance, expected.at(index));
       }
     }
+    while (store_.holds(kToken)) std::this_thread::yield();  // removed at the end of the stream
   }
 }
 
@@ -391,7 +413,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotWaitsForAnUpdateUnderWay) {
   services_.drain_patience_s = 1000;
   TaskThreads one_thread(1, kMaxBytes, 100);
   services_.store_threads = &one_thread;
-  session_ = std::make_shared<LiveSession>(services_, "other", nullptr, [this] {
+  session_ = std::make_shared<LiveSession>(services_, Client{"other", "account"}, nullptr, [this] {
     ++wakes_;
     if (holds_wakes_) may_wake_.get_future().wait();
   });
@@ -404,7 +426,7 @@ TEST_F(SessionSnapshotsTest, TheLastSnapshotWaitsForAnUpdateUnderWay) {
   session_->Drain();
   for (int i = 0; i < 2; ++i) {  // after the task that takes a snapshot, and one that would put it
     std::promise<void> is_done;
-    one_thread.RunFirst([&] { is_done.set_value(); });
+    one_thread.RunFirst([&] { is_done.set_value(); }, "account");
     is_done.get_future().wait();
   }
   EXPECT_EQ(store_.num_puts(), 0);

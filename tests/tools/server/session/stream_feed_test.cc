@@ -5,6 +5,7 @@
 
 #include <future>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "runtime/recognizer.h"
@@ -23,11 +24,11 @@ class StreamFeedTest : public ::testing::Test {
     recognizer_ = std::make_unique<Recognizer>(testing::Tiny(), options);
   }
 
-  StreamFeed Feed(int64_t chunk_size) {
+  StreamFeed Feed(int64_t chunk_size, InputBudget::Share budget = {}) {
     StreamOptions options;
     options.sample_rate_hz = kRate;
     options.chunk_size = chunk_size;
-    return StreamFeed(recognizer_->Open(options), mailbox_);
+    return StreamFeed(recognizer_->Open(options), mailbox_, std::move(budget));
   }
 
   std::promise<void> woken_;
@@ -57,6 +58,36 @@ TEST_F(StreamFeedTest, SamplesWaitForRoomAndAreNotLost) {
   }
   EXPECT_GE(num_waits, 5);
   EXPECT_EQ(feed.stream()->num_samples(), 10 * kRate);
+}
+
+// Nothing is lost, and a stream always gets the samples of its next chunk.
+TEST_F(StreamFeedTest, SamplesWaitForRoomInTheBudget) {
+  constexpr size_t kBytes = 2000;  // of which the account may hold a quarter
+  InputBudget budget(kBytes);
+  StreamFeed feed = Feed(/*chunk_size=*/4, {&budget, "account"});
+  constexpr size_t kPart = kRate / 10;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(feed.Accept(std::vector<float>(kPart)));
+    while (feed.is_holding()) {
+      EXPECT_TRUE(feed.is_over_budget());
+      ASSERT_TRUE(feed.OnRoom());
+    }
+    EXPECT_FALSE(feed.is_over_budget());
+    EXPECT_EQ(feed.stream()->num_samples(), (i + 1) * static_cast<int64_t>(kPart));
+    ASSERT_TRUE(feed.OnRoom());
+    // What is needed for a chunk, and one part more.
+    EXPECT_LE(budget.num_bytes(), kRate * sizeof(float));
+  }
+}
+
+TEST_F(StreamFeedTest, AnotherAccountHasItsOwnShareOfTheBudget) {
+  InputBudget budget(400000);
+  StreamFeed feed = Feed(/*chunk_size=*/16, {&budget, "account"});
+  constexpr size_t kLittle = 1000;  // samples, too few for a chunk
+  ASSERT_TRUE(feed.Accept(std::vector<float>(kLittle)));
+  EXPECT_EQ(budget.num_bytes(), kLittle * sizeof(float));
+  InputBudget::Share other(&budget, "other");
+  EXPECT_TRUE(other.Resize(kLittle * sizeof(float)));
 }
 
 TEST_F(StreamFeedTest, AWholeUtteranceMustFit) {

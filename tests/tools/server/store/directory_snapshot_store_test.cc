@@ -118,23 +118,23 @@ TEST_F(DirectorySnapshotStoreTest, AResumedStreamHasOneSnapshotBeyondTheLimit) {
   const std::string second = NewSnapshotToken();
   const std::string third = NewSnapshotToken();
   store->Put(first, std::string(1000, 'a'));
-  EXPECT_THROW(store->Put(second, "x", third), SnapshotStoreFull) << "nothing is there";
-  store->Put(second, std::string(1000, 'b'), first);
+  EXPECT_THROW(store->Put(second, "x", {"", third}), SnapshotStoreFull) << "nothing is there";
+  store->Put(second, std::string(1000, 'b'), {"", first});
   EXPECT_EQ(store->Get(first), std::string(1000, 'a'));
-  store->Put(second, std::string(1100, 'c'), first);
+  store->Put(second, std::string(1100, 'c'), {"", first});
   EXPECT_EQ(store->num_bytes(), 2100);
   store->Put(first, std::string(900, 'd'));  // a connection that is not known to be dead
   now_ += seconds(10);
   for (const auto& server : {store.get(), other.get()}) {
-    EXPECT_THROW(server->Put(third, "x", first), SnapshotStoreFull);
-    EXPECT_THROW(server->Put(third, "x", second), SnapshotStoreFull);
+    EXPECT_THROW(server->Put(third, "x", {"", first}), SnapshotStoreFull);
+    EXPECT_THROW(server->Put(third, "x", {"", second}), SnapshotStoreFull);
     EXPECT_EQ(server->num_bytes(), 2000);
   }
   EXPECT_EQ(NumFiles(path_), 2u);
 
   store->Remove(first);
-  store->Put(second, std::string(1100, 'e'), first);  // is alone
-  other->Put(third, std::string(1100, 'f'), second);
+  store->Put(second, std::string(1100, 'e'), {"", first});  // is alone
+  other->Put(third, std::string(1100, 'f'), {"", second});
   other->Remove(second);
   EXPECT_EQ(other->Get(third), std::string(1100, 'f'));
   EXPECT_EQ(NumFiles(path_), 1u);
@@ -167,6 +167,28 @@ TEST_F(DirectorySnapshotStoreTest, RemovesExpiredFilesWithoutBeingUsed) {
   store->RemoveExpired();
   EXPECT_EQ(NumFiles(path_), 0u);
   EXPECT_EQ(store->num_bytes(), 0);
+}
+
+// As after a step back of the machine's clock.
+TEST_F(DirectorySnapshotStoreTest, AFileFromTheFutureLivesNoLonger) {
+  const std::string token = NewSnapshotToken();
+  Store()->Put(token, "x");
+  now_ -= seconds(3600);
+  const auto store = Store();  // looks into the folder
+  EXPECT_EQ(store->Get(token), "x");
+  now_ += seconds(99);
+  EXPECT_EQ(store->Get(token), "x");
+  now_ += seconds(2);
+  EXPECT_EQ(store->Get(token), std::nullopt);
+}
+
+TEST_F(DirectorySnapshotStoreTest, ItsClockBeginsWithTheSystemsAndGoesOn) {
+  const auto before = std::chrono::system_clock::now();
+  const DirectorySnapshotStore::Clock clock = DirectorySnapshotStore::UnsteppedClock();
+  const auto first = clock();
+  EXPECT_LT(before - first, seconds(60));
+  EXPECT_LT(first - before, seconds(60));
+  EXPECT_LE(first, clock());
 }
 
 TEST_F(DirectorySnapshotStoreTest, CountsWhatOthersDoInTheFolder) {

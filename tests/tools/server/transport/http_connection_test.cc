@@ -8,13 +8,18 @@
 #include <boost/asio/ip/address_v4.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+
+#include "tests/support/temporary_folder.h"
 
 namespace runnel::server {
 namespace {
@@ -28,7 +33,8 @@ constexpr std::chrono::seconds kLong{30};
 class HttpConnectionTest : public ::testing::Test {
  protected:
   // A connection whose other end is client_.
-  std::shared_ptr<HttpConnection> Connect(HttpConnection::Clock::duration linger_time = kLong) {
+  std::shared_ptr<HttpConnection> Connect(HttpConnection::Clock::duration linger_time = kLong,
+                                          net::ssl::context* tls = nullptr) {
     tcp::acceptor acceptor(io_, tcp::endpoint(net::ip::address_v4::loopback(), 0));
     client_.connect(acceptor.local_endpoint());
     HttpConnection::Options options;
@@ -36,8 +42,8 @@ class HttpConnectionTest : public ::testing::Test {
     options.linger_time = linger_time;
     ConnectionContext context;
     context.id = "id";
-    return std::make_shared<HttpConnection>(AnyStream(acceptor.accept(), nullptr),
-                                            std::move(context), options);
+    return std::make_shared<HttpConnection>(AnyStream(acceptor.accept(), tls), std::move(context),
+                                            options);
   }
 
   // Everything up to the server's end.
@@ -156,6 +162,53 @@ TEST_F(HttpConnectionTest, ContinuesWhileInputIsDiscarded) {
   client_.close();
   server.join();
   EXPECT_EQ(end, std::nullopt) << "CloseAfterReply takes over";
+}
+
+// A client that uploads reads the reply when it has sent everything.
+TEST_F(HttpConnectionTest, TlsReadsOnWhileTheClientSends) {
+  const testing::TemporaryFolder folder;
+  const std::string certificate = folder.File("certificate"), key = folder.File("key");
+  const std::string command =
+      "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=localhost -out " + certificate +
+      " -keyout " + key + " 2>&1";
+  ASSERT_EQ(std::system((command + " >" + folder.File("log")).c_str()), 0);
+  net::ssl::context tls(net::ssl::context::tls_server);
+  tls.use_certificate_chain_file(certificate);
+  tls.use_private_key_file(key, net::ssl::context::pem);
+  for (const bool discards_before : {false, true}) {
+    auto connection = Connect(kLong, &tls);
+    const std::shared_ptr<int> slot = std::make_shared<int>();
+    connection->stream().async_handshake(
+        net::ssl::stream_base::server, [&](const SystemError& error) {
+          ASSERT_FALSE(error);
+          if (discards_before) connection->DiscardInput([](InputEnd /*end*/) {});
+          connection->SendReply(Reply(), {}, [&](const SystemError& failed) {
+            ASSERT_FALSE(failed);
+            connection->CloseAfterReply(slot);
+            connection.reset();
+          });
+        });
+    std::thread server([this] {
+      io_.restart();
+      io_.run();
+    });
+    net::ssl::context trusting(net::ssl::context::tls_client);
+    net::ssl::stream<tcp::socket> client(std::move(client_), trusting);
+    client.handshake(net::ssl::stream_base::client);
+    // More than fits into the buffers of the system.
+    SystemError error;
+    net::write(client, net::buffer(std::string(size_t{16} << 20, 'x')), error);
+    EXPECT_FALSE(error) << error.message();
+    std::string reply;
+    net::read(client, net::dynamic_buffer(reply), error);
+    EXPECT_EQ(error, net::error::eof);
+    EXPECT_EQ(reply.substr(0, 12), "HTTP/1.1 503");
+    EXPECT_EQ(slot.use_count(), 2) << "the slot is held until the client closes";
+    client.next_layer().close();
+    server.join();
+    EXPECT_EQ(slot.use_count(), 1);
+    client_ = tcp::socket(client_io_);
+  }
 }
 
 }  // namespace

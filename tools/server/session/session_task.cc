@@ -1,4 +1,4 @@
-#include "tools/server/session/long_messages.h"
+#include "tools/server/session/session_task.h"
 
 #include <cstddef>
 #include <exception>
@@ -31,18 +31,20 @@ bool IsLong(const LiveUpdate& update) {
   return NumTokens(update.utterances) + update.tokens.size() >= kManyTokens;
 }
 
-void WriteLongMessages(TaskThreads* threads, std::function<std::vector<std::string>()> write,
-                       std::shared_ptr<SessionMailbox> mailbox) {
-  threads->RunFirst([write = std::move(write), mailbox = std::move(mailbox)] {
+void RunSessionTask(TaskThreads* threads, const std::string& account,
+                    std::function<std::function<void()>()> work,
+                    std::shared_ptr<SessionMailbox> mailbox) {
+  const auto task = [work = std::move(work), mailbox = std::move(mailbox)] {
     if (mailbox->is_closed()) return;  // the client has gone
-    SessionMailbox::Written written;
+    SessionMailbox::Done done;
     try {
-      written.texts = write();
+      done.then = work();
     } catch (const std::exception& error) {
-      written.error = error.what();
+      done.error = error.what();
     }
-    mailbox->PutWritten(std::move(written));
-  });
+    mailbox->PutDone(std::move(done));
+  };
+  threads->RunFirst(task, account);
 }
 
 }  // namespace runnel::server

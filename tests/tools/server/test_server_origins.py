@@ -1,0 +1,79 @@
+"""Web pages of other origins."""
+
+import pytest
+
+from server_process import FILES, LONGEST, TEXTS, Server, speak
+from websocket_client import Refused, request
+
+PAGE = "https://app.example.org"
+
+
+@pytest.fixture(scope="module", name="server")
+def _server():
+    with Server(f"--allow_origin={PAGE}") as server:
+        yield server
+
+
+def headers(server, origin, host=None):
+    return {"Origin": origin, "Host": host or f"127.0.0.1:{server.port}"}
+
+
+def post(server, **lines):
+    return request(server.port, "/v1/recognize", "POST", FILES[LONGEST].read_bytes(), **lines)
+
+
+@pytest.mark.parametrize("origin, host", [
+    ("https://evil.example", None), ("null", None), ("http://127.0.0.1:1", None),
+    ("http://evil.example", "evil.example")],  # a name that means this machine
+    ids=["page", "file", "port", "rebinding"])
+def test_other_pages_are_refused(server, origin, host):
+    before = server.rejections("origin")
+    with pytest.raises(Refused) as refused:
+        server.open(headers=headers(server, origin, host))
+    assert refused.value.status == 403 and refused.value.code == "origin_not_allowed"
+    answer = post(server, headers=headers(server, origin, host))
+    assert answer.status == 403 and origin in answer.json()["error"]["message"]
+    assert "access-control-allow-origin" not in answer.headers
+    assert server.rejections("origin") == before + 2
+    assert server.get("/healthz", headers=headers(server, origin, host)).status == 200
+
+
+def test_own_and_listed_pages_are_served(server):
+    for origin in f"http://127.0.0.1:{server.port}", PAGE:
+        with server.open(headers=headers(server, origin)) as socket:
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+        answer = post(server, headers=headers(server, origin))
+        assert answer.status == 200 and answer.json()["text"] == TEXTS[LONGEST]
+        listed = answer.headers.get("access-control-allow-origin")
+        assert listed == (PAGE if origin == PAGE else None)
+
+
+def test_preflight(server):
+    asked = {"Access-Control-Request-Method": "POST",
+             "Access-Control-Request-Headers": "authorization,content-type"}
+    answer = server.get("/v1/audio/transcriptions", method="OPTIONS",
+                        headers={**headers(server, PAGE), **asked})
+    assert answer.status == 204
+    assert answer.headers["access-control-allow-origin"] == PAGE
+    assert "POST" in answer.headers["access-control-allow-methods"]
+    assert answer.headers["access-control-allow-headers"] == "authorization,content-type"
+    other = server.get("/v1/audio/transcriptions", method="OPTIONS",
+                       headers={**headers(server, "https://evil.example"), **asked})
+    assert other.status == 405 and "access-control-allow-origin" not in other.headers
+
+
+def test_a_page_with_the_token_was_given_it(tmp_path):
+    (tmp_path / "token").write_text("secret")
+    with Server(f"--bearer_token_file={tmp_path / 'token'}") as server:
+        with pytest.raises(Refused) as refused:
+            server.open(headers=headers(server, PAGE))
+        assert refused.value.status == 401
+        with server.open(target="/?token=secret", headers=headers(server, PAGE)) as socket:
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+
+
+def test_names_behind_a_proxy():
+    with Server("--trusted_proxy=127.0.0.1") as server:
+        for host in {"Host": "asr.example.org"}, {"X-Forwarded-Host": "asr.example.org"}:
+            with server.open(headers={"Origin": "https://asr.example.org", **host}):
+                pass

@@ -1,0 +1,84 @@
+"""Requests that two servers could read in two ways, TLS connections that end, few descriptors."""
+
+import contextlib
+import os
+import ssl
+
+import pytest
+
+from server_process import LONGEST, TEXTS, Server, make_certificate, speak
+from websocket_client import connect, read_answer
+
+UPGRADE = (b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+           b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ")
+POST = b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.fixture(scope="module", name="server")
+def _server():
+    with Server() as server:
+        yield server
+
+
+@pytest.mark.parametrize("head, status", [
+    (b"GET / HTTP/1.1\r\n", 400),
+    (b"GET / HTTP/1.0\r\n", 200),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n", 400),
+    (b"GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n", 400),
+    (POST + b"Transfer-Encoding: gzip, chunked\r\n", 501),
+    (POST + b"Transfer-Encoding: xchunked\r\n", 501),
+    (POST + b"Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", 501),
+    (b"POST /v1/recognize HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", 400),
+    (POST + b"Content-Encoding: gzip\r\nContent-Length: 1\r\n", 415),
+    (UPGRADE + b"x\r\n", 400),
+    (UPGRADE + b"dGhlIHNhbXBsZSBub25jZQ=\r\n", 400),
+    (UPGRADE + b"dGhlIHNhbXBsZSBub25jZQ==\r\n", 101),
+    (b"GET http://x/healthz HTTP/1.1\r\nHost: x\r\n", 200),
+    (b"GET http://x HTTP/1.1\r\nHost: x\r\n", 200),
+    (b"GET http://x/nothing?y HTTP/1.1\r\nHost: x\r\n", 404),
+], ids=range(15))
+def test_strictness(server, head, status):
+    with connect(server.port) as connection:
+        connection.sendall(head + b"\r\n")
+        answer, _ = read_answer(connection)
+        assert answer.status == status
+        if status >= 400:
+            assert answer.json()["error"]["code"] in ("bad_request", "not_found")
+
+
+def test_the_end_of_a_tls_connection_is_told(tmp_path):
+    certificate, key = make_certificate(tmp_path)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with Server(f"--tls_certificate={certificate}", f"--tls_key={key}") as server:
+        raw = connect(server.port)
+        with trusting.wrap_socket(raw, server_hostname="localhost",
+                                  suppress_ragged_eofs=False) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+            answer, rest = read_answer(connection)
+            assert answer.status == 200
+            assert rest + connection.recv(100) == b""  # close_notify: no exception
+
+
+def test_few_descriptors():
+    with Server("--max_connections_per_address=0", max_files=100) as server, \
+            contextlib.ExitStack() as stack:
+        server.wait_for(lambda _: any("only 100 open files are allowed: 50 connections at once"
+                                      in line for line in server.log))
+        for _ in range(300):
+            stack.enter_context(connect(server.port))
+        assert server.get("/healthz").status == 200
+        stack.close()
+        server.wait_for(lambda now: now["runnel_connections"] == 1)
+        with server.open() as socket:
+            assert speak(socket, LONGEST) == TEXTS[LONGEST]
+
+
+@pytest.mark.parametrize("mode, is_told", [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_token_that_everybody_may_read(tmp_path, mode, is_told):
+    token = tmp_path / "token"
+    token.write_text("secret")
+    os.chmod(token, mode)
+    with Server(f"--bearer_token_file={token}") as server:
+        server.signal()
+        assert server.exit_code() == 0
+    assert any("expected mode 600" in line for line in server.log) == is_told
