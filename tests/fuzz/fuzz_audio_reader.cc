@@ -15,6 +15,7 @@
 
 #include "frontend/audio_reader.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/work_bound.h"
 
 namespace {
 
@@ -79,7 +80,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // As a server.
   runnel::AudioReaderOptions options;
   options.only_common_formats = true;
+  const runnel::fuzz::WorkBound work;
   Read(file, options);
+  if (!work.Holds(0.1 + 1e-5 * static_cast<double>(size))) {
+    return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
+  }
   // As the command line, where a leak of libsndfile does no harm.
 #ifdef RUNNEL_FUZZ_SANITIZED
   const __lsan::ScopedDisabler no_leaks;

@@ -7,6 +7,7 @@
 
 #include "tests/fuzz/protocol_fuzzing.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/work_bound.h"
 #include "tools/server/dialects/deepgram_protocol.h"
 #include "tools/server/protocol/client_json.h"
 
@@ -43,6 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     runnel::fuzz::Require(mistake.what()[0] != '\0', "an error says what is wrong");
     return 0;
   }
-  runnel::fuzz::Converse(protocol.get(), input);
-  return 0;
+  if (runnel::fuzz::Converse(protocol.get(), input)) return 0;
+  return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
 }

@@ -10,6 +10,7 @@
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/token_table.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/work_bound.h"
 
 namespace {
 
@@ -44,6 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const runnel::TokenTable& tokens = Vocabularies()[data[0] % Vocabularies().size()];
   const std::string list(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const runnel::fuzz::WorkBound work;
   try {
     const runnel::Hotwords hotwords(list, tokens, 0.5F, "list");
     const runnel::Hotwords again(hotwords.text(), tokens, -1, "text");
@@ -53,6 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } catch (const std::runtime_error& error) {
     // Refused in one line.
     runnel::fuzz::Require(std::string(error.what()).rfind("list:", 0) == 0, "only the list is bad");
+  }
+  if (!work.Holds(0.05 + 2e-5 * static_cast<double>(size))) {
+    return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
   }
   return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "tests/fuzz/protocol_fuzzing.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/work_bound.h"
 #include "tools/server/recordings/multipart_form.h"
 #include "tools/server/recordings/recording_request.h"
 
@@ -47,7 +48,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const size_t line = input.find('\n');
   if (line == std::string_view::npos) return 0;
+  const runnel::fuzz::WorkBound work;
   ReadParts(input.substr(0, line), input.substr(line + 1));
   ReadRequest(input.substr(0, line), input.substr(line + 1));
+  if (!work.Holds(0.05 + 1e-5 * static_cast<double>(size))) {
+    return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
+  }
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "tests/fuzz/protocol_fuzzing.h"
+#include "tests/fuzz/work_bound.h"
 #include "tools/server/dialects/openai_realtime_protocol.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -13,6 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (data[0] % 2 == 1) opening.openai_beta = "realtime=v1";
   if (data[0] % 4 >= 2) opening.query = {{"intent", "transcription"}};
   runnel::server::OpenAiRealtimeProtocol protocol(opening, runnel::fuzz::Units());
-  runnel::fuzz::Converse(&protocol, {reinterpret_cast<const char*>(data) + 1, size - 1});
-  return 0;
+  if (runnel::fuzz::Converse(&protocol, {reinterpret_cast<const char*>(data) + 1, size - 1})) {
+    return 0;
+  }
+  return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
 }

@@ -5,6 +5,7 @@
 
 #include "riva_asr.pb.h"
 #include "tests/fuzz/protocol_fuzzing.h"
+#include "tests/fuzz/work_bound.h"
 #include "tools/server/riva/riva_protocol.h"
 
 namespace {
@@ -18,6 +19,8 @@ bool IsResponse(const std::string& message) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   runnel::server::RivaProtocol protocol({&runnel::fuzz::Units(), "tiny", {"en"}, 16000}, "call");
-  runnel::fuzz::Converse(&protocol, {reinterpret_cast<const char*>(data), size}, IsResponse);
-  return 0;
+  if (runnel::fuzz::Converse(&protocol, {reinterpret_cast<const char*>(data), size}, IsResponse)) {
+    return 0;
+  }
+  return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
 }

@@ -38,6 +38,7 @@ void Use(Stream stream) {
   stream.TextSince(stream.StableTextSize());
   stream.TokensSince(stream.NumStableTokens());
   stream.MinSamplesToChunk();
+  stream.TakeUtterances();
   stream.Snapshot();
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/text/utf8.h"
 #include "tests/fuzz/protocol_fuzzing.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/work_bound.h"
 #include "tools/server/dialects/wyoming_event.h"
 #include "tools/server/dialects/wyoming_protocol.h"
 #include "tools/server/protocol/client_json.h"
@@ -43,6 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   ReadConnection(input);
   runnel::server::WyomingProtocol protocol(runnel::server::WyomingInfo("tiny", {"en"}));
-  runnel::fuzz::Converse(&protocol, input, IsEvent);
-  return 0;
+  if (runnel::fuzz::Converse(&protocol, input, IsEvent)) return 0;
+  return runnel::fuzz::TryAgain(LLVMFuzzerTestOneInput, data, size);
 }

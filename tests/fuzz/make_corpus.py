@@ -36,6 +36,12 @@ def text(message: str) -> bytes:
     return b't' + struct.pack('<H', len(data)) + data
 
 
+def repeated(head: str, part: str, tail: str) -> bytes:
+    """A long text message, in which `part` is repeated."""
+    data = '\n'.join([head, part, tail]).encode()
+    return b'r' + struct.pack('<H', len(data)) + data
+
+
 def control(**fields: object) -> bytes:
     """A text message that holds a JSON object."""
     return text(json.dumps(fields))
@@ -415,6 +421,92 @@ def language_model() -> None:
     write('language_model', 'cut.arpa', compiled['trigrams'][:-40].encode())
 
 
+def web_frame(data: bytes, opcode: int = 1) -> bytes:
+    """A WebSocket frame, masked by zeros."""
+    size = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack('!BH', 0xFE, len(data))
+    return bytes([0x80 | opcode]) + size + bytes(4) + data
+
+
+def http2_frame(kind: int, flags: int, stream: int, data: bytes = b'') -> bytes:
+    """A frame of HTTP/2."""
+    size = struct.pack('!I', len(data))[1:]
+    return size + bytes([kind, flags]) + struct.pack('!I', stream) + data
+
+
+def connection() -> None:
+    """Whole connections, as fuzz_connection.cc reads them."""
+    http, grpc, wyoming, stream, realtime, listen, vosk = range(7)
+
+    def seed(name: str, port: int, data: bytes, end: int = 0, pieces: bytes = b'\0\0') -> None:
+        write('connection', name, bytes([port, end]) + pieces + data)
+
+    wav = (FOLDER / 'corpus' / 'audio_reader' / 'pcm16.wav').read_bytes()
+    begin = web_frame(json.dumps({'type': 'start', 'version': 1, 'chunk_size': 4}).encode())
+    audio = web_frame((np.sin(np.arange(1600)) * 8000).astype('<i2').tobytes(), 2)
+    finish = web_frame(b'{"type":"finish"}')
+    post = (b'POST /v1/recognize?format=json HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n'
+            % len(wav)) + wav
+    get = b'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
+    seed('get', http, get + get.replace(b'healthz', b'metrics'))
+    seed('post', http, post)
+    seed('post_chunked', http, b'POST /v1/recognize HTTP/1.1\r\nHost: x\r\n'
+         b'Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n' % (len(wav), wav), 0,
+         b'\x40\x03')
+    seed('post_left', http, post[:-10], 1)
+    seed('post_expect', http, post.replace(b'Host', b'Expect: 100-continue\r\nHost'))
+    seed('upgrade', http, b'GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\n'
+         b'Connection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
+         b'Sec-WebSocket-Version: 13\r\n\r\n' + begin + audio + finish)
+    seed('stream', stream, begin + audio + web_frame(b'{"type":"flush"}') + audio + finish)
+    seed('stream_bytes', stream, begin + audio + finish, 0, b'\x01\x07')
+    seed('stream_left', stream, begin + audio + web_frame(b'{"type":"flush"}') + audio, 1)
+    seed('stream_left_48', stream,
+         web_frame(b'{"type":"start","version":1,"sample_rate":48000}') + audio * 5
+         + web_frame(b'{"type":"flush"}') + audio, 1)
+    seed('fragments', stream, b'\x01\x81\0\0\0\0{' + web_frame(b'', 9) + b'\x80\x81\0\0\0\0}')
+    seed('closed', stream, begin + web_frame(b'\x03\xe8', 8))
+    seed('realtime', realtime, web_frame(json.dumps({
+        'type': 'input_audio_buffer.append',
+        'audio': base64.b64encode(audio[8:]).decode()}).encode())
+        + web_frame(b'{"type":"input_audio_buffer.commit"}'))
+    seed('objects', realtime, web_frame(b'{"type":"x","a":[' + b'{},' * 1500 + b'{}]}'))
+    seed('listen', listen, audio + web_frame(b'{"type":"CloseStream"}'))
+    seed('vosk', vosk, web_frame(b'{"config":{"sample_rate":16000}}') + audio
+         + web_frame(b'{"eof":1}'))
+    seed('describe', wyoming, b'{"type":"describe"}\n' * 20)
+    chunk = b'{"type":"audio-chunk","data":{"rate":16000,"width":2,"channels":1},' \
+        b'"payload_length":%d}\n' % len(audio[8:]) + audio[8:]
+    begin_event = b'{"type":"audio-start","data":{"rate":16000,"width":2,"channels":1}}\n'
+    seed('wyoming', wyoming, begin_event + chunk + b'{"type":"audio-stop"}\n')
+    seed('wyoming_left', wyoming, begin_event + chunk, 1, b'\x20\x05')
+
+    preface = b'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n' + http2_frame(4, 0, 0)
+    head = b''.join(b'\0' + bytes([len(name)]) + name + bytes([len(value)]) + value
+                    for name, value in (
+        (b':method', b'POST'), (b':scheme', b'http'), (b':authority', b'x'),
+        (b':path', b'/nvidia.riva.asr.RivaSpeechRecognition/StreamingRecognize'),
+        (b'content-type', b'application/grpc'), (b'te', b'trailers')))
+    config = b'\x0a\x0a\x0a\x08\x08\x01\x10\x80\x7d\x1a\x01a'
+    call = http2_frame(1, 4, 1, head) + http2_frame(0, 0, 1, b'\0' + struct.pack(
+        '!I', len(config)) + config)
+    seed('grpc', grpc, preface + call + http2_frame(0, 1, 1))
+    seed('grpc_resets', grpc, preface + b''.join(
+        http2_frame(1, 4, i, head) + http2_frame(3, 0, i, b'\0\0\0\x08') for i in (1, 3, 5)))
+    seed('grpc_left', grpc, preface + call, 1, b'\x09\x30')
+
+
+def long_messages() -> None:
+    """Messages whose parsing must take time that is linear in their size."""
+    write('openai_protocol', 'objects', repeated('{"type":"x","a":[', '{},', '{}]}'))
+    write('openai_protocol', 'keys', repeated('{"type":"x","a":[', '{"b":[{}]},', '{}]}'))
+    write('deepgram_protocol', 'objects', b'encoding=linear16\n' + repeated(
+        '{"type":"KeepAlive","x":[', '{},', '{}]}'))
+    write('vosk_protocol', 'objects', repeated('{"config":{"x":[', '{},', '{}]}}'))
+    write('runnel_protocol', 'objects', repeated('{"type":"ping","id":[', '{},', '{}]}'))
+    write('runnel_protocol', 'words', repeated(
+        '{"type":"start","version":1,"hotwords":"', 'two 字\\n', 'two"}'))
+
+
 if __name__ == '__main__':
     audio_reader()
     runnel_protocol()
@@ -431,3 +523,5 @@ if __name__ == '__main__':
     model_config()
     hotwords()
     language_model()
+    long_messages()
+    connection()

@@ -11,12 +11,21 @@
 #include "runtime/live_update.h"
 #include "runtime/text/utf8.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/work_bound.h"
 #include "tools/server/dialects/protocol_registry.h"
 
 namespace runnel::fuzz {
 namespace {
 
 using server::ClientRequest;
+
+// Processor time of a conversation, in seconds: at least, for a byte of JSON or an update, and for
+// a byte of audio. Two bytes can be an Opus packet of 120 ms.
+constexpr double kBaseS = 0.03;
+constexpr double kTextByteS = 1e-6;
+constexpr double kAudioByteS = 1e-4;
+// Size of messages with a part that is repeated.
+constexpr size_t kRepeatedBytes = 60000;
 
 struct Piece {
   char kind;
@@ -33,6 +42,17 @@ Piece TakePiece(std::string_view* input) {
   piece.bytes = input->substr(0, size);
   input->remove_prefix(piece.bytes.size());
   return piece;
+}
+
+// Of three lines, the second again and again.
+std::string Repeated(std::string_view lines) {
+  const size_t first = std::min(lines.find('\n'), lines.size());
+  std::string message(lines.substr(0, first));
+  lines.remove_prefix(std::min(first + 1, lines.size()));
+  const size_t second = std::min(lines.find('\n'), lines.size());
+  const std::string_view part = lines.substr(0, second);
+  while (!part.empty() && message.size() < kRepeatedBytes) message += part;
+  return message.append(lines.substr(std::min(second + 1, lines.size())));
 }
 
 Utterance UtteranceOf(std::string_view bytes, int64_t index, const std::vector<Token>& tokens) {
@@ -75,6 +95,12 @@ class Session {
  public:
   Session(server::Protocol* protocol, bool (*is_valid)(const std::string& text))
       : protocol_(protocol), is_valid_(is_valid) {}
+
+  // Reads a message to its end.
+  void Read(const server::ClientMessage& message) {
+    rest_ = message.bytes;
+    for (const ClientRequest& request : protocol_->Read(message)) CarryOut(request);
+  }
 
   void CarryOut(const ClientRequest& request) {
     Require(!is_over_, "nothing is asked for after the end");
@@ -135,8 +161,10 @@ class Session {
     is_finished_ = true;
   }
   void Do(const server::CancelRequest& /*cancel*/) { is_over_ = true; }
-  void Do(const server::MoreRequest& /*more*/) {
-    for (const ClientRequest& request : protocol_->ReadMore()) CarryOut(request);
+  void Do(const server::MoreRequest& more) {
+    Require(more.num_read <= rest_.size(), "no more is read than there is");
+    rest_.remove_prefix(more.num_read);
+    for (const ClientRequest& request : protocol_->ReadMore(rest_)) CarryOut(request);
   }
   void Do(const server::ImmediateReply& reply) const { RequireValid({reply.text}); }
   void Do(const server::ProtocolError& error) {
@@ -153,6 +181,7 @@ class Session {
   bool has_started_ = false;
   bool is_finished_ = false;
   bool is_over_ = false;
+  std::string_view rest_;  // of the message
   int64_t utterance_index_ = 0;
   size_t stable_size_ = 0;
   size_t num_stable_tokens_ = 0;
@@ -169,26 +198,37 @@ bool IsJsonText(const std::string& text) {
   return IsUtf8(text) && (text == "Done!" || nlohmann::json::accept(text));
 }
 
-void Converse(server::Protocol* protocol, std::string_view input,
+bool Converse(server::Protocol* protocol, std::string_view input,
               bool (*is_valid)(const std::string& text)) {
+  const WorkBound work;
+  double allowed_s = kBaseS;
   Session session(protocol, is_valid);
   for (const ClientRequest& request : protocol->Open()) session.CarryOut(request);
   bool is_first = true;
   while (!input.empty()) {
-    const Piece piece = TakePiece(&input);
+    Piece piece = TakePiece(&input);
+    std::string repeated;
+    if (piece.kind == 'r') {
+      repeated = Repeated(piece.bytes);
+      piece = {'t', repeated};
+    }
+    const bool is_audio = piece.kind != 't' && piece.kind != 'u';
+    allowed_s += (is_audio ? kAudioByteS : kTextByteS) * static_cast<double>(piece.bytes.size());
     if (piece.kind == 'u') {
       session.Update(piece.bytes);
       continue;
     }
     const server::ClientMessage message{piece.kind == 't', piece.bytes};
-    server::ProtocolError error;
-    if (is_first && server::ChooseProtocol(message, Units(), &error) == nullptr) {
+    std::vector<ClientRequest> requests;
+    if (is_first && server::ReadFirstMessage(message, Units(), &requests) == nullptr) {
+      const auto& error = std::get<server::ProtocolError>(requests.at(0));
       Require(IsJsonText(server::ErrorText(error)), "an error is JSON");
     }
     is_first = false;
-    for (const ClientRequest& request : protocol->Read(message)) session.CarryOut(request);
+    session.Read(message);
     if (session.is_over()) Require(protocol->Read(message).empty(), "nothing after the end");
   }
+  return work.Holds(allowed_s);
 }
 
 }  // namespace runnel::fuzz

@@ -15,11 +15,12 @@ const TokenTable& Units();
 // JSON, or sherpa-onnx's "Done!", in UTF-8.
 bool IsJsonText(const std::string& text);
 
-// `input` is a sequence of pieces. A piece has a kind (1 byte: 't' for a text message, 'u' for an
-// update of the stream, else a binary message), a size (2 bytes, little-endian) and that many
-// bytes, or as many as are left. Requires that requests come in an order that a stream can follow,
-// and that all texts sent are valid.
-void Converse(server::Protocol* protocol, std::string_view input,
+// `input` is a sequence of pieces. A piece has a kind (1 byte: 't' for a text message, 'r' for a
+// long one, of three lines of which the second is repeated, 'u' for an update of the stream, else a
+// binary message), a size (2 bytes, little-endian) and that many bytes, or as many as are left.
+// Requires that requests come in an order that a stream can follow, and that all texts sent are
+// valid. Returns whether the work was linear in the messages (WorkBound).
+bool Converse(server::Protocol* protocol, std::string_view input,
               bool (*is_valid)(const std::string& text) = IsJsonText);
 
 }  // namespace runnel::fuzz
