@@ -95,7 +95,8 @@ headers:
 tidy:
 	cmake --preset tidy
 	cmake --build build-tidy --target generated_headers
-	run-clang-tidy -quiet -p build-tidy -j $(JOBS) '^$(CURDIR)/(attention_decoder|encoder|frontend|runtime|tools|transducer)/'
+	run-clang-tidy -quiet -p build-tidy -j $(JOBS) \
+	  '^$(CURDIR)/((attention_decoder|encoder|frontend|runtime|tools|transducer)/|build-tidy/.*/Unity/)'
 
 install:
 	cmake --preset release -D CMAKE_INSTALL_PREFIX=$(PREFIX)

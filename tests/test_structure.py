@@ -72,6 +72,14 @@ def test_includes_follow_the_design(used):
     assert not wrong, "\n".join(wrong)
 
 
+def test_no_source_includes_a_source():
+    """clang-tidy cannot look for it: its unity builds include sources."""
+    found = [path.relative_to(ROOT).as_posix() for path in sources()
+             if re.search(r'#\s*include\s+[<"][^>"]+\.(c|cc|cpp|cxx)[>"]',
+                          path.read_text(encoding="utf-8"))]
+    assert not found
+
+
 def test_folders_have_no_cycles(used):
     left = {folder: set(others) for folder, others in used.items()}
     while left:

@@ -244,6 +244,5 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"bench_language_model", runnel::kUsage, {__FILE__}},
-                          runnel::Run);
+  runnel::ToolMain(argc, argv, {"bench_language_model", runnel::kUsage, {__FILE__}}, runnel::Run);
 }

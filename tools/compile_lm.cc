@@ -54,5 +54,5 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"compile_lm", runnel::kUsage, {__FILE__}}, runnel::Run);
+  runnel::ToolMain(argc, argv, {"compile_lm", runnel::kUsage, {__FILE__}}, runnel::Run);
 }

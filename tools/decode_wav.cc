@@ -327,10 +327,10 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv,
-                          {"decode_wav",
-                           runnel::kUsage,
-                           {__FILE__, runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
-                            runnel::kSearchFlagsSource, runnel::kEndpointFlagsSource}},
-                          runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"decode_wav",
+                    runnel::kUsage,
+                    {__FILE__, runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
+                     runnel::kSearchFlagsSource, runnel::kEndpointFlagsSource}},
+                   runnel::Run);
 }

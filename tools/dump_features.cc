@@ -149,5 +149,5 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv, {"dump_features", runnel::kUsage, {__FILE__}}, runnel::Run);
+  runnel::ToolMain(argc, argv, {"dump_features", runnel::kUsage, {__FILE__}}, runnel::Run);
 }

@@ -241,7 +241,7 @@ int Run(Console* console) {
 }  // namespace runnel::client
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(
+  runnel::ToolMain(
       argc, argv,
       {"load_client", runnel::client::kUsage, {__FILE__, runnel::client::kClientFlagsSource}},
       runnel::client::Run);

@@ -179,7 +179,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv,
-                          {"measure_delay", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
-                          runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"measure_delay", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                   runnel::Run);
 }

@@ -51,7 +51,7 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(argc, argv,
-                          {"pack_model", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
-                          runnel::Run);
+  runnel::ToolMain(argc, argv,
+                   {"pack_model", runnel::kUsage, {__FILE__, runnel::kModelFlagsSource}},
+                   runnel::Run);
 }

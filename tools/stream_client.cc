@@ -174,7 +174,7 @@ int Run(Console* console) {
 }  // namespace runnel::client
 
 int main(int argc, char** argv) {
-  return runnel::ToolMain(
+  runnel::ToolMain(
       argc, argv,
       {"stream_client", runnel::client::kUsage, {__FILE__, runnel::client::kClientFlagsSource}},
       runnel::client::Run);

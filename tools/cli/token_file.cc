@@ -1,5 +1,7 @@
 #include "tools/cli/token_file.h"
 
+#include <sys/stat.h>
+
 #include <fstream>
 #include <stdexcept>
 
@@ -15,6 +17,11 @@ std::string ReadToken(const std::string& path) {
     throw std::runtime_error(path + ": expected a token in the first line of a readable file");
   }
   return line.substr(begin, line.find_last_not_of(kBlanks) - begin + 1);
+}
+
+bool OthersMayRead(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
 }
 
 }  // namespace runnel

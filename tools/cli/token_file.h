@@ -10,6 +10,9 @@ namespace runnel {
 // the file cannot be read.
 std::string ReadToken(const std::string& path);
 
+// Whether users beside the owner and the group may read the file.
+bool OthersMayRead(const std::string& path);
+
 }  // namespace runnel
 
 #endif  // RUNNEL_TOOLS_CLI_TOKEN_FILE_H_

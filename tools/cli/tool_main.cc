@@ -17,6 +17,18 @@
 #include "runtime/text/first_line.h"
 #include "runtime/version.h"
 
+// The address sanitizer looks for leaks in exit(), which no tool calls.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define RUNNEL_FINDS_LEAKS
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define RUNNEL_FINDS_LEAKS
+#endif
+#ifdef RUNNEL_FINDS_LEAKS
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace runnel {
 namespace {
 
@@ -75,9 +87,7 @@ int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
   throw std::logic_error("unknown action of a command line");
 }
 
-}  // namespace
-
-int ToolMain(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console)) {
+int RunTool(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console)) {
   const ToolInfo tool = AsCalled(info);
   OccupyStandardStreams();
   ReturnLargeBlocks();
@@ -96,6 +106,22 @@ int ToolMain(int argc, char** argv, const ToolInfo& info, int (*run)(Console* co
     console.Error(FirstLine(error.what()));
     return kExitFailure;
   }
+}
+
+// Ends the process without the destructors of static objects: those of LibTorch take longer than a
+// short recording, and nothing waits for them.
+[[noreturn]] void End(int code) {
+  std::fflush(nullptr);
+#ifdef RUNNEL_FINDS_LEAKS
+  __lsan_do_leak_check();
+#endif
+  ::_exit(code);  // which the thread sanitizer knows; not _Exit
+}
+
+}  // namespace
+
+void ToolMain(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console)) {
+  End(RunTool(argc, argv, info, run));
 }
 
 }  // namespace runnel

@@ -11,7 +11,7 @@
 namespace runnel::client {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr size_t kNameWidth = 24;
 constexpr size_t kNumberWidth = 10;
@@ -103,7 +103,7 @@ std::string LoadTable(const LoadStatistics& statistics, double wall_s, double cp
 }
 
 std::string LoadJson(const LoadStatistics& statistics, double wall_s, double cpu_s) {
-  Json latencies = Json::object();
+  OrderedJson latencies = OrderedJson::object();
   for (const NamedLatency& latency : Latencies(statistics)) {
     const LatencyRecord& record = *latency.record;
     latencies[latency.key] = {{"count", record.count()},
@@ -112,27 +112,27 @@ std::string LoadJson(const LoadStatistics& statistics, double wall_s, double cpu
                               {"p99", Rounded(record.QuantileMs(0.99))},
                               {"max", Rounded(record.max_ms())}};
   }
-  Json mismatches = Json::array();
+  OrderedJson mismatches = OrderedJson::array();
   for (const Mismatch& mismatch : statistics.mismatches) {
     mismatches.push_back(
         {{"id", mismatch.id}, {"text", mismatch.text}, {"expected", mismatch.expected}});
   }
-  const Json object = {{"started", statistics.num_started},
-                       {"done", statistics.num_done},
-                       {"failed", statistics.num_failed},
-                       {"refused", statistics.num_refused},
-                       {"behind", statistics.num_behind},
-                       {"resumes", statistics.num_resumes},
-                       {"mismatched", statistics.num_mismatched},
-                       {"mismatches", std::move(mismatches)},
-                       {"errors", statistics.errors},
-                       {"vanished", statistics.num_vanished},
-                       {"attacks", statistics.num_attacks},
-                       {"audio_s", Rounded(statistics.audio_s)},
-                       {"wall_s", Rounded(wall_s)},
-                       {"client_cpu_s", Rounded(cpu_s)},
-                       {"latency_ms", std::move(latencies)}};
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const OrderedJson object = {{"started", statistics.num_started},
+                              {"done", statistics.num_done},
+                              {"failed", statistics.num_failed},
+                              {"refused", statistics.num_refused},
+                              {"behind", statistics.num_behind},
+                              {"resumes", statistics.num_resumes},
+                              {"mismatched", statistics.num_mismatched},
+                              {"mismatches", std::move(mismatches)},
+                              {"errors", statistics.errors},
+                              {"vanished", statistics.num_vanished},
+                              {"attacks", statistics.num_attacks},
+                              {"audio_s", Rounded(statistics.audio_s)},
+                              {"wall_s", Rounded(wall_s)},
+                              {"client_cpu_s", Rounded(cpu_s)},
+                              {"latency_ms", std::move(latencies)}};
+  return object.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace runnel::client

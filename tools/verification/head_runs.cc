@@ -16,7 +16,7 @@
 namespace runnel {
 namespace {
 
-constexpr uint64_t kLongestPacket = 4000;  // samples
+constexpr uint64_t kLongestHeadPacket = 4000;  // samples
 constexpr int64_t kMostRandomTokens = 32;
 
 at::Tensor ToTensor(const Matrix& matrix) { return libtorch::View(matrix.rows()).clone(); }
@@ -45,7 +45,7 @@ class StreamFeeder {
   void AcceptPacket(std::mt19937_64* random) {
     if (stream_.finished()) return;
     const size_t size =
-        std::min<size_t>(1 + (*random)() % kLongestPacket, samples_->size() - num_accepted_);
+        std::min<size_t>(1 + (*random)() % kLongestHeadPacket, samples_->size() - num_accepted_);
     stream_.AcceptSamples(samples_->data() + num_accepted_, size);
     num_accepted_ += size;
     if (num_accepted_ == samples_->size()) stream_.Finish();

@@ -3,16 +3,17 @@
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import threading
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 import soundfile
 
 from tool_runner import DIGITS, ROOT, SAMPLES, command
-from websocket_client import PATIENCE_S, Answer, WebSocket, request
+from websocket_client import PATIENCE_S, Answer, Refused, WebSocket, request
 
 TEXTS = dict(line.split(" ", 1) for line in
              (SAMPLES / "text").read_text(encoding="utf-8").splitlines())
@@ -67,17 +68,21 @@ def long_recording(folder: pathlib.Path, seconds: int = 300) -> bytes:
 # to see who still uses it.
 SMALL_QUARANTINE = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"}
 
+REJECTIONS = 'runnel_rejections_total{{reason="{}"}}'
+
 
 class Server:
     """stream_server as a process, without snapshots unless a flag asks; its context ends it."""
 
     def __init__(self, *flags: str, model: pathlib.Path = DIGITS / "digits.pt",
-                 environment: Optional[Dict[str, str]] = None):
+                 environment: Optional[Dict[str, str]] = None, max_files: Optional[int] = None):
         self.process = subprocess.Popen(
             command("stream_server", f"--model={model}", "--port=0", "--snapshot_store=none",
                     *flags),
             cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, **(environment or {})})
+            env={**os.environ, **(environment or {})},
+            preexec_fn=max_files and (lambda: resource.setrlimit(resource.RLIMIT_NOFILE,
+                                                                 (max_files, max_files))))
         self.log: List[str] = []
         self._reader = threading.Thread(target=self._read_log, daemon=True)
         self._reader.start()
@@ -101,6 +106,12 @@ class Server:
                                  line)
             assert found is not None, line
             self.wyoming_port = int(found[1])
+        if any(flag.startswith("--admin_port") for flag in flags):
+            line = self.process.stdout.readline()
+            found = re.fullmatch(r"stream_server: listening on http://127\.0\.0\.1:(\d+) "
+                                 r"\(health and metrics\)\n", line)
+            assert found is not None, line
+            self.admin_port = int(found[1])
 
     def _read_log(self) -> None:
         for line in self.process.stderr:
@@ -128,7 +139,15 @@ class Server:
         return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
     def rejections(self, reason: str) -> float:
-        return self.metrics()[f'runnel_rejections_total{{reason="{reason}"}}']
+        return self.metrics()[REJECTIONS.format(reason)]
+
+    def wait_for_rejections(self, reason: str, at_least: int) -> None:
+        """A client may notice that its connection is closed before the server has counted it."""
+        self.wait_for(lambda now: now[REJECTIONS.format(reason)] >= at_least)
+
+    def expect_rejections(self, reason: str, count: int) -> None:
+        self.wait_for_rejections(reason, count)
+        assert self.rejections(reason) == count
 
     def wait_for(self, condition: Any) -> None:
         """Asks for the metrics until they satisfy the condition."""
@@ -166,6 +185,24 @@ def speak(socket: WebSocket, name: str, sizes: Iterable[int] = (3200,), **option
         socket.send_bytes(piece)
     socket.send_json(type="finish")
     return socket.receive_until("final")["text"]
+
+
+def retry(attempt: Callable[[], Any], pause_s: float = 0.05) -> Any:
+    """Tries until the server is no longer full; the first result that is not None."""
+    for _ in range(int(PATIENCE_S / pause_s)):
+        result = attempt()
+        if result is not None:
+            return result
+        threading.Event().wait(pause_s)
+    raise AssertionError("never")
+
+
+def open_if_there_is_room(server: Server) -> Optional[WebSocket]:
+    try:
+        return server.open()
+    except Refused as refused:
+        assert refused.code == "full"
+        return None
 
 
 class Neighbour:

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from fork_server import take_over
+
+take_over()
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 BIN = pathlib.Path(os.environ.get("RUNNEL_BIN_DIR", ROOT / "build" / "bin"))
 TINY_MODEL = ROOT / "tests" / "golden" / "encoder" / "tiny.pt"

@@ -23,8 +23,9 @@ def framed(kind: str, payload: bytes = b"", **data: Any) -> bytes:
 class Wyoming:
     """A connection; its context closes it."""
 
-    def __init__(self, port: int):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+    def __init__(self, port: int, address: str = "127.0.0.1"):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S,
+                                               source_address=(address, 0))
         self.file = self.socket.makefile("rb")
 
     def __enter__(self) -> "Wyoming":
@@ -38,6 +39,13 @@ class Wyoming:
         self.socket.sendall(framed(kind, payload, **data))
 
     def receive(self) -> Optional[Event]:
+        """The next event but pings, which a busy server may send at any time; None at its end."""
+        event = self.receive_any()
+        while event is not None and event[0] == "ping":
+            event = self.receive_any()
+        return event
+
+    def receive_any(self) -> Optional[Event]:
         """The next event of the server; None when it has closed the connection."""
         line = self.file.readline()
         if not line:
