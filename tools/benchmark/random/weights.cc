@@ -9,12 +9,13 @@
 namespace runnel {
 namespace {
 
-constexpr uint64_t kSeed = 1;
+constexpr uint64_t kWeightSeed = 1;
 
 }  // namespace
 
 RandomWeights::RandomWeights(at::ScalarType dtype)
-    : Weights({}, dtype, "random weights"), generator_(at::detail::createCPUGenerator(kSeed)) {}
+    : Weights({}, dtype, "random weights"),
+      generator_(at::detail::createCPUGenerator(kWeightSeed)) {}
 
 at::Tensor RandomWeights::Take(const std::string& /*name*/, const std::vector<int64_t>& shape) {
   int64_t inputs = 1;

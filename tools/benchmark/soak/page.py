@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from tools.benchmark.pages.figure import save_figure
 from tools.benchmark.pages.markdown import table
 from tools.benchmark.soak.parts import BATCH_WAIT_MS
-from tools.benchmark.soak.plan import CHUNK_P95_MS, MEMORY_SHARE, Plan
+from tools.benchmark.soak.plan import (CHUNK_P95_MS, HEALTH_MEDIAN_MS, HEALTH_WORST_MS,
+                                       LATER_BYTES, MEMORY_SHARE, PEAK_BYTES, Plan)
 from tools.benchmark.soak.programs import Report
 
 FIGURE = "soak_memory.svg"
@@ -128,6 +129,78 @@ def _digits(title: str, text: str, report: Report) -> str:
     return f"## {title}\n\n{text}\n\n" + _targets(rows)
 
 
+_ATTACKED = """## Attacks
+
+Digit model, default limits, every port open, one server for each attack
+(`tools/benchmark/soak/attacks.py`). {streams} real-time streams for {seconds:.0f} s, each second a
+recording and a stream with a snapshot, and each 50 ms a probe, from other addresses than the
+attack's. Memory later is {later:.0f} s after the attack.
+"""
+
+
+def _share(counts: List[int]) -> str:
+    return f"{counts[0]} of {counts[1]}"
+
+
+def _attack_row(kind: str, measured: Report) -> Tuple[str, ...]:
+    if "load" not in measured:
+        return (kind, measured["error"], *[""] * 7)
+    load = measured["load"]
+    right = load["done"] - load["mismatched"]
+    return (kind, f"{right} of {load['started']}", _share(measured["recordings"]),
+            _share(measured["snapshots"]), f"{load['latency_ms']['chunk']['p95']:.0f}",
+            f"{measured['health_median_ms']:.1f}", f"{measured['health_worst_ms']:.0f}",
+            f"{measured['peak'] / 1e6:.0f}", f"{measured['later'] / 1e6:.0f}")
+
+
+def _attack_verdicts(attacks: Report) -> List[Verdict]:
+    ended = [kind for kind, measured in attacks.items() if "error" in measured]
+    whole = {kind: measured for kind, measured in attacks.items() if "load" in measured}
+
+    def worst(name: str, target: str, unit: str, most: float,
+              values: Dict[str, float]) -> Verdict:
+        kind = max(values, key=lambda kind: values[kind])
+        return (f"{name} {target}", f"{values[kind]:.1f} {unit} ({kind})",
+                values[kind] <= most and not ended)
+
+    def all_right(name: str, lacks: Dict[str, int]) -> Verdict:
+        wrong = [f"{kind} lacks {count}" for kind, count in lacks.items() if count > 0]
+        return (name, ", ".join(wrong) or "all", not wrong and not ended)
+
+    rows = [("the server works and ends as told", "; ".join(
+        f"{kind}: {attacks[kind]['error']}" for kind in ended) or "after every attack", not ended)]
+    if not whole:
+        return rows
+    rows.append(all_right("every text is right", {
+        kind: measured["load"]["started"] - measured["load"]["done"]
+        + measured["load"]["mismatched"] for kind, measured in whole.items()}))
+    rows += [all_right(f"every {what}", {kind: measured[key][1] - measured[key][0]
+                                         for kind, measured in whole.items()})
+             for what, key in (("recording gets its text", "recordings"),
+                               ("resumable stream gets a snapshot", "snapshots"),
+                               ("probe is answered", "health"))]
+    for name, most, value in (
+            ("chunk p95", CHUNK_P95_MS, lambda m: m["load"]["latency_ms"]["chunk"]["p95"]),
+            ("probe, median", HEALTH_MEDIAN_MS, lambda m: m["health_median_ms"]),
+            ("probe, longest", HEALTH_WORST_MS, lambda m: m["health_worst_ms"])):
+        rows.append(worst(name, f"at most {most:g} ms", "ms", most,
+                          {kind: value(measured) for kind, measured in whole.items()}))
+    for name, most, key in (("largest memory", PEAK_BYTES, "peak"),
+                            ("memory later", LATER_BYTES, "later")):
+        rows.append(worst(name, f"at most {most / 1e6:g} MB", "MB", most / 1e6,
+                          {kind: measured[key] / 1e6 for kind, measured in whole.items()}))
+    return rows
+
+
+def _attacked(attacks: Report, plan: Plan) -> str:
+    return (_ATTACKED.format(streams=plan.attacked_streams, seconds=plan.attacked_s,
+                             later=plan.attacked_later_s)
+            + "\n" + _targets(_attack_verdicts(attacks)) + "\n"
+            + table(["attack", "texts right", "recordings", "snapshots", "chunk p95, ms",
+                     "probe median, ms", "longest, ms", "peak, MB", "later, MB"],
+                    [_attack_row(kind, measured) for kind, measured in attacks.items()]))
+
+
 def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pathlib.Path:
     """Writes soak.md and its figure into `folder`; returns the page's path."""
     quick = "This was a quick run: its numbers mean nothing." if results["quick"] else ""
@@ -150,6 +223,8 @@ def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pat
             "A server killed", f"Three servers of the digit model behind HAProxy, snapshots in "
             f"Redis, {plan.killed_streams} real-time streams; one server gets SIGKILL.\n"
             f"{killed['report']['resumes']} streams resumed on another server.", killed["report"]))
+    if "attacked" in results:
+        sections.append(_attacked(results["attacked"], plan))
     page = folder / "soak.md"
     page.write_text("\n".join(sections), encoding="utf-8")
     return page

@@ -8,6 +8,7 @@ from typing import Any, Dict, List
 
 from tools.benchmark.pages.command import ROOT
 from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.soak.attacked import attacked
 from tools.benchmark.soak.cluster import cluster
 from tools.benchmark.soak.plan import CHUNK_P95_MS, Plan
 from tools.benchmark.soak.programs import Report, Sampler, Server, run_load, serve
@@ -15,7 +16,7 @@ from tools.benchmark.soak.recordings import decode, write_recordings
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
-PARTS = ("load", "vanish", "neighbours", "killed")
+PARTS = ("load", "vanish", "neighbours", "killed", "attacked")
 
 PACKET_MS = 200  # of audio in each message
 # Longer than the default, because fuller batches take less time per chunk.
@@ -118,6 +119,14 @@ class Parts:
                 "--vanish_at_once=5"])
         return {"report": report}
 
+    def attacked(self) -> Report:
+        """Streams of digits beside each kind of attack."""
+        samples = self._work / "attacked" / "wav.scp"
+        samples.parent.mkdir(exist_ok=True)
+        samples.write_text(_SAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
+        expected, _ = decode(self._bin, DIGITS, samples, ["--chunk_size=16"])
+        return attacked(self._bin, samples.parent, expected, self._plan)
+
     def killed(self) -> Report:
         """Streams behind a proxy while one of three servers is killed."""
         plan = self._plan
@@ -144,7 +153,7 @@ def run_parts(plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path, model: p
     """Results by the name of the part."""
     parts = Parts(plan, bin_folder, work)
     runs = {"load": lambda: parts.load(model, ["--precision=int8"]), "vanish": parts.vanish,
-            "neighbours": parts.neighbours, "killed": parts.killed}
+            "neighbours": parts.neighbours, "killed": parts.killed, "attacked": parts.attacked}
     results: Dict[str, Any] = {}
     for name in names:
         print(f"soak: {name}", flush=True)

@@ -1,6 +1,7 @@
 """The sizes of a soak: the full one, and a quick one for tests."""
 
 import dataclasses
+from typing import Tuple
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,16 +18,24 @@ class Plan:
     abusive_clients: int
     killed_streams: int  # streams of digits behind a proxy, while a server is killed
     killed_stream_s: float  # duration of each
+    attacked_streams: int  # streams of digits beside each kind of attack
+    attacked_s: float
+    attacked_later_s: float  # until the memory is looked at again
+    attacks: Tuple[str, ...]  # kinds; empty: all
     sample_s: float  # interval between two readings of the server's metrics
 
 
 FULL = Plan(streams=250, stream_s=600, ramp_s=30, vanish_one_by_one=10_000, vanish_at_once=500,
             neighbour_streams=100, neighbour_s=120, abusive_clients=8, killed_streams=60,
-            killed_stream_s=40, sample_s=5)
+            killed_stream_s=40, attacked_streams=20, attacked_s=30, attacked_later_s=60,
+            attacks=(), sample_s=5)
 QUICK = Plan(streams=4, stream_s=6, ramp_s=1, vanish_one_by_one=20, vanish_at_once=5,
              neighbour_streams=3, neighbour_s=3, abusive_clients=2, killed_streams=3,
-             killed_stream_s=12, sample_s=1)
+             killed_stream_s=12, attacked_streams=2, attacked_s=2, attacked_later_s=0,
+             attacks=("describe_flood", "log_flood"), sample_s=1)
 
 # The targets of the whole soak.
 CHUNK_P95_MS = 250.0  # from the audio of a chunk received to its partial result sent
+HEALTH_MEDIAN_MS, HEALTH_WORST_MS = 5.0, 200.0  # of the answer to a probe
+PEAK_BYTES, LATER_BYTES = 600e6, 300e6  # memory during an attack, and after it
 MEMORY_SHARE = 0.10  # largest deviation of the memory from the formula, as a share

@@ -1,0 +1,147 @@
+"""The part of the soak in which honest clients share a server with one kind of attack at a time."""
+
+import contextlib
+import http.client
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import soundfile
+
+from tools.benchmark.pages.command import ROOT
+from tools.benchmark.pages.programs import ProgramError, run_program
+from tools.benchmark.soak.attack_client import BINARY, Target, ask, frame, web_socket
+from tools.benchmark.soak.attacks import KINDS, Attack, start
+from tools.benchmark.soak.plan import Plan
+from tools.benchmark.soak.programs import Report, Server, serve
+from tools.benchmark.soak.recordings import SAMPLES
+
+_DIGITS = ROOT / "models" / "digits" / "digits.pt"
+_HONEST = "127.0.0.1"
+_PROBER = "127.0.0.3"
+_PROBE_PAUSE_S = 0.05
+_CHECK_PAUSE_S = 1.0
+_RECORDING, _TEXT = next(line.split(" ", 1) for line in
+                         (SAMPLES / "text").read_text(encoding="utf-8").splitlines()
+                         if line.startswith("ked_year"))
+
+
+def memory(server: Server) -> Tuple[float, float]:
+    """Resident memory of the process now and at most, in bytes; 0 when it has ended."""
+    with contextlib.suppress(OSError, AttributeError):
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
+        now, peak = (re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+                     for name in ("VmRSS", "VmHWM"))
+        return 1024.0 * int(now[1]), 1024.0 * int(peak[1])  # type: ignore[index]
+    return 0.0, 0.0
+
+
+class _Checks:
+    """Repeats a check in a thread until its context ends, and counts."""
+
+    def __init__(self, check: Callable[[], bool], pause_s: float) -> None:
+        self.passed = 0
+        self.times_s: List[float] = []  # of all checks
+        self._check = check
+        self._pause_s = pause_s
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "_Checks":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def counts(self) -> List[int]:
+        """Those that passed, and all."""
+        return [self.passed, len(self.times_s)]
+
+    def _run(self) -> None:
+        while not self._done.is_set():
+            begin = time.monotonic()
+            with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+                self.passed += self._check()
+            self.times_s.append(time.monotonic() - begin)
+            self._done.wait(self._pause_s)
+
+
+def _is_healthy(target: Target) -> bool:
+    return b" 200 " in ask(target, _PROBER, "/healthz")[:20]
+
+
+def has_recording(target: Target) -> bool:
+    """Whether an uploaded recording gets its text."""
+    audio = (SAMPLES / f"{_RECORDING}.flac").read_bytes()
+    answer = ask(target, _HONEST, "/v1/recognize", audio)
+    return bool(json.loads(answer.split(b"\r\n\r\n", 1)[1])["text"] == _TEXT)
+
+
+def has_snapshot(target: Target) -> bool:
+    """Whether a stream that can be resumed gets a token."""
+    samples, rate = soundfile.read(str(SAMPLES / f"{_RECORDING}.flac"), dtype="int16")
+    with web_socket(target, _HONEST) as socket:
+        socket.send(start(resume=True, sample_rate=rate))
+        for _ in range(3):
+            socket.send(frame(BINARY, samples.tobytes()))
+        socket.receive_with(b'"snapshot"')
+    return True
+
+
+def _flags(work: pathlib.Path, name: str) -> List[str]:
+    return ["--grpc_port=0", "--wyoming_port=0", f"--snapshot_store={work / name}.snapshots"]
+
+
+def _target(server: Server, lines: Iterator[str]) -> Target:
+    """The ports that the server announces after its first."""
+    grpc, wyoming = (int(next(lines).split(" (")[0].rsplit(":", 1)[1]) for _ in range(2))
+    return Target(int(server.address.rsplit(":", 1)[1]), grpc, wyoming)
+
+
+def _honest_load(bin_folder: pathlib.Path, server: Server, expected: pathlib.Path,
+                 plan: Plan) -> Report:
+    output = run_program(
+        [str(bin_folder / "load_client"), "--json", f"--server={server.url}",
+         f"--wav_scp={SAMPLES / 'wav.scp'}", f"--expected={expected}",
+         f"--streams={plan.attacked_streams}", f"--duration_s={plan.attacked_s}"],
+        accept_failure_with_output=True, timeout_s=plan.attacked_s + 120, cwd=str(ROOT))
+    report: Report = json.loads(output)
+    return report
+
+
+def _measure(bin_folder: pathlib.Path, server: Server, expected: pathlib.Path, plan: Plan,
+             kind: str) -> Report:
+    target = _target(server, iter(server.process.stdout))  # type: ignore[arg-type]
+    with Attack(kind, target) as attack, \
+            _Checks(lambda: _is_healthy(target), _PROBE_PAUSE_S) as health, \
+            _Checks(lambda: has_recording(target), _CHECK_PAUSE_S) as recordings, \
+            _Checks(lambda: has_snapshot(target), _CHECK_PAUSE_S) as snapshots:
+        load = _honest_load(bin_folder, server, expected, plan)
+    _, peak = memory(server)
+    threading.Event().wait(plan.attacked_later_s)
+    later, _ = memory(server)
+    return {"load": load, "rounds": attack.rounds, "health": health.counts(),
+            "health_median_ms": 1000 * statistics.median(health.times_s),
+            "health_worst_ms": 1000 * max(health.times_s), "recordings": recordings.counts(),
+            "snapshots": snapshots.counts(), "peak": peak, "later": later}
+
+
+def attacked(bin_folder: pathlib.Path, work: pathlib.Path, expected: pathlib.Path,
+             plan: Plan) -> Dict[str, Any]:
+    """Measurements by the kind of attack; of a server that ended, the reason."""
+    results: Dict[str, Any] = {}
+    for kind in plan.attacks or list(KINDS):
+        print(f"soak: attacked: {kind}", flush=True)
+        try:
+            with serve(bin_folder, _DIGITS, _flags(work, kind), work / f"{kind}.log") as server:
+                results[kind] = _measure(bin_folder, server, expected, plan, kind)
+        except (ProgramError, subprocess.TimeoutExpired) as error:
+            results.setdefault(kind, {})["error"] = str(error).splitlines()[0]
+    return results
