@@ -6,6 +6,7 @@ TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 PORT ?= 8080
 SOAK_STREAMS ?= 250
+TIDY_FOLDERS := (attention_decoder|encoder|frontend|runtime|tools|transducer)
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build arm64 format format-check headers tidy \
@@ -95,8 +96,7 @@ headers:
 tidy:
 	cmake --preset tidy
 	cmake --build build-tidy --target generated_headers
-	run-clang-tidy -quiet -p build-tidy -j $(JOBS) \
-	  '^$(CURDIR)/((attention_decoder|encoder|frontend|runtime|tools|transducer)/|build-tidy/.*/Unity/)'
+	run-clang-tidy -quiet -p build-tidy -j $(JOBS) '^$(CURDIR)/$(TIDY_FOLDERS)/|^$(CURDIR)/build-tidy/$(TIDY_FOLDERS)/.*/Unity/'
 
 install:
 	cmake --preset release -D CMAKE_INSTALL_PREFIX=$(PREFIX)

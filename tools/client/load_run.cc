@@ -8,6 +8,8 @@ namespace runnel::client {
 namespace {
 
 constexpr size_t kKeptMismatches = 5;
+// A client that failed, or was refused, comes again after a while.
+constexpr double kPauseAfterFailureS = 1;
 
 }  // namespace
 
@@ -53,7 +55,7 @@ class LoadRun::Slot : public SessionListener {
       statistics.AddFailure(result);
     }
     // The session is still on the stack, so it is destroyed later.
-    run_->loop_->Post([this] { GoOn(); });
+    run_->loop_->Post([this, failed = !result.is_success] { GoOn(failed); });
   }
 
   void AddSuccess(const SessionResult& result, LoadStatistics* statistics) {
@@ -70,10 +72,10 @@ class LoadRun::Slot : public SessionListener {
     }
   }
 
-  void GoOn() {
+  void GoOn(bool failed) {
     session_.reset();
     ++round_;
-    if (HasMore()) return StartStream();
+    if (HasMore()) return failed ? start_timer_.SetAfter(kPauseAfterFailureS) : StartStream();
     if (--run_->num_active_ == 0) run_->on_done_();
   }
 

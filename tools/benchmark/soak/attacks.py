@@ -285,14 +285,16 @@ class _Clients:
 
 
 class Attack:
-    """Runs an attack in a process of its own, so that it does not slow down who measures."""
+    """Runs an attack in a process of its own, at the lowest priority: attackers have machines of
+    their own, so they do not take processors from the server and from who measures."""
 
     def __init__(self, name: str, target: Target) -> None:
         self.rounds = 0  # known at the end
         # Its standard input is its life.
-        self._process = subprocess.Popen([sys.executable, "-m", __name__, name, *map(str, target)],
-                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
-                                         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+        self._process = subprocess.Popen(
+            ["nice", "-n", "19", sys.executable, "-m", __name__, name, *map(str, target)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
 
     def __enter__(self) -> "Attack":
         return self

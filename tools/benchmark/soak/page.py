@@ -132,7 +132,8 @@ def _digits(title: str, text: str, report: Report) -> str:
 _ATTACKED = """## Attacks
 
 Digit model, default limits, every port open, one server for each attack
-(`tools/benchmark/soak/attacks.py`). {streams} real-time streams for {seconds:.0f} s, each second a
+(`tools/benchmark/soak/attacks.py`), whose clients have the lowest priority of the system.
+From {before:.0f} s after its start on: {streams} real-time streams for {seconds:.0f} s, each second a
 recording and a stream with a snapshot, and each 50 ms a probe, from other addresses than the
 attack's. Memory later is {later:.0f} s after the attack.
 """
@@ -194,7 +195,7 @@ def _attack_verdicts(attacks: Report) -> List[Verdict]:
 
 def _attacked(attacks: Report, plan: Plan) -> str:
     return (_ATTACKED.format(streams=plan.attacked_streams, seconds=plan.attacked_s,
-                             later=plan.attacked_later_s)
+                             before=plan.attacked_before_s, later=plan.attacked_later_s)
             + "\n" + _targets(_attack_verdicts(attacks)) + "\n"
             + table(["attack", "texts right", "recordings", "snapshots", "chunk p95, ms",
                      "probe median, ms", "longest, ms", "peak, MB", "later, MB"],

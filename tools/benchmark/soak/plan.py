@@ -19,6 +19,7 @@ class Plan:
     killed_streams: int  # streams of digits behind a proxy, while a server is killed
     killed_stream_s: float  # duration of each
     attacked_streams: int  # streams of digits beside each kind of attack
+    attacked_before_s: float  # from the attack's start until theirs
     attacked_s: float
     attacked_later_s: float  # until the memory is looked at again
     attacks: Tuple[str, ...]  # kinds; empty: all
@@ -27,12 +28,12 @@ class Plan:
 
 FULL = Plan(streams=250, stream_s=600, ramp_s=30, vanish_one_by_one=10_000, vanish_at_once=500,
             neighbour_streams=100, neighbour_s=120, abusive_clients=8, killed_streams=60,
-            killed_stream_s=40, attacked_streams=20, attacked_s=30, attacked_later_s=60,
-            attacks=(), sample_s=5)
+            killed_stream_s=40, attacked_streams=20, attacked_before_s=5, attacked_s=30,
+            attacked_later_s=60, attacks=(), sample_s=5)
 QUICK = Plan(streams=4, stream_s=6, ramp_s=1, vanish_one_by_one=20, vanish_at_once=5,
              neighbour_streams=3, neighbour_s=3, abusive_clients=2, killed_streams=3,
-             killed_stream_s=12, attacked_streams=2, attacked_s=2, attacked_later_s=0,
-             attacks=("describe_flood", "log_flood"), sample_s=1)
+             killed_stream_s=12, attacked_streams=2, attacked_before_s=0, attacked_s=2,
+             attacked_later_s=0, attacks=("describe_flood", "log_flood"), sample_s=1)
 
 # The targets of the whole soak.
 CHUNK_P95_MS = 250.0  # from the audio of a chunk received to its partial result sent

@@ -43,18 +43,19 @@ void ConnectionSlot::Use() {
 
 void ConnectionSlot::Keep() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  Use();
   if (num_keeping_++ == 0) Update();
 }
 
 void ConnectionSlot::Release() {
   const std::lock_guard<std::mutex> lock(mutex_);
+  Use();
   if (--num_keeping_ == 0) Update();
 }
 
 void ConnectionSlot::Update() {
   const Ticket slot = slot_.lock();
   if (slot == nullptr) return;
-  slot->Use();
   slot->Offer(kIdlePatience, num_keeping_ > 0 ? nullptr : give_up_);
 }
 

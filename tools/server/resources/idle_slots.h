@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "tools/server/resources/admission.h"
@@ -29,9 +30,11 @@ class IdleSlots {
   // client for the server. `last_progress`: changes when the slots were of use.
   void Update(bool awaits_client, Time last_progress) {
     if (awaits_client == is_offered_ && last_progress == last_progress_) return;
+    // A stream that begins has not used them yet.
+    const bool has_progress = last_progress_.has_value() && last_progress != last_progress_;
     for (const Ticket& slot : {connection_, stream_}) {
       if (slot == nullptr) continue;
-      if (last_progress != last_progress_) slot->Use();
+      if (has_progress) slot->Use();
       slot->Offer(kIdlePatience, awaits_client ? give_up_ : nullptr);
     }
     is_offered_ = awaits_client;
@@ -49,7 +52,7 @@ class IdleSlots {
   Ticket stream_;
   std::function<void()> give_up_;
   bool is_offered_ = false;
-  Time last_progress_;
+  std::optional<Time> last_progress_;
 };
 
 }  // namespace runnel::server

@@ -1,5 +1,6 @@
 #include "tools/server/resources/shares.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -16,9 +17,9 @@ struct Shares::State {
 
   explicit State(int64_t given) : capacity(given) {}
 
-  // Makes room for `needed` of `account`, or changes nothing. Adds what the holders of the shares
-  // are to be told.
-  bool MakeRoom(const std::string& account, int64_t needed, const Held* except, Time now,
+  // Makes room for `needed` more of the taker, or changes nothing. Adds what the holders of the
+  // shares are to be told.
+  bool MakeRoom(Held* taker, int64_t needed, Time now,
                 std::vector<std::function<void()>>* given_up);
   Held* Weakest(const std::string& account, int64_t needed, const Held* except, Time now) const;
   void Add(Held* share, int64_t added);
@@ -38,7 +39,7 @@ struct Shares::State {
 class Shares::Held : public Shares::Share {
  public:
   Held(std::shared_ptr<State> state, std::string account, Time now)
-      : state_(std::move(state)), account_(std::move(account)), used_at_(now) {}
+      : state_(std::move(state)), account_(std::move(account)), taken_at_(now), used_at_(now) {}
 
   ~Held() override {
     const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -61,21 +62,27 @@ class Shares::Held : public Shares::Share {
     bool has_room = false;
     {
       const std::lock_guard<std::mutex> lock(state_->mutex);
-      has_room = !is_given_up_ && state_->MakeRoom(account_, amount, this, now, &given_up);
+      has_room = !is_given_up_ && state_->MakeRoom(this, amount, now, &given_up);
       if (has_room) state_->Add(this, amount);
     }
     for (const auto& give_up : given_up) give_up();
     return has_room;
   }
 
-  bool IsOffered(Time now) const { return give_up_ != nullptr && now - used_at_ >= patience_; }
+  // `is_small`: the other account holds at most half as much.
+  bool IsOffered(bool is_small, Time now) const {
+    if (give_up_ == nullptr) return false;
+    return is_small ? now - used_at_ >= patience_ / 3
+                    : now - std::max(taken_at_, used_at_) >= patience_;
+  }
 
  private:
   friend struct State;
 
   const std::shared_ptr<State> state_;
   const std::string account_;
-  Time used_at_;
+  const Time taken_at_;
+  Time used_at_;  // earlier than taken_at_: when the share was used whose place it took
   Duration patience_{};
   std::function<void()> give_up_;
   int64_t amount_ = 0;
@@ -106,8 +113,9 @@ Shares::Held* Shares::State::Weakest(const std::string& account, int64_t needed,
   int64_t most = 0;
   for (const auto& [name, holder] : accounts) {
     if (holder.amount < most || (name != account && holder.amount < own)) continue;
+    const bool is_small = name != account && 2 * own <= holder.amount;
     for (Held* share : holder.shares) {
-      if (share == except || !share->IsOffered(now)) continue;
+      if (share == except || !share->IsOffered(is_small, now)) continue;
       const bool is_weaker =
           weakest == nullptr || holder.amount > most || share->used_at_ < weakest->used_at_;
       if (!is_weaker) continue;
@@ -118,11 +126,11 @@ Shares::Held* Shares::State::Weakest(const std::string& account, int64_t needed,
   return weakest;
 }
 
-bool Shares::State::MakeRoom(const std::string& account, int64_t needed, const Held* except,
-                             Time now, std::vector<std::function<void()>>* given_up) {
+bool Shares::State::MakeRoom(Held* taker, int64_t needed, Time now,
+                             std::vector<std::function<void()>>* given_up) {
   std::vector<std::pair<Held*, int64_t>> taken;
   while (amount + needed > capacity) {
-    Held* const weakest = Weakest(account, needed, except, now);
+    Held* const weakest = Weakest(taker->account_, needed, taker, now);
     if (weakest == nullptr) break;
     taken.emplace_back(weakest, weakest->amount_);
     Remove(weakest);
@@ -130,6 +138,7 @@ bool Shares::State::MakeRoom(const std::string& account, int64_t needed, const H
   const bool has_room = amount + needed <= capacity;
   for (const auto& [share, held] : taken) {
     if (has_room) {
+      if (taker->amount_ == 0) taker->used_at_ = std::min(taker->used_at_, share->used_at_);
       share->is_given_up_ = true;
       given_up->push_back(std::exchange(share->give_up_, nullptr));
     } else {
@@ -147,7 +156,7 @@ std::shared_ptr<Shares::Share> Shares::Take(const std::string& account, int64_t 
   bool has_room = false;
   {
     const std::lock_guard<std::mutex> lock(state_->mutex);
-    has_room = state_->MakeRoom(account, amount, share.get(), now, &given_up);
+    has_room = state_->MakeRoom(share.get(), amount, now, &given_up);
     if (has_room) state_->Add(share.get(), amount);
   }
   for (const auto& give_up : given_up) give_up();

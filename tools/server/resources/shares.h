@@ -13,8 +13,13 @@ namespace runnel::server {
 
 // When nothing is left, the account that holds most gives up a share, for an account that holds
 // less or for itself. Only a share that was offered is given up, and only after it was not used for
-// some time; of several, the one that was not used for longest. Reads no clock: the caller passes
-// the time. Thread-safe.
+// some time; of several, the one that was not used for longest.
+//
+// An account that holds half as much as the other, or less, waits for a third of that time. For it,
+// a share that took another's place was not used since the other was used. So a large account
+// cannot keep a small one out by giving up shares to itself.
+//
+// Reads no clock: the caller passes the time. Thread-safe.
 class Shares {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -30,8 +35,8 @@ class Shares {
     // The client works with it.
     virtual void Use(Time now) = 0;
     // From now on, `give_up` is called when another client needs the share and this one was not
-    // used for `patience`: at most once, from any thread. It returns soon. The share then holds
-    // nothing. Replaces an earlier offer.
+    // used for `patience`, or a third of it: at most once, from any thread. It returns soon. The
+    // share then holds nothing. Replaces an earlier offer.
     virtual void Offer(Duration patience, std::function<void()> give_up) = 0;
     // Adds `amount`. False when there is no room; the share is as before then.
     virtual bool Grow(int64_t amount, Time now) = 0;

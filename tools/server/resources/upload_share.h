@@ -31,6 +31,7 @@ class UploadShare {
   void Offer(std::function<void()> give_up) {
     give_up_ = std::move(give_up);
     memory_->Offer(Clock::duration::zero(), give_up_);
+    connection_->Use();
     OfferSlots(kIdlePatience);
   }
 
@@ -41,7 +42,7 @@ class UploadShare {
     num_counted_ = num_bytes;
     if (num_bytes >= num_used_ + kProgressBytes) {
       num_used_ = num_bytes;
-      for (const Ticket& slot : {slot_, connection_}) slot->Use();
+      UseSlots();
     }
     memory_->Use(now);
     return memory_->Grow(added, now);
@@ -49,6 +50,7 @@ class UploadShare {
 
   // The body is there. `on_place`: as for UploadPlaces::Wait.
   void WaitForPlace(std::function<void(UploadPlaces::Place place)> on_place) {
+    UseSlots();
     OfferSlots(kPlacePatience);
     turn_ = admission_->places().Wait(account_, std::move(on_place));
   }
@@ -78,10 +80,10 @@ class UploadShare {
   static constexpr std::chrono::seconds kPlacePatience{1};
 
   void OfferSlots(Clock::duration patience) {
-    for (const Ticket& slot : {slot_, connection_}) {
-      slot->Use();
-      slot->Offer(patience, give_up_);
-    }
+    for (const Ticket& slot : {slot_, connection_}) slot->Offer(patience, give_up_);
+  }
+  void UseSlots() {
+    for (const Ticket& slot : {slot_, connection_}) slot->Use();
   }
 
   Admission* const admission_;

@@ -98,7 +98,7 @@ void HttpConnection::Discard() {
 
 void HttpConnection::OnDiscarded(const SystemError& error, size_t count) {
   num_discarded_ += count;
-  if (!error && num_discarded_ <= kMaxDiscarded) return Discard();
+  if (!error && input_ == Input::kDiscarding && num_discarded_ <= kMaxDiscarded) return Discard();
   input_ = Input::kEnded;
   const auto on_end = std::exchange(on_input_end_, nullptr);
   if (on_end == nullptr) return;
@@ -107,32 +107,39 @@ void HttpConnection::OnDiscarded(const SystemError& error, size_t count) {
 
 void HttpConnection::CloseAfterReply(std::shared_ptr<void> held) {
   held_ = std::move(held);
-  if (!stream_.has_tls()) {
-    SystemError ignored;
-    stream_.tcp().socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
-  }
   if (input_ == Input::kEnded) return Close();
   linger_timer_.expires_after(options_.linger_time);
   linger_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
     if (!stopped) self->Close();
   });
   stream_.tcp().expires_never();
-  if (stream_.has_tls()) {
-    // Ends when the client closes, too. It fails when the client is still sending, because TLS
-    // expects nothing after its closing message. A read under way then fails for the same reason.
-    async_teardown(beast::role_type::server, stream_,
-                   [self = shared_from_this()](const SystemError& error) {
-                     return error ? self->DiscardBelowTls() : self->Close();
-                   });
-    on_input_end_ = nullptr;
-  } else {
+  if (!stream_.has_tls()) {
+    SystemError ignored;
+    stream_.tcp().socket().shutdown(net::ip::tcp::socket::shutdown_send, ignored);
     DiscardInput([this](InputEnd /*end*/) { Close(); });
+  } else if (input_ == Input::kDiscarding) {
+    // Asio may start two reads of a socket at once when TLS ends beside a read that needs more than
+    // one, so the read ends first.
+    input_ = Input::kEnding;
+    on_input_end_ = [this](InputEnd /*end*/) { EndTls(); };
+    stream_.tcp().cancel();
+  } else {
+    EndTls();
   }
+}
+
+void HttpConnection::EndTls() {
+  // Ends when the client closes, too. It fails when the client is still sending, because TLS
+  // expects nothing after its closing message.
+  async_teardown(beast::role_type::server, stream_,
+                 [self = shared_from_this()](const SystemError& error) {
+                   return error ? self->DiscardBelowTls() : self->Close();
+                 });
 }
 
 void HttpConnection::DiscardBelowTls() {
   stream_.tcp().socket().async_read_some(
-      net::buffer(below_tls_), [self = shared_from_this()](const SystemError& error, size_t count) {
+      net::buffer(discarded_), [self = shared_from_this()](const SystemError& error, size_t count) {
         self->num_discarded_ += count;
         if (error || self->num_discarded_ > kMaxDiscarded) return self->Close();
         self->DiscardBelowTls();

@@ -79,13 +79,15 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void Close();
 
  private:
-  enum class Input { kUnread, kDiscarding, kEnded };
+  enum class Input { kUnread, kDiscarding, kEnding, kEnded };
 
   // Fills response_ but for its body.
   void MakeHeader(const HttpReply& reply, ReplyOptions options);
   void Discard();
   void OnDiscarded(const SystemError& error, size_t count);
-  // The same for what a client sends after TLS has ended, still encrypted; then closes.
+  // Sends the closing message of TLS and waits for the client's. Nothing may read the stream.
+  void EndTls();
+  // Discards what a client sends after TLS has ended, still encrypted; then closes.
   void DiscardBelowTls();
 
   AnyStream stream_;
@@ -104,8 +106,6 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::function<void(InputEnd end)> on_input_end_;
   size_t num_discarded_ = 0;  // bytes
   std::array<char, 16384> discarded_;
-  // For DiscardBelowTls: a read of TLS into discarded_ may still be under way.
-  std::array<char, 1024> below_tls_;
 };
 
 }  // namespace runnel::server

@@ -12,7 +12,7 @@ namespace {
 
 using Held = std::shared_ptr<Shares::Share>;
 
-constexpr std::chrono::seconds kPatience{10};
+constexpr std::chrono::seconds kPatience{12};
 
 Shares::Time At(int seconds) { return Shares::Time() + std::chrono::seconds(seconds); }
 
@@ -46,10 +46,10 @@ TEST_F(SharesTest, TheAccountWithMostGivesUpWhatItDoesNotUse) {
   const Held a1 = Take(&shares, "a", "a1", 0);
   const Held a2 = Take(&shares, "a", "a2", 1);
   const Held b = Take(&shares, "b", "b", 0);
-  EXPECT_EQ(Take(&shares, "c", "c", 9), nullptr) << "too soon";
-  a1->Use(At(9));
-  EXPECT_FALSE(shares.HasRoom(At(9)));
-  EXPECT_TRUE(shares.HasRoom(At(10)));
+  EXPECT_EQ(Take(&shares, "c", "c", 3), nullptr) << "too soon";
+  a1->Use(At(3));
+  EXPECT_FALSE(shares.HasRoom(At(4)));
+  EXPECT_TRUE(shares.HasRoom(At(5)));
   const Held c = Take(&shares, "c", "c", 12);
   EXPECT_TRUE(c);
   EXPECT_EQ(given_up_, std::vector<std::string>{"a2"}) << "not used for longest, though b is older";
@@ -60,12 +60,39 @@ TEST_F(SharesTest, AnAccountWithoutOneTakesAnyThatIsNotUsed) {
   Shares shares(2);
   const Held a = Take(&shares, "a", "a", 0);
   const Held b = Take(&shares, "b", "b", 0);
-  b->Use(At(10));
-  EXPECT_TRUE(shares.HasRoom(At(10)));
-  const Held c = shares.Take("c", 1, At(10));
+  b->Use(At(12));
+  EXPECT_FALSE(shares.HasRoom(At(11))) << "a holds no more than c would";
+  EXPECT_TRUE(shares.HasRoom(At(12)));
+  const Held c = shares.Take("c", 1, At(12));
   EXPECT_TRUE(c);
   EXPECT_EQ(given_up_, std::vector<std::string>{"a"});
   EXPECT_EQ(Take(&shares, "c", "c2", 100), nullptr) << "b would hold less than c";
+}
+
+// Clients that come again at once when their shares are given up renew all of them.
+TEST_F(SharesTest, LargeAccountsDoNotKeepASmallOneOut) {
+  Shares shares(9);
+  std::vector<Held> large;
+  for (int now = 0; now < 100; ++now) {
+    for (int tries = 0; tries < 20; ++tries) {
+      for (const std::string account : {"a", "b"}) large.push_back(Take(&shares, account, "", now));
+    }
+    const Held small = shares.Take("c", 1, At(now));
+    EXPECT_EQ(small != nullptr, now >= 4) << now;
+    if (small != nullptr) small->Use(At(now));
+  }
+  EXPECT_GT(given_up_.size(), 100U) << "they renew theirs";
+}
+
+TEST_F(SharesTest, AShareThatTookAPlaceHasItsTimeBesideEquals) {
+  Shares shares(2);
+  const Held a = Take(&shares, "a", "a", 0);
+  const Held b = shares.Take("b", 1, At(0));
+  const Held c = Take(&shares, "c", "c", 20);
+  EXPECT_EQ(given_up_, std::vector<std::string>{"a"});
+  EXPECT_EQ(Take(&shares, "d", "d", 31), nullptr);
+  EXPECT_TRUE(Take(&shares, "d", "d", 32));
+  EXPECT_EQ(given_up_.back(), "c");
 }
 
 TEST_F(SharesTest, NothingIsGivenUpInVain) {
