@@ -110,7 +110,7 @@ size_t WaitingAudio::NumCounted() const {
 }
 
 void WaitingAudio::Drop() {
-  samples_ = SampleQueue();
+  samples_.Clear();
   arrivals_.Forget(num_samples_);
   finalizations_.clear();
 }

@@ -115,6 +115,27 @@ TEST(WaitingAudioTest, WholeUtterancesOverflow) {
   EXPECT_TRUE(audio.IsDue(kAny));
 }
 
+// Longer than the blocks in which samples are kept.
+TEST(WaitingAudioTest, LongAudioStaysInOrder) {
+  std::mt19937_64 random(testing::RandomSeed(1));
+  WaitingAudio audio(30000, Counted::kWaiting, 0);
+  int64_t accepted = 0, taken = 0;
+  for (int i = 0; i < 2000; ++i) {
+    if (random() % 8 == 0) audio = WaitingAudio(audio);
+    const std::vector<float> samples = Numbered(accepted, random() % 12000);
+    accepted += static_cast<int64_t>(audio.Accept(samples.data(), samples.size(), kStart));
+    const size_t wanted = random() % 4 == 0 ? audio.size() : random() % 9000;
+    const std::vector<float> next = audio.Take(wanted, kAny).samples;
+    ASSERT_EQ(next, Numbered(taken, next.size()));
+    taken += static_cast<int64_t>(next.size());
+    if (accepted > (1 << 23)) {  // floats count no further than twice that
+      audio = WaitingAudio(30000, Counted::kWaiting, 0);
+      accepted = taken = 0;
+    }
+    ASSERT_EQ(audio.size(), static_cast<size_t>(accepted - taken));
+  }
+}
+
 // Any order of calls, against a model that stores every sample, point and time.
 class Walk {
  public:
