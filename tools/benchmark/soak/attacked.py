@@ -81,7 +81,7 @@ def has_recording(target: Target) -> bool:
     """Whether an uploaded recording gets its text."""
     audio = (SAMPLES / f"{_RECORDING}.flac").read_bytes()
     answer = ask(target, _HONEST, "/v1/recognize", audio)
-    return bool(json.loads(answer.split(b"\r\n\r\n", 1)[1]).get("text") == _TEXT)
+    return bool(json.loads(answer.partition(b"\r\n\r\n")[2]).get("text") == _TEXT)
 
 
 def has_snapshot(target: Target) -> bool:

@@ -175,7 +175,7 @@ def _attack_verdicts(attacks: Report) -> List[Verdict]:
     rows.append(all_right("every text is right", {
         kind: measured["load"]["started"] - measured["load"]["done"]
         + measured["load"]["mismatched"] for kind, measured in whole.items()}))
-    rows += [all_right(f"every {what}", {kind: measured[key][1] - measured[key][0]
+    rows += [all_right(f"every {what}", {kind: max(1, measured[key][1]) - measured[key][0]
                                          for kind, measured in whole.items()})
              for what, key in (("recording gets its text", "recordings"),
                                ("resumable stream gets a snapshot", "snapshots"),

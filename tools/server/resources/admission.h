@@ -40,8 +40,8 @@ class Slot {
 // Holds a slot, which becomes free with the last copy of the ticket. Null: no slot was given.
 using Ticket = std::shared_ptr<Slot>;
 
-// A stream that sends no audio, and a body that does not arrive, for so long gives up its slot when
-// the server is full.
+// A stream that sends no audio, and a body that does not arrive, for so long, or for less (Shares),
+// gives up its slot when the server is full.
 constexpr std::chrono::seconds kIdlePatience{10};
 
 enum class Refusal {

@@ -24,8 +24,8 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_streams), 1, kMost, "",
        "Streams at once; more are refused with 503. A WebSocket connection is one stream from its "
        "upgrade on, a recording from its header on. A full server ends a stream that has sent no "
-       "audio for 10 s, of the address that has most, for a client of another; after 3.3 s if that "
-       "one has at most half as many.",
+       "audio for 10 s, of the address that has most, for a client of another. Where that one has "
+       "at most half as many: after 3.3 s, or before its first audio.",
        R"(runnel_rejections_total{reason="full"})"},
       {FIELD(max_streams_per_address), 0, kMost, "",
        "Streams and recordings at once per client address (IPv6: per /64 network); 0: no limit.",

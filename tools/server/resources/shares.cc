@@ -1,6 +1,5 @@
 #include "tools/server/resources/shares.h"
 
-#include <algorithm>
 #include <mutex>
 #include <set>
 #include <unordered_map>
@@ -19,7 +18,7 @@ struct Shares::State {
 
   // Makes room for `needed` more of the taker, or changes nothing. Adds what the holders of the
   // shares are to be told.
-  bool MakeRoom(Held* taker, int64_t needed, Time now,
+  bool MakeRoom(const Held* taker, int64_t needed, Time now,
                 std::vector<std::function<void()>>* given_up);
   Held* Weakest(const std::string& account, int64_t needed, const Held* except, Time now) const;
   void Add(Held* share, int64_t added);
@@ -39,7 +38,7 @@ struct Shares::State {
 class Shares::Held : public Shares::Share {
  public:
   Held(std::shared_ptr<State> state, std::string account, Time now)
-      : state_(std::move(state)), account_(std::move(account)), taken_at_(now), used_at_(now) {}
+      : state_(std::move(state)), account_(std::move(account)), used_at_(now) {}
 
   ~Held() override {
     const std::lock_guard<std::mutex> lock(state_->mutex);
@@ -49,6 +48,7 @@ class Shares::Held : public Shares::Share {
   void Use(Time now) override {
     const std::lock_guard<std::mutex> lock(state_->mutex);
     used_at_ = now;
+    was_used_ = true;
   }
 
   void Offer(Duration patience, std::function<void()> give_up) override {
@@ -69,11 +69,11 @@ class Shares::Held : public Shares::Share {
     return has_room;
   }
 
-  // `is_small`: the other account holds at most half as much.
-  bool IsOffered(bool is_small, Time now) const {
+  // `to_small`: to an account that would then hold at most half as much.
+  bool IsOffered(bool to_small, Time now) const {
     if (give_up_ == nullptr) return false;
-    return is_small ? now - used_at_ >= patience_ / 3
-                    : now - std::max(taken_at_, used_at_) >= patience_;
+    if (to_small && !was_used_) return true;
+    return now - used_at_ >= (to_small ? patience_ / 3 : patience_);
   }
 
  private:
@@ -81,8 +81,8 @@ class Shares::Held : public Shares::Share {
 
   const std::shared_ptr<State> state_;
   const std::string account_;
-  const Time taken_at_;
-  Time used_at_;  // earlier than taken_at_: when the share was used whose place it took
+  Time used_at_;  // or taken
+  bool was_used_ = false;
   Duration patience_{};
   std::function<void()> give_up_;
   int64_t amount_ = 0;
@@ -113,9 +113,9 @@ Shares::Held* Shares::State::Weakest(const std::string& account, int64_t needed,
   int64_t most = 0;
   for (const auto& [name, holder] : accounts) {
     if (holder.amount < most || (name != account && holder.amount < own)) continue;
-    const bool is_small = name != account && 2 * own <= holder.amount;
+    const bool to_small = name != account && 2 * own <= holder.amount;
     for (Held* share : holder.shares) {
-      if (share == except || !share->IsOffered(is_small, now)) continue;
+      if (share == except || !share->IsOffered(to_small, now)) continue;
       const bool is_weaker =
           weakest == nullptr || holder.amount > most || share->used_at_ < weakest->used_at_;
       if (!is_weaker) continue;
@@ -126,7 +126,7 @@ Shares::Held* Shares::State::Weakest(const std::string& account, int64_t needed,
   return weakest;
 }
 
-bool Shares::State::MakeRoom(Held* taker, int64_t needed, Time now,
+bool Shares::State::MakeRoom(const Held* taker, int64_t needed, Time now,
                              std::vector<std::function<void()>>* given_up) {
   std::vector<std::pair<Held*, int64_t>> taken;
   while (amount + needed > capacity) {
@@ -138,7 +138,6 @@ bool Shares::State::MakeRoom(Held* taker, int64_t needed, Time now,
   const bool has_room = amount + needed <= capacity;
   for (const auto& [share, held] : taken) {
     if (has_room) {
-      if (taker->amount_ == 0) taker->used_at_ = std::min(taker->used_at_, share->used_at_);
       share->is_given_up_ = true;
       given_up->push_back(std::exchange(share->give_up_, nullptr));
     } else {

@@ -15,9 +15,9 @@ namespace runnel::server {
 // less or for itself. Only a share that was offered is given up, and only after it was not used for
 // some time; of several, the one that was not used for longest.
 //
-// An account that holds half as much as the other, or less, waits for a third of that time. For it,
-// a share that took another's place was not used since the other was used. So a large account
-// cannot keep a small one out by giving up shares to itself.
+// An account that would then hold at most half as much as the other takes a share that was not used
+// for a third of that time, or not at all. So a large account does not keep a small one out by
+// taking shares again and again.
 //
 // Reads no clock: the caller passes the time. Thread-safe.
 class Shares {
@@ -35,7 +35,7 @@ class Shares {
     // The client works with it.
     virtual void Use(Time now) = 0;
     // From now on, `give_up` is called when another client needs the share and this one was not
-    // used for `patience`, or a third of it: at most once, from any thread. It returns soon. The
+    // used for `patience`, or for less (above): at most once, from any thread. It returns soon. The
     // share then holds nothing. Replaces an earlier offer.
     virtual void Offer(Duration patience, std::function<void()> give_up) = 0;
     // Adds `amount`. False when there is no room; the share is as before then.

@@ -107,7 +107,7 @@ void HttpConnection::OnDiscarded(const SystemError& error, size_t count) {
 
 void HttpConnection::CloseAfterReply(std::shared_ptr<void> held) {
   held_ = std::move(held);
-  if (input_ == Input::kEnded) return Close();
+  if (input_ == Input::kEnded && !stream_.has_tls()) return Close();
   linger_timer_.expires_after(options_.linger_time);
   linger_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
     if (!stopped) self->Close();

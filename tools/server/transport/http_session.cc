@@ -136,7 +136,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void OnHeader(const SystemError& error) {
     is_waiting_ = false;
     if (is_given_up_) return connection_->Close();
-    if (!error) return Serve();
+    if (!error) {
+      context().ticket->Use();
+      return Serve();
+    }
     if (error == beast::error::timeout) {
       // A client that keeps a connection for later requests has done nothing wrong.
       const bool is_first = num_replies_ == 0;

@@ -46,8 +46,9 @@ TEST_F(SharesTest, TheAccountWithMostGivesUpWhatItDoesNotUse) {
   const Held a1 = Take(&shares, "a", "a1", 0);
   const Held a2 = Take(&shares, "a", "a2", 1);
   const Held b = Take(&shares, "b", "b", 0);
-  EXPECT_EQ(Take(&shares, "c", "c", 3), nullptr) << "too soon";
+  a2->Use(At(1));
   a1->Use(At(3));
+  EXPECT_EQ(Take(&shares, "c", "c", 4), nullptr) << "too soon";
   EXPECT_FALSE(shares.HasRoom(At(4)));
   EXPECT_TRUE(shares.HasRoom(At(5)));
   const Held c = Take(&shares, "c", "c", 12);
@@ -69,19 +70,42 @@ TEST_F(SharesTest, AnAccountWithoutOneTakesAnyThatIsNotUsed) {
   EXPECT_EQ(Take(&shares, "c", "c2", 100), nullptr) << "b would hold less than c";
 }
 
-// Clients that come again at once when their shares are given up renew all of them.
+// Clients that come again at once, by themselves or when their shares are given up.
 TEST_F(SharesTest, LargeAccountsDoNotKeepASmallOneOut) {
-  Shares shares(9);
-  std::vector<Held> large;
-  for (int now = 0; now < 100; ++now) {
-    for (int tries = 0; tries < 20; ++tries) {
-      for (const std::string account : {"a", "b"}) large.push_back(Take(&shares, account, "", now));
+  for (const bool leave : {false, true}) {
+    Shares shares(9);
+    std::vector<Held> large;
+    for (int now = 0; now < 100; ++now) {
+      if (leave && now % 3 == 0) large.clear();
+      for (int tries = 0; tries < 20; ++tries) {
+        for (const std::string account : {"a", "b"}) {
+          large.push_back(Take(&shares, account, "", now));
+        }
+      }
+      EXPECT_EQ(shares.amount(), 9);
+      EXPECT_TRUE(shares.Take("c", 1, At(now))) << now;
     }
-    const Held small = shares.Take("c", 1, At(now));
-    EXPECT_EQ(small != nullptr, now >= 4) << now;
-    if (small != nullptr) small->Use(At(now));
   }
-  EXPECT_GT(given_up_.size(), 100U) << "they renew theirs";
+  EXPECT_GT(given_up_.size(), 200U);
+}
+
+TEST_F(SharesTest, AShareThatWasUsedHasAThirdOfTheTimeBesideASmallAccount) {
+  Shares shares(2);
+  const Held a1 = Take(&shares, "a", "a1", 0);
+  const Held a2 = Take(&shares, "a", "a2", 0);
+  for (const Held& share : {a1, a2}) share->Use(At(10));
+  EXPECT_EQ(Take(&shares, "b", "b", 13), nullptr);
+  EXPECT_TRUE(Take(&shares, "b", "b", 14));
+}
+
+// Each of them would otherwise end the one that came just before.
+TEST_F(SharesTest, NewcomersTakeTheOldestOfTheirAccount) {
+  Shares shares(3);
+  std::vector<Held> held;
+  for (const std::string name : {"0", "1", "2"}) held.push_back(Take(&shares, "a", name, 0));
+  for (int i = 0; i < 3; ++i) held.push_back(Take(&shares, "a", "new", 12 + i));
+  EXPECT_EQ(given_up_.size(), 3U);
+  for (const std::string& name : given_up_) EXPECT_NE(name, "new");
 }
 
 TEST_F(SharesTest, AShareThatTookAPlaceHasItsTimeBesideEquals) {
