@@ -40,8 +40,11 @@ def refusal(server, **options):
 def test_full():
     with Server("--max_streams=2") as server:
         with server.open() as first, server.open() as second:
-            start(first)
-            start(second)
+            for socket in first, second:
+                start(socket)
+                socket.send_bytes(bytes(640))
+                socket.send_json(type="ping")
+                socket.receive_until("pong")  # the audio is there
             refused = refusal(server)
             assert refused.status == 503 and refused.code == "full"
             assert int(refused.headers["retry-after"]) > 0

@@ -67,9 +67,8 @@ def test_a_full_server_ends_streams_without_audio_first():
                                b"dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
             assert read_answer(connection)[0].status == 101
             idle.append(connection)
-        # Not at once: a client has some seconds for its first audio.
-        socket = retry(lambda: open_if_there_is_room(server))
-        with socket:
+        # At once, because this address has none.
+        with server.open() as socket:
             assert b"the server is full" in idle[0].recv(1000)
             assert speak(socket, LONGEST) == TEXTS[LONGEST]
         server.expect_rejections("idle_timeout", 1)

@@ -22,7 +22,7 @@ _URL = re.compile(r"\bws://\S+")
 def run_load(bin_folder: pathlib.Path, flags: List[str]) -> Report:
     """The report of load_client, which also counts the streams that failed."""
     report: Report = json.loads(run_program([str(bin_folder / "load_client"), "--json", *flags],
-                                            accept_failure_with_output=True))
+                                            accept_failure_with_output=True, timeout_s=None))
     return report
 
 
