@@ -435,6 +435,23 @@ def test_slow_upload():
         server.wait_for(lambda now: now["runnel_streams"] == 0)
 
 
+@pytest.mark.parametrize("flag, reason", [
+    ("--idle_timeout_s=1", "nothing of the body came for 1.0 s"),
+    ("--max_upload_s=1", "the body takes longer than 1.0 s")])
+@pytest.mark.parametrize("body", [
+    b"Content-Length: 1000000\r\n\r\n", b"Content-Length: 1000000\r\n\r\nRIFF",
+    b"Transfer-Encoding: chunked\r\n\r\n4\r\nRIFF\r\n"])
+def test_a_body_that_stops_is_refused(flag, reason, body):
+    with Server(flag) as server, connect(server.port) as silent:
+        silent.sendall(b"POST /v1/recognize HTTP/1.1\r\nHost: x\r\n" + body)
+        answer, _ = read_answer(silent)
+        assert answer.status == 408
+        error = answer.json()["error"]
+        assert (error["code"], error["message"]) == ("upload_timeout", reason)
+        server.expect_rejections("upload_timeout", 1)
+        server.wait_for(lambda now: now["runnel_streams"] == 0)
+
+
 def test_whole_utterance_longer_than_the_buffer():
     with Server("--max_buffered_s=1.5", "--max_speed=0", "--max_chunk_size=-1") as server:
         samples, rate = samples_of(LONGEST)

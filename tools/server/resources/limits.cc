@@ -107,7 +107,8 @@ std::vector<LimitRow> MakeTable() {
        "--max_uploads; then it is refused with 503.",
        R"(runnel_rejections_total{reason="uploads_full"})"},
       {FIELD(max_upload_s), kShortestS, kLongestS, "s",
-       "Time that the body of a recording may take to arrive.",
+       "Time that the body of a recording may take to arrive. A body of which nothing comes for "
+       "--idle_timeout_s is refused in the same way.",
        R"(runnel_rejections_total{reason="upload_timeout"})"},
       {FIELD(max_stream_s), 0, kLongestS, "s", "Time that a stream may last; 0: no limit.",
        R"(runnel_rejections_total{reason="time_limit"})"},

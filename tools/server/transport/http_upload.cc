@@ -23,7 +23,6 @@
 #include "tools/server/resources/rated_log.h"
 #include "tools/server/resources/upload_share.h"
 #include "tools/server/transport/recognize_job.h"
-#include "tools/server/transport/upload_deadline.h"
 
 namespace runnel::server {
 namespace {
@@ -54,8 +53,8 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
         share_(services().admission, client().account, std::move(slot),
                connection_->context().ticket),
         body_(std::in_place, std::move(header)),
-        deadline_(Clock::now(), limits().max_upload_s, limits().idle_timeout_s),
-        place_timer_(connection_->stream().get_executor()),
+        deadline_(Clock::now() + Seconds(limits().max_upload_s)),
+        wait_timer_(connection_->stream().get_executor()),
         probe_timer_(connection_->stream().get_executor()) {
     body_->body_limit(limits().max_body_bytes());
   }
@@ -108,18 +107,32 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     if (!share_.CountBody(body_->get().body().size()))
       return Reply(RefusalReply(Refusal::kUploads, &metrics()));
     if (body_->is_done()) return AwaitPlace();
-    const Clock::time_point now = Clock::now();
-    if (deadline_.HasPassed(now)) {
-      metrics().CountRejection(Rejection::kUploadTimeout);
-      return Reply(
-          ErrorReply(408, "upload_timeout",
-                     "the body takes longer than " + Decimal(limits().max_upload_s, 1) + " s"));
-    }
-    connection_->stream().tcp().expires_at(deadline_.ReadUntil(now));
+    WatchBody();
     http::async_read_some(connection_->stream(), connection_->buffer(), *body_,
                           [self = shared_from_this()](const SystemError& error, size_t /*count*/) {
                             self->OnReceived(error);
                           });
+  }
+
+  // A timer of its own, because after a timeout of the stream it could not send the reply.
+  void WatchBody() {
+    connection_->stream().tcp().expires_never();
+    const double idle_s = limits().idle_timeout_s;
+    const bool is_last = idle_s <= 0 || Clock::now() + Seconds(idle_s) >= deadline_;
+    wait_timer_.expires_at(is_last ? deadline_ : Clock::now() + Seconds(idle_s));
+    wait_timer_.async_wait([self = shared_from_this(), is_last](const SystemError& stopped) {
+      const bool is_over = !stopped && Clock::now() >= self->wait_timer_.expiry();
+      if (is_over && self->phase_ == Phase::kReceiving) self->OnBodyLate(is_last);
+    });
+  }
+
+  void OnBodyLate(bool is_last) {
+    if (reply_.has_value()) return;
+    metrics().CountRejection(Rejection::kUploadTimeout);
+    OnReady(ErrorReply(
+        408, "upload_timeout",
+        is_last ? "the body takes longer than " + Decimal(limits().max_upload_s, 1) + " s"
+                : "nothing of the body came for " + Decimal(limits().idle_timeout_s, 1) + " s"));
   }
 
   void OnReceived(const SystemError& error) {
@@ -129,7 +142,6 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       metrics().CountRejection(Rejection::kBadRequest);
       return Reply(ErrorReply(400, "bad_request", "the body: " + error.message()));
     }
-    if (error == beast::error::timeout) metrics().CountRejection(Rejection::kIdle);
     End();
   }
 
@@ -154,8 +166,8 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     share_.WaitForPlace([post](const UploadPlaces::Place& place) {
       post([place](HttpUpload* self) { self->OnPlace(place); });
     });
-    place_timer_.expires_after(Seconds(limits().upload_wait_s));
-    place_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
+    wait_timer_.expires_after(Seconds(limits().upload_wait_s));
+    wait_timer_.async_wait([self = shared_from_this()](const SystemError& stopped) {
       if (stopped || self->phase_ != Phase::kWaiting) return;
       self->Reply(RefusalReply(Refusal::kUploads, &self->metrics()));
     });
@@ -163,7 +175,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
 
   void OnPlace(const UploadPlaces::Place& place) {
     if (phase_ != Phase::kWaiting) return;
-    place_timer_.cancel();
+    wait_timer_.cancel();
     share_.TakePlace(place);
     Decode();
   }
@@ -354,7 +366,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     phase_ = Phase::kReplying;
     body_.reset();
     share_.EndWork();
-    place_timer_.cancel();
+    wait_timer_.cancel();
     probe_timer_.cancel();
     job_.reset();
     connection_->SendReply(std::move(reply), {}, [self = shared_from_this()](const auto& error) {
@@ -374,7 +386,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   void End() {
     phase_ = Phase::kEnded;
     share_.EndWork();
-    place_timer_.cancel();
+    wait_timer_.cancel();
     probe_timer_.cancel();
     if (job_ != nullptr) job_->Cancel();
     job_.reset();
@@ -390,9 +402,9 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   Ticket slot_until_close_;
   SessionRegistry::Handle registration_;
   std::optional<http::request_parser<http::string_body>> body_;
-  const UploadDeadline deadline_;
-  net::steady_timer place_timer_;
-  bool has_client_ended_ = false;  // the client has closed its sending side
+  const Clock::time_point deadline_;  // of the body
+  net::steady_timer wait_timer_;      // for the body, then for a place
+  bool has_client_ended_ = false;     // the client has closed its sending side
   std::shared_ptr<RecognizeJob> job_;
   net::steady_timer probe_timer_;
   std::optional<HttpReply> reply_;  // waits for the operation under way
