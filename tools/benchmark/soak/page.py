@@ -132,8 +132,8 @@ def _digits(title: str, text: str, report: Report) -> str:
 _ATTACKED = """## Attacks
 
 Digit model, default limits, every port open, one server for each attack
-(`tools/benchmark/soak/attacks.py`), whose clients have the lowest priority of the system.
-From {before:.0f} s after its start on: {streams} real-time streams for {seconds:.0f} s, each second a
+(`tools/benchmark/soak/attacks.py`), whose clients have the lowest priority of the system. From
+{before:.0f} s after its start on: {streams} real-time streams for {seconds:.0f} s, each second a
 recording and a stream with a snapshot, and each 50 ms a probe, from other addresses than the
 attack's. Memory later is {later:.0f} s after the attack.
 """
