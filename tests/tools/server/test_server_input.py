@@ -162,4 +162,4 @@ def test_what_takes_long_delays_nobody():
             with pytest.raises(Closed):
                 while True:
                     json.loads(socket.receive())
-        assert server.metrics()["runnel_event_loop_delay_seconds_count"] > 0
+        server.wait_for(lambda now: now["runnel_event_loop_delay_seconds_count"] > 0)
