@@ -118,8 +118,9 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   void WatchBody() {
     connection_->stream().tcp().expires_never();
     const double idle_s = limits().idle_timeout_s;
-    const bool is_last = idle_s <= 0 || Clock::now() + Seconds(idle_s) >= deadline_;
-    wait_timer_.expires_at(is_last ? deadline_ : Clock::now() + Seconds(idle_s));
+    const Clock::time_point idle_at = Clock::now() + Seconds(idle_s);
+    const bool is_last = idle_s <= 0 || idle_at >= deadline_;
+    wait_timer_.expires_at(is_last ? deadline_ : idle_at);
     wait_timer_.async_wait([self = shared_from_this(), is_last](const SystemError& stopped) {
       const bool is_over = !stopped && Clock::now() >= self->wait_timer_.expiry();
       if (is_over && self->phase_ == Phase::kReceiving) self->OnBodyLate(is_last);
