@@ -64,7 +64,8 @@ constexpr const char* NameOf(UtteranceEnd end) {
                                           : "finish";
 }
 
-// A part of the stream that is recognised and final. The next utterance begins where it ends.
+// A part of the stream that is recognised and final. The next utterance begins where it ends, or at
+// its last token if FinalizeUtterance ended it.
 struct Utterance {
   int64_t index = 0;  // 0, 1, ... in the stream
   // The speech: the audio that the model reads from the first frame of the best hypothesis' first

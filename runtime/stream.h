@@ -140,10 +140,11 @@ class Stream {
   // Ends the utterance now, with the same result as if the audio ended here: decodes every chunk
   // that is ready, then the rest of the samples in a copy of the stream, padded as Finish does.
   // The last encoder frames therefore see no audio after this point. The stream goes on as if
-  // nothing had happened, except that the next utterance begins after these frames. A word that is
-  // still being spoken is cut. Does nothing when IsFinal. An utterance without a frame does not
-  // end: a second call without samples in between has no effect. Throws std::runtime_error with
-  // failure().
+  // nothing had happened, except that the next utterance begins at the last token of this one. A
+  // word that is still being spoken is cut, and no token is lost: what was not found in these last
+  // frames belongs to the next utterance. Does nothing when IsFinal. An utterance without a frame
+  // does not end: a second call without samples in between has no effect. Throws std::runtime_error
+  // with failure().
   void FinalizeUtterance();
   // The same in a batch: `finished` is a copy of this stream as it is now, with no chunk ready,
   // after Finish on the copy. What the caller has decoded of it is not decoded again.

@@ -48,6 +48,13 @@ void CtcGreedySearch::StartUtterance(int64_t first_frame) {
   state_.last_id = last_id;
 }
 
+void CtcGreedySearch::ContinueAfter(const TokenSpan* last) {
+  if (last == nullptr) return StartUtterance(state_.num_frames);
+  state_ = State();
+  state_.num_frames = last->first_frame;
+  state_.last_id = last->id;
+}
+
 std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {
   if (n < 1) {
     throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
@@ -85,10 +92,9 @@ std::string CtcGreedySearch::Inconsistency() const {
   if (!std::isfinite(state_.score)) return "score of the search is not finite";
   // The last frame emitted the blank or the last token, which may be of the utterance before.
   const int32_t last = state_.last_id;
-  const bool is_consistent =
-      state_.tokens.empty()
-          ? last >= -1 && last < vocab_size_ && (last == -1 || state_.num_frames > 0)
-          : last == blank_id_ || last == state_.tokens.back().id;
+  const bool is_consistent = state_.tokens.empty()
+                                 ? last >= -1 && last < vocab_size_
+                                 : last == blank_id_ || last == state_.tokens.back().id;
   return is_consistent ? ""
                        : "token of the last frame is " + std::to_string(last) +
                              "; expected the blank or the last token";

@@ -25,6 +25,7 @@ class CtcGreedySearch : public CtcSearch {
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override {}
   void StartUtterance(int64_t first_frame) override;
+  void ContinueAfter(const TokenSpan* last) override;
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }

@@ -28,6 +28,7 @@ class OneLabelSearch : public TransducerBeamSearch {
   std::vector<Candidate> candidates_;  // of all hypotheses, those of one after the other
 
  private:
+  int64_t FrameAfter(const TokenSpan& last) const override { return last.last_frame + 1; }
   void Continue(std::vector<Hypothesis> hypotheses) override { EndFrame(std::move(hypotheses)); }
   bool fuses() const { return ctc_weight_ > 0 && ctc_log_probs_ != nullptr; }
   const float* Fuse(const float* log_probs);

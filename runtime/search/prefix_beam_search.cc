@@ -284,6 +284,12 @@ void CtcPrefixBeamSearch::StartUtterance(int64_t first_frame) {
   state_.num_frames = first_frame;
 }
 
+void CtcPrefixBeamSearch::ContinueAfter(const TokenSpan* last) {
+  if (last == nullptr) return StartUtterance(state_.num_frames);
+  state_ = State(words_, scorer_, last->id);
+  state_.num_frames = last->first_frame;
+}
+
 void CtcPrefixBeamSearch::Reset() { state_ = State(words_, scorer_); }
 
 int32_t CtcPrefixBeamSearch::TokenOfLastFrame() const {

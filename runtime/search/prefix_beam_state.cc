@@ -157,7 +157,7 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
   const auto is_token = [this](int32_t token) {
     return token >= 0 && token < vocab_size_ && token != blank_id_;
   };
-  if (saved.token_before != kNone && (!is_token(saved.token_before) || saved.num_frames == 0))
+  if (saved.token_before != kNone && !is_token(saved.token_before))
     return "token before the utterance is " + std::to_string(saved.token_before);
   const auto is_right = [&saved](const Emission& emission, int64_t after) {
     return emission.first_frame > after && emission.last_frame >= emission.first_frame &&

@@ -64,11 +64,16 @@ class Search {
   // remain; without one, nothing changes. StartUtterance or Reset follows, or nothing.
   virtual void Finish() = 0;
 
-  // Forgets all sequences. The next frame given is `first_frame`, num_frames() or later. If it is
-  // num_frames(), a token that the best CTC alignment emits in the last frame may go on: its
-  // repetitions in the first frames are no new token. A token is thus not found on both sides of
-  // the end of an utterance.
+  // Forgets all sequences. The next frame given is `first_frame`. If it is num_frames(), a token
+  // that the best CTC alignment emits in the last frame may go on: its repetitions in the first
+  // frames are no new token. A token is thus not found on both sides of the end of an utterance.
   virtual void StartUtterance(int64_t first_frame) = 0;
+
+  // Forgets all sequences like StartUtterance, but goes on where the best one stands, since the
+  // utterance may have been cut within a word. A transducer keeps the state of its predictor.
+  // `last`: the last token of the best sequence. The frames from its first one on are given again,
+  // or those after its duration; num_frames() tells the first one. Null: no frame is given again.
+  virtual void ContinueAfter(const TokenSpan* last) = 0;
 
   // Returns to the state after construction.
   virtual void Reset() = 0;

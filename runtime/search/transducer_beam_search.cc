@@ -36,6 +36,16 @@ void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
   state_ = InitialState(first_frame);
 }
 
+void TransducerBeamSearch::ContinueAfter(const TokenSpan* last) {
+  const Hypothesis& best = state_.beam.front();
+  State next = InitialState(last == nullptr ? state_.num_frames : FrameAfter(*last));
+  Hypothesis& empty = next.beam.front();
+  empty.predictor = best.predictor;
+  if (last == nullptr) empty.next_frame = best.next_frame;
+  queries_.clear();
+  state_ = std::move(next);
+}
+
 void TransducerBeamSearch::Finish() {
   if (state_.is_finished) return;
   state_.is_finished = true;

@@ -26,6 +26,7 @@ class TransducerBeamSearch : public TransducerSearch {
 
   void Finish() override;
   void StartUtterance(int64_t first_frame) override;
+  void ContinueAfter(const TokenSpan* last) override;
   void Reset() override { StartUtterance(0); }
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;

@@ -77,6 +77,19 @@ void TransducerGreedySearch::StartUtterance(int64_t first_frame) {
   state_.predictor = transducer_->Start();
 }
 
+void TransducerGreedySearch::ContinueAfter(const TokenSpan* last) {
+  State next;
+  next.num_frames = last == nullptr ? state_.num_frames : FrameAfter(*last);
+  next.num_passed = last == nullptr ? state_.num_passed : 0;
+  const auto num_in_frame = std::count_if(
+      state_.tokens.begin(), state_.tokens.end(),
+      [&next](const TokenSpan& token) { return token.first_frame == next.num_frames; });
+  if (num_in_frame >= max_symbols_) ++next.num_frames;
+  next.predictor = std::move(state_.predictor);
+  queries_.clear();
+  state_ = std::move(next);
+}
+
 std::vector<TokenSequence> TransducerGreedySearch::NBest(int n) const {
   if (n < 1) {
     throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));

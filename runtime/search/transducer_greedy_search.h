@@ -31,6 +31,7 @@ class TransducerGreedySearch : public TransducerSearch {
 
   void Finish() override {}
   void StartUtterance(int64_t first_frame) override;
+  void ContinueAfter(const TokenSpan* last) override;
   void Reset() override { StartUtterance(0); }
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;

@@ -47,6 +47,12 @@ class TransducerSearch : public Search {
   virtual std::unique_ptr<TransducerSearch> Clone() const = 0;
 
  protected:
+  // The frame in which a sequence goes on after its last token. Several tokens may begin in one
+  // frame, unless the last one has a duration that leads further.
+  virtual int64_t FrameAfter(const TokenSpan& last) const {
+    return last.last_frame > last.first_frame ? last.last_frame + 1 : last.first_frame;
+  }
+
   // Outcomes of the joint network, in error messages.
   static constexpr char kJointToken[] = "joint network, token";
   static constexpr char kJointDuration[] = "joint network, duration";

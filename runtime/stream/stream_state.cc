@@ -1,10 +1,12 @@
 #include "runtime/stream/stream_state.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 
 #include "runtime/model/model_parts.h"
+#include "runtime/search/log_probs.h"
 #include "runtime/stream/resolve_options.h"
 
 namespace runnel {
@@ -64,6 +66,8 @@ Stream::State::State(const State& other)
       endpoints(other.endpoints),
       ended(other.ended),
       num_utterances(other.num_utterances),
+      last_end_frame(other.last_end_frame),
+      cut_token(other.cut_token),
       is_over(other.is_over),
       stable_text(other.stable_text),
       stable_end(other.stable_end),
@@ -203,9 +207,12 @@ int64_t Stream::State::NumUnsearched(int64_t num_rows) const {
 
 void Stream::State::SearchCtc(const float* log_probs, int64_t num_rows) {
   const int64_t vocab_size = model->parts().config.vocabulary.vocab_size;
-  const int64_t num_frames = NumUnsearched(num_rows);
-  log_probs += (num_rows - num_frames) * vocab_size;
   try {
+    if (const int64_t num_again = NumUnsearched(num_rows); !cut_token.empty() && num_again > 0) {
+      FindCutToken(log_probs + (num_rows - num_again) * vocab_size, num_again);
+    }
+    const int64_t num_frames = NumUnsearched(num_rows);
+    log_probs += (num_rows - num_frames) * vocab_size;
     if (options.endpoints.enabled) {
       for (int64_t t = 0; t < num_frames; ++t, log_probs += vocab_size) {
         ctc_search->Advance(log_probs, 1);
@@ -278,38 +285,87 @@ void Stream::State::EndUtterance(UtteranceEnd end) {
   std::vector<TokenSequence> nbest = BestSequences(
       is_rescored ? std::max(options.nbest, options.search.beam_size) : options.nbest);
   if (end == UtteranceEnd::kEndpoint && TextOf(nbest.front().tokens).empty()) return;
-  ended.push_back({num_utterances, search().num_frames(), end, std::move(nbest)});
+  // Frames after the last token of an utterance may be searched again.
+  last_end_frame = std::max(last_end_frame, search().num_frames());
+  ended.push_back({num_utterances, last_end_frame, end, std::move(nbest)});
   ++num_utterances;
   if (is_rescored) AddToRescore();
 }
 
 void Stream::State::BeginUtterance(int64_t first_frame) {
   search().StartUtterance(first_frame);
-  endpoints.StartUtterance();
-  DropRows();
-  ForgetText();
+  cut_token.clear();
+  ForgetUtterance();
 }
 
-void Stream::State::ForgetText() {
+void Stream::State::ForgetUtterance() {
+  endpoints.StartUtterance();
+  DropRows();
   stable_text.clear();
   stable_end = TextEnd();
   num_stable_ids = 0;
 }
 
 void Stream::State::BeginAfter(State* copy) {
-  if (copy->endpoints.num_frames() > 0) {
+  const size_t num_ended = copy->ended.size();
+  const int64_t last_end = num_ended > 1 ? copy->ended[num_ended - 2].end_frame : last_end_frame;
+  if (copy->endpoints.num_frames() > 0 && copy->search().num_frames() > last_end) {
     copy->ended.back().end = UtteranceEnd::kFinalize;
-  } else {  // the last utterance has no frame
+  } else {  // the last utterance has no new frame
     copy->ended.pop_back();
     --copy->num_utterances;
   }
   if (copy->num_utterances == num_utterances) return;
+  ContinueSearch(copy);
   ended = std::move(copy->ended);
   num_utterances = copy->num_utterances;
-  ctc_search = std::move(copy->ctc_search);  // knows the token that its last frame emitted
-  transducer_search = std::move(copy->transducer_search);
-  BeginUtterance(search().num_frames());
+  last_end_frame = copy->last_end_frame;
+  ForgetUtterance();
   if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
+}
+
+// The frames after the last token that was handed out are searched again, when the encoder has
+// computed them with the audio that follows. In the copy they were the last ones: a token that
+// needs this audio was not found.
+void Stream::State::ContinueSearch(State* copy) {
+  const TokenSpan* last = nullptr;
+  bool rule_holds = false;
+  const int64_t num_new = copy->num_utterances - num_utterances;
+  for (auto utterance = copy->ended.end() - num_new; utterance != copy->ended.end(); ++utterance) {
+    const std::vector<TokenSpan>& tokens = utterance->nbest.front().tokens;
+    if (!tokens.empty() && tokens.back().first_frame >= search().num_frames()) {
+      last = &tokens.back();
+    }
+    rule_holds = rule_holds || utterance->end == UtteranceEnd::kEndpoint;
+  }
+  if (last == nullptr && rule_holds) return search().StartUtterance(search().num_frames());
+  if (last == nullptr) return search().ContinueAfter(nullptr);
+  if (transducer_search != nullptr) {
+    transducer_search = std::move(copy->transducer_search);
+    return transducer_search->ContinueAfter(last);
+  }
+  TokenSpan earliest = *last;
+  earliest.first_frame = std::max(search().num_frames(), last->first_frame - kMostShift);
+  ctc_search->ContinueAfter(&earliest);
+  cut_token = {{last->id, last->first_frame, last->first_frame, last->confidence}};
+}
+
+void Stream::State::FindCutToken(const float* log_probs, int64_t num_rows) {
+  const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
+  const int64_t begin = ctc_search->num_frames();
+  TokenSpan token = cut_token.front();
+  const int64_t expected = token.first_frame;
+  const int64_t count = std::min(num_rows, expected + kMostShift + 1 - begin);
+  const std::vector<int32_t> ids = MostProbableIds(log_probs, count, vocabulary.vocab_size, begin);
+  int64_t least = kMostShift + 1;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t shift = std::abs(begin + i - expected);
+    if (ids[static_cast<size_t>(i)] != token.id || shift >= least) continue;
+    least = shift;
+    token.first_frame = begin + i;
+  }
+  ctc_search->ContinueAfter(&token);
+  cut_token.clear();
 }
 
 void Stream::State::UpdateResults() {

@@ -60,6 +60,8 @@ struct EndedUtterance {
 struct Stream::State {
   // Upper bound of the resampling filter's gain. The magnitudes of its taps add up to about 5.
   static constexpr float kMaxGain = 16.0F;
+  // Encoder frames by which a CTC token may move when the audio after it is known.
+  static constexpr int64_t kMostShift = 3;
 
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options);
   State(const State& other);
@@ -138,6 +140,8 @@ struct Stream::State {
     fields.Text(self.failure);
     EndpointDetector::VisitState(self.endpoints, fields);
     fields.Counter(self.num_utterances);
+    fields.Counter(self.last_end_frame);
+    VisitTokens(self.cut_token, fields);
     fields.Value(self.is_over);
     constexpr size_t kUtteranceSize = 2 * sizeof(int64_t) + sizeof(int32_t) + sizeof(uint64_t);
     const size_t num_ended = fields.Count(self.ended.size(), kUtteranceSize);
@@ -174,7 +178,11 @@ struct Stream::State {
   EndpointDetector endpoints;
   std::vector<EndedUtterance> ended;  // not taken yet
   int64_t num_utterances = 0;         // that have ended
-  bool is_over = false;               // the last utterance has ended; the search still holds it
+  int64_t last_end_frame = 0;         // EndedUtterance::end_frame of the last of them
+  // The last token that FinalizeUtterance handed out, at most one, until a CTC search has found its
+  // frame again (FindCutToken).
+  std::vector<TokenSpan> cut_token;
+  bool is_over = false;  // the last utterance has ended; the search still holds it
   // Text of the search's first num_stable_ids ids, which no later audio changes.
   std::string stable_text;
   TextEnd stable_end;
@@ -215,7 +223,13 @@ struct Stream::State {
   void EndUtterance(UtteranceEnd end);
   // The next frame of the search is `first_frame`.
   void BeginUtterance(int64_t first_frame);
-  void ForgetText();
+  // The search stands at the beginning of an utterance.
+  void ForgetUtterance();
+  // Of BeginAfter: the search goes on after the last token that `copy` found.
+  void ContinueSearch(State* copy);
+  // Lets the CTC search go on from the frame of cut_token. log_probs: of the frames from the
+  // search's next one on.
+  void FindCutToken(const float* log_probs, int64_t num_rows);
   // The end of the audio that this encoder frame reads.
   double EndOfAudioMs(int64_t encoder_frame) const;
   std::string UtteranceProblem() const;

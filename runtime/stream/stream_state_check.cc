@@ -50,12 +50,13 @@ std::string Stream::State::UtteranceProblem() const {
   // FinalizeUtterance searches frames in a copy, before this stream's encoder computes them: fewer
   // than the audio has, with some more for what is padded at the end of the audio.
   constexpr int64_t kMostPadded = 64;
+  const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
   const double frame_samples = model->encoder_frame_ms() / 1000 * options.sample_rate_hz;
   const int64_t given = features.frames_accepted() / model->parts().encoder.subsampling().rate();
   const int64_t most =
       std::max(given, static_cast<int64_t>(static_cast<double>(num_samples()) / frame_samples));
   const int64_t searched = search().num_frames();
-  if (searched > std::max(encoder.offset, most + kMostPadded) ||
+  if (std::max(searched, last_end_frame) > std::max(encoder.offset, most + kMostPadded) ||
       (searched < encoder.offset && failure.empty())) {
     return "number of encoder frames in the search is " + std::to_string(searched) +
            "; expected about " + std::to_string(encoder.offset);
@@ -65,16 +66,24 @@ std::string Stream::State::UtteranceProblem() const {
       !AllFinite(std::as_const(kept_rows).rows())) {
     return "the encoder frames kept for rescoring do not end with the last one";
   }
+  if (!cut_token.empty()) {
+    // The search has tokens only of frames after it.
+    std::string problem = TokenProblem(cut_token, TokenOrder::kApart, searched + kMostShift + 1,
+                                       vocabulary.vocab_size, vocabulary.blank_id);
+    if (!problem.empty()) return problem;
+    if (ctc_search == nullptr || cut_token.size() > 1 || cut_token.front().first_frame < searched) {
+      return "the token that an utterance ended with is not among the frames to be searched";
+    }
+  }
   if (is_over && !IsFinal()) return "its last utterance has ended before the audio";
   if (num_utterances < static_cast<int64_t>(ended.size())) {
     return "number of its utterances is " + std::to_string(num_utterances);
   }
-  const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
   const TokenOrder order = ctc_search ? TokenOrder::kApart : TokenOrder::kSharedFrames;
   int64_t index = num_utterances - static_cast<int64_t>(ended.size());
   for (const EndedUtterance& utterance : ended) {
     if (utterance.index != index++) return "the numbers of its utterances do not ascend";
-    if (utterance.end_frame < 0 || utterance.end_frame > searched) {
+    if (utterance.end_frame < 0 || utterance.end_frame > last_end_frame) {
       return "the end of an utterance is not among the frames";
     }
     if (utterance.nbest.empty()) return "an utterance has no hypothesis";

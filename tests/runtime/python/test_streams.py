@@ -111,6 +111,25 @@ def test_finalize_utterance(model):
     assert first.text == str(model.transcribe(samples))
 
 
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+@pytest.mark.parametrize("name", ["digits.pt", "digits_transducer.pt"])
+def test_a_flush_loses_no_token(name, search):
+    """Cut at any place, both utterances have the tokens of the recording without a cut."""
+    model = runnel.load(DIGITS / name)
+    for recording in "ked_year", "rms_phone_number":
+        samples = samples_of(recording)
+        with model.stream(search=search) as stream:
+            stream.accept(samples)
+            expected = [token.id for token in stream.finish()[0].tokens]
+        for end in range(320, len(samples), 320):
+            with model.stream(search=search) as stream:
+                stream.accept(samples[:end])
+                stream.finalize_utterance()
+                stream.accept(samples[end:])
+                tokens = [token.id for one in stream.finish() for token in one.tokens]
+            assert tokens == expected, f"{recording}, cut after {end} samples"
+
+
 def test_batches_equal_single_streams(model):
     names = ["ked_year", "f4_stereo", "rms_phone_number"]
     options = [{"chunk_size": 4}, {}, BEAM]

@@ -105,10 +105,10 @@ TEST(SnapshotErrorTest, ANewerVersionIsNamed) {
   std::string bytes = SnapshotWith(Beam());
   bytes[8] = static_cast<char>(kSnapshotVersion + 1);
   EXPECT_EQ(Error(bytes),
-            "snapshot is of format version 4, which is newer than 3, the newest that this version "
+            "snapshot is of format version 5, which is newer than 4, the newest that this version "
             "of Runnel reads");
   bytes[8] = static_cast<char>(kSnapshotVersion - 1);
-  EXPECT_EQ(Error(bytes), "snapshot is of format version 2, expected 3: an older Runnel made it");
+  EXPECT_EQ(Error(bytes), "snapshot is of format version 3, expected 4: an older Runnel made it");
 }
 
 TEST(SnapshotErrorTest, AnotherModelIsNamed) {

@@ -19,7 +19,7 @@ using testing::Options;
 using testing::Tiny;
 using testing::UtterancesOf;
 
-// Of a token that the audio between two utterances cuts, the second part is no token.
+// Of a token that a rule cuts, the second part is no token.
 TEST(StreamCutsTest, NoTokenIsOnBothSidesOfACut) {
   for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
     StreamOptions options = Options(4, 8, method);
@@ -29,32 +29,24 @@ TEST(StreamCutsTest, NoTokenIsOnBothSidesOfACut) {
       const std::vector<float> samples = NoiseOfChangingLevel(64000, seed);
       options.endpoints.enabled = false;
       const std::vector<Token> whole = DecodeAtOnce(samples, options)[0].tokens;
-      Stream stream(Tiny(), options);  // cut by FinalizeUtterance
-      for (size_t at = 0; at < samples.size(); at += 8000) {
-        if (at > 0) stream.FinalizeUtterance();
-        stream.AcceptSamples(samples.data() + at, 8000);
-      }
-      stream.Finish();
-      stream.Decode();
       options.endpoints.enabled = true;  // cut by length
       options.endpoints.rules = {{{false, 1000, 0}, {true, 1000, 0}, {false, 0, 0.6}}};
-      for (const auto& utterances : {stream.TakeUtterances(), UtterancesOf(samples, options)}) {
-        num_cuts += utterances.size() - 1;
-        for (size_t i = 1; i < utterances.size(); ++i) {
-          const double cut_ms = utterances[i - 1].searched_ms;
-          num_in_tokens += static_cast<size_t>(
-              std::count_if(whole.begin(), whole.end(), [cut_ms](const Token& token) {
-                return token.start_ms < cut_ms && cut_ms < token.end_ms;
-              }));
-          const std::vector<Token>& before = utterances[i - 1].nbest[0].tokens;
-          const std::vector<Token>& after = utterances[i].nbest[0].tokens;
-          if (before.empty() || after.empty() || before.back().id != after.front().id) continue;
-          EXPECT_LT(before.back().end_ms, after.front().start_ms) << "utterance " << i;
-        }
+      const std::vector<Utterance> utterances = UtterancesOf(samples, options);
+      num_cuts += utterances.size() - 1;
+      for (size_t i = 1; i < utterances.size(); ++i) {
+        const double cut_ms = utterances[i - 1].searched_ms;
+        num_in_tokens += static_cast<size_t>(
+            std::count_if(whole.begin(), whole.end(), [cut_ms](const Token& token) {
+              return token.start_ms < cut_ms && cut_ms < token.end_ms;
+            }));
+        const std::vector<Token>& before = utterances[i - 1].nbest[0].tokens;
+        const std::vector<Token>& after = utterances[i].nbest[0].tokens;
+        if (before.empty() || after.empty() || before.back().id != after.front().id) continue;
+        EXPECT_LT(before.back().end_ms, after.front().start_ms) << "utterance " << i;
       }
     }
-    EXPECT_GE(num_cuts, 50U);
-    EXPECT_GE(num_in_tokens, 5U);
+    EXPECT_GE(num_cuts, 20U);
+    EXPECT_GE(num_in_tokens, 3U);
   }
 }
 

@@ -220,8 +220,21 @@ TEST(StreamUtterancesTest, FinalizeUtteranceEndsItAsFinishWould) {
   }
 }
 
+// The frame nearest to `frame` in which the token is the most probable one, up to 3 frames away and
+// from `begin` on; `frame` if there is none.
+int64_t FrameOfToken(const std::vector<float>& log_probs, int32_t token, int64_t frame,
+                     int64_t begin) {
+  for (const int64_t shift : {0, -1, 1, -2, 2, -3, 3}) {
+    const int64_t at = frame + shift;
+    if (at < begin || 7 * at >= static_cast<int64_t>(log_probs.size())) continue;
+    const auto row = log_probs.begin() + 7 * at;
+    if (std::max_element(row, row + 7) - row == token) return at;
+  }
+  return frame;
+}
+
 TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
-  // The frames that were searched are passed over; the others are those of a stream that nobody
+  // The frames from the last token on are searched again. They are those of a stream that nobody
   // interrupted, to the bit.
   const std::vector<float> samples = NoiseOfChangingLevel(64000, 10);
   constexpr uint64_t kSeed = 101;
@@ -241,7 +254,7 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
       if (round % 3 == 0) stream = Stream(stream);
       const std::vector<Utterance> first = stream.TakeUtterances();
       ASSERT_EQ(first.size(), 1U);
-      const auto passed = std::lround(first[0].searched_ms / kFrameMs);
+      const int64_t num_computed = stream.num_encoder_frames();
       stream.AcceptSamples(samples.data() + at, samples.size() - at);
       stream.Finish();
       stream.Decode();
@@ -249,17 +262,19 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
       ASSERT_EQ(second.size(), 1U);
       const auto search = MakeCtcSearch(options.search, 7, 0);
       const std::vector<Token>& tokens = first[0].nbest[0].tokens;
-      if (!tokens.empty() && tokens.back().end_ms == first[0].searched_ms) {
-        // The last token goes on.
-        std::vector<float> certain(7, -std::numeric_limits<float>::infinity());
-        certain[static_cast<size_t>(tokens.back().id)] = 0;
-        search->StartUtterance(passed - 1);
-        search->Advance(certain.data(), 1);
+      if (!tokens.empty() && tokens.back().frame >= num_computed) {
+        const Token& last = tokens.back();
+        const int64_t frame = FrameOfToken(log_probs, last.id, last.frame, num_computed);
+        const TokenSpan span{last.id, frame, frame, 0};
+        search->ContinueAfter(&span);
         ++num_going_on;
+      } else {
+        search->Advance(log_probs.data(), num_computed);
+        search->ContinueAfter(nullptr);
       }
-      search->StartUtterance(passed);
+      const int64_t begin = search->num_frames();
       const auto num_frames = static_cast<int64_t>(log_probs.size() / 7);
-      search->Advance(log_probs.data() + 7 * passed, num_frames - passed);
+      search->Advance(log_probs.data() + 7 * begin, num_frames - begin);
       const TokenSequence expected = search->NBest(1).front();
       const Hypothesis& actual = second[0].nbest.front();
       EXPECT_NEAR(actual.score, expected.score, 1e-5 * std::max(1.0, std::abs(expected.score)));
@@ -272,6 +287,57 @@ TEST(StreamUtterancesTest, TheStreamGoesOnAfterFinalizeUtterance) {
     }
   }
   EXPECT_GT(num_going_on, 0);
+}
+
+// Greedy search. Of the tokens of a stream that nobody interrupts, one that is not in the utterance
+// that FinalizeUtterance ends is in the next one.
+TEST(StreamUtterancesTest, FinalizeUtteranceLosesNoToken) {
+  constexpr int64_t kMostShift = 3;  // frames by which a token moves with the audio after it
+  size_t num_in_last_chunk = 0;
+  for (const StreamOptions& options : {Options(4, 8), Options(16, 16), Options(kWhole, 16)}) {
+    const std::vector<float> samples = NoiseOfChangingLevel(32000, 12);
+    const std::vector<Token> whole = UtterancesOf(samples, options)[0].nbest[0].tokens;
+    for (size_t at = 2000; at < samples.size(); at += 310) {
+      SCOPED_TRACE(Describe(options) + ", after " + std::to_string(at));
+      Stream stream(Tiny(), options);
+      stream.AcceptSamples(samples.data(), at);
+      stream.FinalizeUtterance();
+      const int64_t num_computed = stream.num_encoder_frames();
+      stream.AcceptSamples(samples.data() + at, samples.size() - at);
+      stream.Finish();
+      stream.Decode();
+      const std::vector<Utterance> utterances = stream.TakeUtterances();
+      ASSERT_EQ(utterances.size(), 2U);
+      const std::vector<Token>& first = utterances[0].nbest[0].tokens;
+      const std::vector<Token>& second = utterances[1].nbest[0].tokens;
+      // Frames after which nothing was handed out.
+      int64_t end = num_computed;
+      if (!first.empty() && first.back().frame >= num_computed) {
+        end = first.back().frame + kMostShift + 1;
+        ++num_in_last_chunk;
+      }
+      const auto after = [end](const Token& token) { return token.frame >= end; };
+      std::vector<Token> expected;
+      std::copy_if(whole.begin(), whole.end(), std::back_inserter(expected), after);
+      std::vector<Token> actual;
+      std::copy_if(second.begin(), second.end(), std::back_inserter(actual), after);
+      ASSERT_EQ(actual.size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(actual[i].id, expected[i].id);
+        EXPECT_EQ(actual[i].frame, expected[i].frame);
+      }
+      // With the same tokens before the cut, both are those of the uninterrupted stream.
+      const bool is_prefix =
+          first.size() <= whole.size() &&
+          std::equal(first.begin(), first.end(), whole.begin(), [](const Token& a, const Token& b) {
+            return a.id == b.id && a.frame == b.frame;
+          });
+      if (is_prefix) {
+        EXPECT_EQ(first.size() + second.size(), whole.size());
+      }
+    }
+  }
+  EXPECT_GT(num_in_last_chunk, 50U);
 }
 
 TEST(StreamUtterancesTest, FinalizingTwiceEndsOneUtterance) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -65,24 +66,32 @@ TEST(TransducerStreamTest, EverySearchEmitsSeveralTokensPerSecond) {
   }
 }
 
-// All frames from `first_frame` on searched at once, best sequence.
-TokenSequence SearchAtOnce(const Model& model, const std::vector<float>& samples,
-                           const StreamOptions& options, int64_t first_frame = 0) {
+// Gives the search the frames of these samples from its next one on, up to `end_frame`.
+void SearchFrames(const Model& model, const std::vector<float>& samples,
+                  const StreamOptions& options, int64_t end_frame, TransducerSearch* search) {
   const ModelParts& parts = model.parts();
   const Matrix all = testing::EncoderFramesAtOnce(model, samples, options);
-  const Matrix rows(all.rows().Part(first_frame, all.count() - first_frame));
+  const int64_t first_frame = search->num_frames();
+  const Matrix rows(all.rows().Part(first_frame, std::min(end_frame, all.count()) - first_frame));
   const Matrix projected = parts.transducer->ProjectEncoder(rows.rows());
   std::optional<Matrix> ctc_log_probs;
   if (parts.ctc_head != nullptr) ctc_log_probs = ToFloat32(parts.ctc_head->LogProbs(rows.rows()));
-  const auto search = MakeTransducerSearch(options.search, *parts.transducer);
-  search->StartUtterance(first_frame);
   std::vector<TransducerSegment> segments(1);
-  segments[0].search = search.get();
+  segments[0].search = search;
   segments[0].encoder = projected.rows();
   if (ctc_log_probs) segments[0].ctc_log_probs = std::as_const(*ctc_log_probs).rows().float32();
   segments[0].after_frame = [] {};
   SearchTransducer(*parts.transducer, &segments);
   EXPECT_EQ(segments[0].error, "");
+}
+
+constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+
+// All frames searched at once, best sequence.
+TokenSequence SearchAtOnce(const Model& model, const std::vector<float>& samples,
+                           const StreamOptions& options) {
+  const auto search = MakeTransducerSearch(options.search, *model.parts().transducer);
+  SearchFrames(model, samples, options, kToTheEnd, search.get());
   search->Finish();
   return search->NBest(1).front();
 }
@@ -114,10 +123,11 @@ TEST(TransducerStreamTest, AnyPacketsGiveTheSearchOfTheWholeUtteranceUnderTheChu
   }
 }
 
-// FinalizeUtterance searches frames before the encoder of the stream computes them.
-TEST(TransducerStreamTest, TheNextUtteranceIsSearchedFromTheFrameWhereTheLastOneEnded) {
+// The next utterance goes on after the last token, with the frames that the encoder computes with
+// the audio that follows.
+TEST(TransducerStreamTest, TheNextUtteranceGoesOnAfterTheLastToken) {
   std::mt19937_64 random(35);
-  int num_ahead = 0;  // streams whose search is ahead of their encoder
+  int num_again = 0;  // streams that search frames again
   for (const Heads heads : AllHeads()) {
     const std::shared_ptr<const Model> model = ModelWith(heads);
     for (const StreamOptions& options : AllOptions(*model)) {
@@ -128,15 +138,70 @@ TEST(TransducerStreamTest, TheNextUtteranceIsSearchedFromTheFrameWhereTheLastOne
       Stream stream(model, options);
       stream.AcceptSamples(samples.data(), end);
       stream.FinalizeUtterance();
-      const int64_t next_frame = stream.text_begin();
-      num_ahead += next_frame > stream.num_encoder_frames() ? 1 : 0;
+      const int64_t num_computed = stream.num_encoder_frames();
+      const auto search = MakeTransducerSearch(options.search, *model->parts().transducer);
+      SearchFrames(*model, {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(end)},
+                   options, kToTheEnd, search.get());
+      search->Finish();
+      const std::vector<TokenSpan> tokens = search->NBest(1).front().tokens;
+      if (!tokens.empty() && tokens.back().first_frame >= num_computed) {
+        search->ContinueAfter(&tokens.back());
+        ++num_again;
+      } else {
+        search->Reset();
+        SearchFrames(*model, samples, options, num_computed, search.get());
+        search->ContinueAfter(nullptr);
+      }
+      EXPECT_EQ(stream.text_begin(), search->num_frames());
       stream.AcceptSamples(samples.data() + end, samples.size() - end);
       stream.Finish();
       stream.Decode();
-      ExpectSame(stream.Best(), SearchAtOnce(*model, samples, options, next_frame));
+      SearchFrames(*model, samples, options, kToTheEnd, search.get());
+      search->Finish();
+      ExpectSame(stream.Best(), search->NBest(1).front());
     }
   }
-  EXPECT_GE(num_ahead, 10);
+  EXPECT_GE(num_again, 10);
+}
+
+// Greedy search. If the utterance that FinalizeUtterance ends has the first tokens of a stream that
+// nobody interrupts, then the next one has the others. Not so with TDT: the same token may have
+// another duration without the audio after it.
+TEST(TransducerStreamTest, BothUtterancesHaveTheTokensOfAStreamThatNobodyInterrupts) {
+  std::mt19937_64 random(36);
+  const auto is_same = [](const Token& a, const Token& b) {
+    return a.id == b.id && a.frame == b.frame;
+  };
+  int num_equal = 0;
+  for (const Heads heads : AllHeads()) {
+    if (heads == Heads::kTdt) continue;
+    const std::shared_ptr<const Model> model = ModelWith(heads);
+    StreamOptions options = testing::Options(8, 16);
+    options.search.head = Head::kTransducer;
+    const std::vector<float> samples = NoiseOfChangingLevel(32000, random());
+    const std::vector<Token> whole = UtterancesOf(samples, options, model)[0].nbest[0].tokens;
+    for (size_t end = 2000; end < samples.size(); end += 1500) {
+      SCOPED_TRACE(NameOf(heads) + ", after " + std::to_string(end));
+      Stream stream(model, options);
+      stream.AcceptSamples(samples.data(), end);
+      stream.FinalizeUtterance();
+      stream.AcceptSamples(samples.data() + end, samples.size() - end);
+      stream.Finish();
+      stream.Decode();
+      std::vector<Utterance> utterances = stream.TakeUtterances();
+      ASSERT_EQ(utterances.size(), 2U);
+      std::vector<Token> tokens = utterances[0].nbest[0].tokens;
+      if (tokens.size() > whole.size() ||
+          !std::equal(tokens.begin(), tokens.end(), whole.begin(), is_same)) {
+        continue;
+      }
+      ++num_equal;
+      const std::vector<Token>& second = utterances[1].nbest[0].tokens;
+      tokens.insert(tokens.end(), second.begin(), second.end());
+      EXPECT_TRUE(std::equal(tokens.begin(), tokens.end(), whole.begin(), whole.end(), is_same));
+    }
+  }
+  EXPECT_GE(num_equal, 30);
 }
 
 // A stream on its way through its audio.

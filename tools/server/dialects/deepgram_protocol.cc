@@ -279,10 +279,13 @@ std::string DeepgramProtocol::Results(const std::string& text, const std::vector
   alternatives.push_back({{"transcript", text},
                           {"confidence", Rounded(static_cast<double>(MeanConfidence(words)))},
                           {"words", std::move(list)}});
+  // A Finalize within speech may leave a word to the next results that began before it.
+  const double start_ms =
+      words.empty() ? stretch_start_ms_ : std::min(stretch_start_ms_, words.front().start_ms);
   OrderedJson results = {{"type", "Results"},
                          {"channel_index", OneChannel()},
-                         {"start", Seconds(stretch_start_ms_)},
-                         {"duration", Seconds(std::max(end_ms - stretch_start_ms_, 0.0))}};
+                         {"start", Seconds(start_ms)},
+                         {"duration", Seconds(std::max(end_ms - start_ms, 0.0))}};
   results.update(kind);
   results["channel"] = {{"alternatives", std::move(alternatives)}};
   results["metadata"] = {
