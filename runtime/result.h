@@ -11,16 +11,19 @@ namespace runnel {
 
 // One token of a hypothesis.
 struct Token {
-  int32_t id = 0;       // index in the vocabulary (runtime/token_table.h)
-  double start_ms = 0;  // start of the first encoder frame that emits it
-  // End of the last encoder frame that emits it; with TDT, of its duration. When the utterance has
-  // ended, at most the end of that.
+  int32_t id = 0;  // index in the vocabulary (runtime/token_table.h)
+  // Start of the first encoder frame that emits it, and end of the last one; with TDT, of its
+  // duration. The end is at most the start of the next token, and the end of an utterance that has
+  // ended. Punctuation with TDT, and a special token, starts and ends where the token before it
+  // ends.
+  double start_ms = 0;
   double end_ms = 0;
   float confidence = 0;  // its probability in these frames, 0 to 1
   int64_t frame = 0;     // the first encoder frame that emits it, counted from the stream's start
 };
 
-// One word: the tokens between two word boundaries.
+// One word: the tokens between two word boundaries, or a character of a script without spaces
+// (runtime/token_table.h). Words do not overlap.
 struct Word {
   std::string text;      // UTF-8
   double start_ms = 0;   // start of its first token
@@ -45,6 +48,11 @@ struct Hypothesis {
   float confidence = 0;       // mean confidence of its words; 0 without words
   std::vector<Token> tokens;  // in order of time
   std::vector<Word> words;    // in order of time
+  // Whether a space comes before, and after, the text where it is joined with that of the utterance
+  // before, and after (runtime/text_joiner.h). Both false: the utterance begins and ends within a
+  // word, or the vocabulary has no word boundaries.
+  bool begins_word = false;
+  bool ends_word = false;
   // With hotwords: the completed ones in the order of their ends; of those that end at the same
   // place, the longest.
   std::vector<HotwordMatch> hotwords;
@@ -69,8 +77,8 @@ constexpr const char* NameOf(UtteranceEnd end) {
 struct Utterance {
   int64_t index = 0;  // 0, 1, ... in the stream
   // The speech: the audio that the model reads from the first frame of the best hypothesis' first
-  // token to the last frame of its last token, at most up to searched_ms. Without tokens, both are
-  // searched_ms.
+  // token to the last frame of its last token, at most up to searched_ms. Special tokens do not
+  // count. Without tokens, both are searched_ms.
   double start_ms = 0;
   double end_ms = 0;
   double searched_ms = 0;  // end of the last encoder frame that belongs to the utterance

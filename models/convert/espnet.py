@@ -78,7 +78,8 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         tokens = units.read_lines(folder.read(found), folder.where(found))
     if not isinstance(tokens, list):
         raise ConversionError("config.yaml.token_list is not a list")
-    config.choice("token_type", "bpe", {"bpe": None, "char": None, "word": None, "phn": None})
+    are_words = config.choice("token_type", "bpe", {"bpe": False, "char": False, "word": True,
+                                                    "phn": False})
     if tokens[:1] != ["<blank>"]:
         assumed["ctc.blank_id"] = "ESPnet has the blank first"
     if not choices.wants("ctc"):
@@ -88,8 +89,9 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                            _vocabulary(config, tokens), encoder["model_dim"], eps, notes)
     if decoder is not None:
         heads["attention_decoder"] = decoder
+    tokens = units.to_units(tokens, "config.yaml: token_list")
     return Resolved(name, encoder, features, streaming(-1, -1), heads,
-                    units.to_units(tokens, "config.yaml: token_list"), renamed, source, assumed,
+                    units.from_words(tokens) if are_words else tokens, renamed, source, assumed,
                     notes)
 
 

@@ -6,7 +6,7 @@ with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from
 
 import pathlib
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from models.convert import nemo_shapes, nemo_transducer, units
 from models.convert.choices import Choices
@@ -16,7 +16,7 @@ from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import (WHOLE_UTTERANCE, Resolved, needs_whole_utterance,
                                      streaming)
-from models.convert.sentencepiece import read_pieces
+from models.convert.sentencepiece import control_pieces, read_pieces
 from models.convert.settings import Settings, pair, read_yaml
 from models.convert.transducers import add_lstm_biases
 from models.convert.weights import read_weights
@@ -94,9 +94,9 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     preprocessor = config.section("preprocessor")
     encoder, limits = _encoder(config.section("encoder"), renamed, assumed, eps)
     encoder["normalization"] = _normalization(preprocessor)
-    tokens = _tokens(config, folder, renamed)
+    tokens, control = _tokens(config, folder, renamed)
     resolved = Resolved(name, encoder, _features(config, preprocessor, encoder, assumed), limits,
-                        {}, tokens, renamed, source, assumed)
+                        {}, tokens, renamed, source, assumed, control=control)
     if "ctc" in kept:
         resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1}
     if "transducer" in kept:
@@ -314,8 +314,9 @@ def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],
     return features
 
 
-def _tokens(config: Settings, folder: Folder, renamed: Renamed) -> List[str]:
-    """The tokens of the tokenizer, then the blank, which is NeMo's last."""
+def _tokens(config: Settings, folder: Folder, renamed: Renamed
+            ) -> Tuple[List[str], FrozenSet[str]]:
+    """The tokens of the tokenizer, then the blank, which is NeMo's last; the control tokens."""
     tokenizer = config.section("tokenizer")
     kind = str(tokenizer.take("type", "none")).lower()
     if kind == "agg":
@@ -329,25 +330,28 @@ def _tokens(config: Settings, folder: Folder, renamed: Renamed) -> List[str]:
         config.section("decoder").take("vocabulary", None),
         config.section("joint").take("vocabulary", None), config.take("labels", None))
         if values), None)
-    tokens, source = _tokenizer_files(tokenizer, kind, folder, size)
+    tokens, control, source = _tokenizer_files(tokenizer, kind, folder)
     if len(tokens) != size and vocabulary and len(vocabulary) == size:
         tokens = []  # tokens were added to those of the tokenizer, such as <EOU>
     if not tokens:
         tokens, source = list(vocabulary or []), "model_config.yaml: decoder.vocabulary"
         if kind == "wpe":
-            tokens = units.from_word_pieces(tokens)
+            tokens, control = units.from_word_pieces(tokens), units.BERT_CONTROL
     if not tokens:
         raise ConversionError(f"{folder.where('tokenizer.model')}: no such file (the tokens, which "
                               "model_config.yaml does not list either)")
     if len(tokens) != size:
         raise ConversionError(f"{source}: has {len(tokens)} tokens, the model has {size} and "
                               "the blank")
-    return units.to_units([*tokens, "<blank>"], source)
+    return units.to_units([*tokens, "<blank>"], source), frozenset(control)
 
 
-def _tokenizer_files(tokenizer: Settings, kind: str, folder: Folder, size: int
-                     ) -> Tuple[List[str], str]:
-    """The tokens of the SentencePiece model, of its list of pieces, or of BERT's vocabulary."""
+def _tokenizer_files(tokenizer: Settings, kind: str, folder: Folder
+                     ) -> Tuple[List[str], Sequence[str], str]:
+    """The tokens of the SentencePiece model, of its list of pieces, or of BERT's vocabulary.
+
+    And those among them that stand for no text, and the name of the file.
+    """
     def file(option: str, suffix: str) -> Optional[str]:
         configured = str(tokenizer.take(option, "")).replace("nemo:", "")
         matching = [name for name in folder.names() if name.endswith(suffix)]
@@ -356,15 +360,16 @@ def _tokenizer_files(tokenizer: Settings, kind: str, folder: Folder, size: int
     if kind == "bpe":
         model = file("model_path", "tokenizer.model")
         if model is not None:
-            return read_pieces(folder.read(model), folder.where(model)), folder.where(model)
+            data, where = folder.read(model), folder.where(model)
+            return read_pieces(data, where), control_pieces(data, where), where
         listed = file("spe_tokenizer_vocab", "tokenizer.vocab")
         if listed is not None:
             lines = units.read_lines(folder.read(listed), folder.where(listed))
-            return [line.split("\t")[0] for line in lines], folder.where(listed)
+            return [line.split("\t")[0] for line in lines], [], folder.where(listed)
     if kind == "wpe":
         listed = file("vocab_path", "vocab.txt")
         if listed is not None:
             return (units.from_word_pieces(units.read_lines(folder.read(listed),
                                                             folder.where(listed))),
-                    folder.where(listed))
-    return [], ""
+                    units.BERT_CONTROL, folder.where(listed))
+    return [], [], ""

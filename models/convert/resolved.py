@@ -1,10 +1,11 @@
 """The result of an importer: the architecture in the form of a model file, weights, assumptions."""
 
 import dataclasses
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed
+from models.reference.archive import tags
 from models.reference.model import HEADS
 
 WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
@@ -24,6 +25,14 @@ class Resolved:
     source: str  # the file of the weights, for messages
     assumed: Dict[str, str]  # field of the model file -> reason for its assumed value
     notes: List[str] = dataclasses.field(default_factory=list)
+    control: FrozenSet[str] = frozenset()  # units that are not text, besides tags
+
+    def special_tokens(self) -> List[int]:
+        """The ids of the units that are not text, except the blank."""
+        blank_ids = {self.heads[name]["blank_id"] for name in ("ctc", "transducer")
+                     if name in self.heads}
+        special = {i for i, unit in enumerate(self.units) if unit in self.control}
+        return sorted(special.union(tags(self.units)) - blank_ids)
 
     def architecture(self) -> Dict[str, Any]:
         """The sections from `encoder` to `prompt`, null where the model has none."""
@@ -35,6 +44,9 @@ class Resolved:
         for path, value in _leaves(sections, ""):
             reason = self._assumption(path)
             yield f"{path}: {_shown(value)}" + (f"  (assumed: {reason})" if reason else "")
+        special = [self.units[i] for i in self.special_tokens()]
+        if special:
+            yield f"special_tokens: {_summary(special)}"
         if self.weights.left_out:
             yield f"left out: {_summary(self.weights.left_out)}"
         for note in self.notes:

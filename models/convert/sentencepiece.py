@@ -10,6 +10,7 @@ from typing import Iterator, List, Tuple, Union
 from models.convert.errors import ConversionError
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_CONTROL_PIECE = 3
 _BYTE_PIECE = 6
 
 
@@ -20,7 +21,25 @@ def read_pieces(data: bytes, source: str) -> List[str]:
         ConversionError: not a SentencePiece model, or a model with byte pieces, several of which
             form one character.
     """
-    pieces: List[str] = []
+    pieces = _typed_pieces(data, source)
+    for i, (piece, kind) in enumerate(pieces):
+        if kind == _BYTE_PIECE:
+            raise ConversionError(f"{source}: piece {i} ({piece}) stands for a byte; byte pieces "
+                                  "are not supported")
+    return [piece for piece, _ in pieces]
+
+
+def control_pieces(data: bytes, source: str) -> List[str]:
+    """The pieces that SentencePiece decodes to nothing.
+
+    Raises:
+        ConversionError: not a SentencePiece model.
+    """
+    return [piece for piece, kind in _typed_pieces(data, source) if kind == _CONTROL_PIECE]
+
+
+def _typed_pieces(data: bytes, source: str) -> List[Tuple[str, int]]:
+    pieces: List[Tuple[str, int]] = []
     try:
         for number, value in _fields(data):
             if number != 1:
@@ -31,10 +50,7 @@ def read_pieces(data: bytes, source: str) -> List[str]:
                     piece = _as_bytes(inner).decode("utf-8")
                 elif inner_number == 3 and isinstance(inner, int):
                     kind = inner
-            if kind == _BYTE_PIECE:
-                raise ConversionError(f"{source}: piece {len(pieces)} ({piece}) stands for a byte; "
-                                      "byte pieces are not supported")
-            pieces.append(piece)
+            pieces.append((piece, kind))
     except (ValueError, IndexError):
         pieces = []
     if not pieces:

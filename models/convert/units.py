@@ -6,6 +6,7 @@ from models.convert.errors import ConversionError
 
 WORD_BOUNDARY = "\u2581"
 BLANK_NAMES = ("<blank>", "<blk>")
+BERT_CONTROL = ("[PAD]", "[CLS]", "[SEP]", "[MASK]")
 _SPACE_NAMES = ("<space>", "<SPACE>", " ")
 
 
@@ -44,6 +45,12 @@ def from_word_pieces(tokens: Sequence[str]) -> List[str]:
     return [token[2:] if token.startswith("##") and len(token) > 2
             else token if token.startswith("[") or token.startswith("<")
             else WORD_BOUNDARY + token for token in tokens]
+
+
+def from_words(tokens: Sequence[str]) -> List[str]:
+    """Begins a word with each token that is one. Tokens in angle brackets are none."""
+    return [token if token.startswith("<") and token.endswith(">") else WORD_BOUNDARY + token
+            for token in tokens]
 
 
 def to_units(tokens: Sequence[str], source: str) -> List[str]:

@@ -302,7 +302,12 @@ def _units(config: Settings, folder: Folder, assumed: Dict[str, str]) -> Tuple[L
                               f"of 0 to {len(tokens) - 1}")
     if tokens[blank_id] not in units.BLANK_NAMES:
         assumed["ctc.blank_id"] = f"its symbol is {tokens[blank_id]}"
-    return units.to_units(tokens, source), blank_id
+    tokens = units.to_units(tokens, source)
+    between = tokenizer.take("connect_symbol", "")
+    if between not in ("", " "):
+        raise ConversionError(f"train.yaml.tokenizer_conf.connect_symbol is {between!r}, expected "
+                              "a space, between words, or nothing")
+    return units.from_words(tokens) if between else tokens, blank_id
 
 
 def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:

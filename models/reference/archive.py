@@ -4,7 +4,7 @@ import json
 import os
 import tempfile
 import zipfile
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -14,9 +14,20 @@ from models.reference.fields import check_fields, check_type
 from models.reference.model import HEADS, ModelConfig, SpeechModel
 
 FORMAT = "runnel-model"
-FORMAT_VERSION = 3
-OLDER_VERSIONS = (2,)  # read, not written
+FORMAT_VERSION = 4
+OLDER_VERSIONS = (2, 3)  # read, not written
 WORD_BOUNDARY = "\u2581"
+
+
+def tags(units: Sequence[str]) -> List[int]:
+    """The ids of the tags in a vocabulary that does not list its special tokens.
+
+    Tags are the tokens in angle brackets, such as <en-US>, except <unk>, which stands for text, and
+    the bytes <0x00> to <0xFF>. As TokenTable (runtime/token_table.h).
+    """
+    return [i for i, unit in enumerate(units)
+            if len(unit) > 1 and unit.startswith("<") and unit.endswith(">")
+            and unit not in ("<unk>", "<UNK>") and not unit.startswith("<0x")]
 
 
 def fbank_section(**changes: Any) -> Dict[str, Any]:
@@ -52,12 +63,13 @@ def _changed(section: Dict[str, Any], changes: Dict[str, Any]) -> Dict[str, Any]
 
 
 def model_config(name: str, config: ModelConfig, features: Dict[str, Any],
-                 streaming: Dict[str, Any]) -> Dict[str, Any]:
+                 streaming: Dict[str, Any], special_tokens: Sequence[int] = ()) -> Dict[str, Any]:
     """The content of runnel.json.
 
     Args:
         features: from `fbank_section` or `mel_spectrogram_section`.
         streaming: fields of that section; missing ones get the values below (no limit).
+        special_tokens: the ids of the tokens that are not text, except the blank.
 
     Raises:
         ValueError: a streaming field is unknown or contradicts the model.
@@ -70,7 +82,12 @@ def model_config(name: str, config: ModelConfig, features: Dict[str, Any],
     section = {**usual, **streaming}
     _check_streaming(section, config.encoder)
     return {"format": FORMAT, "format_version": FORMAT_VERSION, "name": name,
-            "features": features, **config.to_json(), "streaming": section}
+            "features": features, **config.to_json(),
+            "special_tokens": _special_tokens(special_tokens), "streaming": section}
+
+
+def _special_tokens(ids: Sequence[int]) -> List[Dict[str, Any]]:
+    return [{"id": i, "kind": "hidden"} for i in ids]
 
 
 def _check_streaming(section: Dict[str, Any], config: ConformerConfig) -> None:
@@ -172,8 +189,11 @@ def read_archive(path: str) -> Tuple[torch.jit.ScriptModule, Dict[str, Any], Lis
         raise ValueError(f"{path}: format is {config.get('format')!r}, expected {FORMAT!r}")
     if version not in (*OLDER_VERSIONS, FORMAT_VERSION):
         raise ValueError(f"{path}: format_version is {version!r}, expected {FORMAT_VERSION!r}")
-    if version in OLDER_VERSIONS:  # a CTC model
-        config = {**config, "format_version": FORMAT_VERSION,
-                  **{name: config.get(name) for name in HEADS}}
     units = [line.rsplit(" ", 1)[0] for line in texts["units.txt"].splitlines()]
+    if version in OLDER_VERSIONS:  # version 2: a CTC model
+        heads = {name: config.get(name) for name in HEADS}
+        blank_id = (heads["ctc"] or heads["transducer"])["blank_id"]
+        special = [i for i in tags(units) if i != blank_id]
+        config = {**config, "format_version": FORMAT_VERSION, **heads,
+                  "special_tokens": _special_tokens(special)}
     return module, config, units

@@ -1,11 +1,10 @@
 #include "runtime/hotwords/hotword_spelling.h"
 
 #include <algorithm>
-#include <iterator>
 #include <stdexcept>
-#include <utility>
 
 #include "runtime/hotwords/hotword_automaton.h"
+#include "runtime/text/character_class.h"
 #include "runtime/text/printable.h"
 #include "runtime/text/utf8.h"
 #include "runtime/text/vocabulary.h"
@@ -19,31 +18,11 @@ constexpr char kBoundary = HotwordAutomaton::kBoundary;
 // Not in a phrase: control characters are refused.
 constexpr char kSpecial = '\0';
 
-// First and last code point of scripts that are written without spaces between words.
-constexpr std::pair<char32_t, char32_t> kUnspaced[] = {
-    {0x0E00, 0x0EFF},    // Thai, Lao
-    {0x1000, 0x109F},    // Myanmar
-    {0x1780, 0x17FF},    // Khmer
-    {0x2E80, 0x312F},    // CJK radicals and punctuation, Hiragana, Katakana, Bopomofo
-    {0x3190, 0x9FFF},    // CJK ideographs and symbols
-    {0xF900, 0xFAFF},    // CJK compatibility ideographs
-    {0xFF66, 0xFF9F},    // halfwidth Katakana
-    {0x1AFF0, 0x1B16F},  // Kana supplements
-    {0x20000, 0x3FFFF},  // CJK extensions
-};
-
-bool IsUnspaced(std::string_view character) {
-  const char32_t code_point = CodePoint(character);
-  return std::any_of(std::begin(kUnspaced), std::end(kUnspaced), [code_point](const auto& range) {
-    return code_point >= range.first && code_point <= range.second;
-  });
-}
-
 // `text` with boundaries around each character of those scripts, and each run of boundaries as one.
 std::string WithBoundaries(std::string_view text) {
   std::string with_boundaries;
   for (const std::string_view character : SplitCharacters(text)) {
-    if (IsUnspaced(character)) {
+    if (IsUnspaced(CodePoint(character))) {
       with_boundaries.append(1, kBoundary).append(character).append(1, kBoundary);
     } else {
       with_boundaries += character;
@@ -76,7 +55,7 @@ HotwordSpelling::HotwordSpelling(const TokenTable& tokens)
   bool has_lower = false;
   bool has_upper = false;
   for (int32_t id = 0; id < tokens.size(); ++id) {
-    if (id != tokens.blank_id() && IsSpecialToken(tokens.name(id))) {
+    if (tokens.IsText(id) && IsSpecialToken(tokens.name(id))) {  // such as <unk>
       token_texts_.emplace_back(1, kSpecial);
       continue;
     }

@@ -19,14 +19,16 @@ class TokenTable;
 //
 // A word boundary is one HotwordAutomaton::kBoundary. When all letters of the tokens are lower
 // case, or all are upper case, phrases are converted to that case; else they are kept. Special
-// tokens, such as <unk>, are no letters and spell nothing.
+// tokens are no text: a phrase goes on after one. A token in angle brackets that is text, such as
+// <unk>, has no letters and spells nothing.
 class HotwordSpelling {
  public:
   explicit HotwordSpelling(const TokenTable& tokens);
 
   bool has_boundaries() const { return has_boundaries_; }
 
-  // By token id; "" for the blank. Special tokens have a byte that no phrase contains.
+  // By token id; "" for the blank and special tokens. Other tokens in angle brackets have a byte
+  // that no phrase contains.
   const std::vector<std::string>& token_texts() const { return token_texts_; }
 
   // `phrase`: words joined by single spaces. Returns its normalised text; without boundaries when

@@ -12,7 +12,8 @@ namespace {
 constexpr char kModelFormat[] = "runnel-model";
 // Version 2 has a CTC head and no field for another one.
 constexpr int64_t kOldestVersion = 2;
-constexpr int64_t kFormatVersion = 3;
+// Version 3 has no special_tokens.
+constexpr int64_t kFormatVersion = 4;
 // Streams of encoder frames are counted in 64 bits; a chunk is one piece of memory.
 constexpr int64_t kMaxChunkSize = 1 << 24;
 
@@ -51,6 +52,18 @@ void ParseHeads(int64_t version, JsonSection* top, ModelConfig* config) {
     top->Fail("transducer", "the vocab_size and blank_id of ctc");
   }
   config->vocabulary = of_transducer;
+}
+
+// The tokens that are not text. Each has a kind, which says what it stands for; so far there is
+// one, for all that are only left out.
+std::vector<int32_t> ParseSpecialTokens(JsonSection* top, const VocabularyConfig& vocabulary) {
+  std::vector<int32_t> ids;
+  for (JsonSection& token : top->Sections("special_tokens")) {
+    ids.push_back(static_cast<int32_t>(token.Integer("id", 0, vocabulary.vocab_size - 1)));
+    token.Constant("kind", "hidden");
+    token.CheckAllTaken();
+  }
+  return ids;
 }
 
 StreamingConfig ParseStreaming(JsonSection section) {
@@ -129,7 +142,7 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
   top.Constant("format", kModelFormat);
   const int64_t version = top.Integer("format_version", 1, std::numeric_limits<int32_t>::max());
   if (version < kOldestVersion || version > kFormatVersion) {
-    top.Fail("format_version", std::to_string(kOldestVersion) + " or " +
+    top.Fail("format_version", std::to_string(kOldestVersion) + " to " +
                                    std::to_string(kFormatVersion) +
                                    ", which this version of Runnel reads");
   }
@@ -145,6 +158,9 @@ ModelConfig ParseModelConfig(const std::string& json_text, const std::string& so
     if (!top.IsNull("prompt")) {
       config.prompt = ParseLanguagePromptConfig(top.Section("prompt"));
     }
+  }
+  if (version == kFormatVersion) {
+    config.special_tokens = ParseSpecialTokens(&top, config.vocabulary);
   }
   config.streaming = ParseStreaming(top.Section("streaming"));
   top.CheckAllTaken();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "attention_decoder/attention_decoder_config.h"
 #include "encoder/encoder_config.h"
@@ -32,6 +33,8 @@ struct ModelConfig {
   // The file may hold tensors of an attention decoder that it does not describe (version 2).
   bool ignores_attention_decoder = false;
   std::optional<LanguagePromptConfig> prompt;
+  // Tokens that are not text; absent in files before version 4, which list none.
+  std::optional<std::vector<int32_t>> special_tokens;
   StreamingConfig streaming;
 };
 

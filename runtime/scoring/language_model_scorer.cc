@@ -114,7 +114,11 @@ LanguageModelScorer::Piece LanguageModelScorer::MakePiece(const std::string& tex
 
 void LanguageModelScorer::MakeWords(const TokenTable& tokens) {
   for (int32_t token = 0; token < tokens.size(); ++token) {
-    words_.push_back(ngrams_.WordId(tokens.name(token)));
+    if (tokens.IsText(token)) {
+      words_.emplace_back(ngrams_.WordId(tokens.name(token)));
+    } else {
+      words_.emplace_back(std::nullopt);
+    }
   }
   CheckTokenLevel();
 }
@@ -123,8 +127,10 @@ void LanguageModelScorer::MakeWords(const TokenTable& tokens) {
 // With the wrong level, every token is unknown, and the search prefers no text at all.
 void LanguageModelScorer::CheckTokenLevel() const {
   std::set<uint32_t> found;
-  for (const uint32_t word : words_) {
-    if (word != NgramModel::kUnknownWord && !ngrams_.is_special(word)) found.insert(word);
+  for (const std::optional<uint32_t> word : words_) {
+    if (word && *word != NgramModel::kUnknownWord && !ngrams_.is_special(*word)) {
+      found.insert(*word);
+    }
   }
   uint32_t num_words = 0;
   for (uint32_t word = 0; word < ngrams_.num_words(); ++word) {
@@ -161,7 +167,8 @@ double LanguageModelScorer::AddWord(uint32_t word, NgramModel::Context* context)
 
 double LanguageModelScorer::Extend(State* state, int32_t token) const {
   if (level_ == LanguageModelLevel::kToken) {
-    return AddWord(words_[static_cast<size_t>(token)], &state->context);
+    const std::optional<uint32_t> word = words_[static_cast<size_t>(token)];
+    return word ? AddWord(*word, &state->context) : 0;
   }
   const Piece& piece = pieces_[static_cast<size_t>(token)];
   double gain = -LookAhead(state->word_node);
@@ -190,7 +197,10 @@ void LanguageModelScorer::BoundGains() {
   const double most_log10 = ngrams_.most_log10_prob();
   const double most_unknown = scale_ * (kUnknownLog10 + (has_unknown ? most_log10 : 0)) + bonus_;
   const double most_word = std::max(scale_ * most_log10 + bonus_, most_unknown);
+  // At level token: the blank, which no search appends, and special tokens have no word.
+  const bool has_special = std::count(words_.begin(), words_.end(), std::nullopt) > 1;
   most_gain_between_ = level_ == LanguageModelLevel::kToken ? most_word : kLowest;
+  if (has_special) most_gain_between_ = std::max(most_gain_between_, 0.0);
   most_gain_within_ = kLowest;
   most_gain_unknown_ = kLowest;
   for (const Piece& piece : pieces_) {

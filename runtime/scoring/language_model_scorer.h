@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ namespace runnel {
 // look-ahead).
 //
 // kToken: each token is a word, spelled as in units.txt.
+//
+// Special tokens (runtime/token_table.h) are of no word: they add nothing.
 //
 // Immutable after construction: every method may be called from several threads.
 class LanguageModelScorer {
@@ -101,8 +104,8 @@ class LanguageModelScorer {
   const double scale_;  // from log10 to the score
   const double bonus_;
   double unknown_look_ahead_ = 0;
-  std::vector<Piece> pieces_;    // of each token (kWord)
-  std::vector<uint32_t> words_;  // of each token (kToken)
+  std::vector<Piece> pieces_;                   // of each token (kWord)
+  std::vector<std::optional<uint32_t>> words_;  // of each token (kToken); none: no text
   // Bounds of Extend: between words, and within a word besides its look-ahead.
   double most_gain_between_ = 0;
   double most_gain_within_ = 0;

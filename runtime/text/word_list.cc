@@ -36,7 +36,7 @@ class Speller {
     for (int32_t id = 0; id < tokens.size(); ++id) {
       const std::string& name = tokens.name(id);
       ids_.emplace(name, id);
-      if (id == tokens.blank_id()) continue;
+      if (!tokens.IsText(id)) continue;
       if (pieces_.empty() && !IsSpecialToken(name) && SplitCharacters(name).size() > 1) {
         pieces_ = name;
       }

@@ -162,6 +162,16 @@ def test_experiments(conformer, macaron, input_layer, tmp_path, capsys):
     assert "features.frame_length: 512  (assumed: " in out
 
 
+def test_words_as_tokens(tmp_path):
+    """Words are parted by spaces; tokens in angle brackets are none."""
+    made = Experiment(tmp_path / "exp")
+    made.config["token_type"] = "word"
+    made.config["token_list"] = ["<blank>", "<unk>", "off", *"abcde", "<sos/eos>"]
+    _, config, units = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert units == ["<blank>", "<unk>", "\u2581off", *(f"\u2581{c}" for c in "abcde"), "<sos/eos>"]
+    assert config["special_tokens"] == [{"id": 8, "kind": "hidden"}]
+
+
 def test_kinds_of_positions(tmp_path):
     def scheme(relative: bool = True, **changes: Any) -> Any:
         made = Experiment(tmp_path / "exp", relative=relative, **changes)

@@ -103,6 +103,28 @@ def test_where_tokens_come_from(tmp_path):
     assert units_of() == ["\u2581", *"abcde", "'"]
 
 
+def test_special_tokens(tmp_path, capsys):
+    """Control pieces of SentencePiece, tags, and BERT's own tokens."""
+    nemo = NemoFile("conformer_offline")
+
+    def special() -> List[str]:
+        _, config, units = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+        assert all(token["kind"] == "hidden" for token in config["special_tokens"])
+        return [units[token["id"]] for token in config["special_tokens"]]
+
+    pieces = ["<unk>", "\u2581t", "<en-US>", "\u2581", "[CTL]", "<|spk0|>", "AB"]
+    kinds = {0: 2, 2: 4, 4: 3, 5: 3, 6: 4}
+    nemo.files = {"9f_tokenizer.model": sentencepiece_model(pieces, kinds)}
+    assert special() == ["<en-US>", "[CTL]", "<|spk0|>"]
+    assert "special_tokens: <en-US>, [CTL], <|spk0|>\n" in capsys.readouterr().out
+    nemo.files = {"9f_tokenizer.model": sentencepiece_model(pieces[:-1], kinds)}
+    nemo.config["decoder"]["vocabulary"] = [*pieces[:-1], "<EOU>"]  # added after the tokenizer
+    assert special() == ["<en-US>", "[CTL]", "<|spk0|>", "<EOU>"]
+    nemo.files = {"9f_vocab.txt": b"[UNK]\n[PAD]\n##re\na\n##b\n[x]\n##d\n"}
+    nemo.config["tokenizer"]["type"] = "wpe"
+    assert special() == ["[PAD]"]
+
+
 def test_epsilon_and_running_normalization(tmp_path):
     path = NemoFile("conformer_offline").write(tmp_path / "m.nemo")
     _, config, _ = convert("nemo", path, tmp_path / "m.pt")

@@ -203,6 +203,21 @@ def test_decoders_of_another_kind_are_left_out_by_name(name, value, experiment, 
     assert f"train.yaml.decoder_conf.{name} is {value!r}" in line
 
 
+def test_words_as_tokens(experiment, tmp_path, capsys):
+    """WeNet joins words with connect_symbol."""
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    before = convert("wenet", experiment, tmp_path / "model.pt")[2]
+    config["tokenizer_conf"] = {"split_with_space": True, "connect_symbol": " "}
+    save_config(experiment, config)
+    units = convert("wenet", experiment, tmp_path / "model.pt")[2]
+    assert units == [unit if unit.startswith("<") else f"\u2581{unit}" for unit in before]
+    config["tokenizer_conf"]["connect_symbol"] = "|"
+    save_config(experiment, config)
+    capsys.readouterr()
+    assert "connect_symbol is '|', expected a space" in refusal(
+        capsys, "wenet", experiment, tmp_path / "other.pt")
+
+
 def test_sos_and_eos_of_the_tokenizer(experiment, tmp_path):
     config = yaml.safe_load((experiment / "train.yaml").read_text())
     config["tokenizer_conf"] = {"special_tokens": {"<sos>": 2, "<eos>": 3}}

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/token_table.h"
 #include "tests/support/error_message.h"
 #include "tests/support/hotword_bonus.h"
@@ -213,6 +214,14 @@ TEST(HotwordsTest, SpellingIsCheckedByTokens) {
   // Tokens of special meaning, and the blank, spell nothing.
   EXPECT_FALSE(can_spell("<blank>", {"a", "<", ">"}));
   EXPECT_FALSE(can_spell("ab", {"<ab>"}));
+}
+
+TEST(HotwordsTest, SpecialTokensArePassedOver) {
+  const TokenTable tokens = Table({"▁new", "<en-US>", "▁york", "<unk>"});
+  const Hotwords hotwords("new york\n", tokens, 1, "names.txt");
+  EXPECT_EQ(hotwords.automaton().Matches({1, 3}).size(), 1U);
+  EXPECT_EQ(hotwords.automaton().Matches({2, 1, 2, 2, 3, 2}).size(), 1U);
+  EXPECT_EQ(hotwords.automaton().Matches({1, 4, 3}).size(), 0U);
 }
 
 TEST(HotwordsTest, DefaultScoreOutOfRange) {

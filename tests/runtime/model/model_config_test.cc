@@ -205,10 +205,40 @@ TEST(ModelConfigTest, WrongTypesAreRefused) {
 TEST(ModelConfigTest, OtherFormats) {
   EXPECT_EQ(RefusalOf("/format", "onnx"), "m.pt: format is \"onnx\", expected \"runnel-model\"");
   EXPECT_EQ(RefusalOf("/format_version", 1),
-            "m.pt: format_version is 1, expected 2 or 3, which this version of Runnel reads");
+            "m.pt: format_version is 1, expected 2 to 4, which this version of Runnel reads");
   for (const json& version : {json(0), json(-1), json(UINT64_MAX)}) {
     RefusalOf("/format_version", version);
   }
+}
+
+json ConfigOfVersion4() {
+  json config = ValidConfig();
+  config["format_version"] = 4;
+  for (const char* name : {"transducer", "attention_decoder", "prompt"}) config[name] = nullptr;
+  config["special_tokens"] = json::parse(R"([{"id": 16, "kind": "hidden"},
+                                             {"id": 2, "kind": "hidden"}])");
+  return config;
+}
+
+TEST(ModelConfigTest, SpecialTokens) {
+  const ModelConfig config = ParseModelConfig(ConfigOfVersion4().dump(), "m.pt");
+  EXPECT_EQ(config.special_tokens, (std::vector<int32_t>{16, 2}));
+  EXPECT_FALSE(ParseModelConfig(ValidConfig().dump(), "m.pt").special_tokens.has_value());
+  const auto refusal = [](const char* field, const json& value) {
+    return ParseError(With(ConfigOfVersion4(), json::json_pointer(field), value));
+  };
+  EXPECT_TRUE(Contains(refusal("/special_tokens", nullptr), "m.pt: special_tokens is null"));
+  EXPECT_TRUE(Contains(refusal("/special_tokens/1/id", 17), "m.pt: special_tokens.1.id is 17"));
+  EXPECT_TRUE(Contains(refusal("/special_tokens/0/kind", "language"),
+                       "m.pt: special_tokens.0.kind is \"language\", expected \"hidden\""));
+  json version_3 = ConfigOfVersion4();
+  version_3["format_version"] = 3;
+  EXPECT_TRUE(Contains(ParseError(version_3), "special_tokens"));
+  version_3.erase("special_tokens");
+  EXPECT_FALSE(ParseModelConfig(version_3.dump(), "m.pt").special_tokens.has_value());
+  json missing = ConfigOfVersion4();
+  missing.erase("special_tokens");
+  EXPECT_TRUE(Contains(ParseError(missing), "special_tokens is missing"));
 }
 
 TEST(ModelConfigTest, AnUnknownVersionIsSaidFirst) {

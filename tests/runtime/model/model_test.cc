@@ -214,9 +214,9 @@ TEST_F(ModelTest, WrongConfiguration) {
   EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) { archive->config_json.resize(100); }),
                        "valid JSON"));
   EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
-                         EditConfig(archive, "\"format_version\": 2", "\"format_version\": 4");
+                         EditConfig(archive, "\"format_version\": 2", "\"format_version\": 5");
                        }),
-                       "format_version is 4, expected 2 or 3"));
+                       "format_version is 5, expected 2 to 4"));
   EXPECT_TRUE(Contains(ErrorAfter([](ModelArchive* archive) {
                          EditConfig(archive, "\"num_mel_bins\": 20", "\"num_mel_bins\": 21");
                        }),

@@ -109,7 +109,9 @@ void ExpectDefinition(const std::vector<std::string>& names, WordSequence lm_wor
       const bool is_token_level = level == LanguageModelLevel::kToken;
       if (is_token_level) {
         sequence.clear();
-        for (const int32_t id : ids) sequence.push_back(tokens.name(id));
+        for (const int32_t id : ids) {
+          if (tokens.IsText(id)) sequence.push_back(tokens.name(id));
+        }
       }
       ASSERT_NEAR(total, ExpectedScore(dictionary, sequence, options, is_token_level), kTolerance)
           << "'" << tokens.Text(ids) << "'";
@@ -146,6 +148,13 @@ TEST(LanguageModelScorerTest, Characters) {
 
 TEST(LanguageModelScorerTest, TokenLevel) {
   ExpectDefinition({"▁he", "llo", "▁", "中", "<unk>", "x"}, {"▁he", "llo", "▁", "中", "<blank>"},
+                   LanguageModelLevel::kToken);
+}
+
+TEST(LanguageModelScorerTest, SpecialTokensAreNoWords) {
+  ExpectDefinition({"<en-US>", "▁he", "llo", "▁", "<s>", "o", "▁wor"}, kWords,
+                   LanguageModelLevel::kWord);
+  ExpectDefinition({"▁he", "<en-US>", "llo", "▁", "</s>"}, {"▁he", "llo", "▁", "<en-US>"},
                    LanguageModelLevel::kToken);
 }
 

@@ -115,9 +115,67 @@ TEST(TokenTableTest, ABoundaryWithinASymbolPartsTwoWords) {
   const std::vector<Word> words = Pieces().Words(Timed({4, 6, 2}));
   ASSERT_EQ(words.size(), 2U);
   EXPECT_EQ(words[0].text, "worldx");
-  EXPECT_EQ(words[0].end_ms, 140);
+  EXPECT_EQ(words[0].end_ms, 120);  // they share the time of the token
   EXPECT_EQ(words[1].text, "yllo");
-  EXPECT_EQ(words[1].start_ms, 100);
+  EXPECT_EQ(words[1].start_ms, 120);
+}
+
+// Chinese and English; Thai, in which ี and ่ are written with the character before.
+TEST(TokenTableTest, CharactersOfScriptsWithoutSpacesAreWords) {
+  const TokenTable table("<blank> 0\n▁MUCH 1\n好 2\n▁今天 3\nABLE 4\n， 5\nที 6\n่ 7\nA好, 8\n", 9, 0,
+                         "units.txt");
+  const auto words = [&](const std::vector<int32_t>& ids) {
+    std::vector<std::string> texts;
+    for (const Word& word : table.Words(Timed(ids))) texts.push_back(word.text);
+    return texts;
+  };
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(words({1, 2}), (Texts{"MUCH", "好"}));
+  EXPECT_EQ(words({1, 4, 2, 4, 1}), (Texts{"MUCHABLE", "好", "ABLE", "MUCH"}));
+  EXPECT_EQ(words({3, 5, 2, 2}), (Texts{"今", "天", "，", "好", "好"}));
+  EXPECT_EQ(words({6, 7, 6}), (Texts{"ที่", "ที"}));
+  EXPECT_EQ(words({1, 8, 8}), (Texts{"MUCHA", "好", ",A", "好", ","}));
+  EXPECT_EQ(table.Text({1, 2, 3, 2, 4, 1}), "MUCH好 今天好ABLE MUCH");
+  // Two characters of one token share its time.
+  const std::vector<Word> shared = table.Words(Timed({1, 3}));
+  ASSERT_EQ(shared.size(), 3U);
+  EXPECT_EQ(shared[1].start_ms, 100);
+  EXPECT_EQ(shared[1].end_ms, 120);
+  EXPECT_EQ(shared[2].start_ms, 120);
+  EXPECT_EQ(shared[2].end_ms, 140);
+  // Where no token has a boundary, tokens are words.
+  const TokenTable without("<blank> 0\n今天 1\nHELLO 2\n", 3, 0, "units.txt");
+  EXPECT_EQ(without.Words(Timed({1, 2, 1})).size(), 3U);
+}
+
+TEST(TokenTableTest, SpecialTokensAreNoText) {
+  const std::string units =
+      "<blank> 0\n▁he 1\nllo 2\n<en-US> 3\n<unk> 4\n<0x41> 5\n<|spk▁0|> 6\n[X] 7\n";
+  const TokenTable by_form(units, 8, 0, "units.txt");
+  EXPECT_EQ(by_form.Text({3, 1, 3, 2, 6, 1, 3}), "hello he");
+  EXPECT_EQ(by_form.Text({4, 5, 7}), "<unk><0x41>[X]");
+  EXPECT_FALSE(by_form.IsText(3));
+  EXPECT_TRUE(by_form.IsText(4));
+  EXPECT_EQ(by_form.name(3), "<en-US>");
+  const std::vector<Word> words = by_form.Words(Timed({1, 3, 2, 6}));
+  ASSERT_EQ(words.size(), 1U);
+  EXPECT_EQ(words[0].end_ms, 240);
+  EXPECT_FLOAT_EQ(words[0].confidence, 0.7F);  // of its own tokens
+  EXPECT_TRUE(by_form.BeginsWord({3, 1}));
+  EXPECT_FALSE(by_form.EndsWord({1, 6}));  // a boundary in a tag is none
+  const TokenTable listed(units, 8, 0, "units.txt", std::vector<int32_t>{7, 4});
+  EXPECT_EQ(listed.Text({3, 7, 4, 1}), "<en-US> he");
+  EXPECT_THROW(TokenTable(units, 8, 0, "units.txt", std::vector<int32_t>{8}),
+               std::invalid_argument);
+}
+
+TEST(TokenTableTest, PunctuationFollowsAWord) {
+  const TokenTable table("<blank> 0\n. 1\n,” 2\n▁¿ 3\n's 4\n。 5\n$ 6\n▁ 7\n", 8, 0, "units.txt");
+  std::vector<int32_t> found;
+  for (int32_t id = 0; id < table.size(); ++id) {
+    if (table.IsPunctuation(id)) found.push_back(id);
+  }
+  EXPECT_EQ(found, (std::vector<int32_t>{1, 2, 5}));
 }
 
 TEST(TokenTableTest, WordsJoinedAreTheText) {

@@ -23,17 +23,23 @@ struct Line {
   double end_ms;
 };
 
-// The tokens of `word` as parts, or the word itself if one of its tokens belongs to the next word
-// too.
-std::vector<Part> SplitWord(const Word& word, bool has_space, const Hypothesis& hypothesis,
-                            const TokenTable& table) {
+std::string WithoutSpaces(std::string text) {
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+// The tokens of `word` as parts, or the word itself if one of its tokens belongs to another word
+// too. `begin`: bytes of the words before it.
+std::vector<Part> SplitWord(const Word& word, size_t begin, bool has_space,
+                            const Hypothesis& hypothesis, const TokenTable& table) {
   std::vector<Part> parts;
+  size_t position = 0;  // in the joined words
   std::string joined;
   for (const Token& token : hypothesis.tokens) {
-    if (token.start_ms < word.start_ms || token.start_ms >= word.end_ms) continue;
-    std::string text = table.text(token.id);
-    text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-    if (text.empty()) continue;
+    std::string text = WithoutSpaces(table.text(token.id));
+    const size_t start = position;
+    position += text.size();
+    if (text.empty() || start < begin || position > begin + word.text.size()) continue;
     joined += text;
     parts.push_back({std::move(text), has_space && parts.empty(), token.start_ms, token.end_ms});
   }
@@ -43,17 +49,19 @@ std::vector<Part> SplitWord(const Word& word, bool has_space, const Hypothesis& 
 
 std::vector<Part> Parts(const Hypothesis& hypothesis, const TokenTable& table) {
   std::vector<Part> parts;
-  size_t position = 0;  // in hypothesis.text
+  size_t position = 0;   // in hypothesis.text
+  size_t num_bytes = 0;  // of the words before
   for (const Word& word : hypothesis.words) {
     const bool has_space = hypothesis.text.compare(position, 1, " ") == 0;
     position += word.text.size() + (has_space ? 1 : 0);
     if (DisplayWidth(word.text) > kMaxCaptionColumns) {
-      for (Part& part : SplitWord(word, has_space, hypothesis, table)) {
+      for (Part& part : SplitWord(word, num_bytes, has_space, hypothesis, table)) {
         parts.push_back(std::move(part));
       }
     } else {
       parts.push_back({word.text, has_space, word.start_ms, word.end_ms});
     }
+    num_bytes += word.text.size();
   }
   return parts;
 }
