@@ -98,6 +98,10 @@ std::string Stream::Text() const {
   return state_->model->tokens().Text(state_->search().BestIds());
 }
 
+bool Stream::BeginsWord() const {
+  return state_->model->tokens().BeginsWord(state_->search().BestIds());
+}
+
 size_t Stream::StableTextSize() const { return state_->stable_text.size(); }
 
 std::string Stream::TextSince(size_t position) const {
@@ -123,7 +127,7 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
                                 ", expected at most NumStableTokens(), " +
                                 std::to_string(NumStableTokens()));
   }
-  return state_->InMilliseconds(state_->search().BestTokensSince(first), state_->text_end());
+  return state_->BestTokensSince(first);
 }
 
 std::vector<Hypothesis> Stream::NBest(int n) const {

@@ -12,6 +12,7 @@
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream/stream_state.h"
+#include "runtime/stream/token_times.h"
 
 namespace runnel {
 namespace {
@@ -65,10 +66,10 @@ std::vector<Utterance> Stream::State::TakeUtterances() {
       utterance.nbest.push_back(MakeHypothesis(sequence, from.end_frame));
     }
     utterance.start_ms = utterance.end_ms = utterance.searched_ms;
-    const std::vector<TokenSpan>& best = from.nbest.front().tokens;
-    if (!best.empty()) {
-      utterance.start_ms = static_cast<double>(best.front().first_frame) * frame_ms;
-      utterance.end_ms = std::min(utterance.searched_ms, EndOfAudioMs(best.back().last_frame));
+    const SpokenFrames speech = SpeechOf(from.nbest.front().tokens, from.end_frame);
+    if (speech.begin < speech.end) {
+      utterance.start_ms = static_cast<double>(speech.begin) * frame_ms;
+      utterance.end_ms = std::min(utterance.searched_ms, EndOfAudioMs(speech.end - 1));
     }
     utterances.push_back(std::move(utterance));
   }
@@ -83,24 +84,62 @@ double Stream::State::EndOfAudioMs(int64_t encoder_frame) const {
          model->sample_rate_hz();
 }
 
+// A model with durations emits punctuation late: after the pause that it found (NeMo's
+// _refine_timestamps_tdt).
+bool Stream::State::TakesNoTime(int32_t id) const {
+  const std::optional<TransducerConfig>& transducer = model->parts().config.transducer;
+  const bool has_durations = transducer_search != nullptr && !transducer->durations.empty();
+  return !model->tokens().IsText(id) || (has_durations && model->tokens().IsPunctuation(id));
+}
+
+std::vector<SpokenFrames> Stream::State::FramesOfTokens(const std::vector<TokenSpan>& spans,
+                                                        int64_t end_frame) const {
+  return FramesOf(spans, end_frame, [this](int32_t id) { return TakesNoTime(id); });
+}
+
+SpokenFrames Stream::State::SpeechOf(const std::vector<TokenSpan>& spans, int64_t end_frame) const {
+  const std::vector<SpokenFrames> frames = FramesOfTokens(spans, end_frame);
+  SpokenFrames speech;
+  bool has_begun = false;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (!model->tokens().IsText(spans[i].id)) continue;
+    if (!std::exchange(has_begun, true)) speech.begin = frames[i].begin;
+    speech.end = frames[i].end;
+  }
+  return speech;
+}
+
 std::vector<Token> Stream::State::InMilliseconds(const std::vector<TokenSpan>& spans,
                                                  int64_t end_frame) const {
   const double frame_ms = model->encoder_frame_ms();
+  const std::vector<SpokenFrames> frames = FramesOfTokens(spans, end_frame);
   std::vector<Token> tokens;
-  for (const TokenSpan& span : spans) {
-    tokens.push_back({span.id, static_cast<double>(span.first_frame) * frame_ms,
-                      static_cast<double>(std::min(span.last_frame + 1, end_frame)) * frame_ms,
-                      span.confidence, span.first_frame});
+  for (size_t i = 0; i < spans.size(); ++i) {
+    tokens.push_back({spans[i].id, static_cast<double>(frames[i].begin) * frame_ms,
+                      static_cast<double>(frames[i].end) * frame_ms, spans[i].confidence,
+                      spans[i].first_frame});
   }
+  return tokens;
+}
+
+std::vector<Token> Stream::State::BestTokensSince(size_t first) const {
+  const std::vector<int32_t>& ids = search().BestIds();
+  // The times of a token that takes none are those of the last one before it that takes some.
+  size_t begin = std::min(first, ids.size());
+  if (begin < ids.size()) {
+    while (begin > 0 && TakesNoTime(ids[begin])) --begin;
+  }
+  std::vector<Token> tokens = InMilliseconds(search().BestTokensSince(begin), text_end());
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(
+                                                    std::min(first - begin, tokens.size())));
   return tokens;
 }
 
 Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence, int64_t end_frame) const {
   Hypothesis hypothesis;
   hypothesis.score = sequence.score;
-  hypothesis.text = TextOf(sequence.tokens);
   hypothesis.tokens = InMilliseconds(sequence.tokens, end_frame);
-  hypothesis.words = model->tokens().Words(hypothesis.tokens);
+  model->tokens().Complete(&hypothesis);
   for (const Word& word : hypothesis.words) hypothesis.confidence += word.confidence;
   if (!hypothesis.words.empty()) {
     hypothesis.confidence /= static_cast<float>(hypothesis.words.size());

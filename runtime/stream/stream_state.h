@@ -24,6 +24,7 @@
 #include "runtime/stream.h"
 #include "runtime/stream/endpoint_detector.h"
 #include "runtime/stream/silence_gate.h"
+#include "runtime/stream/token_times.h"
 #include "runtime/stream/transducer_decoding.h"
 #include "runtime/token_table.h"
 
@@ -125,6 +126,8 @@ struct Stream::State {
   // No token ends after `end_frame`, which is that of an utterance, or text_end(): a duration of
   // TDT may lead further.
   std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, int64_t end_frame) const;
+  // Those of the best sequence from index `first` on.
+  std::vector<Token> BestTokensSince(size_t first) const;
   Hypothesis MakeHypothesis(const TokenSequence& sequence, int64_t end_frame) const;
 
   // Everything but the model and the options, for a snapshot (runtime/snapshot/state_fields.h). A
@@ -230,6 +233,14 @@ struct Stream::State {
   // Lets the CTC search go on from the frame of cut_token. log_probs: of the frames from the
   // search's next one on.
   void FindCutToken(const float* log_probs, int64_t num_rows);
+  // Whether a token has no duration of its own (token_times.h): special tokens, and punctuation of
+  // a model with durations.
+  bool TakesNoTime(int32_t id) const;
+  // These two as InMilliseconds: the frames of each token, and those from the first to the last
+  // token that is text; none without such tokens.
+  std::vector<SpokenFrames> FramesOfTokens(const std::vector<TokenSpan>& spans,
+                                           int64_t end_frame) const;
+  SpokenFrames SpeechOf(const std::vector<TokenSpan>& spans, int64_t end_frame) const;
   // The end of the audio that this encoder frame reads.
   double EndOfAudioMs(int64_t encoder_frame) const;
   std::string UtteranceProblem() const;

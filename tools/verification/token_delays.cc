@@ -43,7 +43,10 @@ void Show(const Stream& stream, double accepted_ms, StreamedTokens* shown) {
   shown->available_ms.resize(num_equal);
   shown->available_ms.resize(tokens.size(), accepted_ms);
   shown->tokens.clear();
-  for (const Token& token : tokens) shown->tokens.push_back({token.id, token.start_ms});
+  const double frame_ms = stream.model().encoder_frame_ms();
+  for (const Token& token : tokens) {
+    shown->tokens.push_back({token.id, static_cast<double>(token.frame) * frame_ms});
+  }
 }
 
 }  // namespace

@@ -9,10 +9,11 @@ import json
 import pathlib
 import sys
 import tempfile
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
+import torch
 
 from tool_runner import ROOT, USAGE, error_file_line, error_line, run, succeed
 
@@ -21,6 +22,7 @@ from convert_support import need_shared  # noqa: E402
 from transducer_cases import source_of  # noqa: E402
 
 from models.convert.command import main as convert  # noqa: E402
+from models.reference.archive import read_archive  # noqa: E402
 
 NEMO = {"rnnt_lstm1_streaming": 3, "rnnt_lstm2_offline": 1, "tdt_offline": 1, "tdt_streaming": 2,
         "hybrid_streaming": 2}
@@ -88,14 +90,88 @@ def test_greedy_search(case, i):
 
 @pytest.mark.parametrize("case, i", OF_TDT)
 def test_tokens_last_for_their_durations(case, i):
-    """One encoder frame at least, and to the end of the audio at most."""
+    """One encoder frame at least, and to the next token or the end of the audio at most."""
     _, arrays = converted(case)
     tokens = decode(case, i)[0]["tokens"]
     starts, durations = arrays[f"greedy_{i}_frames"], arrays[f"greedy_{i}_durations"]
-    ends = np.minimum(starts + np.maximum(durations, 1), len(arrays[f"encoder_{i}"]))
+    ends = np.minimum(starts + np.maximum(durations, 1), [*starts[1:], len(arrays[f"encoder_{i}"])])
     frame_ms = 80 if case == "tdt_streaming" else 40
     assert [token["start_ms"] for token in tokens] == (starts * frame_ms).tolist()
     assert [token["end_ms"] for token in tokens] == (ends * frame_ms).tolist()
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+@pytest.mark.parametrize("case, i", [(case, 0) for case in {**NEMO, **ONE_LABEL}])
+def test_times_do_not_overlap(case, i, search):
+    hypothesis = decode(case, i, f"--search={search}", "--head=transducer")[0]
+    for timed in (hypothesis["tokens"], hypothesis["words"]):
+        for one, following in zip(timed, timed[1:]):
+            assert one["start_ms"] <= one["end_ms"] <= following["start_ms"]
+
+
+def renamed(case: str, names: Dict[str, str], path: pathlib.Path,
+            special_tokens: Optional[List[str]] = None) -> pathlib.Path:
+    """The model of a case with other tokens. Without special_tokens, a file of version 3."""
+    module, config, units = read_archive(str(converted(case)[0] / "model.pt"))
+    units = [names.get(unit, unit) for unit in units]
+    config["special_tokens"] = [{"id": units.index(unit), "kind": "hidden"}
+                                for unit in special_tokens or []]
+    if special_tokens is None:
+        config["format_version"] = 3
+        del config["special_tokens"]
+    texts = {"runnel.json": json.dumps(config),
+             "units.txt": "".join(f"{unit} {i}\n" for i, unit in enumerate(units))}
+    torch.jit.save(module, str(path), _extra_files=texts)
+    return path
+
+
+def test_punctuation_ends_with_the_word_before_it(tmp_path):
+    """With durations, as NeMo's _refine_timestamps_tdt."""
+    model = renamed("tdt_offline", {"d": ".", "f": ",", "er": "!"}, tmp_path / "m.pt")
+    flags = [f"--features={converted('tdt_offline')[0] / 'features.npy'}", "--format=json"]
+    before = decode("tdt_offline", 0)[0]
+    found = json.loads(succeed("decode_wav", f"--model={model}", *flags))["nbest"][0]
+    assert ids(found) == ids(before) and frames(found) == frames(before)
+    end_ms = 0
+    for token, same in zip(found["tokens"], before["tokens"]):
+        if token["token"] in (".", ",", "!"):
+            assert token["start_ms"] == token["end_ms"] == end_ms
+        else:
+            assert token["start_ms"] == same["start_ms"] and token["end_ms"] >= same["end_ms"]
+        end_ms = token["end_ms"]
+    assert "shking.," in [word["word"] for word in found["words"]]
+    for word in found["words"]:
+        if word["word"] == "shking.,":
+            assert (word["start_ms"], word["end_ms"]) == (680, 1200)
+    # The utterance does not reach into the pause before the mark either.
+    assert found["tokens"][-1]["token"] == "!"
+    ends_ms = [json.loads(succeed("decode_wav", f"--model={name}", "--endpointing", *flags))[
+        "segments"][-1]["end_ms"] for name in (model, converted("tdt_offline")[0] / "model.pt")]
+    assert ends_ms[0] < ends_ms[1]
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+@pytest.mark.parametrize("listed", [["<en-US>", "[spk]"], None])
+def test_special_tokens_are_no_text(listed, search, tmp_path):
+    """Listed in the file, or known by their form in an older one."""
+    case = "rnnt_lstm1_streaming"
+    before = decode(case, 0, f"--search={search}")[0]
+    tags = {before["tokens"][3]["token"]: "<en-US>", before["tokens"][6]["token"]: "[spk]"}
+    model = renamed(case, tags, tmp_path / "m.pt", listed)
+    hidden = listed or ["<en-US>"]
+    _, arrays = converted(case)
+    flags = [f"--model={model}", f"--search={search}", *setting(arrays, 0),
+             f"--features={converted(case)[0] / 'features.npy'}"]
+    found = json.loads(succeed("decode_wav", *flags, "--format=json"))["nbest"][0]
+    assert ids(found) == ids(before) and found["score"] == before["score"]
+    spelled = "".join(token["token"] for token in found["tokens"] if token["token"] not in hidden)
+    assert found["text"] == " ".join(spelled.replace("\u2581", " ").split())
+    assert "<" not in found["text"] and ("[spk]" in found["text"]) == (listed is None)
+    assert [word["word"] for word in found["words"]] == found["text"].split()
+    assert [line.split()[4] for line in succeed("decode_wav", *flags, "--format=ctm").splitlines()
+            ] == found["text"].split()
+    partial = run("decode_wav", *flags, "--partial").stderr
+    assert "partial: " in partial and "<en-US>" not in partial
 
 
 @pytest.mark.parametrize("i", [0, 1])
