@@ -377,6 +377,8 @@ int64_t runnel_update_utterance_index(const runnel_update* update);
 const char* runnel_update_stable_text(const runnel_update* update);
 /* The text after the stable text. It replaces the tentative text of the previous update. */
 const char* runnel_update_tentative_text(const runnel_update* update);
+/* Of the utterance's whole text so far: as runnel_hypothesis_begins_word. */
+int32_t runnel_update_begins_word(const runnel_update* update);
 /* Bytes of the utterance's stable text before this update's. 0 in its first update, and when a rule
    that ends an utterance found no text and it begins anew. The first update after a restore or fork
    repeats the whole text of the utterance. */
@@ -446,6 +448,10 @@ const runnel_hypothesis* runnel_utterance_hypothesis(const runnel_utterance* utt
 
 /* The whole text of the utterance. */
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis);
+/* 1: a space comes before (after) the text where it is joined with that of the utterance before
+   (after). 0: the utterance begins (ends) within a word, or the model's text has no spaces. */
+int32_t runnel_hypothesis_begins_word(const runnel_hypothesis* hypothesis);
+int32_t runnel_hypothesis_ends_word(const runnel_hypothesis* hypothesis);
 /* Natural logarithm of its probability under the model, of its best alignment only with greedy
    search; plus what hotwords and language model add. With rescoring: the weighted sum. */
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis);

@@ -25,6 +25,8 @@ struct LiveUpdate {
   std::string stable_text;
   // The text after the stable text. It replaces the tentative_text of the previous update.
   std::string tentative_text;
+  // Of the whole text so far, as Hypothesis::begins_word.
+  bool begins_word = false;
   // Bytes of the utterance's stable text before stable_text. 0 in the first update of an utterance,
   // and when a rule that ends an utterance found no text and it begins anew. The first update after
   // a Restore or a Fork repeats the whole text of the utterance.

@@ -186,6 +186,8 @@ class Stream {
 
   // The whole text of the best hypothesis. Its cost grows with the utterance; see TextSince.
   std::string Text() const;
+  // Whether that text begins a word, as Hypothesis::begins_word.
+  bool BeginsWord() const;
 
   // The number of bytes at the beginning of Text() that are *stable*: no later audio changes them.
   // Only Reset and the end of the utterance lower it. With greedy search, and when IsFinal, all

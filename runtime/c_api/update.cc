@@ -53,6 +53,10 @@ size_t runnel_update_stable_size_before(const runnel_update* update) {
   return update == nullptr ? 0 : FromC(*update).stable_size_before;
 }
 
+int32_t runnel_update_begins_word(const runnel_update* update) {
+  return update != nullptr && FromC(*update).begins_word ? 1 : 0;
+}
+
 double runnel_update_audio_ms(const runnel_update* update) {
   return update == nullptr ? 0 : FromC(*update).audio_ms;
 }
@@ -150,6 +154,14 @@ void runnel_update_free(runnel_update* update) { delete reinterpret_cast<LiveUpd
 
 const char* runnel_hypothesis_text(const runnel_hypothesis* hypothesis) {
   return hypothesis == nullptr ? "" : FromC(*hypothesis).text.c_str();
+}
+
+int32_t runnel_hypothesis_begins_word(const runnel_hypothesis* hypothesis) {
+  return hypothesis != nullptr && FromC(*hypothesis).begins_word ? 1 : 0;
+}
+
+int32_t runnel_hypothesis_ends_word(const runnel_hypothesis* hypothesis) {
+  return hypothesis != nullptr && FromC(*hypothesis).ends_word ? 1 : 0;
 }
 
 double runnel_hypothesis_score(const runnel_hypothesis* hypothesis) {

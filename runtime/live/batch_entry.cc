@@ -200,6 +200,7 @@ void BatchEntry::FillTexts() {
   update_.stable_tokens_before = state_.seen_tokens;
   update_.stable_text = text.substr(0, stable_size - state_.seen_text);
   update_.tentative_text = text.substr(stable_size - state_.seen_text);
+  update_.begins_word = newest.BeginsWord();
   update_.tokens = newest.TokensSince(state_.seen_tokens);
   is_repeated_ = preview_ && update_.tentative_text == state_.seen_tentative;
   state_.seen_tentative = update_.tentative_text;

@@ -19,6 +19,7 @@ void LiveUpdate::Append(LiveUpdate next) {
   }
   stable_text += next.stable_text;
   tentative_text = std::move(next.tentative_text);
+  begins_word = next.begins_word;
   tokens.resize(num_stable_tokens);
   tokens.insert(tokens.end(), next.tokens.begin(), next.tokens.end());
   num_stable_tokens += next.num_stable_tokens;

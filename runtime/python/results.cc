@@ -48,7 +48,8 @@ py::tuple HotwordsOf(const std::vector<HotwordMatch>& matches) {
 
 py::object ToPython(const Hypothesis& hypothesis, const TokenTable& tokens) {
   return Class("Hypothesis")(
-      "text"_a = hypothesis.text, "score"_a = hypothesis.score,
+      "text"_a = hypothesis.text, "begins_word"_a = hypothesis.begins_word,
+      "ends_word"_a = hypothesis.ends_word, "score"_a = hypothesis.score,
       "confidence"_a = hypothesis.confidence, "tokens"_a = TokensOf(hypothesis.tokens, tokens),
       "words"_a = WordsOf(hypothesis.words), "hotwords"_a = HotwordsOf(hypothesis.hotwords));
 }
@@ -94,9 +95,9 @@ py::object LiveText::Add(const LiveUpdate& update, const TokenTable& tokens) {
   }
   return Class("LiveUpdate")(
       "utterances"_a = py::tuple(utterances), "utterance_index"_a = update.utterance_index,
-      "text"_a = stable_text_ + update.tentative_text, "stable_text"_a = update.stable_text,
-      "tentative_text"_a = update.tentative_text, "stable_size_before"_a = stable_size_before,
-      "tokens"_a = TokensOf(update.tokens, tokens),
+      "text"_a = stable_text_ + update.tentative_text, "begins_word"_a = update.begins_word,
+      "stable_text"_a = update.stable_text, "tentative_text"_a = update.tentative_text,
+      "stable_size_before"_a = stable_size_before, "tokens"_a = TokensOf(update.tokens, tokens),
       "num_stable_tokens"_a = update.num_stable_tokens,
       "stable_tokens_before"_a = update.stable_tokens_before,
       "num_empty_finalizations"_a = update.num_empty_finalizations, "audio_ms"_a = update.audio_ms,

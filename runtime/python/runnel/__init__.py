@@ -19,10 +19,11 @@ from runnel.errors import DataError, SnapshotError
 from runnel.model import Model, load
 from runnel.options import StreamOptions
 from runnel.results import (HotwordMatch, Hypothesis, LiveUpdate, RecognizerStatus, Result,
-                            StreamingConfig, Token, Utterance, Word)
+                            StreamingConfig, Token, Utterance, Word, join_texts)
 
 __all__ = [
     "AsyncStream", "AudioSource", "DataError", "HotwordMatch", "Hotwords", "Hypothesis",
     "LanguageModel", "LiveStream", "LiveUpdate", "Model", "Recognizer", "RecognizerStatus",
     "Result", "SnapshotError", "Stream", "StreamOptions", "StreamingConfig", "Token", "Utterance",
-    "Word", "WordList", "__version__", "convert", "decode_chunks", "load", "resample"]
+    "Word", "WordList", "__version__", "convert", "decode_chunks", "join_texts",
+    "load", "resample"]

@@ -5,7 +5,7 @@ runtime/result.h. repr() is one short line, with the text.
 """
 
 import dataclasses
-from typing import Dict, Optional, Tuple
+from typing import Dict, Iterable, Optional, Tuple
 
 _SHOWN = 200  # characters of a recording's text in its repr()
 
@@ -16,15 +16,18 @@ class Token:
 
     id: int  # index in Model.tokens
     name: str  # as in units.txt; U+2581 is a word boundary
-    start_ms: float  # start of the first encoder frame that emits it
-    end_ms: float  # end of the last encoder frame that emits it
+    # Start of the first encoder frame that emits it, and end of the last one, at most the start of
+    # the next token. Punctuation with TDT, and a special token, starts and ends where the token
+    # before it ends.
+    start_ms: float
+    end_ms: float
     confidence: float  # its probability in these frames, 0 to 1
     frame: int  # the first encoder frame that emits it
 
 
 @dataclasses.dataclass(frozen=True)
 class Word:
-    """One word: the tokens between two word boundaries."""
+    """One word: between two word boundaries, or a character of a script without spaces."""
 
     text: str
     start_ms: float
@@ -46,6 +49,10 @@ class Hypothesis:
     """One possible transcription of an utterance."""
 
     text: str
+    # Whether a space comes before, and after, the text where it is joined with that of the
+    # utterance before, and after.
+    begins_word: bool
+    ends_word: bool
     score: float  # natural log probability, with the additions of hotwords and language model
     confidence: float  # mean confidence of its words, 0 to 1
     tokens: Tuple[Token, ...]
@@ -82,6 +89,16 @@ class Utterance:
         return self.best.text
 
     @property
+    def begins_word(self) -> bool:
+        """Whether a space comes before the text where it is joined with the utterance before."""
+        return self.best.begins_word
+
+    @property
+    def ends_word(self) -> bool:
+        """Whether a space comes after the text where it is joined with the next utterance."""
+        return self.best.ends_word
+
+    @property
     def tokens(self) -> Tuple[Token, ...]:
         """The tokens of the best hypothesis."""
         return self.best.tokens
@@ -99,18 +116,33 @@ class Utterance:
         return self.text
 
 
+def join_texts(utterances: Iterable[Utterance]) -> str:
+    """The texts of a stream's utterances as one text, as TextJoiner of C++ joins them.
+
+    A space parts two texts only at a word boundary: a word that the end of an utterance has cut is
+    whole again, and text without word boundaries gets no spaces.
+    """
+    text, at_boundary = "", False
+    for utterance in utterances:
+        at_boundary = at_boundary or utterance.begins_word
+        if utterance.text:
+            text += (" " if at_boundary and text else "") + utterance.text
+            at_boundary = False
+        at_boundary = at_boundary or utterance.ends_word
+    return text
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """A recording that was transcribed. str() is its text."""
 
     utterances: Tuple[Utterance, ...]  # one, unless endpointing divides the recording
     duration_s: float  # of the audio
-    separator: str  # between the texts of two utterances: a space, or nothing
 
     @property
     def text(self) -> str:
-        """The texts of all utterances."""
-        return self.separator.join(filter(None, map(str, self.utterances)))
+        """The texts of all utterances, with a space between two only at a word boundary."""
+        return join_texts(self.utterances)
 
     @property
     def tokens(self) -> Tuple[Token, ...]:
@@ -150,6 +182,7 @@ class LiveUpdate:
     utterances: Tuple[Utterance, ...]  # those that ended, each once
     utterance_index: int  # of the texts and tokens below
     text: str  # of the utterance that is spoken now, so far
+    begins_word: bool  # of `text`, as Hypothesis.begins_word
     stable_text: str  # that became stable since the update before
     tentative_text: str  # the end of `text`, which later audio may change
     stable_size_before: int  # characters of the stable text before stable_text

@@ -53,7 +53,6 @@ class _Recording:
         self._name = str(audio) if self._is_file else f"array {index}"
         self._duration_s = 0.0
         self._utterances: List[Utterance] = []
-        self._separator = " " if model.has_word_boundaries else ""
         arguments: Any = options
         self.stream = _runnel.Stream(model, **arguments)
         rate_hz = self.stream.sample_rate_hz
@@ -94,7 +93,7 @@ class _Recording:
         self._utterances += self.stream.utterances()
         if not self.stream.is_final:
             return None
-        return Result(tuple(self._utterances), self._duration_s, self._separator)
+        return Result(tuple(self._utterances), self._duration_s)
 
 
 class _Work:

@@ -112,6 +112,11 @@ TEST(CApiStreamTest, FinalUpdatesHaveHypothesesWordsAndTokens) {
     end_ms = word.end_ms;
   }
   EXPECT_EQ(words, runnel_hypothesis_text(best));
+  const std::string first_token = runnel_model_token(Digits(), TokenOf(best, 0).id);
+  EXPECT_EQ(runnel_hypothesis_begins_word(best), first_token == "\u2581" ? 1 : 0);
+  EXPECT_EQ(runnel_update_begins_word(update), runnel_hypothesis_begins_word(best));
+  EXPECT_EQ(runnel_hypothesis_ends_word(best), 0);
+  EXPECT_EQ(runnel_hypothesis_begins_word(nullptr), 0);
   EXPECT_LE(end_ms, runnel_update_audio_ms(update) + 1e-9);
 
   std::string tokens;

@@ -56,6 +56,14 @@ def test_utterances_equal_decode_wav(model, tmp_path):
         result.nbest  # pylint: disable=pointless-statement
 
 
+def test_words_that_an_utterance_cuts_are_joined(model):
+    path = SAMPLES / "rms_phone_number.flac"
+    result = model.transcribe(path, endpointing=True, endpoint_max_utterance_s=1.3)
+    assert len(result.utterances) > 2
+    assert not all(utterance.begins_word for utterance in result.utterances)
+    assert result.text == model.transcribe(path).text == runnel.join_texts(result.utterances)
+
+
 @pytest.mark.parametrize("threads, batch_streams", [(1, 1), (1, 3), (3, 2), (8, 16)])
 def test_lists_do_not_depend_on_batches_and_threads(model, tmp_path, threads, batch_streams):
     audio = [samples_of("ked_year"), *PATHS, np.empty(0, np.float32), *map(str, PATHS)]

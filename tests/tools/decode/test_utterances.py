@@ -71,6 +71,19 @@ def test_an_utterance_per_sample(joined):
     assert decode(joined.path, "--join_segments") == f"talk {all_text}\n"
 
 
+@pytest.mark.parametrize("seconds", [1, 1.3])
+def test_words_that_an_utterance_cuts_are_joined(seconds):
+    """The tokens of all utterances give the text of the recording as one utterance."""
+    path = SAMPLES / "rms_phone_number.flac"
+    flags = [f"--endpoint_max_utterance={seconds}"]
+    segments = json.loads(decode(path, "--format=json", *flags))["segments"]
+    assert any(not one["begins_word"] for one in segments[1:])
+    tokens = [token["token"] for one in segments for token in one["nbest"][0]["tokens"]]
+    text = " ".join("".join(tokens).replace("\u2581", " ").split())
+    assert decode(path, "--join_segments", *flags) == f"rms_phone_number {text}\n"
+    assert text == "five five five zero one four two"
+
+
 def test_json(joined):
     found = json.loads(decode(joined.path, "--format=json"))
     assert list(found) == ["id", "segments", "audio_seconds"]
@@ -78,7 +91,8 @@ def test_json(joined):
     assert found["audio_seconds"] == pytest.approx(joined.seconds, abs=1e-3)
     assert len(found["segments"]) == len(joined.spoken)
     for segment, sample in zip(found["segments"], joined.spoken):
-        assert list(segment) == ["start_ms", "end_ms", "text", "confidence", "end", "nbest"]
+        assert list(segment) == [
+            "start_ms", "end_ms", "text", "begins_word", "ends_word", "confidence", "end", "nbest"]
         assert segment["text"] == sample.text and segment["end"] == "endpoint"
         assert sample.start_ms <= segment["start_ms"] < segment["end_ms"] <= sample.end_ms + 200
         best = segment["nbest"][0]

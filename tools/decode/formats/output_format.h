@@ -16,7 +16,7 @@ enum class OutputFormat {
   kJson,  // one object per line: id, text, audio_seconds, nbest
   // A recording is any number of utterances. Those without text are left out.
   kUtteranceText,  // "id-0001 text" per utterance; with nbest above 1 "id-0001-1 text", ...
-  kJoinedText,     // "id text text ...": the best texts of all utterances in one line
+  kJoinedText,     // "id text": the best texts of all utterances joined (TextJoiner)
   kUtteranceJson,  // one object per line: id, segments, audio_seconds; error instead of
                    // audio_seconds when the recording failed after its first utterance
   kSrt,            // SubRip captions

@@ -18,9 +18,9 @@ std::string UtteranceText::Add(const Utterance& utterance) {
 JoinedText::JoinedText(std::string id) : id_(std::move(id)) {}
 
 std::string JoinedText::Add(const Utterance& utterance) {
-  const std::string& text = utterance.nbest.at(0).text;
+  const std::string text = joiner_.Add(utterance.nbest.at(0));
   if (text.empty()) return "";
-  return (std::exchange(has_begun_, true) ? "" : id_) + " " + text;
+  return std::exchange(has_begun_, true) ? text : id_ + " " + text;
 }
 
 std::string JoinedText::Finish(double /*audio_seconds*/) { return has_begun_ ? "\n" : id_ + "\n"; }
@@ -36,6 +36,8 @@ std::string UtteranceJson::Add(const Utterance& utterance) {
   const nlohmann::ordered_json segment = {{"start_ms", Rounded(utterance.start_ms)},
                                           {"end_ms", Rounded(utterance.end_ms)},
                                           {"text", best.text},
+                                          {"begins_word", best.begins_word},
+                                          {"ends_word", best.ends_word},
                                           {"confidence", Rounded(best.confidence)},
                                           {"end", NameOf(utterance.end)},
                                           {"nbest", NBestJson(utterance.nbest, tokens_)}};

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "runtime/text_joiner.h"
 #include "runtime/token_table.h"
 #include "tools/decode/formats/result_formatter.h"
 
@@ -30,6 +31,7 @@ class JoinedText : public ResultFormatter {
 
  private:
   const std::string id_;
+  TextJoiner joiner_;
   bool has_begun_ = false;  // the line
 };
 

@@ -268,6 +268,7 @@ std::string RunnelProtocol::Partial(const LiveUpdate& update) {
                          {"utterance", update.utterance_index},
                          {"stable_text", stable_text},
                          {"tentative_text", update.tentative_text},
+                         {"begins_word", update.begins_word},
                          {"stable_offset", stable_offset},
                          {"stable_length", num_stable_characters_},
                          {"audio_ms", Rounded(update.audio_ms)},

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "encoder/json/json_section.h"
+#include "runtime/text_joiner.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
@@ -36,14 +37,6 @@ OrderedJson Words(const std::vector<Word>& words, bool has_confidence) {
     list.push_back(std::move(item));
   }
   return list;
-}
-
-// `next` spoken after `first`.
-void Join(const Hypothesis& next, bool has_word_boundaries, Hypothesis* first) {
-  if (has_word_boundaries && !first->text.empty() && !next.text.empty()) first->text += ' ';
-  first->text += next.text;
-  first->score += next.score;
-  first->words.insert(first->words.end(), next.words.begin(), next.words.end());
 }
 
 bool OffersSubprotocol(const Opening& opening) {
@@ -209,8 +202,13 @@ std::string VoskProtocol::AllResults() {
   if (ended_.size() == 1) {
     nbest = std::move(ended_.front());
   } else {
+    TextJoiner joiner;
+    Hypothesis& joined = nbest.front();
     for (const std::vector<Hypothesis>& one : ended_) {
-      Join(one.front(), tokens_.has_word_boundaries(), &nbest.front());
+      const Hypothesis& best = one.front();
+      joined.text += joiner.Add(best);
+      joined.score += best.score;
+      joined.words.insert(joined.words.end(), best.words.begin(), best.words.end());
     }
   }
   ended_.clear();

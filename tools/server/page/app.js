@@ -132,7 +132,7 @@ function listen(run, label) {
     elements.exports.hidden = caption.utterances.length === 0;
   };
   on('caption', (detail) => {
-    caption.show(detail.stable, detail.tentative);
+    caption.show(detail.stable, detail.tentative, detail.beginsWord);
     if (detail.stable || detail.tentative) elements.hint.hidden = true;
     showFacts(detail);
   });

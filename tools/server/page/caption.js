@@ -1,5 +1,7 @@
 // The text of a stream: a paragraph for each utterance that has ended, and the one that is spoken.
 
+import {joinTexts} from './utterance.js';
+
 const UNSURE_BELOW = 0.7; // confidence of words that are underlined and read out as unsure
 
 /** `milliseconds` as "minutes:seconds". */
@@ -60,8 +62,9 @@ export class Caption {
     this.show('', '');
   }
 
-  /** The text of the utterance that is spoken now. */
-  show(stable, tentative) {
+  /** The text of the utterance that is spoken now, and whether it begins a word (utterance.js). */
+  show(stable, tentative, beginsWord = false) {
+    this.beginsWord = beginsWord;
     this.stayAtEnd(() => {
       this.stable.textContent = stable;
       this.tentative.textContent = tentative;
@@ -119,6 +122,6 @@ export class Caption {
   /** The whole text, without times. */
   text() {
     const spoken = this.stable.textContent + this.tentative.textContent;
-    return [...this.utterances.map(({text}) => text), spoken].join(' ').trim();
+    return joinTexts([...this.utterances, {text: spoken, beginsWord: this.beginsWord}]);
   }
 }

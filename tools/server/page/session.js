@@ -182,6 +182,7 @@ export class Session extends EventTarget {
     this.emit('caption', {
       stable: this.stable,
       tentative: message.tentative_text,
+      beginsWord: message.begins_word,
       latencyMs: message.latency_ms,
       audioMs: message.audio_ms,
     });

@@ -15,17 +15,36 @@ function wordsOf(text, words) {
 
 /**
  * The best result in a message "utterance" or "final" (docs/protocol.md): {text, startMs, endMs,
- * words, tokens}. Words are {text, hasSpace (before it), startMs, endMs, confidence (0 to 1)},
+ * words, tokens, beginsWord, endsWord (whether a space comes before and after the text, where it is
+ * joined with others)}. Words are {text, hasSpace (before it), startMs, endMs, confidence (0 to 1)},
  * tokens {text (without spaces), startMs, endMs}.
  */
-export function utteranceOf({text, start_ms: startMs, end_ms: endMs, nbest}) {
+export function utteranceOf(
+  {text, start_ms: startMs, end_ms: endMs, begins_word: beginsWord, ends_word: endsWord, nbest}) {
   const {words, tokens} = nbest[0] ?? {words: [], tokens: []};
   return {
     text,
     startMs,
     endMs,
+    beginsWord,
+    endsWord,
     words: wordsOf(text, words),
     tokens: tokens.map((token) => ({text: token.text.replace(BOUNDARY, ''),
       startMs: token.start_ms, endMs: token.end_ms})),
   };
+}
+
+/** The texts of utterances that follow each other, with a space between two only where words meet. */
+export function joinTexts(utterances) {
+  let joined = '';
+  let atBoundary = false;
+  for (const {text, beginsWord, endsWord} of utterances) {
+    atBoundary ||= beginsWord;
+    if (text) {
+      joined += (atBoundary && joined ? ' ' : '') + text;
+      atBoundary = false;
+    }
+    atBoundary ||= endsWord;
+  }
+  return joined;
 }

@@ -1,5 +1,6 @@
 #include "tools/server/protocol/result_messages.h"
 
+#include "runtime/text_joiner.h"
 #include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
@@ -31,6 +32,12 @@ void AppendFields(const Utterance& utterance, const ResultParts& parts, const To
   AppendString(NameOf(utterance.end), json);
   *json += R"(,"text":)";
   AppendString(has_results ? utterance.nbest.front().text : "", json);
+  const auto append_flag = [&](const char* name, bool value) {
+    *json += name;
+    *json += value ? "true" : "false";
+  };
+  append_flag(R"(,"begins_word":)", has_results && utterance.nbest.front().begins_word);
+  append_flag(R"(,"ends_word":)", has_results && utterance.nbest.front().ends_word);
   const float confidence = has_results ? utterance.nbest.front().confidence : 0;
   AppendField(R"(,"confidence":)", static_cast<double>(confidence), json);
   *json += R"(,"nbest":)";
@@ -43,13 +50,11 @@ bool HasText(const Utterance& utterance) {
 
 }  // namespace
 
-std::string JoinedTexts(const std::vector<Utterance>& utterances, const TokenTable& table) {
-  const char* const separator = table.has_word_boundaries() ? " " : "";
+std::string JoinedTexts(const std::vector<Utterance>& utterances) {
+  TextJoiner joiner;
   std::string text;
   for (const Utterance& utterance : utterances) {
-    if (HasText(utterance)) {
-      text += (text.empty() ? "" : separator) + utterance.nbest.front().text;
-    }
+    if (!utterance.nbest.empty()) text += joiner.Add(utterance.nbest.front());
   }
   return text;
 }
@@ -72,7 +77,7 @@ std::string SegmentsReply(const std::vector<Utterance>& utterances, const Result
   }
   std::string reply = OpeningOf("final", utterances.empty() ? 0 : utterances.back().latency_ms);
   reply += R"(,"text":)";
-  AppendString(JoinedTexts(utterances, table), &reply);
+  AppendString(JoinedTexts(utterances), &reply);
   AppendField(R"(,"audio_ms":)", utterances.empty() ? 0 : utterances.back().searched_ms, &reply);
   return reply + R"(,"segments":[)" + segments + "]}";
 }

@@ -17,8 +17,8 @@ struct ResultParts {
   bool tokens = true;
 };
 
-// The best texts of all utterances, with spaces between them if the vocabulary has word boundaries.
-std::string JoinedTexts(const std::vector<Utterance>& utterances, const TokenTable& table);
+// The best texts of all utterances, joined by TextJoiner.
+std::string JoinedTexts(const std::vector<Utterance>& utterances);
 
 // "utterance" and "final" messages. A final message is also the reply to a recording that is one
 // utterance.

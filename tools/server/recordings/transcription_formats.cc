@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/message_text.h"
@@ -15,9 +16,7 @@ OrderedJson Usage(const RecordingResult& result) {
   return {{"type", "duration"}, {"seconds", Rounded(result.audio_ms / 1000)}};
 }
 
-std::string TextOf(const RecordingResult& result) {
-  return JoinedTexts(result.utterances, result.tokens);
-}
+std::string TextOf(const RecordingResult& result) { return JoinedTexts(result.utterances); }
 
 // A segment with all fields that OpenAI's clients expect. Those that this server does not know have
 // the values of an ordinary segment.
@@ -107,17 +106,22 @@ std::string TranscriptionCaptions::Finish(const RecordingResult& result) {
 std::string TranscriptionEvents::Add(const LiveUpdate& update) {
   std::string events;
   for (const Utterance& utterance : update.utterances) {
-    events += Delta(text_.End(utterance));
+    const Hypothesis& best = utterance.nbest.front();
+    events += Delta(text_.End(utterance), best.begins_word);
+    joiner_.Add(best);
     begins_utterance_ = true;
   }
-  return update.is_final ? events : events + Delta(text_.Add(update));
+  return update.is_final ? events : events + Delta(text_.Add(update), update.begins_word);
 }
 
-std::string TranscriptionEvents::Delta(std::string piece) {
+std::string TranscriptionEvents::Delta(std::string piece, bool begins_word) {
   if (piece.empty()) return "";
-  if (begins_utterance_ && has_text_ && tokens_.has_word_boundaries()) piece.insert(0, " ");
-  begins_utterance_ = false;
-  has_text_ = true;
+  if (std::exchange(begins_utterance_, false)) {
+    Hypothesis begun;
+    begun.text = std::move(piece);
+    begun.begins_word = begins_word;
+    piece = TextJoiner(joiner_).Add(begun);
+  }
   return ServerSentEvent(MessageText({{"type", "transcript.text.delta"}, {"delta", piece}}));
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/live_update.h"
+#include "runtime/text_joiner.h"
 #include "runtime/token_table.h"
 #include "tools/decode/formats/output_format.h"
 #include "tools/decode/formats/result_formatter.h"
@@ -66,18 +67,16 @@ class TranscriptionCaptions : public RecordingFormat {
 // An event stream: the text in pieces while the recording is decoded, then the whole text.
 class TranscriptionEvents : public RecordingFormat {
  public:
-  // `tokens` must outlive the format.
-  explicit TranscriptionEvents(const TokenTable& tokens) : tokens_(tokens) {}
   std::string content_type() const override { return "text/event-stream"; }
   std::string Add(const LiveUpdate& update) override;
   std::string Finish(const RecordingResult& result) override;
 
  private:
-  std::string Delta(std::string piece);
+  // The event of a piece, "" for none. begins_word: of the utterance.
+  std::string Delta(std::string piece, bool begins_word);
 
-  const TokenTable& tokens_;
   AppendedText text_;
-  bool has_text_ = false;         // of any utterance
+  TextJoiner joiner_;             // of the utterances that have ended
   bool begins_utterance_ = true;  // no piece of the present one was sent
 };
 

@@ -105,7 +105,7 @@ std::unique_ptr<RecordingFormat> ReadFormat(const Form& form, const std::string&
   const VerboseParts parts = ReadGranularities(form);
   if (form.Flag("stream")) {
     if (name != "json" && name != "text") Refuse(kField, name, "json or text with stream");
-    return std::make_unique<TranscriptionEvents>(tokens);
+    return std::make_unique<TranscriptionEvents>();
   }
   if (name == "json") return std::make_unique<TranscriptionJson>();
   if (name == "text") return std::make_unique<TranscriptionText>();

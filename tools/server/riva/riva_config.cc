@@ -193,9 +193,9 @@ StartRequest ReadRivaConfig(const RecognitionConfig& config, const RivaModel& mo
   return start;
 }
 
-RivaParts PartsOf(const RecognitionConfig& config) {
+RivaParts PartsOf(const RecognitionConfig& config, const RivaModel& model) {
   return {static_cast<size_t>(std::max(1, config.max_alternatives())),
-          config.enable_word_time_offsets()};
+          config.enable_word_time_offsets(), model.tokens->has_word_boundaries()};
 }
 
 std::unique_ptr<MediaDecoder> MakeRivaDecoder(const RecognitionConfig& config,

@@ -26,6 +26,7 @@ struct RivaModel {
 struct RivaParts {
   size_t max_alternatives = 1;
   bool words = false;
+  bool spaces = true;  // part the texts of the model
 };
 
 // The id that responses repeat: the client's, of at most 256 bytes, or `otherwise` when it gives
@@ -39,7 +40,7 @@ StartRequest ReadRivaConfig(const nvidia::riva::asr::RecognitionConfig& config,
                             const RivaModel& model);
 
 // To be called with a config that ReadRivaConfig accepts.
-RivaParts PartsOf(const nvidia::riva::asr::RecognitionConfig& config);
+RivaParts PartsOf(const nvidia::riva::asr::RecognitionConfig& config, const RivaModel& model);
 
 // Decodes the audio of a stream: WAV or Ogg Opus if it begins like that, whatever the encoding in
 // the config is, else samples as the config describes them. Throws ClientMistake with kBadOption

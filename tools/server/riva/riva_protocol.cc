@@ -99,7 +99,7 @@ std::vector<ClientRequest> RivaProtocol::ReadRequest(std::string_view bytes) {
 void RivaProtocol::ReadConfig(const StreamingRecognitionConfig& config) {
   start_ = ReadRivaConfig(config.config(), model_);
   decoder_ = MakeRivaDecoder(config.config(), model_);
-  parts_ = PartsOf(config.config());
+  parts_ = PartsOf(config.config(), model_);
   wants_interim_ = config.interim_results();
   phase_ = Phase::kBeforeAudio;
 }

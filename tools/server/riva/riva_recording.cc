@@ -18,7 +18,7 @@ RivaRecordingRequest ReadRivaRecording(std::string_view message, const RivaModel
   result.recording.body =
       RecordingFile(request.config(), std::move(*request.mutable_audio()), model);
   result.recording.audio_size = result.recording.body.size();
-  result.parts = PartsOf(request.config());
+  result.parts = PartsOf(request.config(), model);
   result.id = ResponseId(request.id(), call_id);
   return result;
 }

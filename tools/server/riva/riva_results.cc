@@ -41,7 +41,7 @@ void AddAlternatives(const Utterance& utterance, const RivaParts& parts, Result*
   for (size_t i = 0; i < count; ++i) {
     const Hypothesis& hypothesis = utterance.nbest[i];
     SpeechRecognitionAlternative* alternative = result->add_alternatives();
-    alternative->set_transcript(ValidText(hypothesis.text) + " ");
+    alternative->set_transcript(ValidText(hypothesis.text) + (parts.spaces ? " " : ""));
     alternative->set_confidence(hypothesis.confidence);
     if (!parts.words) continue;
     for (const Word& word : hypothesis.words) AddWord(word, alternative);

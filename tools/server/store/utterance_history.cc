@@ -57,16 +57,13 @@ void VisitUtterance(Self& utterance, Fields& fields) {
   for (auto& hypothesis : utterance.nbest) VisitHypothesis(hypothesis, fields);
 }
 
-// Fills in text and words, which are not packed.
+// Fills in what follows from the tokens, which is not packed.
 void Complete(const TokenTable& table, Hypothesis* hypothesis) {
-  std::vector<int32_t> ids;
   for (const Token& token : hypothesis->tokens) {
     StateReader::Require(token.id >= 0 && token.id < table.size(),
                          "a stored utterance is of another vocabulary");
-    ids.push_back(token.id);
   }
-  hypothesis->text = table.Text(ids);
-  hypothesis->words = table.Words(hypothesis->tokens);
+  table.Complete(hypothesis);
 }
 
 std::string PackWhole(const Utterance& utterance) {

@@ -25,10 +25,7 @@ inline Hypothesis MakeHypothesis(const std::vector<Token>& tokens, const TokenTa
   Hypothesis hypothesis;
   hypothesis.score = -1.5;
   hypothesis.tokens = tokens;
-  hypothesis.words = table.Words(tokens);
-  std::vector<int32_t> ids;
-  for (const Token& token : tokens) ids.push_back(token.id);
-  hypothesis.text = table.Text(ids);
+  table.Complete(&hypothesis);
   for (const Word& word : hypothesis.words) {
     hypothesis.confidence += word.confidence / static_cast<float>(hypothesis.words.size());
   }

@@ -64,6 +64,7 @@ Token TokenAt(int32_t id, double start_ms, double end_ms) {
 
 LiveUpdate TwoZero() {
   LiveUpdate update;
+  update.begins_word = true;
   update.stable_text = "two";
   update.tentative_text = " zero";
   update.tokens = {TokenAt(1, 40, 200), TokenAt(2, 320, 360), TokenAt(3, 400, 480)};
@@ -75,6 +76,7 @@ LiveUpdate TwoZero() {
 
 LiveUpdate FinalTwoZero() {
   LiveUpdate update;
+  update.begins_word = true;
   update.stable_text = " zero";
   update.stable_size_before = 3;
   update.stable_tokens_before = 1;
@@ -84,15 +86,13 @@ LiveUpdate FinalTwoZero() {
   update.latency_ms = 20;
   update.is_final = true;
   Hypothesis best;
-  best.text = "two zero";
   best.score = -0.5;
   best.tokens = {TokenAt(1, 40, 200), TokenAt(2, 320, 360), TokenAt(3, 400, 480)};
-  best.words = Units().Words(best.tokens);
+  Units().Complete(&best);
   Hypothesis second;
-  second.text = "two";
   second.score = -3;
   second.tokens = {TokenAt(1, 40, 200)};
-  second.words = Units().Words(second.tokens);
+  Units().Complete(&second);
   update.utterances.resize(1);
   Utterance& utterance = update.utterances[0];
   utterance.start_ms = 40;
@@ -113,11 +113,10 @@ Utterance EndedTwo(int64_t index) {
   utterance.end = UtteranceEnd::kEndpoint;
   utterance.latency_ms = 7.5;
   Hypothesis best;
-  best.text = "two";
   best.score = -0.25;
   best.confidence = 0.75F;
   best.tokens = {TokenAt(1, offset_ms + 40, offset_ms + 200)};
-  best.words = Units().Words(best.tokens);
+  Units().Complete(&best);
   utterance.nbest = {best};
   return utterance;
 }
@@ -125,6 +124,7 @@ Utterance EndedTwo(int64_t index) {
 LiveUpdate RunningZe(int64_t index) {
   const double offset_ms = 1000 * static_cast<double>(index);
   LiveUpdate update;
+  update.begins_word = true;
   update.utterance_index = index;
   update.stable_text = "ze";
   update.tokens = {TokenAt(2, offset_ms + 80, offset_ms + 120)};

@@ -78,10 +78,11 @@ TEST(RunnelUtterances, EachIsAMessageBeforeTheTextThatFollows) {
   const std::vector<std::string> texts = protocol.OnUpdate(UpdateWith({0, 1}, 2));
   EXPECT_EQ(Kinds(texts), (Strings{"utterance 0", "utterance 1", "partial 2"}));
   const json utterance = json::parse(texts[1]);
-  const json expected = {{"type", "utterance"},        {"latency_ms", 7.5}, {"index", 1},
-                         {"start_ms", 1040.0},         {"end_ms", 1200.0},  {"audio_ms", 1600.0},
-                         {"end", "endpoint"},          {"text", "two"},     {"confidence", 0.75},
-                         {"nbest", utterance["nbest"]}};
+  const json expected = {
+      {"type", "utterance"}, {"latency_ms", 7.5},  {"index", 1},
+      {"start_ms", 1040.0},  {"end_ms", 1200.0},   {"audio_ms", 1600.0},
+      {"end", "endpoint"},   {"text", "two"},      {"confidence", 0.75},
+      {"begins_word", true}, {"ends_word", false}, {"nbest", utterance["nbest"]}};
   EXPECT_EQ(utterance, expected);
   ASSERT_EQ(utterance["nbest"].size(), 1U);
   EXPECT_EQ(utterance["nbest"][0]["tokens"].size(), 1U);
@@ -111,8 +112,8 @@ TEST(RunnelUtterances, OneUtteranceAddsOnlyFields) {
   const json final = OnlyMessage(protocol.OnUpdate(FinalTwoZero()));
   Strings fields;
   for (const auto& [name, value] : final.items()) fields.push_back(name);
-  EXPECT_EQ(fields, (Strings{"audio_ms", "confidence", "end", "end_ms", "index", "latency_ms",
-                             "nbest", "start_ms", "text", "type"}));
+  EXPECT_EQ(fields, (Strings{"audio_ms", "begins_word", "confidence", "end", "end_ms", "ends_word",
+                             "index", "latency_ms", "nbest", "start_ms", "text", "type"}));
 }
 
 TEST(RunnelUtterances, AFlushWithoutAnUtteranceIsAnsweredToo) {
@@ -246,7 +247,8 @@ TEST(SegmentsReply, JoinsTheTexts) {
   EXPECT_EQ(reply["segments"][1]["nbest"].size(), 1U);
 
   const TokenTable characters("<blank> 0\n字 1\n", 2, 0, "units");
-  EXPECT_EQ(json::parse(SegmentsReply(utterances, {1, false}, characters))["text"], "twotwo");
+  for (Utterance& utterance : utterances) characters.Complete(&utterance.nbest[0]);
+  EXPECT_EQ(json::parse(SegmentsReply(utterances, {1, false}, characters))["text"], "字字");
   EXPECT_EQ(json::parse(SegmentsReply({}, {}, Units()))["segments"], json::array());
 }
 

@@ -47,8 +47,8 @@ TEST(RivaConfig, Defaults) {
             EndpointOptions().rules[EndpointOptions::kSilence].min_silence_s);
   EXPECT_EQ(start.options.search.hotwords, nullptr);
   EXPECT_FALSE(start.choices.language.has_value());
-  EXPECT_EQ(PartsOf({}).max_alternatives, 1U);
-  EXPECT_FALSE(PartsOf({}).words);
+  EXPECT_EQ(PartsOf({}, Tiny()).max_alternatives, 1U);
+  EXPECT_FALSE(PartsOf({}, Tiny()).words);
 }
 
 TEST(RivaConfig, AlternativesNeedABeam) {
@@ -59,7 +59,7 @@ TEST(RivaConfig, AlternativesNeedABeam) {
   EXPECT_TRUE(start.needs_beam);
   EXPECT_GE(start.options.search.beam_size, 20);
   EXPECT_FALSE(start.names_beam_size);
-  EXPECT_EQ(PartsOf(config).max_alternatives, 20U);
+  EXPECT_EQ(PartsOf(config, Tiny()).max_alternatives, 20U);
 }
 
 TEST(RivaConfig, BoostsAreScores) {

@@ -27,16 +27,13 @@ Utterance RandomUtterance(int64_t index, size_t num_tokens, std::mt19937* random
   utterance.latency_ms = 3.25;
   utterance.nbest.resize(1 + (*random)() % 3);
   for (Hypothesis& hypothesis : utterance.nbest) {
-    std::vector<int32_t> ids;
     for (size_t i = 0; i < num_tokens; ++i) {
       const auto id = static_cast<int32_t>((*random)() % static_cast<unsigned>(Tokens().size()));
-      ids.push_back(id);
       hypothesis.tokens.push_back({id, 40.0 * static_cast<double>(i), 0.5, 0.25F});
     }
     hypothesis.score = -1.5;
     hypothesis.confidence = 0.5F;
-    hypothesis.text = Tokens().Text(ids);
-    hypothesis.words = Tokens().Words(hypothesis.tokens);
+    Tokens().Complete(&hypothesis);
     for (size_t n = (*random)() % 3; n > 0; --n) {
       hypothesis.hotwords.push_back({"phrase " + std::to_string(n), 80.0, 120.5});
     }
