@@ -115,6 +115,9 @@ void AddAttentionDecoder(json* config, RandomWeightSource* source) {
   BindTransformerDecoder(parsed, "right", parsed.right_layers, kModelDim, source);
 }
 
+// A punctuation mark and a tag in place of two letters: their times are those of the token before.
+constexpr char kUnitsOfTdt[] = "<blank> 0\n▁ 1\na 2\nb 3\n<en-US> 4\nd 5\n. 6\n";
+
 std::shared_ptr<const Model> Make(Heads heads, Precision precision) {
   const Recipe recipe = RecipeOf(heads);
   ModelArchive archive = ReadModelArchive(TinyModelPath());
@@ -141,6 +144,7 @@ std::shared_ptr<const Model> Make(Heads heads, Precision precision) {
   scale("transducer.joint.encoder.weight", kEncoderScale);
   scale("transducer.joint.predictor.weight", kPredictorScale);
   archive.tensors["transducer.joint.out.bias"].data_ptr<float>()[0] += recipe.blank_bias;
+  if (heads == Heads::kTdt) archive.units_text = kUnitsOfTdt;
   const TemporaryFolder folder;
   const std::string path = folder.File("model.pt");
   WriteArchive(path, archive.tensors,

@@ -15,7 +15,7 @@ namespace runnel::testing {
 
 enum class Heads {
   kLstm,       // RNN-T, LSTM of two layers
-  kTdt,        // TDT with durations of 0 to 4 frames
+  kTdt,        // TDT with durations of 0 to 4 frames; a token is a punctuation mark, one a tag
   kStateless,  // convolution, one label per frame, beam of icefall
   kHybrid,     // embeddings, beam of WeNet; and CTC
   kPrompt,     // LSTM with a language prompt; and CTC

@@ -62,7 +62,12 @@ TEST(TokenTimesTest, NoTokensOverlap) {
     for (size_t k = 0; k < frames.size(); ++k) {
       EXPECT_LE(frames[k].begin, frames[k].end);
       EXPECT_LE(frames[k].end, k + 1 < frames.size() ? frames[k + 1].begin : end_frame);
-      EXPECT_LE(frames[k].begin, tokens[k].first_frame);
+      if (k == 0 || !IsMark(tokens[k].id)) {
+        EXPECT_EQ(frames[k].begin, tokens[k].first_frame);
+      } else {
+        EXPECT_EQ(frames[k].begin, frames[k - 1].end);
+        EXPECT_EQ(frames[k].begin, frames[k].end);
+      }
     }
   }
 }

@@ -123,6 +123,70 @@ TEST(TransducerStreamTest, AnyPacketsGiveTheSearchOfTheWholeUtteranceUnderTheChu
   }
 }
 
+void ExpectNoOverlap(const std::vector<Token>& tokens) {
+  double end_ms = 0;
+  for (const Token& token : tokens) {
+    EXPECT_LE(end_ms, token.start_ms);
+    EXPECT_LE(token.start_ms, token.end_ms);
+    end_ms = token.end_ms;
+  }
+}
+
+// What a stream shows token by token has the times of all its tokens at once, none of which
+// overlap, and neither do words.
+TEST(TransducerStreamTest, TimesDoNotOverlapFromAnyTokenOn) {
+  for (const Heads heads : AllHeads()) {
+    const std::shared_ptr<const Model> model = ModelWith(heads);
+    for (const StreamOptions& options : AllOptions(*model)) {
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      Stream stream(model, options);
+      const std::vector<float> samples = NoiseOfChangingLevel(5 * kRate, 9);
+      stream.AcceptSamples(samples.data(), samples.size());
+      stream.Finish();
+      while (DecodeChunks({&stream}) > 0) {
+        const std::vector<Token> all = stream.TokensSince(0);
+        ExpectNoOverlap(all);
+        for (size_t first = 0; first <= stream.NumStableTokens(); ++first) {
+          const std::vector<Token> rest = stream.TokensSince(first);
+          ASSERT_EQ(rest.size(), all.size() - first);
+          for (size_t i = 0; i < rest.size(); ++i) {
+            EXPECT_EQ(rest[i].start_ms, all[first + i].start_ms);
+            EXPECT_EQ(rest[i].end_ms, all[first + i].end_ms);
+          }
+        }
+      }
+      double end_ms = 0;
+      for (const Utterance& utterance : stream.TakeUtterances()) {
+        for (const Word& word : utterance.nbest[0].words) {
+          EXPECT_LE(end_ms, word.start_ms);
+          EXPECT_LE(word.start_ms, word.end_ms);
+          end_ms = word.end_ms;
+        }
+        ExpectNoOverlap(utterance.nbest[0].tokens);
+      }
+    }
+  }
+}
+
+// With durations, a mark has no duration, and a tag in every model.
+TEST(TransducerStreamTest, PunctuationAndTagsTakeNoTime) {
+  const std::shared_ptr<const Model> model = ModelWith(Heads::kTdt);
+  int num_late = 0;
+  for (const Utterance& utterance : UtterancesOf(NoiseOfChangingLevel(20 * kRate, 3), {}, model)) {
+    const std::vector<Token>& tokens = utterance.nbest[0].tokens;
+    for (size_t i = 1; i < tokens.size(); ++i) {
+      const std::string& name = model->tokens().name(tokens[i].id);
+      if (name != "." && name != "<en-US>") continue;
+      EXPECT_EQ(tokens[i].start_ms, tokens[i - 1].end_ms);
+      EXPECT_EQ(tokens[i].end_ms, tokens[i].start_ms);
+      const double emitted_ms = static_cast<double>(tokens[i].frame) * model->encoder_frame_ms();
+      num_late += tokens[i].start_ms < emitted_ms ? 1 : 0;
+    }
+    EXPECT_EQ(utterance.nbest[0].text.find('<'), std::string::npos);
+  }
+  EXPECT_GE(num_late, 3);
+}
+
 // The next utterance goes on after the last token, with the frames that the encoder computes with
 // the audio that follows.
 TEST(TransducerStreamTest, TheNextUtteranceGoesOnAfterTheLastToken) {
@@ -294,14 +358,14 @@ TEST(TransducerStreamTest, TimesAreInOrderAndWithinTheUtterance) {
           double start_ms = begin_ms;
           for (const Token& token : hypothesis.tokens) {
             EXPECT_GE(token.start_ms, start_ms);
-            EXPECT_GT(token.end_ms, token.start_ms);
+            EXPECT_GE(token.end_ms, token.start_ms);
             EXPECT_LE(token.end_ms, utterance.searched_ms);
             num_at_end += token.end_ms == utterance.searched_ms ? 1 : 0;
             start_ms = token.start_ms;
           }
           for (const Word& word : hypothesis.words) {
             EXPECT_GE(word.start_ms, begin_ms);
-            EXPECT_GT(word.end_ms, word.start_ms);
+            EXPECT_GE(word.end_ms, word.start_ms);
             EXPECT_LE(word.end_ms, utterance.searched_ms);
           }
         }
