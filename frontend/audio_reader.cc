@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include "frontend/audio_format.h"
 #include "frontend/file_descriptor.h"
 #include "frontend/open_ended_file.h"
+#include "frontend/sample_range.h"
 #include "frontend/sndfile_errors.h"
 #include "frontend/wav_stream.h"
 
@@ -105,7 +105,7 @@ class AudioReader::Impl {
       const size_t count = info_.channels == 1 ? ReadFrames(samples + done, max_samples - done)
                                                : ReadMixed(samples + done, max_samples - done);
       if (count == 0) break;
-      CheckFinite(samples + done, count);
+      CheckRange(samples + done, count);
       samples_read_ += static_cast<int64_t>(count);
       done += count;
     }
@@ -264,12 +264,10 @@ class AudioReader::Impl {
     return count;
   }
 
-  void CheckFinite(const float* samples, size_t count) const {
-    for (size_t i = 0; i < count; ++i) {
-      if (std::isfinite(samples[i])) continue;
-      Fail("sample " + std::to_string(samples_read_ + static_cast<int64_t>(i)) + " is " +
-           std::to_string(samples[i]) + ", expected finite numbers");
-    }
+  void CheckRange(const float* samples, size_t count) const {
+    const size_t bad = FindBadSample(samples, count);
+    if (bad == count) return;
+    Fail(BadSampleMessage(samples_read_ + static_cast<int64_t>(bad), samples[bad]));
   }
 
   size_t num_channels() const { return static_cast<size_t>(info_.channels); }

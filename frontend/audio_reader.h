@@ -76,9 +76,9 @@ class AudioReader {
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from
   // then on. Samples of integer formats are in [-1, 1]; those of floating-point formats are as
-  // stored. The rest of the buffer is undefined. A pipe blocks until `max_samples` have arrived, so
-  // ask for few to get results early. Throws std::runtime_error naming the path if the input is
-  // damaged or a sample is not finite.
+  // stored, in [-1, 1] or a little beyond. The rest of the buffer is undefined. A pipe blocks until
+  // `max_samples` have arrived, so ask for few to get results early. Throws std::runtime_error
+  // naming the path if the input is damaged or a sample is NaN or beyond 100 in magnitude.
   size_t Read(float* samples, size_t max_samples);
 
  private:

@@ -7,19 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "frontend/resampler.h"
+#include "frontend/sample_range.h"
+
 namespace runnel {
 namespace {
 
 // Below this, spare capacity of a buffer is not worth returning; floats.
 constexpr size_t kSmallBuffer = 1 << 14;
-
-// Whether any of the scaled samples is NaN or of a larger magnitude than `limit`. Without branches,
-// so that the loop is cheap: it runs over every sample.
-bool AnyBeyond(const float* samples, size_t count, float scale, float limit) {
-  bool found = false;
-  for (size_t i = 0; i < count; ++i) found |= !(std::abs(samples[i] * scale) <= limit);
-  return found;
-}
 
 // The index in [0, size) of what stands at `index` when the audio is mirrored at both ends, as
 // often as needed. The images repeat: mirrored every 2 * size samples (-1 -> 0, size -> size - 1),
@@ -37,14 +32,18 @@ int64_t Image(AudioEdge edge, int64_t index, int64_t size) {
 FeatureStream::FeatureStream(std::shared_ptr<const FrameExtractor> extractor, float sample_scale)
     : extractor_(std::move(extractor)), sample_scale_(sample_scale) {
   if (extractor_ == nullptr) throw std::invalid_argument("FeatureStream: extractor is null");
-  if (!(sample_scale > 0.0F) || std::isinf(sample_scale)) {
-    throw std::invalid_argument("FeatureStream: sample_scale is " + std::to_string(sample_scale) +
-                                ", expected a finite value > 0");
+  // The largest samples, amplified by the resampler, still give finite features.
+  const float largest =
+      extractor_->geometry().max_magnitude / (kMaxAmplitude * Resampler::kMaxGain);
+  if (!(sample_scale > 0.0F && sample_scale <= largest)) {
+    std::ostringstream message;
+    message << "FeatureStream: sample_scale is " << sample_scale
+            << ", expected a value above 0 and at most " << largest;
+    throw std::invalid_argument(message.str());
   }
 }
 
-void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t first_index,
-                                 float gain) const {
+void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t first_index) const {
   if (finished_) {
     throw std::invalid_argument("samples after Finish, expected none");
   }
@@ -55,19 +54,18 @@ void FeatureStream::CheckSamples(const float* samples, size_t count, int64_t fir
   if (frames_accepted_ > 0 && count > 0) {
     throw std::invalid_argument("samples after frames; expected one of the two");
   }
-  const float limit = extractor_->geometry().max_magnitude / gain;
-  if (!AnyBeyond(samples, count, sample_scale_, limit)) return;
-  size_t bad = 0;
-  while (!AnyBeyond(samples + bad, 1, sample_scale_, limit)) ++bad;
-  std::ostringstream message;
-  message << "sample " << first_index + static_cast<int64_t>(bad) << " is " << samples[bad]
-          << ", expected a magnitude of at most " << limit / sample_scale_
-          << " with a sample_scale of " << sample_scale_;
-  throw std::invalid_argument(message.str());
+  const size_t bad = FindBadSample(samples, count);
+  if (bad == count) return;
+  throw std::invalid_argument(
+      BadSampleMessage(first_index + static_cast<int64_t>(bad), samples[bad]));
 }
 
 void FeatureStream::AcceptSamples(const float* samples, size_t count) {
-  CheckSamples(samples, count, samples_accepted_, 1.0F);
+  CheckSamples(samples, count, samples_accepted_);
+  AppendSamples(samples, count);
+}
+
+void FeatureStream::AppendSamples(const float* samples, size_t count) {
   const size_t old_size = buffer_.size();
   buffer_.resize(old_size + count);
   float* const scaled = buffer_.data() + old_size;

@@ -24,14 +24,13 @@ class FeatureStream {
  public:
   // `sample_scale`: factor from samples in [-1, 1] to the range that the model was trained on;
   // 32768 for 16-bit integers, which Kaldi's features use. Throws std::invalid_argument if
-  // `extractor` is null or the scale is not finite and positive.
+  // `extractor` is null, or the scale is not positive or so large that powers overflow.
   explicit FeatureStream(std::shared_ptr<const FrameExtractor> extractor,
                          float sample_scale = 32768.0F);
 
   // Appends `count` samples at the extractor's rate. Throws std::invalid_argument, and changes
-  // nothing, after Finish, for a null pointer with a count, and for a sample that is NaN or so
-  // large that its power overflows (about 10^10 times full scale). The message names its index in
-  // the stream.
+  // nothing, after Finish, for a null pointer with a count, and for a sample that is NaN or beyond
+  // kMaxAmplitude (frontend/sample_range.h). The message names its index in the stream.
   void AcceptSamples(const float* samples, size_t count);
 
   // Appends `count` frames that were computed elsewhere, (count, dim()) row-major, in place of
@@ -39,9 +38,10 @@ class FeatureStream {
   // value that is not finite; the message names its row and column.
   void AcceptFrames(const float* frames, size_t count);
 
-  // Throws as AcceptSamples does for samples that may be amplified by up to `gain` before
-  // AcceptSamples gets them. The message counts them from `first_index`.
-  void CheckSamples(const float* samples, size_t count, int64_t first_index, float gain) const;
+  // AcceptSamples in two steps, for samples that are resampled between them. CheckSamples throws as
+  // AcceptSamples does and counts the samples from `first_index`. AppendSamples checks nothing.
+  void CheckSamples(const float* samples, size_t count, int64_t first_index) const;
+  void AppendSamples(const float* samples, size_t count);
 
   // Ends the samples: the last frames become final. Further calls change nothing.
   void Finish();

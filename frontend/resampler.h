@@ -27,6 +27,9 @@ namespace runnel {
 // One thread at a time per resampler.
 class Resampler {
  public:
+  // Upper bound of the filter's gain. The magnitudes of its taps add up to about 5.
+  static constexpr float kMaxGain = 16.0F;
+
   // Throws std::invalid_argument if a rate is not positive, or if libsoxr cannot convert between
   // them.
   Resampler(int in_rate_hz, int out_rate_hz);

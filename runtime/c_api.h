@@ -282,7 +282,8 @@ void runnel_stream_close(runnel_stream* stream);
 
 /* Mono samples in [-1, 1], or 16-bit samples. Never waits. Takes as many as the stream has room for
    and sets `accepted`; the caller offers the rest again. `accepted` is 0 when the stream is over. A
-   NaN sample ends the stream with an error. RUNNEL_INVALID_ARGUMENT after runnel_stream_finish. */
+   sample that is NaN or beyond 100 in magnitude ends the stream with an error.
+   RUNNEL_INVALID_ARGUMENT after runnel_stream_finish. */
 runnel_status runnel_stream_accept_float32(runnel_stream* stream, const float* samples,
                                            size_t count, size_t* accepted, runnel_error* error);
 runnel_status runnel_stream_accept_int16(runnel_stream* stream, const int16_t* samples,

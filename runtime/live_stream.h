@@ -42,8 +42,9 @@ class LiveStream : public std::enable_shared_from_this<LiveStream> {
 
   // Mono samples in [-1, 1] at options().sample_rate_hz. Takes as many as the stream has room for
   // and returns their number; the caller offers the rest again (NotifyRoom). Returns 0 when the
-  // stream is over, and while several calls of FinalizeUtterance wait. A NaN sample ends the stream
-  // with an error. Throws std::invalid_argument after Finish.
+  // stream is over, and while several calls of FinalizeUtterance wait. A sample that
+  // Stream::AcceptSamples refuses ends the stream with an error. Throws std::invalid_argument after
+  // Finish.
   size_t AcceptSamples(const float* samples, size_t count);
 
   // The number of samples that AcceptSamples would take now.

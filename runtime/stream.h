@@ -92,8 +92,8 @@ class Stream {
   Stream& operator=(Stream&&) noexcept;
 
   // Stores mono samples in [-1, 1] at StreamOptions::sample_rate_hz; decodes nothing. Throws
-  // std::invalid_argument, and changes nothing, after Finish and when a sample is NaN, infinite, or
-  // so large that its power overflows.
+  // std::invalid_argument, and changes nothing, after Finish and when a sample is NaN or beyond 100
+  // in magnitude: it has another scale, such as that of 16-bit integers.
   void AcceptSamples(const float* samples, size_t num_samples);
 
   // Stores feature frames that were computed elsewhere, (num_frames, Model::feature_dim) row-major,

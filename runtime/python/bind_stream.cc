@@ -204,8 +204,8 @@ that of the stream. Raises SnapshotError for bytes that are not a snapshot of th
            R"(Takes samples and decodes every chunk that they complete.
 
 samples: (n,) float32 in [-1, 1] or int16 at sample_rate_hz, one channel, of any length. Raises
-ValueError after finish and for a sample that is NaN or infinite. Ctrl-C interrupts it between two
-chunks: the samples are accepted, and decode goes on.)")
+ValueError after finish and for a sample that is NaN or beyond 100 in magnitude. Ctrl-C interrupts
+it between two chunks: the samples are accepted, and decode goes on.)")
       .def("accept_samples", &AcceptSamples, py::arg("samples"),
            "As accept, but decodes nothing; see decode and decode_chunks.")
       .def("accept_features", &AcceptFeatures, py::arg("frames"),

@@ -96,10 +96,10 @@ void Stream::State::AcceptSamples(const float* samples, size_t count) {
   if (!resampler) {
     features.AcceptSamples(samples, count);
   } else {
-    features.CheckSamples(samples, count, num_samples(), kMaxGain);
+    features.CheckSamples(samples, count, num_samples());
     std::vector<float> resampled;
     resampler->Process(samples, count, &resampled);
-    features.AcceptSamples(resampled.data(), resampled.size());
+    features.AppendSamples(resampled.data(), resampled.size());
   }
   WatchForSpeech();
 }
@@ -118,7 +118,7 @@ void Stream::State::Finish() {
   if (resampler && !features.finished()) {
     std::vector<float> resampled;
     resampler->Flush(&resampled);
-    features.AcceptSamples(resampled.data(), resampled.size());
+    features.AppendSamples(resampled.data(), resampled.size());
   }
   features.Finish();
   WatchForSpeech();

@@ -59,8 +59,6 @@ struct EndedUtterance {
 
 // Functions with a name of Stream do what that function of Stream does.
 struct Stream::State {
-  // Upper bound of the resampling filter's gain. The magnitudes of its taps add up to about 5.
-  static constexpr float kMaxGain = 16.0F;
   // Encoder frames by which a CTC token may move when the audio after it is known.
   static constexpr int64_t kMostShift = 3;
 

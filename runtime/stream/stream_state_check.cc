@@ -27,7 +27,7 @@ std::string Stream::State::Inconsistency() const {
     }
     if (!features.finished()) {
       const std::vector<float>& held = resampler->held();
-      features.CheckSamples(held.data(), held.size(), 0, kMaxGain);
+      features.CheckSamples(held.data(), held.size(), 0);
     }
   }
   const int64_t num_held = static_cast<int64_t>(gate.num_held());

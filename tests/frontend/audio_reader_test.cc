@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/sample_range.h"
 #include "tests/frontend/audio_reader_fixture.h"
 #include "tests/support/audio_files.h"
 
@@ -154,12 +155,10 @@ TEST_F(AudioReaderTest, BlockSizesDoNotMatter) {
   EXPECT_EQ(ReadAll(&moved), expected);
 }
 
+// Recorders of floating-point numbers go beyond full scale.
 TEST_F(AudioReaderTest, LoudFloatSamplesAreNotClipped) {
-  const std::vector<float> samples = {3.5F, -2.0F, 3e38F, -3e38F};
+  const std::vector<float> samples = {3.5F, -2.0F, kMaxAmplitude, -kMaxAmplitude};
   EXPECT_EQ(ReadFile(Write(samples, 1, 16000, SF_FORMAT_WAV | SF_FORMAT_FLOAT)), samples);
-  // The mean of values whose sum overflows.
-  EXPECT_EQ(ReadFile(Write({3e38F, 3e38F}, 2, 16000, SF_FORMAT_WAV | SF_FORMAT_FLOAT)),
-            std::vector<float>{3e38F});
 }
 
 TEST_F(AudioReaderTest, NoSamplesAreNoError) {
@@ -260,20 +259,34 @@ TEST_F(AudioReaderTest, EveryFormatOfAFileComesThroughAPipe) {
   EXPECT_EQ(ReadFile(WriteRaw(many + flac)).size(), 3000U);
 }
 
-TEST_F(AudioReaderTest, SamplesThatAreNotNumbers) {
+TEST_F(AudioReaderTest, SamplesOutOfRange) {
   const std::vector<float> good = Noise(2 * 9000);
-  for (const float bad :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  const std::vector<std::pair<float, std::string>> cases = {
+      {std::numeric_limits<float>::quiet_NaN(), "nan"},
+      {std::numeric_limits<float>::infinity(), "inf"},
+      {-201.5F, "-"}};  // the mean of the channels is beyond 100 too
+  for (const auto& [bad, text] : cases) {
     std::vector<float> samples = good;
     samples[2 * 8765 + 1] = bad;
     const std::string path = Write(samples, 2, 16000, SF_FORMAT_WAV | SF_FORMAT_FLOAT);
-    ExpectComplaint(path, "sample 8765 is " + std::to_string(bad));
+    ExpectComplaint(path, "sample 8765 is " + text);
+    ExpectComplaint(path, ", expected samples in [-1, 1]");
     // A channel that is not read does no harm.
     AudioReaderOptions options;
     options.channel = 0;
     EXPECT_EQ(Complaint(path, options), "");
     options.channel = 1;
     ExpectComplaint(path, "sample 8765 is", options);
+  }
+}
+
+// 16-bit samples that were converted to floating point without a scale.
+TEST_F(AudioReaderTest, SamplesInTheRangeOf16BitIntegers) {
+  std::vector<float> samples = Noise(9000);
+  for (float& sample : samples) sample *= 32768;
+  for (const int format : {SF_FORMAT_FLOAT, SF_FORMAT_DOUBLE}) {
+    ExpectComplaint(Write(samples, 1, 16000, SF_FORMAT_WAV | format),
+                    ", expected samples in [-1, 1]");
   }
 }
 

@@ -18,6 +18,8 @@
 
 #include "frontend/features/fbank.h"
 #include "frontend/features/mel_spectrogram.h"
+#include "frontend/resampler.h"
+#include "frontend/sample_range.h"
 
 namespace runnel {
 namespace {
@@ -296,8 +298,8 @@ TEST(FeatureStreamTest, SampleScaleMultiplies) {
   const auto fbank = std::make_shared<const Fbank>(FbankOptions());
   std::vector<float> samples = Noise(1000, 8);
   const std::vector<float> expected = AllAtOnce(fbank, samples);
-  for (float& sample : samples) sample *= 32768.0F;
-  FeatureStream stream(fbank, 1.0F);
+  for (float& sample : samples) sample *= 16.0F;
+  FeatureStream stream(fbank, 2048.0F);
   stream.AcceptSamples(samples.data(), samples.size());
   std::vector<float> features;
   PopInto(&stream, kAll, &features);
@@ -323,12 +325,12 @@ std::string Complaint(FeatureStream* stream, const std::vector<float>& samples) 
   return "";
 }
 
-TEST(FeatureStreamTest, RejectsSamplesThatAreNotFinite) {
+TEST(FeatureStreamTest, RejectsSamplesOutOfRange) {
   const auto fbank = std::make_shared<const Fbank>(FbankOptions());
   const std::vector<float> good = Noise(1000, 10);
-  const float largest = std::numeric_limits<float>::max();
+  const float beyond = std::nextafter(-kMaxAmplitude, -std::numeric_limits<float>::max());
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(),
-                          std::numeric_limits<float>::infinity(), -largest}) {
+                          std::numeric_limits<float>::infinity(), beyond, 32767.0F}) {
     FeatureStream stream(fbank);
     stream.AcceptSamples(good.data(), 500);
     std::vector<float> packet(good.begin() + 500, good.end());
@@ -336,6 +338,7 @@ TEST(FeatureStreamTest, RejectsSamplesThatAreNotFinite) {
     packet[400] = bad;
     const std::string complaint = Complaint(&stream, packet);
     EXPECT_NE(complaint.find("sample 623 is"), std::string::npos) << complaint;
+    EXPECT_NE(complaint.find(", expected samples in [-1, 1]"), std::string::npos) << complaint;
     // The stream is as it was.
     EXPECT_EQ(stream.samples_accepted(), 500);
     stream.AcceptSamples(good.data() + 500, 500);
@@ -346,7 +349,8 @@ TEST(FeatureStreamTest, RejectsSamplesThatAreNotFinite) {
   }
 }
 
-// The largest samples that are taken, of every shape that could add up, still give finite features.
+// The largest samples that are taken, amplified by the resampler, at the largest scale that is
+// taken, still give finite features, in every shape that could add up.
 TEST(FeatureStreamTest, EverySampleTakenGivesFiniteFeatures) {
   FbankOptions fbank;
   fbank.use_energy = true;
@@ -360,19 +364,21 @@ TEST(FeatureStreamTest, EverySampleTakenGivesFiniteFeatures) {
            std::make_shared<const Fbank>(fbank),
            std::make_shared<const MelSpectrogram>(MelSpectrogramOptions()),
            std::make_shared<const MelSpectrogram>(steep)}) {
-    const float refused = 1e15F;  // finite, also after scaling, but not its power
-    FeatureStream limit_stream(extractor);
-    const std::string complaint = Complaint(&limit_stream, {refused});
-    const size_t number = complaint.find("at most ");
-    ASSERT_NE(number, std::string::npos) << complaint;
-    const float largest = 0.9999F * std::stof(complaint.substr(number + 8));
-    EXPECT_GT(largest, 1e8F);
+    const float largest = kMaxAmplitude * Resampler::kMaxGain;
+    const float scale = extractor->geometry().max_magnitude / largest;
+    EXPECT_GT(scale, 1e6F);
+    EXPECT_THROW(FeatureStream(extractor, scale * 1.001F), std::invalid_argument);
     for (const int period : {1, 2, 16, 1000}) {
       std::vector<float> samples(2000);
       for (size_t i = 0; i < samples.size(); ++i) {
         samples[i] = static_cast<int>(i) / ((period + 1) / 2) % 2 == 0 ? largest : -largest;
       }
-      for (const float feature : AllAtOnce(extractor, samples)) {
+      FeatureStream stream(extractor, scale);
+      stream.AppendSamples(samples.data(), samples.size());
+      stream.Finish();
+      std::vector<float> features;
+      PopInto(&stream, kAll, &features);
+      for (const float feature : features) {
         ASSERT_TRUE(std::isfinite(feature)) << "period " << period;
       }
     }

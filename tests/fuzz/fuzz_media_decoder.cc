@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/sample_range.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/work_bound.h"
 #include "tools/server/protocol/client_json.h"

@@ -153,8 +153,8 @@ class Stream:
         """Takes samples and decodes every chunk that they complete.
 
         samples: (n,) float32 in [-1, 1] or int16 at sample_rate_hz, one channel, of any length.
-        Raises ValueError after finish and for a sample that is NaN or infinite. Ctrl-C interrupts
-        it between two chunks: the samples are accepted, and decode goes on.
+        Raises ValueError after finish and for a sample that is NaN or beyond 100 in magnitude.
+        Ctrl-C interrupts it between two chunks: the samples are accepted, and decode goes on.
         """
     def accept_samples(self, samples: _Samples) -> None:
         """As accept, but decodes nothing; see decode and decode_chunks."""

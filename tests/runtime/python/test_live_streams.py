@@ -168,12 +168,14 @@ def test_an_exception_in_a_callback_is_reported_and_harms_nothing(model, recogni
     assert without_latency(list(other)[-1].utterances) == expected_of(model, "ked_year")
 
 
-def test_audio_that_cannot_be_decoded(recognizer):
+@pytest.mark.parametrize("sample, text", [(np.nan, "nan"), (12345, "12345")])
+def test_audio_that_cannot_be_decoded(recognizer, sample, text):
     stream = recognizer.open()
-    stream.accept(np.full(16000, np.nan, np.float32))
+    stream.accept(np.full(16000, sample, np.float32))
     stream.finish()
     final = list(stream)[-1]
-    assert final.is_final and final.error and not final.utterances
+    assert final.is_final and not final.utterances
+    assert final.error == f"sample 0 is {text}, expected samples in [-1, 1]"
 
 
 def test_closing_cancels_streams(model):

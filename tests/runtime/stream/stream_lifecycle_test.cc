@@ -128,7 +128,7 @@ TEST(StreamLifecycleTest, SamplesThatAreRefusedChangeNothing) {
   Stream stream(Tiny(), Options(4, 8));
   stream.AcceptSamples(samples.data(), 12000);
   for (const float value :
-       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -101.0F}) {
     std::vector<float> bad(samples.begin() + 12000, samples.end());
     bad[777] = value;
     ErrorMessage<std::invalid_argument>([&] { stream.AcceptSamples(bad.data(), bad.size()); });

@@ -251,6 +251,19 @@ def test_every_format_gives_the_same_text(tmp_path):
             assert succeed("decode_wav", model, "--wav=-", stdin=cat.stdout) == f"stdin {text}\n"
 
 
+def test_samples_in_the_range_of_16_bit_integers(tmp_path):
+    """A float file without the scale of float files is refused; one that is too loud is not."""
+    samples, rate = soundfile.read(SAMPLES / "ked_year.flac", dtype="float32")
+    model = f"--model={DIGITS / 'digits.pt'}"
+    for factor in 16, 32768:
+        soundfile.write(tmp_path / f"{factor}.wav", samples * factor, rate, "FLOAT")
+    assert succeed("decode_wav", model, f"--wav={tmp_path / '16.wav'}") == "16 two zero two six\n"
+    done = run("decode_wav", model, f"--wav={tmp_path / '32768.wav'}")
+    assert done.returncode == FAILURE and not done.stdout
+    assert re.search(r": .*32768.wav: sample \d+ is -?\d+, expected samples in \[-1, 1\]\n",
+                     done.stderr)
+
+
 def test_cut_off_files_of_every_format(tmp_path):
     """The text so far, or one line that says what is wrong; no format gives nothing silently."""
     samples, rate = soundfile.read(SAMPLES / "ked_year.flac", dtype="float32")

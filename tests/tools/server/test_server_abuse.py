@@ -59,6 +59,7 @@ def _neighbour(server):
     ([{**START, "encoding": "ogg"}], "bad_option", 1008),
     ([{**START, "encoding": "float32"}, struct.pack("<f", float("nan"))], "bad_message",
      1008),
+    ([{**START, "encoding": "float32"}, struct.pack("<f", 12345)], "bad_message", 1008),
 ])
 def test_messages(server, neighbour, messages, code, close):
     with server.open() as socket:

@@ -82,7 +82,8 @@ struct ResumeRequest {
   std::optional<int64_t> num_utterances;
 };
 
-// Mono samples; may be empty. Every sample is finite and at most kMaxAmplitude (sample_decoder.h).
+// Mono samples; may be empty. Every sample is at most kMaxAmplitude
+// (frontend/sample_range.h).
 struct AudioRequest {
   std::vector<float> samples;
 };

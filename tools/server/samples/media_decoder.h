@@ -11,8 +11,8 @@ namespace runnel::server {
 // The most bytes of one Decode, unless a decoder says otherwise; a sample has one byte at least.
 constexpr size_t kPartBytes = 16384;
 
-// Decodes the audio of one connection to mono: the mean of the channels. Every sample is finite and
-// at most kMaxAmplitude (sample_decoder.h). Used by one thread at a time.
+// Decodes the audio of one connection to mono: the mean of the channels. Every sample is at
+// most kMaxAmplitude (frontend/sample_range.h). Used by one thread at a time.
 class MediaDecoder {
  public:
   MediaDecoder() = default;

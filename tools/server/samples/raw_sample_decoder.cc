@@ -1,10 +1,10 @@
 #include "tools/server/samples/raw_sample_decoder.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
+#include "frontend/sample_range.h"
 #include "tools/cli/g711.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/samples/little_endian.h"
@@ -26,8 +26,6 @@ template <float (*kDecode)(const char*), size_t kSampleSize>
 void DecodeAll(const char* bytes, size_t count, float* samples) {
   for (size_t i = 0; i < count; ++i) samples[i] = kDecode(bytes + i * kSampleSize);
 }
-
-bool IsBounded(float sample) { return std::abs(sample) <= kMaxAmplitude; }
 
 }  // namespace
 
@@ -52,15 +50,14 @@ RawSampleDecoder::Format RawSampleDecoder::FormatOf(SampleEncoding encoding) {
 }
 
 void RawSampleDecoder::Append(const char* bytes, size_t count, std::vector<float>* samples) {
-  const auto begin = static_cast<ptrdiff_t>(samples->size());
-  samples->resize(samples->size() + count);
-  format_.decode(bytes, count, samples->data() + begin);
-  const auto bad = std::find_if_not(samples->begin() + begin, samples->end(), IsBounded);
-  if (bad != samples->end()) {
-    const int64_t index = num_samples_ + (bad - samples->begin() - begin);
-    throw ClientMistake(ErrorCode::kBadMessage, "sample " + std::to_string(index) + " is " +
-                                                    std::to_string(*bad) +
-                                                    ", expected a number from -1 to 1");
+  const size_t old_size = samples->size();
+  samples->resize(old_size + count);
+  float* const decoded = samples->data() + old_size;
+  format_.decode(bytes, count, decoded);
+  const size_t bad = FindBadSample(decoded, count);
+  if (bad < count) {
+    throw ClientMistake(ErrorCode::kBadMessage,
+                        BadSampleMessage(num_samples_ + static_cast<int64_t>(bad), decoded[bad]));
   }
   num_samples_ += static_cast<int64_t>(count);
 }

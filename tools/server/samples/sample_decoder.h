@@ -13,8 +13,8 @@
 
 namespace runnel::server {
 
-// Decodes the messages of one connection. Every sample that it returns is finite and at most
-// kMaxAmplitude.
+// Decodes the messages of one connection. Every sample that it returns is at most
+// kMaxAmplitude (frontend/sample_range.h).
 class SampleDecoder {
  public:
   explicit SampleDecoder(SampleEncoding encoding) : encoding_(encoding) {}
@@ -52,10 +52,6 @@ std::unique_ptr<SampleDecoder> MakeSampleDecoder(SampleEncoding encoding);
 // The first part of the audio in `bytes`, and a MoreRequest when there are further parts. Throws
 // like SampleDecoder::Decode.
 std::vector<ClientRequest> ReadSamples(SampleDecoder* decoder, std::string_view bytes);
-
-// The largest float32 sample. Samples are from -1 to 1, and filters overshoot a little. A larger
-// sample has another scale, such as that of 16-bit integers, and would be recognised as noise.
-constexpr float kMaxAmplitude = 16;
 
 }  // namespace runnel::server
 
