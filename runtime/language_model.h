@@ -85,8 +85,9 @@ struct LanguageModelOptions {
 // Prepares a language model for the vocabulary of a model (Model::tokens), for
 // SearchOptions::language_model. Any number of streams may share the result. Throws
 // std::invalid_argument, naming the field, when an option is out of range, the model is null,
-// `level` is kWord and the vocabulary has no word boundaries, or `level` is kToken and less than
-// half of the language model's words are tokens.
+// `level` is kWord and the vocabulary has no word boundaries, or the language model cannot match
+// the vocabulary: of its 1000 most probable words, less than a third are words that the tokens
+// can spell (kWord), or less than half are tokens (kToken).
 std::shared_ptr<const LanguageModelScorer> PrepareLanguageModel(const LanguageModelOptions& options,
                                                                 const TokenTable& tokens);
 

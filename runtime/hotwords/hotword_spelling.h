@@ -5,11 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/text/letter_case.h"
-#include "runtime/text/prefix_tree.h"
+#include "runtime/text/token_speller.h"
 
 namespace runnel {
 
@@ -37,21 +36,16 @@ class HotwordSpelling {
   std::string Normalize(const std::string& phrase) const;
 
  private:
-  using Tree = PrefixTree<uint8_t, std::string>;
   enum class Case { kAny, kLower, kUpper };
 
   std::string WithCase(const std::string& phrase) const;
   void CheckCanSpell(const std::string& phrase, const std::string& normalized) const;
-  // Marks in `reached` the ends of all tokens that begin at `begin` of the text.
-  void MarkTokenEnds(std::string_view text, size_t begin, std::vector<char>* reached) const;
 
   bool has_boundaries_;
   std::vector<std::string> token_texts_;
   LetterCase letters_;
   Case case_ = Case::kAny;
-  std::unique_ptr<const Tree> tokens_;  // null when no token has text
-  bool boundary_begins_token_ = false;  // some token
-  bool boundary_ends_token_ = false;
+  std::unique_ptr<const TokenSpeller> speller_;
 };
 
 }  // namespace runnel

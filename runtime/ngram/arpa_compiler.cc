@@ -176,15 +176,10 @@ class ArpaCompiler {
 
   // The bytes of a word, from the vocabulary trie.
   std::string SpellingOf(uint32_t word) const {
-    std::string spelling;
-    const std::vector<VocabularyNode>& nodes = vocabulary_.nodes;
-    uint32_t node = 0;
-    while (nodes[node].word != word) ++node;
-    while (node != VocabularyTrie::kRoot) {
-      spelling.insert(spelling.begin(), static_cast<char>(vocabulary_.labels[node]));
-      node = ParentOf(nodes, node);
-    }
-    return spelling;
+    const VocabularyTrie trie = vocabulary_.trie();
+    uint32_t node = VocabularyTrie::kRoot;
+    while (trie.WordAt(node) != word) ++node;
+    return trie.Spelling(node);
   }
 
   void SetCounts() {

@@ -101,13 +101,13 @@ struct LeafEntry {
 };
 static_assert(sizeof(LeafEntry) == 8);
 
-// The item of `parents`, which end with one that is no node, whose children `child` is among.
+// The index of the item that has the child, among the first `count` items of a section.
 template <typename Item>
-uint32_t ParentOf(const std::vector<Item>& parents, uint32_t child) {
-  const auto after = std::upper_bound(
-      parents.begin(), parents.end(), child,
-      [](uint32_t index, const Item& parent) { return index < parent.first_child; });
-  return static_cast<uint32_t>(after - parents.begin()) - 1;
+uint32_t ParentOf(const Item* items, size_t count, uint32_t child) {
+  const Item* const after =
+      std::upper_bound(items, items + count, child,
+                       [](uint32_t index, const Item& item) { return index < item.first_child; });
+  return static_cast<uint32_t>(after - items) - 1;
 }
 
 // Where the sections of an image begin, in bytes.

@@ -1,9 +1,11 @@
 #include "runtime/ngram/ngram_model.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "runtime/ngram/image_check.h"
+#include "runtime/text/vocabulary.h"
 
 namespace runnel {
 namespace {
@@ -39,6 +41,7 @@ NgramModel::NgramModel(MappedBytes image, const std::string& source)
   for (int k = 0; k + 1 < order(); ++k) levels_[k] = ItemsAt<NgramEntry>(image_, layout.levels[k]);
   leaves_ = ItemsAt<LeafEntry>(image_, layout.levels[order() - 1]);
   most_log10_prob_ = MostLog10Prob();
+  most_probable_words_ = MostProbableWords();
   start_ = Empty();
   if (start_word() != kUnknownWord) Log10Prob(Empty(), start_word(), &start_);
 }
@@ -97,6 +100,38 @@ double NgramModel::Log10Prob(const Context& context, uint32_t word, Context* nex
 }
 
 double NgramModel::Log10Unigram(uint32_t word) const { return EntryLog10(1, word); }
+
+std::vector<std::string> NgramModel::MostProbableWords() const {
+  constexpr size_t kMost = 1000;
+  std::vector<uint32_t> words;
+  for (uint32_t word = 0; word < num_words(); ++word) {
+    if (!is_special(word)) words.push_back(word);
+  }
+  // Words of equal probability are chosen from the whole vocabulary, not from its beginning.
+  const auto is_before = [this](uint32_t a, uint32_t b) {
+    constexpr uint32_t kSpread = 2654435761;  // odd: different words stay different
+    const double log10_a = Log10Unigram(a);
+    const double log10_b = Log10Unigram(b);
+    return log10_a != log10_b ? log10_a > log10_b : a * kSpread < b * kSpread;
+  };
+  const size_t kept = std::min(kMost, words.size());
+  std::partial_sort(words.begin(), words.begin() + static_cast<ptrdiff_t>(kept), words.end(),
+                    is_before);
+  words.resize(kept);
+
+  std::vector<uint32_t> places(num_words(), kNoIndex);  // in `spellings`
+  for (size_t i = 0; i < kept; ++i) places[words[i]] = static_cast<uint32_t>(i);
+  std::vector<std::string> spellings(kept);
+  for (uint32_t node = 0; node < header().num_vocabulary_nodes; ++node) {
+    const uint32_t word = vocabulary_.WordAt(node);
+    if (word == kNoIndex || places[word] == kNoIndex) continue;
+    spellings[places[word]] = vocabulary_.Spelling(node);
+  }
+  spellings.erase(std::remove_if(spellings.begin(), spellings.end(),
+                                 [](const std::string& word) { return IsSpecialToken(word); }),
+                  spellings.end());
+  return spellings;
+}
 
 // The largest probability of a level with the largest back-off weights of the levels from there on.
 double NgramModel::MostLog10Prob() const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/files/mapped_bytes.h"
 #include "runtime/ngram/image_format.h"
@@ -69,6 +70,10 @@ class NgramModel {
 
   const VocabularyTrie& vocabulary() const { return vocabulary_; }
 
+  // The spellings of the 1000 most probable words, or of all if there are fewer, the most probable
+  // first. Special words, and others in angle brackets, are left out.
+  const std::vector<std::string>& most_probable_words() const { return most_probable_words_; }
+
   const MappedBytes& image() const { return image_; }
 
  private:
@@ -80,12 +85,14 @@ class NgramModel {
   // Whether a context that ends with this entry can change a probability.
   bool Matters(int level, uint32_t entry) const;
   double MostLog10Prob() const;
+  std::vector<std::string> MostProbableWords() const;
 
   MappedBytes image_;
   VocabularyTrie vocabulary_;
   std::array<const NgramEntry*, kMaxOrder> levels_;  // below the highest; index 0 is level 1
   const LeafEntry* leaves_;
   double most_log10_prob_;
+  std::vector<std::string> most_probable_words_;
   Context start_;
 };
 

@@ -183,7 +183,7 @@ TrieBuilder::Words TrieBuilder::WordsOf(const Pending& pending) const {
   for (size_t level = levels_.size(); level-- > 0;) {
     words[level] = levels_[level][entry].word;
     if (level == 0) break;
-    entry = ParentOf(levels_[level - 1], entry);
+    entry = ParentOf(levels_[level - 1].data(), levels_[level - 1].size(), entry);
   }
   return words;
 }

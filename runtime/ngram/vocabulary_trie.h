@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "runtime/ngram/image_format.h"
@@ -35,6 +36,15 @@ class VocabularyTrie {
       if (node == kNoIndex) return kNoIndex;
     }
     return node;
+  }
+
+  // The bytes that lead from the root to `node`.
+  std::string Spelling(uint32_t node) const {
+    std::string spelling;
+    for (; node != kRoot; node = ParentOf(nodes_, node, node)) {  // a parent is before its children
+      spelling.insert(spelling.begin(), static_cast<char>(labels_[node]));
+    }
+    return spelling;
   }
 
   // The word whose bytes lead from the root to `node`, or kNoIndex.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "runtime/scoring/language_model_fit.h"
 #include "runtime/text/letter_case.h"
 #include "runtime/text/vocabulary.h"
 
@@ -42,11 +42,30 @@ CaseMapping ChooseMapping(const std::vector<std::string>& texts, const LetterCas
   return has_lower ? CaseMapping::kToUpper : CaseMapping::kToLower;
 }
 
+// The texts of the tokens in the case in which words are compared; "" for special tokens, which
+// have no case of their own.
+std::vector<std::string> MappedTexts(const TokenTable& tokens, const NgramModel& ngrams) {
+  std::vector<std::string> texts;
+  for (int32_t token = 0; token < tokens.size(); ++token) {
+    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
+  }
+  const LetterCase letters;
+  const CaseMapping mapping = ChooseMapping(texts, letters, ngrams);
+  for (std::string& text : texts) {
+    if (mapping == CaseMapping::kToUpper) text = letters.Upper(text);
+    if (mapping == CaseMapping::kToLower) text = letters.Lower(text);
+  }
+  return texts;
+}
+
 }  // namespace
 
 std::shared_ptr<const LanguageModelScorer> PrepareLanguageModel(const LanguageModelOptions& options,
                                                                 const TokenTable& tokens) {
-  return std::make_shared<const LanguageModelScorer>(options, tokens);
+  auto scorer = std::make_shared<const LanguageModelScorer>(options, tokens);
+  const NgramModel& ngrams = options.model->ngrams();
+  CheckLanguageModelFits(options.level, ngrams, tokens, MappedTexts(tokens, ngrams));
+  return scorer;
 }
 
 LanguageModelScorer::LanguageModelScorer(const LanguageModelOptions& options,
@@ -78,20 +97,10 @@ void LanguageModelScorer::MakePieces(const TokenTable& tokens) {
         "boundary (" +
         std::string(TokenTable::kWordBoundary) + "), expected level token");
   }
-  std::vector<std::string> texts;
+  const std::vector<std::string> mapped_texts = MappedTexts(tokens, ngrams_);
   for (int32_t token = 0; token < tokens.size(); ++token) {
-    // Special tokens have no case of their own.
-    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
-  }
-  const LetterCase letters;
-  const CaseMapping mapping = ChooseMapping(texts, letters, ngrams_);
-  for (int32_t token = 0; token < tokens.size(); ++token) {
-    const std::string& text = tokens.text(token);
-    const bool is_mapped =
-        mapping != CaseMapping::kNone && !texts[static_cast<size_t>(token)].empty();
-    pieces_.push_back(MakePiece(!is_mapped                         ? text
-                                : mapping == CaseMapping::kToUpper ? letters.Upper(text)
-                                                                   : letters.Lower(text)));
+    const std::string& mapped = mapped_texts[static_cast<size_t>(token)];
+    pieces_.push_back(MakePiece(mapped.empty() ? tokens.text(token) : mapped));
   }
 }
 
@@ -120,27 +129,6 @@ void LanguageModelScorer::MakeWords(const TokenTable& tokens) {
       words_.emplace_back(std::nullopt);
     }
   }
-  CheckTokenLevel();
-}
-
-// Nearly all words of a model of tokens are tokens; hardly any word of a model of words is one.
-// With the wrong level, every token is unknown, and the search prefers no text at all.
-void LanguageModelScorer::CheckTokenLevel() const {
-  std::set<uint32_t> found;
-  for (const std::optional<uint32_t> word : words_) {
-    if (word && *word != NgramModel::kUnknownWord && !ngrams_.is_special(*word)) {
-      found.insert(*word);
-    }
-  }
-  uint32_t num_words = 0;
-  for (uint32_t word = 0; word < ngrams_.num_words(); ++word) {
-    if (!ngrams_.is_special(word)) ++num_words;
-  }
-  if (2 * found.size() >= num_words) return;
-  throw std::invalid_argument("level of the language model is token, but only " +
-                              std::to_string(found.size()) + " of its " +
-                              std::to_string(num_words) +
-                              " words are tokens of the acoustic model, expected level word");
 }
 
 uint32_t LanguageModelScorer::NodeAfter(uint32_t node, const std::string& letters) const {

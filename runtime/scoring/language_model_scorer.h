@@ -51,7 +51,8 @@ class LanguageModelScorer {
   static constexpr uint32_t kUnknownNode = kNoIndex;
 
   // Throws std::invalid_argument, naming the field, when an option is out of range, the model is
-  // null, or `level` is kWord and no token has a word boundary.
+  // null, or `level` is kWord and no token has a word boundary. PrepareLanguageModel also checks
+  // that language model and tokens fit together.
   LanguageModelScorer(const LanguageModelOptions& options, const TokenTable& tokens);
 
   // Of the model that it was prepared for; a search throws when they are not its own.
@@ -85,7 +86,6 @@ class LanguageModelScorer {
   void MakePieces(const TokenTable& tokens);
   Piece MakePiece(const std::string& text) const;
   void MakeWords(const TokenTable& tokens);
-  void CheckTokenLevel() const;
   void BoundGains();
 
   uint32_t NodeAfter(uint32_t node, const std::string& letters) const;

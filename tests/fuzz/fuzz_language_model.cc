@@ -39,14 +39,13 @@ void Score(const std::shared_ptr<const LanguageModel>& model, LanguageModelLevel
   LanguageModelOptions options;
   options.model = model;
   options.level = level;
-  std::unique_ptr<const LanguageModelScorer> prepared;
   try {
-    prepared = std::make_unique<const LanguageModelScorer>(options, Tokens());
-  } catch (const std::invalid_argument&) {
-    Require(level == LanguageModelLevel::kToken, "only words that are no tokens are refused");
-    return;
+    PrepareLanguageModel(options, Tokens());
+  } catch (const std::invalid_argument& error) {  // it does not fit, but can be used
+    Require(std::string_view(error.what()).find('\n') == std::string_view::npos,
+            "a message is one line");
   }
-  const LanguageModelScorer& scorer = *prepared;
+  const LanguageModelScorer scorer(options, Tokens());
   LanguageModelScorer::State state = scorer.Start();
   for (uint32_t i = 0; i < 50; ++i) {
     const double most_gain = scorer.MostGain(state);

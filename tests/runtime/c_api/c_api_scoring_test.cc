@@ -210,6 +210,9 @@ TEST_F(CApiScoringTest, BadLanguageModelsAreOneClearMessage) {
   options = options_;
   options.search = RUNNEL_GREEDY;
   EXPECT_NE(refused(options), "");
+  options = options_;
+  options.language_model_level = RUNNEL_TOKEN_LEVEL;
+  EXPECT_TRUE(Contains(refused(options), "they are words, expected level word"));
 }
 
 TEST_F(CApiScoringTest, StreamsOfManyThreadsShareALanguageModel) {

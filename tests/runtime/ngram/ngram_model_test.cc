@@ -177,6 +177,24 @@ TEST(NgramModelTest, LetterCasesOfTheWords) {
   EXPECT_EQ(has("中"), "");
 }
 
+TEST(NgramModelTest, TheMostProbableWords) {
+  const auto model = ModelOfText(
+      "\\data\\\nngram 1=9\n\\1-grams:\n-0.1 <unk>\n-99 <s>\n-1 </s>\n-0.5 <noise>\n-4 a\n"
+      "-1 abc\n-2 b\n-3 中国\n-1.5 ab\n\\end\\\n");
+  EXPECT_EQ(model->most_probable_words(), (WordSequence{"abc", "ab", "b", "中国", "a"}));
+
+  WordSequence expected;
+  std::string unigrams;
+  for (int i = 0; i < 1500; ++i) {
+    const std::string word = "w" + std::to_string(i * 7 % 1500);
+    unigrams += "-" + std::to_string(1 + 0.001 * i) + " " + word + "\n";
+    if (i < 1000) expected.push_back(word);
+  }
+  EXPECT_EQ(ModelOfText("\\data\\\nngram 1=1500\n\\1-grams:\n" + unigrams + "\\end\\\n")
+                ->most_probable_words(),
+            expected);
+}
+
 // Of every beginning of a word.
 TEST(NgramModelTest, TheVocabularyTrieHasTheBestWordBelow) {
   for (unsigned seed = 1; seed <= 30; ++seed) {

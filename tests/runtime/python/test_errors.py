@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 from recordings import samples_of
+from search_files import write_unigrams
 from tool_runner import DIGITS, ROOT, SAMPLES
 
 import runnel
@@ -28,7 +29,9 @@ def message(error) -> str:
     (np.zeros((10, 2), np.float32), ValueError, "(10, 2), expected (n,)"),
     (np.array(0, np.float32), ValueError, "(), expected (n,)"),
     (np.array([0, np.nan], np.float32), ValueError, "nan"),
-    (np.array([np.inf], np.float32), ValueError, "inf")])
+    (np.array([np.inf], np.float32), ValueError, "inf"),
+    (np.array([0, 12345], np.float32), ValueError,
+     "sample 1 is 12345, expected samples in [-1, 1]")])
 def test_samples(model, samples, kind, expected):
     with model.stream() as stream:
         with pytest.raises(kind) as error:
@@ -110,6 +113,13 @@ def test_missing_files(model, use):
     assert error.value.filename == "no/such.file" and "no/such.file" in message(error)
 
 
+def test_a_language_model_of_other_words(model, tmp_path):
+    path = write_unigrams(tmp_path / "lm.arpa", {"Zero": -1, "One": -2})
+    with pytest.raises(ValueError) as error:
+        model.stream(language_model=path)
+    assert "not 'Zero' or 'One': they have capital letters, expected lower case" in message(error)
+
+
 def test_bad_files(model, tmp_path):
     bad = tmp_path / "bad.file"
     bad.write_text("not what it should be")
@@ -127,7 +137,7 @@ def test_bad_files(model, tmp_path):
 
 def test_audio_that_cannot_be_decoded_names_the_file(model, tmp_path):
     soundfile.write(tmp_path / "loud.wav", np.full(20000, 1e20, np.float32), 16000, "FLOAT")
-    with pytest.raises(runnel.DataError, match="loud.wav: .*sample") as error:
+    with pytest.raises(runnel.DataError, match="loud.wav: .*samples in .-1, 1.") as error:
         model.transcribe(tmp_path / "loud.wav")
     assert message(error)
 

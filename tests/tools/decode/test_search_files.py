@@ -99,6 +99,22 @@ def test_bad_language_models(tmp_path, content, message):
     assert message in error_line(done, FAILURE)
 
 
+@pytest.mark.parametrize("words, level, reason", [
+    ([word.capitalize() for word in WORDS], "word", "capital letters, expected lower case"),
+    (["1", "2", "20"], "word", "they have digits, expected numbers in words"),
+    (["\u4e2d", "\u56fd"], "word", "not '\u4e2d' or '\u56fd': no tokens spell '\u4e2d'"),
+    (WORDS, "token", "they are words, expected level word"),
+    (["\u2581", "o", "n", "e"], "word", "the words are its tokens, expected level token")])
+def test_language_models_of_other_words(tmp_path, words, level, reason):
+    """A model that cannot match the acoustic model is refused, as text and compiled."""
+    log10_probs = {word: -1 - i / 9 for i, word in enumerate(words)}
+    arpa = write_unigrams(tmp_path / "lm.arpa", {"<s>": -99, "</s>": -1, **log10_probs})
+    succeed("compile_lm", f"--arpa={arpa}", f"--output={tmp_path / 'lm.bin'}")
+    for path in arpa, tmp_path / "lm.bin":
+        done = run("decode_wav", MODEL, LISTING, f"--lm={path}", f"--lm_level={level}")
+        assert reason in error_line(done, USAGE)
+
+
 def test_damaged_compiled_models(tmp_path):
     image = tmp_path / "lm"
     succeed("compile_lm", f"--arpa={write_digits(tmp_path / 'arpa')}", f"--output={image}")

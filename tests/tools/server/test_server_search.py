@@ -5,7 +5,7 @@ import urllib.parse
 
 import pytest
 
-from search_files import write_digits, write_hotwords
+from search_files import write_digits, write_hotwords, write_unigrams
 from server_process import FILES, LONGEST, TEXTS, Server, cut, pcm16, samples_of, speak, start
 from tool_runner import DIGITS, FAILURE, USAGE, error_line, run, succeed
 from websocket_client import request
@@ -199,6 +199,13 @@ def test_resume_needs_the_language_model_of_the_stream(lists, tmp_path, has_othe
 ])
 def test_wrong_flags(flags, code, message):
     assert message in error_line(run("stream_server", MODEL, "--port=0", *flags), code)
+
+
+def test_a_language_model_of_other_words(tmp_path):
+    arpa = write_unigrams(tmp_path / "lm", {"Zero": -1, "One": -2})
+    done = run("stream_server", MODEL, "--port=0", f"--lm={arpa}")
+    assert "not 'Zero' or 'One': they have capital letters, expected lower case" in error_line(
+        done, USAGE)
 
 
 def test_damaged_files(tmp_path):
