@@ -30,6 +30,13 @@ class LanguageModel {
   static std::shared_ptr<const LanguageModel> Load(const std::string& path,
                                                    const Progress& progress = {});
 
+  // Reads ARPA text that NeMo's train_kenlm.py made from the tokens of an acoustic model, which it
+  // writes as the characters of code point id + 100. `tokens`: those of the model. The words of
+  // the result are the tokens, for LanguageModelLevel::kToken. Throws as Load does.
+  static std::shared_ptr<const LanguageModel> LoadNemo(const std::string& path,
+                                                       const TokenTable& tokens,
+                                                       const Progress& progress = {});
+
   // Internal.
   explicit LanguageModel(std::unique_ptr<const NgramModel> ngrams);
   ~LanguageModel();

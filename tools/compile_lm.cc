@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/language_model.h"
+#include "runtime/model.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/output_check.h"
@@ -13,6 +14,9 @@
 
 DEFINE_string(arpa, "", "ARPA text; it may be a pipe, such as /dev/stdin.");
 DEFINE_string(output, "", "File to write.");
+DEFINE_string(nemo_model, "",
+              "For ARPA text of NeMo's train_kenlm.py: the acoustic model, as a model file of "
+              "convert.py. Its tokens replace the characters that NeMo writes for them.");
 
 namespace runnel {
 namespace {
@@ -22,22 +26,29 @@ constexpr char kUsage[] =
 
   compile_lm --arpa=LM.arpa --output=LM.bin
 
+With --nemo_model, decode_wav and stream_server use the output with --lm_level=token.
 The n-grams may be in any order. The output replaces a file of its name when it is complete.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
 Examples:
   compile_lm --arpa=3gram.arpa --output=3gram.bin
   gunzip -c 3gram.arpa.gz | compile_lm --arpa=/dev/stdin --output=3gram.bin
+  compile_lm --arpa=nemo.arpa --nemo_model=model.pt --output=nemo.bin
 )";
 
 int Run(Console* console) {
   RequireFlag("arpa", "an n-gram model as ARPA text");
   RequireFlag("output", "a file to write");
-  CheckOutputIsNoInput(FLAGS_output, {FLAGS_arpa});
+  if (IsFlagGiven("nemo_model")) RequireFlag("nemo_model", kModelFile);
+  CheckOutputIsNoInput(FLAGS_output, {FLAGS_arpa, FLAGS_nemo_model});
   CheckOutputCanBeReplaced(FLAGS_output);
-  const auto model = LanguageModel::Load(FLAGS_arpa, [console](double fraction) {
+  const auto report = [console](double fraction) {
     console->SetStatus(FLAGS_arpa + ": " + Decimal(100 * fraction, 0) + " %");
-  });
+  };
+  const auto model =
+      FLAGS_nemo_model.empty()
+          ? LanguageModel::Load(FLAGS_arpa, report)
+          : LanguageModel::LoadNemo(FLAGS_arpa, Model::Load(FLAGS_nemo_model)->tokens(), report);
   console->SetStatus("");
   std::string ngrams;
   for (int length = 1; length <= model->order(); ++length) {

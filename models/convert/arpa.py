@@ -19,11 +19,15 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser.add_argument("family", choices=("arpa",))
     parser.add_argument("source", help="ARPA text")
     parser.add_argument("--output", required=True, help="compiled language model to write")
+    parser.add_argument("--nemo_model", metavar="MODEL",
+                        help="for ARPA text of NeMo's train_kenlm.py: the converted acoustic model")
     args = parser.parse_args(arguments)
     try:
         program = find_program("compile_lm")
     except ConversionError as error:
         print(f"{COMMAND}: {error}", file=sys.stderr)
         return 1
-    return subprocess.run([program, f"--arpa={args.source}", f"--output={args.output}"],
-                          check=False).returncode
+    command = [program, f"--arpa={args.source}", f"--output={args.output}"]
+    if args.nemo_model is not None:
+        command.append(f"--nemo_model={args.nemo_model}")
+    return subprocess.run(command, check=False).returncode

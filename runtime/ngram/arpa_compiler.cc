@@ -90,8 +90,9 @@ class Unigrams {
 
 class ArpaCompiler {
  public:
-  ArpaCompiler(LineReader* lines, const std::function<void(double)>& progress)
-      : lines_(lines), progress_(progress), reader_(lines) {}
+  ArpaCompiler(LineReader* lines, const std::function<void(double)>& progress,
+               const NemoWords* nemo_words)
+      : lines_(lines), progress_(progress), reader_(lines, nemo_words) {}
 
   MappedBytes Compile() {
     try {
@@ -243,8 +244,9 @@ class ArpaCompiler {
 
 }  // namespace
 
-MappedBytes CompileArpa(LineReader* lines, const std::function<void(double)>& progress) {
-  return ArpaCompiler(lines, progress).Compile();
+MappedBytes CompileArpa(LineReader* lines, const std::function<void(double)>& progress,
+                        const NemoWords* nemo_words) {
+  return ArpaCompiler(lines, progress, nemo_words).Compile();
 }
 
 }  // namespace runnel

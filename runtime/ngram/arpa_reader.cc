@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <system_error>
 
 namespace runnel {
@@ -64,7 +65,8 @@ std::string KindOf(std::string_view start) {
 
 }  // namespace
 
-ArpaReader::ArpaReader(LineReader* lines) : lines_(lines) {
+ArpaReader::ArpaReader(LineReader* lines, const NemoWords* nemo_words)
+    : lines_(lines), nemo_words_(nemo_words) {
   const std::string_view start = lines_->Peek(32);
   if (start.empty()) lines_->FailWhole("is empty; expected ARPA text or a compiled model");
   const std::string kind = KindOf(start);
@@ -186,6 +188,7 @@ void ArpaReader::ParseNgram(int length, std::string_view line, ArpaNgram* ngram)
                    (length == 1 ? " word" : " words") + " and perhaps a back-off weight, got " +
                    Quoted(line));
     }
+    word = Decoded(word);
   }
   const std::string_view backoff = TakeField(&rest);
   if (!Trimmed(rest).empty()) {
@@ -201,6 +204,14 @@ void ArpaReader::ParseNgram(int length, std::string_view line, ArpaNgram* ngram)
   ngram->log10_prob = std::min(ngram->log10_prob, 0.0F);
   ngram->log10_backoff = backoff.empty() ? 0 : ParseNumber(backoff, "a log10 back-off weight");
   ngram->line = lines_->number();
+}
+
+std::string_view ArpaReader::Decoded(std::string_view word) const {
+  if (nemo_words_ == nullptr) return word;
+  const std::optional<std::string_view> decoded = nemo_words_->Decoded(word);
+  if (!decoded)
+    lines_->Fail("the word is " + Quoted(word) + "; expected " + nemo_words_->Expected());
+  return *decoded;
 }
 
 float ArpaReader::ParseNumber(std::string_view field, const char* what) const {

@@ -11,6 +11,7 @@
 
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/line_reader.h"
+#include "runtime/ngram/nemo_words.h"
 
 namespace runnel {
 
@@ -31,8 +32,9 @@ struct ArpaNgram {
 // Every method throws std::runtime_error "source:line: what is wrong".
 class ArpaReader {
  public:
-  // Reads up to the first section. `lines` must outlive it.
-  explicit ArpaReader(LineReader* lines);
+  // Reads up to the first section. `nemo_words`: null, or what decodes the words. Both must outlive
+  // it.
+  explicit ArpaReader(LineReader* lines, const NemoWords* nemo_words = nullptr);
 
   int order() const { return static_cast<int>(counts_.size()); }
   // The number of n-grams of `length` words, as announced.
@@ -52,12 +54,15 @@ class ArpaReader {
   void ReadCounts();
   void ParseCount(std::string_view line);
   void ParseNgram(int length, std::string_view line, ArpaNgram* ngram) const;
+  // The word as it is, or decoded.
+  std::string_view Decoded(std::string_view word) const;
   float ParseNumber(std::string_view field, const char* what) const;
   // Sets line_ to the next line that is not empty. False at the end of the text.
   bool NextLine();
   [[noreturn]] void FailAtEnd(const std::string& expected) const;
 
   LineReader* lines_;
+  const NemoWords* nemo_words_;
   std::vector<uint64_t> counts_;
   std::string_view line_;  // the line that a section ended with
 };

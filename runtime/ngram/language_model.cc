@@ -9,16 +9,21 @@
 #include "runtime/ngram/image_check.h"
 #include "runtime/ngram/image_format.h"
 #include "runtime/ngram/line_reader.h"
+#include "runtime/ngram/nemo_words.h"
 #include "runtime/ngram/ngram_model.h"
 #include "runtime/text/require_range.h"
 
 namespace runnel {
 namespace {
 
+LineReader LinesOf(const File& file, const std::string& path) {
+  return {[&file](char* buffer, size_t count) { return file.Read(buffer, count); }, file.size(),
+          path};
+}
+
 MappedBytes ReadImage(const std::string& path, const LanguageModel::Progress& progress) {
   const File file(path);
-  LineReader lines([&](char* buffer, size_t count) { return file.Read(buffer, count); },
-                   file.size(), path);
+  LineReader lines = LinesOf(file, path);
   if (HasImageMagic(lines.Peek(kImageMagic.size()))) {
     if (file.is_pipe()) {
       throw std::runtime_error(path + ": is a compiled model in a pipe; expected a regular file");
@@ -34,6 +39,19 @@ std::shared_ptr<const LanguageModel> LanguageModel::Load(const std::string& path
                                                          const Progress& progress) {
   return std::make_shared<const LanguageModel>(
       std::make_unique<const NgramModel>(ReadImage(path, progress), path));
+}
+
+std::shared_ptr<const LanguageModel> LanguageModel::LoadNemo(const std::string& path,
+                                                             const TokenTable& tokens,
+                                                             const Progress& progress) {
+  const File file(path);
+  LineReader lines = LinesOf(file, path);
+  if (HasImageMagic(lines.Peek(kImageMagic.size()))) {
+    throw std::runtime_error(path + ": is a compiled model; expected the ARPA text of NeMo");
+  }
+  const NemoWords nemo_words(tokens);
+  return std::make_shared<const LanguageModel>(
+      std::make_unique<const NgramModel>(CompileArpa(&lines, progress, &nemo_words), path));
 }
 
 LanguageModel::LanguageModel(std::unique_ptr<const NgramModel> ngrams)

@@ -6,13 +6,19 @@ import re
 import shutil
 import subprocess
 import sys
+from typing import Dict, List, Tuple
 
 import pytest
 
-from tool_runner import (BIN, FAILURE, ROOT, SUCCESS, USAGE, error_line, run, succeed,
+from search_files import WORDS
+from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SUCCESS, USAGE, error_line, run, succeed,
                          without_sanitizers)
 
 sys.path.insert(0, str(ROOT))
+
+from models.reference.archive import read_archive  # noqa: E402
+
+MODEL = DIGITS / "digits.pt"
 
 ARPA = """\\data\\
 ngram 1=3
@@ -90,6 +96,81 @@ def test_output_that_does_not_fit(arpa, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lm.arpa"]
 
 
+def units() -> List[str]:
+    """The tokens of the digit model, in the order of their ids."""
+    return read_archive(str(MODEL))[2]
+
+
+def write_bigrams(path: pathlib.Path, words: List[str], pairs: Dict[Tuple[str, str], float],
+                  end: str = "") -> pathlib.Path:
+    """A model of `words`, of which those in `pairs` follow each other; `end` is a last 1-gram."""
+    unigrams = ["-99\t<s>\t-0.5", "-1\t</s>", "-4\t<unk>", *(f"-2\t{word}\t-1" for word in words)]
+    if end:
+        unigrams.append(f"-2\t{end}")
+    bigrams = [f"{value}\t{first} {second}" for (first, second), value in pairs.items()]
+    path.write_text(f"\\data\\\nngram 1={len(unigrams)}\nngram 2={len(bigrams)}\n\n\\1-grams:\n"
+                    + "\n".join(unigrams) + "\n\n\\2-grams:\n" + "\n".join(bigrams)
+                    + "\n\n\\end\\\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(name="nemo_pair")
+def fixture_nemo_pair(tmp_path: pathlib.Path) -> Tuple[pathlib.Path, pathlib.Path]:
+    """A model of the digit model's tokens, and the same as NeMo's train_kenlm.py writes it."""
+    tokens = units()
+    ids = [i for i, token in enumerate(tokens) if not token.startswith("<")]
+    spoken = ["\u2581" + "\u2581".join(WORDS)] * 2
+    pairs = {(a, b): -0.3 for a, b in zip("".join(spoken), "".join(spoken)[1:])}
+    pairs[("<s>", "\u2581")] = -0.1
+    plain = write_bigrams(tmp_path / "plain.arpa", [tokens[i] for i in ids], pairs)
+    code = {token: chr(i + 100) for i, token in enumerate(tokens)}
+    encoded = write_bigrams(
+        tmp_path / "nemo.arpa", [code[tokens[i]] for i in ids],
+        {tuple(code.get(word, word) for word in pair): value for pair, value in pairs.items()})
+    return plain, encoded
+
+
+def test_tokens_as_nemo_writes_them(nemo_pair, tmp_path):
+    """The file is that of the same text in tokens, byte for byte."""
+    plain, encoded = nemo_pair
+    succeed("compile_lm", f"--arpa={plain}", f"--output={tmp_path / 'plain.bin'}")
+    nemo = tmp_path / "nemo.bin"
+    succeed("compile_lm", f"--arpa={encoded}", f"--nemo_model={MODEL}", f"--output={nemo}")
+    assert nemo.read_bytes() == (tmp_path / "plain.bin").read_bytes()
+    flags = (f"--model={MODEL}", f"--wav={DIGITS / 'samples' / 'ked_year.flac'}")
+    assert succeed("decode_wav", *flags, f"--lm={nemo}", "--lm_level=token") == succeed(
+        "decode_wav", *flags, f"--lm={plain}", "--lm_level=token") == "ked_year two zero two six\n"
+
+
+def test_special_tokens_of_nemo(tmp_path):
+    """NeMo's token <unk> is not the <unk> of the language model, and no other token."""
+    tokens = units()
+    special = [i for i, token in enumerate(tokens) if token.startswith("<")]
+    assert special, "the model has a token in angle brackets"
+    arpa = write_bigrams(tmp_path / "nemo.arpa", [chr(i + 100) for i in range(len(tokens))],
+                         {(chr(special[0] + 100), "<unk>"): -0.5})
+    done = run("compile_lm", f"--arpa={arpa}", f"--nemo_model={MODEL}",
+               f"--output={tmp_path / 'nemo.bin'}")
+    assert done.returncode == SUCCESS
+    assert f", {len(tokens) + 3} 1-grams, 1 2-grams, " in done.stderr
+
+
+def test_words_that_nemo_does_not_write(nemo_pair, tmp_path):
+    def error(arpa: pathlib.Path, code: int = FAILURE) -> str:
+        done = run("compile_lm", f"--arpa={arpa}", f"--nemo_model={MODEL}",
+                   f"--output={tmp_path / 'out.bin'}")
+        return error_line(done, code)
+
+    expected = f"expected a character from U+0064 to U+{99 + len(units()):04X}, as NeMo writes"
+    for word in ("the", "c", chr(100 + len(units())), "\u2581"):
+        path = write_bigrams(tmp_path / "wrong.arpa", [], {}, end=word)
+        assert f"{path}:9: the word is '{word}'; {expected}" in error(path)
+    compiled = tmp_path / "compiled.bin"
+    succeed("compile_lm", f"--arpa={nemo_pair[0]}", f"--output={compiled}")
+    assert "compiled.bin: is a compiled model; expected the ARPA text of NeMo" in error(compiled)
+    assert not (tmp_path / "out.bin").exists()
+
+
 def convert(*arguments: object) -> subprocess.CompletedProcess:
     path = f"{BIN}:{os.environ['PATH']}"
     return subprocess.run([sys.executable, ROOT / "models" / "convert.py", "arpa",
@@ -104,6 +185,10 @@ def test_the_python_command(arpa, tmp_path):
     assert done.returncode == SUCCESS and done.stdout == ""
     assert re.fullmatch(r"compile_lm: .*python.bin: order 2, .* bytes\n", done.stderr)
     assert (tmp_path / "python.bin").read_bytes() == (tmp_path / "lm.bin").read_bytes()
+
+    nemo = write_bigrams(tmp_path / "nemo.arpa", [chr(100), chr(101)], {})
+    done = convert(nemo, f"--nemo_model={MODEL}", f"--output={tmp_path / 'nemo.bin'}")
+    assert done.returncode == SUCCESS and ": order 2, 5 1-grams, " in done.stderr
 
     arpa.write_text("hello\n", encoding="utf-8")
     done = convert(arpa, f"--output={tmp_path / 'python.bin'}")
