@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/server/resources/rated_log.h"
+
 namespace runnel::server {
 namespace {
 
@@ -59,6 +61,25 @@ std::string TokenAmong(const std::vector<std::string>& subprotocols) {
   return "";
 }
 
+bool IsPort(std::string_view text) {
+  return !text.empty() && text.size() <= 5 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// The address of an entry of X-Forwarded-For, which some proxies write with brackets or a port:
+// "10.0.0.1:80", "[2001:db8::1]", "[2001:db8::1]:80". As NormalAddress.
+std::string ForwardedAddress(std::string_view entry) {
+  const size_t colon = entry.rfind(':');
+  if (!entry.empty() && entry.front() == '[') {
+    const bool has_port = colon != std::string_view::npos && IsPort(entry.substr(colon + 1));
+    const std::string_view host = has_port ? entry.substr(0, colon) : entry;
+    return host.back() == ']' ? NormalAddress(host.substr(1, host.size() - 2)) : "";
+  }
+  const bool has_port = colon != std::string_view::npos && entry.find(':') == colon &&
+                        IsPort(entry.substr(colon + 1));
+  return NormalAddress(has_port ? entry.substr(0, colon) : entry);
+}
+
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -97,8 +118,12 @@ std::string AccessRules::ClientAddress(const std::string& peer,
   if (!IsTrusted(peer)) return peer;
   const std::vector<std::string> chain = SplitAtCommas(forwarded_for);
   for (auto address = chain.rbegin(); address != chain.rend(); ++address) {
-    std::string normal = NormalAddress(*address);
-    if (normal.empty()) break;
+    std::string normal = ForwardedAddress(*address);
+    if (normal.empty()) {
+      LogRated(LogLevel::kWarning, "X-Forwarded-For",
+               "'" + *address + "' is not an IP address; its client counts as the proxy " + peer);
+      break;
+    }
     if (trusted_proxies_.count(normal) == 0) return normal;
   }
   return peer;

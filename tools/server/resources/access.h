@@ -32,7 +32,8 @@ class AccessRules {
   bool IsTrusted(const std::string& peer) const;
 
   // The client's address: `peer`, or, when that is a trusted proxy, the last entry of
-  // X-Forwarded-For that is not a trusted proxy itself.
+  // X-Forwarded-For that is not a trusted proxy itself. An entry may have a port, and IPv6
+  // brackets. Logs an entry that is not an IP address, and returns `peer` for it.
   std::string ClientAddress(const std::string& peer, std::string_view forwarded_for) const;
 
  private:

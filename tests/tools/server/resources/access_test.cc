@@ -69,6 +69,27 @@ TEST(AccessRules, AddressesAreComparedAsAddresses) {
   }
 }
 
+TEST(AccessRules, ForwardedAddressesMayHaveAPort) {
+  const AccessRules rules("", "10.0.0.1, 2001:db8::1");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"9.9.9.9:1111", "9.9.9.9"},
+      {"9.9.9.8:65535", "9.9.9.8"},
+      {"[2001:db8::2]", "2001:db8::2"},
+      {"[2001:DB8::2]:443", "2001:db8::2"},
+      {"[::ffff:9.9.9.9]:443", "9.9.9.9"},
+      {"2001:db8::2:443", "2001:db8::2:443"},  // without brackets all of it is the address
+      {"9.9.9.9:1, 10.0.0.1:2, [2001:db8::1]:3", "9.9.9.9"},
+  };
+  for (const auto& [header, address] : cases) {
+    EXPECT_EQ(rules.ClientAddress("10.0.0.1", header), address) << header;
+  }
+  for (const char* wrong :
+       {"9.9.9.9:", "9.9.9.9:http", ":80", "[2001:db8::2", "[2001:db8::2]:", "[2001:db8::2]x", "[]",
+        "[", "[]:80", "[9", "unknown", "_hidden", "9.9.9.9:123456", "9.9.9.9:1:2"}) {
+    EXPECT_EQ(rules.ClientAddress("10.0.0.1", wrong), "10.0.0.1") << wrong;
+  }
+}
+
 TEST(AccountOf, IsAnAddressOrANetwork) {
   EXPECT_EQ(AccountOf("10.0.0.1"), "10.0.0.1");
   EXPECT_EQ(AccountOf("::ffff:10.0.0.1"), "10.0.0.1");
