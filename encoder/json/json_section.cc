@@ -84,6 +84,15 @@ int64_t JsonSection::Integer(const std::string& field, int64_t min, int64_t max)
   return *number;
 }
 
+int64_t JsonSection::IntegerFrom(const std::string& field, int64_t min, int64_t max) {
+  const nlohmann::json& value = Take(field);
+  if (const std::optional<int64_t> number = IntegerIn(value, min, max)) return *number;
+  const bool is_above =
+      value.is_number_unsigned() && value.get<uint64_t>() > static_cast<uint64_t>(max);
+  Fail(field, "an integer from " + std::to_string(min) +
+                  (is_above ? " to " + std::to_string(max) : std::string()));
+}
+
 std::vector<std::string> JsonSection::Strings(const std::string& field) {
   const nlohmann::json& list = Take(field);
   if (!list.is_array()) Fail(field, "a list of strings");
@@ -122,6 +131,10 @@ void JsonSection::Constant(const std::string& field, const std::string& only) {
 bool JsonSection::Has(const std::string& field) const { return object_->contains(field); }
 
 bool JsonSection::IsBool(const std::string& field) const { return object_->at(field).is_boolean(); }
+
+bool JsonSection::IsString(const std::string& field) const {
+  return object_->at(field).is_string();
+}
 
 bool JsonSection::IsObject(const std::string& field) const {
   return object_->at(field).is_object();

@@ -28,6 +28,9 @@ class JsonSection {
   double Number(const std::string& field);
   // An integer in [min, max].
   int64_t Integer(const std::string& field, int64_t min, int64_t max);
+  // The same where another check has a lower limit than `max`: the message names `max` only to a
+  // value above it.
+  int64_t IntegerFrom(const std::string& field, int64_t min, int64_t max);
   // A list of strings.
   std::vector<std::string> Strings(const std::string& field);
   // A list of integers in [min, max].
@@ -52,6 +55,7 @@ class JsonSection {
   bool Has(const std::string& field) const;
   // The type of a field that is there and may have several.
   bool IsBool(const std::string& field) const;
+  bool IsString(const std::string& field) const;
   bool IsObject(const std::string& field) const;
   // True when the field is null; it is taken then.
   bool IsNull(const std::string& field);

@@ -223,8 +223,9 @@ def refusals(server: Server, **options: Any) -> List[str]:
 
 WRONG_VALUES = [
     ({"head": "rnnt"}, 'head is "rnnt", expected one of "ctc", "transducer"'),
-    ({"max_symbols": -1}, "max_symbols is -1, expected an integer from 0 to 1000"),
-    ({"max_symbols": 11}, "max_symbols is 11, expected at most 10 on this server"),
+    ({"max_symbols": -1}, "max_symbols is -1, expected an integer from 0"),
+    ({"max_symbols": 11},
+     "max_symbols is 11, expected at most 10 on this server (--max_frame_tokens)"),
     ({"ctc_weight": 1.5}, "ctc_weight is 1.5, expected a number from 0 to 1"),
     ({"rescoring": 1}, "rescoring is 1, expected true or false"),
     ({"reverse_weight": 0.5}, "reverse_weight is 0.5, expected rescoring with it"),

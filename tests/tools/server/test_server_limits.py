@@ -64,6 +64,12 @@ def test_streams_per_address_behind_a_proxy():
         with server.open(headers=headers):
             refused = refusal(server, headers={"X-Forwarded-For": "8.8.8.8, 10.2.2.2"})
             assert refused.status == 503 and refused.code == "address_full"
+            # Some proxies add the port of the connection, which is another one each time.
+            for same in "10.2.2.2:4321", "[::ffff:10.2.2.2]:80":
+                assert refusal(server, headers={"X-Forwarded-For": same}).code == "address_full"
+            with server.open(headers={"X-Forwarded-For": "10.4.4.4:1"}):
+                with server.open(headers={"X-Forwarded-For": "10.5.5.5:2"}):
+                    pass
             with server.open(headers={"X-Forwarded-For": "10.1.1.1"}), server.open():
                 assert refusal(server).code == "address_full"
         # Proxies may add a line of their own: the last entry of the last line counts.
@@ -76,7 +82,13 @@ def test_streams_per_address_behind_a_proxy():
                     "address_full")
                 with server.open(headers={"X-Forwarded-For": "10.1.1.1"}):
                     pass
-        server.expect_rejections("address_full", 4)
+        server.expect_rejections("address_full", 6)
+        # An entry that is no address leaves the proxy's, and the log says so.
+        with server.open(headers={"X-Forwarded-For": "10.1.1.1, unknown"}):
+            assert refusal(server, headers={"X-Forwarded-For": "localhost:80"}).code == (
+                "address_full")
+        assert any("X-Forwarded-For: 'unknown' is not an IP address; its client counts as the "
+                   "proxy 127.0.0.1" in line for line in server.log)
     with Server("--max_streams_per_address=1") as server:
         with server.open():  # who is no trusted proxy is not believed
             assert refusal(server, headers={"X-Forwarded-For": "10.1.1.1"}).code == "address_full"
@@ -277,13 +289,14 @@ def test_limits_of_options(small):
 
 def test_number_of_results(short):
     for message in [{"type": "start", "version": 1, "nbest": 4},
-                    {"type": "resume", "version": 1, "nbest": 4, "token": "0" * 32},
-                    {"signal": "start", "nbest": 4}]:
+                    {"type": "start", "version": 1, "nbest": 101},
+                    {"type": "resume", "version": 1, "nbest": 4, "token": "0" * 32}]:
         with short.open() as socket:
             socket.send_json(**message)
             refused = socket.receive()
             assert "bad_option" in refused
-            assert "nbest is 4, expected at most 3 on this server" in refused
+            assert f"nbest is {message['nbest']}, expected at most 3 on this server " \
+                   "(--max_nbest)" in refused
             assert socket.close_code() == 1008
     for nbest, status in (4, 400), (3, 200):
         answer = request(short.port, f"/v1/recognize?search=beam&nbest={nbest}", "POST",

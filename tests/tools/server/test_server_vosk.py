@@ -152,6 +152,28 @@ def test_options(server):
         assert sorted(alternatives[0]["result"][0]) == ["end", "start", "word"]
 
 
+def test_options_as_strings(server):
+    """Vosk's server converts them with float(), int() and bool()."""
+    payload = pcm16(SAMPLES)
+    for words in "1", "true":
+        with server.open("/") as socket:
+            socket.send_text(json.dumps({"config": {"sample_rate": "16000.0", "words": words}}))
+            assert [one["word"] for one in words_of(converse(socket, [payload]))] == (
+                TEXTS[NAME].split())
+    with server.open("/") as socket:
+        configure(socket, max_alternatives="3", words="0")
+        alternatives = converse(socket, [payload])[-1]["alternatives"]
+        assert 1 < len(alternatives) <= 3 and list(alternatives[0]) == ["confidence", "text"]
+
+
+def test_more_alternatives_than_the_server_permits():
+    """Vosk's own sample asks for 20. The number is the most that the client takes."""
+    with Server("--max_nbest=2") as server, server.open("/vosk") as socket:
+        configure(socket, max_alternatives=20)
+        alternatives = converse(socket, [pcm16(SAMPLES)])[-1]["alternatives"]
+        assert len(alternatives) == 2 and alternatives[0]["text"] == TEXTS[NAME]
+
+
 def test_no_audio(server):
     with server.open("/vosk") as socket:
         assert converse(socket, []) == [{"text": ""}]
@@ -160,7 +182,15 @@ def test_no_audio(server):
 @pytest.mark.parametrize("text, reason", [
     ("hello", "bad_json: "),
     ("{}", "bad_message: a text message without config, eof or reset"),
-    ('{"config": {"sample_rate": "fast"}}', "bad_option: text: config.sample_rate"),
+    ('{"config": {"sample_rate": "fast"}}',
+     'bad_option: text: config.sample_rate is "fast", expected a number'),
+    ('{"config": {"sample_rate": "16000x"}}', "bad_option: text: config.sample_rate"),
+    ('{"config": {"sample_rate": "nan"}}', "bad_option: text: config.sample_rate"),
+    ('{"config": {"max_alternatives": 1.5}}',
+     "bad_option: text: config.max_alternatives is 1.5, expected an integer from 0"),
+    ('{"config": {"max_alternatives": "-1"}}', "bad_option: text: config.max_alternatives"),
+    ('{"config": {"words": "no"}}',
+     'bad_option: text: config.words is "no", expected true or false'),
 ])
 def test_mistakes(server, text, reason):
     with server.open("/vosk") as socket:
@@ -170,7 +200,8 @@ def test_mistakes(server, text, reason):
 
 
 def test_limits():
-    with Server("--max_streams=1", "--max_message_bytes=5000", "--max_nbest=2") as server:
+    with Server("--max_streams=1", "--max_message_bytes=5000",
+                "--max_sample_rate=8000") as server:
         with server.open("/vosk") as socket:
             with pytest.raises(Refused) as refused:
                 server.open("/vosk")
@@ -179,11 +210,12 @@ def test_limits():
             assert socket.closed().code == 1009
         server.wait_for(lambda now: now["runnel_streams"] == 0)
         with server.open("/vosk") as socket:
-            configure(socket, max_alternatives=3)
+            configure(socket)
             socket.send_bytes(bytes(100))
             closed = socket.closed()
             assert closed.code == 1008
-            assert closed.reason == "bad_option: nbest is 3, expected at most 2 on this server"
+            assert closed.reason == ("bad_option: sample_rate is 16000, expected at most 8000 on "
+                                     "this server (--max_sample_rate)")
 
 
 def test_drain():

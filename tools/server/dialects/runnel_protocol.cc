@@ -127,8 +127,9 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   ReadCommonFields(message);
   StartRequest start;
   if (message->Has("sample_rate")) {
-    start.options.sample_rate_hz = static_cast<int>(
-        message->Integer("sample_rate", StreamOptions::kMinRate, StreamOptions::kMaxRate));
+    constexpr int64_t kMostHz = std::numeric_limits<int>::max();  // the server's limit is lower
+    start.options.sample_rate_hz =
+        static_cast<int>(message->IntegerFrom("sample_rate", StreamOptions::kMinRate, kMostHz));
     if (decoder_->encoding() == SampleEncoding::kOpus &&
         !IsOpusRate(start.options.sample_rate_hz)) {
       message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");

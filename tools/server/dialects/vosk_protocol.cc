@@ -1,9 +1,11 @@
 #include "tools/server/dialects/vosk_protocol.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "encoder/json/json_section.h"
@@ -44,8 +46,31 @@ bool OffersSubprotocol(const Opening& opening) {
   return std::find(offered.begin(), offered.end(), kSubprotocol) != offered.end();
 }
 
+// Vosk's server converts the values of a config, so that a string may stand for a number.
+double ReadNumber(JsonSection* config, const std::string& field) {
+  if (!config->IsString(field)) return config->Number(field);
+  const std::string text = config->String(field);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) config->Fail(field, "a number");
+  return number;
+}
+
 bool ReadWords(JsonSection* config) {
-  return config->IsBool("words") ? config->Bool("words") : config->Number("words") != 0;
+  if (config->IsBool("words")) return config->Bool("words");
+  if (!config->IsString("words")) return config->Number("words") != 0;
+  const std::string text = config->String("words");
+  const bool is_true = text == "true" || text == "1";
+  if (!is_true && text != "false" && text != "0") config->Fail("words", "true or false");
+  return is_true;
+}
+
+size_t ReadMaxAlternatives(JsonSection* config) {
+  const double count = ReadNumber(config, "max_alternatives");
+  if (!(count >= 0 && count <= kMaxAlternatives && count == std::floor(count))) {
+    config->Fail("max_alternatives", "an integer from 0");
+  }
+  return static_cast<size_t>(count);
 }
 
 }  // namespace
@@ -113,7 +138,7 @@ std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
 void VoskProtocol::ReadConfig(const nlohmann::json& message) {
   JsonSection config = JsonSection(message, "", "text").Section("config");
   if (config.Has("sample_rate")) {
-    const double rate_hz = config.Number("sample_rate");
+    const double rate_hz = ReadNumber(&config, "sample_rate");
     if (!(rate_hz >= StreamOptions::kMinRate && rate_hz <= StreamOptions::kMaxRate)) {
       config.Fail("sample_rate", "a number from " + std::to_string(StreamOptions::kMinRate) +
                                      " to " + std::to_string(StreamOptions::kMaxRate));
@@ -121,9 +146,7 @@ void VoskProtocol::ReadConfig(const nlohmann::json& message) {
     sample_rate_hz_ = static_cast<int>(std::lround(rate_hz));
   }
   if (config.Has("words")) shows_words_ = ReadWords(&config);
-  if (config.Has("max_alternatives")) {
-    max_alternatives_ = static_cast<size_t>(config.Integer("max_alternatives", 0, kMaxNBest));
-  }
+  if (config.Has("max_alternatives")) max_alternatives_ = ReadMaxAlternatives(&config);
   if (!config.Has("phrase_list")) return;
   std::vector<WeightedPhrase> phrases;
   for (std::string& phrase : config.Strings("phrase_list")) {
@@ -146,11 +169,8 @@ StartRequest VoskProtocol::Start() {
   const int known_hz = decoder()->sample_rate_hz();
   options.sample_rate_hz = known_hz > 0 ? known_hz : sample_rate_hz_;
   options.endpoints.enabled = true;
-  options.nbest = static_cast<int>(std::max<size_t>(max_alternatives_, 1));
-  if (options.nbest > 1) {  // greedy search has only one result
-    options.search.beam_size = std::max(options.search.beam_size, options.nbest);
-  }
-  start_.needs_beam = options.nbest > 1 || options.search.hotwords != nullptr;
+  start_.max_alternatives = static_cast<int>(std::max<size_t>(max_alternatives_, 1));
+  start_.needs_beam = options.search.hotwords != nullptr;
   return start_;
 }
 

@@ -91,10 +91,10 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
   const auto nbest = message.find("nbest");
   if (nbest != message.end()) {
     const bool is_count = nbest->is_number_unsigned() && nbest->get<uint64_t>() >= 1 &&
-                          nbest->get<uint64_t>() <= kMaxNBest;
+                          nbest->get<uint64_t>() <= kMaxAlternatives;
     if (!is_count) {
       throw ClientMistake(ErrorCode::kBadOption,
-                          "nbest is not an integer from 1 to " + std::to_string(kMaxNBest));
+                          "nbest is not an integer from 1 to " + std::to_string(kMaxAlternatives));
     }
     nbest_ = nbest->get<size_t>();
   }
@@ -107,11 +107,7 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
     start.options.endpoints = WenetEndpoints();
   }
   start.encoding = decoder_.encoding();
-  start.options.nbest = static_cast<int>(nbest_);
-  if (nbest_ > 1) {  // greedy search has only one result
-    start.needs_beam = true;
-    start.options.search.beam_size = std::max(start.options.search.beam_size, start.options.nbest);
-  }
+  start.max_alternatives = static_cast<int>(nbest_);
   return start;
 }
 

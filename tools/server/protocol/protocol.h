@@ -62,7 +62,10 @@ struct ModelChoices {
 // checks them against its model.
 struct StartRequest {
   StreamOptions options;  // kModelDefault, or rate 0, where the client leaves it to the model
-  ModelChoices choices;   // take the place of those in `options`
+  // The client takes at most as many results of an utterance, and the server may send fewer. 0: it
+  // asks for options.nbest, no fewer.
+  int max_alternatives = 0;
+  ModelChoices choices;  // take the place of those in `options`
   SampleEncoding encoding = SampleEncoding::kPcm16;
   bool wants_snapshots = false;  // OnSnapshot is to be called now and then
   bool wants_tokens = true;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -36,10 +37,15 @@ constexpr std::string_view kEndpointPrefix = "endpoint_";
 // The library's message repeats the name of a language that the model does not know.
 constexpr size_t kMaxLanguageBytes = 64;
 
+// An integer that a limit of the server bounds: its message, not this, says what is too large.
+int ReadLimited(JsonSection* fields, const std::string& field, int min) {
+  return static_cast<int>(fields->IntegerFrom(field, min, std::numeric_limits<int>::max()));
+}
+
 // The value of chunk_size or left_context, in encoder frames: -1 for all, or at least `min`.
 int64_t ReadFrames(JsonSection* fields, const std::string& field, int64_t min) {
   if (!fields->Has(field)) return StreamOptions::kModelDefault;
-  const int64_t frames = fields->Integer(field, -1, kMaxFrames);
+  const int64_t frames = fields->IntegerFrom(field, -1, kMaxFrames);
   if (frames != -1 && frames < min) {
     fields->Fail(field, "-1 (all) or an integer from " + std::to_string(min));
   }
@@ -113,8 +119,7 @@ void ReadModelChoices(JsonSection* fields, ModelChoices* choices) {
     choices->head = fields->Choice("head", ByName({Head::kCtc, Head::kTransducer}));
   }
   if (fields->Has("max_symbols")) {
-    choices->max_symbols =
-        static_cast<int>(fields->Integer("max_symbols", 0, SearchOptions::kMaxSymbols));
+    choices->max_symbols = ReadLimited(fields, "max_symbols", 0);
   }
   if (fields->Has("ctc_weight")) choices->ctc_weight = ReadReal(fields, "ctc_weight", 0, 1);
   ReadRescoring(fields, &choices->rescoring);
@@ -165,7 +170,7 @@ const char* NameOf(Head head) { return head == Head::kCtc ? "ctc" : "transducer"
 
 int ReadNBest(JsonSection* fields) {
   if (!fields->Has("nbest")) return 0;
-  return static_cast<int>(fields->Integer("nbest", 1, kMaxNBest));
+  return ReadLimited(fields, "nbest", 1);
 }
 
 void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start) {
@@ -181,8 +186,7 @@ void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartReques
   }
   start->names_beam_size = fields->Has("beam_size");
   if (start->names_beam_size) {
-    search.beam_size =
-        static_cast<int>(fields->Integer("beam_size", 1, SearchOptions::kMaxBeamSize));
+    search.beam_size = ReadLimited(fields, "beam_size", 1);
   }
   ReadModelChoices(fields, &start->choices);
   ReadHotwords(fields, tokens, start);

@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,8 +14,11 @@
 
 namespace runnel::server {
 
-// The largest "nbest" that any protocol accepts. More results delay other clients and help nobody.
+// The largest "nbest" of Runnel's protocol and of recordings, and of --max_nbest. More results
+// delay other clients and help nobody.
 constexpr int kMaxNBest = 100;
+// The largest StartRequest::max_alternatives.
+constexpr int kMaxAlternatives = std::numeric_limits<int>::max();
 
 // The values of the fields "search" and "head". `head`: not kDefault.
 const char* NameOf(SearchMethod method);

@@ -52,13 +52,8 @@ void CheckAbilities(const RecognitionConfig& config, const RivaModel& model) {
 
 void ReadAlternatives(const RecognitionConfig& config, StartRequest* start) {
   const int most = config.max_alternatives();
-  if (most < 0 || most > kMaxNBest) {
-    Fail("max_alternatives", std::to_string(most), "0 to " + std::to_string(kMaxNBest));
-  }
-  start->options.nbest = std::max(1, most);
-  if (most <= 1) return;
-  start->needs_beam = true;  // greedy search has only one result
-  start->options.search.beam_size = std::max(start->options.search.beam_size, most);
+  if (most < 0) Fail("max_alternatives", std::to_string(most), "0 or more");
+  start->max_alternatives = std::max(1, most);
 }
 
 // "en-US" names the language "en" of a model that has no "en-US". Another code is left to the
@@ -95,7 +90,7 @@ void ReadContexts(const RecognitionConfig& config, const RivaModel& model, Start
              std::to_string(kMaxControlBytes) + " bytes");
   }
   start->options.search.hotwords = PhraseHotwords(phrases, *model.tokens);
-  start->needs_beam = start->needs_beam || start->options.search.hotwords != nullptr;
+  start->needs_beam = start->options.search.hotwords != nullptr;
 }
 
 void ReadEndpoints(const RecognitionConfig& config, EndpointOptions* endpoints) {

@@ -15,9 +15,11 @@ namespace {
 
 constexpr size_t kMaxLanguageBytes = 40;
 
-[[noreturn]] void Refuse(const std::string& option, int64_t value, int64_t most) {
+// `flag`: of the limit `most`.
+[[noreturn]] void Refuse(const std::string& option, int64_t value, int64_t most,
+                         const std::string& flag) {
   throw std::invalid_argument(option + " is " + std::to_string(value) + ", expected at most " +
-                              std::to_string(most) + " on this server");
+                              std::to_string(most) + " on this server (--" + flag + ")");
 }
 
 bool IsTooLongChunk(int64_t chunk_size, const Limits& limits) {
@@ -35,7 +37,7 @@ void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
   throw std::invalid_argument("early_text is " + std::to_string(interval) +
                               ", expected 0 or at least " + std::to_string(least) +
                               " with a chunk_size of " + std::to_string(options.chunk_size) +
-                              " on this server");
+                              " on this server (--max_previews)");
 }
 
 // Adds what the client leaves to the server. What the server chose for another search or head than
@@ -46,7 +48,8 @@ void CompleteSearch(const StartRequest& request, const SearchOptions& defaults,
   const bool chooses_ctc = choices.head == Head::kCtc;
   search->head = choices.head.value_or(defaults.head);
   if (!request.names_search) {
-    const bool is_too_simple = request.needs_beam && defaults.method == SearchMethod::kGreedy;
+    const bool needs_beam = request.needs_beam || request.max_alternatives > 1;
+    const bool is_too_simple = needs_beam && defaults.method == SearchMethod::kGreedy;
     const bool has_no_such = chooses_ctc && defaults.method == SearchMethod::kModifiedBeam;
     search->method = is_too_simple || has_no_such ? SearchMethod::kPrefixBeam : defaults.method;
   }
@@ -75,16 +78,36 @@ std::string LanguageOf(const ModelChoices& choices, const StreamOptions& default
   return defaults.language;
 }
 
+// What the client chose and a greedy search would ignore.
+void CheckEffects(const StartRequest& request, const StreamOptions& options) {
+  if (options.search.method != SearchMethod::kGreedy) return;
+  const auto fail = [](const std::string& option, int value, const std::string& expected) {
+    throw std::invalid_argument(option + " is " + std::to_string(value) + ", expected " + expected +
+                                "a beam search with it (the search is greedy)");
+  };
+  if (request.names_beam_size) fail("beam_size", options.search.beam_size, "");
+  if (options.nbest > 1) fail("nbest", options.nbest, "1 or ");
+}
+
+// A client that takes fewer results than it asks for gets as many as the server permits, from a
+// beam that holds them.
+void CompleteAlternatives(const StartRequest& request, const Limits& limits,
+                          StreamOptions* options) {
+  if (request.max_alternatives == 0) return;
+  options->nbest = std::min(request.max_alternatives, limits.max_nbest);
+  options->search.beam_size = std::max(options->search.beam_size, options->nbest);
+}
+
 void LimitSearch(const StartRequest& request, const Limits& limits, SearchOptions* search) {
   if (search->method != SearchMethod::kGreedy) {
     if (request.names_beam_size && search->beam_size > limits.max_beam_size) {
-      Refuse("beam_size", search->beam_size, limits.max_beam_size);
+      Refuse("beam_size", search->beam_size, limits.max_beam_size, "max_beam_size");
     }
     search->beam_size = std::min(search->beam_size, limits.max_beam_size);
   }
   const int max_symbols = request.choices.max_symbols.value_or(0);
   if (max_symbols > limits.max_frame_tokens) {
-    Refuse("max_symbols", max_symbols, limits.max_frame_tokens);
+    Refuse("max_symbols", max_symbols, limits.max_frame_tokens, "max_frame_tokens");
   }
 }
 
@@ -102,7 +125,7 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
   } else if (IsTooLongChunk(options.chunk_size, limits)) {
     Refuse(options.chunk_size == StreamOptions::kWholeUtterance ? "chunk_size (whole utterance)"
                                                                 : "chunk_size",
-           options.chunk_size, limits.max_chunk_size);
+           options.chunk_size, limits.max_chunk_size, "max_chunk_size");
   }
   if (options.left_context == StreamOptions::kModelDefault) {
     options.left_context = defaults.left_context;
@@ -110,12 +133,14 @@ StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& 
              options.left_context > limits.max_left_context) {
     Refuse(options.left_context == StreamOptions::kUnlimited ? "left_context (unlimited)"
                                                              : "left_context",
-           options.left_context, limits.max_left_context);
+           options.left_context, limits.max_left_context, "max_left_context");
   }
   CompleteSearch(request, defaults.search, &options.search);
+  CompleteAlternatives(request, limits, &options);
   LimitSearch(request, limits, &options.search);
   options.language = LanguageOf(request.choices, defaults, languages);
-  CheckNBest(request.options.nbest, limits);
+  CheckNBest(options.nbest, limits);
+  CheckEffects(request, options);
   CheckEarlyText(options, limits);
   if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;
   return options;
@@ -130,12 +155,12 @@ std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::stri
 }
 
 void CheckNBest(int nbest, const Limits& limits) {
-  if (nbest > limits.max_nbest) Refuse("nbest", nbest, limits.max_nbest);
+  if (nbest > limits.max_nbest) Refuse("nbest", nbest, limits.max_nbest, "max_nbest");
 }
 
 void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
   if (sample_rate_hz > limits.max_sample_rate) {
-    Refuse("sample_rate", sample_rate_hz, limits.max_sample_rate);
+    Refuse("sample_rate", sample_rate_hz, limits.max_sample_rate, "max_sample_rate");
   }
 }
 

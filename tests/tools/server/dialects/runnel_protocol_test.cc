@@ -114,13 +114,13 @@ TEST(RunnelProtocol, HotwordsNeedABeamSearch) {
 // Invalid values of every field: the error names the field.
 TEST(RunnelProtocol, OptionsOutOfRange) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
-      {"sample_rate", {"0", "999", "768001", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
+      {"sample_rate", {"0", "999", "2147483648", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
       {"encoding", {"\"pcm8\"", "\"Opus\"", "16", "null", "\"\"", "[]"}},
       {"chunk_size", {"0", "-2", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
       {"left_context", {"-2", "1000001", "true"}},
       {"search", {"\"fast\"", "1"}},
-      {"beam_size", {"0", "10001", "-1"}},
-      {"nbest", {"0", "101", "\"1\""}},
+      {"beam_size", {"0", "2147483648", "-1"}},
+      {"nbest", {"0", "2147483648", "\"1\""}},
       {"resume", {"1", "\"true\"", "null"}},
       {"tokens", {"0", "[]"}},
       {"hotwords", {"1", "[]", "null"}},

@@ -142,16 +142,15 @@ TEST(WenetProtocol, StartOptions) {
                                          {R"(,"nbest":1,"continuous_decoding":true)", 1},
                                          {R"(,"nbest":5)", 5},
                                          {R"(,"nbest":100)", 100},
+                                         {R"(,"nbest":2147483647)", 2147483647},
                                          {R"(,"enable_timestamp":true)", 1}}) {
     WenetProtocol protocol(Units());
     const std::string text = R"({"signal":"start")" + c.fields + "}";
     const auto start = Only<StartRequest>(protocol.Read(Text(text)));
     EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
     EXPECT_EQ(start.options.sample_rate_hz, 0);
-    EXPECT_EQ(start.options.nbest, c.nbest) << text;
+    EXPECT_EQ(start.max_alternatives, c.nbest) << text;
     EXPECT_FALSE(start.names_search) << text;
-    EXPECT_EQ(start.needs_beam, c.nbest > 1) << text;
-    EXPECT_GE(start.options.search.beam_size, c.nbest) << text;
     EXPECT_EQ(start.options.endpoints.enabled,
               c.fields.find("continuous_decoding") != std::string::npos)
         << text;
@@ -183,7 +182,7 @@ TEST(WenetProtocol, MistakesGetAFailedMessage) {
       {{}, Text(R"({"signal":"begin"})"), "error bad_message"},
       {{}, Text(R"({"signal":"start","nbest":0})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":-1})"), "error bad_option"},
-      {{}, Text(R"({"signal":"start","nbest":101})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":2147483648})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":1.0})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":"1"})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":null})"), "error bad_option"},

@@ -139,7 +139,7 @@ TEST(ReadStartQuery, RefusesWrongHeadsWeightsAndLanguages) {
   EXPECT_EQ(QueryError({{"head", "rnnt"}}),
             "query: head is \"rnnt\", expected one of \"ctc\", \"transducer\"");
   EXPECT_EQ(QueryError({{"max_symbols", "-1"}}),
-            "query: max_symbols is -1, expected an integer from 0 to 1000");
+            "query: max_symbols is -1, expected an integer from 0");
   EXPECT_EQ(QueryError({{"ctc_weight", "1.5"}}),
             "query: ctc_weight is 1.5, expected a number from 0 to 1");
   EXPECT_EQ(QueryError({{"rescoring", "1"}}), "query: rescoring is 1, expected true or false");
@@ -188,18 +188,26 @@ TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
   EXPECT_EQ(QueryError({{"chunk_size", "0"}}),
             "query: chunk_size is 0, expected -1 (all) or an integer from 1");
   EXPECT_EQ(QueryError({{"chunk_size", "4.5"}}),
-            "query: chunk_size is 4.5, expected an integer from -1 to 1000000");
+            "query: chunk_size is 4.5, expected an integer from -1");
   EXPECT_EQ(QueryError({{"left_context", "many"}}),
-            "query: left_context is \"many\", expected an integer from -1 to 1000000");
-  EXPECT_EQ(QueryError({{"nbest", "101"}}),
-            "query: nbest is 101, expected an integer from 1 to 100");
-  EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer from 1 to 100");
+            "query: left_context is \"many\", expected an integer from -1");
+  EXPECT_EQ(QueryError({{"nbest", "0"}}), "query: nbest is 0, expected an integer from 1");
+  EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer from 1");
+  EXPECT_EQ(QueryError({{"nbest", "18446744073709551615"}}),
+            "query: nbest is 18446744073709551615, expected an integer from 1 to 2147483647");
   EXPECT_EQ(QueryError({{"search", "guess"}}),
             "query: search is \"guess\", expected one of \"beam\", \"greedy\", \"modified_beam\"");
   EXPECT_EQ(QueryError({{"search", "1"}}), "query: search is 1, expected a string");
   EXPECT_EQ(
       QueryError({{"search", "\xFF\""}}),
       "query: search is \"\uFFFD\\\"\", expected one of \"beam\", \"greedy\", \"modified_beam\"");
+}
+
+TEST(ReadStartQuery, LeavesLargeValuesToTheLimitsOfTheServer) {
+  const StreamOptions options =
+      Read({{"nbest", "2147483647"}, {"beam_size", "100000"}, {"search", "beam"}}).options;
+  EXPECT_EQ(options.nbest, 2147483647);
+  EXPECT_EQ(options.search.beam_size, 100000);
 }
 
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {

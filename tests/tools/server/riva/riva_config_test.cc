@@ -40,7 +40,7 @@ std::string MistakeOf(const RecognitionConfig& config) {
 
 TEST(RivaConfig, Defaults) {
   const StartRequest start = ReadRivaConfig({}, Tiny());
-  EXPECT_EQ(start.options.nbest, 1);
+  EXPECT_EQ(start.max_alternatives, 1);
   EXPECT_FALSE(start.needs_beam);
   EXPECT_TRUE(start.options.endpoints.enabled);
   EXPECT_EQ(start.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s,
@@ -51,13 +51,11 @@ TEST(RivaConfig, Defaults) {
   EXPECT_FALSE(PartsOf({}, Tiny()).words);
 }
 
-TEST(RivaConfig, AlternativesNeedABeam) {
+TEST(RivaConfig, Alternatives) {
   RecognitionConfig config;
   config.set_max_alternatives(20);
   const StartRequest start = ReadRivaConfig(config, Tiny());
-  EXPECT_EQ(start.options.nbest, 20);
-  EXPECT_TRUE(start.needs_beam);
-  EXPECT_GE(start.options.search.beam_size, 20);
+  EXPECT_EQ(start.max_alternatives, 20);
   EXPECT_FALSE(start.names_beam_size);
   EXPECT_EQ(PartsOf(config, Tiny()).max_alternatives, 20U);
 }
@@ -108,8 +106,9 @@ TEST(RivaConfig, Refusals) {
       {"", [](auto* config) { config->set_model("tiny"); }},
       {"config.model is 'a b', expected 'tiny' or nothing",
        [](auto* config) { config->set_model("a\nb"); }},
-      {"config.max_alternatives is 101, expected 0 to 100",
-       [](auto* config) { config->set_max_alternatives(101); }},
+      {"", [](auto* config) { config->set_max_alternatives(101); }},
+      {"config.max_alternatives is -1, expected 0 or more",
+       [](auto* config) { config->set_max_alternatives(-1); }},
       {"config.speech_contexts.boost is nan, expected -100 to 100",
        [nan](auto* config) { config->add_speech_contexts()->set_boost(nan); }},
       {"config.sample_rate_hertz is 1, expected 0 (that of the model) or 1000 to 768000",
@@ -159,7 +158,7 @@ TEST(RivaRecording, IsReadFromAMessage) {
   request.set_audio("abcd");
   const RivaRecordingRequest read = ReadRivaRecording(request.SerializeAsString(), Tiny(), "call");
   EXPECT_EQ(read.recording.audio(), RecordingFile(request.config(), "abcd", Tiny()));
-  EXPECT_EQ(read.recording.start.options.nbest, 2);
+  EXPECT_EQ(read.recording.start.max_alternatives, 2);
   EXPECT_EQ(read.parts.max_alternatives, 2U);
   EXPECT_EQ(read.id, "call");
   request.mutable_id()->set_value(std::string(1000, 'x'));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -205,7 +207,7 @@ TEST(ModelChoices, AreLimited) {
   };
   EXPECT_EQ(max_symbols(4, 9), 4);
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { max_symbols(5, 9); }),
-            "max_symbols is 5, expected at most 4 on this server");
+            "max_symbols is 5, expected at most 4 on this server (--max_frame_tokens)");
   request.choices.max_symbols.reset();
   StreamOptions defaults;
   defaults.search.max_symbols = 9;
@@ -216,8 +218,60 @@ TEST(ModelChoices, AreLimited) {
     request.options.search.method = method;
     request.options.search.beam_size = 6;
     EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CompleteOptions(request, {}, limits); }),
-              "beam_size is 6, expected at most 5 on this server");
+              "beam_size is 6, expected at most 5 on this server (--max_beam_size)");
   }
+}
+
+// A client of Vosk, Riva or WeNet, which takes fewer results than it asks for.
+TEST(Alternatives, AreAsManyAsTheServerPermits) {
+  StartRequest request;
+  Limits limits;
+  limits.max_nbest = 12;
+  for (const int asked : {2, 12, 13, 20, std::numeric_limits<int>::max()}) {
+    request.max_alternatives = asked;
+    const StreamOptions options = CompleteOptions(request, {}, limits);
+    EXPECT_EQ(options.nbest, std::min(asked, 12));
+    EXPECT_EQ(options.search.method, SearchMethod::kPrefixBeam);
+    EXPECT_EQ(options.search.beam_size, std::max(options.nbest, SearchOptions().beam_size));
+  }
+  limits.max_beam_size = 9;
+  EXPECT_EQ(CompleteOptions(request, {}, limits).search.beam_size, 9);
+  request.max_alternatives = 1;
+  EXPECT_EQ(CompleteOptions(request, {}, limits).search.method, SearchMethod::kGreedy);
+}
+
+TEST(Alternatives, OfRunnelsProtocolAreNotFewerThanAskedFor) {
+  StartRequest request;
+  request.options.nbest = 101;
+  request.needs_beam = true;
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CompleteOptions(request, {}, {}); }),
+            "nbest is 101, expected at most 10 on this server (--max_nbest)");
+}
+
+TEST(GreedySearch, IsNotAskedForWhatOnlyABeamHas) {
+  const auto error = [](const auto& choose, SearchMethod of_server) {
+    StartRequest request;
+    choose(&request);
+    StreamOptions defaults;
+    defaults.search.method = of_server;
+    try {
+      CompleteOptions(request, defaults, {});
+    } catch (const std::invalid_argument& refusal) {
+      return std::string(refusal.what());
+    }
+    return std::string();
+  };
+  const auto beam_size = [](StartRequest* request) {
+    request->names_beam_size = true;
+    request->options.search.beam_size = 4;
+  };
+  const auto nbest = [](StartRequest* request) { request->options.nbest = 2; };
+  EXPECT_EQ(error(beam_size, SearchMethod::kGreedy),
+            "beam_size is 4, expected a beam search with it (the search is greedy)");
+  EXPECT_EQ(error(nbest, SearchMethod::kGreedy),
+            "nbest is 2, expected 1 or a beam search with it (the search is greedy)");
+  EXPECT_EQ(error(beam_size, SearchMethod::kPrefixBeam), "");
+  EXPECT_EQ(error(nbest, SearchMethod::kModifiedBeam), "");
 }
 
 std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_previews) {
@@ -237,7 +291,8 @@ std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_pre
 
 TEST(StreamRequest, PreviewsOfAChunkAreBounded) {
   EXPECT_EQ(EarlyTextError(1, 64, 8),
-            "early_text is 1, expected 0 or at least 8 with a chunk_size of 64 on this server");
+            "early_text is 1, expected 0 or at least 8 with a chunk_size of 64 on this server "
+            "(--max_previews)");
   for (int64_t chunk_size = 1; chunk_size <= 40; ++chunk_size) {
     for (int64_t max_previews = 0; max_previews <= 9; ++max_previews) {
       EXPECT_EQ(EarlyTextError(0, chunk_size, max_previews), "");
