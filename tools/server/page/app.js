@@ -81,8 +81,9 @@ function streamOptions() {
   return options;
 }
 
+// The page may lie below a path of a proxy: all its addresses are relative to its own.
 function serverUrl() {
-  const url = new URL('/', location.href);
+  const url = new URL('.', location.href);
   url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
   return url;
 }

@@ -22,6 +22,7 @@ const EXPLANATIONS = {
   idle_timeout: 'The server received nothing for too long and ended the stream.',
   time_limit: 'The stream reached the longest time that the server allows.',
   refused: 'The server does not take another stream from here. Try again in a moment.',
+  not_found: 'There is no server at the address of this page. A proxy must pass on all paths below it.',
   unreachable: 'The server cannot be reached.',
 };
 
@@ -214,9 +215,10 @@ export class Session extends EventTarget {
   /** {code} of the server's refusal, or null when it does not answer. */
   async fetchRefusal() {
     try {
-      const ready = await fetch('/readyz');
+      const ready = await fetch('readyz');
+      if (ready.status === 404) return {code: 'not_found'};
       if (ready.status === 503) return {code: (await ready.text()).trim()};
-      const url = new URL('/v1/recognize', location.href);
+      const url = new URL('v1/recognize', location.href);
       url.search = this.url.search;
       const answer = await fetch(url, {method: 'POST', body: ''});
       return {code: answer.status === 401 ? 'unauthorized' : 'refused'};

@@ -1,18 +1,25 @@
 """The server's web page in a real browser, with a recording for a microphone."""
 
+import contextlib
 import json
+import shutil
+import socket
+import subprocess
 
 import numpy as np
 import pytest
 import soundfile
 
 import chromium
+from cluster_processes import free_port, wait_until
 from cutting_proxy import CuttingProxy
 from server_process import FILES, LONGEST, TEXTS, Server, samples_of
 from web_page import (CAPTION, IS_IDLE, SETTLED, UTTERANCES, check_visit, is_recognised, is_status,
                       tab_to)
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="chromium is not installed")
+needs_haproxy = pytest.mark.skipif(shutil.which("haproxy") is None,
+                                   reason="HAProxy is not installed")
 
 # Every state that the caption goes through: what is settled, in all utterances. And the loudest
 # level that assistive technology was told.
@@ -181,6 +188,70 @@ def test_lost_connection(server, browser):
         assert not proxy.cuts
         sockets = [url for url in browser.requested() if url.startswith("ws:")]
         assert len(sockets) == 2
+
+
+@contextlib.contextmanager
+def prefix_proxy(folder, server, paths):
+    """HAProxy in front of an application of which the server has the path /asr/, or some `paths` of
+    it (a condition of HAProxy). The URL of its page."""
+    port = free_port()
+    config = folder / "haproxy.cfg"
+    config.write_text(f"""
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 1m
+    timeout server 1m
+    timeout tunnel 1m
+frontend application
+    bind 127.0.0.1:{port}
+    http-request return status 404 content-type text/plain string "another application" \
+        unless {paths}
+    http-request replace-path /asr/(.*) /\\1
+    default_backend server
+backend server
+    server server 127.0.0.1:{server.port}
+""", encoding="utf-8")
+    process = subprocess.Popen(["haproxy", "-f", str(config)])
+    try:
+        wait_until(lambda: is_listening(port), "HAProxy listens")
+        yield f"http://127.0.0.1:{port}/asr/"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_listening(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
+
+
+@needs_haproxy
+def test_a_path_prefix(server, page, tmp_path):
+    with prefix_proxy(tmp_path, server, "{ path_beg /asr/ }") as url:
+        page.open(url + "?from=elsewhere")
+        page.choose_file("#file", FILES["diogo_one_word"])
+        page.wait_for(is_recognised("seven"))
+        sockets = [one for one in page.requested() if one.startswith("ws:")]
+        assert sockets == [url.replace("http:", "ws:")]
+        assert page.complaints() == []
+        # A refusal is asked for at the same place.
+        with Server("--max_streams=1") as full, full.open():
+            with prefix_proxy(tmp_path, full, "{ path_beg /asr/ }") as other:
+                page.open(other)
+                page.choose_file("#file", FILES["diogo_one_word"])
+                page.wait_for("error.textContent === "
+                              "'The server is full. Try again in a moment.'")
+
+
+@needs_haproxy
+def test_a_proxy_that_passes_on_the_page_only(server, page, tmp_path):
+    with prefix_proxy(tmp_path, server, "{ path_reg ^/asr/([a-z_]+[.].*)?$ } "
+                                        "!{ req.hdr(Upgrade) -m found }") as url:
+        page.open(url)
+        page.choose_file("#file", FILES["diogo_one_word"])
+        page.wait_for("error.textContent.startsWith("
+                      "'There is no server at the address of this page.')")
 
 
 def test_access_token(page, tmp_path):
