@@ -132,6 +132,18 @@ def test_words_and_alternatives(client, riva):
         assert 0 < one.confidence <= 1
 
 
+def test_more_alternatives_than_the_server_permits(client, riva):
+    """NVIDIA: the server may return fewer than max_alternatives. The server permits 10."""
+    samples, rate = samples_of(LONGEST)
+    config = riva.config(rate, max_alternatives=20)
+    (response,) = client.stub.StreamingRecognize(iter(riva.requests(config, pcm16(samples))))
+    assert len(response.results[0].alternatives) == 10
+    whole = client.stub.Recognize(riva.asr.RecognizeRequest(config=config, audio=pcm16(samples)),
+                                  timeout=PATIENCE_S)
+    assert len(whole.results[0].alternatives) == 10
+    assert whole.results[0].alternatives[0].transcript == TEXTS[LONGEST] + " "
+
+
 def test_speech_contexts(client, riva):
     """A phrase with a large boost is found where it is not spoken."""
     samples, rate = samples_of("diogo_one_word")
@@ -165,10 +177,27 @@ def test_endpoints(client, riva):
     assert only.alternatives[0].transcript == f"{TEXTS[LONGEST]} {TEXTS[LONGEST]} "
 
 
+def test_an_utterance_that_the_client_ends(client, riva):
+    """runtime_config["force_eou"] of NVIDIA's protos of 2026, where silence is to end nothing."""
+    samples, rate = samples_of(LONGEST)
+    patient = riva.asr.EndpointingConfig(stop_history=60000)
+    config = riva.config(rate, endpointing_config=patient)
+    call = client.call()
+    call.send(*riva.requests(config, pcm16(samples)),
+              riva.asr.StreamingRecognizeRequest(audio_content=bytes(3200),
+                                                 runtime_config={"force_eou": "true"}))
+    response = next(call.responses)  # while the call is open
+    assert [(result.is_final, result.alternatives[0].transcript)
+            for result in response.results] == [(True, TEXTS[LONGEST] + " ")]
+    call.send(*map(riva.audio_request, cut(pcm16(samples), [3200])), None)
+    assert final_text(call.responses) == TEXTS[LONGEST] + " "
+    assert call.status()[0] == "OK"
+
+
 @pytest.mark.parametrize("fields, message", [
-    ({"max_alternatives": 11}, "nbest is 11, expected at most 10 on this server"),
-    ({"max_alternatives": -1}, "config.max_alternatives is -1, expected 0 to 100"),
-    ({"sample_rate_hertz": 96000}, "sample_rate is 96000, expected at most 48000 on this server"),
+    ({"max_alternatives": -1}, "config.max_alternatives is -1, expected 0 or more"),
+    ({"sample_rate_hertz": 384000},
+     "sample_rate is 384000, expected at most 48000 on this server (--max_sample_rate)"),
     ({"sample_rate_hertz": -5},
      "config.sample_rate_hertz is -5, expected 0 (that of the model) or 1000 to 768000"),
     ({"audio_channel_count": 99}, "config.audio_channel_count is 99, expected 0 to 32"),

@@ -40,6 +40,12 @@ std::string_view AudioIn(std::string_view message) {
   return audio;
 }
 
+// Other values count as false, as in NVIDIA's server.
+bool ForcesEndOfUtterance(const StreamingRecognizeRequest& request) {
+  const auto found = request.runtime_config().find("force_eou");
+  return found != request.runtime_config().end() && found->second == "true";
+}
+
 }  // namespace
 
 RivaProtocol::RivaProtocol(RivaModel model, std::string id)
@@ -92,6 +98,7 @@ std::vector<ClientRequest> RivaProtocol::ReadRequest(std::string_view bytes) {
   }
   const std::string_view audio = AudioIn(bytes);
   num_left_ = audio.size();
+  ends_utterance_ = ForcesEndOfUtterance(request);
   const size_t num_before = audio.empty() ? 0 : static_cast<size_t>(audio.data() - bytes.data());
   return ReadAudio(audio, num_before);
 }
@@ -112,7 +119,11 @@ std::vector<ClientRequest> RivaProtocol::ReadAudio(std::string_view rest, size_t
     StartAt(decoder_->sample_rate_hz(), &requests);
   }
   if (!part.samples.empty()) requests.emplace_back(AudioRequest{std::move(part.samples)});
-  if (part.has_more) requests.emplace_back(MoreRequest{num_before + part.num_read});
+  if (part.has_more) {
+    requests.emplace_back(MoreRequest{num_before + part.num_read});
+  } else if (ends_utterance_ && phase_ == Phase::kAudio) {
+    requests.emplace_back(FlushRequest{});
+  }
   return requests;
 }
 

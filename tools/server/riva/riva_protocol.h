@@ -62,6 +62,7 @@ class RivaProtocol : public Protocol {
   RivaParts parts_;
   std::unique_ptr<MediaDecoder> decoder_;  // null before the config
   size_t num_left_ = 0;                    // bytes of the last request's audio, not read yet
+  bool ends_utterance_ = false;            // after that audio
   LiveUpdate merged_;  // the updates of the present utterance, without those that ended
 };
 

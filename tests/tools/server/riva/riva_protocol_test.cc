@@ -119,7 +119,7 @@ TEST(RivaProtocol, StreamsBeginWithTheAudio) {
   ASSERT_EQ(Shown(requests), "start; audio 3");
   const auto& start = std::get<StartRequest>(requests[0]);
   EXPECT_EQ(start.options.sample_rate_hz, kRate);
-  EXPECT_EQ(start.options.nbest, 1);
+  EXPECT_EQ(start.max_alternatives, 1);
   EXPECT_TRUE(start.options.endpoints.enabled);
   EXPECT_FALSE(start.needs_beam);
   EXPECT_EQ(Shown(protocol.Read(Binary(Audio("y")))), "audio 1");
@@ -127,6 +127,40 @@ TEST(RivaProtocol, StreamsBeginWithTheAudio) {
   EXPECT_EQ(Shown(protocol.Read(Text(""))), "finish");
   EXPECT_EQ(Shown(protocol.Read(Binary(Audio("ab")))), "");
   EXPECT_TRUE(protocol.OnReady({}).empty());
+}
+
+std::string ForceEnd(const std::string& audio, const std::string& value = "true") {
+  StreamingRecognizeRequest request;
+  if (!audio.empty()) request.set_audio_content(audio);
+  (*request.mutable_runtime_config())["force_eou"] = value;
+  return request.SerializeAsString();
+}
+
+TEST(RivaProtocol, AClientMayEndAnUtterance) {
+  RivaProtocol protocol = NewProtocol();
+  protocol.Read(Binary(Config()));
+  EXPECT_EQ(Shown(protocol.Read(Binary(ForceEnd("")))), "") << "no audio yet";
+  EXPECT_EQ(Shown(protocol.Read(Binary(ForceEnd(Pcm16({1, 2}))))), "start; audio 2; flush");
+  EXPECT_EQ(Shown(protocol.Read(Binary(Audio(Pcm16({3}))))), "audio 1") << "once only";
+  EXPECT_EQ(Shown(protocol.Read(Binary(ForceEnd("")))), "flush");
+  EXPECT_EQ(Shown(protocol.Read(Binary(ForceEnd(Pcm16({4}), "false")))), "audio 1");
+  EXPECT_EQ(Shown(protocol.Read(Text(""))), "finish");
+}
+
+// The audio of a long message comes in parts; the utterance ends after the last.
+TEST(RivaProtocol, AnUtteranceEndsAfterAllAudioOfTheMessage) {
+  RivaProtocol protocol = NewProtocol();
+  protocol.Read(Binary(Config()));
+  const std::string message = ForceEnd(std::string(5 * kPartBytes, 'a'));
+  std::vector<ClientRequest> requests = protocol.Read(Binary(message));
+  size_t num_parts = 1;
+  for (std::string rest = message; std::holds_alternative<MoreRequest>(requests.back());
+       ++num_parts) {
+    rest = rest.substr(std::get<MoreRequest>(requests.back()).num_read);
+    requests = protocol.ReadMore(rest);
+  }
+  EXPECT_GT(num_parts, 2U);
+  EXPECT_TRUE(std::holds_alternative<FlushRequest>(requests.back()));
 }
 
 TEST(RivaProtocol, HeaderDecidesTheRate) {
@@ -168,7 +202,7 @@ TEST(RivaProtocol, Mistakes) {
   EXPECT_EQ(Shown(twice.Read(Binary(Config()))), "");
   EXPECT_EQ(Shown(twice.Read(Binary(Config()))), "error unsupported_order");
   RivaProtocol greedy = NewProtocol();
-  EXPECT_EQ(Shown(greedy.Read(Binary(Config(true, 101)))), "error bad_option");
+  EXPECT_EQ(Shown(greedy.Read(Binary(Config(true, -1)))), "error bad_option");
 }
 
 TEST(RivaProtocol, InterimResults) {
