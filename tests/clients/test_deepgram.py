@@ -1,6 +1,7 @@
 """Deepgram's SDK for JavaScript, and programs that do without it."""
 
 import base64
+import hashlib
 import json
 
 import pytest
@@ -8,10 +9,11 @@ import soundfile
 
 from audio_files import g711, opus_packets
 from real_clients import Clients, recognised_text, twice_with_silence
-from server_process import FILES, samples_of
+from server_process import FILES, Server, samples_of
 
 RAW = {"encoding": "linear16", "sample_rate": 16000}
-SDK, BROWSER = "deepgram_sdk.mjs", "deepgram_browser.mjs"
+SDK, BROWSER, RECORDINGS = ("deepgram_sdk.mjs", "deepgram_browser.mjs",
+                            "deepgram_recordings.mjs")
 
 
 def sdk(server, wav, **options):
@@ -94,3 +96,64 @@ def test_errors(server, wav, program):
     assert "400" in refused["error"] and refused["openings"] == 0, refused
     closed = Clients(program, url=server.url, wav=FILES["ked_year"]).outcome()
     assert closed["code"] == 1008 and closed["reason"].startswith("DATA-0000: the audio is FLAC")
+
+
+def test_recordings(server, wav, text):
+    outcome = Clients(RECORDINGS, url=server.url, wav=wav,
+                      parameters={"smart_format": "true", "language": "en",
+                                  "keyterm": ["two zero"]}).outcome()
+    assert outcome["text"] == text
+    samples, rate = soundfile.read(wav)
+    metadata, results = outcome["reply"]["metadata"], outcome["reply"]["results"]
+    assert metadata["duration"] == pytest.approx(len(samples) / rate, abs=1e-3)
+    assert metadata["channels"] == 1 and metadata["request_id"]
+    assert metadata["sha256"] == hashlib.sha256(wav.read_bytes()).hexdigest()
+    (model,) = metadata["models"]
+    assert metadata["model_info"][model]["name"] == model == "digits"
+    (alternative,) = results["channels"][0]["alternatives"]
+    assert 0 < alternative["confidence"] <= 1
+    assert [word["punctuated_word"] for word in alternative["words"]] == text.split()
+    for word in alternative["words"]:
+        assert 0 <= word["start"] < word["end"] <= metadata["duration"]
+        assert 0 < word["confidence"] <= 1
+    assert "utterances" not in results
+
+
+def test_utterances_of_a_recording(server, wav, text, tmp_path):
+    path = twice_with_silence(wav, tmp_path / "talk.wav")
+    outcome = Clients(RECORDINGS, url=server.url, wav=path,
+                      parameters={"utterances": "true", "utt_split": 0.5}).outcome()
+    assert outcome["text"] == f"{text} {text}"
+    first, second = outcome["reply"]["results"]["utterances"]
+    assert first["transcript"] == second["transcript"] == text
+    assert first["words"][0]["start"] < first["end"] < second["start"] < second["end"]
+    assert first["id"] != second["id"]
+
+
+def test_errors_of_recordings(wav, tmp_path):
+    (tmp_path / "token").write_text("secret", encoding="utf-8")
+    (tmp_path / "noise").write_bytes(bytes(range(256)) * 4)
+    with Server(f"--bearer_token_file={tmp_path / 'token'}") as server:
+        def refused(**options):
+            outcome = Clients(RECORDINGS, **{"url": server.url, "wav": wav, "key": "secret",
+                                             **options}).outcome()
+            assert outcome["body"]["request_id"]
+            return outcome["status"], outcome["body"]["err_code"], outcome["body"]["err_msg"]
+
+        assert refused(key="wrong") == (401, "INVALID_AUTH", "expected a bearer token")
+        assert refused(parameters={"utterances": "yes"}) == (
+            400, "INVALID_QUERY_PARAMETER", "utterances is 'yes', expected true or false")
+        assert refused(parameters={"multichannel": "true"}) == (
+            400, "INVALID_QUERY_PARAMETER",
+            "multichannel is 'true', expected false: the channels are mixed")
+        assert refused(parameters={"callback": "https://example.org/"}) == (
+            400, "INVALID_QUERY_PARAMETER",
+            "callback is 'https://example.org/', expected none: the reply has the result")
+        assert refused(parameters={"utterances": "true", "utt_split": "1s"}) == (
+            400, "INVALID_QUERY_PARAMETER",
+            "utt_split is '1s', expected a number from 0 to 86400")
+        assert refused(remote="https://example.org/a.wav") == (
+            400, "BAD_MESSAGE",
+            "the body is JSON, expected an audio file: this server fetches no URL")
+        status, code, message = refused(wav=tmp_path / "noise")
+        assert (status, code) == (400, "BAD_MESSAGE") and "the recording" in message

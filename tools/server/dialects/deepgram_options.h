@@ -3,10 +3,9 @@
 #define RUNNEL_TOOLS_SERVER_DIALECTS_DEEPGRAM_OPTIONS_H_
 
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "tools/server/protocol/deepgram_query.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/samples/media_decoder.h"
@@ -26,7 +25,7 @@ struct DeepgramOptions {
 
 // docs/protocol.md lists the parameters. Throws ClientMistake with kBadOption, naming parameter,
 // value and what was expected.
-DeepgramOptions ReadDeepgramQuery(const std::vector<std::pair<std::string, std::string>>& query);
+DeepgramOptions ReadDeepgramQuery(const DeepgramQuery& query);
 
 }  // namespace runnel::server
 

@@ -1,13 +1,12 @@
 #include "tools/server/dialects/deepgram_protocol.h"
 
 #include <algorithm>
-#include <cctype>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/deepgram_messages.h"
 
 namespace runnel::server {
 namespace {
@@ -19,33 +18,6 @@ constexpr std::string_view kOtherPath = "/v2/listen";
 OrderedJson OneChannel() { return OrderedJson::array({0, 1}); }
 
 double Seconds(double ms) { return Rounded(ms / 1000); }
-
-std::string Now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  std::string text(32, '\0');
-  text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc));
-  return text;
-}
-
-std::string Hexadecimal(const std::string& bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string digits;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    digits += kDigits[byte / 16];
-    digits += kDigits[byte % 16];
-  }
-  return digits;
-}
-
-float MeanConfidence(const std::vector<Word>& words) {
-  if (words.empty()) return 0;
-  float sum = 0;
-  for (const Word& word : words) sum += word.confidence;
-  return sum / static_cast<float>(words.size());
-}
 
 // Browsers offer "token" or "bearer", then the credential.
 std::string ChosenSubprotocol(const std::vector<std::string>& offered) {
@@ -64,26 +36,13 @@ DeepgramProtocol::DeepgramProtocol(const Opening& opening, const TokenTable& tok
       request_id_(opening.session_id),
       subprotocol_(ChosenSubprotocol(opening.subprotocols)),
       options_(ReadDeepgramQuery(opening.query)),
-      created_(Now()) {
+      created_(DeepgramNow()) {
   if (opening.path != kPath) {
     throw ClientMistake(ErrorCode::kUnknownVersion, "the path is " + std::string(kOtherPath) +
                                                         ", whose protocol (Flux) is not "
                                                         "supported; expected " +
                                                         std::string(kPath));
   }
-}
-
-std::string DeepgramProtocol::ErrorBody(const std::string& code, const std::string& message,
-                                        const Opening& opening) {
-  std::string own_code = code;
-  if (code == CodeName(ErrorCode::kUnauthorized)) own_code = "invalid_auth";
-  if (code == CodeName(ErrorCode::kBadOption)) own_code = "invalid_query_parameter";
-  std::transform(own_code.begin(), own_code.end(), own_code.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return MessageText({{"err_code", own_code},
-                      {"err_msg", Printable(message)},
-                      {"request_id", opening.session_id}}) +
-         "\n";
 }
 
 std::vector<std::pair<std::string, std::string>> DeepgramProtocol::headers() const {
@@ -266,19 +225,8 @@ void DeepgramProtocol::AppendSpeechStarted(double start_ms, std::vector<std::str
 
 std::string DeepgramProtocol::Results(const std::string& text, const std::vector<Word>& words,
                                       double end_ms, const OrderedJson& kind) const {
-  OrderedJson list = OrderedJson::array();
-  for (const Word& word : words) {
-    OrderedJson item = {{"word", word.text},
-                        {"start", Seconds(word.start_ms)},
-                        {"end", Seconds(word.end_ms)},
-                        {"confidence", Rounded(static_cast<double>(word.confidence))}};
-    if (options_.punctuates) item["punctuated_word"] = word.text;
-    list.push_back(std::move(item));
-  }
   OrderedJson alternatives = OrderedJson::array();
-  alternatives.push_back({{"transcript", text},
-                          {"confidence", Rounded(static_cast<double>(MeanConfidence(words)))},
-                          {"words", std::move(list)}});
+  alternatives.push_back(DeepgramAlternative(text, words, options_.punctuates));
   // A Finalize within speech may leave a word to the next results that began before it.
   const double start_ms =
       words.empty() ? stretch_start_ms_ : std::min(stretch_start_ms_, words.front().start_ms);
@@ -288,10 +236,9 @@ std::string DeepgramProtocol::Results(const std::string& text, const std::vector
                          {"duration", Seconds(std::max(end_ms - start_ms, 0.0))}};
   results.update(kind);
   results["channel"] = {{"alternatives", std::move(alternatives)}};
-  results["metadata"] = {
-      {"request_id", request_id_},
-      {"model_uuid", model_name_},
-      {"model_info", {{"name", model_name_}, {"version", ""}, {"arch", "runnel"}}}};
+  results["metadata"] = {{"request_id", request_id_},
+                         {"model_uuid", model_name_},
+                         {"model_info", DeepgramModelInfo(model_name_)}};
   return MessageText(results);
 }
 

@@ -26,10 +26,6 @@ class DeepgramProtocol : public Protocol {
   // cannot be served, and with kUnknownVersion for /v2/listen.
   DeepgramProtocol(const Opening& opening, const TokenTable& tokens);
 
-  // The body of the answer to an opening that is refused with a `code` of HttpErrorBody.
-  static std::string ErrorBody(const std::string& code, const std::string& message,
-                               const Opening& opening);
-
   const char* name() const override { return "deepgram"; }
   std::string subprotocol() const override { return subprotocol_; }
   std::vector<std::pair<std::string, std::string>> headers() const override;

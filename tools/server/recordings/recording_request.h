@@ -54,6 +54,18 @@ RecordingRequest ReadRecognizeRequest(const std::vector<std::pair<std::string, s
 RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::string body,
                                           const TokenTable& tokens);
 
+// What the reply to a recording of Deepgram's clients names.
+struct ListenIds {
+  std::string request;
+  std::string model;
+};
+
+// POST /v1/listen of Deepgram's interface: the body is an audio file, the options are in `query`.
+// Parameters that this server does not know are passed over. Throws FieldMistake.
+RecordingRequest ReadListenRequest(const std::vector<std::pair<std::string, std::string>>& query,
+                                   std::string body, const TokenTable& tokens,
+                                   const ListenIds& ids);
+
 }  // namespace runnel::server
 
 #endif  // RUNNEL_TOOLS_SERVER_RECORDINGS_RECORDING_REQUEST_H_

@@ -3,8 +3,10 @@
 #include <chrono>
 
 #include "runtime/model.h"
+#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/page/page_files.h"
+#include "tools/server/protocol/deepgram_messages.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/refusal.h"
@@ -127,6 +129,18 @@ HttpReply ErrorReply(const ProtocolError& error, const std::string& param) {
   return ErrorReply(StatusOf(error.code), CodeName(error.code), error.message, param);
 }
 
+HttpReply DeepgramReply(HttpReply reply, const std::string& request_id) {
+  reply.headers.emplace_back("dg-request-id", request_id);
+  if (!reply.error.has_value()) return reply;
+  reply.body = DeepgramErrorBody(reply.error->code, reply.error->message, request_id);
+  reply.headers.emplace_back("dg-error", Printable(reply.error->message));
+  return reply;
+}
+
+bool TakesRecordings(std::string_view path) {
+  return path == kRecognizePath || path == kTranscriptionsPath || path == kListenPath;
+}
+
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
   HttpReply reply = ErrorReply(RefusalError(refusal, metrics));
   reply.headers.emplace_back("Retry-After", kRetryAfterS);
@@ -159,7 +173,7 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   if (IsBelow(path, kModelsPath)) {
     return only_reads([&] { return ModelReply(services, path.substr(kModelsPath.size() + 1)); });
   }
-  if (path == kRecognizePath || path == kTranscriptionsPath) {
+  if (TakesRecordings(path)) {
     HttpReply reply = ErrorReply(405, "method_not_allowed", "expected POST with an audio file");
     reply.headers.emplace_back("Allow", "POST");
     return reply;
@@ -169,8 +183,8 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   }
   return ErrorReply(404, "not_found",
                     "expected /, /healthz, /readyz, /metrics, /v1/recognize, "
-                    "/v1/audio/transcriptions, /v1/models or a WebSocket upgrade, for example on "
-                    "/v1/realtime or /v1/listen");
+                    "/v1/audio/transcriptions, /v1/listen, /v1/models or a WebSocket upgrade, for "
+                    "example on /v1/realtime or /v1/listen");
 }
 
 HttpReply AdminAnswer(const Services& services, double hung_s, std::string_view method,

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "runtime/model.h"
-#include "runtime/text/printable.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/dialects/deepgram_protocol.h"
 #include "tools/server/dialects/openai_realtime_protocol.h"
@@ -300,29 +299,24 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     const std::string_view coding = View(request()[http::field::content_encoding]);
     if (!coding.empty() && !beast::iequals(coding, "identity")) {
       metrics().CountRejection(Rejection::kBadRequest);
-      return ReplyAndClose(ErrorReply(415, "bad_request", "Content-Encoding: expected none"));
+      return Refuse(ErrorReply(415, "bad_request", "Content-Encoding: expected none"));
     }
     if (header_->content_length().value_or(0) > limits().max_body_bytes()) {
-      return ReplyAndClose(BodyTooLargeReply(services()));
+      return Refuse(BodyTooLargeReply(services()));
     }
     Refusal refusal = limits().max_uploads > 0 ? Refusal::kNone : Refusal::kUploads;
     Ticket slot;
     if (refusal == Refusal::kNone) {
       slot = services().admission->AdmitStream(context().client().account, &refusal);
     }
-    if (slot == nullptr) return ReplyAndClose(RefusalReply(refusal, &metrics()));
+    if (slot == nullptr) return Refuse(RefusalReply(refusal, &metrics()));
     ServeUpload(connection_, std::move(*header_), std::move(slot));
   }
 
-  // Refuses a request, a WebSocket in the words that its client knows.
+  // Refuses a request in the words that its client knows.
   void Refuse(HttpReply reply) {
-    if (beast::websocket::is_upgrade(request()) && reply.error.has_value()) {
-      const Opening opening = OpeningRequest();
-      if (DeepgramProtocol::IsFor(opening)) {
-        reply.body = DeepgramProtocol::ErrorBody(reply.error->code, reply.error->message, opening);
-        reply.headers.emplace_back("dg-request-id", opening.session_id);
-        reply.headers.emplace_back("dg-error", Printable(reply.error->message));
-      }
+    if (DeepgramProtocol::IsFor(OpeningRequest())) {
+      reply = DeepgramReply(std::move(reply), context().id);
     }
     ReplyAndClose(std::move(reply));
   }

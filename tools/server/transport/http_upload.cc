@@ -34,10 +34,16 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kProbeInterval{1};
 
 // `upload` is moved from. Throws FieldMistake.
-RecordingRequest ReadRequest(http::request<http::string_body>* upload, const TokenTable& tokens) {
+RecordingRequest ReadRequest(http::request<http::string_body>* upload, const Model& model,
+                             const std::string& id) {
   const std::string_view target(upload->target().data(), upload->target().size());
+  const TokenTable& tokens = model.tokens();
   if (PathOf(target) == kRecognizePath) {
     return ReadRecognizeRequest(QueryFields(target), std::move(upload->body()), tokens);
+  }
+  if (PathOf(target) == kListenPath) {
+    return ReadListenRequest(QueryFields(target), std::move(upload->body()), tokens,
+                             {id, model.name()});
   }
   const auto type = (*upload)[http::field::content_type];
   return ReadTranscriptionRequest({type.data(), type.size()}, std::move(upload->body()), tokens);
@@ -52,6 +58,8 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       : connection_(std::move(connection)),
         share_(services().admission, client().account, std::move(slot),
                connection_->context().ticket),
+        is_deepgram_(PathOf({header.get().target().data(), header.get().target().size()}) ==
+                     kListenPath),
         body_(std::in_place, std::move(header)),
         deadline_(Clock::now() + Seconds(limits().max_upload_s)),
         wait_timer_(connection_->stream().get_executor()),
@@ -188,10 +196,11 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     auto upload = std::make_shared<http::request<http::string_body>>(body_->release());
     body_.reset();
     const auto post = Poster();
-    const auto read = [post, upload, model = services().recognizer->model()] {
+    const auto read = [post, upload, model = services().recognizer->model(),
+                       id = connection_->context().id] {
       try {
         const auto request =
-            std::make_shared<RecordingRequest>(ReadRequest(upload.get(), model->tokens()));
+            std::make_shared<RecordingRequest>(ReadRequest(upload.get(), *model, id));
         post([request](HttpUpload* self) { self->StartJob(std::move(*request)); });
       } catch (const FieldMistake& mistake) {
         post([mistake](HttpUpload* self) { self->RefuseRequest(mistake); });
@@ -370,6 +379,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     wait_timer_.cancel();
     probe_timer_.cancel();
     job_.reset();
+    if (is_deepgram_) reply = DeepgramReply(std::move(reply), connection_->context().id);
     connection_->SendReply(std::move(reply), {}, [self = shared_from_this()](const auto& error) {
       self->OnReplied(error);
     });
@@ -402,6 +412,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   UploadShare share_;
   Ticket slot_until_close_;
   SessionRegistry::Handle registration_;
+  const bool is_deepgram_;  // the reply is for Deepgram's clients
   std::optional<http::request_parser<http::string_body>> body_;
   const Clock::time_point deadline_;  // of the body
   net::steady_timer wait_timer_;      // for the body, then for a place

@@ -9,9 +9,7 @@ Route RouteOf(const RequestHead& head, Refusal refusal) {
     return IsProbe(head.target) ? Route::kReplyAndClose : Route::kRefuse;
   }
   if (head.is_upgrade) return Route::kWebSocket;
-  const std::string_view path = PathOf(head.target);
-  const bool takes_recordings = path == kRecognizePath || path == kTranscriptionsPath;
-  if (head.method == "POST" && takes_recordings) return Route::kUpload;
+  if (head.method == "POST" && TakesRecordings(PathOf(head.target))) return Route::kUpload;
   return head.keeps_alive && !head.has_body ? Route::kReply : Route::kReplyAndClose;
 }
 

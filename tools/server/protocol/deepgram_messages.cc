@@ -1,0 +1,79 @@
+#include "tools/server/protocol/deepgram_messages.h"
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <string_view>
+#include <utility>
+
+#include "runtime/text/printable.h"
+#include "tools/cli/decimal.h"
+#include "tools/server/protocol/protocol_error.h"
+
+namespace runnel::server {
+
+std::string DeepgramNow() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::string text(32, '\0');
+  text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc));
+  return text;
+}
+
+std::string Hexadecimal(const std::string& bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string digits;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    digits += kDigits[byte / 16];
+    digits += kDigits[byte % 16];
+  }
+  return digits;
+}
+
+float MeanConfidence(const std::vector<Word>& words) {
+  if (words.empty()) return 0;
+  float sum = 0;
+  for (const Word& word : words) sum += word.confidence;
+  return sum / static_cast<float>(words.size());
+}
+
+OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates) {
+  OrderedJson list = OrderedJson::array();
+  for (const Word& word : words) {
+    OrderedJson item = {{"word", word.text},
+                        {"start", Rounded(word.start_ms / 1000)},
+                        {"end", Rounded(word.end_ms / 1000)},
+                        {"confidence", Rounded(static_cast<double>(word.confidence))}};
+    if (punctuates) item["punctuated_word"] = word.text;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
+                                bool punctuates) {
+  return {{"transcript", text},
+          {"confidence", Rounded(static_cast<double>(MeanConfidence(words)))},
+          {"words", DeepgramWords(words, punctuates)}};
+}
+
+OrderedJson DeepgramModelInfo(const std::string& model_name) {
+  return {{"name", model_name}, {"version", ""}, {"arch", "runnel"}};
+}
+
+std::string DeepgramErrorBody(const std::string& code, const std::string& message,
+                              const std::string& request_id) {
+  std::string own_code = code;
+  if (code == CodeName(ErrorCode::kUnauthorized)) own_code = "invalid_auth";
+  if (code == CodeName(ErrorCode::kBadOption)) own_code = "invalid_query_parameter";
+  std::transform(own_code.begin(), own_code.end(), own_code.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return MessageText({{"err_code", own_code},
+                      {"err_msg", Printable(message)},
+                      {"request_id", request_id}}) +
+         "\n";
+}
+
+}  // namespace runnel::server

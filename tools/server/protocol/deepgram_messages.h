@@ -1,0 +1,40 @@
+// The parts of messages that Deepgram's clients of live audio and of recordings share.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_MESSAGES_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_MESSAGES_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/result.h"
+#include "tools/server/protocol/message_text.h"
+
+namespace runnel::server {
+
+// "2026-01-31T12:00:00Z"
+std::string DeepgramNow();
+
+// Two digits for each byte.
+std::string Hexadecimal(const std::string& bytes);
+
+// The mean confidence of words; 0 for none.
+float MeanConfidence(const std::vector<Word>& words);
+
+// [{"word","start","end","confidence"}], with "punctuated_word" if it `punctuates`. Times are in
+// seconds.
+OrderedJson DeepgramWords(const std::vector<Word>& words, bool punctuates);
+
+// {"transcript","confidence","words"}.
+OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>& words,
+                                bool punctuates);
+
+// {"name","version","arch"}.
+OrderedJson DeepgramModelInfo(const std::string& model_name);
+
+// The body of an HTTP error, {"err_code","err_msg","request_id"}. `code` as for HttpErrorBody.
+std::string DeepgramErrorBody(const std::string& code, const std::string& message,
+                              const std::string& request_id);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_MESSAGES_H_

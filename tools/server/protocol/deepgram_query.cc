@@ -1,0 +1,70 @@
+#include "tools/server/protocol/deepgram_query.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include "runtime/text/printable.h"
+#include "tools/server/protocol/client_json.h"
+
+namespace runnel::server {
+namespace {
+
+// "word:intensifier". A value without a number after a colon is a word.
+WeightedPhrase Keyword(const std::string& value) {
+  const size_t colon = value.rfind(':');
+  if (colon == std::string::npos || colon + 1 == value.size()) return {value, 1};
+  char* end = nullptr;
+  const double weight = std::strtod(value.c_str() + colon + 1, &end);
+  if (*end != '\0') return {value, 1};
+  return {value.substr(0, colon), weight};
+}
+
+}  // namespace
+
+void FailParameter(const std::string& name, const std::string& value, const std::string& expected) {
+  throw ClientMistake(ErrorCode::kBadOption,
+                      name + " is " + Quoted(value) + ", expected " + expected);
+}
+
+std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name) {
+  const auto found = std::find_if(query.rbegin(), query.rend(),
+                                  [name](const auto& field) { return field.first == name; });
+  if (found == query.rend()) return std::nullopt;
+  return found->second;
+}
+
+bool ReadFlag(const DeepgramQuery& query, const std::string& name) {
+  const std::string value = FindParameter(query, name).value_or("false");
+  if (value != "true" && value != "false") FailParameter(name, value, "true or false");
+  return value == "true";
+}
+
+int ToInteger(const std::string& name, const std::string& value, int min, int max) {
+  int number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [parsed_end, error] = std::from_chars(value.data(), end, number);
+  if (error != std::errc() || parsed_end != end || number < min || number > max) {
+    FailParameter(name, value,
+                  "an integer from " + std::to_string(min) + " to " + std::to_string(max));
+  }
+  return number;
+}
+
+bool ReadPunctuates(const DeepgramQuery& query) {
+  return ReadFlag(query, "punctuate") || ReadFlag(query, "smart_format");
+}
+
+std::vector<WeightedPhrase> ReadPhrases(const DeepgramQuery& query) {
+  std::vector<WeightedPhrase> phrases;
+  for (const auto& [name, value] : query) {
+    if (name == "keyterm") phrases.push_back({value, 1});
+    if (name != "keywords") continue;
+    WeightedPhrase keyword = Keyword(value);
+    if (keyword.weight > 0) phrases.push_back(std::move(keyword));  // a NaN is not
+  }
+  return phrases;
+}
+
+}  // namespace runnel::server

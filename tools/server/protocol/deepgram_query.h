@@ -1,0 +1,40 @@
+// The parameters of a URL that Deepgram's clients of live audio and of recordings share.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_QUERY_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_QUERY_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tools/server/protocol/phrase_hotwords.h"
+
+namespace runnel::server {
+
+using DeepgramQuery = std::vector<std::pair<std::string, std::string>>;  // (name, value), decoded
+
+// Throws ClientMistake with kBadOption: "<name> is '<value>', expected <expected>". The functions
+// below throw it, too.
+[[noreturn]] void FailParameter(const std::string& name, const std::string& value,
+                                const std::string& expected);
+
+// The last value of a parameter; empty when it is not given.
+std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name);
+
+// true or false; false when it is not given.
+bool ReadFlag(const DeepgramQuery& query, const std::string& name);
+
+// `value` of the parameter `name`.
+int ToInteger(const std::string& name, const std::string& value, int min, int max);
+
+// Whether words have the field punctuated_word.
+bool ReadPunctuates(const DeepgramQuery& query);
+
+// The values of keyterm and keywords. A keyword that is to be suppressed is passed over: a negative
+// bonus would make the search avoid the phrase wherever it is spoken.
+std::vector<WeightedPhrase> ReadPhrases(const DeepgramQuery& query);
+
+}  // namespace runnel::server
+
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_QUERY_H_
