@@ -28,25 +28,41 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// The value of a parameter, a token or a quoted string, which is taken from the front of `text`.
-std::string TakeValue(std::string_view* text) {
-  std::string value;
-  if (text->empty() || text->front() != '"') {
-    const size_t size = std::min(text->find_first_of("; \t"), text->size());
-    value = text->substr(0, size);
-    text->remove_prefix(size);
-    return value;
-  }
-  for (size_t i = 1; i < text->size(); ++i) {
-    char c = (*text)[i];
-    if (c == '"') {
-      text->remove_prefix(i + 1);
-      return value;
-    }
-    if (c == '\\' && i + 1 < text->size()) c = (*text)[++i];
-    value += c;
+// Where a quoted string ends that begins at the front of `text`. Many clients escape neither
+// quotation marks nor backslashes in the names of files, so that only a mark before a semicolon or
+// the end of the line ends the string.
+size_t EndOfQuoted(std::string_view text) {
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] != '"') continue;
+    std::string_view rest = text.substr(i + 1);
+    SkipSpace(&rest);
+    if (rest.empty() || rest.front() == ';') return i;
   }
   Fail("a header has a quotation mark that is not closed");
+}
+
+std::string Unescaped(std::string_view quoted) {
+  std::string text;
+  for (size_t i = 0; i < quoted.size(); ++i) {
+    const char next = i + 1 < quoted.size() ? quoted[i + 1] : '\0';
+    if (quoted[i] == '\\' && (next == '"' || next == '\\')) ++i;
+    text += quoted[i];
+  }
+  return text;
+}
+
+// The value of a parameter, which is taken from the front of `text`: a quoted string, or all up to
+// the next semicolon.
+std::string TakeValue(std::string_view* text) {
+  if (text->empty() || text->front() != '"') {
+    const std::string_view value = text->substr(0, text->find(';'));
+    text->remove_prefix(value.size());
+    return std::string(value.substr(0, value.find_last_not_of(" \t") + 1));
+  }
+  const size_t end = EndOfQuoted(*text);
+  std::string value = Unescaped(text->substr(1, end - 1));
+  text->remove_prefix(end + 1);
+  return value;
 }
 
 // A header's value `kind; name=value; name="value"`.
@@ -75,8 +91,12 @@ HeaderValue ReadHeaderValue(std::string_view text) {
     text.remove_prefix(1);
     SkipSpace(&text);
     if (text.empty()) return header;
-    const size_t equals = text.find('=');
-    if (equals == std::string_view::npos) Fail("a parameter of a header has no value");
+    const size_t equals = text.find_first_of("=;");
+    if (equals == std::string_view::npos) return header;
+    if (text[equals] == ';') {  // the part of a file's name without quotation marks
+      text.remove_prefix(equals);
+      continue;
+    }
     std::string name = Lower(text.substr(0, equals));
     text.remove_prefix(equals + 1);
     header.parameters.emplace_back(std::move(name), TakeValue(&text));

@@ -126,7 +126,10 @@ std::string TranscriptionEvents::Delta(std::string piece, bool begins_word) {
 }
 
 std::string TranscriptionEvents::Finish(const RecordingResult& result) {
-  return ServerSentEvent(MessageText({{"type", "transcript.text.done"}, {"text", TextOf(result)}}));
+  OrderedJson done = {{"type", "transcript.text.done"}, {"text", TextOf(result)}};
+  // The header of the reply was sent before the end of the file was known.
+  if (result.announced_ms.has_value()) done["announced_ms"] = Rounded(*result.announced_ms);
+  return ServerSentEvent(MessageText(done));
 }
 
 }  // namespace runnel::server

@@ -22,13 +22,21 @@ constexpr char kVadSilence[] = "chunking_strategy[silence_duration_ms]";
                      field + " is " + Quoted(value) + ", expected " + expected);
 }
 
-// The fields of a form. The name of a list may end in [].
+// Takes an index of a list from the end of a field's name: "[]" or "[0]".
+void DropIndex(std::string* name) {
+  if (name->empty() || name->back() != ']') return;
+  const size_t begin = name->find_last_not_of("0123456789", name->size() - 2);
+  if (begin != std::string::npos && begin > 0 && (*name)[begin] == '[') name->resize(begin);
+}
+
+// The fields of a form. Web forms send all of their fields: an empty one counts as none.
 class Form {
  public:
-  explicit Form(std::vector<FormPart> parts) : parts_(std::move(parts)) {
-    for (FormPart& part : parts_) {
-      const size_t size = part.name.size();
-      if (size > 2 && part.name.compare(size - 2, 2, "[]") == 0) part.name.resize(size - 2);
+  explicit Form(std::vector<FormPart> parts) {
+    for (FormPart& part : parts) {
+      if (part.value.empty()) continue;
+      DropIndex(&part.name);
+      parts_.push_back(std::move(part));
     }
   }
 
@@ -146,7 +154,8 @@ RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::st
   const Form form = read_form();
   const std::optional<std::string_view> file = form.One("file");
   if (!file.has_value()) {
-    throw FieldMistake(ErrorCode::kBadOption, "file", "file is missing, expected an audio file");
+    throw FieldMistake(ErrorCode::kBadOption, "file",
+                       "file is missing or empty, expected an audio file");
   }
   recording.audio_begin = static_cast<size_t>(file->data() - recording.body.data());
   recording.audio_size = file->size();

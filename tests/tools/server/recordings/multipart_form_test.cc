@@ -46,6 +46,36 @@ TEST(ReadMultipartForm, PartsInTheirOrder) {
   EXPECT_EQ(ReadMultipartForm(kType, "a preamble --xyz\r\n" + body).size(), 3U);
 }
 
+// The names of files come as clients write them; only the name of the field matters.
+TEST(ReadMultipartForm, FileNamesOfAllClients) {
+  for (const std::string& file : std::vector<std::string>{
+           R"(filename="say "hi".wav")", R"(filename="say \"hi\".wav")", R"(filename="a\")",
+           R"(filename="a\\")", R"(filename="a\"")", R"(filename="C:\Users\me\a.wav")",
+           R"(filename="C:\Users\me\")", R"(filename="a;b=c.wav")", R"(filename="a\"x;y=z.wav")",
+           R"(filename="" ; x="y")", "filename=my file.wav", "filename=my;file.wav",
+           "filename=a=b.wav", "filename=", "filename", R"(filename=a"b.wav)", "x; y ;"}) {
+    for (const std::string& line :
+         {R"(form-data; name="fi le"; )" + file, "form-data; name=fi le; " + file}) {
+      const std::string body = "--xyz\r\nContent-Disposition: " + line + "\r\n\r\nvalue\r\n--xyz--";
+      EXPECT_EQ(Refusal(body), "") << line;
+      const std::vector<FormPart> parts = ReadMultipartForm(kType, body);
+      ASSERT_EQ(parts.size(), 1U) << line;
+      EXPECT_EQ(parts[0].name, "fi le") << line;
+    }
+  }
+}
+
+TEST(ReadMultipartForm, NamesAfterThoseOfFiles) {
+  for (const std::string& file :
+       std::vector<std::string>{R"(filename="a\")", R"(filename="say "hi"")", "filename=a b"}) {
+    const std::vector<FormPart> parts =
+        ReadMultipartForm(kType, "--xyz\r\nContent-Disposition: form-data; " + file +
+                                     "; name=\"file\"\r\n\r\nvalue\r\n--xyz--");
+    ASSERT_EQ(parts.size(), 1U) << file;
+    EXPECT_EQ(parts[0].name, "file") << file;
+  }
+}
+
 TEST(ReadMultipartForm, Boundaries) {
   for (const std::string& type : std::vector<std::string>{
            "multipart/form-data;boundary=xyz", "Multipart/Form-Data; Boundary=\"xyz\"",

@@ -97,6 +97,29 @@ TEST(ReadTranscriptionRequest, Options) {
   }
 }
 
+// Web forms send every field, and some clients count the entries of lists.
+TEST(ReadTranscriptionRequest, EmptyFieldsAndIndicesOfLists) {
+  const Fields empty = {{"response_format", ""},          {"stream", ""}, {"language", ""},
+                        {"chunking_strategy", ""},        {"prompt", ""}, {"keywords[]", ""},
+                        {"timestamp_granularities[]", ""}};
+  EXPECT_EQ(Written(empty, TwoUtterances()), Written({}, TwoUtterances()));
+  EXPECT_EQ(Refusal({{"file", ""}}).first, "file");
+  const Fields verbose = {{"response_format", ""}, {"response_format", "verbose_json"}};
+  const auto written = [&](std::vector<std::string> names) {
+    Fields fields = verbose;
+    for (std::string& name : names) {
+      fields.emplace_back(std::move(name), fields.size() % 2 == 0 ? "word" : "segment");
+    }
+    return Written(fields, TwoUtterances());
+  };
+  const std::string name = "timestamp_granularities";
+  const std::string both = written({name, name});
+  EXPECT_NE(both.find("\"words\""), std::string::npos);
+  EXPECT_EQ(written({name + "[0]", name + "[1]"}), both);
+  EXPECT_EQ(written({name + "[]", name + "[17]"}), both);
+  EXPECT_NE(written({name + "[0]"}), both);
+}
+
 TEST(ReadTranscriptionRequest, WrongFieldsAreNamed) {
   struct Case {
     std::string name;
