@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "runtime/recognizer.h"
@@ -124,11 +126,28 @@ class LimitFlags {
 // Registered before main, as the other flags are.
 LimitFlags limit_flags;
 
+// 0 is any free port, -1 none.
+void CheckPortsDiffer() {
+  const std::pair<const char*, int> ports[] = {{"port", FLAGS_port},
+                                               {"grpc_port", FLAGS_grpc_port},
+                                               {"wyoming_port", FLAGS_wyoming_port},
+                                               {"admin_port", FLAGS_admin_port}};
+  std::map<int, const char*> flag_of;
+  for (const auto& [name, port] : ports) {
+    if (port <= 0) continue;
+    const auto [other, is_new] = flag_of.try_emplace(port, name);
+    if (is_new) continue;
+    throw std::invalid_argument(std::string("--") + name + " is " + std::to_string(port) +
+                                ", expected another port than that of --" + other->second);
+  }
+}
+
 void CheckFlags() {
   RequireRange("port", FLAGS_port, 0, std::numeric_limits<uint16_t>::max());
   RequireRange("grpc_port", FLAGS_grpc_port, -1, std::numeric_limits<uint16_t>::max());
   RequireRange("wyoming_port", FLAGS_wyoming_port, -1, std::numeric_limits<uint16_t>::max());
   RequireRange("admin_port", FLAGS_admin_port, -1, std::numeric_limits<uint16_t>::max());
+  CheckPortsDiffer();
   RequireRange("io_threads", FLAGS_io_threads, 1, kMaxThreads);
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1,

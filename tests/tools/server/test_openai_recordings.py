@@ -4,6 +4,7 @@ import json
 import socket as sockets
 
 import pytest
+import soundfile
 
 from server_process import FILES, LONGEST, SLOW, TEXTS, Server, cut, long_recording
 from tool_runner import DIGITS, succeed
@@ -143,10 +144,36 @@ def test_events_come_while_the_recording_is_decoded(tmp_path):
         assert server.exit_code() == 0
 
 
+def test_a_recording_that_was_cut_off(server, tmp_path):
+    """Every reply says how long the header of the file announces it to be."""
+    soundfile.write(tmp_path / "a.wav", *soundfile.read(FILES[LONGEST]), subtype="PCM_16")
+    whole = (tmp_path / "a.wav").read_bytes()
+    samples, rate = soundfile.read(tmp_path / "a.wav")
+    duration_ms = len(samples) / rate * 1000
+    for response_format in "json", "text", "verbose_json", "srt", "vtt":
+        cut_off = post(server, ("file", whole[:len(whole) // 2]),
+                       ("response_format", response_format))
+        assert float(cut_off.headers["x-announced-ms"]) == pytest.approx(duration_ms, abs=1)
+        assert "x-announced-ms" not in post(server, ("file", whole)).headers
+    *_, done = data_of(post(server, ("file", whole[:len(whole) // 2]), ("stream", "true")))
+    assert done["announced_ms"] == pytest.approx(duration_ms, abs=1)
+    *_, done = data_of(post(server, ("file", whole), ("stream", "true")))
+    assert list(done) == ["type", "text"]
+
+
+def test_names_of_files(server):
+    """As Node's form-data and others write them: only the name of the field matters."""
+    for name in 'filename="say "hi".wav"', 'filename="trailing\\"', "filename=my file.wav":
+        body = (b'--frontier\r\nContent-Disposition: form-data; name="file"; ' + name.encode() +
+                b"\r\n\r\n" + recording() + b"\r\n--frontier--\r\n")
+        answer = request(server.port, TARGET, "POST", body, TYPE)
+        assert answer.status == 200 and answer.json()["text"] == TEXTS[LONGEST], name
+
+
 @pytest.mark.parametrize("fields, param, code", [
     ([("model", "m")], "file", "bad_option"),
     ([("file", b"no audio")], None, "bad_message"),
-    ([("file", b"")], None, "bad_message"),
+    ([("file", b"")], "file", "bad_option"),
     ([("file", b"no audio"), ("stream", "true")], None, "bad_message"),
     ([("file", b"x"), ("response_format", "xml")], "response_format", "bad_option"),
     ([("file", b"x"), ("response_format", "diarized_json")], "response_format", "bad_option"),

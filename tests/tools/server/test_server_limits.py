@@ -305,6 +305,18 @@ def test_number_of_results(short):
     assert len(answer.json()["nbest"]) == 3
 
 
+def test_options_without_effect(short):
+    """A greedy search has one result and no beam."""
+    for name, expected in ("nbest", "1 or a beam search"), ("beam_size", "a beam search"):
+        message = f"{name} is 2, expected {expected} with it (the search is greedy)"
+        answer = request(short.port, f"/v1/recognize?{name}=2", "POST", FILES[LONGEST].read_bytes())
+        assert answer.status == 400 and answer.json()["error"]["message"] == message
+        with short.open() as socket:
+            socket.send_json(type="start", version=1, **{name: 2})
+            refused = socket.receive_json()
+            assert (refused["code"], refused["message"]) == ("bad_option", message)
+
+
 def test_audio_of_a_stream():
     # Faster than real time too, and in whatever messages.
     with Server("--max_audio_s=1.5", "--max_speed=0") as server:

@@ -36,7 +36,12 @@ def _server():
     (b"GET http://x/healthz HTTP/1.1\r\nHost: x\r\n", 200),
     (b"GET http://x HTTP/1.1\r\nHost: x\r\n", 200),
     (b"GET http://x/nothing?y HTTP/1.1\r\nHost: x\r\n", 404),
-], ids=range(15))
+    (b"GET HTTPS://X:80/healthz?y HTTP/1.1\r\nHost: x:80\r\n", 200),
+    (b"GET http://x/healthz HTTP/1.0\r\n", 200),
+    (b"GET http://x/healthz HTTP/1.1\r\n", 400),
+    (b"GET http://x/healthz HTTP/1.1\r\nHost: y\r\n", 400),
+    (UPGRADE.replace(b" / ", b" http://x/vosk ") + b"dGhlIHNhbXBsZSBub25jZQ==\r\n", 101),
+], ids=range(20))
 def test_strictness(server, head, status):
     with connect(server.port) as connection:
         connection.sendall(head + b"\r\n")
@@ -44,6 +49,18 @@ def test_strictness(server, head, status):
         assert answer.status == status
         if status >= 400:
             assert answer.json()["error"]["code"] in ("bad_request", "not_found")
+
+
+def test_http_to_the_port_of_tls_is_told(tmp_path):
+    certificate, key = make_certificate(tmp_path)
+    with Server(f"--tls_certificate={certificate}", f"--tls_key={key}") as server:
+        for head in b"GET /healthz HTTP/1.1\r\nHost: x\r\n", POST + b"Content-Length: 9\r\n":
+            with connect(server.port) as connection:
+                connection.sendall(head + b"\r\n")
+                answer, _ = read_answer(connection)
+                assert answer.status == 400
+                assert answer.body == b"this port expects TLS, as in https:// or wss://\r\n"
+                assert connection.recv(1) == b""
 
 
 def test_the_end_of_a_tls_connection_is_told(tmp_path):

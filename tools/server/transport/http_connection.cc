@@ -35,7 +35,8 @@ void HttpConnection::MakeHeader(const HttpReply& reply, ReplyOptions options) {
   response_->set("X-Request-Id", context_.id + "-" + std::to_string(++num_replies_));
   if (!reader_.empty()) {
     response_->set(http::field::access_control_allow_origin, reader_);
-    response_->set(http::field::access_control_expose_headers, "Retry-After, X-Request-Id");
+    response_->set(http::field::access_control_expose_headers,
+                   "Retry-After, X-Request-Id, X-Announced-Ms, dg-request-id, dg-error");
     response_->set(http::field::vary, "Origin");
   }
   for (const auto& [name, value] : reply.headers) response_->set(name, value);

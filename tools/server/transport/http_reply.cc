@@ -1,6 +1,8 @@
 #include "tools/server/transport/http_reply.h"
 
+#include <boost/beast/core/string.hpp>
 #include <chrono>
+#include <cstddef>
 
 #include "runtime/model.h"
 #include "runtime/text/printable.h"
@@ -105,12 +107,25 @@ bool IsBelow(std::string_view path, std::string_view folder) {
          path[folder.size()] == '/';
 }
 
+// Where the authority of a target with a scheme begins; 0 for a target that is a path.
+size_t AuthorityBegin(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (boost::beast::iequals(target.substr(0, scheme.size()), scheme)) return scheme.size();
+  }
+  return 0;
+}
+
 }  // namespace
 
+std::string_view AuthorityOf(std::string_view target) {
+  const size_t begin = AuthorityBegin(target);
+  if (begin == 0) return "";
+  return target.substr(begin, target.find_first_of("/?", begin) - begin);
+}
+
 std::string_view PathOf(std::string_view target) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (target.substr(0, scheme.size()) != scheme) continue;
-    const size_t path = target.find_first_of("/?", scheme.size());
+  if (const size_t begin = AuthorityBegin(target); begin > 0) {
+    const size_t path = target.find_first_of("/?", begin);
     target = path == std::string_view::npos || target[path] == '?' ? "/" : target.substr(path);
   }
   return target.substr(0, target.find('?'));

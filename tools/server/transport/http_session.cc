@@ -1,7 +1,13 @@
 #include "tools/server/transport/http_session.h"
 
+#include <openssl/err.h>
+#include <openssl/sslerr.h>
+
 #include <algorithm>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -43,6 +49,19 @@ constexpr std::chrono::milliseconds kRefusedLingerTime{200};
 constexpr double kRefusedTimeout_s = 1;
 // Bytes of a body that are read together with the header, at most.
 constexpr size_t kReadAhead = 16384;
+
+constexpr std::string_view kTlsExpected =
+    "HTTP/1.1 400 Bad Request\r\n"
+    "Connection: close\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    "Content-Length: 49\r\n\r\n"
+    "this port expects TLS, as in https:// or wss://\r\n";
+
+// Whether the client of a TLS handshake sent a request of HTTP instead.
+bool IsPlainHttp(const SystemError& error) {
+  return error.category() == net::error::get_ssl_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_HTTP_REQUEST;
+}
 
 std::string_view View(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -94,6 +113,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
                            [self = shared_from_this()](const SystemError& error) {
                              if (!error) return self->ReadHeader();
                              self->metrics().CountRejection(Rejection::kTlsHandshake);
+                             if (IsPlainHttp(error)) return self->RefusePlainHttp();
                              self->connection_->Close();
                            });
   }
@@ -108,6 +128,18 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   HttpConnection::Clock::duration Timeout(double limit_s) const {
     return Seconds(IsAboveConnectionLimit(context()) ? std::min(limit_s, kRefusedTimeout_s)
                                                      : limit_s);
+  }
+
+  // Below TLS, which has not begun.
+  void RefusePlainHttp() {
+    net::async_write(connection_->stream().tcp(), net::buffer(kTlsExpected),
+                     [self = shared_from_this()](const SystemError& error, size_t /*count*/) {
+                       if (error) return self->connection_->Close();
+                       SystemError ignored;
+                       self->connection_->stream().tcp().socket().shutdown(
+                           net::ip::tcp::socket::shutdown_send, ignored);
+                       self->connection_->CloseAfterReply();
+                     });
   }
 
   // Another client has the slot now.

@@ -243,6 +243,9 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       HttpReply reply;
       reply.content_type = format->content_type();
       reply.body = format->Finish(result);
+      if (result.announced_ms.has_value()) {
+        reply.headers.emplace_back("X-Announced-Ms", Decimal(*result.announced_ms, 0));
+      }
       post([reply = std::move(reply)](HttpUpload* self) mutable {
         self->OnReady(std::move(reply));
       });

@@ -40,6 +40,12 @@ std::optional<HttpReply> FaultOf(const Request& request) {
   if (num_hosts > 1 || (num_hosts == 0 && !is_old)) {
     return BadRequest("expected one header Host");
   }
+  const std::string_view authority =
+      AuthorityOf({request.target().data(), request.target().size()});
+  if (!authority.empty() && num_hosts > 0 &&
+      !beast::iequals(request[http::field::host], authority)) {
+    return BadRequest("the request names two hosts, expected that of the target in Host");
+  }
   if (NumLines(request, http::field::transfer_encoding) > 0) {
     if (is_old) return BadRequest("HTTP/1.0 has no Transfer-Encoding");
     if (NumLines(request, http::field::transfer_encoding) > 1 ||

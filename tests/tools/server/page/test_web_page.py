@@ -275,6 +275,33 @@ def test_access_token(page, tmp_path):
         page.wait_for(is_recognised("seven"))
 
 
+# The outcome of requests of HTTP: a status, or the name of an error.
+ASK = """(async () => {
+  const outcome = (answer) => answer.then((reply) => reply.status, (error) => error.name);
+  const form = new FormData();
+  form.append('file', new Blob(['no audio']), 'a.wav');
+  const headers = {Authorization: 'Bearer open sesame'};
+  return await Promise.all([
+    outcome(fetch(URL_OF_SERVER + '/v1/audio/transcriptions',
+                  {method: 'POST', headers, body: form})),
+    outcome(fetch(URL_OF_SERVER + '/v1/models', {headers})),
+    outcome(fetch(URL_OF_SERVER + '/v1/models')),
+  ]);
+})()"""
+
+
+def test_an_application_of_another_origin(server, page, tmp_path):
+    """A browser lets a page read replies of HTTP if --allow_origin lists its origin."""
+    (tmp_path / "token").write_text("open sesame\n", encoding="utf-8")
+    page.open(server.url + "/healthz")  # a page without the policy of ours, on another port
+    origin = page.evaluate("location.origin")
+    for flags, expected in [((), ["TypeError"] * 3),
+                            ((f"--allow_origin=https://x.example,{origin}",), [400, 200, 401])]:
+        with Server(f"--bearer_token_file={tmp_path}/token", *flags) as other:
+            found = page.evaluate(ASK.replace("URL_OF_SERVER", json.dumps(other.url)))
+            assert found == expected
+
+
 def test_full_server(browser):
     with Server("--max_streams=1") as server, server.open():
         browser.open(server.url)
