@@ -318,3 +318,14 @@ def test_long_recording(server):
     messages = transcribe(server, {"encoding": "linear16", "sample_rate": rate},
                           cut(pcm16(samples), [1601]))
     assert text_of(messages) == TEXTS[LONGEST]
+
+
+def test_rates_above_the_limit(server):
+    """The message names the limit of the server and its flag, also far above it."""
+    for rate in 384000, 1000000:
+        with open_stream(server, {**RAW, "sample_rate": rate}) as socket:
+            socket.send_bytes(bytes(100))
+            closed = socket.closed()
+            assert closed.code == 1008 and closed.reason.startswith(
+                f"DATA-0000: sample_rate is {rate}, expected at most "), closed
+            assert closed.reason.endswith("on this server (--max_sample_rate)")

@@ -29,8 +29,7 @@ constexpr std::array<Encoding, 5> kRawEncodings = {{{"linear16", SampleEncoding:
 std::unique_ptr<MediaDecoder> RawDecoder(const DeepgramQuery& query, SampleEncoding encoding,
                                          int channels) {
   const std::string rate = FindParameter(query, "sample_rate").value_or("");
-  const int rate_hz =
-      ToInteger("sample_rate", rate, StreamOptions::kMinRate, StreamOptions::kMaxRate);
+  const int rate_hz = ToInteger("sample_rate", rate, StreamOptions::kMinRate, kLimitedByServer);
   if (encoding == SampleEncoding::kOpus) {
     if (!IsOpusRate(rate_hz))
       FailParameter("sample_rate", rate, std::string(kOpusRatesText) + " with opus");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -139,9 +140,9 @@ void VoskProtocol::ReadConfig(const nlohmann::json& message) {
   JsonSection config = JsonSection(message, "", "text").Section("config");
   if (config.Has("sample_rate")) {
     const double rate_hz = ReadNumber(&config, "sample_rate");
-    if (!(rate_hz >= StreamOptions::kMinRate && rate_hz <= StreamOptions::kMaxRate)) {
-      config.Fail("sample_rate", "a number from " + std::to_string(StreamOptions::kMinRate) +
-                                     " to " + std::to_string(StreamOptions::kMaxRate));
+    // A limit of the server says what is too large.
+    if (!(rate_hz >= StreamOptions::kMinRate && rate_hz <= std::numeric_limits<int>::max())) {
+      config.Fail("sample_rate", "a number from " + std::to_string(StreamOptions::kMinRate));
     }
     sample_rate_hz_ = static_cast<int>(std::lround(rate_hz));
   }

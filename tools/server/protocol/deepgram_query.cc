@@ -47,7 +47,8 @@ int ToInteger(const std::string& name, const std::string& value, int min, int ma
   const auto [parsed_end, error] = std::from_chars(value.data(), end, number);
   if (error != std::errc() || parsed_end != end || number < min || number > max) {
     FailParameter(name, value,
-                  "an integer from " + std::to_string(min) + " to " + std::to_string(max));
+                  "an integer from " + std::to_string(min) +
+                      (max == kLimitedByServer ? "" : " to " + std::to_string(max)));
   }
   return number;
 }

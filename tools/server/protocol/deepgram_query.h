@@ -2,6 +2,7 @@
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_QUERY_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_DEEPGRAM_QUERY_H_
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string
 
 // true or false; false when it is not given.
 bool ReadFlag(const DeepgramQuery& query, const std::string& name);
+
+// The `max` of ToInteger where a limit of the server, which is lower, says what is too large.
+constexpr int kLimitedByServer = std::numeric_limits<int>::max();
 
 // `value` of the parameter `name`.
 int ToInteger(const std::string& name, const std::string& value, int min, int max);

@@ -48,7 +48,7 @@ TEST(DeepgramOptions, Mistakes) {
     Query query;
     std::string expected;
   };
-  const std::string rates = "expected an integer from 1000 to 768000";
+  const std::string rates = "expected an integer from 1000";
   const Query raw = {{"encoding", "linear16"}, {"sample_rate", "8000"}};
   const auto with = [&](const Query& more) {
     Query query = raw;

@@ -35,6 +35,8 @@ TEST(RouteOf, ServesUploadsWebSocketsAndPlainRequests) {
                                          {Head("POST", "/v1/recognize?nbest=2"), Route::kUpload},
                                          {last_upload, Route::kUpload},
                                          {Head("POST", "/v1/audio/transcriptions"), Route::kUpload},
+                                         {Head("POST", "/v1/listen?model=x"), Route::kUpload},
+                                         {Head("GET", "/v1/listen"), Route::kReply},
                                          {Head("GET", "/v1/audio/transcriptions"), Route::kReply},
                                          {Head("GET", "/v1/models"), Route::kReply},
                                          {Head("GET", "/v1/recognize"), Route::kReply},
