@@ -47,9 +47,11 @@ void PrefixScorer::End(State* state) const {
 }
 
 double PrefixScorer::Bonus(const State& state) const {
-  double bonus = state.language_model_score + state.hotword_bonus;
-  if (automaton_ != nullptr) bonus += automaton_->Potential(state.hotword_node);
-  return bonus;
+  return state.language_model_score + state.hotword_bonus + Potential(state);
+}
+
+double PrefixScorer::Potential(const State& state) const {
+  return automaton_ == nullptr ? 0 : automaton_->Potential(state.hotword_node);
 }
 
 double PrefixScorer::MostGain(const State& state) const {

@@ -31,6 +31,9 @@ class PrefixScorer {
   // Whether any bonus differs from 0.
   bool scores() const { return automaton_ != nullptr || language_model_ != nullptr; }
 
+  // Whether any potential differs from 0.
+  bool has_potentials() const { return automaton_ != nullptr; }
+
   // Of the empty sequence.
   State Start() const;
 
@@ -42,6 +45,9 @@ class PrefixScorer {
 
   // A natural logarithm. After End, without the potential of an unfinished phrase.
   double Bonus(const State& state) const;
+
+  // The part of Bonus that is lost when the unfinished phrase is abandoned; 0 or more.
+  double Potential(const State& state) const;
 
   // At least as large as the growth of the bonus by one token.
   double MostGain(const State& state) const;

@@ -68,7 +68,7 @@ ModifiedBeamSearch::ModifiedBeamSearch(const SearchOptions& options, const Trans
     : OneLabelSearch(options, transducer, kContextLength, options.ctc_weight) {}
 
 std::vector<ModifiedBeamSearch::Hypothesis> ModifiedBeamSearch::Select() {
-  KeepBest(beam_size(), &candidates_);
+  KeepBest(&candidates_);
   return MergeCandidates();
 }
 
@@ -87,13 +87,13 @@ std::vector<PrefixMergingSearch::Hypothesis> PrefixMergingSearch::Select() {
       return candidate.source != begin->source;
     });
     std::vector<Candidate> of_one(begin, end);
-    KeepBest(beam_size(), &of_one);
+    KeepBest(&of_one);
     kept.insert(kept.end(), of_one.begin(), of_one.end());
     begin = end;
   }
   candidates_.swap(kept);
   std::vector<Hypothesis> merged = MergeCandidates();
-  KeepBest(beam_size(), &merged);
+  KeepBest(&merged);
   return merged;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/search/firm_scores.h"
 #include "runtime/search/log_probs.h"
 #include "runtime/search/prefix_beam_search.h"
 
@@ -77,26 +78,43 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
       }
     }
     candidate.total = LogAdd(candidate.blank, candidate.non_blank);
-    candidate.score = candidate.total + prefix.bonus;
+    SetScores(prefix.scorer, prefix.bonus, &candidate);
     if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
   }
 }
 
-// Candidates below this score cannot be in the next beam: the unextended ones, which are the only
-// ones so far, fill it.
-double CtcPrefixBeamSearch::LeastUsefulScore() {
-  std::vector<double>& scores = scratch_.scores;
+void CtcPrefixBeamSearch::SetScores(const PrefixScorer::State& scorer, double bonus,
+                                    Candidate* candidate) const {
+  candidate->score = candidate->total + bonus;
+  candidate->potential = scorer_.Potential(scorer);
+}
+
+// The unextended candidates, which are the only ones so far, fill the beam.
+CtcPrefixBeamSearch::LeastScores CtcPrefixBeamSearch::LeastUsefulScores() {
+  const std::vector<Candidate>& candidates = scratch_.candidates;
   // With a word list, a complete prefix of any score may be needed.
-  if (words_ != nullptr || scratch_.candidates.size() < beam_size_) return kImpossible;
+  if (words_ != nullptr || candidates.size() < beam_size_) return {kImpossible, kImpossible};
+  std::vector<double>& scores = scratch_.scores;
+  const auto last_kept = [this, &scores] {
+    const auto last = scores.begin() + static_cast<std::ptrdiff_t>(beam_size_ - 1);
+    std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
+    return *last;
+  };
+  LeastScores least;
   scores.clear();
-  for (const Candidate& candidate : scratch_.candidates) scores.push_back(candidate.score);
-  const auto last = scores.begin() + static_cast<std::ptrdiff_t>(beam_size_ - 1);
-  std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
-  return *last;
+  for (const Candidate& candidate : candidates) scores.push_back(candidate.score);
+  least.score = last_kept();
+  if (scorer_.has_potentials()) {
+    scores.clear();
+    for (const Candidate& candidate : candidates) scores.push_back(candidate.firm_score());
+    least.firm_score = last_kept();
+  }
+  return least;
 }
 
 void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
-  const double least_score = LeastUsefulScore();
+  const LeastScores least = LeastUsefulScores();
+  const double least_score = std::min(least.score, least.firm_score);
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
     const double most_bonus =
@@ -111,8 +129,8 @@ void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
       candidate.non_blank = TotalBefore(prefix, token) + log_probs[token];
       candidate.total = candidate.non_blank;
       if (candidate.total == kImpossible || candidate.total + most_bonus < least_score) continue;
-      candidate.score = candidate.total + BonusAfter(prefix, token);
-      if (candidate.score < least_score) continue;
+      SetScoresAfter(prefix, &candidate);
+      if (candidate.score < least.score && candidate.firm_score() < least.firm_score) continue;
       candidate.non_blank_score = BestBefore(prefix, token).score + log_probs[token];
       candidate.non_blank_source = static_cast<int32_t>(i);
       scratch_.candidates.push_back(candidate);
@@ -121,11 +139,15 @@ void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
   }
 }
 
-double CtcPrefixBeamSearch::BonusAfter(const Prefix& prefix, int32_t token) const {
-  if (!scorer_.scores()) return 0;
+// Of an extension of `prefix`.
+void CtcPrefixBeamSearch::SetScoresAfter(const Prefix& prefix, Candidate* candidate) const {
+  if (!scorer_.scores()) {
+    candidate->score = candidate->total;
+    return;
+  }
   PrefixScorer::State state = prefix.scorer;
-  scorer_.Extend(&state, token);
-  return scorer_.Bonus(state);
+  scorer_.Extend(&state, candidate->token);
+  SetScores(state, scorer_.Bonus(state), candidate);
 }
 
 // Sets is_merged for each token by which `prefix` becomes another one in the beam.
@@ -143,11 +165,17 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
     if (a.source != b.source) return a.source < b.source;
     return a.token < b.token;
   };
+  const auto firmer = [&better](const Candidate& a, const Candidate& b) {
+    return a.firm_score() != b.firm_score() ? a.firm_score() > b.firm_score() : better(a, b);
+  };
   std::vector<Candidate>& candidates = scratch_.candidates;
   const size_t num_kept = std::min(beam_size_, candidates.size());
   auto end = candidates.begin() + static_cast<std::ptrdiff_t>(num_kept);
   if (end != candidates.end()) {
     std::nth_element(candidates.begin(), end, candidates.end(), better);
+    if (scorer_.has_potentials()) {
+      end = KeepFirmest(candidates.begin(), end, candidates.end(), beam_size_, firmer);
+    }
     const auto is_complete = [this](const Candidate& candidate) { return IsComplete(candidate); };
     if (words_ != nullptr && std::none_of(candidates.begin(), end, is_complete)) {
       // There is one among the others, for there was one in the beam and it may stay as it is.

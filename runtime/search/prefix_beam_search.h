@@ -29,7 +29,7 @@ namespace runnel {
 //
 // With hotwords or a language model, prefixes are ranked by the sum of their log probability and
 // their bonus (PrefixScorer). The bonus belongs to the prefix, not to an alignment, and is added
-// once.
+// once. With hotwords, the beam_size best prefixes by firm scores (firm_scores.h) are kept too.
 //
 // The empty prefix may *go on* with the last token of the utterance before: it then begins as if it
 // ended in that token, which is not of the prefix.
@@ -136,10 +136,18 @@ class CtcPrefixBeamSearch : public CtcSearch {
     double non_blank = kImpossible;
     double total = kImpossible;
     double score = kImpossible;  // total and bonus
+    double potential = 0;        // of an unfinished hotword; a part of `score`
     // The best alignment that ends in the prefix's last token: its score, and the prefix in the
     // beam that it appends the token to, or kNone when it repeats the token of beam[source].
     double non_blank_score = kImpossible;
     int32_t non_blank_source = kNone;
+    double firm_score() const { return score - potential; }
+  };
+
+  // A candidate that is below both cannot be in the next beam.
+  struct LeastScores {
+    double score = -kImpossible;
+    double firm_score = -kImpossible;
   };
 
   // Buffers of AdvanceFrame, kept to avoid allocations. Between frames is_picked and is_merged are
@@ -171,8 +179,9 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void PickTokensAfter(const Prefix& prefix, const float* log_probs);
   void AddUnextended(const float* log_probs);
   void AddExtended(const float* log_probs);
-  double LeastUsefulScore();
-  double BonusAfter(const Prefix& prefix, int32_t token) const;
+  LeastScores LeastUsefulScores();
+  void SetScores(const PrefixScorer::State& scorer, double bonus, Candidate* candidate) const;
+  void SetScoresAfter(const Prefix& prefix, Candidate* candidate) const;
   void MarkLongerPrefixes(const Prefix& prefix, bool is_merged);
   void KeepBestCandidates();
   void ReplaceBeam(const float* log_probs);

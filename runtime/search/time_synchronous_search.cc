@@ -59,11 +59,11 @@ void TimeSynchronousSearch::Answer(const float* log_probs) {
     const int64_t frame = current_frame() + duration;
     std::copy_if(leaving_tokens_.begin(), leaving_tokens_.end(), std::back_inserter(of_one),
                  [frame](const Candidate& candidate) { return candidate.next_frame == frame; });
-    KeepBest(beam_size(), &of_one);
+    KeepBest(&of_one);
     for (const Candidate& candidate : of_one) leaving_.push_back(Make(candidate));
   }
   DropHopeless();
-  KeepBest(beam_size(), &staying_);
+  KeepBest(&staying_);
   if (staying_.empty()) return LeaveFrame();
   std::vector<Hypothesis> next;
   for (const Candidate& candidate : staying_) next.push_back(Make(candidate));
@@ -96,12 +96,18 @@ void TimeSynchronousSearch::Extend(const Hypothesis& hypothesis, const float* lo
 
 void TimeSynchronousSearch::DropHopeless() {
   if (leaving_.size() < beam_size()) return;
-  std::vector<double> scores;
-  for (const Hypothesis& hypothesis : leaving_) scores.push_back(hypothesis.score());
-  const auto last = scores.begin() + static_cast<std::ptrdiff_t>(beam_size()) - 1;
-  std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
-  const double least = *last - kMostBehind;
-  const auto is_hopeless = [least](const Candidate& candidate) { return candidate.score < least; };
+  const auto least_of = [this](auto score_of) {
+    std::vector<double> scores;
+    for (const Hypothesis& hypothesis : leaving_) scores.push_back(score_of(hypothesis));
+    const auto last = scores.begin() + static_cast<std::ptrdiff_t>(beam_size()) - 1;
+    std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
+    return *last - kMostBehind;
+  };
+  const double least = least_of([](const Hypothesis& of) { return of.score(); });
+  const double least_firm = least_of([](const Hypothesis& of) { return of.firm_score(); });
+  const auto is_hopeless = [least, least_firm](const Candidate& candidate) {
+    return candidate.score() < least && candidate.firm_score() < least_firm;
+  };
   staying_.erase(std::remove_if(staying_.begin(), staying_.end(), is_hopeless), staying_.end());
 }
 
@@ -117,7 +123,7 @@ void TimeSynchronousSearch::LeaveFrame() {
   }
   std::vector<Hypothesis> kept;
   for (auto& [frame, hypotheses] : by_frame) {
-    KeepBest(beam_size(), &hypotheses);
+    KeepBest(&hypotheses);
     std::move(hypotheses.begin(), hypotheses.end(), std::back_inserter(kept));
   }
   is_leaving_ = true;

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "runtime/search/firm_scores.h"
 #include "runtime/search/log_probs.h"
 
 namespace runnel {
@@ -55,7 +56,7 @@ void TransducerBeamSearch::Finish() {
   if (scorer_.scores()) {
     for (Hypothesis& hypothesis : state_.beam) {
       scorer_.End(&hypothesis.scorer);
-      hypothesis.bonus = scorer_.Bonus(hypothesis.scorer);
+      SetBonus(&hypothesis);
     }
   }
   RankBeam();
@@ -80,25 +81,46 @@ TransducerBeamSearch::Candidate TransducerBeamSearch::MakeCandidate(const Hypoth
                                                                     int64_t next_frame,
                                                                     double log_prob,
                                                                     float token_log_prob) const {
-  double bonus = source.bonus;
+  Candidate made = {&source,        token,        next_frame,      log_prob,
+                    token_log_prob, source.bonus, source.potential};
   if (token != kNone && scorer_.scores()) {
     PrefixScorer::State state = source.scorer;
     scorer_.Extend(&state, token);
-    bonus = scorer_.Bonus(state);
+    made.bonus = scorer_.Bonus(state);
+    made.potential = scorer_.Potential(state);
   }
-  return {&source, token, next_frame, log_prob, log_prob + bonus, token_log_prob};
+  return made;
 }
 
-void TransducerBeamSearch::KeepBest(size_t count, std::vector<Candidate>* candidates) {
-  std::stable_sort(candidates->begin(), candidates->end(),
-                   [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
-  if (candidates->size() > count) candidates->resize(count);
+template <typename Item>
+typename std::vector<Item>::iterator TransducerBeamSearch::SortKept(
+    std::vector<Item>* items) const {
+  const auto better = [](const Item& a, const Item& b) { return a.score() > b.score(); };
+  const auto firmer = [better](const Item& a, const Item& b) {
+    return a.firm_score() != b.firm_score() ? a.firm_score() > b.firm_score() : better(a, b);
+  };
+  std::stable_sort(items->begin(), items->end(), better);
+  if (items->size() <= beam_size_) return items->end();
+  const auto best_end = items->begin() + static_cast<std::ptrdiff_t>(beam_size_);
+  if (!scorer_.has_potentials()) return best_end;
+  const auto end = KeepFirmest(items->begin(), best_end, items->end(), beam_size_, firmer);
+  std::stable_sort(best_end, end, better);
+  return end;
 }
 
-void TransducerBeamSearch::KeepBest(size_t count, std::vector<Hypothesis>* hypotheses) {
-  std::stable_sort(hypotheses->begin(), hypotheses->end(),
-                   [](const Hypothesis& a, const Hypothesis& b) { return a.score() > b.score(); });
-  for (; hypotheses->size() > count; hypotheses->pop_back()) Release(hypotheses->back());
+void TransducerBeamSearch::KeepBest(std::vector<Candidate>* candidates) const {
+  candidates->erase(SortKept(candidates), candidates->end());
+}
+
+void TransducerBeamSearch::KeepBest(std::vector<Hypothesis>* hypotheses) {
+  const auto end = SortKept(hypotheses);
+  std::for_each(end, hypotheses->end(), [this](const Hypothesis& other) { Release(other); });
+  hypotheses->erase(end, hypotheses->end());
+}
+
+void TransducerBeamSearch::SetBonus(Hypothesis* hypothesis) const {
+  hypothesis->bonus = scorer_.Bonus(hypothesis->scorer);
+  hypothesis->potential = scorer_.Potential(hypothesis->scorer);
 }
 
 int32_t TransducerBeamSearch::AddEmission(int32_t parent, Emission emission) {
@@ -123,7 +145,7 @@ TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& can
       made.node, {candidate.token, state_.num_frames, last_frame, candidate.token_log_prob});
   if (scorer_.scores()) {
     scorer_.Extend(&made.scorer, candidate.token);
-    made.bonus = scorer_.Bonus(made.scorer);
+    SetBonus(&made);
   }
   made.is_behind = true;
   return made;

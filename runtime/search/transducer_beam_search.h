@@ -56,11 +56,13 @@ class TransducerBeamSearch : public TransducerSearch {
     double log_prob = 0;
     PrefixScorer::State scorer;  // meaningless without a scorer
     double bonus = 0;
+    double potential = 0;    // of an unfinished hotword; a part of `bonus`
     int64_t next_frame = 0;  // that it reads
     SharedPredictorState predictor;
     bool is_behind = false;  // `predictor` has not read the last token
 
     double score() const { return log_prob + bonus; }
+    double firm_score() const { return score() - potential; }
   };
 
   // A hypothesis that may be kept: `*source` as it is, or with a token more.
@@ -69,8 +71,12 @@ class TransducerBeamSearch : public TransducerSearch {
     int32_t token = kNone;   // appended, or kNone
     int64_t next_frame = 0;  // that it reads
     double log_prob = 0;
-    double score = 0;  // with the bonus after the token
     float token_log_prob = 0;
+    double bonus = 0;  // after the token
+    double potential = 0;
+
+    double score() const { return log_prob + bonus; }
+    double firm_score() const { return score() - potential; }
   };
 
   // length_offset: hypotheses are ranked by their score, or, from 0 on, by their score divided by
@@ -92,10 +98,11 @@ class TransducerBeamSearch : public TransducerSearch {
   Candidate MakeCandidate(const Hypothesis& source, int32_t token, int64_t next_frame,
                           double log_prob, float token_log_prob) const;
 
-  // Keeps the `count` best, best first; of equally good ones the first.
-  static void KeepBest(size_t count, std::vector<Candidate>* candidates);
+  // Keeps the beam_size best, best first; of equally good ones the first. With hotwords, those that
+  // are the beam_size best by firm scores (firm_scores.h) too.
+  void KeepBest(std::vector<Candidate>* candidates) const;
   // The same; releases the others.
-  void KeepBest(size_t count, std::vector<Hypothesis>* hypotheses);
+  void KeepBest(std::vector<Hypothesis>* hypotheses);
 
   // The hypothesis of a candidate, with a reference to its node. With a new token it is behind.
   Hypothesis Make(const Candidate& candidate);
@@ -135,6 +142,10 @@ class TransducerBeamSearch : public TransducerSearch {
   std::string Inconsistency(const Saved& saved) const;
   void Rebuild(const Saved& saved);
 
+  // Puts what is kept first, best first; returns its end.
+  template <typename Item>
+  typename std::vector<Item>::iterator SortKept(std::vector<Item>* items) const;
+  void SetBonus(Hypothesis* hypothesis) const;
   // Adds a node below `parent`, with one reference.
   int32_t AddEmission(int32_t parent, Emission emission);
   State InitialState(int64_t first_frame) const;

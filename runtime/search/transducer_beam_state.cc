@@ -110,7 +110,8 @@ std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
     if (!is_right) return "the frames of a token are out of order or of range";
     leads[static_cast<size_t>(parent)] = true;
   }
-  const size_t most = beam_size_ * static_cast<size_t>(longest);
+  const size_t most =
+      (scorer_.has_potentials() ? 2 : 1) * beam_size_ * static_cast<size_t>(longest);
   if (saved.beam.empty() || saved.beam.size() > most) {
     return "the beam has " + std::to_string(saved.beam.size()) + " hypotheses; expected 1 to " +
            std::to_string(most);
@@ -155,7 +156,7 @@ void TransducerBeamSearch::Rebuild(const Saved& saved) {
     if (scorer_.scores()) {
       hypothesis.scorer = scorers[name];
       if (saved.is_finished) scorer_.End(&hypothesis.scorer);
-      hypothesis.bonus = scorer_.Bonus(hypothesis.scorer);
+      SetBonus(&hypothesis);
     }
     state_.beam.push_back(std::move(hypothesis));
   }
