@@ -123,7 +123,10 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_frame_tokens), 0, SearchOptions::kMaxSymbols, "",
        "Largest max_symbols (tokens of one encoder frame) that a client may ask for.", ""},
       {FIELD(max_nbest), 1, kMaxNBest, "",
-       "Largest nbest (results of an utterance) that a client may ask for.", ""},
+       "Largest nbest (results of an utterance) that a client may ask for. Clients of Vosk, Riva "
+       "and "
+       "WeNet that ask for more get this many.",
+       ""},
       {FIELD(max_previews), 0, kMost, "per chunk",
        "Previews of early_text that a client may ask for; each costs up to a chunk. 0: none.", ""},
 
