@@ -56,7 +56,7 @@ HotwordSpelling::HotwordSpelling(const TokenTable& tokens)
   bool has_lower = false;
   bool has_upper = false;
   for (int32_t id = 0; id < tokens.size(); ++id) {
-    if (tokens.IsText(id) && IsSpecialToken(tokens.name(id))) {  // such as <unk>
+    if (tokens.IsText(id) && IsBracketed(tokens.name(id))) {  // such as <unk>
       token_texts_.emplace_back(1, kSpecial);
       continue;
     }

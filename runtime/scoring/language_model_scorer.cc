@@ -47,7 +47,7 @@ CaseMapping ChooseMapping(const std::vector<std::string>& texts, const LetterCas
 std::vector<std::string> MappedTexts(const TokenTable& tokens, const NgramModel& ngrams) {
   std::vector<std::string> texts;
   for (int32_t token = 0; token < tokens.size(); ++token) {
-    texts.push_back(IsSpecialToken(tokens.name(token)) ? "" : tokens.text(token));
+    texts.push_back(IsBracketed(tokens.name(token)) ? "" : tokens.text(token));
   }
   const LetterCase letters;
   const CaseMapping mapping = ChooseMapping(texts, letters, ngrams);

@@ -94,7 +94,7 @@ bool IsPunctuationText(std::string_view text) {
 // What a vocabulary that does not list its special tokens has: tags such as <s> and <en-US>. <unk>
 // stands for text, and <0x41> for a byte of it.
 bool IsTag(std::string_view name) {
-  return IsSpecialToken(name) && name != "<unk>" && name != "<UNK>" && name.substr(0, 3) != "<0x";
+  return IsBracketed(name) && name != "<unk>" && name != "<UNK>" && name.substr(0, 3) != "<0x";
 }
 
 // Gives the words that a token is part of, words[first] to the last one, its time in equal parts.

@@ -27,7 +27,7 @@ void CheckSameVocabulary(const char* what, int vocab_size, int blank_id, int mod
       " tokens, blank " + std::to_string(model_blank_id));
 }
 
-bool IsSpecialToken(std::string_view name) {
+bool IsBracketed(std::string_view name) {
   return name.size() > 1 && name.front() == '<' && name.back() == '>';
 }
 

@@ -1,4 +1,4 @@
-// Rules about vocabularies that several classes share: their size and blank, special tokens, word
+// Rules about vocabularies that several classes share: their size and blank, bracketed tokens, word
 // boundaries.
 #ifndef RUNNEL_RUNTIME_TEXT_VOCABULARY_H_
 #define RUNNEL_RUNTIME_TEXT_VOCABULARY_H_
@@ -17,8 +17,8 @@ void CheckVocabulary(int vocab_size, int blank_id);
 void CheckSameVocabulary(const char* what, int vocab_size, int blank_id, int model_vocab_size,
                          int model_blank_id);
 
-// True for a token in angle brackets, such as <unk>, which is not text in any model.
-bool IsSpecialToken(std::string_view name);
+// Whether the token is in angle brackets, such as <unk>: it spells no letters in any model.
+bool IsBracketed(std::string_view name);
 
 // `text` with one space for each run of spaces and word boundaries (U+2581), and none at its ends.
 std::string SpacedText(std::string_view text);

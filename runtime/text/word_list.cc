@@ -37,7 +37,7 @@ class Speller {
       const std::string& name = tokens.name(id);
       ids_.emplace(name, id);
       if (!tokens.IsText(id)) continue;
-      if (pieces_.empty() && !IsSpecialToken(name) && SplitCharacters(name).size() > 1) {
+      if (pieces_.empty() && !IsBracketed(name) && SplitCharacters(name).size() > 1) {
         pieces_ = name;
       }
     }

@@ -133,7 +133,8 @@ TEST_F(UtteranceFormatTest, Json) {
   utterances_.erase(utterances_.begin());
   EXPECT_EQ(Format(OutputFormat::kUtteranceJson),
             R"({"id":"x","segments":[{"start_ms":2000.0,"end_ms":2040.0,"text":"b",)"
-            R"("confidence":1.0,"end":"flush","nbest":[{"text":"b","score":-1.5,)"
+            R"("begins_word":true,"ends_word":false,"confidence":1.0,"end":"flush",)"
+            R"("nbest":[{"text":"b","score":-1.5,)"
             "\"tokens\":[{\"token\":\"\u2581b\","
             R"("id":3,"frame":50,"start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}],)"
             R"("words":[{"word":"b","start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}]}]}],)"
