@@ -51,7 +51,8 @@ and all, and the setting that the model recommends, in float32 and float64 (or -
   - Runnel with the model file's own TorchScript, run by LibTorch: forward and forward_chunk, or encode
     and encode_chunk for a model without CTC,
   - of a transducer: tokens and frames of greedy search, in streams with random packets and batches, with
-    those of the whole utterance; and the joint network along these and random tokens with TorchScript,
+    those of the whole utterance; and, along these and random tokens, every step of the predictor and the
+    joint network with TorchScript,
   - of an attention decoder: scores of random hypotheses, in each direction, with TorchScript,
   - of a language prompt: its output for two languages with TorchScript,
 and prints the largest error of each. Errors are relative to the largest magnitude in the result (or to
@@ -134,6 +135,10 @@ std::string Verify(Precision precision, const std::vector<float>& samples, Conso
   std::string tokens;
   if (const auto count = verification.most_tokens()) {
     tokens = ", up to " + std::to_string(*count) + " tokens of the transducer";
+    if (const size_t uncompared = verification.most_uncompared_tokens(); uncompared > 0) {
+      tokens += " (rounding decides the last " + std::to_string(uncompared) +
+                ", which are not compared with streams)";
+    }
   }
   std::printf("%s: %zu settings, %lld encoder frames%s\n%s", name.c_str(), num_settings,
               static_cast<long long>(verification.num_encoder_frames()), tokens.c_str(),

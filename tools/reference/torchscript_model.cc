@@ -91,18 +91,18 @@ at::Tensor TorchScriptModel::ApplyPrompt(const at::Tensor& encoder_rows, int64_t
   return result.toTensor()[0];
 }
 
-at::Tensor TorchScriptModel::PredictorOutputs(const std::vector<int32_t>& tokens) const {
+at::Tensor TorchScriptModel::InitialPredictorState() const {
   const c10::InferenceMode inference_mode;
-  at::Tensor state = module_->Call("initial_predictor_state", {int64_t{1}}, execution_).toTensor();
-  std::vector<at::Tensor> outputs;
-  for (const int32_t token : tokens) {
-    const c10::IValue result =
-        module_->Call("predictor_step", {at::full({1}, token, at::kLong), state}, execution_);
-    const auto& elements = result.toTupleRef().elements();
-    outputs.push_back(elements[0].toTensor());
-    state = elements[1].toTensor();
-  }
-  return at::cat(outputs, 0);
+  return module_->Call("initial_predictor_state", {int64_t{1}}, execution_).toTensor();
+}
+
+TorchScriptModel::PredictorStep TorchScriptModel::StepPredictor(const std::vector<int32_t>& tokens,
+                                                                const at::Tensor& states) const {
+  const c10::InferenceMode inference_mode;
+  const c10::IValue result =
+      module_->Call("predictor_step", {at::tensor(tokens, at::kLong), states}, execution_);
+  const auto& elements = result.toTupleRef().elements();
+  return {elements[0].toTensor(), elements[1].toTensor()};
 }
 
 at::Tensor TorchScriptModel::JointLogits(const at::Tensor& heads_input,

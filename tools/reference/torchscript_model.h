@@ -63,9 +63,18 @@ class TorchScriptModel {
   // model's list.
   at::Tensor ApplyPrompt(const at::Tensor& encoder_rows, int64_t language) const;
 
-  // The predictor's outputs after each of the tokens, fed in order to its initial state:
-  // (tokens, output_dim). The first token is the blank.
-  at::Tensor PredictorOutputs(const std::vector<int32_t>& tokens) const;
+  // What the predictor gives for token sequences, one per row.
+  struct PredictorStep {
+    at::Tensor outputs;  // (sequences, output_dim)
+    at::Tensor states;   // (sequences, ...), after the token
+  };
+
+  // The predictor's state of the empty sequence, (1, ...).
+  at::Tensor InitialPredictorState() const;
+
+  // Appends a token to each of several sequences; the first token of a sequence is the blank.
+  // `states`: (sequences, ...).
+  PredictorStep StepPredictor(const std::vector<int32_t>& tokens, const at::Tensor& states) const;
 
   // heads_input: (queries, model_dim), after the prompt. predictor_outputs: (queries, output_dim).
   // Returns (queries, vocab_size + durations), before the softmax.

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+#include <variant>
 
 #include "encoder/libtorch/tensor_rows.h"
 #include "runtime/search/transducer_search.h"
@@ -90,6 +92,45 @@ std::vector<JointPoint> PointsAlong(const std::vector<EmittedToken>& alignment,
   return points;
 }
 
+// The predictor's states after `start` and after each token of an alignment.
+std::vector<SharedPredictorState> StatesFrom(const SharedPredictorState& start,
+                                             const Transducer& transducer,
+                                             const std::vector<EmittedToken>& alignment) {
+  std::vector<SharedPredictorState> states = {start};
+  for (const EmittedToken& token : alignment) {
+    states.push_back(transducer.Advance({{states.back().get(), token.id}}).front());
+  }
+  return states;
+}
+
+// The most probable label, and duration if there are any, of each row: (rows, 1 or 2).
+at::Tensor BestLabels(const at::Tensor& log_probs, const TransducerConfig& config) {
+  at::Tensor labels = log_probs.slice(1, 0, config.vocab_size).argmax(1, true);
+  if (config.durations.empty()) return labels;
+  return at::cat({labels, log_probs.slice(1, config.vocab_size).argmax(1, true)}, 1);
+}
+
+bool IsLstm(const TransducerConfig& config) {
+  return std::holds_alternative<LstmPredictorConfig>(config.predictor);
+}
+
+// The script's states, (sequences, ...), in the order of PredictorState::memory, (sequences,
+// values). The script has the hidden states of all LSTM layers first, Runnel those of a layer
+// beside its cells.
+at::Tensor AsMemories(const at::Tensor& states, const TransducerConfig& config) {
+  return (IsLstm(config) ? states.transpose(1, 2) : states).flatten(1);
+}
+
+// The reverse; `like`: states of the script.
+at::Tensor AsScriptStates(const at::Tensor& memories, const at::Tensor& like,
+                          const TransducerConfig& config) {
+  std::vector<int64_t> shape = like.sizes().vec();
+  shape[0] = memories.size(0);
+  if (!IsLstm(config)) return memories.view(shape);
+  std::swap(shape[1], shape[2]);
+  return memories.view(shape).transpose(1, 2);
+}
+
 // The sum of the log probabilities of the tokens and of the end, each in its row.
 double SumOfTerms(const at::Tensor& log_probs, const std::vector<int32_t>& tokens, int eos_id) {
   double sum = 0;
@@ -107,6 +148,11 @@ size_t NumDifferent(const std::vector<EmittedToken>& a, const std::vector<Emitte
   size_t count = std::max(a.size(), b.size()) - common;
   for (size_t i = 0; i < common; ++i) count += a[i] == b[i] ? 0 : 1;
   return count;
+}
+
+size_t NumEqual(const std::vector<EmittedToken>& a, const std::vector<EmittedToken>& b) {
+  const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  return static_cast<size_t>(ends.first - a.begin());
 }
 
 at::Tensor HeadsInput(const ModelParts& parts, const at::Tensor& encoder_rows) {
@@ -182,13 +228,57 @@ std::vector<EmittedToken> RandomTokens(const TransducerConfig& config, int64_t n
   return tokens;
 }
 
-at::Tensor JointLogProbs(const Transducer& transducer, const at::Tensor& heads_input,
-                         const std::vector<EmittedToken>& alignment) {
-  const Matrix projected = transducer.ProjectEncoder(libtorch::View(heads_input));
-  std::vector<SharedPredictorState> states = {transducer.Start()};
-  for (const EmittedToken& token : alignment) {
-    states.push_back(transducer.Advance({{states.back().get(), token.id}}).front());
+std::vector<SharedPredictorState> PredictorStates(const Transducer& transducer,
+                                                  const std::vector<EmittedToken>& alignment) {
+  return StatesFrom(transducer.Start(), transducer, alignment);
+}
+
+size_t NumCertain(const Transducer& transducer, const at::Tensor& heads_input,
+                  const std::vector<EmittedToken>& alignment, double rounding) {
+  const PredictorState& start = *transducer.Start();
+  const at::Tensor memory = ToTensor(start.memory) * (1 + rounding);
+  const auto other_start = std::make_shared<const PredictorState>(
+      PredictorState{Matrix(libtorch::View(memory)), start.input});
+  const TransducerConfig& config = transducer.config();
+  const at::Tensor best = BestLabels(
+      JointLogProbs(transducer, heads_input, alignment, PredictorStates(transducer, alignment)),
+      config);
+  const at::Tensor other_best =
+      BestLabels(JointLogProbs(transducer, heads_input * (1 + rounding), alignment,
+                               StatesFrom(other_start, transducer, alignment)),
+                 config);
+  const std::vector<JointPoint> points = PointsAlong(alignment, heads_input.size(0));
+  for (size_t i = 0; i < points.size(); ++i) {
+    const auto row = static_cast<int64_t>(i);
+    if (!best[row].equal(other_best[row])) return static_cast<size_t>(points[i].num_tokens);
   }
+  return alignment.size();
+}
+
+at::Tensor Memories(const std::vector<SharedPredictorState>& states) {
+  std::vector<at::Tensor> rows;
+  for (const SharedPredictorState& state : states) rows.push_back(ToTensor(state->memory));
+  return at::cat(rows, 0);
+}
+
+ScriptPredictor StepScript(const TorchScriptModel& script, const TransducerConfig& config,
+                           const std::vector<EmittedToken>& alignment,
+                           const std::vector<SharedPredictorState>& states) {
+  std::vector<int32_t> tokens = {config.blank_id};
+  for (const EmittedToken& token : alignment) tokens.push_back(token.id);
+  at::Tensor before = script.InitialPredictorState();
+  if (!alignment.empty()) {
+    const std::vector<SharedPredictorState> shared(states.begin(), states.end() - 1);
+    before = at::cat({before, AsScriptStates(Memories(shared), before, config)}, 0);
+  }
+  const TorchScriptModel::PredictorStep step = script.StepPredictor(tokens, before);
+  return {AsMemories(step.states, config), step.outputs};
+}
+
+at::Tensor JointLogProbs(const Transducer& transducer, const at::Tensor& heads_input,
+                         const std::vector<EmittedToken>& alignment,
+                         const std::vector<SharedPredictorState>& states) {
+  const Matrix projected = transducer.ProjectEncoder(libtorch::View(heads_input));
   std::vector<JointQuery> queries;
   for (const JointPoint& point : PointsAlong(alignment, heads_input.size(0))) {
     queries.push_back({projected.rows().Part(point.frame, 1),
@@ -198,19 +288,17 @@ at::Tensor JointLogProbs(const Transducer& transducer, const at::Tensor& heads_i
 }
 
 at::Tensor JointLogProbs(const TorchScriptModel& script, const TransducerConfig& config,
-                         const at::Tensor& heads_input,
-                         const std::vector<EmittedToken>& alignment) {
-  std::vector<int32_t> tokens = {config.blank_id};
-  for (const EmittedToken& token : alignment) tokens.push_back(token.id);
+                         const at::Tensor& heads_input, const std::vector<EmittedToken>& alignment,
+                         const at::Tensor& predictor_outputs) {
   std::vector<int64_t> frames;
   std::vector<int64_t> num_tokens;
   for (const JointPoint& point : PointsAlong(alignment, heads_input.size(0))) {
     frames.push_back(point.frame);
     num_tokens.push_back(point.num_tokens);
   }
-  const at::Tensor logits = script.JointLogits(
-      heads_input.index_select(0, at::tensor(frames, at::kLong)),
-      script.PredictorOutputs(tokens).index_select(0, at::tensor(num_tokens, at::kLong)));
+  const at::Tensor logits =
+      script.JointLogits(heads_input.index_select(0, at::tensor(frames, at::kLong)),
+                         predictor_outputs.index_select(0, at::tensor(num_tokens, at::kLong)));
   at::Tensor log_probs = logits.slice(1, 0, config.vocab_size).log_softmax(1);
   if (config.durations.empty()) return log_probs;
   return at::cat({log_probs, logits.slice(1, config.vocab_size).log_softmax(1)}, 1);

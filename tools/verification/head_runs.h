@@ -36,6 +36,9 @@ inline bool operator==(const EmittedToken& a, const EmittedToken& b) {
 // How many places of the two sequences hold different tokens; a place that only one has is one.
 size_t NumDifferent(const std::vector<EmittedToken>& a, const std::vector<EmittedToken>& b);
 
+// How many tokens they have in common at the beginning.
+size_t NumEqual(const std::vector<EmittedToken>& a, const std::vector<EmittedToken>& b);
+
 // ModelParts::HeadsInput.
 at::Tensor HeadsInput(const ModelParts& parts, const at::Tensor& encoder_rows);
 
@@ -62,13 +65,40 @@ std::vector<std::vector<EmittedToken>> SearchStreams(const std::shared_ptr<const
 std::vector<EmittedToken> RandomTokens(const TransducerConfig& config, int64_t num_frames,
                                        std::mt19937_64* random);
 
+// The predictor's states along an alignment: after the blank and after each token.
+std::vector<SharedPredictorState> PredictorStates(const Transducer& transducer,
+                                                  const std::vector<EmittedToken>& alignment);
+
+// The values of states, (states, Predictor::state_dim).
+at::Tensor Memories(const std::vector<SharedPredictorState>& states);
+
+// How many tokens of an alignment no rounding changes: those before the first evaluation of the
+// joint network whose best label, or duration, is another one when the encoder rows and the
+// predictor's first state differ by a factor of 1 + rounding.
+size_t NumCertain(const Transducer& transducer, const at::Tensor& heads_input,
+                  const std::vector<EmittedToken>& alignment, double rounding);
+
+// The script's predictor along an alignment. It makes every step from the state that Runnel's
+// predictor had, in `states`, so that no rounding adds up: the predictor of an untrained model may
+// be chaotic, and then two correct ones differ after some hundred tokens.
+struct ScriptPredictor {
+  at::Tensor memories;  // after each step, as Memories gives them
+  at::Tensor outputs;   // (steps, output_dim)
+};
+ScriptPredictor StepScript(const TorchScriptModel& script, const TransducerConfig& config,
+                           const std::vector<EmittedToken>& alignment,
+                           const std::vector<SharedPredictorState>& states);
+
 // The output of the joint network along an alignment: in every frame, after the tokens before it
 // and after each of its own. (evaluations, vocab_size + durations); log probabilities of tokens and
-// of durations, each group normalised alone.
+// of durations, each group normalised alone. The predictor's states, or outputs, are those along
+// the alignment.
 at::Tensor JointLogProbs(const Transducer& transducer, const at::Tensor& heads_input,
-                         const std::vector<EmittedToken>& alignment);
+                         const std::vector<EmittedToken>& alignment,
+                         const std::vector<SharedPredictorState>& states);
 at::Tensor JointLogProbs(const TorchScriptModel& script, const TransducerConfig& config,
-                         const at::Tensor& heads_input, const std::vector<EmittedToken>& alignment);
+                         const at::Tensor& heads_input, const std::vector<EmittedToken>& alignment,
+                         const at::Tensor& predictor_outputs);
 
 // Token sequences to score: none, one, and several of them, two of which begin alike.
 std::vector<std::vector<int32_t>> RandomHypotheses(int vocab_size, std::mt19937_64* random);

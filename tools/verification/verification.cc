@@ -60,6 +60,7 @@ Verification::Verification(std::shared_ptr<const Model> model, const std::string
       tries_all_(OnePerChunkSize(settings_, options.seed)),
       chunked_(settings_.size()),
       whole_tokens_(settings_.size()),
+      num_certain_tokens_(settings_.size()),
       checks_(MakeChecks()) {
   if (options.compare_torchscript) {
     script_.emplace(model_path, model_->parts().config.encoder,
@@ -99,7 +100,10 @@ std::map<Verification::CheckIndex, Check> Verification::MakeChecks() const {
               : "chunk by chunk = TorchScript encode_chunk",
       tolerance);
   if (parts.prompt) add(kPrompt, "language prompt = TorchScript", tolerance);
-  if (parts.transducer) add(kJoint, "joint network = TorchScript", tolerance);
+  if (parts.transducer) {
+    add(kPredictor, "state of the predictor = TorchScript", tolerance);
+    add(kJoint, "predictor and joint network = TorchScript", tolerance);
+  }
   if (!parts.attention_decoder) return checks;
   add(kDecoderLeft, "attention decoder, left to right = TorchScript", tolerance);
   if (parts.attention_decoder->config().right_layers > 0) {
@@ -118,6 +122,14 @@ std::optional<size_t> Verification::most_tokens() const {
   if (model_->parts().transducer == nullptr) return std::nullopt;
   size_t most = 0;
   for (const auto& tokens : whole_tokens_) most = std::max(most, tokens.size());
+  return most;
+}
+
+size_t Verification::most_uncompared_tokens() const {
+  size_t most = 0;
+  for (size_t i = 0; i < whole_tokens_.size(); ++i) {
+    most = std::max(most, whole_tokens_[i].size() - num_certain_tokens_[i]);
+  }
   return most;
 }
 
@@ -169,7 +181,15 @@ void Verification::CompareWithOthers(size_t index) {
 void Verification::CompareHeads(size_t index, const at::Tensor& encoder_rows) {
   const ModelParts& parts = model_->parts();
   const at::Tensor heads_input = HeadsInput(parts, encoder_rows);
-  if (parts.transducer) whole_tokens_[index] = SearchWhole(*parts.transducer, heads_input);
+  if (parts.transducer) {
+    std::vector<EmittedToken>& tokens = whole_tokens_[index];
+    tokens = SearchWhole(*parts.transducer, heads_input);
+    num_certain_tokens_[index] = tokens.size();
+    if (!model_->is_bit_reproducible()) {
+      num_certain_tokens_[index] =
+          NumCertain(*parts.transducer, heads_input, tokens, kSameComputation * options_.tolerance);
+    }
+  }
   if (!script_) return;
   std::mt19937_64 random(options_.seed + index);
   if (parts.prompt) {
@@ -182,8 +202,11 @@ void Verification::CompareHeads(size_t index, const at::Tensor& encoder_rows) {
     const TransducerConfig& config = parts.transducer->config();
     for (const auto& alignment :
          {whole_tokens_[index], RandomTokens(config, heads_input.size(0), &random)}) {
-      Record(kJoint, index, JointLogProbs(*parts.transducer, heads_input, alignment),
-             JointLogProbs(*script_, config, heads_input, alignment));
+      const auto states = PredictorStates(*parts.transducer, alignment);
+      const ScriptPredictor script = StepScript(*script_, config, alignment, states);
+      Record(kPredictor, index, Memories(states), script.memories);
+      Record(kJoint, index, JointLogProbs(*parts.transducer, heads_input, alignment, states),
+             JointLogProbs(*script_, config, heads_input, alignment, script.outputs));
     }
   }
   if (parts.attention_decoder) {
@@ -206,7 +229,12 @@ void Verification::CompareTokens(std::mt19937_64* random) {
   }
   const auto streamed = SearchStreams(model_, samples_, settings, random);
   for (size_t i = 0; i < indices.size(); ++i) {
-    const auto count = static_cast<double>(NumDifferent(streamed[i], whole_tokens_[indices[i]]));
+    const std::vector<EmittedToken>& whole = whole_tokens_[indices[i]];
+    const size_t num_certain = num_certain_tokens_[indices[i]];
+    const size_t num_equal = NumEqual(streamed[i], whole);
+    const bool is_same =
+        num_certain == whole.size() ? streamed[i] == whole : num_equal >= num_certain;
+    const auto count = is_same ? 0.0 : static_cast<double>(NumDifferent(streamed[i], whole));
     Record(kTokens, indices[i], at::scalar_tensor(count), at::zeros({}));
   }
 }
@@ -234,8 +262,8 @@ void Verification::CompareLayers(size_t index) {
 void Verification::Record(CheckIndex check, size_t index, const at::Tensor& actual,
                           const at::Tensor& expected) {
   constexpr std::array<const char*, kNumChecks> kNames = {
-      "chunked",       "packets", "copied", "batched",      "tokens",       "forward",
-      "forward_chunk", "prompt",  "joint",  "decoder_left", "decoder_right"};
+      "chunked",       "packets", "copied",    "batched", "tokens",       "forward",
+      "forward_chunk", "prompt",  "predictor", "joint",   "decoder_left", "decoder_right"};
   const std::lock_guard<std::mutex> lock(mutex_);
   const Difference difference =
       checks_.at(check).Compare(settings_[index].Name(), actual, expected);

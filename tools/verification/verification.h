@@ -35,7 +35,9 @@ struct VerificationOptions {
 // Errors are relative to the largest magnitude of a result, or to 1 where that is larger. Packets
 // and copies are allowed a tenth of the tolerance. If Model::is_bit_reproducible, only the
 // comparisons with TorchScript have a tolerance; all others must agree bit for bit. The tokens of a
-// transducer must always be equal; the error is the number of those that are not.
+// transducer must be equal; the error is the number of those that are not. Unless
+// Model::is_bit_reproducible, tokens are compared up to the first one that rounding changes: the
+// predictor of an untrained model may be chaotic.
 //
 // A model has the checks of its parts. The TorchScript's encoder is compared through the CTC head,
 // or directly if there is none.
@@ -56,6 +58,8 @@ class Verification {
   std::vector<Check> checks() const;
   // The most tokens that a transducer found with a setting; none for a model without a transducer.
   std::optional<size_t> most_tokens() const;
+  // The most tokens, at the end of a setting, that are not compared because rounding changes them.
+  size_t most_uncompared_tokens() const;
   // One line of relative errors per setting, in order.
   const std::vector<std::string>& setting_lines() const { return setting_lines_; }
   // Chunk by chunk against the whole utterance under the chunk mask; empty unless layer_by_layer.
@@ -71,6 +75,7 @@ class Verification {
     kForward,
     kForwardChunk,
     kPrompt,
+    kPredictor,
     kJoint,
     kDecoderLeft,
     kDecoderRight,
@@ -97,8 +102,10 @@ class Verification {
   std::optional<TorchScriptModel> script_;
   std::vector<bool> tries_all_;      // per setting: whether it is the one of its chunk size
   std::vector<at::Tensor> chunked_;  // per setting: the result of chunk by chunk
-  // Per setting of tries_all_: the transducer's tokens of the whole utterance.
+  // Per setting of tries_all_: the transducer's tokens of the whole utterance, and how many of them
+  // streams must find.
   std::vector<std::vector<EmittedToken>> whole_tokens_;
+  std::vector<size_t> num_certain_tokens_;
 
   std::mutex mutex_;  // guards the members below
   std::map<CheckIndex, Check> checks_;
