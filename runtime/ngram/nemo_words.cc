@@ -22,7 +22,7 @@ std::string Hexadecimal(char32_t code_point) {
 NemoWords::NemoWords(const TokenTable& tokens) {
   for (int32_t token = 0; token < tokens.size(); ++token) {
     const std::string& name = tokens.name(token);
-    names_.push_back(IsSpecialToken(name) ? "<token:" + std::to_string(token) + ">" : name);
+    names_.push_back(IsBracketed(name) ? "<token:" + std::to_string(token) + ">" : name);
   }
 }
 
@@ -36,7 +36,7 @@ std::optional<int32_t> NemoWords::TokenOf(std::string_view word, int num_tokens)
 }
 
 std::optional<std::string_view> NemoWords::Decoded(std::string_view word) const {
-  if (IsSpecialToken(word)) return word;
+  if (IsBracketed(word)) return word;
   const std::optional<int32_t> token = TokenOf(word, static_cast<int>(names_.size()));
   if (!token) return std::nullopt;
   return names_[static_cast<size_t>(*token)];

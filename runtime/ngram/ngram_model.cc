@@ -128,7 +128,7 @@ std::vector<std::string> NgramModel::MostProbableWords() const {
     spellings[places[word]] = vocabulary_.Spelling(node);
   }
   spellings.erase(std::remove_if(spellings.begin(), spellings.end(),
-                                 [](const std::string& word) { return IsSpecialToken(word); }),
+                                 [](const std::string& word) { return IsBracketed(word); }),
                   spellings.end());
   return spellings;
 }
