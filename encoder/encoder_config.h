@@ -100,7 +100,8 @@ struct EncoderConfig {
 // Throws std::runtime_error naming the field, its value and what was expected.
 EncoderConfig ParseEncoderConfig(JsonSection* section);
 
-// Fields that other networks have too; they throw likewise. Of `activation`, all but kTanh.
+// Fields that other networks have too; they throw likewise. `activation` cannot be kTanh or
+// kSigmoid, which only transducers have.
 Activation ParseActivation(JsonSection* section);
 double ParseEpsilon(JsonSection* section, const std::string& field);
 

@@ -23,7 +23,8 @@ Activation ParseTransducerActivation(JsonSection* section) {
   return section->Choice<Activation>("activation", {{"swish", Activation::kSwish},
                                                     {"relu", Activation::kRelu},
                                                     {"gelu", Activation::kGelu},
-                                                    {"tanh", Activation::kTanh}});
+                                                    {"tanh", Activation::kTanh},
+                                                    {"sigmoid", Activation::kSigmoid}});
 }
 
 LstmPredictorConfig ParseLstm(JsonSection* section) {

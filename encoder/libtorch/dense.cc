@@ -5,6 +5,7 @@
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
 #include <c10/core/InferenceMode.h>
@@ -24,6 +25,8 @@ at::Tensor Activate(Activation activation, const at::Tensor& x) {
       return at::gelu(x);
     case Activation::kTanh:
       return at::tanh(x);
+    case Activation::kSigmoid:
+      return at::sigmoid(x);
   }
   TORCH_INTERNAL_ASSERT(false, "an activation without a function");
 }

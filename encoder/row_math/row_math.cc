@@ -21,6 +21,8 @@ double Activated(Activation activation, double x) {
       return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
     case Activation::kTanh:
       return std::tanh(x);
+    case Activation::kSigmoid:
+      return Sigmoid(x);
   }
   throw std::logic_error("an activation without a function");
 }

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from models.reference.fields import check_choice
 
 ACTIVATIONS = ("swish", "relu", "gelu")
-TRANSDUCER_ACTIVATIONS = ("relu", "tanh", "swish", "gelu")
+TRANSDUCER_ACTIVATIONS = ("relu", "tanh", "swish", "gelu", "sigmoid")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +32,8 @@ def activate(x: Tensor, activation: str) -> Tensor:
         return F.relu(x)
     if activation == "tanh":
         return torch.tanh(x)
+    if activation == "sigmoid":
+        return torch.sigmoid(x)
     return F.gelu(x)
 
 

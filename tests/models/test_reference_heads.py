@@ -88,7 +88,8 @@ def by_hand(predictor, config, context):
 @pytest.mark.parametrize("joint", [
     JointConfig(7), JointConfig(7, hidden_linear=True, activation="tanh"),
     JointConfig(DIM, input_linear=False, activation="gelu"),
-    JointConfig(DIM, input_linear=False, hidden_linear=True, activation="swish")])
+    JointConfig(DIM, input_linear=False, hidden_linear=True, activation="swish"),
+    JointConfig(7, activation="sigmoid")])
 def test_joint_by_hand(joint):
     predictor = LstmPredictorConfig(5, 6, 1, DIM)
     model = model_of(transducer(joint=joint, predictor=predictor, durations=(0, 1, 3)))
@@ -303,8 +304,8 @@ def test_scripted_model_of_all_heads():
      "transducer.predictor: num_layers is 0, expected at least 1"),
     ("transducer.predictor", "output_dim", "6",
      "transducer.predictor.output_dim is '6', expected an integer"),
-    ("transducer.joint", "activation", "sigmoid", "transducer.joint: activation is 'sigmoid', "
-     "expected one of relu, tanh, swish, gelu"),
+    ("transducer.joint", "activation", "elu", "transducer.joint: activation is 'elu', "
+     "expected one of relu, tanh, swish, gelu, sigmoid"),
     ("transducer.joint", "input_linear", False, "transducer: joint.dim is 7 without input_linear, "
      "expected model_dim 16 and the predictor's 6 to equal it"),
     ("attention_decoder", "vocab_size", 8,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -70,6 +71,18 @@ TEST(TransducerConfigTest, ReadsEveryField) {
       6);
   EXPECT_EQ(std::get<ConvPredictorConfig>(Parse(AllSections()[1]).predictor).groups, 3);
   EXPECT_EQ(std::get<EmbeddingPredictorConfig>(Parse(AllSections()[2]).predictor).num_heads, 4);
+}
+
+TEST(TransducerConfigTest, ReadsEveryActivation) {
+  const std::map<std::string, Activation> names = {{"swish", Activation::kSwish},
+                                                   {"relu", Activation::kRelu},
+                                                   {"gelu", Activation::kGelu},
+                                                   {"tanh", Activation::kTanh},
+                                                   {"sigmoid", Activation::kSigmoid}};
+  for (const auto& [name, activation] : names) {
+    const json::json_pointer field("/joint/activation");
+    EXPECT_EQ(Parse(With(AllSections()[0], field, name)).joint.activation, activation);
+  }
 }
 
 TEST(TransducerConfigTest, EveryFieldIsRequiredAndNoOtherIsKnown) {

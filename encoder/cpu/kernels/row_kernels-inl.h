@@ -124,6 +124,10 @@ struct Tanh {
   }
 };
 
+struct Logistic {
+  HWY_INLINE FloatVector operator()(FloatVector x) const { return Sigmoid(x); }
+};
+
 // Calls body(function) with the function object of an activation.
 template <class Body>
 HWY_INLINE void WithActivation(const std::optional<Activation>& activation, const Body& body) {
@@ -137,6 +141,8 @@ HWY_INLINE void WithActivation(const std::optional<Activation>& activation, cons
       return body(Gelu());
     case Activation::kTanh:
       return body(Tanh());
+    case Activation::kSigmoid:
+      return body(Logistic());
   }
 }
 

@@ -33,6 +33,8 @@ double Apply(std::optional<Activation> activation, double x) {
       return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0)));
     case Activation::kTanh:
       return std::tanh(x);
+    case Activation::kSigmoid:
+      return 1 / (1 + std::exp(-x));
   }
   return 0;
 }
@@ -98,7 +100,8 @@ TEST_P(PackedLinearTest, IsTheFormula) {
       runnel::testing::RandomValues(shape.input_dim * shape.output_dim, kSeed);
   const std::vector<float> bias = runnel::testing::RandomValues(shape.output_dim, kSeed + 1);
   const std::vector<std::optional<Activation>> activations = {
-      std::nullopt, Activation::kSwish, Activation::kRelu, Activation::kGelu, Activation::kTanh};
+      std::nullopt,      Activation::kSwish, Activation::kRelu,
+      Activation::kGelu, Activation::kTanh,  Activation::kSigmoid};
   for (const MatmulOutput result :
        {MatmulOutput::kStore, MatmulOutput::kAdd, MatmulOutput::kInput}) {
     for (const std::optional<Activation>& activation : activations) {
