@@ -51,7 +51,8 @@ struct ModelOptions {
   std::string units_file;
 
   // Both let a model stream that was trained on whole utterances only. Both change its results, so
-  // measure its accuracy. Model::Load throws std::invalid_argument for a model that needs neither.
+  // measure its accuracy. Model::Load throws std::invalid_argument for a model that needs neither,
+  // and for one that still needs the whole utterance with them.
   // A model that recommended the whole utterance and can stream with these options recommends
   // chunks of 32 encoder frames and a left context of 128.
   bool dynamic_chunk_convolution = false;  // symmetric convolution sees zeros after the chunk

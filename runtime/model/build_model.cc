@@ -46,9 +46,16 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
     }
     encoder.normalization = Normalization::kRunning;
   }
+  if (!options.dynamic_chunk_convolution && !options.running_normalization) return config;
+  if (const char* reason = encoder.NeedsWholeUtterance()) {
+    const std::string chosen =
+        options.dynamic_chunk_convolution ? "dynamic chunk convolution" : "running normalisation";
+    throw std::invalid_argument(path + ": " + chosen +
+                                " was asked for, but the model still needs the whole utterance: " +
+                                reason + "; expected a model that can stream with it");
+  }
   StreamingConfig& streaming = config.streaming;
-  if ((options.dynamic_chunk_convolution || options.running_normalization) &&
-      streaming.chunk_size == -1 && encoder.NeedsWholeUtterance() == nullptr) {
+  if (streaming.chunk_size == -1) {
     streaming.only.clear();
     streaming.chunk_size = std::max(kSubstituteSetting.chunk_size, streaming.min_chunk_size);
     streaming.left_context =

@@ -102,6 +102,37 @@ TEST_F(ModelTest, SubstitutesRecommendChunks) {
   EXPECT_TRUE(streaming.only.empty());
 }
 
+TEST_F(ModelTest, SubstitutesWithoutEffectAreRefused) {
+  EditConfig(&archive_, "\"causal\"", "\"symmetric\"");
+  EditConfig(&archive_, "\"chunk_size\": 4", "\"chunk_size\": -1");
+  EditConfig(&archive_, "\"left_context\": 8", "\"left_context\": -1");
+  ModelArchive normalizing = archive_;
+  EditConfig(&normalizing, R"("type": "global_cmvn")", R"("type": "utterance", "epsilon": 1e-5)");
+  for (const char* part : {"mean", "istd"}) {
+    normalizing.tensors.erase(std::string("encoder.global_cmvn.") + part);
+  }
+  ModelOptions options;
+  options.dynamic_chunk_convolution = true;
+  const std::string half = Write(normalizing);
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { Model::Load(half, options); }),
+            half +
+                ": dynamic chunk convolution was asked for, but the model still needs the whole "
+                "utterance: its features are normalised over the whole utterance (normalization "
+                "utterance; running, when chosen, uses the frames received so far); expected a "
+                "model that can stream with it");
+  options.running_normalization = true;
+  EXPECT_EQ(Model::Load(half, options)->streaming().chunk_size, 32);
+  EditConfig(&archive_, "\"chunk_rpe\"", "\"legacy_rel_pos\"");
+  EditConfig(&archive_, R"("table_order": "descending")", R"("table_length": 5000)");
+  options.running_normalization = false;
+  const std::string legacy = Write(archive_);
+  EXPECT_TRUE(
+      Contains(ErrorMessage<std::invalid_argument>([&] { Model::Load(legacy, options); }),
+               "dynamic chunk convolution was asked for, but the model still needs the whole "
+               "utterance: its position scheme counts from the end of the utterance"));
+  EXPECT_EQ(Model::Load(legacy)->streaming().chunk_size, -1);
+}
+
 TEST_F(ModelTest, ComputesInTheChosenPrecision) {
   for (const auto& [precision, dtype] : std::map<Precision, at::ScalarType>{
            {Precision::kFloat32, at::kFloat}, {Precision::kFloat64, at::kDouble}}) {
