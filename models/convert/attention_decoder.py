@@ -4,6 +4,7 @@ A decoder that the `attention_decoder` section cannot express is left out, with 
 the option or parameter. The other heads do not need it.
 """
 
+import dataclasses
 from typing import Any, Dict, List, Optional
 
 import torch
@@ -32,15 +33,38 @@ _BIASED = ("self_attn.linear_q", "self_attn.linear_k", "self_attn.linear_v", "se
            "feed_forward.w_1", "feed_forward.w_2")
 
 
-def take_decoder(kind: Any, conf: Settings, renamed: Renamed, vocabulary: Dict[str, int],
-                 model_dim: int, layer_norm_eps: float, notes: List[str]
-                 ) -> Optional[Dict[str, Any]]:
-    """The `attention_decoder` section; gives its tensors their final names.
+@dataclasses.dataclass
+class DecoderOptions:
+    """The options of an attention decoder, read before its weights."""
+
+    kind: Any  # the toolkit's name
+    section: Dict[str, Any]  # `attention_decoder`; layer_norm_eps is None if the source has none
+    fault: Optional[ConversionError] = None  # why the decoder must be left out
+
+
+def read_decoder(kind: Any, conf: Settings, vocabulary: Dict[str, int], model_dim: int
+                 ) -> DecoderOptions:
+    """The options of a decoder, or why it cannot be expressed.
 
     Args:
         kind: the toolkit's name of the decoder. conf: its options.
         vocabulary: vocab_size, sos_id, eos_id. model_dim: of the encoder.
-        layer_norm_eps: if `conf` has no norm_eps.
+    """
+    try:
+        if kind not in ("transformer", "bitransformer"):
+            raise ConversionError(f"decoder is {kind!r}; supported: transformer, bitransformer")
+        return DecoderOptions(kind, _section(kind, conf, vocabulary, model_dim))
+    except ConversionError as error:
+        conf.ignore_rest()
+        return DecoderOptions(kind, {}, error)
+
+
+def take_decoder(options: DecoderOptions, renamed: Renamed, layer_norm_eps: float,
+                 notes: List[str]) -> Optional[Dict[str, Any]]:
+    """The `attention_decoder` section; gives its tensors their final names.
+
+    Args:
+        layer_norm_eps: of a source whose options have none.
         notes: gets a line for a decoder that is left out.
 
     Returns:
@@ -51,12 +75,12 @@ def take_decoder(kind: Any, conf: Settings, renamed: Renamed, vocabulary: Dict[s
     if not theirs:
         return None
     origins = {name: renamed.origin.pop(PREFIX + name) for name in theirs}
+    kind = options.kind
     try:
-        if kind not in ("transformer", "bitransformer"):
-            raise ConversionError(f"decoder is {kind!r}; supported: transformer, bitransformer")
-        section = _section(kind, conf, vocabulary, model_dim, layer_norm_eps)
-        sided = {_sided(name, kind): tensor for name, tensor in theirs.items()}
-        ours = rename(sided, _RULES, "decoder")
+        if options.fault is not None:
+            raise options.fault
+        ours = rename({_sided(name, kind): tensor for name, tensor in theirs.items()}, _RULES,
+                      "decoder")
     except ConversionError as error:
         notes.append(f"the attention decoder is left out: {error}")
         renamed.left_out.extend(origins.values())
@@ -66,6 +90,9 @@ def take_decoder(kind: Any, conf: Settings, renamed: Renamed, vocabulary: Dict[s
         renamed.tensors[PREFIX + name] = tensor
         renamed.origin[PREFIX + name] = of_sided[ours.origin[name]]
     renamed.left_out.extend(of_sided[name] for name in ours.left_out)
+    section = options.section
+    if section["layer_norm_eps"] is None:
+        section["layer_norm_eps"] = layer_norm_eps
     _complete(section, renamed)
     return section
 
@@ -77,7 +104,7 @@ def _sided(name: str, kind: str) -> str:
     return name.replace("left_decoder.", "left.", 1).replace("right_decoder.", "right.", 1)
 
 
-def _section(kind: str, conf: Settings, vocabulary: Dict[str, int], model_dim: int, eps: float
+def _section(kind: str, conf: Settings, vocabulary: Dict[str, int], model_dim: int
              ) -> Dict[str, Any]:
     for name, accepted in (("input_layer", "embed"), ("use_output_layer", True),
                            ("src_attention", True), ("layer_norm_type", "layer_norm"),
@@ -96,7 +123,7 @@ def _section(kind: str, conf: Settings, vocabulary: Dict[str, int], model_dim: i
         "norm_first": conf.take("normalize_before", True),
         "activation": conf.choice("activation_type", "relu",
                                   {name: name for name in ("relu", "swish", "gelu")}),
-        "layer_norm_eps": conf.take("norm_eps", eps),
+        "layer_norm_eps": conf.take("norm_eps", 1e-5) if conf.has("norm_eps") else None,
     }
     conf.ignore("r_num_blocks", "dropout_rate", "positional_dropout_rate",
                 "self_attention_dropout_rate", "src_attention_dropout_rate", "layer_drop_rate",

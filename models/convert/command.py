@@ -14,7 +14,8 @@ from models.convert.choices import HEADS, Choices
 from models.convert.errors import ConversionError
 from models.convert.export import write_archive
 from models.convert.programs import COMMAND, find_program
-from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization)
+from models.convert.resolved import (Resolved, choose_dynamic_chunk, choose_running_normalization,
+                                     recommend_chunks)
 
 _DESCRIPTION = f"""Converts a trained model to a Runnel model file.
 
@@ -93,19 +94,24 @@ def resolve(args: argparse.Namespace) -> Resolved:
         choose_dynamic_chunk(resolved)
     if args.normalization:
         choose_running_normalization(resolved)
+    if args.convolution or args.normalization:
+        recommend_chunks(resolved)
     return resolved
 
 
-def write_packed(resolved: Resolved, store: str, output: str) -> None:
+def write_packed(resolved: Resolved, program: str, store: str, output: str) -> None:
     """Writes a model file with packed weights, by way of one with plain weights.
 
+    Args:
+        resolved: its weights are released. program: the path of pack_model.
+
     Raises:
-        ConversionError: there is no pack_model, or it failed, which it has reported.
+        ConversionError: pack_model failed, which it has reported.
     """
-    program = find_program("pack_model")
     with tempfile.TemporaryDirectory(dir=pathlib.Path(output).resolve().parent) as folder:
         plain = pathlib.Path(folder) / "model.pt"
         write_archive(resolved, str(plain))
+        resolved.weights.tensors.clear()  # pack_model needs memory of its own
         done = subprocess.run([program, f"--model={plain}", f"--precision={store}",
                                f"--output={output}"], check=False, capture_output=True, text=True)
     if done.returncode != 0:
@@ -117,9 +123,10 @@ def main(arguments: Optional[List[str]] = None) -> int:
     args = parse_arguments(arguments)
     try:
         check_output(args.source, args.output)
+        program = find_program("pack_model") if args.store else ""
         resolved = resolve(args)
         if args.store:
-            write_packed(resolved, args.store, args.output)
+            write_packed(resolved, program, args.store, args.output)
         else:
             write_archive(resolved, args.output)
     except ConversionError as error:

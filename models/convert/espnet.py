@@ -7,7 +7,7 @@ import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
 from models.convert import statistics, units
-from models.convert.attention_decoder import take_decoder
+from models.convert.attention_decoder import read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import espnet_features
@@ -43,6 +43,47 @@ RULES: List[Rule] = [
 _SUBSAMPLING = {"conv2d": "conv2d4", "conv2d6": "conv2d6", "conv2d8": "conv2d8"}
 
 
+# Options of config.yaml that serve the training or its texts only. What LoRA and adapters add to a
+# model shows in the names of its weights.
+_OF_TRAINING = (
+    "accum_grad", "adapter", "adapter_conf", "allow_multi_rates", "allow_variable_data_keys",
+    "aux_ctc_tasks", "batch_bins", "batch_size", "batch_type", "best_model_criterion", "bpemodel",
+    "category_sample_size", "category_upsampling_factor", "chunk_default_fs",
+    "chunk_discard_short_samples", "chunk_excluded_key_prefixes", "chunk_length",
+    "chunk_max_abs_length", "chunk_shift_ratio", "cleaner", "collect_stats", "config",
+    "create_graph_in_tensorboard", "ctc_conf", "cudnn_benchmark", "cudnn_deterministic",
+    "cudnn_enabled", "dataset_scaling_factor", "dataset_upsampling_factor", "deepspeed_config",
+    "detect_anomaly", "dist_backend", "dist_init_method", "dist_launcher", "dist_master_addr",
+    "dist_master_port", "dist_rank", "dist_world_size", "distributed", "drop_last_iter", "dry_run",
+    "early_stopping_criterion", "exclude_weight_decay", "exclude_weight_decay_conf", "fold_length",
+    "freeze_param", "g2p", "grad_clip", "grad_clip_type", "grad_noise", "ignore_init_mismatch",
+    "init", "init_param", "iterator_type", "joint_net_conf", "keep_n_best_checkpoints",
+    "keep_n_best_snapshot", "keep_nbest_models", "local_rank", "log_interval", "log_level",
+    "lora_conf", "max_batch_size", "max_cache_fd", "max_cache_size", "max_epoch", "min_batch_size",
+    "model_log_interval", "multi_task_dataset", "multiple_iterator", "multiprocessing_distributed",
+    "nbest_averaging_interval", "ngpu", "no_backward_run", "no_forward_run", "noise_apply_prob",
+    "noise_db_range", "noise_scp", "non_linguistic_symbols", "num_att_plot",
+    "num_batches_per_epoch", "num_cache_chunks", "num_iters_per_epoch", "num_workers", "optim",
+    "optim_conf", "output_dir", "patience", "postencoder_conf", "preencoder_conf", "preprocessor",
+    "preprocessor_conf", "pretrain_key", "pretrain_path", "print_config", "required", "resume",
+    "resume_epoch", "resume_path", "rir_apply_prob", "rir_scp", "save_lora_only", "save_strategy",
+    "scheduler", "scheduler_conf", "seed", "sharded_ddp", "short_noise_thres",
+    "shuffle_within_batch", "sort_batch", "sort_in_batch", "specaug", "specaug_conf",
+    "train_data_path_and_name_and_type", "train_dtype", "train_shape_file", "unused_parameters",
+    "upsampling_factor", "use_adapter", "use_amp", "use_deepspeed", "use_lora", "use_matplotlib",
+    "use_preprocessor", "use_tensorboard", "use_tf32", "use_wandb", "val_scheduler_criterion",
+    "valid_batch_bins", "valid_batch_size", "valid_batch_type", "valid_data_path_and_name_and_type",
+    "valid_iterator_type", "valid_max_cache_size", "valid_shape_file", "version", "wandb_entity",
+    "wandb_id", "wandb_model_log_interval", "wandb_name", "wandb_project", "write_collected_feats")
+_OF_LOSSES = (
+    "aux_ctc", "ctc_weight", "extract_feats_in_collect_stats", "ignore_id", "interctc_weight",
+    "lang_token_id", "length_normalized_loss", "lsm_weight", "report_cer", "report_wer",
+    "sym_blank", "sym_space", "transducer_multi_blank_durations", "transducer_multi_blank_sigma",
+    "transducer_weight")
+# Usual numbers of filters in Kaldi's filter bank.
+_FILTERS = (20, 23, 24, 26, 30, 32, 36, 40, 60, 64, 72, 80, 96, 100, 120, 128)
+
+
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     """The model of an experiment folder.
 
@@ -58,18 +99,55 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
                                 folder.where("config.yaml")), "config.yaml", assumed)
     weights_name = choices.checkpoint or _checkpoint(folder, notes)
     source = folder.where(weights_name)
-    renamed = rename(read_weights(folder.read(weights_name, "the weights"), source), RULES, source)
-    for part in ("preencoder", "postencoder"):
-        config.require(part, None)
-    config.require("model", "espnet")
+    _check_kind(config)
+    if not choices.wants("ctc"):
+        raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
     eps = choices.layer_norm_eps
     if eps is None:
         assumed["encoder.layer_norm_eps"] = "ESPnet's LayerNorm has 1e-12"
         eps = 1e-12
-    encoder = _encoder(config, renamed, assumed, eps)
-    encoder["normalization"] = _normalization(config, folder, renamed)
+    encoder = _encoder(config, assumed, eps)
+    statistics_file = _statistics_file(config)
     features = _features(config, assumed)
+    tokens = _tokens(config, folder)
+    if tokens[:1] != ["<blank>"]:
+        assumed["ctc.blank_id"] = "ESPnet has the blank first"
+    decoder = read_decoder(config.take("decoder", "rnn"), config.section("decoder_conf"),
+                           _vocabulary(config, tokens), encoder["model_dim"])
+    config.ignore(*_OF_TRAINING)
+    config.finish()
+    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source), RULES, source)
+    found = stack_size(renamed.tensors, "encoder.encoders.")
+    if found != encoder["num_layers"]:
+        raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
+                              f"num_blocks {encoder['num_layers']}")
+    encoder["normalization"] = _normalization(config, statistics_file, folder, renamed)
     encoder["input_dim"] = features["num_mel_bins"]
+    heads = {"ctc": {"vocab_size": len(tokens), "blank_id": 0}}
+    attention_decoder = take_decoder(decoder, renamed, eps, notes)
+    if attention_decoder is not None:
+        heads["attention_decoder"] = attention_decoder
+    return Resolved(name, encoder, features, streaming(-1, -1), heads, tokens, renamed, source,
+                    assumed, notes)
+
+
+def _check_kind(config: Settings) -> None:
+    """Rejects models of other kinds by the option that tells the kind."""
+    config.require("model", "espnet")
+    if not config.has("input_size"):
+        config.choice("frontend", "default", {"default": None})
+    for part in ("preencoder", "postencoder"):
+        config.require(part, None)
+    if config.take("decoder", "rnn") == "transducer":
+        raise ConversionError("config.yaml.decoder is 'transducer', which is not supported; "
+                              "supported: models with CTC and an attention decoder")
+    # The volume of every recording is changed before its features are computed.
+    config.require("speech_volume_normalize", None)
+    config.require("use_lang_prompt", False)
+    config.require("use_nlp_prompt", False)
+
+
+def _tokens(config: Settings, folder: Folder) -> List[str]:
     tokens = config.take("token_list")
     if isinstance(tokens, str):
         found = folder.find(tokens)
@@ -78,26 +156,16 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         tokens = units.read_lines(folder.read(found), folder.where(found))
     if not isinstance(tokens, list):
         raise ConversionError("config.yaml.token_list is not a list")
+    tokens = units.to_units(tokens, "config.yaml: token_list")
     are_words = config.choice("token_type", "bpe", {"bpe": False, "char": False, "word": True,
                                                     "phn": False})
-    if tokens[:1] != ["<blank>"]:
-        assumed["ctc.blank_id"] = "ESPnet has the blank first"
-    if not choices.wants("ctc"):
-        raise ConversionError(f"{source}: --head is {choices.head}, but the model has only ctc")
-    heads = {"ctc": {"vocab_size": len(tokens), "blank_id": 0}}
-    decoder = take_decoder(config.take("decoder", "rnn"), config.section("decoder_conf"), renamed,
-                           _vocabulary(config, tokens), encoder["model_dim"], eps, notes)
-    if decoder is not None:
-        heads["attention_decoder"] = decoder
-    tokens = units.to_units(tokens, "config.yaml: token_list")
-    return Resolved(name, encoder, features, streaming(-1, -1), heads,
-                    units.from_words(tokens) if are_words else tokens, renamed, source, assumed,
-                    notes)
+    return units.from_words(tokens) if are_words else tokens
 
 
 def _vocabulary(config: Settings, tokens: List[str]) -> Dict[str, int]:
     """What the attention decoder needs to know about the tokens: sos and eos, else the last."""
     model = config.section("model_conf")
+    model.ignore(*_OF_LOSSES)
     ids = {}
     for name in ("sos", "eos"):
         symbol = model.take(f"sym_{name}", "<sos/eos>")
@@ -119,8 +187,7 @@ def _checkpoint(folder: Folder, notes: List[str]) -> str:
                           "with --checkpoint")
 
 
-def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], eps: float
-             ) -> Dict[str, Any]:
+def _encoder(config: Settings, assumed: Dict[str, str], eps: float) -> Dict[str, Any]:
     """The `encoder` section without normalization and input_dim."""
     conformer = config.choice("encoder", "rnn", {"conformer": True, "transformer": False})
     conf = config.section("encoder_conf")
@@ -153,24 +220,19 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], eps: f
         "after_norm": norm_first,
         "layer_norm_eps": eps,
     }
-    found = stack_size(renamed.tensors, "encoder.encoders.")
-    if found != encoder["num_layers"]:
-        raise ConversionError(f"the weights have {found} encoder layers, config.yaml says "
-                              f"num_blocks {encoder['num_layers']}")
     conf.require("concat_after", False)
     conf.require("positionwise_layer_type", "linear")
     conf.require("zero_triu", False)
     conf.require("interctc_use_conditioning", False)
+    conf.require("ctc_trim", False)  # drops frames that the CTC of a lower layer takes for blank
     conf.require("qk_norm", False)
     conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
-                "positionwise_conv_kernel_size", "padding_idx", "interctc_layer_idx", "ctc_trim",
-                "stochastic_depth_rate", "layer_drop_rate", "max_pos_emb_len", "use_flash_attn",
-                "causal")
+                "positionwise_conv_kernel_size", "padding_idx", "interctc_layer_idx",
+                "stochastic_depth_rate", "layer_drop_rate", "max_pos_emb_len", "use_flash_attn")
     conf.require("causal", False)
     if not conformer:  # Conformer options that recipes also set
         conf.require("pos_enc_layer_type", "abs_pos")
         conf.require("selfattention_layer_type", "selfattn")
-    conf.finish()
     return encoder
 
 
@@ -213,38 +275,57 @@ def _position(conf: Settings) -> Dict[str, Any]:
     return schemes[positions, attention]
 
 
-def _normalization(config: Settings, folder: Folder, renamed: Renamed) -> Dict[str, Any]:
-    """The statistics of global_mvn, from the weights or from its file."""
+def _statistics_file(config: Settings) -> Optional[str]:
+    """The name of the file of the features' statistics; rejects other normalisations."""
     # ESPnet's default is utterance_mvn; what a trained experiment wrote is explicit, or null.
     kind = config.take("normalize", None)
     conf = config.section("normalize_conf")
-    tensors = renamed.tensors
-    mean, std = tensors.pop("normalize.mean", None), tensors.pop("normalize.std", None)
-    if kind is None:
-        return {"type": "none"}
-    if kind != "global_mvn":
+    if kind not in (None, "global_mvn"):
         raise ConversionError(f"config.yaml.normalize is {kind!r}, which is not supported: it "
                               "normalises by means alone, or by deviations over N instead of N - 1 "
                               "frames; supported: global_mvn, null")
-    with_means, with_vars = conf.take("norm_means", True), conf.take("norm_vars", True)
+    conf.ignore("norm_means", "norm_vars", "eps")  # read by _normalization
+    return conf.take("stats_file", None)
+
+
+def _normalization(config: Settings, statistics_file: Optional[str], folder: Folder,
+                   renamed: Renamed) -> Dict[str, Any]:
+    """The statistics of global_mvn, from the weights or from its file."""
+    conf = config.section("normalize_conf")
+    tensors = renamed.tensors
+    mean, std = tensors.pop("normalize.mean", None), tensors.pop("normalize.std", None)
+    if not config.has("normalize"):
+        return {"type": "none"}
     if mean is not None and std is not None:
         istd = 1.0 / std.double().reshape(-1)
         mean, istd = mean.reshape(-1), istd.float()
     else:
-        found = folder.find(conf.take("stats_file", None), "feats_stats.npz")
+        found = folder.find(statistics_file, "feats_stats.npz")
         if found is None:
             raise ConversionError(f"{folder.where('feats_stats.npz')}: no such file (the features' "
                                   "statistics, which the weights do not hold)")
-        mean, istd = statistics.read_espnet(folder.read(found), folder.where(found))
-    tensors["encoder.global_cmvn.mean"] = mean if with_means else mean * 0
-    tensors["encoder.global_cmvn.istd"] = istd if with_vars else istd * 0 + 1
+        eps = conf.take("eps", statistics.SMALLEST_VARIANCE)
+        mean, istd = statistics.read_espnet(folder.read(found), folder.where(found), eps)
+    tensors["encoder.global_cmvn.mean"] = mean if conf.take("norm_means", True) else mean * 0
+    tensors["encoder.global_cmvn.istd"] = istd if conf.take("norm_vars", True) else istd * 0 + 1
     return {"type": "global_cmvn"}
 
 
 def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
     """Kaldi's features with `input_size` bins without a front end, otherwise ESPnet's."""
     if config.has("input_size"):
+        config.ignore("frontend", "frontend_conf")
         assumed["features"] = "input_size is given: taken to be Kaldi's filterbank of 16 kHz audio"
-        return fbank_section(num_mel_bins=config.size("input_size"))
-    config.choice("frontend", "default", {"default": None})
+        return fbank_section(num_mel_bins=_filters(config.size("input_size")))
     return espnet_features(config.section("frontend_conf"), "config.yaml.frontend_conf")
+
+
+def _filters(size: int) -> int:
+    """Checks that features of this size can be those of a filter bank alone."""
+    if size in _FILTERS:
+        return size
+    reason = "expected the size of a filter bank (--feats_type fbank), for example 80"
+    if size - 3 in _FILTERS:
+        reason = (f"{size - 3} filters and 3 values of the pitch (--feats_type fbank_pitch), which "
+                  "is not supported; supported: --feats_type raw, fbank")
+    raise ConversionError(f"config.yaml.input_size is {size}: {reason}")

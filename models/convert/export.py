@@ -1,13 +1,16 @@
 """Writes a resolved model as a model file."""
 
 import os
+from typing import Dict, Set
 
 import torch
+from torch import Tensor, nn
 
 from models.convert.errors import ConversionError
 from models.convert.resolved import Resolved
 from models.reference.archive import export_archive, model_config
 from models.reference.model import ModelConfig, SpeechModel
+from models.reference.shapes import model_without_weights
 
 
 def build_model(resolved: Resolved) -> SpeechModel:
@@ -18,7 +21,7 @@ def build_model(resolved: Resolved) -> SpeechModel:
             impossible field.
     """
     try:
-        model = SpeechModel(ModelConfig.from_json(resolved.architecture()))
+        model = model_without_weights(ModelConfig.from_json(resolved.architecture()))
     except ValueError as error:
         raise ConversionError(f"{resolved.source}: {error}") from None
     expected = model.state_dict()
@@ -35,9 +38,29 @@ def build_model(resolved: Resolved) -> SpeechModel:
         if tensor.shape != expected[name].shape:
             raise ConversionError(f"{resolved.source}: {origin} has shape {tuple(tensor.shape)}, "
                                   f"expected {tuple(expected[name].shape)}")
-    model.load_state_dict({name: tensor.to(expected[name].dtype)
-                           for name, tensor in tensors.items()}, strict=True)
+    _assign(model, {name: tensors[name].to(expected[name].dtype) for name in expected})
     return model.eval()
+
+
+def _assign(model: SpeechModel, tensors: Dict[str, Tensor]) -> None:
+    """Makes the tensors those of the model, without a copy of each.
+
+    The file gets the whole storage of a tensor, so none may share its storage with others.
+    """
+    used: Set[int] = set()
+    for name, tensor in tensors.items():
+        tensor = tensor.contiguous()
+        storage = getattr(tensor, "untyped_storage", tensor.storage)()  # PyTorch 2, 1
+        whole = storage.nbytes() == tensor.numel() * tensor.element_size()
+        if not whole or tensor.data_ptr() in used:
+            tensor = tensor.clone()
+        used.add(tensor.data_ptr())
+        path, _, leaf = name.rpartition(".")
+        module = model.get_submodule(path)
+        if leaf in dict(module.named_parameters(recurse=False)):
+            setattr(module, leaf, nn.Parameter(tensor))
+        else:
+            setattr(module, leaf, tensor)
 
 
 def write_archive(resolved: Resolved, path: str) -> None:

@@ -12,6 +12,7 @@ from models.convert.errors import ConversionError
 from models.convert.settings import Settings
 from models.reference.archive import fbank_section, mel_spectrogram_section
 
+_KALDI_WINDOWS = {name: name for name in ("povey", "hanning", "hamming", "rectangular", "blackman")}
 _WINDOWS = {"hann": "hanning", "hamming": "hamming", "blackman": "blackman"}
 
 
@@ -21,7 +22,8 @@ def wenet_fbank(fbank: Settings, bins_option: str, rate: int) -> Dict[str, Any]:
         sample_frequency=rate,
         num_mel_bins=fbank.size(bins_option, 23, "features.num_mel_bins"),
         frame_length_ms=float(fbank.take("frame_length", 25, "features.frame_length_ms")),
-        frame_shift_ms=float(fbank.take("frame_shift", 10, "features.frame_shift_ms")))
+        frame_shift_ms=float(fbank.take("frame_shift", 10, "features.frame_shift_ms")),
+        window_type=fbank.choice("window_type", "povey", _KALDI_WINDOWS))
     fbank.ignore("dither")
     return section
 

@@ -1,12 +1,15 @@
-"""Files of an experiment: a folder, or the members of a .nemo tar, read into memory."""
+"""Files of an experiment: a folder, or the members of a .nemo tar."""
 
+import io
 import lzma
 import pathlib
 import tarfile
 import zlib
-from typing import Dict, List, Optional
+from typing import BinaryIO, Dict, List, Optional
 
 from models.convert.errors import ConversionError
+
+_DAMAGED = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 class Folder:
@@ -14,28 +17,26 @@ class Folder:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self._members: Optional[Dict[str, bytes]] = None
-        if path.is_file():
-            self._members = _read_tar(path)
+        self._tar = _Tar(path) if path.is_file() else None
 
     def names(self) -> List[str]:
         """Names of the files, without those in subfolders."""
-        if self._members is not None:
-            return sorted(self._members)
+        if self._tar is not None:
+            return sorted(self._tar.members)
         return sorted(entry.name for entry in self._path.iterdir() if entry.is_file())
 
     def where(self, name: str) -> str:
         """The name of a file for messages."""
-        return f"{self._path}: {name}" if self._members is not None else str(self._path / name)
+        return f"{self._path}: {name}" if self._tar is not None else str(self._path / name)
 
     def has(self, name: str) -> bool:
         """Whether the file exists."""
-        if self._members is not None:
-            return name in self._members
+        if self._tar is not None:
+            return name in self._tar.members
         return (self._path / name).is_file()
 
-    def read(self, name: str, what: str = "") -> bytes:
-        """A file's bytes.
+    def open(self, name: str, what: str = "") -> BinaryIO:
+        """A file, to read and to seek in, so that large ones need not be in memory.
 
         Raises:
             ConversionError: the file does not exist; the message says `what` it is.
@@ -43,12 +44,20 @@ class Folder:
         if not self.has(name):
             detail = f" ({what})" if what else ""
             raise ConversionError(f"{self.where(name)}: no such file{detail}")
-        if self._members is not None:
-            return self._members[name]
+        if self._tar is not None:
+            return self._tar.open(name)
         try:
-            return (self._path / name).read_bytes()
+            return (self._path / name).open("rb")
         except OSError as error:
             raise ConversionError(f"{self.where(name)}: {error.strerror}") from None
+
+    def read(self, name: str, what: str = "") -> bytes:
+        """A file's bytes; raises as `open` does."""
+        with self.open(name, what) as file:
+            try:
+                return file.read()
+            except OSError as error:
+                raise ConversionError(f"{self.where(name)}: {error.strerror}") from None
 
     def find(self, configured: Optional[str], *candidates: str) -> Optional[str]:
         """The first file that exists.
@@ -63,17 +72,39 @@ class Folder:
         return None
 
 
-def _read_tar(path: pathlib.Path) -> Dict[str, bytes]:
+class _Tar:
     """The plain files of a tar, nothing extracted to disk."""
-    members: Dict[str, bytes] = {}
-    try:
-        with tarfile.open(path) as tar:
-            for member in tar:
-                content = tar.extractfile(member) if member.isfile() else None
-                if content is not None:
-                    name = member.name[2:] if member.name.startswith("./") else member.name
-                    members[name] = content.read()
-    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-        reason = str(error).splitlines()[0].rstrip(":")
-        raise ConversionError(f"{path}: is not a tar archive ({reason})") from None
-    return members
+
+    def __init__(self, path: pathlib.Path) -> None:
+        self._path = path
+        self.members: Dict[str, tarfile.TarInfo] = {}
+        try:
+            self._archive, self._compressed = self._opened()
+            for member in self._archive:
+                if member.isfile():
+                    name = member.name
+                    self.members[name[2:] if name.startswith("./") else name] = member
+        except _DAMAGED as error:
+            raise self._damaged(error) from None
+
+    def open(self, name: str) -> BinaryIO:
+        try:
+            file = self._archive.extractfile(self.members[name])
+            # To seek backwards in compressed data is to decompress it again.
+            return io.BytesIO(file.read()) if self._compressed else file
+        except _DAMAGED as error:
+            raise self._damaged(error) from None
+
+    def _opened(self) -> tuple:
+        """The archive and whether it is compressed."""
+        if self._path.stat().st_size == 0:
+            raise tarfile.ReadError("the file is empty")
+        try:
+            return tarfile.open(self._path, "r:"), False
+        except tarfile.ReadError:
+            return tarfile.open(self._path, "r:*"), True
+
+    def _damaged(self, error: Exception) -> ConversionError:
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
+        return ConversionError(f"{self._path}: is not a whole tar archive ({reason}), expected a "
+                               ".nemo file")

@@ -46,15 +46,19 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     if not choices.wants("transducer"):
         raise ConversionError(f"{source}: --head is {choices.head}, but the model has only "
                               "transducer")
-    renamed = rename(read_weights(folder.read(weights_name, "the weights"), source), RULES, source)
+    options = wenet.read_encoder(config)
     listed = folder.where("tokens.txt")
     tokens = units.to_units(units.read_symbol_table(folder.read("tokens.txt", "the tokens"),
                                                     listed), listed)
     if config.take("output_dim", len(tokens)) != len(tokens):
         raise ConversionError(f"{listed}: has {len(tokens)} tokens, config.yaml says output_dim "
                               f"{config.take('output_dim', len(tokens))}")
-    resolved = wenet.read_encoder(name, config, folder, renamed, source, choices, tokens)
-    resolved.heads["transducer"] = _transducer(config, len(tokens))
+    transducer = _transducer(config, len(tokens))
+    config.finish()
+    renamed = rename(read_weights(folder.open(weights_name, "the weights"), source), RULES, source)
+    resolved = wenet.resolve_encoder(name, options, folder, renamed, source, choices, tokens,
+                                     config.assumed)
+    resolved.heads["transducer"] = transducer
     return resolved
 
 

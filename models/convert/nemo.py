@@ -5,10 +5,9 @@ with state_dict.pt and tokens.txt has no options: nemo_shapes.py takes them from
 """
 
 import pathlib
-import re
 from typing import Any, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-from models.convert import nemo_shapes, nemo_transducer, units
+from models.convert import nemo_options, nemo_shapes, nemo_transducer, units
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
 from models.convert.features import nemo_features
@@ -17,7 +16,7 @@ from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import (WHOLE_UTTERANCE, Resolved, needs_whole_utterance,
                                      streaming)
 from models.convert.sentencepiece import control_pieces, read_pieces
-from models.convert.settings import Settings, pair, read_yaml
+from models.convert.settings import Settings, pair, shown
 from models.convert.transducers import add_lstm_biases
 from models.convert.weights import read_weights
 
@@ -55,6 +54,9 @@ _LEFT_OUT_RULES: Dict[str, List[Rule]] = {  # of a head that the model file shal
     "ctc": [(r"(?:ctc_)?decoder\.decoder_layers\..+", None)],
     "transducer": [(r"(?:decoder\.prediction|joint)\..+", None)],
 }
+_HEAD_NAMES = {"ctc": "CTC head", "transducer": "transducer"}
+_HEAD_STARTS = {"ctc": ("decoder.decoder_layers.", "ctc_decoder.decoder_layers."),
+                "transducer": ("decoder.prediction.", "joint.")}
 _STYLES = {style: style for style in ("regular", "chunked_limited", "chunked_limited_with_rc")}
 
 
@@ -74,8 +76,51 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
         raise ConversionError(f"{path}: holds neither model_config.yaml (an unpacked .nemo file) "
                               "nor state_dict.pt (bare weights, with tokens.txt)")
     source = folder.where(weights_name)
-    weights = read_weights(folder.read(weights_name, "the weights"), source)
-    kept = _heads(weights, source, choices, has_config)
+    assumed: Dict[str, str] = {}
+    eps = choices.layer_norm_eps
+    if eps is None:
+        assumed["encoder.layer_norm_eps"] = "PyTorch's default, which NeMo uses"
+        eps = 1e-5
+    if not has_config:
+        renamed = _renamed(folder, weights_name,
+                           nemo_options.kept_heads(["ctc"], source, choices))
+        return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed)
+    config = nemo_options.read_settings(folder, assumed)
+    kept = nemo_options.kept_heads(nemo_options.heads_of(config), source, choices)
+    encoder, limits = _encoder(config.section("encoder"), assumed, eps)
+    transducer = nemo_transducer.transducer_section(config) if "transducer" in kept else {}
+    nemo_options.read_ctc(config, kept)
+    preprocessor = config.section("preprocessor")
+    encoder["normalization"] = _normalization(preprocessor)
+    features = _features(config, preprocessor, encoder, assumed)
+    _check_limits(encoder, limits)
+    for section in ("encoder", "decoder", "joint", "aux_ctc", "preprocessor"):
+        config.section(section).finish()
+    renamed = _renamed(folder, weights_name, kept)
+    tokens, control = _tokens(config, folder, renamed)
+    resolved = Resolved(name, encoder, features, limits, {}, tokens, renamed, source, assumed,
+                        control=control)
+    if "ctc" in kept:
+        resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1}
+    if transducer:
+        nemo_transducer.check_vocabulary(config, len(tokens))
+        resolved.heads["transducer"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1,
+                                        **transducer}
+    prompt = nemo_transducer.prompt_section(config, renamed, assumed, resolved.notes)
+    if prompt is not None:
+        resolved.heads["prompt"] = prompt
+    nemo_options.note_unread(config, resolved.notes)
+    return resolved
+
+
+def _renamed(folder: Folder, weights_name: str, kept: List[str]) -> Renamed:
+    """The weights under Runnel's names; those of heads that are not kept are left out."""
+    source = folder.where(weights_name)
+    weights = read_weights(folder.open(weights_name, "the weights"), source)
+    for head in kept:
+        if not any(key.startswith(_HEAD_STARTS[head]) for key in weights):
+            expected = " or ".join(start.rstrip(".") for start in _HEAD_STARTS[head])
+            raise ConversionError(f"{source}: has no {_HEAD_NAMES[head]} ({expected})")
     rules = RULES + nemo_transducer.PROMPT_RULES
     for head in _HEAD_RULES:
         rules = rules + (_HEAD_RULES if head in kept else _LEFT_OUT_RULES)[head]
@@ -83,50 +128,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     _flatten_head(renamed)
     add_lstm_biases(renamed)
     _share_biases(weights, renamed)
-    assumed: Dict[str, str] = {}
-    eps = choices.layer_norm_eps
-    if eps is None:
-        assumed["encoder.layer_norm_eps"] = "PyTorch's default, which NeMo uses"
-        eps = 1e-5
-    if not has_config:
-        return nemo_shapes.read_model(folder, name, renamed, source, eps, assumed)
-    config = _settings(folder, assumed)
-    preprocessor = config.section("preprocessor")
-    encoder, limits = _encoder(config.section("encoder"), renamed, assumed, eps)
-    encoder["normalization"] = _normalization(preprocessor)
-    tokens, control = _tokens(config, folder, renamed)
-    resolved = Resolved(name, encoder, _features(config, preprocessor, encoder, assumed), limits,
-                        {}, tokens, renamed, source, assumed, control=control)
-    if "ctc" in kept:
-        resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": len(tokens) - 1}
-    if "transducer" in kept:
-        resolved.heads["transducer"] = nemo_transducer.transducer_section(config, len(tokens))
-    if any(name.startswith("prompt.") for name in renamed.tensors):
-        resolved.heads["prompt"] = nemo_transducer.prompt_section(config, renamed, assumed,
-                                                                  resolved.notes)
-    _check_limits(resolved)
-    return resolved
-
-
-def _heads(weights: Dict[str, Any], source: str, choices: Choices, has_config: bool) -> List[str]:
-    """The heads that the model file shall have: those of the weights that the user wants.
-
-    Without options only the CTC head can be read.
-    """
-    starts = {"ctc": ("decoder.decoder_layers.", "ctc_decoder.decoder_layers.")}
-    if has_config:
-        starts["transducer"] = ("decoder.prediction.", "joint.")
-    found = [head for head, prefixes in starts.items()
-             if any(key.startswith(prefixes) for key in weights)]
-    if not found:
-        raise ConversionError(f"{source}: has no CTC head (decoder.decoder_layers.0 or "
-                              "ctc_decoder.decoder_layers.0)"
-                              + (" and no transducer (decoder.prediction)" if has_config else ""))
-    kept = [head for head in found if choices.wants(head)]
-    if not kept:
-        raise ConversionError(f"{source}: --head is {choices.head}, but the model has only "
-                              f"{found[0]}")
-    return kept
+    return renamed
 
 
 def _flatten_head(renamed: Renamed) -> None:
@@ -146,30 +148,7 @@ def _share_biases(weights: Dict[str, Any], renamed: Renamed) -> None:
             renamed.tensors.setdefault(f"encoder.encoders.{i}.self_attn.pos_bias_{letter}", shared)
 
 
-def _settings(folder: Folder, assumed: Dict[str, str]) -> Settings:
-    values = read_yaml(folder.read("model_config.yaml"), folder.where("model_config.yaml"))
-    values = values["model"] if isinstance(values.get("model"), dict) else values
-    return Settings(_interpolated(values, values), "model_config.yaml", assumed)
-
-
-def _interpolated(value: Any, root: Dict[str, Any], depth: int = 0) -> Any:
-    """`value` with ${a.b} replaced by the value it refers to, if that exists."""
-    if isinstance(value, dict):
-        return {key: _interpolated(inner, root, depth) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_interpolated(inner, root, depth) for inner in value]
-    match = re.fullmatch(r"\$\{(?:model\.)?([\w.]+)\}", value) if isinstance(value, str) else None
-    if match is None or depth > 8:
-        return value
-    found: Any = root
-    for part in match.group(1).split("."):
-        if not isinstance(found, dict) or part not in found:
-            return value
-        found = found[part]
-    return _interpolated(found, root, depth + 1)
-
-
-def _encoder(conf: Settings, renamed: Renamed, assumed: Dict[str, str], eps: float
+def _encoder(conf: Settings, assumed: Dict[str, str], eps: float
              ) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     """The `encoder` section without normalization, and the streaming fields."""
     target = str(conf.take("_target_", "ConformerEncoder"))
@@ -211,9 +190,7 @@ def _encoder(conf: Settings, renamed: Renamed, assumed: Dict[str, str], eps: flo
                 "stochastic_depth_start_layer", "global_tokens_spacing", "global_attn_separate",
                 "use_pytorch_sdpa", "use_pytorch_sdpa_backends", "use_triton",
                 "sync_max_audio_length", "rope_base", "rotary_fraction")
-    limits = _latencies(conf, assumed)
-    conf.finish()
-    return encoder, limits
+    return encoder, _latencies(conf, assumed)
 
 
 def _subsampling(conf: Settings, dim: int) -> Dict[str, Any]:
@@ -283,10 +260,10 @@ def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
     return streaming(settings[0]["chunk_size"], settings[0]["left_context"], only)
 
 
-def _check_limits(resolved: Resolved) -> None:
+def _check_limits(encoder: Dict[str, Any], limits: Dict[str, Any]) -> None:
     """Rejects chunked attention combined with a module that reads the whole utterance."""
-    if resolved.streaming["only"] and needs_whole_utterance(resolved.encoder):
-        if resolved.encoder["normalization"]["type"] == "utterance":
+    if limits["only"] and needs_whole_utterance(encoder):
+        if encoder["normalization"]["type"] == "utterance":
             raise ConversionError("model_config.yaml.preprocessor.normalize is 'per_feature' with "
                                   "limited att_context_size, which is not supported")
         raise ConversionError("model_config.yaml.encoder.conv_context_size is symmetric with "
@@ -299,8 +276,8 @@ def _normalization(preprocessor: Settings) -> Dict[str, Any]:
         return {"type": "utterance", "epsilon": 1e-5}
     if value in ("NA", "", "None", "none"):
         return {"type": "none"}
-    raise ConversionError(f"model_config.yaml.preprocessor.normalize is {value!r}, which is not "
-                          "supported; supported: per_feature, NA")
+    raise ConversionError(f"model_config.yaml.preprocessor.normalize is {shown(value)}, which is "
+                          "not supported; supported: per_feature, NA")
 
 
 def _features(config: Settings, preprocessor: Settings, encoder: Dict[str, Any],

@@ -1,6 +1,6 @@
 """Options and tensors of NeMo's transducer head and language prompt."""
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from models.convert.errors import ConversionError
 from models.convert.renaming import Renamed, Rule
@@ -23,32 +23,45 @@ PROMPT_RULES: List[Rule] = [
     (rf"prompt_kernel\.2\.{_PARAMETER}", r"prompt.w_2.\1"),
 ]
 _WHERE = "model_config.yaml"
+_ACTIVATIONS = {name: name for name in ("relu", "tanh", "sigmoid")}
 
 
-def transducer_section(config: Settings, vocab_size: int) -> Dict[str, Any]:
-    """The `transducer` section of RNNTDecoder, RNNTJoint and their decoding.
+# Options of the decoding that choose a search or what it reports.
+_OF_DECODING = (
+    "beam", "compute_hypothesis_token_set", "compute_langs", "compute_timestamps", "confidence_cfg",
+    "fused_batch_size", "preserve_alignments", "rnnt_timestamp_type", "segment_gap_threshold",
+    "segment_seperators", "strategy", "tdt_include_token_duration", "temperature",
+    "word_seperator")
+_OF_GREEDY = (
+    "boosting_tree", "boosting_tree_alpha", "confidence_measure_cfg", "confidence_method",
+    "confidence_method_cfg", "loop_labels", "max_symbols", "max_symbols_per_step", "ngram_lm_alpha",
+    "preserve_alignments", "preserve_frame_confidence",
+    "tdt_include_duration_confidence", "tdt_include_token_duration", "use_cuda_graph_decoder")
 
-    Args:
-        vocab_size: tokens, the blank included, which is the last.
+
+def transducer_section(config: Settings) -> Dict[str, Any]:
+    """The `transducer` section of RNNTDecoder, RNNTJoint and their decoding, without vocabulary.
 
     Raises:
         ConversionError: names the option that is not supported.
     """
+    check_class(config.section("decoder"), "decoder", "RNNTDecoder")
+    check_class(config.section("joint"), "joint", "RNNTJoint", "SampledRNNTJoint")
     durations = _durations(config)
-    hidden, layers = _prediction(config.section("decoder"), vocab_size)
+    hidden, layers = _prediction(config.section("decoder"))
     greedy = config.section("decoding").section("greedy")
     older_name = greedy.has("max_symbols_per_step") and not greedy.has("max_symbols")
     max_symbols = greedy.size("max_symbols_per_step" if older_name else "max_symbols", 10,
                               "transducer.max_symbols")
+    greedy.ignore(*_OF_GREEDY)
     return {
-        "vocab_size": vocab_size, "blank_id": vocab_size - 1,
         "predictor": lstm_predictor(hidden, hidden, layers, None),
-        "joint": _joint(config.section("joint"), vocab_size, len(durations)),
+        "joint": _joint(config.section("joint"), len(durations)),
         "durations": durations, "max_symbols": max_symbols, "beam": "time_synchronous",
     }
 
 
-def _class_of(section: Settings, where: str, *supported: str) -> None:
+def check_class(section: Settings, where: str, *supported: str) -> None:
     """Rejects a section for a class that is not supported."""
     target = str(section.take("_target_", supported[0]))
     if target.rsplit(".", 1)[-1] not in supported:
@@ -56,45 +69,43 @@ def _class_of(section: Settings, where: str, *supported: str) -> None:
                               f"supported: {', '.join(supported)}")
 
 
-def _prediction(decoder: Settings, vocab_size: int) -> Any:
+def check_vocabulary(config: Settings, vocab_size: int) -> None:
+    """Checks the sizes in the options. vocab_size: tokens, and the blank, which is the last."""
+    config.section("decoder").require("vocab_size", vocab_size - 1)
+    config.section("joint").require("num_classes", vocab_size - 1)
+
+
+def _prediction(decoder: Settings) -> Any:
     """Hidden size and number of layers of the LSTM."""
-    _class_of(decoder, "decoder", "RNNTDecoder")
     decoder.require("normalization_mode", None)
     decoder.require("blank_as_pad", True)
-    decoder.require("vocab_size", vocab_size - 1)
-    decoder.ignore("random_state_sampling", "num_classes", "vocabulary")
+    decoder.ignore("random_state_sampling", "num_classes", "vocab_size", "vocabulary")
     prednet = decoder.section("prednet")
     hidden, layers = prednet.size("pred_hidden"), prednet.size("pred_rnn_layers")
     prednet.require("rnn_hidden_size", -1, hidden)
     prednet.ignore("t_max", "dropout", "forget_gate_bias", "weights_init_scale",
                    "hidden_hidden_bias_scale")
-    prednet.finish()
-    decoder.finish()
     return hidden, layers
 
 
-def _joint(joint: Settings, vocab_size: int, num_durations: int) -> Dict[str, Any]:
-    _class_of(joint, "joint", "RNNTJoint", "SampledRNNTJoint")
-    joint.require("num_classes", vocab_size - 1)
+def _joint(joint: Settings, num_durations: int) -> Dict[str, Any]:
     if joint.take("num_extra_outputs", 0) != num_durations:
         raise ConversionError(f"{_WHERE}.joint.num_extra_outputs is "
                               f"{joint.take('num_extra_outputs', 0)}, expected {num_durations}, "
                               "the number of durations")
-    joint.ignore("vocabulary", "log_softmax", "preserve_memory", "fuse_loss_wer",
+    joint.ignore("num_classes", "vocabulary", "log_softmax", "preserve_memory", "fuse_loss_wer",
                  "fused_batch_size", "experimental_fuse_loss_wer", "masking_prob", "n_samples")
     net = joint.section("jointnet")
-    section = {"dim": net.size("joint_hidden"), "input_linear": True, "hidden_linear": False,
-               "activation": net.choice("activation", "relu", {"relu": "relu", "tanh": "tanh"},
-                                        "transducer.joint.activation")}
     net.ignore("dropout", "encoder_hidden", "pred_hidden")
-    net.finish()
-    joint.finish()
-    return section
+    return {"dim": net.size("joint_hidden"), "input_linear": True, "hidden_linear": False,
+            "activation": net.choice("activation", "relu", _ACTIVATIONS,
+                                     "transducer.joint.activation")}
 
 
 def _durations(config: Settings) -> List[int]:
     """TDT's durations, in frames; empty for RNN-T."""
     decoding = config.section("decoding")
+    decoding.ignore(*_OF_DECODING)
     decoding.require("big_blank_durations", [])
     decoding.choice("model_type", "rnnt", {"rnnt": None, "tdt": None})
     places = (("decoding.durations", decoding.take("durations", None)),
@@ -113,13 +124,16 @@ def _durations(config: Settings) -> List[int]:
 
 
 def prompt_section(config: Settings, renamed: Renamed, assumed: Dict[str, str],
-                   notes: List[str]) -> Dict[str, Any]:
-    """The `prompt` section of a model with a prompt_kernel."""
+                   notes: List[str]) -> Optional[Dict[str, Any]]:
+    """The `prompt` section of a model with a prompt_kernel, None for others."""
     defaults = config.section("model_defaults")
     where = f"{_WHERE}.model_defaults"
-    if not defaults.take("initialize_prompt_feature", False):
-        raise ConversionError(f"{where}.initialize_prompt_feature is not true, but the weights "
-                              "have a prompt_kernel")
+    expected = defaults.take("initialize_prompt_feature", False)
+    if expected != any(name.startswith("prompt.") for name in renamed.tensors):
+        raise ConversionError(f"{where}.initialize_prompt_feature is {str(expected).lower()}, but "
+                              f"the weights have {'no' if expected else 'a'} prompt_kernel")
+    if not expected:
+        return None
     numbers = defaults.take("prompt_dictionary")
     languages = [""] * defaults.size("num_prompts", 128, "prompt.languages")
     if not isinstance(numbers, dict) or not numbers:

@@ -8,6 +8,7 @@ from models.convert.renaming import Renamed
 from models.reference.archive import tags
 from models.reference.model import HEADS
 
+_OF_WHOLE_UTTERANCES = ("legacy_rel_pos",)  # position schemes
 WHOLE_UTTERANCE = {"chunk_size": -1, "left_context": -1}
 
 
@@ -74,9 +75,9 @@ def choose_dynamic_chunk(resolved: Resolved) -> None:
         kind = "none" if convolution is None else convolution["type"]
         raise ConversionError(f"--convolution=dynamic_chunk is for models with a symmetric "
                               f"convolution, this one's is {kind}")
+    _check_position(resolved, "--convolution=dynamic_chunk")
     convolution["type"] = "dynamic_chunk"
     resolved.assumed["encoder.convolution.type"] = "--convolution=dynamic_chunk"
-    _recommend_chunks(resolved)
 
 
 def choose_running_normalization(resolved: Resolved) -> None:
@@ -85,9 +86,17 @@ def choose_running_normalization(resolved: Resolved) -> None:
     if kind != "utterance":
         raise ConversionError(f"--normalization=running is for models that normalise over the "
                               f"utterance, this one's normalization is {kind}")
+    _check_position(resolved, "--normalization=running")
     resolved.encoder["normalization"]["type"] = "running"
     resolved.assumed["encoder.normalization.type"] = "--normalization=running"
-    _recommend_chunks(resolved)
+
+
+def _check_position(resolved: Resolved, choice: str) -> None:
+    """Rejects a choice without effect: positions that count from the end need the whole."""
+    scheme = resolved.encoder["position"]["scheme"]
+    if scheme in _OF_WHOLE_UTTERANCES:
+        raise ConversionError(f"{choice} is for models that can stream with it, this one's "
+                              f"positions ({scheme}) count from the end of the utterance")
 
 
 def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
@@ -95,13 +104,20 @@ def needs_whole_utterance(encoder: Dict[str, Any]) -> bool:
     convolution = encoder["convolution"]
     return ((convolution is not None and convolution["type"] == "symmetric")
             or encoder["normalization"]["type"] == "utterance"
-            or encoder["position"]["scheme"] == "legacy_rel_pos")
+            or encoder["position"]["scheme"] in _OF_WHOLE_UTTERANCES)
 
 
-def _recommend_chunks(resolved: Resolved) -> None:
-    """Recommends chunks for a model that was trained on whole utterances and can now stream."""
-    section = resolved.streaming
-    if section["chunk_size"] == -1 and not needs_whole_utterance(resolved.encoder):
+def recommend_chunks(resolved: Resolved) -> None:
+    """Recommends chunks, after choices that let a model stream.
+
+    A model that needs the other choice, too, gets a note.
+    """
+    section, encoder = resolved.streaming, resolved.encoder
+    if needs_whole_utterance(encoder):
+        other = ("--normalization=running" if encoder["normalization"]["type"] == "utterance"
+                 else "--convolution=dynamic_chunk")
+        resolved.notes.append(f"the model still needs the whole utterance, without {other}")
+    elif section["chunk_size"] == -1:
         section.update(chunk_size=32, left_context=128, only=None)
         resolved.assumed["streaming"] = "the model was trained on whole utterances"
 

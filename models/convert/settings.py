@@ -1,6 +1,6 @@
-"""Options of another project's configuration: each is read once, unknown ones are rejected."""
+"""Options of another project's configuration: unknown ones are rejected."""
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import yaml
 
@@ -23,6 +23,10 @@ def read_yaml(data: bytes, source: str) -> Dict[str, Any]:
 class Settings:
     """One section of a configuration.
 
+    An importer reads every option that it supports, names those that do not change the output of
+    a trained model with `ignore`, and calls `finish` of the whole configuration. So no option is
+    overlooked.
+
     Args:
         values: the section; None counts as empty. where: its name, for messages.
         assumed: collects the reason for the assumed value of each field of the model file.
@@ -30,11 +34,12 @@ class Settings:
 
     def __init__(self, values: Any, where: str, assumed: Dict[str, str]) -> None:
         if values is not None and not isinstance(values, dict):
-            raise ConversionError(f"{where} is {values!r}, expected a section of options")
+            raise ConversionError(f"{where} is {shown(values)}, expected a section of options")
         self._values: Dict[str, Any] = dict(values or {})
         self._where = where
         self.assumed = assumed
         self._read: set = set()
+        self._sections: Dict[str, "Settings"] = {}
 
     def has(self, name: str) -> bool:
         """Whether the option is present and not null."""
@@ -63,8 +68,8 @@ class Settings:
                 except ValueError:
                     pass
             if expected in (bool, int, float, str) and type(value) is not expected:
-                raise ConversionError(f"{self._where}.{name} is {value!r}, expected a value like "
-                                      f"{default!r}")
+                raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected a value "
+                                      f"like {default!r}")
             return value
         if default is _REQUIRED:
             raise ConversionError(f"{self._where}.{name} is missing")
@@ -76,7 +81,8 @@ class Settings:
         """A positive integer."""
         value = self.take(name, default, field)
         if type(value) is not int or value < 1:
-            raise ConversionError(f"{self._where}.{name} is {value!r}, expected a positive integer")
+            raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected a positive "
+                                  "integer")
         return value
 
     def choice(self, name: str, default: Any, choices: Dict[str, Any],
@@ -84,31 +90,53 @@ class Settings:
         """The entry of `choices` for the option's value; other values are rejected."""
         value = self.take(name, default, field)
         if not isinstance(value, str) or value not in choices:
-            raise ConversionError(f"{self._where}.{name} is {value!r}, which is not supported; "
-                                  f"supported: {', '.join(choices)}")
+            raise ConversionError(f"{self._where}.{name} is {shown(value)}, which is not "
+                                  f"supported; supported: {', '.join(choices)}")
         return choices[value]
 
     def require(self, name: str, *accepted: Any) -> None:
         """Rejects the option unless it is absent or has one of the values."""
         value = self.take(name, accepted[0] if accepted[0] is None else None)
         if value is not None and value not in accepted:
-            raise ConversionError(f"{self._where}.{name} is {value!r}, which is not supported")
+            raise ConversionError(f"{self._where}.{name} is {shown(value)}, which is not supported")
 
     def section(self, name: str) -> "Settings":
-        """A section inside this one; empty if absent."""
-        return Settings(self.take(name, None), f"{self._where}.{name}", self.assumed)
+        """A section inside this one; empty if absent. `finish` checks it too."""
+        if name not in self._sections:
+            self._sections[name] = Settings(self.take(name, None), f"{self._where}.{name}",
+                                            self.assumed)
+        return self._sections[name]
 
     def ignore(self, *names: str) -> None:
         """Accepts options that do not change the output of a trained model."""
         self._read.update(names)
 
+    def ignore_rest(self) -> None:
+        """Accepts all other options: of a part that is not used, or names without a meaning."""
+        self._read.update(self._values)
+        for inner in self._sections.values():
+            inner.ignore_rest()
+
+    def unknown(self) -> List[str]:
+        """The options that were neither read nor ignored, with their values, sections included."""
+        found = [f"{self._where}.{name} is {shown(self._values[name])}"
+                 for name in sorted(set(self._values) - self._read, key=str)
+                 if self._values[name] is not None]
+        for inner in self._sections.values():
+            found += inner.unknown()
+        return found
+
     def finish(self) -> None:
-        """Rejects options that were neither read nor ignored."""
-        unknown = sorted(str(name) for name in set(self._values) - self._read
-                         if self._values[name] is not None)
+        """Rejects options, here and in the sections, that were neither read nor ignored."""
+        unknown = self.unknown()
         if unknown:
-            raise ConversionError(f"{self._where}.{unknown[0]} is {self._values[unknown[0]]!r}, "
-                                  "which is not a known option")
+            raise ConversionError(f"{unknown[0]}, which is not a known option")
+
+
+def shown(value: Any) -> str:
+    """A value of any length for a message of one line."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}..."
 
 
 def pair(value: Any) -> Optional[Tuple[int, int]]:

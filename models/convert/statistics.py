@@ -12,17 +12,17 @@ from torch import Tensor
 
 from models.convert.errors import ConversionError
 
-_SMALLEST_VARIANCE = 1e-20  # as in WeNet and ESPnet
+SMALLEST_VARIANCE = 1e-20  # as in WeNet and ESPnet
 
 
-def from_sums(sums: Sequence[float], squares: Sequence[float], count: float, source: str
-              ) -> Tuple[Tensor, Tensor]:
+def from_sums(sums: Sequence[float], squares: Sequence[float], count: float, source: str,
+              smallest_variance: float = SMALLEST_VARIANCE) -> Tuple[Tensor, Tensor]:
     """(mean, 1 / deviation), each (bins) float32, from sums over `count` frames."""
     if not count > 0 or len(sums) != len(squares) or not sums:
         raise ConversionError(f"{source}: expected sums of as many bins as sums of squares and a "
                               "positive number of frames")
     mean = [total / count for total in sums]
-    istd = [1 / math.sqrt(max(square / count - m * m, _SMALLEST_VARIANCE))
+    istd = [1 / math.sqrt(max(square / count - m * m, smallest_variance))
             for square, m in zip(squares, mean)]
     if not all(map(math.isfinite, mean + istd)):
         raise ConversionError(f"{source}: holds a value that is not finite")
@@ -47,13 +47,13 @@ def read_wenet(data: bytes, is_json: bool, source: str) -> Tuple[Tensor, Tensor]
         raise ConversionError(f"{source}: expected statistics as {kind}") from None
 
 
-def read_espnet(data: bytes, source: str) -> Tuple[Tensor, Tensor]:
+def read_espnet(data: bytes, source: str, smallest_variance: float) -> Tuple[Tensor, Tensor]:
     """ESPnet's feats_stats.npz: count, sum, sum_square. Pickled arrays are rejected."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as content:
             return from_sums(content["sum"].astype(float).ravel().tolist(),
                              content["sum_square"].astype(float).ravel().tolist(),
-                             float(content["count"]), source)
+                             float(content["count"]), source, smallest_variance)
     except (ValueError, KeyError, TypeError, AttributeError, OSError, zipfile.BadZipFile):
         raise ConversionError(f"{source}: expected arrays count, sum and sum_square") from None
 

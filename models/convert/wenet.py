@@ -6,23 +6,24 @@ and v2.0.0, there was concat_linear with 1e-5; --layer_norm_eps is for that case
 relative positions has `pos_bias_u`. train.yaml decides the rest.
 """
 
+import dataclasses
 import pathlib
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor
 
-from models.convert import statistics, units, wenet_transducer
-from models.convert.attention_decoder import take_decoder
+from models.convert import units, wenet_transducer
+from models.convert.attention_decoder import DecoderOptions, read_decoder, take_decoder
 from models.convert.choices import Choices
 from models.convert.errors import ConversionError
-from models.convert.features import wenet_fbank
 from models.convert.folder import Folder
 from models.convert.renaming import Renamed, Rule, rename, stack_size
 from models.convert.resolved import Resolved, streaming
 from models.convert.settings import Settings, read_yaml
 from models.convert.transducers import add_lstm_biases
-from models.convert.wenet_position import read_position
+from models.convert.wenet_features import Statistics, read_features, read_statistics
+from models.convert.wenet_position import position_scheme, read_position
 from models.convert.weights import read_weights
 
 _PARAMETER = r"(weight|bias)"
@@ -53,6 +54,34 @@ _SUBSAMPLING = {name: {"type": kind} for name, kind in (
     ("conv2d", "conv2d4"), ("conv2d6", "conv2d6"), ("conv2d8", "conv2d8"), ("linear", "linear"))}
 
 
+# Options of train.yaml, and of the sections that are read, that serve the training or the lists of
+# its data only. What LoRA adds to a model shows in the names of its weights.
+_OF_TRAINING = (
+    "accum_grad", "dataset", "dtype", "epoch", "grad_clip", "init_infos", "is_distributed",
+    "lfmmi_dir", "log_interval", "lora_conf", "max_epoch", "model_dir", "optim", "optim_conf",
+    "rank", "save_interval", "save_states", "scheduler", "scheduler_conf", "train_engine",
+    "use_amp", "vocab_size")
+_OF_LOSSES = (
+    "add_eos", "am_only_scale", "attention_weight", "ctc_weight", "delay_penalty", "enable_k2",
+    "ignore_id", "length_normalized_loss", "lfmmi_dir", "lm_only_scale", "lsm_weight",
+    "reverse_weight", "sampling_ratio", "special_tokens", "transducer_weight", "warmup_steps")
+_OF_TEXTS = (
+    "bpe_path", "is_multilingual", "model_path", "non_lang_syms_path",
+    "num_languages", "seg_dict_path", "split_with_space")
+
+
+@dataclasses.dataclass
+class EncoderOptions:
+    """The options of an encoder and its features, read before the weights."""
+
+    encoder: Dict[str, Any]  # the `encoder` section; what the weights tell is None
+    features: Dict[str, Any]
+    streaming: Dict[str, Any]
+    statistics: Statistics
+    positions: Tuple[str, str]  # from read_position
+    norm_eps: Optional[float]  # of layer norms, if stated
+
+
 def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     """The model of an experiment folder.
 
@@ -62,52 +91,67 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     if not path.is_dir():
         raise ConversionError(f"{path}: expected an experiment folder with train.yaml and final.pt")
     folder = Folder(path)
-    assumed: Dict[str, str] = {}
     config = Settings(read_yaml(folder.read("train.yaml", "the experiment's options"),
-                                folder.where("train.yaml")), "train.yaml", assumed)
+                                folder.where("train.yaml")), "train.yaml", {})
     weights_name = choices.checkpoint or "final.pt"
     source = folder.where(weights_name)
-    weights = read_weights(folder.read(weights_name, "the weights"), source)
-    _check_sinusoids(weights, source)
     kept = _heads(config, source, choices)
+    options = read_encoder(config)
+    tokens, blank_id = _units(config, folder)
+    transducer = None
+    if "transducer" in kept:
+        transducer = wenet_transducer.transducer_section(config, len(tokens))
+    decoder = _decoder(config, len(tokens), options.encoder["model_dim"])
+    config.ignore(*_OF_TRAINING)
+    config.finish()
+    weights = _read_checked_weights(folder, weights_name)
     renamed = rename(weights, [
         *ENCODER_RULES, _CTC_RULE if "ctc" in kept else (r"ctc\..+", None), _DECODER_RULE,
-        *(wenet_transducer.RULES if "transducer" in kept else wenet_transducer.LEFT_OUT_RULES),
+        *(wenet_transducer.RULES if transducer else wenet_transducer.LEFT_OUT_RULES),
     ], source)
     add_lstm_biases(renamed)
-    tokens, blank_id = _units(config, folder, assumed)
-    resolved = read_encoder(name, config, folder, renamed, source, choices, tokens)
+    resolved = resolve_encoder(name, options, folder, renamed, source, choices, tokens,
+                               config.assumed)
     if "ctc" in kept:
         resolved.heads["ctc"] = {"vocab_size": len(tokens), "blank_id": blank_id}
-    if "transducer" in kept:
-        resolved.heads["transducer"] = wenet_transducer.transducer_section(config, renamed,
-                                                                           len(tokens))
-    special = config.section("tokenizer_conf").section("special_tokens")
-    last = len(tokens) - 1
-    vocabulary = {"vocab_size": len(tokens), "sos_id": special.take("<sos>", last),
-                  "eos_id": special.take("<eos>", last)}
-    decoder = take_decoder(config.take("decoder", "bitransformer"), config.section("decoder_conf"),
-                           renamed, vocabulary, resolved.encoder["model_dim"],
-                           _decoder_norm_eps(renamed, choices), resolved.notes)
-    if decoder is not None:
-        resolved.heads["attention_decoder"] = decoder
+    if transducer:
+        wenet_transducer.shape_positions(transducer["predictor"], renamed)
+        resolved.heads["transducer"] = transducer
+    attention_decoder = take_decoder(decoder, renamed, _decoder_norm_eps(renamed, choices),
+                                     resolved.notes)
+    if attention_decoder is not None:
+        resolved.heads["attention_decoder"] = attention_decoder
     return resolved
 
 
-def read_encoder(name: str, config: Settings, folder: Folder, renamed: Renamed, source: str,
-                 choices: Choices, tokens: List[str]) -> Resolved:
+def read_encoder(config: Settings) -> EncoderOptions:
+    """The options of the encoder and of the features in train.yaml."""
+    encoder, positions, norm_eps = _encoder(config)
+    encoder["input_dim"] = config.size("input_dim")
+    return EncoderOptions(encoder, read_features(config), _streaming(config, encoder),
+                          read_statistics(config), positions, norm_eps)
+
+
+def resolve_encoder(name: str, options: EncoderOptions, folder: Folder, renamed: Renamed,
+                    source: str, choices: Choices, tokens: List[str], assumed: Dict[str, str]
+                    ) -> Resolved:
     """The encoder and the features of an experiment, without heads.
 
     Args:
-        config: of train.yaml. renamed: the weights, adapted to the encoder's options.
+        renamed: the weights, adapted to the encoder's options. source: their file.
     """
-    assumed, notes = config.assumed, []
-    normalization = _cmvn(config, folder, renamed, notes)
-    encoder = _encoder(config, renamed, assumed, choices)
-    encoder.update(normalization=normalization, input_dim=config.size("input_dim"))
-    return Resolved(name, encoder, _features(config, assumed),
-                    _streaming(config, encoder, assumed), {}, tokens, renamed, source, assumed,
-                    notes)
+    notes: List[str] = []
+    normalization = options.statistics.normalization(folder, renamed, notes)
+    encoder = _complete(options, renamed, assumed, choices)
+    encoder.update(normalization=normalization, input_dim=encoder.pop("input_dim"))
+    return Resolved(name, encoder, options.features, options.streaming, {}, tokens, renamed,
+                    source, assumed, notes)
+
+
+def _read_checked_weights(folder: Folder, name: str) -> Dict[str, Tensor]:
+    weights = read_weights(folder.open(name, "the weights"), folder.where(name))
+    _check_sinusoids(weights, folder.where(name))
+    return weights
 
 
 def _heads(config: Settings, source: str, choices: Choices) -> List[str]:
@@ -118,14 +162,32 @@ def _heads(config: Settings, source: str, choices: Choices) -> List[str]:
     config.require("model", "asr_model", "transducer")
     for section in ("cif_predictor_conf", "paraformer"):
         if config.has(section):
-            raise ConversionError(f"{source}: train.yaml has {section}; only CTC, attention and "
-                                  "transducer models are supported")
+            raise ConversionError(f"train.yaml has {section}, which is not supported; supported: "
+                                  "CTC, attention and transducer models")
     config.choice("ctc", "ctc", {"ctc": None})
     transducer = config.has("predictor") or config.take("model", "asr_model") == "transducer"
     if not transducer and choices.head == "transducer":
         raise ConversionError(f"{source}: --head is transducer, but the model has only ctc")
+    if choices.head == "ctc":
+        config.ignore("predictor", "predictor_conf", "joint", "joint_conf")
     return [head for head in ("ctc", "transducer")
             if choices.wants(head) and (transducer or head == "ctc")]
+
+
+def _decoder(config: Settings, vocab_size: int, model_dim: int) -> DecoderOptions:
+    special = config.section("tokenizer_conf").section("special_tokens")
+    vocabulary = {"vocab_size": vocab_size, "sos_id": special.take("<sos>", vocab_size - 1),
+                  "eos_id": special.take("<eos>", vocab_size - 1)}
+    special.ignore_rest()  # ids of other tokens
+    decoder = read_decoder(config.take("decoder", "bitransformer"), config.section("decoder_conf"),
+                           vocabulary, model_dim)
+    losses = config.section("model_conf")
+    losses.ignore(*_OF_LOSSES)
+    try:  # the decoder reads encoder frames without blanks only
+        losses.require("apply_non_blank_embedding", False)
+    except ConversionError as error:
+        decoder.fault = error
+    return decoder
 
 
 def _decoder_norm_eps(renamed: Renamed, choices: Choices) -> float:
@@ -140,51 +202,38 @@ def _is_v1(renamed: Renamed) -> bool:
     return any("concat_linear" in name for name in renamed.left_out)
 
 
-def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choices: Choices
-             ) -> Dict[str, Any]:
-    """The `encoder` section without normalization and input_dim; adapts the tensors to it."""
+def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optional[float]]:
+    """The `encoder` section as far as the options tell, the positions, the stated epsilon."""
     kind = config.choice("encoder", "conformer", {"conformer": "conformer",
                                                   "transformer": "transformer"}, "encoder.type")
     conf = config.section("encoder_conf")
     conformer = kind == "conformer"
-    convolution = None
+    positions = read_position(conf, conformer)
+    subsampling = dict(conf.choice("input_layer", "conv2d", _SUBSAMPLING,
+                                   "encoder.subsampling.type"))
     activation = conf.choice("activation_type", "swish" if conformer else "relu",
                              {name: name for name in ("swish", "relu", "gelu")},
                              "encoder.feed_forward.activation")
-    if conformer:
-        convolution = _convolution(conf, renamed, activation)
+    convolution = _convolution(conf, activation) if conformer else None
     macaron = conformer and conf.take("macaron_style", True, "encoder.feed_forward.macaron")
     norm_first = conf.take("normalize_before", True, "encoder.norm_first")
-    after_norm = norm_first and conf.take("final_norm", True)
-    if not after_norm:
-        for parameter in ("weight", "bias"):  # present, but not used
-            renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
-    position, scale_input = read_position(conf, conformer, renamed, choices)
     encoder = {
         "type": "conformer",
         "model_dim": conf.size("output_size", 256, "encoder.model_dim"),
         "num_layers": conf.size("num_blocks", 6, "encoder.num_layers"),
         "num_heads": conf.size("attention_heads", 4, "encoder.num_heads"),
         "feed_forward_dim": conf.size("linear_units", 2048, "encoder.feed_forward_dim"),
-        "subsampling": dict(conf.choice("input_layer", "conv2d", _SUBSAMPLING,
-                                        "encoder.subsampling.type")),
-        "scale_input": scale_input,
-        "position": position,
-        "attention_bias": {part: renamed.layer_has(f"self_attn.linear_{letter}.bias")
-                           for part, letter in (("query", "q"), ("key", "k"), ("value", "v"),
-                                                ("out", "out"))},
-        "feed_forward": {"macaron": macaron, "activation": activation,
-                         "bias": renamed.layer_has("feed_forward.w_1.bias")},
+        "subsampling": subsampling,
+        "scale_input": positions[0] != "no_pos",
+        "position": None,
+        "attention_bias": None,
+        "feed_forward": {"macaron": macaron, "activation": activation, "bias": None},
         "convolution": convolution,
         "norm_first": norm_first,
-        "after_norm": after_norm,
-        "layer_norm_eps": _layer_norm_eps(conf, renamed, assumed, choices.layer_norm_eps),
+        "after_norm": norm_first and conf.take("final_norm", True),
+        "layer_norm_eps": None,
     }
-    if encoder["subsampling"]["type"] == "linear" and conf.has("norm_eps") \
-            and encoder["layer_norm_eps"] != 1e-5:
-        raise ConversionError("train.yaml.encoder_conf.norm_eps is not 1e-5, with input_layer "
-                              "linear that is not supported: its own layer norm has 1e-5")
-    _check_layers(encoder["num_layers"], renamed)
+    norm_eps = conf.take("norm_eps", 1e-5) if conf.has("norm_eps") else None
     conf.require("concat_after", False)
     conf.require("positionwise_conv_kernel_size", 1)
     conf.require("layer_norm_type", "layer_norm")
@@ -194,15 +243,15 @@ def _encoder(config: Settings, renamed: Renamed, assumed: Dict[str, str], choice
     conf.require("head_dim", encoder["model_dim"] // encoder["num_heads"])
     conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
                 "gradient_checkpointing", "use_sdpa", "query_bias", "key_bias", "value_bias",
-                "conv_bias", "mlp_bias", "n_expert", "n_expert_activated",
-                "static_chunk_size", "use_dynamic_chunk", "use_dynamic_left_chunk", "causal",
+                "conv_bias", "mlp_bias", "n_expert", "n_expert_activated", "final_norm")
+    # Without meaning for a Transformer, a model without convolution, or whole utterances.
+    conf.ignore("static_chunk_size", "use_dynamic_chunk", "use_dynamic_left_chunk", "causal",
                 "cnn_module_kernel", "cnn_module_norm", "conv_norm_eps", "use_cnn_module",
-                "macaron_style", "selfattention_layer_type", "final_norm")
-    conf.finish()
-    return encoder
+                "macaron_style")
+    return encoder, positions, norm_eps
 
 
-def _convolution(conf: Settings, renamed: Renamed, activation: str) -> Optional[Dict[str, Any]]:
+def _convolution(conf: Settings, activation: str) -> Optional[Dict[str, Any]]:
     if not conf.take("use_cnn_module", True, "encoder.convolution"):
         return None
     causal = conf.take("causal", False, "encoder.convolution.type")
@@ -214,20 +263,43 @@ def _convolution(conf: Settings, renamed: Renamed, activation: str) -> Optional[
                             "encoder.convolution.norm"),
         "norm_epsilon": conf.take("conv_norm_eps", 1e-5),  # PyTorch's default in all versions
         "activation": activation,
-        "bias": renamed.layer_has("conv_module.pointwise_conv1.bias"),
+        "bias": None,
         # WeNet pads a causal convolution before the gate and a symmetric one after it.
         "left_padding": "gated_zero" if causal else "zero",
     }
 
 
-def _layer_norm_eps(conf: Settings, renamed: Renamed, assumed: Dict[str, str],
+def _complete(options: EncoderOptions, renamed: Renamed, assumed: Dict[str, str],
+              choices: Choices) -> Dict[str, Any]:
+    """The `encoder` section with the facts that the weights show; adapts them to it."""
+    encoder = options.encoder
+    if not encoder["after_norm"]:
+        for parameter in ("weight", "bias"):  # present, but not used
+            renamed.tensors.pop(f"encoder.after_norm.{parameter}", None)
+    if encoder["convolution"] is not None:
+        encoder["convolution"]["bias"] = renamed.layer_has("conv_module.pointwise_conv1.bias")
+    encoder["position"] = position_scheme(*options.positions, renamed, choices)
+    encoder["attention_bias"] = {part: renamed.layer_has(f"self_attn.linear_{letter}.bias")
+                                 for part, letter in (("query", "q"), ("key", "k"), ("value", "v"),
+                                                      ("out", "out"))}
+    encoder["feed_forward"]["bias"] = renamed.layer_has("feed_forward.w_1.bias")
+    encoder["layer_norm_eps"] = _layer_norm_eps(options.norm_eps, renamed, assumed,
+                                                choices.layer_norm_eps)
+    if encoder["subsampling"]["type"] == "linear" and options.norm_eps is not None \
+            and encoder["layer_norm_eps"] != 1e-5:
+        raise ConversionError("train.yaml.encoder_conf.norm_eps is not 1e-5, with input_layer "
+                              "linear that is not supported: its own layer norm has 1e-5")
+    _check_layers(encoder["num_layers"], renamed)
+    return encoder
+
+
+def _layer_norm_eps(stated: Optional[float], renamed: Renamed, assumed: Dict[str, str],
                     chosen: Optional[float]) -> float:
     """1e-12 in v1, whose layers hold an unused concat_linear; 1e-5 since then, an option in v3."""
     if chosen is not None:
-        conf.ignore("norm_eps")
         return chosen
-    if conf.has("norm_eps"):
-        return float(conf.take("norm_eps", 1e-5))
+    if stated is not None:
+        return stated
     is_v1 = _is_v1(renamed)
     assumed["encoder.layer_norm_eps"] = (
         "the weights hold concat_linear, as WeNet v1 does" if is_v1
@@ -257,34 +329,9 @@ def _check_sinusoids(weights: Dict[str, Tensor], source: str) -> None:
         raise ConversionError(f"{source}: encoder.embed.pos_enc.pe is not the table of sinusoids")
 
 
-def _cmvn(config: Settings, folder: Folder, renamed: Renamed, notes: List[str]) -> Dict[str, Any]:
-    """The statistics in the weights, or in the file that train.yaml names."""
-    conf = config.section("cmvn_conf")
-    configured = config.take("cmvn_file", None) or conf.take("cmvn_file", None)
-    is_json = config.take("is_json_cmvn", True) and conf.take("is_json_cmvn", True)
-    wanted = config.take("cmvn", "global_cmvn" if configured else None)
-    if wanted not in (None, "global_cmvn"):
-        raise ConversionError(f"train.yaml.cmvn is {wanted!r}, which is not supported")
-    names = ["encoder.global_cmvn.mean", "encoder.global_cmvn.istd"]
-    there = all(name in renamed.tensors for name in names)
-    if there:
-        return {"type": "global_cmvn"}
-    if wanted is None:
-        return {"type": "none"}
-    found = folder.find(configured, "global_cmvn")
-    if found is None:
-        raise ConversionError(f"{folder.where('global_cmvn')}: no such file (the features' "
-                              "statistics, which the weights do not hold)")
-    values = statistics.read_wenet(folder.read(found), is_json, folder.where(found))
-    for name, tensor in zip(names, values):
-        renamed.tensors[name] = tensor
-        renamed.origin[name] = found
-    notes.append(f"the features' statistics are those of {found}")
-    return {"type": "global_cmvn"}
-
-
-def _units(config: Settings, folder: Folder, assumed: Dict[str, str]) -> Tuple[List[str], int]:
+def _units(config: Settings, folder: Folder) -> Tuple[List[str], int]:
     tokenizer = config.section("tokenizer_conf")
+    tokenizer.ignore(*_OF_TEXTS)
     config.choice("tokenizer", "char", {"char": None, "bpe": None})
     found = folder.find(tokenizer.take("symbol_table_path", None), "units.txt", "words.txt",
                         "lang_char.txt", "dict.txt")
@@ -296,12 +343,14 @@ def _units(config: Settings, folder: Folder, assumed: Dict[str, str]) -> Tuple[L
     if expected != len(tokens):
         raise ConversionError(f"{source}: has {len(tokens)} symbols, train.yaml says output_dim "
                               f"{expected}")
-    blank_id = config.section("ctc_conf").take("ctc_blank_id", 0)
+    conf = config.section("ctc_conf")
+    conf.ignore("dropout_rate", "reduce")
+    blank_id = conf.take("ctc_blank_id", 0)
     if not 0 <= blank_id < len(tokens):
         raise ConversionError(f"train.yaml.ctc_conf.ctc_blank_id is {blank_id}, expected an id "
                               f"of 0 to {len(tokens) - 1}")
     if tokens[blank_id] not in units.BLANK_NAMES:
-        assumed["ctc.blank_id"] = f"its symbol is {tokens[blank_id]}"
+        config.assumed["ctc.blank_id"] = f"its symbol is {tokens[blank_id]}"
     tokens = units.to_units(tokens, source)
     between = tokenizer.take("connect_symbol", "")
     if between not in ("", " "):
@@ -310,32 +359,15 @@ def _units(config: Settings, folder: Folder, assumed: Dict[str, str]) -> Tuple[L
     return units.from_words(tokens) if between else tokens, blank_id
 
 
-def _features(config: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
-    """dataset_conf.fbank_conf since v1.0; before that, collate_conf."""
-    dataset = config.section("dataset_conf")
-    kind = dataset.take("feats_type", "fbank")
-    if kind != "fbank":
-        raise ConversionError(f"train.yaml.dataset_conf.feats_type is {kind!r}, which is not "
-                              "supported; supported: fbank")
-    rate = dataset.section("resample_conf").take("resample_rate", 16000,
-                                                 "features.sample_frequency")
-    if dataset.has("fbank_conf") or not config.has("collate_conf"):
-        return wenet_fbank(dataset.section("fbank_conf"), "num_mel_bins", rate)
-    collate = config.section("collate_conf").section("feature_extraction_conf")
-    collate.require("feature_type", "fbank")
-    collate.require("using_pitch", False)
-    return wenet_fbank(collate, "mel_bins", rate)
-
-
-def _streaming(config: Settings, encoder: Dict[str, Any], assumed: Dict[str, str]
-               ) -> Dict[str, Any]:
+def _streaming(config: Settings, encoder: Dict[str, Any]) -> Dict[str, Any]:
     """Chunks of 16 for a model trained with dynamic chunks, otherwise those of its training."""
     conf = config.section("encoder_conf")
     convolution = encoder["convolution"]
     if convolution is not None and convolution["type"] == "symmetric":
         return streaming(-1, -1)
     if conf.take("use_dynamic_chunk", False, "streaming"):
-        assumed["streaming"] = "WeNet's usual choice for models trained with use_dynamic_chunk"
+        config.assumed["streaming"] = ("WeNet's usual choice for models trained with "
+                                       "use_dynamic_chunk")
         return streaming(16, 64 if conf.take("use_dynamic_left_chunk", False) else -1)
     static = conf.take("static_chunk_size", 0)
     return streaming(static, -1) if static > 0 else streaming(-1, -1)

@@ -12,35 +12,39 @@ from models.convert.settings import Settings
 _SHAW_SIDES = (8, 64)  # distances that shaw_rel_selfattn distinguishes on its two sides
 
 
-def read_position(conf: Settings, conformer: bool, renamed: Renamed, choices: Choices
-                  ) -> Tuple[Dict[str, Any], bool]:
-    """The position scheme and whether the input is scaled.
-
-    The parameters of a layer show its kind of attention. Before v3 it depended on the kind of
-    position; since then it is a separate option.
-    """
+def read_position(conf: Settings, conformer: bool) -> Tuple[str, str]:
+    """The kind of positions and that of attention, "" if it is not stated."""
     positions = conf.choice("pos_enc_layer_type", "rel_pos" if conformer else "abs_pos",
                             {"rel_pos": "rel_pos", "abs_pos": "abs_pos", "no_pos": "no_pos"},
                             "encoder.position.scheme")
     attention = conf.choice("selfattention_layer_type", "", {
         name: name for name in ("", "selfattn", "rel_selfattn", "shaw_rel_selfattn")})
-    scale_input = positions != "no_pos"
+    return positions, attention
+
+
+def position_scheme(positions: str, attention: str, renamed: Renamed, choices: Choices
+                    ) -> Dict[str, Any]:
+    """The `position` object; adapts the weights to it.
+
+    The parameters of a layer show its kind of attention. Before v3 it depended on the kind of
+    position; since then it is a separate option.
+    """
     if renamed.layer_has("self_attn.rel_k_embed.weight"):
         scheme: Dict[str, Any] = _shaw(renamed, choices.shaw_left)
     elif renamed.layer_has("self_attn.pos_bias_u"):
         if positions == "no_pos":  # the positions are zeros, what remains is the bias u
             _fold_content_bias(renamed)
-            return {"scheme": "none"}, scale_input
+            return {"scheme": "none"}
         scheme = {"scheme": "unshifted", "linear_pos_bias": False, "query_scaling": "after_bias"}
     else:
         if attention == "shaw_rel_selfattn":
             raise ConversionError("train.yaml.encoder_conf.selfattention_layer_type is "
                                   "'shaw_rel_selfattn', but the weights have no rel_k_embed")
-        return {"scheme": "absolute" if positions == "abs_pos" else "none"}, scale_input
+        return {"scheme": "absolute" if positions == "abs_pos" else "none"}
     if positions == "abs_pos":
         raise ConversionError("train.yaml.encoder_conf.pos_enc_layer_type is 'abs_pos' with an "
                               "attention that has relative positions too, which is not supported")
-    return scheme, scale_input
+    return scheme
 
 
 def _shaw(renamed: Renamed, left: Optional[int]) -> Dict[str, Any]:

@@ -26,8 +26,8 @@ LEFT_OUT_RULES: List[Rule] = [(r"(?:predictor|joint|simple_[al]m_proj)\..+", Non
 _ACTIVATIONS = {name: name for name in ("relu", "tanh", "swish", "gelu")}
 
 
-def transducer_section(config: Settings, renamed: Renamed, vocab_size: int) -> Dict[str, Any]:
-    """The `transducer` section; gives the position vectors their shape.
+def transducer_section(config: Settings, vocab_size: int) -> Dict[str, Any]:
+    """The `transducer` section. `shape_positions` adapts the weights to it.
 
     Raises:
         ConversionError: names the option that is not supported.
@@ -37,9 +37,6 @@ def transducer_section(config: Settings, renamed: Renamed, vocab_size: int) -> D
     conf = config.section("predictor_conf")
     predictor = kind(conf)
     conf.ignore("embed_dropout", "dropout")
-    conf.finish()
-    if predictor["type"] == "embedding":
-        _shape_positions(predictor, renamed)
     config.choice("joint", "transducer_joint", {"transducer_joint": None})
     return {"vocab_size": vocab_size, "blank_id": 0, "predictor": predictor,
             "joint": _joint(config.section("joint_conf")), "durations": [],
@@ -76,8 +73,10 @@ def _embedding(conf: Settings) -> Dict[str, Any]:
     return {"type": "embedding", **_history(conf, "swish"), "num_heads": conf.size("n_head")}
 
 
-def _shape_positions(predictor: Dict[str, Any], renamed: Renamed) -> None:
+def shape_positions(predictor: Dict[str, Any], renamed: Renamed) -> None:
     """WeNet stores the vectors (heads, E, K) as the weight of a linear layer (heads, E K)."""
+    if predictor["type"] != "embedding":
+        return
     name = f"{_PREDICTOR}position.weight"
     weight = renamed.tensors.get(name)
     shape = tuple(predictor[size] for size in ("num_heads", "embedding_dim", "context_size"))
@@ -94,11 +93,9 @@ def _joint(conf: Settings) -> Dict[str, Any]:
     conf.require("hat_joint", False)
     conf.ignore("enc_output_size", "pred_output_size", "dropout_rate", "hat_activation",
                 "vocab_size", "voca_size")
-    section = {"dim": conf.size("join_dim"),
-               "input_linear": conf.take("prejoin_linear", True, "transducer.joint.input_linear"),
-               "hidden_linear": conf.take("postjoin_linear", False,
-                                          "transducer.joint.hidden_linear"),
-               "activation": conf.choice("activation", "tanh", _ACTIVATIONS,
-                                         "transducer.joint.activation")}
-    conf.finish()
-    return section
+    return {"dim": conf.size("join_dim"),
+            "input_linear": conf.take("prejoin_linear", True, "transducer.joint.input_linear"),
+            "hidden_linear": conf.take("postjoin_linear", False,
+                                       "transducer.joint.hidden_linear"),
+            "activation": conf.choice("activation", "tanh", _ACTIVATIONS,
+                                      "transducer.joint.activation")}

@@ -12,6 +12,7 @@ from torch import Tensor
 from models.reference.config import ConformerConfig
 from models.reference.fields import check_fields, check_type
 from models.reference.model import HEADS, ModelConfig, SpeechModel
+from models.reference.shapes import model_without_weights
 
 FORMAT = "runnel-model"
 FORMAT_VERSION = 4
@@ -140,7 +141,7 @@ def export_archive(model: SpeechModel, config: Dict[str, Any], units: List[str],
 
 def _check_tensors(tensors: Dict[str, Tensor], config: ModelConfig) -> None:
     """Raises ValueError unless these are the finite tensors of a model with this configuration."""
-    expected = SpeechModel(config).state_dict()
+    expected = model_without_weights(config).state_dict()
     for name in sorted(set(tensors) ^ set(expected)):
         raise ValueError(f"{name} is {'missing' if name in expected else 'unknown'} in a model of "
                          "this configuration")

@@ -257,12 +257,79 @@ def test_several_checkpoints(tmp_path, capsys):
     ("frontend_conf", "log_base", 10), ("frontend_conf", "normalized", True),
     ("frontend_conf", "win_length", 600), ("frontend_conf", "fmax", 9000),
     ("frontend_conf", "n_fft", 511), ("frontend_conf", "new_option", 3),
+    ("encoder_conf", "ctc_trim", True), ("normalize_conf", "new_option", 3),
+    ("model_conf", "new_option", 3), (None, "new_option", 3),
+    (None, "speech_volume_normalize", 1.0), (None, "use_lang_prompt", True),
 ])
 def test_unsupported_options(section, name, value, tmp_path, capsys):
     made = Experiment(tmp_path / "exp")
-    (made.config[section] if section else made.config)[name] = value
+    (made.config.setdefault(section, {}) if section else made.config)[name] = value
     line = refusal(capsys, "espnet", made.write(), tmp_path / "m.pt")
     assert name in line and str(value) in line
+
+
+@pytest.mark.parametrize("name, value", [
+    ("encoder", "e_branchformer"), ("encoder", "contextual_block_conformer"),
+    ("decoder", "transducer"), ("frontend", "s3prl"), ("frontend", "fused"),
+    ("postencoder", "hugging_face_transformers"), ("normalize", "utterance_mvn")])
+def test_other_kinds_of_models_are_named_before_the_weights_are_read(name, value, tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config[name] = value
+    (made.write() / "valid.acc.ave.pth").write_bytes(b"not read")
+    line = refusal(capsys, "espnet", made.folder, tmp_path / "m.pt")
+    assert f"config.yaml.{name} is {value!r}, which is not supported" in line
+
+
+@pytest.mark.parametrize("size, reason", [
+    (83, "80 filters and 3 values of the pitch (--feats_type fbank_pitch)"),
+    (43, "40 filters and 3 values of the pitch (--feats_type fbank_pitch)"),
+    (1024, "expected the size of a filter bank (--feats_type fbank)")])
+def test_features_that_are_no_filter_bank(size, reason, tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config.update(input_size=size, frontend=None)
+    line = refusal(capsys, "espnet", made.write(), tmp_path / "m.pt")
+    assert f"config.yaml.input_size is {size}: {reason}" in line
+
+
+def test_options_of_the_training_are_known(tmp_path):
+    """Those that ESPnet writes into config.yaml."""
+    made = Experiment(tmp_path / "exp")
+    made.config.update(
+        config="conf/train_asr.yaml", print_config=False, log_level="INFO", dry_run=False,
+        iterator_type="sequence", output_dir="exp", ngpu=1, seed=0, num_workers=4, num_att_plot=3,
+        dist_backend="nccl", dist_init_method="env://", dist_world_size=None, dist_rank=None,
+        local_rank=0, distributed=False, unused_parameters=False, sharded_ddp=False,
+        cudnn_enabled=True, collect_stats=False, max_epoch=50, patience=None,
+        val_scheduler_criterion=["valid", "loss"], keep_nbest_models=10, grad_clip=5.0,
+        no_forward_run=False, resume=True, train_dtype="float32", use_amp=True, use_wandb=False,
+        detect_anomaly=False, pretrain_path=None, init_param=[], freeze_param=[],
+        batch_type="numel", batch_bins=1000, train_shape_file=["a"], fold_length=[80000, 150],
+        chunk_length=500, train_data_path_and_name_and_type=[["dump/wav.scp", "speech", "sound"]],
+        optim="adam", optim_conf={"lr": 0.002}, scheduler="warmuplr", init=None,
+        scheduler_conf={"warmup_steps": 15000}, use_preprocessor=True, bpemodel="bpe.model",
+        non_linguistic_symbols=None, cleaner=None, g2p=None, speech_volume_normalize=None,
+        rir_scp=None, rir_apply_prob=1.0, noise_scp=None, noise_db_range="13_15", specaug="specaug",
+        specaug_conf={"apply_time_warp": True}, ctc_conf={"ctc_type": "builtin", "reduce": True},
+        model="espnet", preencoder=None, preencoder_conf={}, postencoder=None, postencoder_conf={},
+        joint_net_conf=None, required=["output_dir", "token_list"], version="202402",
+        model_conf={"ctc_weight": 0.3, "lsm_weight": 0.1, "length_normalized_loss": False})
+    convert("espnet", made.write(), tmp_path / "m.pt")
+
+
+def test_legacy_positions_stream_with_no_choice(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp", rel_pos_type="legacy")
+    line = refusal(capsys, "espnet", made.write(), tmp_path / "m.pt", "--convolution=dynamic_chunk")
+    assert line == ("convert.py: --convolution=dynamic_chunk is for models that can stream with "
+                    "it, this one's positions (legacy_rel_pos) count from the end of the "
+                    "utterance\n")
+
+
+def test_variances_below_the_smallest(tmp_path):
+    made = Experiment(tmp_path / "exp")
+    made.variance[3] = 1e-9
+    made.config["normalize_conf"]["eps"] = 0.01
+    module, _, _ = convert("espnet", made.write(), tmp_path / "m.pt")
+    assert module.state_dict()["encoder.global_cmvn.istd"][3] == pytest.approx(10.0)
 
 
 def test_missing_or_wrong_files(tmp_path, capsys):

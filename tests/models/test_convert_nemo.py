@@ -136,6 +136,17 @@ def test_epsilon_and_running_normalization(tmp_path):
     assert config["streaming"]["chunk_size"] > 0
 
 
+@pytest.mark.parametrize("choice, other", [
+    ("--convolution=dynamic_chunk", "--normalization=running"),
+    ("--normalization=running", "--convolution=dynamic_chunk")])
+def test_half_of_what_a_model_needs_to_stream(choice, other, tmp_path, capsys):
+    path = NemoFile("conformer_offline").write(tmp_path / "m.nemo")
+    config = convert("nemo", path, tmp_path / "m.pt", choice)[1]
+    assert config["streaming"]["chunk_size"] == -1
+    assert f"note: the model still needs the whole utterance, without {other}\n" \
+        in capsys.readouterr().out
+
+
 OWN_FEATURES = mel_spectrogram_section(num_mel_bins=40)  # of NemoFile's preprocessor
 
 
@@ -178,7 +189,7 @@ def test_damaged_compression(mode, tmp_path, capsys):
     noise = np.random.RandomState(0).bytes(4096)
     for damaged in (data[:middle], data[:middle] + noise + data[middle + len(noise):]):
         path.write_bytes(damaged)
-        assert "m.nemo: is not a tar" in refusal(capsys, "nemo", path, tmp_path / "m.pt")
+        assert "m.nemo: is not a whole tar" in refusal(capsys, "nemo", path, tmp_path / "m.pt")
 
 
 @pytest.mark.parametrize("section, name, value", [
@@ -205,7 +216,8 @@ def test_damaged_compression(mode, tmp_path, capsys):
     ("preprocessor", "lowfreq", 9000), ("preprocessor", "highfreq", 8001),
     ("preprocessor", "preemph", 1.5),
     ("preprocessor", "_target_", "nemo.AudioToMFCCPreprocessor"),
-    ("tokenizer", "type", "agg"),
+    ("tokenizer", "type", "agg"), ("decoder", "new_option", 1), ("decoder", "add_blank", False),
+    ("decoder", "_target_", "nemo.collections.asr.modules.MSDD_module"),
 ])
 def test_unsupported_options(section, name, value, tmp_path, capsys):
     nemo = NemoFile("conformer_offline")
@@ -242,6 +254,64 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
     assert "byte" in refusal(capsys, "nemo", nemo.write(path), output)
     path.write_bytes(b"no tar")
     assert "tar" in refusal(capsys, "nemo", path, output)
+
+
+@pytest.mark.parametrize("path, value", [
+    ("encoder._target_", "nemo.collections.asr.modules.SqueezeformerEncoder"),
+    ("decoder._target_", "nemo.collections.asr.modules.StatelessTransducerDecoder"),
+    ("joint._target_", "nemo.collections.asr.modules.HATJoint"),
+    ("encoder.self_attention_model", "rel_pos_local_attn"), ("spk_kernel_type", "ff"),
+    ("adapters", {"a": {"dim": 8}}), ("decoding.big_blank_durations", [2, 4, 8])])
+def test_other_kinds_of_models_are_named_before_the_weights_are_read(path, value, tmp_path, capsys):
+    nemo = NemoFile("fastconformer_streaming", "hybrid")
+    *sections, name = path.split(".")
+    place = nemo.config
+    for section in sections:
+        place = place[section]
+    place[name] = value
+    nemo.weights = {"not.known": torch.zeros(1)}
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert f"model_config.yaml.{path} is " in line and "which is not supported" in line
+
+
+def test_models_without_decoder_and_joint(tmp_path, capsys):
+    nemo = NemoFile("conformer_offline")
+    del nemo.config["decoder"]
+    nemo.config["target"] = "nemo.collections.asr.models.EncDecMultiTaskModel"
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert "has neither decoder nor joint" in line and "EncDecMultiTaskModel" in line
+
+
+def test_values_of_any_length_make_short_lines(tmp_path, capsys):
+    nemo = NemoFile("conformer_offline")
+    nemo.config["preprocessor"]["normalize"] = {"fixed_mean": [0.125] * 80, "fixed_std": [1.5] * 80}
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert "preprocessor.normalize is {'fixed_mean': [0.125" in line and len(line) < 250
+
+
+def test_options_outside_of_the_network(tmp_path, capsys):
+    """Known ones are silent, others are named: a file has the user's own variables, too."""
+    nemo = NemoFile("fastconformer_streaming", "hybrid")
+    nemo.config.update(
+        target="nemo.EncDecHybridRNNTCTCBPEModel", nemo_version="2.0.0", log_prediction=True,
+        compute_eval_loss=False, skip_nan_grad=False, train_ds={}, validation_ds={}, test_ds={},
+        spec_augment={"freq_masks": 2}, optim={"name": "adamw"}, interctc={"loss_weights": []},
+        loss={"loss_name": "default", "warprnnt_numba_kwargs": {"fastemit_lambda": 0.005}},
+        model_defaults={"enc_hidden": 16}, variational_noise={"std": 0.0})
+    nemo.config["decoding"].update(
+        beam={"beam_size": 2}, compute_timestamps=None, confidence_cfg={"method_cfg": {}},
+        temperature=1.0, fused_batch_size=-1, model_type="rnnt", durations=[])
+    nemo.config["decoding"]["greedy"].update(loop_labels=True, use_cuda_graph_decoder=True)
+    nemo.config["aux_ctc"].update(ctc_loss_weight=0.3, use_cer=False, decoding={"strategy": "x"})
+    path = nemo.write(tmp_path / "m.nemo")
+    convert("nemo", path, tmp_path / "m.pt")
+    assert "not read" not in capsys.readouterr().out
+    nemo.config["decoding"]["greedy"]["ngram_lm_model"] = "lm.bin"
+    nemo.config["my_width"] = 512
+    convert("nemo", nemo.write(path), tmp_path / "m.pt")
+    assert ("note: options that were not read: model_config.yaml.my_width is 512; "
+            "model_config.yaml.decoding.greedy.ngram_lm_model is 'lm.bin'\n"
+            in capsys.readouterr().out)
 
 
 def test_models_without_a_head(tmp_path, capsys):

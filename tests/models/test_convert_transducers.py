@@ -97,6 +97,25 @@ def test_nemos_tensors(tmp_path):
         torch.testing.assert_close(output, row, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("activation", ["relu", "tanh", "sigmoid"])
+def test_joint_is_that_of_nemo(activation, tmp_path):
+    """NeMo's joint_net: an activation and a linear layer, on the sum of the projections."""
+    nemo = NemoFile("conformer_offline", "transducer")
+    nemo.config["joint"]["jointnet"]["activation"] = activation
+    module, config, _ = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert config["transducer"]["joint"]["activation"] == activation
+    weights = {name[len("joint."):]: value for name, value in nemo.weights.items()
+               if name.startswith("joint.")}
+    dim = weights["enc.weight"].size(1)
+    encoded, predicted = torch.randn(6, dim), torch.randn(6, weights["pred.weight"].size(1))
+    summed = torch.nn.functional.linear(encoded, weights["enc.weight"], weights["enc.bias"]) \
+        + torch.nn.functional.linear(predicted, weights["pred.weight"], weights["pred.bias"])
+    expected = torch.nn.functional.linear(
+        {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "sigmoid": torch.nn.Sigmoid}[activation]()(
+            summed), weights["joint_net.2.weight"], weights["joint_net.2.bias"])
+    torch.testing.assert_close(module.joint(encoded, predicted), expected)
+
+
 @pytest.mark.parametrize("greedy, expected", [
     ({"max_symbols": 3}, 3), ({"max_symbols_per_step": 4}, 4), ({"max_symbols": None}, 10),
     ({"max_symbols": 5, "max_symbols_per_step": 4}, 5), (None, 10)])
@@ -167,7 +186,7 @@ def test_prompts_that_are_refused(name, value, tmp_path, capsys):
     ("decoder.prednet.rnn_hidden_size", 8),
     ("joint._target_", "nemo.collections.asr.modules.HATJoint"), ("joint.num_classes", 9),
     ("joint.num_extra_outputs", 5), ("joint.new_option", 1),
-    ("joint.jointnet.activation", "sigmoid"), ("joint.jointnet.new_option", 1),
+    ("joint.jointnet.activation", "elu"), ("joint.jointnet.new_option", 1),
     ("decoding.durations", [0, 1]), ("decoding.durations", "many"),
     ("decoding.big_blank_durations", [2, 4]), ("decoding.model_type", "multiblank"),
 ])

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from typing import Any
+from typing import Any, List
 
 import pytest
 import torch
-from convert_support import ROOT, main
+from convert_support import ROOT, main, refusal
 from models.convert.errors import ConversionError
 from models.convert.weights import read_weights
+from nemo_files import NemoFile
 
 
 class Malicious:
@@ -59,12 +60,13 @@ def test_nothing_that_a_pickle_names_is_run(tmp_path, capsys):
         (tmp_path / "hand_made.pt").read_bytes()]
     for content in contents:
         with pytest.raises(ConversionError) as raised:
-            read_weights(content, "final.pt")
+            read_weights(io.BytesIO(content), "final.pt")
         assert "final.pt" in str(raised.value) and "\n" not in str(raised.value)
         assert not trap.exists()
     folder = tmp_path / "experiment"
     folder.mkdir()
-    (folder / "train.yaml").write_text("encoder: conformer\n")
+    (folder / "train.yaml").write_text("encoder: conformer\ninput_dim: 80\n")
+    (folder / "units.txt").write_text("<blank> 0\na 1\n")
     (folder / "final.pt").write_bytes(contents[0])
     assert main(["wenet", str(folder), f"--output={tmp_path / 'm.pt'}"]) == 1
     assert "final.pt" in capsys.readouterr().err and not trap.exists()
@@ -85,7 +87,8 @@ def test_places_where_trainers_put_weights():
                     {"w": weight.half()}, {"w": weight.double()},
                     {"w": torch.nn.Parameter(weight)}):
         for new in (True, False):
-            read = read_weights(saved(content, _use_new_zipfile_serialization=new), "f")
+            data = saved(content, _use_new_zipfile_serialization=new)
+            read = read_weights(io.BytesIO(data), "f")
             assert list(read) == ["w"] and torch.equal(read["w"], weight)
 
 
@@ -94,21 +97,22 @@ def test_places_where_trainers_put_weights():
     (b"\x80\x02.", "cannot be read"), (saved([1, 2]), "no state dict"),
     (saved({}), "no state dict"),
     (saved({"w": 3}), "'w' is of type int"), (saved({1: torch.ones(1)}), "1 is of type"),
-    (saved({"w": torch.tensor([float("inf")])}), "not finite"),
+    *((saved({"w": torch.tensor([1.0, bad, 2.0])}), "not finite")
+      for bad in (float("inf"), float("-inf"), float("nan"))),
     (saved({"w": torch.ones(2, dtype=torch.complex64)}), "complex"),
     (saved({"w": torch.ones(4)})[:-20], "f: "),
     (saved({"w": torch.ones(4)}).replace(b"PK\x01\x02", b"PKxx"), "cannot be read"),
 ])
 def test_what_is_no_weights(content, message):
     with pytest.raises(ConversionError, match=message) as raised:
-        read_weights(content, "f")
+        read_weights(io.BytesIO(content), "f")
     assert "\n" not in str(raised.value)
 
 
 def test_exports_are_told_from_checkpoints(tmp_path):
     torch.jit.script(torch.nn.Linear(2, 2)).save(str(tmp_path / "final.zip"))
     with pytest.raises(ConversionError, match="TorchScript export"):
-        read_weights((tmp_path / "final.zip").read_bytes(), "final.zip")
+        read_weights((tmp_path / "final.zip").open("rb"), "final.zip")
 
 
 def test_the_output_is_no_part_of_the_source(tmp_path, capsys):
@@ -160,5 +164,78 @@ def test_a_folder_of_nobody_is_told_what_was_looked_for(tmp_path, capsys):
     junk = tmp_path / "junk.nemo"
     junk.write_bytes(b"junk\n")
     assert main(["nemo", str(junk), f"--output={tmp_path / 'm.pt'}"]) == 1
-    assert capsys.readouterr().err == (f"convert.py: {junk}: is not a tar archive (file could not "
-                                       "be opened successfully)\n")
+    assert capsys.readouterr().err == (
+        f"convert.py: {junk}: is not a whole tar archive (file could not be opened successfully), "
+        "expected a .nemo file\n")
+
+
+def nothing_to_convert(folder: pathlib.Path) -> List[pathlib.Path]:
+    """Files and folders that no importer reads."""
+    contents = {
+        "empty.wav": b"", "speech.wav": b"RIFF\x24\0\0\0WAVEfmt " + bytes(500),
+        "text.txt": b"hello\n", "zeros.nemo": bytes(20480),
+        "weights.pt": saved({"a": torch.ones(2)})}
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w") as archive:
+        info = tarfile.TarInfo("model_config.yaml")
+        info.size = 5000
+        archive.addfile(info, io.BytesIO(bytes(5000)))
+    (folder / "half.nemo").write_bytes(tar.getvalue()[:3000])
+    binary, of_folders = folder / "binary", folder / "of_folders"
+    for made in (folder / "none", binary, of_folders):
+        made.mkdir()
+    for name in ("train.yaml", "config.yaml", "model_config.yaml", "model.pth", "final.pt"):
+        (binary / name).write_bytes(b"\xff\x00\x9b" * 40)
+        (of_folders / name).mkdir()
+    return sorted(folder.iterdir())
+
+
+@pytest.mark.parametrize("family", ["wenet", "nemo", "espnet", "icefall"])
+def test_what_is_no_model_at_all(family, tmp_path, capsys):
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    for source in nothing_to_convert(folder):
+        line = refusal(capsys, family, source, tmp_path / "m.pt")
+        assert line.startswith(f"convert.py: {source}"), line
+        assert any(text in line for text in ("expected", "no such file", "is not", "holds neither"))
+
+
+def test_the_packing_program_is_looked_for_first(tmp_path, capsys, monkeypatch):
+    """Not after the weights were read and written."""
+    def missing(name: str) -> str:
+        raise ConversionError(f"there is no program {name}")
+
+    monkeypatch.setattr("models.convert.command.find_program", missing)
+    (tmp_path / "m.nemo").write_bytes(b"junk")
+    line = refusal(capsys, "nemo", tmp_path / "m.nemo", tmp_path / "m.pt", "--store=int8")
+    assert "there is no program pack_model" in line
+
+
+MEASURE = """
+import resource, sys
+from models.convert import command
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert command.main(sys.argv[1:]) == 0
+print(1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+def test_the_memory_holds_the_weights_once(tmp_path):
+    """A model of 0.6 B parameters must fit: no second copy, from the checkpoint to the file."""
+    nemo = NemoFile("conformer_offline")
+    dim, factor = nemo.config["encoder"]["d_model"], 20000
+    nemo.config["encoder"]["ff_expansion_factor"] = factor
+    for name, tensor in nemo.weights.items():
+        if "linear1" in name:
+            nemo.weights[name] = torch.zeros(factor * dim, *tensor.shape[1:])
+        elif "linear2.weight" in name:
+            nemo.weights[name] = torch.zeros(dim, factor * dim)
+    path = nemo.write(tmp_path / "m.nemo")
+    done = subprocess.run([sys.executable, "-c", MEASURE, "nemo", str(path),
+                           f"--output={tmp_path / 'm.pt'}"], cwd=ROOT, capture_output=True,
+                          text=True, check=True)
+    growth = int(done.stdout.splitlines()[-1])
+    assert path.stat().st_size > 100e6
+    assert growth < 1.9 * path.stat().st_size, (growth, path.stat().st_size)

@@ -144,7 +144,8 @@ def test_statistics_from_their_file_when_the_weights_have_none(is_json, experime
                 + " 0 ]\n")
     (experiment / "global_cmvn").write_text(text)
     config = yaml.safe_load((experiment / "train.yaml").read_text())
-    config["cmvn_conf"] = {"cmvn_file": "data/train/global_cmvn", "is_json_cmvn": is_json}
+    config.update(cmvn="global_cmvn", cmvn_conf={"cmvn_file": "data/train/global_cmvn",
+                                                 "is_json_cmvn": is_json})
     save_config(experiment, config)
     edit_weights(experiment, lambda weights: [weights.pop(f"encoder.global_cmvn.{part}")
                                               for part in ("mean", "istd")])
@@ -153,6 +154,39 @@ def test_statistics_from_their_file_when_the_weights_have_none(is_json, experime
     torch.testing.assert_close(state["encoder.global_cmvn.mean"], torch.from_numpy(mean).float())
     torch.testing.assert_close(state["encoder.global_cmvn.istd"],
                                torch.from_numpy(variance ** -0.5).float())
+
+
+@pytest.mark.parametrize("options", [{"cmvn": None}, {}])
+def test_a_model_without_statistics_has_none(options, experiment, tmp_path, capsys):
+    """Whatever files train.yaml names: WeNet keeps the statistics in use in the weights."""
+    (experiment / "global_cmvn").write_text("not read")
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config.pop("cmvn", None)
+    config.update(options, cmvn_conf={"cmvn_file": "data/train/global_cmvn", "is_json_cmvn": True})
+    save_config(experiment, config)
+    edit_weights(experiment, lambda weights: [weights.pop(f"encoder.global_cmvn.{part}")
+                                              for part in ("mean", "istd")])
+    module, sections, _ = convert("wenet", experiment, tmp_path / "model.pt")
+    assert sections["encoder"]["normalization"] == {"type": "none"}
+    assert not any("global_cmvn" in name for name in module.state_dict())
+    assert "note: the features are not normalised: cmvn_file is data/train/global_cmvn" \
+        in capsys.readouterr().out
+
+
+def test_statistics_that_the_options_contradict(experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    save_config(experiment, {**config, "cmvn": None})
+    assert "train.yaml.cmvn is null, but the weights hold encoder.global_cmvn.mean" in refusal(
+        capsys, "wenet", experiment, tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("window", ["povey", "hamming", "hanning", "rectangular", "blackman"])
+def test_windows_of_the_filter_bank(window, experiment, tmp_path):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["dataset_conf"]["fbank_conf"]["window_type"] = window
+    save_config(experiment, config)
+    sections = convert("wenet", experiment, tmp_path / "model.pt")[1]
+    assert sections["features"]["window_type"] == window
 
 
 def test_checkpoints_of_trainers(experiment, tmp_path):
@@ -179,7 +213,10 @@ def test_checkpoints_of_trainers(experiment, tmp_path):
     (None, "model", "paraformer"),
     (None, "tokenizer", "whisper"),
     ("ctc_conf", "ctc_blank_id", 12),
-    ("dataset_conf", "feats_type", "mfcc"),
+    ("dataset_conf", "feats_type", "mfcc"), (None, "cmvn", "utterance_cmvn"),
+    ("model_conf", "a_new_option", 7), ("dataset_conf", "a_new_option", 7),
+    ("cmvn_conf", "a_new_option", 7), ("tokenizer_conf", "a_new_option", 7),
+    ("ctc_conf", "a_new_option", 7), (None, "a_new_option", 7),
 ])
 def test_unsupported_options(section, name, value, experiment, tmp_path, capsys):
     config = yaml.safe_load((experiment / "train.yaml").read_text())
@@ -187,6 +224,78 @@ def test_unsupported_options(section, name, value, experiment, tmp_path, capsys)
     save_config(experiment, config)
     line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
     assert name in line and str(value) in line
+
+
+@pytest.mark.parametrize("section, name, value", [
+    ("fbank_conf", "window_type", "kaiser"), ("fbank_conf", "a_new_option", 7),
+    ("resample_conf", "a_new_option", 7)])
+def test_unsupported_options_of_the_features(section, name, value, experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["dataset_conf"].setdefault(section, {})[name] = value
+    save_config(experiment, config)
+    line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
+    assert f"train.yaml.dataset_conf.{section}.{name} is {value!r}" in line
+
+
+def test_unsupported_options_of_older_features(experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["dataset_conf"].pop("fbank_conf")
+    config["collate_conf"] = {"spec_aug": True, "feature_dither": 0.0, "feature_extraction_conf": {
+        "feature_type": "fbank", "mel_bins": 40, "frame_shift": 10}}
+    save_config(experiment, config)
+    convert("wenet", experiment, tmp_path / "model.pt")
+    capsys.readouterr()
+    config["collate_conf"]["a_new_option"] = 7
+    save_config(experiment, config)
+    assert "collate_conf.a_new_option is 7" in refusal(capsys, "wenet", experiment,
+                                                       tmp_path / "model2.pt")
+
+
+def test_options_of_the_training_are_known(experiment, tmp_path):
+    """Those that WeNet 1 to 3 write into train.yaml."""
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config.update(accum_grad=4, dtype="fp32", epoch=1, grad_clip=5, init_infos={}, rank=0,
+                  is_distributed=False, is_json_cmvn=True, lfmmi_dir="", log_interval=100,
+                  max_epoch=240, model_dir="exp", optim="adam", optim_conf={"lr": 0.002},
+                  save_states="model_only", scheduler="warmuplr", train_engine="torch_ddp",
+                  scheduler_conf={"warmup_steps": 25000}, use_amp=False, vocab_size=12,
+                  ctc_conf={"ctc_blank_id": 0},
+                  tokenizer_conf={"bpe_path": None, "is_multilingual": False,
+                                  "non_lang_syms_path": None, "num_languages": 1,
+                                  "special_tokens": {"<blank>": 0, "<unk>": 1, "<sos>": 11},
+                                  "split_with_space": False, "symbol_table_path": "units.txt"})
+    config["model_conf"] = {"ctc_weight": 0.3, "lsm_weight": 0.1, "reverse_weight": 0.3,
+                            "length_normalized_loss": False}
+    config["dataset_conf"].update(
+        filter_conf={"max_length": 40960}, speed_perturb=True, spec_aug=True, shuffle=True,
+        spec_aug_conf={"num_t_mask": 2}, spec_sub=True, spec_sub_conf={"max_t": 30},
+        spec_trim=False, shuffle_conf={"shuffle_size": 1500}, sort=True,
+        sort_conf={"sort_size": 500}, batch_conf={"batch_type": "static", "batch_size": 16},
+        resample_conf={"resample_rate": 16000})
+    save_config(experiment, config)
+    convert("wenet", experiment, tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize("section, name, value", [
+    (None, "model", "paraformer"), (None, "model", "whisper"), (None, "encoder", "squeezeformer"),
+    (None, "encoder", "e_branchformer"), ("encoder_conf", "pos_enc_layer_type", "rope_pos"),
+    (None, "predictor", "cif_predictor"), ("dataset_conf", "feats_type", "log_mel_spectrogram")])
+def test_other_kinds_of_models_are_named_before_the_weights_are_read(section, name, value,
+                                                                     experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    (config[section] if section else config)[name] = value
+    save_config(experiment, config)
+    (experiment / "final.pt").write_bytes(b"not read")
+    line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
+    assert f"{name} is {value!r}, which is not supported" in line
+
+
+def test_a_decoder_of_frames_without_blanks_is_left_out(experiment, tmp_path, capsys):
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config.setdefault("model_conf", {})["apply_non_blank_embedding"] = True
+    save_config(experiment, config)
+    assert convert("wenet", experiment, tmp_path / "model.pt")[1]["attention_decoder"] is None
+    assert "apply_non_blank_embedding is True, which is not supported" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name, value", [
