@@ -1,10 +1,11 @@
 """Importers of trained models: WeNet, NeMo, ESPnet and icefall experiments to model files.
 
 wenet.py, nemo.py, espnet.py and icefall.py map the options and tensor names of each toolkit, with
-wenet_position.py, wenet_transducer.py, nemo_shapes.py and nemo_transducer.py for parts of it. They
+wenet_*.py and nemo_*.py for parts of it. Each reads and checks all options before the weights. They
 share:
 
     weights.py   reads checkpoints without running code in them
+    folder.py    files of an experiment or a .nemo archive
     settings.py  reads options, records assumed ones, rejects unknown ones
     renaming.py  maps tensor names by a table of patterns, rejects unknown ones
     units.py     token lists to units.txt, sentencepiece.py reads SentencePiece models

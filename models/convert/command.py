@@ -22,7 +22,7 @@ _DESCRIPTION = f"""Converts a trained model to a Runnel model file.
 wenet    an experiment folder: final.pt, train.yaml, units.txt, global_cmvn
 nemo     a .nemo file, or a folder with state_dict.pt and tokens.txt
 espnet   an experiment folder: config.yaml, one *.pth, feats_stats.npz
-icefall  a folder: config.yaml, pretrained.pt, tokens.txt
+icefall  a folder: config.yaml, pretrained.pt, tokens.txt, of a model with WeNet's Conformer layers
 
 {COMMAND} arpa LM.arpa --output=LM.bin compiles a language model instead."""
 STORES = ("float32", "bfloat16", "int8")

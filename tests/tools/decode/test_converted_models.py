@@ -136,6 +136,8 @@ def test_an_offline_model_streams_only_when_asked(nemo):
     said = error_line(run("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64",
                           "--dynamic_chunk_convolution"), USAGE)
     assert "running, when chosen" in said
+    said = error_line(run("decode_wav", nemo, wav, "--dynamic_chunk_convolution"), USAGE)
+    assert "dynamic chunk convolution was asked for, but the model still needs the whole" in said
     substitutes = ["--dynamic_chunk_convolution", "--running_normalization"]
     succeed("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64", *substitutes)
     assert "passed" in succeed("verify_streaming", nemo, "--seconds=2", "--precision=float64",

@@ -1,5 +1,6 @@
 """verify_streaming of models with a transducer, an attention decoder or a language prompt."""
 
+import dataclasses
 import pathlib
 import re
 import sys
@@ -19,6 +20,7 @@ from transducer_cases import source_of  # noqa: E402
 from models.convert.command import main as convert  # noqa: E402
 from models.reference.archive import read_archive  # noqa: E402
 from models.reference.model import ModelConfig, SpeechModel  # noqa: E402
+from models.reference.transducer import JointConfig  # noqa: E402
 
 NOISE = "--seconds=2"
 TOKENS = "transducer tokens: streams = whole under mask"
@@ -65,7 +67,8 @@ def assert_passes(model: pathlib.Path) -> None:
 @pytest.mark.parametrize("heads", [
     {"transducer": RNNT, "ctc": None}, {"transducer": TDT, "ctc": None},
     {"attention_decoder": DECODER}, {"prompt": PROMPT},
-    {"transducer": TDT, "attention_decoder": DECODER, "prompt": PROMPT}],
+    {"transducer": TDT, "attention_decoder": DECODER, "prompt": PROMPT},
+    {"transducer": dataclasses.replace(RNNT, joint=JointConfig(9, activation="sigmoid"))}],
     ids=lambda heads: "-".join(heads))
 def test_random_heads(tmp_path, heads):
     write_model(tmp_path / "model.pt", **heads)
