@@ -152,6 +152,26 @@ void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* t
   }
 }
 
+// Keeps what is taken for a packed file.
+class RecordedWeights final : public Weights {
+ public:
+  // `taken`: null, or gets the tensors, matrices without their values.
+  RecordedWeights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options,
+                  const std::string& source, std::map<std::string, at::Tensor>* taken)
+      : Weights(std::move(tensors), options, source), taken_(taken) {}
+
+  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
+    at::Tensor tensor = Weights::Take(name, shape);
+    if (taken_ != nullptr) {
+      taken_->emplace(name, matrices().count(name) > 0 ? tensor.to(at::kMeta) : tensor);
+    }
+    return tensor;
+  }
+
+ private:
+  std::map<std::string, at::Tensor>* const taken_;
+};
+
 // The options with the precision that the file has or, if it holds plain weights, the default.
 ModelOptions WithPrecision(ModelOptions options, const PackedFile& file) {
   if (file.matrices.empty()) {
@@ -201,7 +221,8 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   if (cpu_options && packed != nullptr) cpu_options->packed = &packed->matrices;
   const auto tensor_options =
       at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat);
-  Weights weights(std::move(file.archive.tensors), tensor_options, path);
+  RecordedWeights weights(std::move(file.archive.tensors), tensor_options, path,
+                          packed == nullptr ? nullptr : &packed->tensors);
   Encoder encoder(config.encoder, &weights,
                   cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options)
                               : MakeLibTorchBackend(config.encoder, &weights));
@@ -226,10 +247,12 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
     prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, encoder.backend(),
                                                     &weights);
   }
-  if (config.ignores_attention_decoder) weights.TakeAll(kAttentionDecoder);
+  if (config.ignores_attention_decoder) {
+    std::map<std::string, at::Tensor> ignored = weights.TakeAll(kAttentionDecoder);
+    if (packed != nullptr) packed->tensors.merge(ignored);
+  }
   weights.CheckAllTaken();
   stored.CheckAllTaken();
-  if (packed != nullptr) packed->names = weights.matrices();
   if (cpu_options) {
     cpu_options->stored = nullptr;
     cpu_options->packed = nullptr;

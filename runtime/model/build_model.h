@@ -2,8 +2,10 @@
 #ifndef RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_
 #define RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_
 
+#include <ATen/core/Tensor.h>
+
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,9 @@ namespace runnel {
 // What the CPU backend packed. The matrices refer to memory of the model.
 struct PackedWeights {
   std::vector<kernels::StoredMatrix> matrices;  // in the order in which the modules pack them
-  std::set<std::string> names;                  // of the tensors that are in them
+  // All tensors of the file. Those that are in the matrices have no values (device meta), so that
+  // their memory is free once they are packed.
+  std::map<std::string, at::Tensor> tensors;
 };
 
 // Reads a model file of any kind. `matrices` are empty for one that holds plain weights.

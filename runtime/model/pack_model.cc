@@ -25,14 +25,16 @@ uint64_t PackModel(const std::string& path, Precision precision, const std::stri
   ModelOptions options;
   options.precision = precision;
   options.backend = Backend::kCpu;
+  PackedFile result;
+  result.archive.config_json = file.archive.config_json;
+  result.archive.units_text = file.archive.units_text;
+  result.digest = file.digest;
+  result.precision = precision;
   PackedWeights packed;
-  const std::unique_ptr<const ModelParts> model = BuildModel(file, options, &packed);
-  file.precision = precision;
-  file.matrices = std::move(packed.matrices);
-  for (auto& [name, tensor] : file.archive.tensors) {
-    if (packed.names.count(name) > 0) tensor = tensor.detach().to(at::kMeta);
-  }
-  return WritePackedFile(file, output);
+  const std::unique_ptr<const ModelParts> model = BuildModel(std::move(file), options, &packed);
+  result.archive.tensors = std::move(packed.tensors);
+  result.matrices = std::move(packed.matrices);
+  return WritePackedFile(result, output);
 }
 
 }  // namespace runnel

@@ -116,6 +116,16 @@ class NemoFile:
             "fuse_loss_wer": True, "jointnet": {"joint_hidden": 5, "activation": "relu"}}
         self.config["decoding"] = {"strategy": "greedy_batch", "greedy": {"max_symbols": 6}}
 
+    def widen(self, factor: int) -> None:
+        """Makes the model large: zeros of `factor` times its size in the feed-forward modules."""
+        dim = self.config["encoder"]["d_model"]
+        self.config["encoder"]["ff_expansion_factor"] = factor
+        for name, tensor in self.weights.items():
+            if "linear1" in name:
+                self.weights[name] = torch.zeros(factor * dim, *tensor.shape[1:])
+            elif "linear2.weight" in name:
+                self.weights[name] = torch.zeros(dim, factor * dim)
+
     def write(self, path: pathlib.Path, without: str = "", mode: str = "w") -> pathlib.Path:
         """Packs everything but the file `without`."""
         weights = io.BytesIO()

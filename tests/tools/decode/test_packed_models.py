@@ -9,11 +9,12 @@ import pytest
 
 from test_rescoring import converted as converted_for_rescoring
 from test_transducers import EVERY, converted, setting
-from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SAMPLE_LIST, USAGE, error_line, run, succeed,
-                         without_sanitizers)
+from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, USAGE, error_line,
+                         peak_kilobytes, run, succeed, without_sanitizers)
 
 sys.path[:0] = [str(ROOT / "tests" / "models")]
 from convert_support import need_shared  # noqa: E402
+from nemo_files import NemoFile  # noqa: E402
 from test_convert_wenet import load_case, write_experiment  # noqa: E402
 
 MODEL = DIGITS / "digits.pt"
@@ -101,6 +102,19 @@ def test_convert_stores_packed_weights(tmp_path):
     flags = ["--format=json", f"--features={folder / 'features.npy'}", *setting(arrays, 0)]
     assert (succeed("decode_wav", f"--model={output}", *flags)
             == succeed("decode_wav", f"--model={folder / 'model.pt'}", "--precision=int8", *flags))
+
+
+def test_the_memory_of_packing(tmp_path):
+    """Each weight is freed when it is packed, as when a model loads."""
+    nemo = NemoFile("conformer_offline")
+    nemo.widen(20000)
+    done = convert("nemo", nemo.write(tmp_path / "m.nemo"), f"--output={tmp_path / 'm.pt'}")
+    assert done.returncode == 0, done.stderr
+    flags = [f"--model={tmp_path / 'm.pt'}", "--precision=float32"]
+    packing = 1024 * peak_kilobytes("pack_model", *flags, f"--output={tmp_path / 'm.packed'}")
+    loading = 1024 * peak_kilobytes("decode_wav", *flags, f"--wav={SAMPLES / 'ked_year.flac'}")
+    size = (tmp_path / "m.pt").stat().st_size
+    assert size > 100e6 and packing < loading + 0.3 * size, (packing, loading, size)
 
 
 def test_wrong_use(tmp_path):
