@@ -142,7 +142,11 @@ def espnet_features(frontend: Settings, where: str) -> Dict[str, Any]:
     frontend.require("onesided", True)
     frontend.require("apply_stft", True)
     frontend.require("log_base", None)
-    frontend.ignore("frontend_conf", "multichannel")  # of WPE and beamforming, off by default
+    frontend.ignore("multichannel")
+    several_channels = frontend.section("frontend_conf")
+    several_channels.require("use_wpe", False)
+    several_channels.require("use_beamformer", False)
+    several_channels.ignore_rest()  # options of these two
     frontend.finish()
     return _checked(section, where, "fmin", "fmax", "n_fft", "win_length")
 

@@ -291,6 +291,16 @@ def test_features_that_are_no_filter_bank(size, reason, tmp_path, capsys):
     assert f"config.yaml.input_size is {size}: {reason}" in line
 
 
+def test_several_channels(tmp_path, capsys):
+    made = Experiment(tmp_path / "exp")
+    made.config["frontend_conf"]["frontend_conf"] = {"use_wpe": False, "wtype": "blstmp"}
+    convert("espnet", made.write(), tmp_path / "m.pt")
+    made.config["frontend_conf"]["frontend_conf"]["use_beamformer"] = True
+    capsys.readouterr()
+    assert "frontend_conf.frontend_conf.use_beamformer is True, which is not supported" in refusal(
+        capsys, "espnet", made.write(), tmp_path / "m.pt")
+
+
 def test_options_of_the_training_are_known(tmp_path):
     """Those that ESPnet writes into config.yaml."""
     made = Experiment(tmp_path / "exp")

@@ -1,12 +1,13 @@
 """Which heads a conversion keeps, and what it refuses, on models of random weights."""
 
 import pathlib
+import shutil
 from typing import Any, Dict
 
 import pytest
 import torch
 import yaml
-from convert_support import convert, normal, refusal
+from convert_support import convert, need_shared, normal, refusal
 from nemo_files import PIECES, VOCAB, NemoFile
 from test_convert_wenet import load_case, write_experiment
 
@@ -222,6 +223,18 @@ def test_unsupported_options_of_wenet(section, name, value, experiment, tmp_path
     change_config(experiment, section, name, value)
     line = refusal(capsys, "wenet", experiment, tmp_path / "m.pt")
     assert name in line or "joint.dim is 5" in line
+
+
+@pytest.mark.parametrize("section", [None, "encoder_conf", "dataset_conf"])
+def test_unsupported_options_of_icefall(section, tmp_path, capsys):
+    folder = tmp_path / "icefall"
+    shutil.copytree(need_shared("transducer_golden/stateless_ctx2"), folder)
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    (config[section] if section else config)["a_new_option"] = 7
+    (folder / "config.yaml").unlink()
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    assert "a_new_option is 7, which is not a known option" in refusal(capsys, "icefall", folder,
+                                                                       tmp_path / "m.pt")
 
 
 def test_predictors_of_other_recurrent_layers(experiment, tmp_path, capsys):
