@@ -1,6 +1,7 @@
 """The command line of the importers."""
 
 import argparse
+import ctypes
 import pathlib
 import stat
 import subprocess
@@ -118,9 +119,16 @@ def write_packed(resolved: Resolved, program: str, store: str, output: str) -> N
         raise ConversionError(done.stderr.strip().removeprefix("pack_model: "))
 
 
+def _return_freed_memory() -> None:
+    """Makes glibc give large blocks memory of their own, which goes back when they are freed."""
+    threshold, megabyte = -3, 1 << 20  # M_MMAP_THRESHOLD of <malloc.h>
+    ctypes.CDLL(None).mallopt(threshold, megabyte)
+
+
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; returns 0, or 1 with one line on stderr."""
     args = parse_arguments(arguments)
+    _return_freed_memory()
     try:
         check_output(args.source, args.output)
         program = find_program("pack_model") if args.store else ""

@@ -296,9 +296,6 @@ def _tokens(config: Settings, folder: Folder, renamed: Renamed
     """The tokens of the tokenizer, then the blank, which is NeMo's last; the control tokens."""
     tokenizer = config.section("tokenizer")
     kind = str(tokenizer.take("type", "none")).lower()
-    if kind == "agg":
-        raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), "
-                              "which is not supported")
     head = next(name for name in ("ctc.ctc_lo.bias", "transducer.predictor.embedding.weight")
                 if name in renamed.tensors)
     size = int(renamed.tensors[head].size(0)) - 1

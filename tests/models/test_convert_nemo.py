@@ -261,6 +261,7 @@ def test_files_that_are_missing_or_wrong(tmp_path, capsys):
     ("decoder._target_", "nemo.collections.asr.modules.StatelessTransducerDecoder"),
     ("joint._target_", "nemo.collections.asr.modules.HATJoint"),
     ("encoder.self_attention_model", "rel_pos_local_attn"), ("spk_kernel_type", "ff"),
+    ("tokenizer.type", "agg"),
     ("adapters", {"a": {"dim": 8}}), ("decoding.big_blank_durations", [2, 4, 8])])
 def test_other_kinds_of_models_are_named_before_the_weights_are_read(path, value, tmp_path, capsys):
     nemo = NemoFile("fastconformer_streaming", "hybrid")
