@@ -59,7 +59,11 @@ Utterance UtteranceOf(std::string_view bytes, int64_t index, const std::vector<T
   Utterance utterance;
   utterance.index = index;
   utterance.end = static_cast<UtteranceEnd>(index % 3);
-  utterance.nbest.push_back({std::string(bytes), -1.5, 0.5F, tokens, {}, {}});
+  Hypothesis& best = utterance.nbest.emplace_back();
+  best.text = std::string(bytes);
+  best.score = -1.5;
+  best.confidence = 0.5F;
+  best.tokens = tokens;
   return utterance;
 }
 
