@@ -24,7 +24,10 @@ class TokenTable;
 //     text: the largest score * characters so far among the phrases that continue it, or 0 if all
 //     their scores are negative.
 // The potential makes a search keep a hypothesis until a phrase is complete. A phrase that is not
-// completed adds 0 in the end. Phrases that overlap or contain each other count separately.
+// completed adds 0 in the end. Phrases that overlap or contain each other count separately. So that
+// an unfinished phrase does not push out the words that are said, a search also keeps the
+// hypotheses that are best without the potential: as many as a quarter of its beam size, rounded
+// up.
 //
 // Characters are Unicode code points without word boundaries. The bonus therefore depends on the
 // text only, not on the tokens that spell it. docs/hotwords.md has the matching rules.

@@ -45,7 +45,9 @@ struct SearchOptions {
 
   SearchMethod method = SearchMethod::kGreedy;
   Head head = Head::kDefault;
-  int beam_size = 8;    // hypotheses kept per frame (beam searches); 1 to kMaxBeamSize
+  // Hypotheses kept per frame (beam searches), 1 to kMaxBeamSize. With hotwords up to a quarter
+  // more (runtime/hotwords.h).
+  int beam_size = 8;
   int token_beam = 20;  // most probable tokens considered per frame (beam searches); at least 1
   // Most tokens of one encoder frame (a transducer's kGreedy and time-synchronous beam search); 0:
   // the model's own number.

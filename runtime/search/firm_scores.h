@@ -7,30 +7,38 @@
 #include <functional>
 #include <vector>
 
+#include "runtime/scoring/prefix_scorer.h"
+
 namespace runnel {
 
 // The *firm* score of a hypothesis is its score without the potential of an unfinished hotword. If
 // scores alone decided, a hotword that begins like what is said would fill the beam with variants
 // of its beginning. The hypothesis that goes on with other words loses the potential, and would be
-// pruned.
-//
+// pruned. A beam search with hotwords therefore keeps the firmest hypotheses too, as many as a
+// quarter of its beam_size. Those of them that are among the beam_size best take no further place.
+
+// 0 without hotwords.
+inline size_t NumFirmest(size_t beam_size, const PrefixScorer& scorer) {
+  return scorer.has_potentials() ? (beam_size + 3) / 4 : 0;
+}
+
 // [begin, end) are kept for their scores. Moves those of [end, items_end) that are among the
-// num_places firmest of all to `end`, and returns the new end. Of equally firm items those before
+// num_firmest firmest of all to `end`, and returns the new end. Of equally firm items those before
 // `end` come first. `firmer` orders by firm_score().
 template <typename Iterator, typename Firmer>
-Iterator KeepFirmest(Iterator begin, Iterator end, Iterator items_end, size_t num_places,
+Iterator KeepFirmest(Iterator begin, Iterator end, Iterator items_end, size_t num_firmest,
                      const Firmer& firmer) {
   std::vector<double> kept;
   for (Iterator item = begin; item != end; ++item) kept.push_back(item->firm_score());
   std::sort(kept.begin(), kept.end(), std::greater<>());
   const auto num_left = static_cast<size_t>(items_end - end);
-  const Iterator last = end + static_cast<std::ptrdiff_t>(std::min(num_places, num_left));
+  const Iterator last = end + static_cast<std::ptrdiff_t>(std::min(num_firmest, num_left));
   std::partial_sort(end, last, items_end, firmer);
   size_t num_firmer = 0;  // of all items
   auto next_kept = kept.begin();
   for (Iterator item = end; item != last; ++item, ++num_firmer) {
     for (; next_kept != kept.end() && *next_kept >= item->firm_score(); ++next_kept) ++num_firmer;
-    if (num_firmer >= num_places) return item;
+    if (num_firmer >= num_firmest) return item;
   }
   return last;
 }

@@ -95,19 +95,19 @@ CtcPrefixBeamSearch::LeastScores CtcPrefixBeamSearch::LeastUsefulScores() {
   // With a word list, a complete prefix of any score may be needed.
   if (words_ != nullptr || candidates.size() < beam_size_) return {kImpossible, kImpossible};
   std::vector<double>& scores = scratch_.scores;
-  const auto last_kept = [this, &scores] {
-    const auto last = scores.begin() + static_cast<std::ptrdiff_t>(beam_size_ - 1);
+  const auto last_of_best = [&scores](size_t count) {
+    const auto last = scores.begin() + static_cast<std::ptrdiff_t>(count - 1);
     std::nth_element(scores.begin(), last, scores.end(), std::greater<>());
     return *last;
   };
   LeastScores least;
   scores.clear();
   for (const Candidate& candidate : candidates) scores.push_back(candidate.score);
-  least.score = last_kept();
-  if (scorer_.has_potentials()) {
+  least.score = last_of_best(beam_size_);
+  if (num_firmest_ > 0) {
     scores.clear();
     for (const Candidate& candidate : candidates) scores.push_back(candidate.firm_score());
-    least.firm_score = last_kept();
+    least.firm_score = last_of_best(num_firmest_);
   }
   return least;
 }
@@ -173,8 +173,8 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
   auto end = candidates.begin() + static_cast<std::ptrdiff_t>(num_kept);
   if (end != candidates.end()) {
     std::nth_element(candidates.begin(), end, candidates.end(), better);
-    if (scorer_.has_potentials()) {
-      end = KeepFirmest(candidates.begin(), end, candidates.end(), beam_size_, firmer);
+    if (num_firmest_ > 0) {
+      end = KeepFirmest(candidates.begin(), end, candidates.end(), num_firmest_, firmer);
     }
     const auto is_complete = [this](const Candidate& candidate) { return IsComplete(candidate); };
     if (words_ != nullptr && std::none_of(candidates.begin(), end, is_complete)) {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/search/firm_scores.h"
 #include "runtime/search/log_probs.h"
 #include "runtime/text/vocabulary.h"
 
@@ -43,6 +44,7 @@ CtcPrefixBeamSearch::CtcPrefixBeamSearch(const SearchOptions& options, int vocab
                         vocab_size, blank_id);
   }
   beam_size_ = static_cast<size_t>(options.beam_size);
+  num_firmest_ = NumFirmest(beam_size_, scorer_);
   token_beam_ = static_cast<size_t>(std::min(options.token_beam, vocab_size));
   scratch_.is_picked.assign(static_cast<size_t>(vocab_size), 0);
   scratch_.is_merged.assign(static_cast<size_t>(vocab_size), 0);

@@ -29,7 +29,7 @@ namespace runnel {
 //
 // With hotwords or a language model, prefixes are ranked by the sum of their log probability and
 // their bonus (PrefixScorer). The bonus belongs to the prefix, not to an alignment, and is added
-// once. With hotwords, the beam_size best prefixes by firm scores (firm_scores.h) are kept too.
+// once. With hotwords, the firmest prefixes (firm_scores.h) are kept beside the beam_size best.
 //
 // The empty prefix may *go on* with the last token of the utterance before: it then begins as if it
 // ended in that token, which is not of the prefix.
@@ -209,6 +209,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   int vocab_size_;
   int32_t blank_id_;
   size_t beam_size_;
+  size_t num_firmest_;
   size_t token_beam_;      // at most vocab_size
   const WordTree* words_;  // owned by word_list_; null: any tokens
   std::shared_ptr<const WordList> word_list_;

@@ -200,8 +200,7 @@ std::string CtcPrefixBeamSearch::Inconsistency(const Saved& saved) const {
     stem_leads[static_cast<size_t>(parent)] = true;
   }
 
-  const size_t max_size =
-      (scorer_.has_potentials() ? 2 : 1) * beam_size_ + (words_ == nullptr ? 0 : 1);
+  const size_t max_size = beam_size_ + num_firmest_ + (words_ == nullptr ? 0 : 1);
   if (saved.beam.empty() || saved.beam.size() > max_size) {
     return "the beam has " + std::to_string(saved.beam.size()) + " hypotheses; expected 1 to " +
            std::to_string(max_size);

@@ -17,6 +17,7 @@ TransducerBeamSearch::TransducerBeamSearch(const SearchOptions& options,
       token_beam_(static_cast<size_t>(std::max(options.token_beam, options.beam_size))),
       length_offset_(length_offset),
       scorer_(options, transducer.config().vocab_size, transducer.config().blank_id),
+      num_firmest_(NumFirmest(beam_size_, scorer_)),
       state_(InitialState(0)) {}
 
 TransducerBeamSearch::State TransducerBeamSearch::InitialState(int64_t first_frame) const {
@@ -102,8 +103,8 @@ typename std::vector<Item>::iterator TransducerBeamSearch::SortKept(
   std::stable_sort(items->begin(), items->end(), better);
   if (items->size() <= beam_size_) return items->end();
   const auto best_end = items->begin() + static_cast<std::ptrdiff_t>(beam_size_);
-  if (!scorer_.has_potentials()) return best_end;
-  const auto end = KeepFirmest(items->begin(), best_end, items->end(), beam_size_, firmer);
+  if (num_firmest_ == 0) return best_end;
+  const auto end = KeepFirmest(items->begin(), best_end, items->end(), num_firmest_, firmer);
   std::stable_sort(best_end, end, better);
   return end;
 }

@@ -98,8 +98,8 @@ class TransducerBeamSearch : public TransducerSearch {
   Candidate MakeCandidate(const Hypothesis& source, int32_t token, int64_t next_frame,
                           double log_prob, float token_log_prob) const;
 
-  // Keeps the beam_size best, best first; of equally good ones the first. With hotwords, those that
-  // are the beam_size best by firm scores (firm_scores.h) too.
+  // Keeps the beam_size best, best first; of equally good ones the first. With hotwords, the
+  // firmest (firm_scores.h) are kept beside them.
   void KeepBest(std::vector<Candidate>* candidates) const;
   // The same; releases the others.
   void KeepBest(std::vector<Hypothesis>* hypotheses);
@@ -161,6 +161,7 @@ class TransducerBeamSearch : public TransducerSearch {
   size_t token_beam_;
   int length_offset_;  // -1: scores are not divided
   PrefixScorer scorer_;
+  size_t num_firmest_;
   State state_;
   std::vector<int32_t> tokens_;        // LikelyTokens
   std::vector<Hypothesis> requested_;  // Request

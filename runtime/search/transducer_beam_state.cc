@@ -110,8 +110,7 @@ std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
     if (!is_right) return "the frames of a token are out of order or of range";
     leads[static_cast<size_t>(parent)] = true;
   }
-  const size_t most =
-      (scorer_.has_potentials() ? 2 : 1) * beam_size_ * static_cast<size_t>(longest);
+  const size_t most = (beam_size_ + num_firmest_) * static_cast<size_t>(longest);
   if (saved.beam.empty() || saved.beam.size() > most) {
     return "the beam has " + std::to_string(saved.beam.size()) + " hypotheses; expected 1 to " +
            std::to_string(most);
