@@ -35,6 +35,15 @@ def test_comparison():
     assert (found.recovered, found.misread, found.new_errors, found.errors.total()) == (1, 2, 2, 3)
 
 
+def test_unfinished_phrases():
+    before = {"1": "one two three four five six seven eight nine".split(), "2": "one two".split()}
+    phrases = evaluate_hotwords.unfinished_phrases(before, "zebra")
+    assert phrases == {"1": "four five six zebra"}
+    after = {"1": "one two tree four five six".split(), "2": []}
+    assert evaluate_hotwords.changes(before, after, phrases) == [4]
+    assert evaluate_hotwords.changes(before, before, before) == [0, 0]
+
+
 def test_text_without_transcripts(tmp_path):
     copied = "ask not what your country can do"
     path = tmp_path / "text.gz"

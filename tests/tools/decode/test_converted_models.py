@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import Dict, List
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from convert_support import SHARED, TOLERANCE  # noqa: E402
 from nemo_files import NemoFile, load_case, recorded_caches, settings_of  # noqa: E402
 
 from models.reference.archive import mel_spectrogram_section  # noqa: E402
+from tools.benchmark.report.evaluate_hotwords import changes, unfinished_phrases  # noqa: E402
 
 # Word errors of an independent float32 implementation, whole utterances (the data's README).
 KNOWN_ERRORS = {"librispeech": (1, 107), "ljspeech": (7, 279), "commonvoice100": (74, 463),
@@ -127,6 +129,28 @@ def test_nemo_word_errors_are_the_known_ones(nemo):
         found = re.search(rf"{name} (\d+)/(\d+)", printed)
         assert found and int(found.group(2)) == words, printed
         assert abs(int(found.group(1)) - errors) <= ALLOWED_DIFFERENCE, printed
+
+
+@without_sanitizers
+@pytest.mark.parametrize("flags", [
+    [], ["--chunk_size=64", "--left_context=64", "--dynamic_chunk_convolution",
+         "--running_normalization"]], ids=["whole", "streaming"])
+def test_hotwords_that_go_on_differently_cost_no_words(nemo, flags, tmp_path):
+    """Each recording has a hotword of three words that are said and one that nobody says."""
+    folder = need_shared("speech_en") / "wav"
+    wavs = ",".join(str(wav) for wav in sorted(folder.iterdir())[:40])
+
+    def decode(flag: str) -> Dict[str, List[str]]:
+        lines = succeed("decode_wav", nemo, f"--wav={wavs}", flag, *flags).splitlines()
+        return {line.split()[0]: line.split()[1:] for line in lines}
+
+    before = decode("--search=beam")
+    phrases = unfinished_phrases(before, "elephants")
+    assert len(phrases) >= 25
+    listing = tmp_path / "hotwords.txt"
+    listing.write_text("\n".join(phrases.values()) + "\n", encoding="utf-8")
+    changed = changes(before, decode(f"--hotwords={listing}"), phrases)
+    assert max(changed) <= 1, dict(zip(phrases, changed))
 
 
 def test_an_offline_model_streams_only_when_asked(nemo):

@@ -29,6 +29,12 @@ def test_hotwords(tmp_path):
     assert all("nine" in line for line in found.splitlines())
 
 
+def test_a_hotword_that_begins_like_what_is_said_costs_no_words(tmp_path):
+    phrase = write_hotwords(tmp_path, "five five five zero one four nine\n")
+    assert decode(phrase) == EXPECTED
+    assert decode(phrase, "--chunk_size=-1", "--left_context=-1") == EXPECTED
+
+
 def test_hotwords_leave_the_search_as_it_is_given(tmp_path):
     """The search modified_beam, which is of transducers, does not become beam."""
     done = run("decode_wav", MODEL, LISTING, write_hotwords(tmp_path, "six\n"),

@@ -1,4 +1,5 @@
-"""How many misread words hotwords recover, and how many new errors they cause.
+"""How many misread words hotwords recover, how many new errors they cause, and what hotwords change
+that begin like what is said and go on differently.
 
     python3 -m tools.benchmark.report.evaluate_hotwords --model=M.pt --manifest=DIR/manifest.tsv
         --text=FILE,FILE [--scores=0.25,0.5] [--beam_sizes=8,16] [--chunk_size=64]
@@ -12,12 +13,15 @@ report/recordings.py. Unknown flags go to decode_wav.
 
 A row is one score and beam size. "recovered" counts the misread words of the list that are now
 right, by occurrence. "new errors" counts other words of the references that were right and are now
-wrong, and additional insertions.
+wrong, and additional insertions. "unfinished" is of another list: for each result of eight words
+or more that beam search without hotwords has, three successive words of it and one that nobody says
+(the first distractor). It counts the words of these results that are changed or lost, the
+recordings with such words, and the most words of one recording.
 """
 
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
 from models.digits.score import Errors, align
 from tools.benchmark.report.plain_text import (count_words, is_name_like, rare_words,
@@ -27,6 +31,8 @@ from tools.benchmark.report.recordings import (Evaluation, add_search_options, c
 
 NUM_MISREAD = 20
 NUM_DISTRACTORS = 100
+NUM_WORDS_BEGUN = 3  # of an unfinished phrase
+MIN_WORDS = 8        # of a result that gives such a phrase
 
 
 class Misreading(NamedTuple):
@@ -83,10 +89,27 @@ def compare(references: Dict[str, List[str]], before: Dict[str, List[str]],
     return Comparison(recovered, misread, new_errors, errors)
 
 
+def unfinished_phrases(results: Dict[str, List[str]], unsaid: str) -> Dict[str, str]:
+    """From a third of each result on: some of its words, and one that nobody says."""
+    phrases = {}
+    for key, words in results.items():
+        begin = len(words) // 3
+        if len(words) >= MIN_WORDS:
+            phrases[key] = " ".join([*words[begin:begin + NUM_WORDS_BEGUN], unsaid])
+    return phrases
+
+
+def changes(before: Dict[str, List[str]], after: Dict[str, List[str]],
+            keys: Iterable[str]) -> List[int]:
+    """For each of the recordings: how many words of `before` are changed or lost in `after`."""
+    return [len(misreading(before[key], after[key]).positions) for key in keys]
+
+
 def evaluate(evaluation: Evaluation) -> None:
     """Prints the list and a row for each score and beam size."""
     args, references = evaluation.args, evaluation.references
     listing = evaluation.folder / "hotwords.txt"
+    unfinished_listing = evaluation.folder / "unfinished.txt"
     known = {word for words in references.values() for word in words}
     counts = count_words(read_sentences(map(Path, args.text.split(",")), references.values()))
     distractors = rare_words(counts, NUM_DISTRACTORS, known)
@@ -99,6 +122,9 @@ def evaluate(evaluation: Evaluation) -> None:
                  for i in misreading(words, before[key]).positions if is_name_like(words[i])}
         listed = sorted(wrong, key=lambda word: (counts[word], word))[:NUM_MISREAD]
         listing.write_text("\n".join([*listed, *distractors]) + "\n", encoding="utf-8")
+        unfinished = unfinished_phrases(before, distractors[0])
+        unfinished_listing.write_text("\n".join(unfinished.values()) + "\n", encoding="utf-8")
+        num_words = sum(len(before[key]) for key in unfinished)
         start = compare(references, before, before, set(listed))
         print(f"beam {beam_size}: {', '.join(listed)}")
         print(f"beam {beam_size:<2} no hotwords {start.misread} misread, "
@@ -107,9 +133,14 @@ def evaluate(evaluation: Evaluation) -> None:
         for value in args.scores.split(","):
             after = evaluation.decode([*beam, f"--hotwords={listing}", f"--hotword_score={value}"])
             found = compare(references, before, after, set(listed))
+            changed = changes(before, evaluation.decode(
+                [*beam, f"--hotwords={unfinished_listing}", f"--hotword_score={value}"]),
+                unfinished)
             print(f"beam {beam_size:<2} score {value:<4} recovered {found.recovered}/"
                   f"{found.misread}, {found.new_errors} new errors, all {found.errors.total()}/"
-                  f"{found.errors.words} = {found.errors.rate():.2f} %", flush=True)
+                  f"{found.errors.words} = {found.errors.rate():.2f} %, unfinished "
+                  f"{sum(changed)}/{num_words} words, {sum(map(bool, changed))}/{len(changed)} "
+                  f"recordings, at most {max(changed, default=0)}", flush=True)
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
