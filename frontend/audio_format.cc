@@ -58,31 +58,30 @@ unsigned ByteAt(const std::string& bytes, size_t i) {
   return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0;
 }
 
-bool Contains(int fd, off_t begin, std::string_view text) {
-  constexpr size_t kBlock = 1 << 16;
-  for (;;) {
-    const std::string block = ReadAt(fd, begin, kBlock);
-    if (block.find(text) != std::string::npos) return true;
-    if (block.size() < kBlock) return false;
-    begin += static_cast<off_t>(kBlock - text.size() + 1);
-  }
-}
-
 // How the files of a format begin: the first bytes, and those from the ninth on.
 struct Signature {
   std::string_view first;
   std::string_view ninth;
 };
 constexpr Signature kCommonSignatures[] = {
-    {"RIFF", "WAVE"}, {"RIFX", "WAVE"}, {"RF64", "WAVE"}, {"riff", ""}, {"fLaC", ""},
-    {"OggS", ""},     {"FORM", "AIFF"}, {"FORM", "AIFC"}, {".snd", ""}, {"dns.", ""},
-    {"caff", "desc"}, {"NIST", ""},     {"Crea", ""},
+    {"RIFF", "WAVE"}, {"RIFX", "WAVE"}, {"RF64", "WAVE"}, {"riff", ""},
+    {"fLaC", ""},     {"FORM", "AIFF"}, {"FORM", "AIFC"}, {".snd", ""},
+    {"dns.", ""},     {"caff", "desc"}, {"NIST", ""},     {"Crea", ""},
 };
+
+// A file of MPEG audio is whatever begins like its first frame. libsndfile reads FLAC.
+const Container* FindMedia(std::string_view start) {
+  ContainerMatch found = MatchContainer(start);
+  if (found.match != Match::kYes) found = MatchMpegFrames(start, /*num_frames=*/1);
+  const bool is_media = found.match == Match::kYes && found.container->demuxer != nullptr &&
+                        start.substr(0, 4) != "fLaC";
+  return is_media ? found.container : nullptr;
+}
 
 }  // namespace
 
 const char* const kCommonFormats =
-    "WAV, FLAC, Ogg Opus, MP3, AIFF, AU, CAF, W64, VOC or NIST SPHERE";
+    "WAV, FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, AIFF, AU, CAF, W64, VOC or NIST SPHERE";
 
 off_t SkipId3Tags(int fd, off_t begin) {
   constexpr size_t kHeaderSize = 10;
@@ -112,26 +111,22 @@ bool IsSampleDump(int fd, off_t begin) {
          ByteAt(start, 3) == 0x01;
 }
 
-bool IsMpeg(int fd, off_t begin) {
-  const std::string start = ReadAt(fd, begin, 2);
-  return start.size() == 2 && ByteAt(start, 0) == 0xFF && (ByteAt(start, 1) & 0xE0) == 0xE0;
+const Container* MediaContainer(int fd, off_t begin) {
+  constexpr size_t kEnough = 64;
+  return FindMedia(ReadAt(fd, begin, kEnough));
 }
 
 bool IsCommonFormat(int fd, off_t begin) {
   const std::string start = ReadAt(fd, begin, 12);
   if (start.size() < 12) return false;
-  const bool is_listed =
-      std::any_of(std::begin(kCommonSignatures), std::end(kCommonSignatures),
-                  [&start](const Signature& signature) {
-                    return start.compare(0, 4, signature.first) == 0 &&
-                           start.compare(8, signature.ninth.size(), signature.ninth) == 0;
-                  });
-  // libsndfile 1.2.0 leaks the headers of a Vorbis stream, which may be as large as the file, when
-  // one of them is missing (vorbis_read_header in its ogg_vorbis.c). It takes a stream for Vorbis
-  // when a page begins with these bytes.
-  const bool may_be_vorbis = start.compare(0, 4, "OggS") == 0 && Contains(fd, begin, "\1vorbis");
-  return IsMpeg(fd, begin) || (is_listed && !may_be_vorbis);
+  return std::any_of(std::begin(kCommonSignatures), std::end(kCommonSignatures),
+                     [&start](const Signature& signature) {
+                       return start.compare(0, 4, signature.first) == 0 &&
+                              start.compare(8, signature.ninth.size(), signature.ninth) == 0;
+                     });
 }
+
+bool MayBeMedia(const std::string& start) { return FindMedia(start) != nullptr; }
 
 bool MayBeAudio(const std::string& start) {
   // The two formats that libsndfile does not recognise by their first bytes alone: tags, behind

@@ -6,11 +6,16 @@
 
 #include <string>
 
+#include "frontend/media/container.h"
+
 namespace runnel {
 
 // False if `start` does not begin any format that libsndfile reads. `start`: at least the first 12
 // bytes of an input, or all of a shorter one. True promises nothing about the rest.
 bool MayBeAudio(const std::string& start);
+
+// Whether `start`, the same, may begin what media_decoder reads.
+bool MayBeMedia(const std::string& start);
 
 // The functions below take a file that can seek and the offset of its first byte. They do not move
 // its position, and treat bytes that cannot be read as missing.
@@ -21,8 +26,8 @@ off_t SkipId3Tags(int fd, off_t begin);
 // Whether libsndfile would read a MIDI sample dump (SDS). `begin` is behind the tags.
 bool IsSampleDump(int fd, off_t begin);
 
-// Whether libsndfile would read MPEG audio, such as MP3. `begin` is behind the tags.
-bool IsMpeg(int fd, off_t begin);
+// What media_decoder reads of the file; null: nothing. `begin` is behind the tags.
+const Container* MediaContainer(int fd, off_t begin);
 
 // Whether libsndfile would use a reader that may be given to strangers: kCommonFormats. `begin` is
 // behind the tags.

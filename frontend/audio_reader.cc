@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "frontend/audio_format.h"
-#include "frontend/file_descriptor.h"
-#include "frontend/open_ended_file.h"
+#include "frontend/media/container.h"
+#include "frontend/media/file_descriptor.h"
+#include "frontend/media/media_process.h"
+#include "frontend/mix_channels.h"
 #include "frontend/sample_range.h"
 #include "frontend/sndfile_errors.h"
 #include "frontend/wav_stream.h"
@@ -27,10 +29,6 @@ namespace {
 
 // Values, of all channels together, read at a time where channels have to be combined.
 constexpr size_t kBlockValues = 1 << 14;
-
-// MPEG frames have 384, 576 or 1152 samples. A read that crosses no multiple of this number does
-// not lose the samples before a damaged frame.
-constexpr sf_count_t kMpegBlock = 192;
 
 // Beyond any recorder's. A damaged header that says 1 Hz would make hours of audio of a small file.
 constexpr int kMinRateHz = 1000;
@@ -56,6 +54,8 @@ int SampleBytes(int format) {
       return 0;
   }
 }
+
+constexpr Container kWavOfOtherCodecs = {"a WAV file", "wav"};
 
 struct SndfileCloser {
   void operator()(SNDFILE* file) const { sf_close(file); }
@@ -90,7 +90,7 @@ class AudioReader::Impl {
       Fail("has " + std::to_string(info_.channels) + " channels, expected channel " +
            std::to_string(channel_) + " (counted from 0)");
     }
-    if (info_.channels > 1) {
+    if (file_ != nullptr && info_.channels > 1) {
       block_.resize(std::max(kBlockValues, num_channels()) / num_channels() * num_channels());
     }
   }
@@ -102,8 +102,7 @@ class AudioReader::Impl {
   size_t Read(float* samples, size_t max_samples) {
     size_t done = 0;
     while (done < max_samples) {
-      const size_t count = info_.channels == 1 ? ReadFrames(samples + done, max_samples - done)
-                                               : ReadMixed(samples + done, max_samples - done);
+      const size_t count = ReadMono(samples + done, max_samples - done);
       if (count == 0) break;
       CheckRange(samples + done, count);
       samples_read_ += static_cast<int64_t>(count);
@@ -135,7 +134,9 @@ class AudioReader::Impl {
       return;
     }
     if (is_pipe) {
-      if (!MayBeAudio(header.bytes)) FailAsNoAudio("Format not recognised");
+      if (!MayBeMedia(header.bytes) && !MayBeAudio(header.bytes)) {
+        FailAsNoAudio("Format not recognised");
+      }
       descriptor_ = SpoolToTemporaryFile(header.bytes, input.get(), max_spool_bytes_);
     } else {
       ::lseek(input.get(), begin, SEEK_SET);
@@ -145,19 +146,18 @@ class AudioReader::Impl {
     if (IsSampleDump(descriptor_.get(), first)) {
       Fail("is a MIDI sample dump, expected WAV, FLAC or another format of libsndfile");
     }
+    const Container* const container =
+        IsForSndfile(header) ? MediaContainer(descriptor_.get(), first) : &kWavOfOtherCodecs;
+    if (container != nullptr) return OpenMedia(*container, first);
     if (only_common_formats_ && !IsCommonFormat(descriptor_.get(), first)) {
       Fail(std::string("is in a format that is not accepted here, expected ") + kCommonFormats);
     }
-    is_mpeg_ = IsMpeg(descriptor_.get(), first);
     OpenDescriptor(first);
-    if (HasType(SF_FORMAT_MPEG)) ReopenMpeg(first);
-    if (mpeg_file_ == nullptr) descriptor_ = FileDescriptor(-1);  // libsndfile has its own
+    descriptor_ = FileDescriptor(-1);  // libsndfile has its own
   }
 
   // `first`: the offset of the first byte in descriptor_.
   void OpenDescriptor(off_t first) {
-    file_.reset();
-    mpeg_file_.reset();
     ::lseek(descriptor_.get(), first, SEEK_SET);
     // A descriptor of its own: libsndfile 1.2.0 closes one that it cannot open as audio, also where
     // it is told not to (sf_open_fd, close_desc).
@@ -169,17 +169,18 @@ class AudioReader::Impl {
     SetFile(sf_open_fd(duplicate, SFM_READ, &info_, SF_TRUE));
   }
 
-  // Without its end, only a file whose Xing or Info frame has the number of samples has a length.
-  // For other files, libsndfile's length is an estimate.
-  void ReopenMpeg(off_t first) {
+  void OpenMedia(const Container& container, off_t first) {
     ::lseek(descriptor_.get(), first, SEEK_SET);
-    mpeg_file_ = std::make_unique<OpenEndedFile>(descriptor_.get());
-    auto lock = LockSndfileErrors();
-    SetFile(mpeg_file_->Open(&info_));
-    lock.unlock();
-    if (!length_known_) return;
-    announced_samples_ = info_.frames;
-    OpenDescriptor(first);
+    length_known_ = false;
+    try {
+      media_ = MediaProcess::OfFile(descriptor_.get(), container.demuxer, channel_);
+      media_->ReadFormat();
+    } catch (const std::runtime_error& error) {
+      FailAsMedia(container, error.what());
+    }
+    container_ = &container;
+    info_.samplerate = media_->format().rate_hz;
+    info_.channels = media_->format().channels;
   }
 
   // `rest`: the bytes of a file behind its header; nothing for a pipe. Files take the way of pipes
@@ -204,10 +205,6 @@ class AudioReader::Impl {
   void SetFile(SNDFILE* file) {
     file_.reset(file);
     RethrowReadError();
-    // libsndfile's reason is wrong then: "File does not exist or is not a regular file".
-    if (file == nullptr && is_mpeg_) {
-      Fail("is a damaged MP3 file, expected one whose first frames can be decoded");
-    }
     if (file == nullptr) FailAsNoAudio(Reason(sf_strerror(nullptr)));
     // libsndfile's way of saying that it does not know.
     if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
@@ -215,19 +212,33 @@ class AudioReader::Impl {
 
   void RethrowReadError() const {
     if (wav_stream_ != nullptr) wav_stream_->RethrowReadError();
-    if (mpeg_file_ != nullptr) mpeg_file_->RethrowReadError();
   }
 
   bool HasType(int type) const { return (info_.format & SF_FORMAT_TYPEMASK) == type; }
+
+  size_t ReadMono(float* samples, size_t max_samples) {
+    if (media_ != nullptr) return ReadMedia(samples, max_samples);
+    return info_.channels == 1 ? ReadFrames(samples, max_samples) : ReadMixed(samples, max_samples);
+  }
+
+  size_t ReadMedia(float* samples, size_t max_samples) {
+    try {
+      const size_t count = media_->Read(samples, max_samples);
+      if (count == 0 && media_->missing_samples() > 0) {
+        announced_samples_ = samples_read_ + media_->missing_samples();
+      }
+      return count;
+    } catch (const std::runtime_error& error) {
+      FailAsMedia(*container_, error.what());
+    }
+  }
 
   // Reads up to `max_frames` times num_channels() interleaved values.
   size_t ReadFrames(float* values, size_t max_frames) {
     // Not beyond the last sample: what stands behind it, such as a tag, is not FLAC's, and its
     // decoder would complain.
-    sf_count_t wanted = std::min(static_cast<sf_count_t>(max_frames), info_.frames - samples_read_);
-    if (mpeg_file_ != nullptr) {
-      wanted = std::min(wanted, kMpegBlock - samples_read_ % kMpegBlock);
-    }
+    const sf_count_t wanted =
+        std::min(static_cast<sf_count_t>(max_frames), info_.frames - samples_read_);
     if (wanted <= 0) return 0;
     const sf_count_t count = sf_readf_float(file_.get(), values, wanted);
     try {
@@ -235,8 +246,6 @@ class AudioReader::Impl {
     } catch (const std::system_error& error) {
       Fail(error.what());
     }
-    // The last frame of an open-ended file may be cut off.
-    if (mpeg_file_ != nullptr && mpeg_file_->is_at_end() && count <= 0) return 0;
     if (sf_error(file_.get()) != SF_ERR_NO_ERROR) {
       Fail("is damaged after sample " + std::to_string(samples_read_) + " (" +
            Reason(sf_strerror(file_.get())) + ")");
@@ -251,16 +260,7 @@ class AudioReader::Impl {
   size_t ReadMixed(float* samples, size_t max_samples) {
     const size_t channels = num_channels();
     const size_t count = ReadFrames(block_.data(), std::min(max_samples, block_.size() / channels));
-    const float* frame = block_.data();
-    for (size_t i = 0; i < count; ++i, frame += channels) {
-      if (channel_ >= 0) {
-        samples[i] = frame[channel_];
-        continue;
-      }
-      double sum = 0.0;
-      for (size_t c = 0; c < channels; ++c) sum += static_cast<double>(frame[c]);
-      samples[i] = static_cast<float>(sum / static_cast<double>(channels));
-    }
+    MixChannels(block_.data(), count, channels, channel_, samples);
     return count;
   }
 
@@ -285,6 +285,10 @@ class AudioReader::Impl {
          "), expected WAV, FLAC or another format of libsndfile");
   }
 
+  [[noreturn]] void FailAsMedia(const Container& container, const std::string& what) const {
+    Fail(std::string("is ") + container.name + " and " + what);
+  }
+
   [[noreturn]] void Fail(const std::string& what) const {
     throw std::runtime_error(name_ + ": " + what);
   }
@@ -294,7 +298,6 @@ class AudioReader::Impl {
   uint64_t max_spool_bytes_;
   bool only_common_formats_;
   SF_INFO info_ = {};
-  bool is_mpeg_ = false;  // by its first bytes
   bool length_known_ = true;
   std::optional<int64_t> announced_samples_;
   int64_t samples_read_ = 0;
@@ -302,8 +305,10 @@ class AudioReader::Impl {
   // What file_ reads from, and so outlives it.
   FileDescriptor descriptor_{-1};
   std::unique_ptr<WavStream> wav_stream_;
-  std::unique_ptr<OpenEndedFile> mpeg_file_;
   std::unique_ptr<SNDFILE, SndfileCloser> file_;
+  // Instead of it, for what libsndfile does not read.
+  std::unique_ptr<MediaProcess> media_;
+  const Container* container_ = nullptr;
 };
 
 AudioReader::AudioReader(const std::string& path, const AudioReaderOptions& options)

@@ -21,16 +21,21 @@ struct AudioReaderOptions {
   uint64_t max_spool_bytes = uint64_t{4} << 30;
 
   // For input of strangers: refuse libsndfile's formats of samplers and workstations, whose readers
-  // hardly anyone uses, and Ogg Vorbis, whose reader leaks memory when a file is damaged. What is
-  // left is WAV, FLAC, Ogg Opus, MP3, AIFF, AU, CAF, W64, VOC and NIST SPHERE.
+  // hardly anyone uses. What is left is WAV, FLAC, AIFF, AU, CAF, W64, VOC, NIST SPHERE and all
+  // that media_decoder reads, in a process of its own.
   bool only_common_formats = false;
 };
 
 // Reads, by libsndfile, WAV (PCM of 8 to 32 bits, float, A-law, mu-law, ADPCM; plain or extensible
-// header; chunks before and after the samples), FLAC, and libsndfile's other formats, such as Ogg
-// (Vorbis, Opus), MP3, AIFF, AU and CAF, at any rate from 1 kHz to 10 MHz and with any number of
-// channels. Never holds more than a block of the input in memory. MIDI sample dumps (SDS) are
-// refused, because libsndfile's reader writes to standard output.
+// header; chunks before and after the samples), FLAC, and libsndfile's other formats, such as AIFF,
+// AU and CAF. Reads, by the program media_decoder (FFmpeg), MP3, MP4 and M4A (AAC, Opus, ALAC),
+// WebM and Matroska, Ogg (Opus, Vorbis, FLAC), AAC in ADTS frames, AMR, and WAV with G.722,
+// G.723.1, G.726 or MP3. Any rate from 1 kHz to 10 MHz and any number of channels. Never holds more
+// than a block of the input in memory. MIDI sample dumps (SDS) are refused, because libsndfile's
+// reader writes to standard output.
+//
+// Recordings that were joined, such as a chain of Ogg streams or MP3 files one after the other, are
+// read to the end, at the rate of the first.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to
@@ -41,8 +46,9 @@ struct AudioReaderOptions {
 // open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
 // or damaged is an error as soon as the damage is reached. When its header has the number of
 // samples, bytes after the last sample, such as a tag, are ignored. Other formats are read as far
-// as libsndfile can, or refused when they are opened. In a program that links this library,
-// libmpg123, which decodes MP3 for libsndfile, writes no notes about damage (quiet_mpeg.cc).
+// as the library can, or refused when they are opened. What media_decoder reads may end anywhere;
+// damage before the end is an error as soon as it is reached. A crash, a hang or too much memory of
+// media_decoder is such an error too.
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {
@@ -63,15 +69,15 @@ class AudioReader {
   int sample_rate_hz() const;
   int num_channels() const;
 
-  // Samples per channel, if known before reading: of a file, those that it really has; of a pipe or
-  // an MP3 file, those that its header announces. No value when the header leaves the length open,
-  // as that of an MP3 file without a Xing or Info frame.
+  // Samples per channel, if known before reading: of a file, those that it really has; of a pipe,
+  // those that its header announces. No value when the header leaves the length open, and for what
+  // media_decoder reads.
   std::optional<int64_t> num_samples() const;
 
-  // Samples per channel that the header of a WAV or MP3 file announces. When Read has returned
-  // fewer at the end, the recording was cut off. No value when the header leaves the length open
-  // (of WAV: 0) or announces 2 GiB or more, and for formats other than plain and companded RIFF and
-  // MP3.
+  // Samples per channel that the header announces. When Read has returned fewer at the end, the
+  // recording was cut off. No value when the header leaves the length open (of WAV: 0) or announces
+  // 2 GiB or more, and for formats other than plain and companded RIFF. For what media_decoder
+  // reads, only after the end, and only when the recording was cut off.
   std::optional<int64_t> announced_samples() const;
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from

@@ -1,13 +1,18 @@
 #include "frontend/wav_stream.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
+
+#include "frontend/wav_chunks.h"
 
 namespace runnel {
 namespace {
 
+constexpr size_t kChunkHeaderSize = 8;
 constexpr size_t kMaxHeaderBytes = size_t{16} << 20;
 constexpr uint32_t kAllBitsSet = 0xffffffff;
 // What arecord, SoX and others announce when they write into a pipe: 2 GiB, less a little.
@@ -27,16 +32,20 @@ void AppendLittleEndian(uint64_t value, size_t size, std::string* bytes) {
   for (size_t i = 0; i < size; ++i) bytes->push_back(static_cast<char>(value >> (8 * i)));
 }
 
+// The registered number of the samples' format; 0 when the chunk is too short.
+uint32_t TagOf(const std::string& format) {
+  constexpr uint32_t kExtensible = 0xfffe;
+  constexpr size_t kSubFormat = 24;
+  if (format.size() < 16) return 0;
+  const uint32_t tag = LittleEndian(format.data(), 2);
+  if (tag != kExtensible) return tag;
+  return format.size() < kSubFormat + 2 ? 0 : LittleEndian(format.data() + kSubFormat, 2);
+}
+
 // Formats whose samples stand one after the other, so that reading them needs no look-ahead.
 bool CanStream(const std::string& format) {
-  constexpr uint32_t kPcm = 1, kFloat = 3, kALaw = 6, kMuLaw = 7, kExtensible = 0xfffe;
-  if (format.size() < 16) return false;
-  uint32_t tag = LittleEndian(format.data(), 2);
-  if (tag == kExtensible) {
-    constexpr size_t kSubFormat = 24;
-    if (format.size() < kSubFormat + 2) return false;
-    tag = LittleEndian(format.data() + kSubFormat, 2);
-  }
+  constexpr uint32_t kPcm = 1, kFloat = 3, kALaw = 6, kMuLaw = 7;
+  const uint32_t tag = TagOf(format);
   return tag == kPcm || tag == kFloat || tag == kALaw || tag == kMuLaw;
 }
 
@@ -49,6 +58,16 @@ bool Append(int fd, size_t size, std::string* bytes) {
   return count == size;
 }
 
+// Appends the id and the size of the next chunk. Some programs leave out the byte of padding behind
+// a chunk of an odd size: `may_be_padded`.
+bool AppendChunkHeader(int fd, bool may_be_padded, std::string* bytes) {
+  constexpr size_t kIdSize = 4;
+  const size_t begin = bytes->size();
+  if (!Append(fd, kChunkHeaderSize, bytes)) return false;
+  const std::string_view id = std::string_view(*bytes).substr(begin, kIdSize);
+  return !may_be_padded || IsWavChunk(id) || Append(fd, 1, bytes);
+}
+
 }  // namespace
 
 WavHeader ReadWavHeader(int fd) {
@@ -58,18 +77,19 @@ WavHeader ReadWavHeader(int fd) {
       bytes.compare(8, 4, "WAVE") != 0) {
     return header;
   }
-  header.riff_size = LittleEndian(bytes.data() + 4, 4);
-  while (Append(fd, 8, &bytes)) {
+  bool is_odd = false;  // the size of the last chunk
+  while (AppendChunkHeader(fd, is_odd, &bytes)) {
     const size_t body = bytes.size();
-    const std::string id = bytes.substr(body - 8, 4);
+    const std::string id = bytes.substr(body - kChunkHeaderSize, 4);
     const uint32_t size = LittleEndian(bytes.data() + body - 4, 4);
     if (id == "data") {
       header.data_size = size;
       header.complete = CanStream(header.format);
+      if (header.complete && size == 0) Append(fd, kChunkHeaderSize, &header.ahead);
       return header;
     }
-    const size_t padded = size_t{size} + size % 2;
-    if (body + padded > kMaxHeaderBytes || !Append(fd, padded, &bytes)) return header;
+    if (body + size > kMaxHeaderBytes || !Append(fd, size, &bytes)) return header;
+    is_odd = size % 2 != 0;
     if (id == "fmt ") {
       header.format = bytes.substr(body, size);
       if (!CanStream(header.format)) return header;
@@ -78,15 +98,21 @@ WavHeader ReadWavHeader(int fd) {
   return header;
 }
 
+bool IsForSndfile(const WavHeader& header) {
+  // Microsoft's and IMA's ADPCM, GSM 6.10, NMS's VBXADPCM, G.721.
+  constexpr std::array<uint32_t, 5> kCodecs = {0x02, 0x11, 0x31, 0x38, 0x40};
+  const uint32_t tag = TagOf(header.format);
+  return tag == 0 || CanStream(header.format) ||
+         std::find(kCodecs.begin(), kCodecs.end(), tag) != kCodecs.end();
+}
+
 std::optional<uint64_t> WavDataSize(const WavHeader& header, bool is_pipe) {
   const uint32_t size = header.data_size;
   if (size == kAllBitsSet || (is_pipe && size >= kPlaceholderSize)) return std::nullopt;
   if (size > 0) return size;
-  // No samples, if the RIFF chunk goes on behind this chunk or ends exactly after it in a file that
-  // was closed properly; but this is also how a header looks that was never corrected.
-  const bool more_chunks =
-      header.riff_size > header.bytes.size() - 8 && header.riff_size < kPlaceholderSize;
-  if (more_chunks) return size;
+  // No samples, if a chunk follows or nothing does in a file that was closed properly. But this is
+  // also how a header looks that was never corrected, or of which only the RIFF chunk was.
+  if (IsWavChunk(std::string_view(header.ahead).substr(0, 4))) return size;
   return std::nullopt;
 }
 
@@ -107,8 +133,10 @@ WavStream::WavStream(FileDescriptor fd, const WavHeader& header, std::optional<u
   if (header.format.size() % 2 != 0) start_.push_back('\0');
   start_ += "data";
   AppendLittleEndian(kAllBitsSet, 4, &start_);
+  const auto begin_of_data = static_cast<sf_count_t>(start_.size());
+  if (data_bytes > 0) start_ += header.ahead;
   input_position_ = static_cast<sf_count_t>(start_.size());
-  length_ = input_position_ + static_cast<sf_count_t>(data_bytes);
+  length_ = begin_of_data + static_cast<sf_count_t>(data_bytes);
 }
 
 SNDFILE* WavStream::Open(SF_INFO* info) {

@@ -14,23 +14,26 @@
 #include <optional>
 #include <string>
 
-#include "frontend/file_descriptor.h"
+#include "frontend/media/file_descriptor.h"
 
 namespace runnel {
 
 // The part of a WAV file before its samples.
 struct WavHeader {
-  std::string bytes;   // all bytes read from the input so far
-  std::string format;  // body of the "fmt " chunk
-  uint32_t riff_size = 0;
+  std::string bytes;       // all bytes read from the input so far
+  std::string format;      // body of the "fmt " chunk
   uint32_t data_size = 0;  // as in the header; see WavDataSize
-  bool complete = false;   // the input now stands at the first sample
+  std::string ahead;       // with a data_size of 0: up to 8 bytes read behind it
+  bool complete = false;   // the input now stands at the first sample, or behind `ahead`
 };
 
 // Reads from `fd` as far as the first sample. The result is not `complete` if the input is not WAV
 // ("RIFF", little-endian) with one of the uncompressed or companded formats, if it ends early, or
 // if more than 16 MiB precede the samples. Throws std::system_error if reading fails.
 WavHeader ReadWavHeader(int fd);
+
+// Whether libsndfile reads the format of the samples, or says what is wrong with it.
+bool IsForSndfile(const WavHeader& header);
 
 // The number of bytes of samples. No value if the header leaves it open, and the samples go on to
 // the end of the input: writers that cannot go back to correct the header put 0, or all bits set,
@@ -42,7 +45,8 @@ std::optional<uint64_t> WavDataSize(const WavHeader& header, bool is_pipe);
 // copyable nor movable, because libsndfile holds its address.
 class WavStream {
  public:
-  // `fd` stands at the first sample; it is read only when libsndfile asks for samples.
+  // `fd` stands where the reading of the header has ended; it is read only when libsndfile asks for
+  // samples.
   WavStream(FileDescriptor fd, const WavHeader& header, std::optional<uint64_t> data_size);
   WavStream(const WavStream&) = delete;
   WavStream& operator=(const WavStream&) = delete;

@@ -18,7 +18,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libtorch-dev libopenblas0-pthread
   libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libhwy-dev libxxhash-dev
-  libogg-dev libopus-dev
+  libogg-dev libopus-dev libavformat-dev libavcodec-dev libswresample-dev
   libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
@@ -28,7 +28,7 @@ test_packages=(
   "${python_packages[@]}" mypy
   python3-torch python3-torchaudio python3-scipy python3-soundfile
   python3-yaml python3-pytest python3-matplotlib python3-onnx libbenchmark-dev
-  chromium haproxy irstlm parallel python3-grpcio python3-protobuf python3-requests
+  chromium ffmpeg haproxy irstlm parallel python3-grpcio python3-protobuf python3-requests
   python3-websockets redis-server redis-tools
 )
 bench_packages=(libbenchmark-dev python3 python3-torch python3-numpy python3-matplotlib python3-onnx)

@@ -74,9 +74,24 @@ class MpegTest : public AudioReaderTest {
 TEST_F(MpegTest, AnInfoFrameHasTheLength) {
   AudioReader reader(WriteRaw(WithInfoFrame()));
   EXPECT_EQ(reader.sample_rate_hz(), kRateHz);
-  EXPECT_EQ(reader.num_samples(), kNumSamples);
-  EXPECT_EQ(reader.announced_samples(), kNumSamples);
   EXPECT_EQ(ReadAll(&reader).size(), kNumSamples);
+  EXPECT_EQ(reader.announced_samples(), std::nullopt);
+}
+
+// The Info frame of the first piece has the length of that piece.
+TEST_F(MpegTest, JoinedFilesAreReadToTheEnd) {
+  const std::string piece = WithInfoFrame();
+  const std::string tag = std::string("ID3\4\0\0\0\0\x10\0", 10) + std::string(1000, '\0') +
+                          "\xFF\xE0\xFF\xFB" + std::string(1044, '\xFF');
+  const size_t alone = Read(piece).size();
+  for (const std::string& joined :
+       {piece + piece, piece + tag + piece, tag + piece + tag + piece}) {
+    AudioReader reader(WriteRaw(joined));
+    // The second Info frame is one of silence.
+    EXPECT_GE(ReadAll(&reader).size(), 2 * alone);
+    EXPECT_LE(ReadAll(&reader).size(), 2 * alone + 4 * kFrame);
+    EXPECT_EQ(reader.announced_samples(), std::nullopt);
+  }
 }
 
 // An estimate from the size of the file and of the first frame would be less than half of it.
@@ -100,12 +115,13 @@ TEST_F(MpegTest, CutOffFilesAreReadAsFarAsTheyGo) {
     const std::vector<float> whole = Read(bytes);
     for (size_t size = bytes.size() / 2; size < bytes.size() / 2 + 200; size += 11) {
       AudioReader reader(WriteRaw(bytes.substr(0, size)));
-      const std::optional<int64_t> announced = reader.announced_samples();
       const std::vector<float> samples = ReadAll(&reader);
-      ASSERT_GT(samples.size(), kFrame) << size;
+      ASSERT_GT(samples.size(), 3 * kFrame) << size;
       ASSERT_LT(samples.size(), whole.size()) << size;
-      ASSERT_TRUE(std::equal(samples.begin(), samples.end(), whole.begin())) << size;
-      EXPECT_EQ(announced.value_or(kNumSamples), kNumSamples);
+      // The last frames may lack bits.
+      ASSERT_TRUE(std::equal(samples.begin(), samples.end() - 2 * kFrame, whole.begin())) << size;
+      const int64_t announced = reader.announced_samples().value_or(kNumSamples);
+      EXPECT_NEAR(static_cast<double>(announced), kNumSamples, 3 * kFrame);
     }
   }
 }
@@ -146,7 +162,6 @@ TEST_F(MpegTest, DamageIsNotTakenForTheEnd) {
     hole.replace(good.size() / 2, 4000, 4000, '\0');
     const std::string path = WriteRaw(hole);
     AudioReader reader(path);
-    const std::optional<int64_t> announced = reader.announced_samples();
     size_t count = 0;
     std::string complaint;
     try {
@@ -155,9 +170,9 @@ TEST_F(MpegTest, DamageIsNotTakenForTheEnd) {
       complaint = error.what();
     }
     if (!complaint.empty()) {
-      EXPECT_EQ(complaint.find(path + ": is damaged after sample "), 0U) << complaint;
+      EXPECT_EQ(complaint.find(path + ": is MP3 and is damaged after sample "), 0U) << complaint;
     } else {
-      EXPECT_LT(count, static_cast<size_t>(announced.value_or(0)));
+      EXPECT_LT(count, static_cast<size_t>(reader.announced_samples().value_or(0)));
     }
   }
 }
@@ -171,8 +186,8 @@ TEST_F(MpegTest, DamageIsOneErrorAndNothingElse) {
     ::testing::internal::CaptureStderr();
     const std::string complaint = Complaint(path);
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << bytes.size();
-    EXPECT_EQ(complaint,
-              path + ": is a damaged MP3 file, expected one whose first frames can be decoded");
+    EXPECT_EQ(complaint.find(path + ": is MP3 and "), 0U) << complaint;
+    EXPECT_EQ(complaint.find('\n'), std::string::npos) << complaint;
   }
   // What can be read is read, without notes.
   ::testing::internal::CaptureStderr();

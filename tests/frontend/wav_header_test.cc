@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/audio_reader.h"
@@ -106,6 +107,23 @@ TEST_F(WavHeaderTest, LengthLeftOpen) {
   }
 }
 
+// A program that corrects the RIFF chunk alone; what follows the header are samples, not a chunk.
+TEST_F(WavHeaderTest, OnlyTheSizeOfTheFileIsCorrect) {
+  wav_.data_size = 0;
+  ExpectSamples(expected_);
+  wav_.data.resize(6);
+  ExpectSamples({expected_.begin(), expected_.begin() + 3});
+}
+
+TEST_F(WavHeaderTest, ChunksWithoutPadding) {
+  const std::string odd =
+      "LIST" + LittleEndianBytes(17, 4) + "INFOISFT" + LittleEndianBytes(5, 4) + "abcde";
+  wav_.between = odd;
+  ExpectSamples(expected_);
+  wav_.between = odd + Chunk("JUNK", "12") + odd;
+  ExpectSamples(expected_);
+}
+
 TEST_F(WavHeaderTest, NoSamplesButTrailingChunks) {
   wav_.data.clear();
   wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late");
@@ -141,14 +159,17 @@ TEST_F(WavHeaderTest, BrokenFormatChunks) {
   std::string no_channels = good;
   no_channels[2] = 0;
   std::string unknown_format = good;
-  unknown_format[0] = 0x77;
+  unknown_format[0] = 0x79;
   const std::string too_short = good.substr(0, 8);
-  for (const std::string& format : {no_channels, unknown_format, too_short}) {
+  for (const auto& [format, expected] : std::vector<std::pair<std::string, std::string>>{
+           {no_channels, "cannot be read as audio"},
+           {unknown_format, "is a WAV file and holds audio of the codec with the number 121"},
+           {too_short, "cannot be read as audio"}}) {
     wav_.format = format;
     const std::string bytes = wav_.Bytes();
-    ExpectComplaint(WriteRaw(bytes), "cannot be read as audio");
+    ExpectComplaint(WriteRaw(bytes), expected);
     const Pipe pipe(bytes);
-    ExpectComplaint(pipe.path(), "cannot be read as audio");
+    ExpectComplaint(pipe.path(), expected);
   }
   const std::string no_format = "RIFF" + LittleEndianBytes(12, 4) + "WAVE" + Chunk("data", "");
   ExpectComplaint(WriteRaw(no_format), "cannot be read as audio");

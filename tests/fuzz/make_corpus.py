@@ -393,6 +393,18 @@ def audio_reader() -> None:
         write('audio_reader', name, data)
 
 
+def media_replies() -> None:
+    """What media_decoder sends (frontend/media/media_protocol.h)."""
+    def reply(kind: int, body: bytes) -> bytes:
+        return struct.pack('<II', kind, len(body)) + body
+
+    begin = reply(1, struct.pack('<ii', 16000, 2)) + reply(2, struct.pack('<3f', 0, 0.5, -1))
+    write('media_replies', 'file', begin + reply(4, struct.pack('<q', 100)))
+    write('media_replies', 'stream', reply(3, b'') + begin + reply(3, b'') + reply(2, bytes(8))
+          + reply(4, bytes(8)))
+    write('media_replies', 'error', begin + reply(5, b'is damaged'))
+
+
 def arpa(*sections: List[str]) -> str:
     """ARPA text of lines of n-grams, by length."""
     counts = [f'ngram {i + 1}={len(lines)}' for i, lines in enumerate(sections)]
@@ -509,6 +521,7 @@ def long_messages() -> None:
 
 if __name__ == '__main__':
     audio_reader()
+    media_replies()
     runnel_protocol()
     wenet_protocol()
     riva_protocol()

@@ -34,9 +34,11 @@ void ResultReporter::OnEnd(size_t index, const DecodedAudio& audio) {
   console_->SetStatus("");
   const Recording& recording = recordings_[index];
   if (audio.announced_seconds.value_or(0) > audio.seconds) {
+    // Enough digits to see the difference.
+    const int digits = *audio.announced_seconds - audio.seconds < 0.01 ? 6 : 2;
     console_->Info((recording.path == "-" ? "standard input" : recording.path) + ": ends after " +
-                   Decimal(audio.seconds, 2) + " s, its header announces " +
-                   Decimal(*audio.announced_seconds, 2) + " s");
+                   Decimal(audio.seconds, digits) + " s, its header announces " +
+                   Decimal(*audio.announced_seconds, digits) + " s");
   }
   sink_->Append(index, FormatterOf(index)->Finish(audio.seconds));
   sink_->Complete(index);

@@ -235,6 +235,16 @@ def test_truncated_wav_is_decoded_as_far_as_it_goes_and_named(tmp_path):
     assert piped.stdout.decode() == done.stdout.splitlines(True)[0].replace("half", "stdin")
 
 
+def test_a_header_that_announces_a_little_more(tmp_path):
+    """As one whose size of the data counts the header, too."""
+    content = bytearray(audio_file(np.zeros(16000), 16000, "WAV", "PCM_16"))
+    content[40:44] = struct.pack("<I", 32044)
+    (tmp_path / "a.wav").write_bytes(content)
+    output = run("decode_wav", MODEL, f"--wav={tmp_path / 'a.wav'}")
+    assert ("a.wav: ends after 1.000000 s, its header announces 1.001375 s" in
+            output.stderr)
+
+
 def test_every_format_gives_the_same_text(tmp_path):
     text = "two zero two six"
     samples, rate = soundfile.read(SAMPLES / "ked_year.flac", dtype="float32")

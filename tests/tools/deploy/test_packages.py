@@ -58,7 +58,9 @@ def test_python_package_links_what_a_wheel_holds():
     cmake = (ROOT / "runtime" / "python" / "CMakeLists.txt").read_text(encoding="utf-8")
     programs = re.search(r"foreach\(program IN ITEMS (.*?)\)", cmake)[1].split()
     package = "usr/lib/python3/dist-packages/runnel"
-    expected = {f"usr/bin/{program}": f"{package}/bin/{program}" for program in programs}
+    folders = {"media_decoder": "libexec/runnel"}
+    expected = {f"usr/{folders.get(program, 'bin')}/{program}": f"{package}/bin/{program}"
+                for program in programs}
     expected["usr/share/runnel/models"] = f"{package}/converters/models"
     lines = (DEBIAN / "python3-runnel.links").read_text(encoding="utf-8").splitlines()
     assert dict(line.split() for line in lines) == expected

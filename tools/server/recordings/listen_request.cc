@@ -36,7 +36,7 @@ class ListenFormat : public RecordingFormat {
     }
     OrderedJson alternatives = OrderedJson::array();
     alternatives.push_back(
-        DeepgramAlternative(JoinedTexts(result.utterances, result.tokens), words, punctuates_));
+        DeepgramAlternative(JoinedTexts(result.utterances), words, punctuates_));
     OrderedJson channels = OrderedJson::array();
     channels.push_back({{"alternatives", std::move(alternatives)}});
     OrderedJson results = {{"channels", std::move(channels)}};

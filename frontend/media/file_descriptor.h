@@ -1,6 +1,6 @@
 // Owning POSIX file descriptors. Private to AudioReader.
-#ifndef RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
-#define RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
+#ifndef RUNNEL_FRONTEND_MEDIA_FILE_DESCRIPTOR_H_
+#define RUNNEL_FRONTEND_MEDIA_FILE_DESCRIPTOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,4 +44,4 @@ FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, uint64_t m
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_FILE_DESCRIPTOR_H_
+#endif  // RUNNEL_FRONTEND_MEDIA_FILE_DESCRIPTOR_H_

@@ -1,4 +1,4 @@
-#include "frontend/file_descriptor.h"
+#include "frontend/media/file_descriptor.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

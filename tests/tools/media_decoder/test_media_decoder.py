@@ -1,0 +1,237 @@
+"""The program media_decoder, against the samples that the program ffmpeg decodes, and its limits.
+
+Without ffmpeg (Debian: ffmpeg) the files cannot be made, and the tests are skipped.
+"""
+
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from media_program import END, ERROR, HUNGRY, MediaProgram, decode_file, decode_pieces
+from tool_runner import SAMPLES
+
+PROGRAM = pathlib.Path(os.environ["RUNNEL_BIN_DIR"]) / "media_decoder"
+RECORDINGS = sorted(SAMPLES.glob("*.flac"))
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists() or shutil.which("ffmpeg") is None,
+                                reason="no media_decoder, or no ffmpeg to make files with")
+
+# Name, FFmpeg's container, options of the program ffmpeg.
+FILES = [
+    ("aac.m4a", "mov", ["-c:a", "aac"]),
+    ("stereo_48k.m4a", "mov", ["-ar", "48000", "-ac", "2", "-c:a", "aac"]),
+    ("alac.m4a", "mov", ["-c:a", "alac"]),
+    ("index_in_front.m4a", "mov", ["-c:a", "aac", "-movflags", "+faststart"]),
+    ("fragments.mp4", "mov", ["-c:a", "libopus", "-movflags", "frag_keyframe+empty_moov"]),
+    ("pcm.mov", "mov", ["-c:a", "pcm_s16le"]),
+    ("opus.webm", "matroska", ["-c:a", "libopus"]),
+    ("pcm.mka", "matroska", ["-c:a", "pcm_f32le"]),
+    ("live.webm", "matroska", ["-c:a", "libopus", "-live", "1"]),
+    ("vorbis.ogg", "ogg", ["-ar", "44100", "-c:a", "libvorbis"]),
+    ("opus.ogg", "ogg", ["-c:a", "libopus"]),
+    ("flac.oga", "ogg", ["-c:a", "flac", "-f", "ogg"]),
+    ("adts.aac", "aac", ["-c:a", "aac"]),
+    ("info.mp3", "mp3", ["-ar", "44100", "-c:a", "libmp3lame"]),
+    ("no_info.mp3", "mp3", ["-c:a", "libmp3lame", "-write_xing", "0"]),
+    ("plain.flac", "flac", ["-c:a", "flac"]),
+    ("g722.wav", "wav", ["-c:a", "g722"]),
+    ("g726.wav", "wav", ["-ar", "8000", "-c:a", "g726"]),
+    ("g723.wav", "wav", ["-ar", "8000", "-b:a", "6300", "-c:a", "g723_1"]),
+    ("mp3.wav", "wav", ["-c:a", "libmp3lame"]),
+]
+INDEX_BEHIND = ("aac.m4a", "stereo_48k.m4a", "alac.m4a", "pcm.mov")
+
+
+def make(path, options, recording=None):
+    """Encodes a recording; skips when this machine's FFmpeg lacks the encoder."""
+    made = subprocess.run(["ffmpeg", "-v", "error", "-y", "-i", recording or RECORDINGS[0],
+                           *options, str(path)], check=False, stderr=subprocess.PIPE)
+    if made.returncode != 0:
+        pytest.skip(made.stderr.decode())
+
+
+def ffmpeg_samples(path):
+    """What the program ffmpeg decodes: the mean of the channels."""
+    channels = int(subprocess.check_output(
+        ["ffprobe", "-v", "error", "-select_streams", "a:0", "-show_entries", "stream=channels",
+         "-of", "default=nw=1:nk=1", str(path)]).split()[0])
+    raw = subprocess.check_output(["ffmpeg", "-v", "fatal", "-i", str(path), "-map", "a:0",
+                                   "-f", "f32le", "-"])
+    values = np.frombuffer(raw, np.float32).reshape(-1, channels)
+    return values.astype(np.float64).mean(axis=1).astype(np.float32)
+
+
+@pytest.mark.parametrize("name, container, options", FILES, ids=[file[0] for file in FILES])
+def test_samples_are_those_of_ffmpeg(tmp_path, name, container, options):
+    path = tmp_path / name
+    make(path, options)
+    whole = decode_file(PROGRAM, path, container)
+    assert (whole.error, whole.missing) == ("", 0)
+    np.testing.assert_array_equal(whole.samples, ffmpeg_samples(path))
+
+    # However a stream is cut, its samples are the same.
+    data = path.read_bytes()
+    streams = []
+    rng = random.Random(name)
+    for most in (60000, 3000, 40):
+        cuts = [0]
+        while cuts[-1] < len(data):
+            cuts.append(cuts[-1] + rng.randint(1, most))
+        streams.append(decode_pieces(PROGRAM, [data[a:b] for a, b in zip(cuts, cuts[1:])],
+                                     container))
+    if name in INDEX_BEHIND:
+        assert {stream.error for stream in streams} == {
+            "has its index behind its audio, expected in front of it in a stream (ffmpeg: "
+            "-movflags +faststart)"}
+        return
+    assert {stream.error for stream in streams} == {""}
+    for stream in streams[1:]:
+        np.testing.assert_array_equal(stream.samples, streams[0].samples)
+    # An end that only a whole file tells may add a frame of MP3.
+    extra = len(streams[0].samples) - len(whole.samples)
+    assert extra == 0 or name == "info.mp3" and 0 < extra < 1152
+    np.testing.assert_array_equal(streams[0].samples[:len(whole.samples)], whole.samples)
+
+
+def test_a_stream_is_decoded_as_it_comes(tmp_path):
+    path = tmp_path / "live.webm"
+    make(path, ["-c:a", "libopus", "-b:a", "24k", "-live", "1", "-cluster_time_limit", "200"])
+    data = path.read_bytes()
+    seconds = len(decode_file(PROGRAM, path, "matroska").samples) / 48000
+    with MediaProgram(PROGRAM, "stream", "matroska") as media:
+        for begin in range(0, len(data), 100):
+            assert media.read() == HUNGRY
+            if begin > 2000:
+                decoded_s = len(media.decoded.samples) / 48000
+                assert decoded_s > seconds * begin / len(data) - 0.5
+            media.give(data[begin:begin + 100])
+
+
+def test_joined_recordings_are_read_to_the_end(tmp_path):
+    for name, container, options in (("a.ogg", "ogg", ["-c:a", "libopus"]),
+                                     ("a.mp3", "mp3", ["-c:a", "libmp3lame"]),
+                                     ("a.aac", "aac", ["-c:a", "aac"])):
+        pieces = []
+        for i, recording in enumerate(RECORDINGS[:2]):
+            make(tmp_path / name, options + (["-serial_offset", str(i)] if name == "a.ogg" else []),
+                 recording)
+            pieces.append((tmp_path / name).read_bytes())
+        (tmp_path / name).write_bytes(b"".join(pieces))
+        lengths = []
+        for piece in pieces:
+            (tmp_path / "piece").write_bytes(piece)
+            lengths.append(len(decode_file(PROGRAM, tmp_path / "piece", container).samples))
+        joined = decode_file(PROGRAM, tmp_path / name, container)
+        assert joined.error == ""
+        assert abs(len(joined.samples) - sum(lengths)) < 3000, name
+
+
+def test_a_chain_keeps_the_rate_of_its_first_stream(tmp_path):
+    pieces = []
+    for rate in "44100", "22050":
+        make(tmp_path / "a.ogg", ["-c:a", "libvorbis", "-ar", rate])
+        pieces.append((tmp_path / "a.ogg").read_bytes())
+    first = len(decode_file(PROGRAM, tmp_path / "a.ogg", "ogg").samples) * 2
+    (tmp_path / "chain.ogg").write_bytes(b"".join(pieces))
+    chain = decode_file(PROGRAM, tmp_path / "chain.ogg", "ogg")
+    assert (chain.error, chain.rate_hz) == ("", 44100)
+    assert abs(len(chain.samples) - 2 * first) < 3000
+
+
+def test_channels(tmp_path):
+    path = tmp_path / "stereo.mka"
+    make(path, ["-filter_complex", "[0:a]aeval=val(0)|val(0)/2", "-c:a", "pcm_f32le"])
+    left, right, mean = (decode_file(PROGRAM, path, "matroska", channel) for channel in (0, 1, -1))
+    assert left.channels == 2
+    np.testing.assert_array_equal(right.samples, left.samples / 2)
+    np.testing.assert_array_equal(mean.samples, left.samples * np.float32(0.75))
+    assert decode_file(PROGRAM, path, "matroska", 2).error.startswith("has 2 channels")
+
+
+@pytest.mark.parametrize("name", ["index_in_front.m4a", "opus.webm", "info.mp3", "mp3.wav"])
+def test_what_is_missing_is_reported(tmp_path, name):
+    container, options = next(file[1:] for file in FILES if file[0] == name)
+    path = tmp_path / name
+    make(path, options)
+    whole = decode_file(PROGRAM, path, container)
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) * 2 // 3])
+    cut = decode_file(PROGRAM, path, container)
+    assert cut.error == "" and cut.missing > 0
+    assert abs(len(cut.samples) + cut.missing - len(whole.samples)) < 0.1 * whole.rate_hz
+
+
+def test_errors_are_one_line(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"\x1a\x45\xdf\xa3 and no Matroska at all" * 10)
+    assert decode_file(PROGRAM, path, "matroska").error.startswith("cannot be opened (")
+    assert decode_file(PROGRAM, path, "avi").error == (
+        "is in a container that media_decoder lacks: avi")
+    make(tmp_path / "video.mkv", ["-f", "lavfi", "-i", "color=size=16x16:duration=1", "-map", "1:v",
+                                  "-c:v", "rawvideo"])
+    assert decode_file(PROGRAM, tmp_path / "video.mkv", "matroska").error == "has no track of audio"
+    make(tmp_path / "other.mka", ["-c:a", "ac3"])
+    assert decode_file(PROGRAM, tmp_path / "other.mka", "matroska").error == (
+        "holds audio of the codec ac3, expected AAC, Opus, MP3, Vorbis, FLAC, ALAC, AMR, G.722, "
+        "G.723.1, G.726 or PCM")
+
+
+def test_damage_is_not_skipped(tmp_path):
+    path = tmp_path / "damaged.mp3"
+    make(path, ["-c:a", "libmp3lame", "-b:a", "64k", "-write_xing", "0"])
+    data = path.read_bytes()
+    half = len(data) // 2
+    path.write_bytes(data[:half] + bytes(1000) + data[half + 1000:])
+    assert decode_file(PROGRAM, path, "mp3").error.startswith("is damaged after sample ")
+
+
+def test_damaged_files_never_hang_or_crash(tmp_path):
+    """Changed bytes give samples or one error. The process itself must not end by a signal."""
+    rng = random.Random(1)
+    for name, container, options in FILES:
+        path = tmp_path / name
+        make(path, options + ["-t", "0.5"])
+        good = path.read_bytes()
+        for _ in range(6):
+            data = bytearray(good[:rng.randint(len(good) // 2, len(good))])
+            for _ in range(rng.randint(1, 20)):
+                begin = min(int(rng.expovariate(6) * len(data)), len(data) - 1)
+                data[begin] = rng.randrange(256)
+            path.write_bytes(data)
+            decoded = decode_file(PROGRAM, path, container)  # EOFError: it ended without a reply
+            assert "\n" not in decoded.error
+            assert np.isfinite(decoded.samples).all() or container in ("mov", "matroska")
+
+
+def test_it_ends_with_the_program_that_started_it():
+    """Also when it is not reading: the other end of its socket is closed."""
+    with MediaProgram(PROGRAM, "stream", "mp3") as media:
+        assert media.read() == HUNGRY
+        media.socket.close()
+        assert media.process.wait(timeout=60) != 0
+
+
+def test_the_process_is_limited(tmp_path):
+    with MediaProgram(PROGRAM, "stream", "mp3") as media:
+        assert media.read() == HUNGRY
+        proc = pathlib.Path(f"/proc/{media.process.pid}")
+        limits = {line[:25].strip(): line[26:].split()[0]
+                  for line in (proc / "limits").read_text(encoding="ascii").splitlines()[1:]}
+        assert limits["Max open files"] == "3"
+        assert limits["Max core file size"] == limits["Max file size"] == "0"
+        assert limits["Max data size"] == str(512 << 20) or "ASAN_OPTIONS" in os.environ
+        assert "NoNewPrivs:\t1" in (proc / "status").read_text(encoding="ascii")
+        assert sorted(os.listdir(proc / "fd")) == ["0", "1", "2"]
+
+
+def test_replies_are_all_that_is_written(tmp_path):
+    """Nothing of FFmpeg's complaints."""
+    path = tmp_path / "file"
+    path.write_bytes(b"ID3\4" + bytes(range(256)) * 50)
+    with open(path, "rb") as file, MediaProgram(PROGRAM, "file", "mp3", file=file) as media:
+        assert media.read() in (ERROR, END)

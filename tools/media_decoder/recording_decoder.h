@@ -1,0 +1,97 @@
+// Decodes one recording with FFmpeg.
+#ifndef RUNNEL_TOOLS_MEDIA_DECODER_RECORDING_DECODER_H_
+#define RUNNEL_TOOLS_MEDIA_DECODER_RECORDING_DECODER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/media_decoder/input.h"
+#include "tools/media_decoder/reply_writer.h"
+
+extern "C" {
+#include <libavcodec/avcodec.h>
+#include <libavformat/avformat.h>
+#include <libswresample/swresample.h>
+}
+
+namespace runnel::media_decoder {
+
+struct FormatCloser {
+  void operator()(AVFormatContext* context) const { avformat_close_input(&context); }
+};
+struct IoFreer {
+  void operator()(AVIOContext* context) const;
+};
+struct CodecFreer {
+  void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
+};
+struct ResamplerFreer {
+  void operator()(SwrContext* context) const { swr_free(&context); }
+};
+struct FrameFreer {
+  void operator()(AVFrame* frame) const { av_frame_free(&frame); }
+};
+struct PacketFreer {
+  void operator()(AVPacket* packet) const { av_packet_free(&packet); }
+};
+
+// Writes the samples of a recording's first or best audio track. All have the rate of the first;
+// audio of another rate, in a chain, is resampled. A container or a codec that is not listed in the
+// source file is refused. Functions throw std::runtime_error, the text of an error reply.
+class RecordingDecoder {
+ public:
+  // `container`: FFmpeg's name. `channel`: -1 is the mean of all.
+  RecordingDecoder(Input* input, std::string container, int channel, ReplyWriter* replies);
+
+  void Decode();
+
+ private:
+  bool can_seek() const { return input_.size() >= 0; }
+  void Open();
+  void OpenCodec();
+  // A packet that cannot be decoded is an error when another packet follows: a recording that is
+  // cut off may have half a packet at its end.
+  void DecodePacket(const AVPacket* packet);
+  bool IsMpegFrame(const AVPacket& packet);
+  void ReadFrames();
+  void WriteFrame();
+  // The same for a new format of frames. With the samples that the last one has left.
+  void SetResampler();
+  void WriteResampled(const uint8_t** data, int count);
+  void WriteFormat(int rate_hz, int channels);
+  [[noreturn]] void FailAsDamaged(int error) const;
+  int64_t MissingSamples() const;
+
+  Input& input_;
+  const std::string container_;
+  const int channel_;
+  ReplyWriter& replies_;
+
+  std::unique_ptr<AVIOContext, IoFreer> io_;
+  std::unique_ptr<AVFormatContext, FormatCloser> format_;
+  const AVStream* track_ = nullptr;
+  std::unique_ptr<AVCodecContext, CodecFreer> codec_;
+  std::unique_ptr<SwrContext, ResamplerFreer> resampler_;
+  const std::unique_ptr<AVPacket, PacketFreer> packet_;
+  const std::unique_ptr<AVFrame, FrameFreer> frame_;
+  // Of the frames that the resampler reads.
+  int frame_rate_hz_ = 0;
+  int frame_format_ = -1;
+  int channels_ = 0;
+
+  int rate_hz_ = 0;  // of all samples; 0 before the first
+  int64_t num_samples_ = 0;
+  int packet_error_ = 0;         // of the last packet
+  int64_t num_bytes_ = 0;        // of packets of MPEG audio
+  int64_t tag_end_ = 0;          // behind the last tag, in these
+  int64_t announced_ticks_ = 0;  // of the header, in the track's time base; 0: none
+  int64_t num_ticks_ = 0;        // of the packets
+  int64_t last_timestamp_ = 0;   // of a packet
+  std::vector<float> interleaved_;
+};
+
+}  // namespace runnel::media_decoder
+
+#endif  // RUNNEL_TOOLS_MEDIA_DECODER_RECORDING_DECODER_H_
