@@ -28,6 +28,7 @@ struct Signature {
   const Container* container;
 };
 constexpr std::string_view kNone = "";
+constexpr std::string_view kZero("\0", 1);  // of a size below 16 MiB
 constexpr std::array<Signature, 18> kSignatures = {{
     {"RIFF", 8, "WAVE", &kWav},
     {"RF64", 8, "WAVE", &kWav},
@@ -36,10 +37,10 @@ constexpr std::array<Signature, 18> kSignatures = {{
     {"fLaC", 0, kNone, &kFlac},
     {"OggS", 0, kNone, &kOgg},
     {"\x1A\x45\xDF\xA3", 0, kNone, &kMatroska},
-    {kNone, 4, "ftyp", &kMp4},
-    {kNone, 4, "moov", &kMp4},
-    {kNone, 4, "mdat", &kMp4},
-    {kNone, 4, "wide", &kMp4},
+    {std::string_view("\0\0\0", 3), 4, "ftyp", &kMp4},
+    {kZero, 4, "moov", &kMp4},
+    {kZero, 4, "mdat", &kMp4},
+    {std::string_view("\0\0\0\x08", 4), 4, "wide", &kMp4},
     {"#!AMR", 0, kNone, &kAmr},
     {"ID3\2", 0, kNone, &kMp3},
     {"ID3\3", 0, kNone, &kMp3},

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -41,6 +42,8 @@ std::optional<std::vector<float>> DecodePieces(MediaDecoder* decoder, std::strin
       Require(rate_hz > 0 || samples.empty(), "samples have a rate");
       all.insert(all.end(), samples.begin(), samples.end());
     }
+    const std::vector<float> last = decoder->Finish();
+    all.insert(all.end(), last.begin(), last.end());
   } catch (const ClientMistake& mistake) {
     Require(mistake.what()[0] != '\0', "an error says what is wrong");
     return std::nullopt;
@@ -55,6 +58,9 @@ std::optional<std::vector<float>> DecodePieces(MediaDecoder* decoder, std::strin
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using runnel::server::DecodePieces;
   if (size < 2) return 0;
+  // As in fuzz_audio_reader.
+  static const int without_media = ::setenv("RUNNEL_MEDIA_DECODER", "/nonexistent", 1);
+  runnel::fuzz::Require(without_media == 0, "an environment");
   const runnel::fuzz::WorkBound work;
   const std::string_view bytes(reinterpret_cast<const char*>(data + 2), size - 2);
   const auto whole = DecodePieces(runnel::server::MakeDecoder(data[0]).get(), bytes, bytes.size());

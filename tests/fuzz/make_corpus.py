@@ -266,6 +266,10 @@ def media_decoder() -> None:
     write('media_decoder', 'raw', b'\2\3' + samples('pcm16') * 3)
     packets = (files / 'ogg_opus').read_bytes()
     write('media_decoder', 'chain', b'\0\xff' + packets + packets)
+    file = (files / 'pcm16.wav').read_bytes()[:100]
+    for name, size in ('two_files', 56), ('two_open_files', 0):
+        file = file[:40] + struct.pack('<I', size) + file[44:]
+        write('media_decoder', name, b'\1\5' + file + file)
 
 
 def openai_protocol() -> None:

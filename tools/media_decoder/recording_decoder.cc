@@ -178,9 +178,7 @@ void RecordingDecoder::OpenCodec() {
 
 void RecordingDecoder::FailAsDamaged(int error) const {
   if (rate_hz_ == 0 && container_ == "mov" && !can_seek()) {
-    Fail(
-        "has its index behind its audio, expected in front of it in a stream (ffmpeg: -movflags "
-        "+faststart)");
+    Fail("has its index at its end, expected at its beginning (ffmpeg -movflags +faststart)");
   }
   if (rate_hz_ == 0) Fail("is damaged: its first frames cannot be decoded");
   Fail("is damaged after sample " + std::to_string(num_samples_) + " (" + TextOf(error) + ")");

@@ -86,8 +86,7 @@ def test_samples_are_those_of_ffmpeg(tmp_path, name, container, options):
                                      container))
     if name in INDEX_BEHIND:
         assert {stream.error for stream in streams} == {
-            "has its index behind its audio, expected in front of it in a stream (ffmpeg: "
-            "-movflags +faststart)"}
+            "has its index at its end, expected at its beginning (ffmpeg -movflags +faststart)"}
         return
     assert {stream.error for stream in streams} == {""}
     for stream in streams[1:]:

@@ -260,10 +260,15 @@ def test_other_refusals_are_in_the_same_words(tmp_path):
 
 
 @pytest.mark.parametrize("parameters, audio, reason", [
-    ({}, b"fLaC" + bytes(100), "DATA-0000: the audio is FLAC"),
-    ({}, b"OggS" + bytes(100), "DATA-0000: the Ogg Opus audio: "),
+    ({}, b"caff" + bytes(100), "DATA-0000: the audio is CAF"),
+    ({}, b"OggS" + bytes(24) + b"OpusHead" + bytes(100), "DATA-0000: the Ogg Opus audio: "),
+    ({}, b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50,
+     "DATA-0000: the audio is WebM or Matroska and cannot be opened ("),
+    ({"encoding": "mulaw", "sample_rate": 8000}, b"fLaC" + bytes(100),
+     "DATA-0000: the audio is FLAC, expected mulaw without a header"),
     ({"encoding": "linear32", "sample_rate": 8000}, b"\xff" * 8, "DATA-0000: sample 0 is "),
-    ({"encoding": "linear16", "sample_rate": 96000}, bytes(100), "DATA-0000: sample_rate is 96000"),
+    ({"encoding": "linear16", "sample_rate": 384000}, bytes(100),
+     "DATA-0000: sample_rate is 384000"),
 ])
 def test_audio_that_cannot_be_decoded(server, parameters, audio, reason):
     with open_stream(server, parameters) as socket:

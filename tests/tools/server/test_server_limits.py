@@ -262,7 +262,7 @@ def test_slow_reader():
 
 def test_limits_of_options(small):
     for options in [{"left_context": 65}, {"left_context": -1}, {"chunk_size": 65},
-                    {"chunk_size": -1}, {"sample_rate": 48001},
+                    {"chunk_size": -1}, {"sample_rate": 192001},
                     {"search": "beam", "beam_size": 5}, {"chunk_size": 16, "early_text": 1}]:
         with small.open() as socket:
             socket.send_json(type="start", version=1, **options)

@@ -197,7 +197,7 @@ def test_an_utterance_that_the_client_ends(client, riva):
 @pytest.mark.parametrize("fields, message", [
     ({"max_alternatives": -1}, "config.max_alternatives is -1, expected 0 or more"),
     ({"sample_rate_hertz": 384000},
-     "sample_rate is 384000, expected at most 48000 on this server (--max_sample_rate)"),
+     "sample_rate is 384000, expected at most 192000 on this server (--max_sample_rate)"),
     ({"sample_rate_hertz": -5},
      "config.sample_rate_hertz is -5, expected 0 (that of the model) or 1000 to 768000"),
     ({"audio_channel_count": 99}, "config.audio_channel_count is 99, expected 0 to 32"),
@@ -251,10 +251,10 @@ def test_messages_in_the_wrong_order(client, riva):
 
 
 def test_audio_that_cannot_be_decoded(client, riva):
-    flac = FILES[LONGEST].read_bytes()
     for audio, encoding, message in [
-            (flac, "FLAC", "config.encoding is FLAC, expected LINEAR_PCM, MULAW or ALAW in a "
-             "stream that is neither WAV nor Ogg Opus"),
+            (bytes(100), "FLAC", "config.encoding is FLAC, expected LINEAR_PCM, MULAW or ALAW in a "
+             "stream that is no file, such as WAV or Ogg Opus"),
+            (b"caff" + bytes(100), "LINEAR_PCM", "the audio is CAF, expected WAV, Ogg Opus, "),
             (pcm16(samples_of(LONGEST)[0]), "ENCODING_UNSPECIFIED",
              "config.encoding is ENCODING_UNSPECIFIED, expected LINEAR_PCM"),
             (b"RIFF1234WAVEfmt \x05\x00\x00\x00", "LINEAR_PCM", "the WAV header: ")]:

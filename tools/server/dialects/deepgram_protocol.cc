@@ -68,8 +68,8 @@ Closing DeepgramProtocol::CloseAfter(const ProtocolError& error) const {
 // The message that starts the stream prepares the hotwords, which the query named.
 bool DeepgramProtocol::TakesLong(const ClientMessage& message) const {
   const bool may_prepare = phase_ == Phase::kBeforeStart && !options_.phrases.empty();
-  return may_prepare || Protocol::TakesLong(message) ||
-         (!message.is_text && options_.decoder->is_costly());
+  const bool decodes = !message.is_text || has_bytes_;  // its end, too
+  return may_prepare || Protocol::TakesLong(message) || (decodes && options_.decoder->is_costly());
 }
 
 std::vector<ClientRequest> DeepgramProtocol::Read(const ClientMessage& message) {
@@ -136,12 +136,15 @@ std::vector<ClientRequest> DeepgramProtocol::ReadText(const ClientMessage& text)
         "type is " + Printable(type, 40) + ", expected KeepAlive, Finalize or CloseStream");
   }
   std::vector<ClientRequest> requests;
+  std::vector<float> last_samples = options_.decoder->Finish();
   if (phase_ == Phase::kBeforeStart) {
     if (has_bytes_ && options_.decoder->sample_rate_hz() == 0) {
       throw ClientMistake(ErrorCode::kBadMessage, "the audio ends within its header");
     }
     requests.emplace_back(Start());
   }
+  num_samples_ += static_cast<int64_t>(last_samples.size());
+  if (!last_samples.empty()) requests.emplace_back(AudioRequest{std::move(last_samples)});
   requests.emplace_back(FinishRequest{});
   phase_ = Phase::kFinished;
   return requests;

@@ -97,9 +97,9 @@ bool VoskProtocol::PreparesHotwords(std::string_view text) {
 }
 
 bool VoskProtocol::TakesLong(const ClientMessage& message) const {
-  const bool is_costly = decoder_ == nullptr || decoder_->is_costly();
-  return Protocol::TakesLong(message) ||
-         (message.is_text ? PreparesHotwords(message.bytes) : is_costly);
+  const bool is_costly = decoder_ == nullptr ? !message.is_text : decoder_->is_costly();
+  return Protocol::TakesLong(message) || is_costly ||
+         (message.is_text && PreparesHotwords(message.bytes));
 }
 
 std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
@@ -124,7 +124,9 @@ std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
   }
   if (message.contains("eof")) {
     std::vector<ClientRequest> requests;
+    std::vector<float> last_samples = decoder()->Finish();
     if (phase_ == Phase::kBeforeStart) requests.emplace_back(Start());
+    if (!last_samples.empty()) requests.emplace_back(AudioRequest{std::move(last_samples)});
     phase_ = Phase::kOver;
     requests.emplace_back(FinishRequest{});
     return requests;

@@ -29,7 +29,7 @@ struct Limits {
   int64_t max_input_mb = 256;
 
   // Audio.
-  int max_sample_rate = 48000;
+  int max_sample_rate = 192000;
   double max_recording_s = 3600;
   double max_audio_s = 4 * 3600;
   double max_buffered_s = 30;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "frontend/media/container.h"
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
@@ -154,7 +155,7 @@ class NoSampleDecoder : public MediaDecoder {
   std::vector<float> Decode(std::string_view /*piece*/) override {
     const std::string name = AudioEncoding_Name(encoding_);
     Fail("encoding", name.empty() ? std::to_string(encoding_) : name,
-         "LINEAR_PCM, MULAW or ALAW in a stream that is neither WAV nor Ogg Opus");
+         "LINEAR_PCM, MULAW or ALAW in a stream that is no file, such as WAV or Ogg Opus");
   }
   int sample_rate_hz() const override { return 0; }
 
@@ -163,8 +164,8 @@ class NoSampleDecoder : public MediaDecoder {
 };
 
 bool HasHeader(std::string_view audio) {
-  constexpr std::array<std::string_view, 3> kHeaders = {"RIFF", "fLaC", "OggS"};
-  return std::find(kHeaders.begin(), kHeaders.end(), audio.substr(0, 4)) != kHeaders.end();
+  return MatchContainer(audio).match == Match::kYes ||
+         MatchMpegFrames(audio, kSureMpegFrames).match == Match::kYes;
 }
 
 void AppendLittleEndian(uint32_t value, int num_bytes, std::string* bytes) {

@@ -56,8 +56,9 @@ Closing RivaProtocol::CloseAfter(const ProtocolError& error) const {
 }
 
 bool RivaProtocol::TakesLong(const ClientMessage& message) const {
-  const bool is_costly = decoder_ == nullptr || decoder_->is_costly();  // or a list of hotwords
-  return !message.is_text && (is_costly || Protocol::TakesLong(message));
+  // Without a decoder, the config, which may have a list of hotwords.
+  const bool is_costly = decoder_ == nullptr ? !message.is_text : decoder_->is_costly();
+  return is_costly || (!message.is_text && Protocol::TakesLong(message));
 }
 
 std::vector<ClientRequest> RivaProtocol::Read(const ClientMessage& message) {
@@ -139,7 +140,12 @@ std::vector<ClientRequest> RivaProtocol::ReadEnd() {
     throw ClientMistake(ErrorCode::kUnsupportedOrder, "the call ended before a streaming_config");
   }
   std::vector<ClientRequest> requests;
-  if (phase_ == Phase::kBeforeAudio) StartAt(model_.sample_rate_hz, &requests);
+  std::vector<float> last_samples = decoder_->Finish();
+  if (phase_ == Phase::kBeforeAudio) {
+    const int known_hz = decoder_->sample_rate_hz();
+    StartAt(known_hz > 0 ? known_hz : model_.sample_rate_hz, &requests);
+  }
+  if (!last_samples.empty()) requests.emplace_back(AudioRequest{std::move(last_samples)});
   requests.emplace_back(FinishRequest{});
   phase_ = Phase::kOver;
   return requests;

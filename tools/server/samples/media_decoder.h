@@ -11,6 +11,9 @@ namespace runnel::server {
 // The most bytes of one Decode, unless a decoder says otherwise; a sample has one byte at least.
 constexpr size_t kPartBytes = 16384;
 
+// The most samples of one Finish; ten seconds at 48 kHz. Decode has returned all others.
+constexpr size_t kMostFinalSamples = 480000;
+
 // Decodes the audio of one connection to mono: the mean of the channels. Every sample is at
 // most kMaxAmplitude (frontend/sample_range.h). Used by one thread at a time.
 class MediaDecoder {
@@ -27,6 +30,10 @@ class MediaDecoder {
   // Whether the pieces so far may hold more samples than Decode has returned, so that they are not
   // all in memory together: an empty piece brings the next ones.
   virtual bool has_more() const { return false; }
+
+  // The samples that only the end of the audio completes: at most kMostFinalSamples. Called once,
+  // after which nothing is decoded. Throws like Decode.
+  virtual std::vector<float> Finish() { return {}; }
 
   // How many bytes a caller gives Decode at a time at most, so that a part of a message is some
   // thousand samples. Messages that cannot be cut have no limit.

@@ -19,6 +19,7 @@ namespace {
 constexpr int kGranuleRateHz = 48000;  // RFC 7845, section 4
 constexpr size_t kHeadSize = 19;       // of the mapping family 0
 constexpr std::string_view kHeadMagic = "OpusHead";
+constexpr size_t kHeadAt = 28;  // in a file: behind a page's header and the length of one packet
 constexpr std::string_view kTagsMagic = "OpusTags";
 // A packet of Opus is smaller. Tags may hold a picture.
 constexpr int64_t kMaxPacketBytes = 1 << 20;
@@ -50,6 +51,10 @@ struct OggOpusDecoder::Pages {
   ogg_sync_state sync;
   ogg_stream_state stream;
 };
+
+bool OggOpusDecoder::Begins(std::string_view file) {
+  return BeginsWith(file, kMagic) && file.substr(0, kHeadEnd).substr(kHeadAt) == kHeadMagic;
+}
 
 OggOpusDecoder::OggOpusDecoder() : pages_(std::make_unique<Pages>()) {}
 OggOpusDecoder::~OggOpusDecoder() = default;

@@ -35,7 +35,7 @@ void OpusSampleDecoder::SetSampleRate(int rate_hz) {
   if (error != OPUS_OK) throw std::bad_alloc();  // the only error of valid arguments
 }
 
-std::vector<float> OpusSampleDecoder::Decode(std::string_view message) {
+std::vector<float> OpusSampleDecoder::DecodeMessage(std::string_view message) {
   if (rate_hz_ == 0) {
     throw ClientMistake(ErrorCode::kUnsupportedOrder, "an Opus packet before ready or resumed");
   }

@@ -24,13 +24,13 @@ class OpusSampleDecoder : public SampleDecoder {
   // Starts a decoder without a history.
   void SetSampleRate(int rate_hz) override;
 
-  // Throws ClientMistake: kBadMessage when the message is not an Opus packet, kUnsupportedOrder
-  // before SetSampleRate, kBadOption when the rate is not one of kOpusRatesHz.
-  std::vector<float> Decode(std::string_view message) override;
-
   bool is_costly() const override { return true; }
 
  private:
+  // Throws ClientMistake: kBadMessage when the message is not an Opus packet, kUnsupportedOrder
+  // before SetSampleRate, kBadOption when the rate is not one of kOpusRatesHz.
+  std::vector<float> DecodeMessage(std::string_view message) override;
+
   struct Deleter {
     void operator()(OpusDecoder* decoder) const;
   };

@@ -62,7 +62,7 @@ void RawSampleDecoder::Append(const char* bytes, size_t count, std::vector<float
   num_samples_ += static_cast<int64_t>(count);
 }
 
-std::vector<float> RawSampleDecoder::Decode(std::string_view message) {
+std::vector<float> RawSampleDecoder::DecodeMessage(std::string_view message) {
   const size_t sample_size = format_.sample_size;
   std::vector<float> samples;
   samples.reserve((num_waiting_ + message.size()) / sample_size);

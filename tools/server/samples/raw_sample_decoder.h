@@ -18,9 +18,6 @@ class RawSampleDecoder : public SampleDecoder {
  public:
   explicit RawSampleDecoder(SampleEncoding encoding);
 
-  // Throws ClientMistake with kBadMessage for a sample that is NaN or beyond kMaxAmplitude.
-  std::vector<float> Decode(std::string_view message) override;
-
   size_t max_part_bytes() const override { return kPartSamples * format_.sample_size; }
   size_t num_waiting_bytes() const override { return num_waiting_; }
 
@@ -31,6 +28,8 @@ class RawSampleDecoder : public SampleDecoder {
   };
   static Format FormatOf(SampleEncoding encoding);
 
+  // Throws ClientMistake with kBadMessage for a sample that is NaN or beyond kMaxAmplitude.
+  std::vector<float> DecodeMessage(std::string_view message) override;
   // Decodes `count` whole samples.
   void Append(const char* bytes, size_t count, std::vector<float>* samples);
 

@@ -10,6 +10,7 @@
 
 #include "tools/cli/sample_encoding.h"
 #include "tools/server/protocol/protocol.h"
+#include "tools/server/samples/container_watch.h"
 
 namespace runnel::server {
 
@@ -17,7 +18,7 @@ namespace runnel::server {
 // kMaxAmplitude (frontend/sample_range.h).
 class SampleDecoder {
  public:
-  explicit SampleDecoder(SampleEncoding encoding) : encoding_(encoding) {}
+  explicit SampleDecoder(SampleEncoding encoding) : encoding_(encoding), watch_(NameOf(encoding)) {}
   virtual ~SampleDecoder() = default;
   SampleDecoder(const SampleDecoder&) = delete;
   SampleDecoder& operator=(const SampleDecoder&) = delete;
@@ -28,8 +29,12 @@ class SampleDecoder {
   virtual void SetSampleRate(int /*rate_hz*/) {}
 
   // The samples that `message` completes. Throws ClientMistake for a message that is not in the
-  // encoding; its samples are then lost.
-  virtual std::vector<float> Decode(std::string_view message) = 0;
+  // encoding, whose samples are then lost, and when the messages so far are the beginning of a
+  // file.
+  std::vector<float> Decode(std::string_view message) {
+    watch_.Look(message);
+    return DecodeMessage(message);
+  }
 
   // How many bytes a caller gives Decode at a time at most, so that a part of a message is some
   // thousand samples. Messages that cannot be cut have no limit.
@@ -41,7 +46,10 @@ class SampleDecoder {
   virtual size_t num_waiting_bytes() const { return 0; }
 
  private:
+  virtual std::vector<float> DecodeMessage(std::string_view message) = 0;
+
   const SampleEncoding encoding_;
+  ContainerWatch watch_;
 };
 
 // Samples of a part of a message: half a second to two seconds at usual rates.

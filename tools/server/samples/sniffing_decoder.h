@@ -1,4 +1,4 @@
-// Decodes audio whose format its first bytes tell: WAV or Ogg Opus.
+// Decodes audio whose format its first bytes tell.
 #ifndef RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
 #define RUNNEL_TOOLS_SERVER_SAMPLES_SNIFFING_DECODER_H_
 
@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/media/container.h"
 #include "tools/server/samples/media_decoder.h"
 
 namespace runnel::server {
 
+// WAV, Ogg Opus, or what MediaStreamDecoder decodes.
 class SniffingDecoder : public MediaDecoder {
  public:
   // `headerless`: decodes audio that is in none of these formats; null when it is to be refused.
@@ -20,6 +22,7 @@ class SniffingDecoder : public MediaDecoder {
       : headerless_(std::move(headerless)) {}
 
   std::vector<float> Decode(std::string_view piece) override;
+  std::vector<float> Finish() override;
   bool is_costly() const override { return decoder_ == nullptr || decoder_->is_costly(); }
   size_t max_part_bytes() const override {
     return decoder_ == nullptr ? kPartBytes : decoder_->max_part_bytes();
@@ -30,7 +33,10 @@ class SniffingDecoder : public MediaDecoder {
   }
 
  private:
-  std::unique_ptr<MediaDecoder> Choose();
+  // Of the bytes so far.
+  ContainerMatch Find() const;
+  std::unique_ptr<MediaDecoder> DecoderOf(const Container& container) const;
+  std::unique_ptr<MediaDecoder> HeaderlessDecoder();
 
   std::unique_ptr<MediaDecoder> headerless_;
   std::string begin_;                      // the bytes so far, while they are too few

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontend/wav_chunks.h"
 #include "runtime/stream.h"
+#include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/samples/little_endian.h"
 #include "tools/server/samples/raw_media_decoder.h"
@@ -12,28 +14,52 @@ namespace runnel::server {
 namespace {
 
 constexpr size_t kRiffHeaderSize = 12;
+constexpr size_t kWaveAt = 8;  // in that
 constexpr size_t kChunkHeaderSize = 8;
+constexpr size_t kIdSize = 4;                 // in that
 constexpr size_t kFormatSize = 16;            // of the fields that every format has
 constexpr size_t kExtensibleFormatSize = 40;  // of WAVE_FORMAT_EXTENSIBLE
 constexpr size_t kSubFormatAt = 24;           // in that
 constexpr size_t kMaxFormatSize = 1024;
-constexpr uint32_t kUnknownLength = std::numeric_limits<uint32_t>::max();
 constexpr unsigned kExtensible = 0xFFFE;
+// What programs announce that do not know the length: 2 GiB less a little, or all bits set.
+constexpr uint32_t kPlaceholderSize = 0x7FFFF000;
 
 [[noreturn]] void Fail(const std::string& problem) {
   throw ClientMistake(ErrorCode::kBadMessage, "the WAV header: " + problem);
 }
 
-unsigned Number16(const std::string& bytes, size_t at) {
+[[noreturn]] void FailBehindData(const std::string& found) {
+  throw ClientMistake(
+      ErrorCode::kBadMessage,
+      "the WAV audio: " + found + " behind the samples, expected a chunk or another WAV file");
+}
+
+unsigned Number16(std::string_view bytes, size_t at) {
   return FromLittleEndian<uint16_t, uint16_t>(bytes.data() + at);
 }
 
-uint32_t Number32(const std::string& bytes, size_t at) {
+uint32_t Number32(std::string_view bytes, size_t at) {
   return FromLittleEndian<uint32_t, uint32_t>(bytes.data() + at);
 }
 
-// Chunks of an odd size are followed by one more byte.
-uint64_t Padded(uint32_t size) { return uint64_t{size} + size % 2; }
+// Whether `bytes` begin a file, as far as they go.
+bool MayBeFile(std::string_view bytes) {
+  const size_t riff_size = std::min(bytes.size(), WavDecoder::kRiff.size());
+  if (bytes.substr(0, riff_size) != WavDecoder::kRiff.substr(0, riff_size)) return false;
+  if (bytes.size() <= kWaveAt) return true;
+  const size_t wave_size = std::min(bytes.size() - kWaveAt, WavDecoder::kWave.size());
+  return bytes.substr(kWaveAt, wave_size) == WavDecoder::kWave.substr(0, wave_size);
+}
+
+// Where the next file begins, or may begin when more bytes come.
+size_t FindFile(std::string_view bytes) {
+  size_t at = bytes.find(WavDecoder::kRiff[0]);
+  while (at != std::string_view::npos && !MayBeFile(bytes.substr(at))) {
+    at = bytes.find(WavDecoder::kRiff[0], at + 1);
+  }
+  return std::min(at, bytes.size());
+}
 
 // `tag`: of the registered formats.
 SampleEncoding EncodingOf(unsigned tag, unsigned bits) {
@@ -45,50 +71,77 @@ SampleEncoding EncodingOf(unsigned tag, unsigned bits) {
        " bits, expected PCM of 16 bits, float of 32 bits, A-law or mu-law");
 }
 
+std::string NameOf(const WavDecoder::Format& format) {
+  return std::to_string(format.rate_hz) + " Hz, " + std::to_string(format.channels) +
+         " channels, " + runnel::NameOf(format.encoding);
+}
+
 }  // namespace
 
-bool WavDecoder::ReadHeader(size_t size, std::string_view* piece) {
-  const size_t taken = std::min(size - header_.size(), piece->size());
-  header_ += piece->substr(0, taken);
-  piece->remove_prefix(taken);
-  return header_.size() == size;
-}
-
-void WavDecoder::OnRiffHeader() {
-  if (header_.compare(0, kRiff.size(), kRiff) != 0 ||
-      header_.compare(8, kWave.size(), kWave) != 0) {
-    Fail("expected RIFF and WAVE");
-  }
+bool WavDecoder::ReadRiffHeader(std::string_view* rest) {
+  if (rest->size() < kRiffHeaderSize) return false;
+  if (!MayBeFile(*rest)) Fail("expected RIFF and WAVE");
+  rest->remove_prefix(kRiffHeaderSize);
   part_ = Part::kChunkHeader;
+  may_be_padded_ = false;
+  is_behind_data_ = false;
+  has_format_ = false;
+  return true;
 }
 
-void WavDecoder::OnChunkHeader() {
-  const std::string name = header_.substr(0, 4);
-  const uint32_t size = Number32(header_, 4);
-  left_ = Padded(size);
+bool WavDecoder::ReadChunkHeader(std::string_view* rest) {
+  // Padding of the data.
+  while (is_behind_data_ && !rest->empty() && rest->front() == '\0') rest->remove_prefix(1);
+  if (rest->size() < kChunkHeaderSize) return false;
+  const std::string_view id = rest->substr(0, kIdSize);
+  // Some programs leave out the byte of padding behind a chunk of an odd size.
+  if (may_be_padded_ && !IsWavChunk(id) && id != kRiff) {
+    rest->remove_prefix(1);
+    may_be_padded_ = false;
+    return true;
+  }
+  if (is_behind_data_ && id == kRiff) {
+    part_ = Part::kRiffHeader;
+    return true;
+  }
+  BeginChunk(id, Number32(*rest, kIdSize));
+  rest->remove_prefix(kChunkHeaderSize);
+  return true;
+}
+
+void WavDecoder::BeginChunk(std::string_view id, uint32_t size) {
+  if (is_behind_data_ && (!IsWavChunk(id) || id == "fmt " || id == "data")) {
+    FailBehindData("'" + Printable(std::string(id)) + "'");
+  }
+  left_ = size;
+  may_be_padded_ = size % 2 != 0;
   part_ = Part::kOtherChunk;
-  if (name == "fmt ") {
-    if (data_ != nullptr) Fail("a second chunk 'fmt '");
+  if (id == "fmt ") {
+    if (has_format_) Fail("a second chunk 'fmt '");
     if (size < kFormatSize || size > kMaxFormatSize) {
       Fail("a format of " + std::to_string(size) + " bytes, expected " +
            std::to_string(kFormatSize) + " to " + std::to_string(kMaxFormatSize));
     }
     part_ = Part::kFormat;
-  } else if (name == "data") {
-    if (data_ == nullptr) Fail("the data comes before the format");
-    left_ = size == 0 || size == kUnknownLength ? std::numeric_limits<uint64_t>::max() : size;
-    part_ = Part::kData;
+  } else if (id == "data") {
+    if (!has_format_) Fail("the data comes before the format");
+    is_behind_data_ = true;
+    part_ = size == 0 ? Part::kPerhapsData : Part::kData;
+    if (size >= kPlaceholderSize) part_ = Part::kOpenData;
   }
 }
 
-void WavDecoder::OnFormat() {
-  unsigned tag = Number16(header_, 0);
-  const unsigned channels = Number16(header_, 2);
-  const uint32_t rate_hz = Number32(header_, 4);
-  const unsigned frame_size = Number16(header_, 12);
-  const unsigned bits = Number16(header_, 14);
-  if (tag == kExtensible && header_.size() >= kExtensibleFormatSize) {
-    tag = Number16(header_, kSubFormatAt);
+bool WavDecoder::ReadFormat(std::string_view* rest) {
+  const auto size = static_cast<size_t>(left_);
+  if (rest->size() < size) return false;
+  const std::string_view header = rest->substr(0, size);
+  unsigned tag = Number16(header, 0);
+  const unsigned channels = Number16(header, 2);
+  const uint32_t rate_hz = Number32(header, 4);
+  const unsigned frame_size = Number16(header, 12);
+  const unsigned bits = Number16(header, 14);
+  if (tag == kExtensible && header.size() >= kExtensibleFormatSize) {
+    tag = Number16(header, kSubFormatAt);
   }
   const SampleEncoding encoding = EncodingOf(tag, bits);
   if (channels < 1 || channels > static_cast<unsigned>(kMaxChannels)) {
@@ -103,41 +156,79 @@ void WavDecoder::OnFormat() {
          std::to_string(StreamOptions::kMinRate) + " to " +
          std::to_string(StreamOptions::kMaxRate));
   }
-  data_ = std::make_unique<RawMediaDecoder>(encoding, static_cast<int>(rate_hz),
-                                            static_cast<int>(channels));
+  const Format format = {encoding, static_cast<int>(rate_hz), static_cast<int>(channels)};
+  if (data_ != nullptr && format != format_) {
+    throw ClientMistake(ErrorCode::kBadMessage, "the WAV audio: another file of " + NameOf(format) +
+                                                    ", expected " + NameOf(format_) +
+                                                    " as in the first");
+  }
+  format_ = format;
+  has_format_ = true;
+  data_ = std::make_unique<RawMediaDecoder>(encoding, format.rate_hz, format.channels);
+  rest->remove_prefix(size);
   part_ = Part::kChunkHeader;
+  return true;
+}
+
+bool WavDecoder::ReadChunk(std::string_view* rest, std::vector<float>* samples) {
+  const auto size = static_cast<size_t>(std::min<uint64_t>(left_, rest->size()));
+  if (part_ == Part::kData) Append(rest->substr(0, size), samples);
+  rest->remove_prefix(size);
+  left_ -= size;
+  if (left_ == 0) part_ = Part::kChunkHeader;
+  return left_ == 0;
+}
+
+bool WavDecoder::ReadOpenData(std::string_view* rest, std::vector<float>* samples) {
+  const size_t size = FindFile(*rest);
+  Append(rest->substr(0, size), samples);
+  rest->remove_prefix(size);
+  if (rest->size() < kRiffHeaderSize) return false;
+  part_ = Part::kRiffHeader;
+  return true;
+}
+
+bool WavDecoder::ReadPart(std::string_view* rest, std::vector<float>* samples) {
+  switch (part_) {
+    case Part::kRiffHeader:
+      return ReadRiffHeader(rest);
+    case Part::kChunkHeader:
+      return ReadChunkHeader(rest);
+    case Part::kFormat:
+      return ReadFormat(rest);
+    case Part::kData:
+    case Part::kOtherChunk:
+      return ReadChunk(rest, samples);
+    case Part::kPerhapsData:
+      if (rest->size() < kChunkHeaderSize) return false;
+      part_ = IsWavChunk(rest->substr(0, kIdSize)) ? Part::kChunkHeader : Part::kOpenData;
+      return true;
+    case Part::kOpenData:
+      return ReadOpenData(rest, samples);
+  }
+  return false;
+}
+
+void WavDecoder::Append(std::string_view bytes, std::vector<float>* samples) {
+  const std::vector<float> decoded = data_->Decode(bytes);
+  samples->insert(samples->end(), decoded.begin(), decoded.end());
 }
 
 std::vector<float> WavDecoder::Decode(std::string_view piece) {
-  const auto read_header = [&](size_t size, void (WavDecoder::*on_header)()) {
-    if (!ReadHeader(size, &piece)) return;
-    (this->*on_header)();
-    header_.clear();
-  };
+  const std::string input = std::exchange(held_, {}) + std::string(piece);
+  std::string_view rest = input;
   std::vector<float> samples;
-  while (!piece.empty()) {
-    const auto in_chunk = static_cast<size_t>(std::min<uint64_t>(left_, piece.size()));
-    switch (part_) {
-      case Part::kRiffHeader:
-        read_header(kRiffHeaderSize, &WavDecoder::OnRiffHeader);
-        break;
-      case Part::kChunkHeader:
-        read_header(kChunkHeaderSize, &WavDecoder::OnChunkHeader);
-        break;
-      case Part::kFormat:
-        read_header(static_cast<size_t>(left_), &WavDecoder::OnFormat);
-        break;
-      case Part::kData:
-        samples = data_->Decode(piece.substr(0, in_chunk));
-        [[fallthrough]];
-      case Part::kOtherChunk:
-        piece.remove_prefix(in_chunk);
-        left_ -= in_chunk;
-        if (left_ == 0) part_ = part_ == Part::kData ? Part::kRest : Part::kChunkHeader;
-        break;
-      case Part::kRest:
-        return samples;
-    }
+  while (ReadPart(&rest, &samples)) {
+  }
+  held_ = rest;
+  return samples;
+}
+
+std::vector<float> WavDecoder::Finish() {
+  std::vector<float> samples;
+  if (part_ == Part::kPerhapsData || part_ == Part::kOpenData) Append(held_, &samples);
+  if (part_ == Part::kChunkHeader && is_behind_data_ && !held_.empty()) {
+    FailBehindData(std::to_string(held_.size()) + " bytes");
   }
   return samples;
 }

@@ -9,42 +9,71 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/cli/sample_encoding.h"
 #include "tools/server/samples/media_decoder.h"
 
 namespace runnel::server {
 
 // RIFF WAVE (Microsoft, "Multiple channel audio data and WAVE files", 2001) with PCM of 16 bits,
-// float of 32 bits, A-law or mu-law. libsndfile reads files, not pieces that others push. Chunks
-// other than "fmt " and "data" are passed over, and so is everything after the data. Data whose
-// length is 0 or the largest number, as programs write that do not know it yet, has no end.
+// float of 32 bits, A-law or mu-law. libsndfile reads files, not pieces that others push.
+//
+// A further file may follow, as from clients that send one for each blob or utterance: its samples
+// go on, if their format is the same. Chunks other than "fmt " and "data" are passed over, before
+// the data any, behind it those that are known (frontend/wav_chunks.h), and zeros. Anything else
+// behind the data is an error, so that no audio is lost in silence.
+//
+// Data whose length is 0 or about 2 GiB or more, as programs write that do not know it yet, goes on
+// to the next file or to the end. Data of length 0 before a known chunk is empty.
 class WavDecoder : public MediaDecoder {
  public:
   static constexpr std::string_view kRiff = "RIFF";  // the first bytes of a file
   static constexpr std::string_view kWave = "WAVE";  // bytes 8 to 11
 
+  // Of the samples.
+  struct Format {
+    SampleEncoding encoding = SampleEncoding::kPcm16;
+    int rate_hz = 0;
+    int channels = 0;
+
+    bool operator!=(const Format& other) const {
+      return encoding != other.encoding || rate_hz != other.rate_hz || channels != other.channels;
+    }
+  };
+
   std::vector<float> Decode(std::string_view piece) override;
-  int sample_rate_hz() const override { return data_ == nullptr ? 0 : data_->sample_rate_hz(); }
+  std::vector<float> Finish() override;
+  int sample_rate_hz() const override { return data_ == nullptr ? 0 : format_.rate_hz; }
 
  private:
   enum class Part {
-    kRiffHeader,   // "RIFF", size, "WAVE"
-    kChunkHeader,  // name, size
-    kFormat,       // of the chunk "fmt "
+    kRiffHeader,  // "RIFF", size, "WAVE"
+    kChunkHeader,
+    kFormat,  // of the chunk "fmt "
     kOtherChunk,
     kData,
-    kRest  // after the data
+    kPerhapsData,  // behind a chunk "data" of length 0
+    kOpenData      // whose length is not known
   };
+  // Each reads from `rest`, and returns false when it has too few bytes.
+  bool ReadPart(std::string_view* rest, std::vector<float>* samples);
+  bool ReadRiffHeader(std::string_view* rest);
+  bool ReadChunkHeader(std::string_view* rest);
+  bool ReadFormat(std::string_view* rest);
+  bool ReadChunk(std::string_view* rest, std::vector<float>* samples);
+  bool ReadOpenData(std::string_view* rest, std::vector<float>* samples);
 
-  // Moves bytes from `piece` to header_ until it has `size`; false when there are too few.
-  bool ReadHeader(size_t size, std::string_view* piece);
-  void OnRiffHeader();
-  void OnChunkHeader();
-  void OnFormat();
+  // Before the chunk whose id and size these are.
+  void BeginChunk(std::string_view id, uint32_t size);
+  void Append(std::string_view bytes, std::vector<float>* samples);
 
   Part part_ = Part::kRiffHeader;
-  std::string header_;                  // of the present part, so far
-  uint64_t left_ = 0;                   // bytes of the present chunk
-  std::unique_ptr<MediaDecoder> data_;  // null before the format
+  std::string held_;             // bytes of a part that is not complete
+  uint64_t left_ = 0;            // bytes of the present chunk
+  bool may_be_padded_ = false;   // the last chunk had an odd size
+  bool has_format_ = false;      // of the present file
+  bool is_behind_data_ = false;  // of the present file, or in it
+  Format format_;
+  std::unique_ptr<MediaDecoder> data_;  // null before the first format
 };
 
 }  // namespace runnel::server

@@ -180,7 +180,7 @@ TEST(DeepgramProtocol, Mistakes) {
     std::string reason;
   };
   for (const Case& c : std::vector<Case>{
-           {{}, {{Binary("fLaC\0\0"), "error bad_message"}}, "DATA-0000: the audio is FLAC"},
+           {{}, {{Binary("caff\0\0"), "error bad_message"}}, "DATA-0000: the audio is CAF"},
            {{},
             {{Binary("RIFF"), ""}, {Text(kCloseStream), "error bad_message"}},
             "DATA-0000: the audio ends within its header"},

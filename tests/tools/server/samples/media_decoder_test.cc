@@ -89,6 +89,8 @@ Decoded DecodePieces(MediaDecoder* decoder, std::string_view bytes, NextSize nex
     decoded.samples.insert(decoded.samples.end(), samples.begin(), samples.end());
     bytes.remove_prefix(size);
   }
+  const std::vector<float> last = decoder->Finish();
+  decoded.samples.insert(decoded.samples.end(), last.begin(), last.end());
   decoded.rate_hz = decoder->sample_rate_hz();
   return decoded;
 }
@@ -101,6 +103,7 @@ Decoded DecodeAll(MediaDecoder* decoder, std::string_view bytes) {
 std::string Mistake(MediaDecoder* decoder, std::string_view bytes) {
   try {
     decoder->Decode(bytes);
+    decoder->Finish();
   } catch (const ClientMistake& mistake) {
     EXPECT_EQ(mistake.code(), ErrorCode::kBadMessage);
     return mistake.what();
@@ -164,6 +167,8 @@ TEST(WavDecoder, OtherChunksAndLengths) {
   for (const std::string& file :
        {Wav(list + format + list + Chunk("fact", "") + Chunk("data", data)),
         Wav(format + Chunk("data", data) + list), Wav(format + "data" + Little(0, 4) + data),
+        Wav(format + "data" + Little(0x7FFFF000, 4) + data),
+        Wav(format + Chunk("data", data) + std::string(1000, '\0')),
         Wav(format + "data" + Little(0xFFFFFFFF, 4) + data),
         Wav(format + "data" + Little(4000, 4) + data),  // cut off
         Wav(Chunk("fmt ", extensible) + Chunk("data", data)),
@@ -197,6 +202,92 @@ TEST(WavDecoder, Mistakes) {
            {odd_frame, "3 bytes for the samples of an instant, expected 2"}}) {
     WavDecoder decoder;
     EXPECT_EQ(Mistake(&decoder, c.file), "the WAV header: " + c.expected);
+  }
+}
+
+// How the bytes of a stream end: the samples so far, and what is wrong.
+struct Outcome {
+  std::vector<float> samples;
+  std::string mistake;
+};
+
+Outcome DecodeInPieces(std::string_view bytes, size_t size) {
+  const std::unique_ptr<MediaDecoder> decoder = Sniffing();
+  Outcome outcome;
+  const auto append = [&outcome](const std::vector<float>& samples) {
+    outcome.samples.insert(outcome.samples.end(), samples.begin(), samples.end());
+  };
+  try {
+    for (; !bytes.empty(); bytes.remove_prefix(std::min(size, bytes.size()))) {
+      append(decoder->Decode(bytes.substr(0, size)));
+    }
+    append(decoder->Finish());
+  } catch (const ClientMistake& mistake) {
+    outcome.mistake = mistake.what();
+  }
+  return outcome;
+}
+
+std::string WavOfSize(const WavFormat& format, uint32_t announced, const std::string& data) {
+  return Wav(Chunk("fmt ", FormatFields(format)) + "data" + Little(announced, 4) + data);
+}
+
+// Clients that send a file for each blob of a recording, or for each utterance.
+TEST(WavDecoder, FilesAfterEachOther) {
+  const std::string data = Pcm16({16384, -16384, 8192});
+  const std::vector<float> once = {0.5F, -0.5F, 0.25F};
+  std::vector<float> twice = once;
+  twice.insert(twice.end(), once.begin(), once.end());
+  const std::string list = Chunk("LIST", "odd");
+  for (const uint32_t announced : {6U, 0U, 0x7FFFFFF0U, 0xFFFFFFFFU}) {
+    const std::string file = WavOfSize({}, announced, data);
+    for (size_t size = 1; size <= 60; ++size) {
+      const Outcome outcome = DecodeInPieces(file + file, size);
+      ASSERT_EQ(outcome.mistake, "");
+      ASSERT_EQ(outcome.samples, twice) << announced << ", in pieces of " << size;
+    }
+  }
+  const std::string file = Wav({}, data);
+  EXPECT_EQ(DecodeInPieces(file + list + file + list, 7).samples, twice);
+  EXPECT_EQ(DecodeInPieces(Wav({}, "") + file + Wav({}, "") + file, 7).samples, twice);
+  // Bytes of G.711, an odd number.
+  const std::string odd = Wav({7, 1, 8000, 8}, "abc");
+  EXPECT_EQ(DecodeInPieces(odd + odd, 5).samples.size(), 6U);
+}
+
+TEST(WavDecoder, NothingBehindTheSamplesIsPassedOver) {
+  const std::string file = Wav({}, Pcm16({16384, -16384}));
+  struct Case {
+    std::string behind;
+    std::string expected;
+  };
+  for (const Case& c : std::vector<Case>{
+           {Pcm16({1, 2, 3, 4}), "'\\x01\\x00\\x02\\x00' behind the samples"},
+           {"some text", "'some' behind the samples"},
+           {"text", "4 bytes behind the samples"},
+           {Chunk("data", Pcm16({1})), "'data' behind the samples"},
+           {Chunk("LIST", "list") + "OggS....", "'OggS' behind the samples"},
+           {Wav({1, 1, 16000, 16}, Pcm16({1})),
+            "another file of 16000 Hz, 1 channels, pcm16, expected 8000 Hz, 1 channels, pcm16 as "
+            "in "
+            "the first"},
+           {Wav({7, 1, 8000, 8}, "ab"),
+            "another file of 8000 Hz, 1 channels, mulaw, expected 8000 Hz, 1 channels, pcm16 as in "
+            "the first"}}) {
+    const std::string expected = DecodeInPieces(file + c.behind, 1000).mistake;
+    EXPECT_EQ(expected.find("the WAV audio: " + c.expected), 0U) << expected;
+    for (const size_t size : {1U, 2U, 3U, 5U, 45U}) {
+      EXPECT_EQ(DecodeInPieces(file + c.behind, size).mistake, expected) << size;
+    }
+  }
+}
+
+TEST(WavDecoder, ChunksWithoutPadding) {
+  const std::string odd = "LIST" + Little(3, 4) + "abc";
+  const std::string file =
+      Wav(Chunk("fmt ", FormatFields({})) + odd + odd + Chunk("data", Pcm16({16384})));
+  for (const size_t size : {1U, 2U, 3U, 1000U}) {
+    EXPECT_EQ(DecodeInPieces(file, size).samples, std::vector<float>{0.5F});
   }
 }
 
@@ -333,6 +424,20 @@ TEST(OggOpusDecoder, Mistakes) {
   }
 }
 
+TEST(SniffingDecoder, EndsBeforeItsFormatIsKnown) {
+  for (const std::string begin : {"RIF", "RIFF1234WAV", "OggS"}) {
+    EXPECT_EQ(Mistake(Sniffing().get(), begin), "the audio ends within its header");
+  }
+  EXPECT_EQ(Mistake(Sniffing().get(), ""), "");
+}
+
+// Frames of MPEG-1 layer III, 32 kbit/s at 32 kHz.
+std::string MpegFrames(int count) {
+  std::string frames;
+  for (int i = 0; i < count; ++i) frames += "\xFF\xFB\x18\xC4" + std::string(140, 'x');
+  return frames;
+}
+
 // The connection may cut the audio anywhere.
 TEST(SniffingDecoder, AnyCutGivesTheSameSamples) {
   OggStream stream;
@@ -344,13 +449,14 @@ TEST(SniffingDecoder, AnyCutGivesTheSameSamples) {
   for (int16_t& integer : integers) integer = static_cast<int16_t>(random());
   const std::string raw = Pcm16(integers);
   for (const std::string& bytes :
-       {Wav({1, 2, 16000, 16}, raw), Ogg(stream), raw, "RIFF" + raw, "Oggx" + raw}) {
+       {Wav({1, 2, 16000, 16}, raw), Ogg(stream), raw, "RIFF" + raw, "Oggx" + raw,
+        MpegFrames(1) + raw, std::string("ID3"), std::string("RI")}) {
     const auto make = [] {
       return std::make_unique<SniffingDecoder>(
           std::make_unique<RawMediaDecoder>(SampleEncoding::kPcm16, 8000, 1));
     };
     const Decoded whole = DecodeAll(make().get(), bytes);
-    EXPECT_GT(whole.samples.size(), 100U);
+    EXPECT_GT(whole.samples.size(), bytes.size() < 10 ? 0U : 100U);
     for (int round = 0; round < 20; ++round) {
       const size_t largest = round == 0 ? 1 : 1 + random() % 200;
       const Decoded cut = DecodePieces(make().get(), bytes, [&] { return 1 + random() % largest; });
@@ -365,16 +471,75 @@ TEST(SniffingDecoder, NamesOtherFormats) {
     std::string begin;
     std::string name;
   };
-  for (const Case& c : std::vector<Case>{{"fLaC and so on", "FLAC"},
-                                         {"ID3\4", "MP3"},
-                                         {"\x1A\x45\xDF\xA3", "WebM or Matroska"},
-                                         {"....ftypmp42", "MP4"},
-                                         {"RIFX", "RIFX"},
+  for (const Case& c : std::vector<Case>{{"FORM1234AIFF", "AIFF"},
+                                         {"RIFX1234WAVE", "RIFX"},
+                                         {"caff1234", "CAF"},
                                          {"RIFF1234AVI ", "in no known format"},
                                          {"x", "in no known format"}}) {
-    EXPECT_EQ(Mistake(Sniffing().get(), c.begin),
-              "the audio is " + c.name +
-                  ", expected WAV, Ogg Opus, or an encoding and a sample_rate in the query");
+    EXPECT_EQ(
+        Mistake(Sniffing().get(), c.begin),
+        "the audio is " + c.name +
+            ", expected WAV, Ogg Opus, WebM, MP4, MP3, FLAC, AAC or AMR, or an encoding and a "
+            "sample_rate in the query");
+  }
+}
+
+// Samples that go to a decoder of samples alone, as in most protocols.
+TEST(RawMediaDecoder, FilesAreRefusedByName) {
+  struct Case {
+    std::string begin;
+    std::string name;
+  };
+  const std::string adts(
+      "\xFF\xF1\x60\x40\x01\x7F\xFC"
+      "abcd",
+      11);
+  for (const Case& c :
+       std::vector<Case>{{Wav({1, 1, 8000, 16}, Pcm16({1, 2, 3})), "a WAV file of 8000 Hz"},
+                         {"RIFF1234WAVEJUNK" + std::string(20, 'x'), "a WAV file"},
+                         {"fLaC and so on", "FLAC"},
+                         {"OggS", "Ogg"},
+                         {"\x1A\x45\xDF\xA3", "WebM or Matroska"},
+                         {std::string("\0\0\0\x1C", 4) + "ftypmp42", "MP4"},
+                         {"ID3\4", "MP3"},
+                         {MpegFrames(3), "MP3"},
+                         {adts + adts + adts, "AAC (ADTS)"},
+                         {"#!AMR\n", "AMR"},
+                         {"FORM1234AIFC", "AIFF"}}) {
+    for (const SampleEncoding encoding : {SampleEncoding::kPcm16, SampleEncoding::kFloat32,
+                                          SampleEncoding::kMulaw, SampleEncoding::kAlaw}) {
+      for (const size_t size : {size_t{1}, size_t{7}, c.begin.size()}) {
+        const std::unique_ptr<SampleDecoder> decoder = MakeSampleDecoder(encoding);
+        std::string mistake;
+        try {
+          for (size_t i = 0; i < c.begin.size(); i += size) {
+            decoder->Decode(c.begin.substr(i, size));
+          }
+        } catch (const ClientMistake& error) {
+          mistake = error.what();
+        }
+        // Single bytes may be wrong as numbers before they are known as a file.
+        if (encoding == SampleEncoding::kFloat32 && mistake.find("the audio") != 0) continue;
+        EXPECT_EQ(mistake, "the audio is " + c.name + ", expected " + NameOf(encoding) +
+                               " without a header");
+      }
+    }
+  }
+}
+
+TEST(RawMediaDecoder, SamplesAreNotTakenForFiles) {
+  std::mt19937 random(1);
+  std::uniform_int_distribution<int> quiet(-300, 3);
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<int16_t> samples(2000);
+    for (int16_t& sample : samples) {
+      sample = static_cast<int16_t>(round % 2 == 0 ? quiet(random) : static_cast<int>(random()));
+    }
+    // As if each stream began with a frame's header.
+    if (round % 3 == 0) samples[0] = static_cast<int16_t>(0xFBFF);
+    if (round % 3 == 1) samples[0] = static_cast<int16_t>(0xF1FF);
+    RawMediaDecoder decoder(SampleEncoding::kPcm16, 16000, 1);
+    ASSERT_EQ(decoder.Decode(Pcm16(samples)).size(), samples.size());
   }
 }
 

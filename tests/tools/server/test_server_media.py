@@ -1,0 +1,154 @@
+"""Recordings of browsers, phones and applications, whole and live, and files where samples are
+expected. Files of other programs than libsndfile need ffmpeg."""
+
+import base64
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from audio_files import audio_file
+from server_process import TEXTS, Server, cut, samples_of
+from tool_runner import SAMPLES
+from websocket_client import Closed, request
+
+NAME = "ked_year"
+PROGRAM = pathlib.Path(os.environ["RUNNEL_BIN_DIR"]) / "media_decoder"
+# Names and options of ffmpeg; whether a stream can be decoded as it comes.
+RECORDINGS = [
+    ("browser.webm", ["-c:a", "libopus", "-live", "1"], True),
+    ("browser.mp4", ["-c:a", "libopus", "-movflags", "frag_keyframe+empty_moov"], True),
+    ("phone.m4a", ["-c:a", "aac", "-b:a", "96k"], False),
+    ("phone.aac", ["-c:a", "aac", "-b:a", "96k"], True),
+    ("a.mp3", ["-c:a", "libmp3lame"], True),
+    ("flac.oga", ["-c:a", "flac", "-f", "ogg"], True),
+    ("vorbis.ogg", ["-c:a", "libvorbis", "-ar", "44100"], True),
+    ("high.wav", ["-ar", "96000"], True),
+    ("higher.flac", ["-ar", "192000"], True),
+]
+
+
+@pytest.fixture(scope="module", name="server")
+def _server():
+    with Server() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", name="folder")
+def _folder(tmp_path_factory):
+    if not PROGRAM.exists() or shutil.which("ffmpeg") is None:
+        pytest.skip("no media_decoder, or no ffmpeg to make files with")
+    folder = tmp_path_factory.mktemp("recordings")
+    for name, options, _ in RECORDINGS:
+        subprocess.run(["ffmpeg", "-v", "error", "-i", SAMPLES / f"{NAME}.flac", *options,
+                        folder / name], check=True)
+    return folder
+
+
+def listen(server, data):
+    """Sends a stream of Deepgram's clients; its text, or why it was closed."""
+    with server.open("/v1/listen") as socket:
+        for piece in cut(data, [701]):
+            socket.send_bytes(piece)
+        socket.send_json(type="CloseStream")
+        texts = []
+        try:
+            while True:
+                message = socket.receive_json()
+                if message["type"] == "Results":
+                    texts.append(message["channel"]["alternatives"][0]["transcript"])
+        except Closed as closed:
+            return closed.reason or " ".join(text for text in texts if text)
+
+
+def vosk(server, data):
+    """The same of Vosk's clients."""
+    with server.open("/vosk") as socket:
+        socket.send_json(config={"sample_rate": 16000})
+        for piece in cut(data, [701]):
+            socket.send_bytes(piece)
+        socket.send_json(eof=1)
+        texts = []
+        try:
+            while True:
+                texts.append(socket.receive_json().get("text"))
+        except Closed as closed:
+            return closed.reason or " ".join(text for text in texts if text)
+
+
+@pytest.mark.parametrize("name, streams", [(name, streams) for name, _, streams in RECORDINGS])
+def test_recordings(server, folder, name, streams):
+    data = (folder / name).read_bytes()
+    answer = request(server.port, "/v1/recognize", "POST", data)
+    assert (answer.status, answer.json()["text"]) == (200, TEXTS[NAME])
+    for send in listen, vosk:
+        got = send(server, data)
+        if streams:
+            assert got == TEXTS[NAME]
+        else:
+            assert "the audio is MP4 and has its index at its end, expected at its beginning" in got
+
+
+@pytest.mark.parametrize("send", [listen, vosk])
+def test_wav_files_after_each_other(server, send):
+    samples, rate = samples_of(NAME)
+    wav = audio_file(samples, rate, "WAV", "PCM_16")
+    text = TEXTS[NAME]
+    assert send(server, wav + wav) == f"{text} {text}"
+    other = audio_file(samples, 8000, "WAV", "PCM_16")
+    assert ("the WAV audio: another file of 8000 Hz, 1 channels, pcm16, expected 16000 Hz" in
+            send(server, wav + other))
+    assert "behind the samples" in send(server, wav + b"something else")
+
+
+def test_one_process_for_each_stream(server, folder):
+    """It is gone when the stream is."""
+    def children():
+        pids = pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/children")
+        return [pid for path in pids for pid in path.read_text(encoding="ascii").split()]
+
+    data = (folder / "browser.webm").read_bytes()
+    server.wait_for(lambda _: not children())
+    with server.open("/v1/listen") as socket:
+        socket.send_bytes(data[:len(data) // 2])
+        server.wait_for(lambda _: len(children()) == 1)
+    server.wait_for(lambda _: not children())
+
+
+def complaint(socket):
+    """The error message, or why the server closed."""
+    try:
+        while True:
+            message = socket.receive_json()
+            if message.get("type") == "error" or message.get("status") == "failed":
+                return json.dumps(message)
+    except Closed as closed:
+        return closed.reason
+
+
+@pytest.mark.parametrize("wav_rate, begin", [(8000, b""), (0, b"fLaC"), (0, b"OggS"),
+                                             (0, b"\x1a\x45\xdf\xa3")])
+def test_files_where_samples_are_expected(server, wav_rate, begin):
+    file = begin + bytes(6400)
+    name = {b"fLaC": "FLAC", b"OggS": "Ogg", b"": "a WAV file of 8000 Hz"}.get(
+        begin, "WebM or Matroska")
+    if wav_rate:
+        file = audio_file(samples_of(NAME)[0], wav_rate, "WAV", "PCM_16")
+    expected = f"the audio is {name}, expected pcm16 without a header"
+    with server.open() as socket:  # Runnel's
+        socket.send_json(type="start", version=1)
+        assert socket.receive_json()["type"] == "ready"
+        socket.send_bytes(file[:3200])
+        assert expected in complaint(socket)
+    with server.open() as socket:  # WeNet's
+        socket.send_json(signal="start", nbest=1)
+        socket.send_bytes(file[:3200])
+        assert expected in complaint(socket)
+    with server.open("/v1/realtime?model=digits") as socket:  # OpenAI's
+        assert socket.receive_json()["type"] == "session.created"
+        socket.send_json(type="input_audio_buffer.append",
+                         audio=base64.b64encode(file[:3200]).decode())
+        assert expected in complaint(socket)
