@@ -103,7 +103,10 @@ class AudioReader::Impl {
     size_t done = 0;
     while (done < max_samples) {
       const size_t count = ReadMono(samples + done, max_samples - done);
-      if (count == 0) break;
+      if (count == 0) {
+        CheckEndOfWav();
+        break;
+      }
       CheckRange(samples + done, count);
       samples_read_ += static_cast<int64_t>(count);
       done += count;
@@ -190,6 +193,7 @@ class AudioReader::Impl {
     std::optional<uint64_t> size = WavDataSize(header, /*is_pipe=*/!rest.has_value());
     if (rest.has_value()) size = std::min(size.value_or(*rest), *rest);
     length_known_ = size.has_value();
+    wav_can_seek_ = rest.has_value();
     wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
     std::unique_lock<std::mutex> lock;
     if (rest.has_value()) lock = LockSndfileErrors();
@@ -231,6 +235,15 @@ class AudioReader::Impl {
     } catch (const std::runtime_error& error) {
       FailAsMedia(*container_, error.what());
     }
+  }
+
+  // Only the first of joined WAV files is read, which must not pass for all of them.
+  void CheckEndOfWav() {
+    if (wav_stream_ != nullptr && wav_can_seek_ && wav_stream_->PrecedesFile()) {
+      Fail("another WAV file follows after sample " + std::to_string(samples_read_) +
+           ", expected one");
+    }
+    wav_can_seek_ = false;  // the question is answered
   }
 
   // Reads up to `max_frames` times num_channels() interleaved values.
@@ -299,6 +312,7 @@ class AudioReader::Impl {
   bool only_common_formats_;
   SF_INFO info_ = {};
   bool length_known_ = true;
+  bool wav_can_seek_ = false;
   std::optional<int64_t> announced_samples_;
   int64_t samples_read_ = 0;
   std::vector<float> block_;  // interleaved; only with several channels

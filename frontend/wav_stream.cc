@@ -1,5 +1,7 @@
 #include "frontend/wav_stream.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -133,10 +135,10 @@ WavStream::WavStream(FileDescriptor fd, const WavHeader& header, std::optional<u
   if (header.format.size() % 2 != 0) start_.push_back('\0');
   start_ += "data";
   AppendLittleEndian(kAllBitsSet, 4, &start_);
-  const auto begin_of_data = static_cast<sf_count_t>(start_.size());
+  begin_of_data_ = static_cast<sf_count_t>(start_.size());
   if (data_bytes > 0) start_ += header.ahead;
   input_position_ = static_cast<sf_count_t>(start_.size());
-  length_ = begin_of_data + static_cast<sf_count_t>(data_bytes);
+  length_ = begin_of_data_ + static_cast<sf_count_t>(data_bytes);
 }
 
 SNDFILE* WavStream::Open(SF_INFO* info) {
@@ -152,6 +154,24 @@ SNDFILE* WavStream::Open(SF_INFO* info) {
   SNDFILE* const file = sf_open_virtual(&io, SFM_READ, info, this);
   opening_ = false;
   return file;
+}
+
+bool WavStream::PrecedesFile() {
+  int64_t to_skip = length_ - input_position_;
+  bool is_odd = (length_ - begin_of_data_) % 2 != 0;
+  std::string bytes;
+  while (::lseek(fd_.get(), to_skip, SEEK_CUR) >= 0 &&
+         AppendChunkHeader(fd_.get(), is_odd, &bytes)) {
+    const std::string header = bytes.substr(bytes.size() - kChunkHeaderSize);
+    if (header.compare(0, 4, "RIFF") == 0) {
+      return Append(fd_.get(), 4, &bytes) && bytes.compare(bytes.size() - 4, 4, "WAVE") == 0;
+    }
+    if (!IsWavChunk(std::string_view(header).substr(0, 4))) return false;
+    to_skip = LittleEndian(header.data() + 4, 4);
+    is_odd = to_skip % 2 != 0;
+    bytes.clear();
+  }
+  return false;
 }
 
 void WavStream::RethrowReadError() const {

@@ -54,6 +54,10 @@ class WavStream {
   // Opens it. Returns null, with the reason in sf_strerror(nullptr), if libsndfile refuses.
   SNDFILE* Open(SF_INFO* info);
 
+  // Whether another WAV file follows the samples and perhaps chunks, in a file that can seek. After
+  // the samples were read.
+  bool PrecedesFile();
+
   // Throws the std::system_error of an earlier read; it could not pass through libsndfile, which is
   // C.
   void RethrowReadError() const;
@@ -66,6 +70,7 @@ class WavStream {
   // The header made here and, while libsndfile opens the file and may still step back, the samples
   // that it has read.
   std::string start_;
+  sf_count_t begin_of_data_;   // in the presented file
   sf_count_t length_;          // of the presented file
   sf_count_t position_ = 0;    // of libsndfile, in the presented file
   sf_count_t input_position_;  // of fd_, in the presented file

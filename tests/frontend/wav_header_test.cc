@@ -115,6 +115,18 @@ TEST_F(WavHeaderTest, OnlyTheSizeOfTheFileIsCorrect) {
   ExpectSamples({expected_.begin(), expected_.begin() + 3});
 }
 
+// As of clients that append a file for each part of a recording.
+TEST_F(WavHeaderTest, JoinedFilesAreAnError) {
+  const std::string file = wav_.Bytes();
+  wav_.after = Chunk("LIST", "odd") + Chunk("id3 ", "even");
+  for (const std::string& first : {file, wav_.Bytes()}) {
+    ExpectComplaint(WriteRaw(first + file),
+                    "another WAV file follows after sample 5000, expected one");
+    EXPECT_EQ(ReadFile(WriteRaw(first + "RIFF1234AVI ")), expected_);
+    EXPECT_EQ(ReadFile(WriteRaw(first + std::string(100, 'x'))), expected_);
+  }
+}
+
 TEST_F(WavHeaderTest, ChunksWithoutPadding) {
   const std::string odd =
       "LIST" + LittleEndianBytes(17, 4) + "INFOISFT" + LittleEndianBytes(5, 4) + "abcde";

@@ -1,6 +1,7 @@
 #include "tools/media_decoder/recording_decoder.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -50,11 +51,10 @@ std::string TextOf(int error) {
 
 // Always reads `size` bytes before the end: some of FFmpeg's readers would give other samples for
 // other reads, and reads must not depend on how a stream is cut.
-int ReadInput(void* input, uint8_t* bytes, int size) {
+int ReadFully(Input* input, uint8_t* bytes, int size) {
   int done = 0;
   while (done < size) {
-    const ssize_t count =
-        static_cast<Input*>(input)->Read(bytes + done, static_cast<size_t>(size - done));
+    const ssize_t count = input->Read(bytes + done, static_cast<size_t>(size - done));
     if (count < 0) return AVERROR(EIO);
     if (count == 0) break;
     done += static_cast<int>(count);
@@ -62,8 +62,7 @@ int ReadInput(void* input, uint8_t* bytes, int size) {
   return done == 0 ? AVERROR_EOF : done;
 }
 
-int64_t SeekInput(void* opaque, int64_t offset, int whence) {
-  auto* const input = static_cast<Input*>(opaque);
+int64_t SeekInput(Input* input, int64_t offset, int whence) {
   if (whence == AVSEEK_SIZE) return input->size();
   if (whence == SEEK_CUR) offset += input->position();
   if (whence == SEEK_END) offset += input->size();
@@ -119,6 +118,26 @@ RecordingDecoder::RecordingDecoder(Input* input, std::string container, int chan
   if (packet_ == nullptr || frame_ == nullptr) throw std::bad_alloc();
 }
 
+int RecordingDecoder::Read(void* self, uint8_t* bytes, int size) {
+  auto* const decoder = static_cast<RecordingDecoder*>(self);
+  const int64_t position = decoder->input_.position();
+  const int count = ReadFully(&decoder->input_, bytes, size);
+  if (count > 0 && decoder->container_ == "mov") {
+    const bool is_next =
+        position == decoder->last_bytes_begin_ + static_cast<int64_t>(decoder->last_bytes_.size());
+    if (!is_next) {
+      decoder->last_bytes_.clear();
+      decoder->last_bytes_begin_ = position;
+    }
+    decoder->LookForMp4({reinterpret_cast<const char*>(bytes), static_cast<size_t>(count)});
+  }
+  return count;
+}
+
+int64_t RecordingDecoder::Seek(void* self, int64_t offset, int whence) {
+  return SeekInput(&static_cast<RecordingDecoder*>(self)->input_, offset, whence);
+}
+
 void RecordingDecoder::Open() {
   const AVInputFormat* const container = av_match_list(container_.c_str(), kContainers, ',') > 0
                                              ? av_find_input_format(container_.c_str())
@@ -127,8 +146,8 @@ void RecordingDecoder::Open() {
 
   const int block_bytes = can_seek() ? kFileBlockBytes : kStreamBlockBytes;
   auto* const block = static_cast<uint8_t*>(av_malloc(static_cast<size_t>(block_bytes)));
-  io_.reset(avio_alloc_context(block, block_bytes, /*write_flag=*/0, &input_, ReadInput, nullptr,
-                               can_seek() ? SeekInput : nullptr));
+  io_.reset(avio_alloc_context(block, block_bytes, /*write_flag=*/0, this, Read, nullptr,
+                               can_seek() ? Seek : nullptr));
   AVFormatContext* format = avformat_alloc_context();
   if (io_ == nullptr || format == nullptr) throw std::bad_alloc();
   io_->max_packet_size = block_bytes;
@@ -296,6 +315,37 @@ int64_t RecordingDecoder::MissingSamples() const {
   return samples * 1000 > kMissingMs * rate_hz_ ? samples : 0;
 }
 
+// FFmpeg reads the packets of one MP4 file, unless another one is in fragments. `bytes`: the next
+// of the input.
+void RecordingDecoder::LookForMp4(std::string_view bytes) {
+  constexpr std::string_view kBegin = "ftyp";
+  constexpr size_t kBrandBytes = 4;
+  constexpr size_t kBoxBytes = 4 + kBegin.size() + kBrandBytes;
+  last_bytes_ += bytes;
+  for (size_t at = last_bytes_.find(kBegin); at != std::string::npos;
+       at = last_bytes_.find(kBegin, at + 1)) {
+    if (at < 4 || at + kBegin.size() + kBrandBytes > last_bytes_.size()) continue;
+    const char* const brand = last_bytes_.data() + at + kBegin.size();
+    const std::string_view size = std::string_view(last_bytes_).substr(at - 4, 3);  // upper bytes
+    const bool is_box = size == std::string_view("\0\0\0", 3) &&
+                        std::all_of(brand, brand + kBrandBytes, [](char c) { return c >= ' '; });
+    if (is_box) last_file_at_ = last_bytes_begin_ + static_cast<int64_t>(at) - 4;
+  }
+  const size_t num_old = last_bytes_.size() - std::min(last_bytes_.size(), kBoxBytes - 1);
+  last_bytes_.erase(0, num_old);
+  last_bytes_begin_ += static_cast<int64_t>(num_old);
+}
+
+void RecordingDecoder::CheckEndOfMp4() {
+  std::array<unsigned char, 4096> block;
+  while (avio_read(io_.get(), block.data(), static_cast<int>(block.size())) > 0) {
+  }
+  if (last_file_at_ > last_packet_at_) {
+    Fail("is followed by another file after sample " + std::to_string(num_samples_) +
+         ", expected one");
+  }
+}
+
 void RecordingDecoder::Decode() {
   Open();
   OpenCodec();
@@ -311,10 +361,12 @@ void RecordingDecoder::Decode() {
     if (packet_->stream_index == track_->index && (!is_mpeg || IsMpegFrame(*packet_))) {
       num_ticks_ += packet_->duration;
       last_timestamp_ = packet_->dts;
+      last_packet_at_ = packet_->pos;
       DecodePacket(packet_.get());
     }
     av_packet_unref(packet_.get());
   }
+  if (container_ == "mov") CheckEndOfMp4();
   const int last_error = std::exchange(packet_error_, 0);
   DecodePacket(nullptr);
   if (resampler_ != nullptr) WriteResampled(nullptr, 0);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tools/media_decoder/input.h"
@@ -48,6 +49,10 @@ class RecordingDecoder {
   void Decode();
 
  private:
+  // The functions that FFmpeg calls.
+  static int Read(void* self, uint8_t* bytes, int size);
+  static int64_t Seek(void* self, int64_t offset, int whence);
+
   bool can_seek() const { return input_.size() >= 0; }
   void Open();
   void OpenCodec();
@@ -63,6 +68,8 @@ class RecordingDecoder {
   void WriteFormat(int rate_hz, int channels);
   [[noreturn]] void FailAsDamaged(int error) const;
   int64_t MissingSamples() const;
+  void LookForMp4(std::string_view bytes);
+  void CheckEndOfMp4();
 
   Input& input_;
   const std::string container_;
@@ -90,6 +97,11 @@ class RecordingDecoder {
   int64_t num_ticks_ = 0;        // of the packets
   int64_t last_timestamp_ = 0;   // of a packet
   std::vector<float> interleaved_;
+  // Of an MP4 file: positions of the last packet and of the last beginning of a file that was read.
+  int64_t last_packet_at_ = 0;
+  int64_t last_file_at_ = 0;
+  std::string last_bytes_;  // read last, too few for a beginning
+  int64_t last_bytes_begin_ = 0;
 };
 
 }  // namespace runnel::media_decoder

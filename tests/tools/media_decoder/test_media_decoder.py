@@ -130,6 +130,20 @@ def test_joined_recordings_are_read_to_the_end(tmp_path):
         assert abs(len(joined.samples) - sum(lengths)) < 3000, name
 
 
+@pytest.mark.parametrize("flags", ["+faststart", "frag_keyframe+empty_moov"])
+def test_joined_mp4_is_read_or_refused(tmp_path, flags):
+    path = tmp_path / "a.mp4"
+    make(path, ["-c:a", "aac", "-movflags", flags])
+    data = path.read_bytes()
+    alone = decode_file(PROGRAM, path, "mov")
+    path.write_bytes(data + data)
+    for joined in (decode_file(PROGRAM, path, "mov"),
+                   decode_pieces(PROGRAM, [data, data], "mov"),
+                   decode_pieces(PROGRAM, [data + data], "mov")):
+        assert len(joined.samples) > 1.9 * len(alone.samples) or joined.error.startswith(
+            ("is followed by another file after sample ", "is damaged after sample "))
+
+
 def test_a_chain_keeps_the_rate_of_its_first_stream(tmp_path):
     pieces = []
     for rate in "44100", "22050":
