@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 
 #include "frontend/audio_reader.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/without_media.h"
 #include "tests/fuzz/work_bound.h"
 
 namespace {
@@ -39,10 +39,7 @@ void Read(const std::string& file, const runnel::AudioReaderOptions& options) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  // What media_decoder reads has tests of its own (test_media_decoder.py, fuzz_media_replies): a
-  // process for each input would take most of the time here.
-  static const int without_media = ::setenv("RUNNEL_MEDIA_DECODER", "/nonexistent", 1);
-  runnel::fuzz::Require(without_media == 0, "an environment");
+  runnel::fuzz::DecodeWithoutMedia();
   const std::string file(reinterpret_cast<const char*>(data), size);
   // As a server.
   runnel::AudioReaderOptions options;

@@ -24,6 +24,7 @@
 
 #include "runtime/model.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/without_media.h"
 #include "tests/fuzz/work_bound.h"
 #include "tools/server/server.h"
 
@@ -194,6 +195,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // audio.
   constexpr double kBaseS = 1;
   constexpr double kPerByteS = 0.0002;
+  runnel::fuzz::DecodeWithoutMedia();
   static const Server server;
   if (size < kHead) return 0;
   const runnel::fuzz::WorkBound work(CLOCK_PROCESS_CPUTIME_ID);

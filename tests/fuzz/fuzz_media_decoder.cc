@@ -3,7 +3,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -12,6 +11,7 @@
 
 #include "frontend/sample_range.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/without_media.h"
 #include "tests/fuzz/work_bound.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/samples/raw_media_decoder.h"
@@ -58,9 +58,7 @@ std::optional<std::vector<float>> DecodePieces(MediaDecoder* decoder, std::strin
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using runnel::server::DecodePieces;
   if (size < 2) return 0;
-  // As in fuzz_audio_reader.
-  static const int without_media = ::setenv("RUNNEL_MEDIA_DECODER", "/nonexistent", 1);
-  runnel::fuzz::Require(without_media == 0, "an environment");
+  runnel::fuzz::DecodeWithoutMedia();
   const runnel::fuzz::WorkBound work;
   const std::string_view bytes(reinterpret_cast<const char*>(data + 2), size - 2);
   const auto whole = DecodePieces(runnel::server::MakeDecoder(data[0]).get(), bytes, bytes.size());

@@ -11,6 +11,7 @@
 #include "runtime/live_update.h"
 #include "runtime/text/utf8.h"
 #include "tests/fuzz/require.h"
+#include "tests/fuzz/without_media.h"
 #include "tests/fuzz/work_bound.h"
 #include "tools/server/dialects/protocol_registry.h"
 
@@ -194,6 +195,7 @@ class Session {
 }  // namespace
 
 const TokenTable& Units() {
+  DecodeWithoutMedia();
   static const TokenTable units("<blank> 0\n\u2581two 1\n字 2\n", 3, 0, "units.txt");
   return units;
 }
