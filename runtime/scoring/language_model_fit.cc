@@ -6,9 +6,11 @@
 #include <functional>
 #include <iterator>
 #include <stdexcept>
+#include <string_view>
 #include <unordered_set>
 
 #include "runtime/ngram/nemo_words.h"
+#include "runtime/text/character_class.h"
 #include "runtime/text/letter_case.h"
 #include "runtime/text/printable.h"
 #include "runtime/text/token_speller.h"
@@ -33,11 +35,17 @@ size_t Count(const Words& words, const WordTest& test) {
 
 bool IsHalf(size_t count, size_t all) { return 2 * count >= all; }
 
+bool BeginsUnspaced(const std::string& text) {
+  const std::vector<std::string_view> characters = SplitCharacters(text);
+  return !characters.empty() && IsUnspaced(CodePoint(characters.front()));
+}
+
 class VocabularyFit {
  public:
   VocabularyFit(const NgramModel& ngrams, const TokenTable& tokens, const Words& token_texts)
       : speller_(token_texts), num_tokens_(tokens.size()) {
     for (int32_t token = 0; token < tokens.size(); ++token) names_.insert(tokens.name(token));
+    has_unspaced_ = Count(token_texts, BeginsUnspaced) > 0;
     const auto has_lower = [this](const auto& text) { return letters_.HasLower(text); };
     const auto has_upper = [this](const auto& text) { return letters_.HasUpper(text); };
     const size_t num_lower = Count(token_texts, has_lower);
@@ -51,10 +59,16 @@ class VocabularyFit {
 
   // Whether the word can be one of a result's text.
   bool IsWord(const std::string& word) const {
-    if (!IsUtf8(word)) return false;
+    if (!IsUtf8(word) || IsWithoutSpaces(word)) return false;
     if (lacks_lower_ && letters_.HasUpper(word)) return false;
     if (lacks_upper_ && letters_.HasLower(word)) return false;
     return Unspelled(word).empty();
+  }
+
+  // Whether results have no space before or after the word: its characters are of a script without
+  // spaces, and the tokens of such characters begin no word.
+  bool IsWithoutSpaces(const std::string& word) const {
+    return has_unspaced_ && IsUtf8(word) && BeginsUnspaced(word);
   }
 
   // The rest of the word from the first character on that no tokens spell.
@@ -83,6 +97,7 @@ class VocabularyFit {
   const LetterCase letters_;
   const int num_tokens_;
   std::unordered_set<std::string> names_;
+  bool has_unspaced_ = false;
   // The language model has letters of one case only, and the tokens mostly of the other.
   bool lacks_lower_ = false;
   bool lacks_upper_ = false;
@@ -123,6 +138,8 @@ std::vector<Reason> Reasons(const VocabularyFit& fit, const Words& words,
   }
   reasons.push_back({HasBoundary, "they are tokens of another model, expected its own or words"});
   if (is_word_level) {
+    reasons.push_back({[&fit](const std::string& word) { return fit.IsWithoutSpaces(word); },
+                       "results have no spaces between them, expected level token"});
     reasons.push_back({[&fit](const std::string& word) { return fit.IsWordInLower(word); },
                        "they have capital letters, expected lower case"});
     reasons.push_back({[&fit](const std::string& word) { return fit.IsWordInUpper(word); },

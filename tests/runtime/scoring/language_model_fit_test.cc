@@ -202,5 +202,13 @@ TEST(LanguageModelFitTest, OtherCharacters) {
                     "writes them"));
 }
 
+// Results have spaces between such words only if each is a token with a boundary.
+TEST(LanguageModelFitTest, ScriptsWithoutSpaces) {
+  EXPECT_EQ(Refusal({"▁", "中", "国", "文"}, kWord, Unigrams({"中国", "文"})),
+            OfWords("0 of its 2",
+                    "'中国' or '文': results have no spaces between them, expected level token"));
+  EXPECT_EQ(Refusal({"▁中国", "▁文"}, kWord, Unigrams({"中国", "文"})), "");
+}
+
 }  // namespace
 }  // namespace runnel

@@ -1,6 +1,7 @@
 #include "tools/server/riva/riva_protocol.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/wire_format_lite.h>
 
 #include <cstdint>
@@ -40,10 +41,21 @@ std::string_view AudioIn(std::string_view message) {
   return audio;
 }
 
-// Other values count as false, as in NVIDIA's server.
+// Other values count as false, as in NVIDIA's server. Some clients write a bool into the field of
+// runtime_config, which protobuf keeps as an unknown field.
 bool ForcesEndOfUtterance(const StreamingRecognizeRequest& request) {
   const auto found = request.runtime_config().find("force_eou");
-  return found != request.runtime_config().end() && found->second == "true";
+  if (found != request.runtime_config().end()) return found->second == "true";
+  const google::protobuf::UnknownFieldSet& unknown =
+      request.GetReflection()->GetUnknownFields(request);
+  for (int i = 0; i < unknown.field_count(); ++i) {
+    const google::protobuf::UnknownField& field = unknown.field(i);
+    if (field.number() == StreamingRecognizeRequest::kRuntimeConfigFieldNumber &&
+        field.type() == google::protobuf::UnknownField::TYPE_VARINT) {
+      return field.varint() != 0;
+    }
+  }
+  return false;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "frontend/sample_range.h"
 #include "runtime/stream.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/samples/sample_decoder.h"

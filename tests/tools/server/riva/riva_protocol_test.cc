@@ -147,6 +147,15 @@ TEST(RivaProtocol, AClientMayEndAnUtterance) {
   EXPECT_EQ(Shown(protocol.Read(Text(""))), "finish");
 }
 
+TEST(RivaProtocol, AClientMayEndAnUtteranceWithABool) {
+  RivaProtocol protocol = NewProtocol();
+  protocol.Read(Binary(Config()));
+  const std::string field_3_true = "\x18\x01";
+  const std::string field_3_false("\x18\x00", 2);
+  EXPECT_EQ(Shown(protocol.Read(Binary(Audio(Pcm16({1})) + field_3_false))), "start; audio 1");
+  EXPECT_EQ(Shown(protocol.Read(Binary(Audio(Pcm16({2})) + field_3_true))), "audio 1; flush");
+}
+
 // The audio of a long message comes in parts; the utterance ends after the last.
 TEST(RivaProtocol, AnUtteranceEndsAfterAllAudioOfTheMessage) {
   RivaProtocol protocol = NewProtocol();
