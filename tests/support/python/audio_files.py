@@ -22,7 +22,7 @@ FORMATS = [pair for pair in ALL_FORMATS
            if pair[0] in soundfile.available_formats() and soundfile.check_format(*pair)]
 
 # Those that servers refuse.
-UNCOMMON = ("OGG/VORBIS", "IRCAM/", "SVX/", "AVR/", "PAF/", "PVF/", "MAT", "MPC2K/", "HTK/")
+UNCOMMON = ("IRCAM/", "SVX/", "AVR/", "PAF/", "PVF/", "MAT", "MPC2K/", "HTK/")
 COMMON_FORMATS = [pair for pair in FORMATS if not "/".join(pair).startswith(UNCOMMON)]
 
 
