@@ -9,7 +9,7 @@ libraries=usr/lib/aarch64-linux-gnu
 packages=(
   libc6-dev libtorch-dev libopenblas0-pthread
   libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libhwy-dev libxxhash-dev
-  libogg-dev libopus-dev libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
+  libogg-dev libopus-dev libavformat-dev libavcodec-dev libswresample-dev libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
 )
 if [[ -e "$root/complete" ]]; then

@@ -38,7 +38,7 @@ bool LimitProcess(int socket) {
   // What the other program has left open for its children. Old kernels do not know the call.
   ::syscall(SYS_close_range, kFirstOther, ~0U, 0U);
   EndWithOtherEnd(socket);
-#ifndef __SANITIZE_ADDRESS__  // which needs much more
+#ifndef RUNNEL_SANITIZED  // sanitizers need much more
   if (!SetLimit(RLIMIT_DATA, kMaxDataBytes)) return false;
 #endif
   // No file is opened, none is written, and nothing else is started.

@@ -195,7 +195,8 @@ def test_recordings_of_every_format(server, form, subtype):
         assert answer.status == 400 and answer.json()["error"] == {
             "code": "bad_message", "type": "invalid_request_error", "param": None,
             "message": "the recording: is in a format that is not accepted here, expected WAV, "
-                       "FLAC, Ogg Opus, MP3, AIFF, AU, CAF, W64, VOC or NIST SPHERE"}
+                       "FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, AIFF, AU, CAF, W64, VOC or "
+                       "NIST SPHERE"}
         return
     assert answer.status == 200 and answer.json()["text"] == TEXTS["ked_year"]
     assert answer.json()["audio_ms"] == pytest.approx(len(samples) / rate * 1000, abs=130)
@@ -205,7 +206,8 @@ def test_mp3_that_was_cut_off(server):
     samples, rate = samples_of(LONGEST)
     body = audio_file(samples, rate, "MP3", "MPEG_LAYER_III")
     part = request(server.port, "/v1/recognize", "POST", body[:len(body) // 2]).json()
-    assert part["announced_ms"] == pytest.approx(len(samples) / rate * 1000, abs=0.1)
+    # Within a packet, of which a half may have been decoded.
+    assert part["announced_ms"] == pytest.approx(len(samples) / rate * 1000, abs=100)
     assert part["audio_ms"] < 0.6 * part["announced_ms"]
     assert TEXTS[LONGEST].startswith(part["text"][:3])
 

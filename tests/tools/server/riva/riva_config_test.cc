@@ -144,7 +144,7 @@ TEST(RivaConfig, RecordingsWithoutAHeaderGetOne) {
       EXPECT_EQ(reader.num_samples(), 400 / frame_size);
     }
   }
-  for (const char* header : {"RIFF", "fLaC", "OggS"}) {
+  for (const char* header : {"RIFF1234WAVE", "fLaC", "OggS", "\x1A\x45\xDF\xA3", "ID3\4"}) {
     EXPECT_EQ(RecordingFile(config, header, Tiny()), header);
   }
   config.set_encoding(nvidia::riva::ENCODING_UNSPECIFIED);

@@ -175,22 +175,28 @@ TEST(RivaProtocol, AnUtteranceEndsAfterAllAudioOfTheMessage) {
 TEST(RivaProtocol, HeaderDecidesTheRate) {
   RivaProtocol protocol = NewProtocol();
   protocol.Read(Binary(Config()));
-  const std::string file = WavHeader('\x22', '\x56') + Pcm16({1, 2});  // 22050 Hz
+  const std::string file = WavHeader('\x22', '\x56') + Pcm16({1, 2, 3, 4});  // 22050 Hz
   for (size_t i = 0; i < 20; ++i) {
     EXPECT_EQ(Shown(protocol.Read(Binary(Audio(file.substr(i, 1))))), "") << i;
   }
   const std::vector<ClientRequest> requests = protocol.Read(Binary(Audio(file.substr(20))));
-  ASSERT_EQ(Shown(requests), "start; audio 2");
+  ASSERT_EQ(Shown(requests), "start; audio 4");
   EXPECT_EQ(std::get<StartRequest>(requests[0]).options.sample_rate_hz, 0x5622);
 }
 
 TEST(RivaProtocol, EndsWithoutAudio) {
-  for (const std::string& audio : {std::string(), std::string("RIF")}) {
-    RivaProtocol protocol = NewProtocol();
-    protocol.Read(Binary(Config()));
-    EXPECT_EQ(Shown(protocol.Read(Binary(Audio(audio)))), "");
-    EXPECT_EQ(Shown(protocol.Read(Text(""))), "start; finish");
-  }
+  RivaProtocol protocol = NewProtocol();
+  protocol.Read(Binary(Config()));
+  EXPECT_EQ(Shown(protocol.Read(Binary(Audio("")))), "");
+  EXPECT_EQ(Shown(protocol.Read(Text(""))), "start; finish");
+}
+
+// Samples that may have been the beginning of a file.
+TEST(RivaProtocol, EndsBeforeTheFormatIsKnown) {
+  RivaProtocol protocol = NewProtocol();
+  protocol.Read(Binary(Config()));
+  EXPECT_EQ(Shown(protocol.Read(Binary(Audio("RIF")))), "");
+  EXPECT_EQ(Shown(protocol.Read(Text(""))), "start; audio 1; finish");
 }
 
 TEST(RivaProtocol, Mistakes) {
