@@ -12,9 +12,16 @@
 namespace runnel::media_decoder {
 namespace {
 
-// FFmpeg's tables and libraries take some 30 MiB, the index of a day of MP4 as much again.
-constexpr rlim_t kMaxDataBytes = rlim_t{512} << 20;
 constexpr unsigned kFirstOther = 3;  // descriptor
+// FFmpeg's tables and libraries take some 30 MiB, the index of a day of MP4 as much again.
+// Sanitizers need much more, and open pipes.
+#ifdef RUNNEL_SANITIZED
+constexpr rlim_t kMaxDataBytes = RLIM_INFINITY;
+constexpr rlim_t kMaxFiles = 64;
+#else
+constexpr rlim_t kMaxDataBytes = rlim_t{512} << 20;
+constexpr rlim_t kMaxFiles = kFirstOther;
+#endif
 
 bool SetLimit(int resource, rlim_t value) {
   const rlimit limit = {value, value};
@@ -38,12 +45,10 @@ bool LimitProcess(int socket) {
   // What the other program has left open for its children. Old kernels do not know the call.
   ::syscall(SYS_close_range, kFirstOther, ~0U, 0U);
   EndWithOtherEnd(socket);
-#ifndef RUNNEL_SANITIZED  // sanitizers need much more
-  if (!SetLimit(RLIMIT_DATA, kMaxDataBytes)) return false;
-#endif
-  // No file is opened, none is written, and nothing else is started.
-  return SetLimit(RLIMIT_NOFILE, kFirstOther) && SetLimit(RLIMIT_FSIZE, 0) &&
-         SetLimit(RLIMIT_CORE, 0) && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+  // No file is opened, and none is written.
+  return SetLimit(RLIMIT_DATA, kMaxDataBytes) && SetLimit(RLIMIT_NOFILE, kMaxFiles) &&
+         SetLimit(RLIMIT_FSIZE, 0) && SetLimit(RLIMIT_CORE, 0) &&
+         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 }  // namespace runnel::media_decoder
