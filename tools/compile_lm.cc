@@ -26,7 +26,7 @@ constexpr char kUsage[] =
 
   compile_lm --arpa=LM.arpa --output=LM.bin
 
-With --nemo_model, decode_wav and stream_server use the output with --lm_level=token.
+With --nemo_model, decode_wav and stream_server use the output at level token.
 The n-grams may be in any order. The output replaces a file of its name when it is complete.
 Exit code: 0 success, 1 something failed, 2 wrong flags.
 
