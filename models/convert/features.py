@@ -39,6 +39,9 @@ def nemo_features(preprocessor: Settings, where: str, rate: int,
     if not target.endswith("AudioToMelSpectrogramPreprocessor"):
         raise ConversionError(f"{where}._target_ is {target}, which is not supported; supported: "
                               "AudioToMelSpectrogramPreprocessor")
+    if preprocessor.is_null("window"):
+        raise ConversionError(f"{where}.window is null (no window), which is not supported; "
+                              f"supported: {', '.join(_WINDOWS)}")
     rate = preprocessor.size("sample_rate", rate)
     length = _nemo_samples(preprocessor, where, "window_size", "n_window_size", 0.02, rate,
                            "features.frame_length")

@@ -271,6 +271,9 @@ def _check_limits(encoder: Dict[str, Any], limits: Dict[str, Any]) -> None:
 
 
 def _normalization(preprocessor: Settings) -> Dict[str, Any]:
+    if preprocessor.is_null("normalize"):
+        preprocessor.ignore("normalize")
+        return {"type": "none"}
     value = preprocessor.take("normalize", "per_feature", "encoder.normalization.type")
     if value == "per_feature":
         return {"type": "utterance", "epsilon": 1e-5}

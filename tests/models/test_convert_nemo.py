@@ -283,6 +283,18 @@ def test_models_without_decoder_and_joint(tmp_path, capsys):
     assert "has neither decoder nor joint" in line and "EncDecMultiTaskModel" in line
 
 
+def test_null_is_none(tmp_path, capsys):
+    """NeMo takes null for no normalization, and for no window."""
+    nemo = NemoFile("conformer_offline")
+    nemo.config["preprocessor"]["normalize"] = None
+    config = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1]
+    assert config["encoder"]["normalization"]["type"] == "none"
+    capsys.readouterr()
+    nemo.config["preprocessor"]["window"] = None
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert "preprocessor.window is null (no window)" in line
+
+
 def test_values_of_any_length_make_short_lines(tmp_path, capsys):
     nemo = NemoFile("conformer_offline")
     nemo.config["preprocessor"]["normalize"] = {"fixed_mean": [0.125] * 80, "fixed_std": [1.5] * 80}

@@ -2,7 +2,7 @@
 // Each source has `rate` (Hz) and calls onPacket(Float32Array, peak) in order; `ended` is a promise.
 
 const FILE_RATE = 16000; // the browser resamples recordings to it
-const MAX_RATE = 48000; // of a microphone; the default limit of servers
+const MAX_RATE = 48000; // of a microphone
 const PACKET_SECONDS = 0.1; // of recordings
 
 /** An error whose message the page shows. */
