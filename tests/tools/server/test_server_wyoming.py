@@ -169,7 +169,7 @@ def test_ping_within_an_utterance(client):
     (framed("audio-start"), "bad_option"),
     (framed("audio-start", rate=16000, width=3, channels=1), "bad_option"),
     (framed("audio-start", rate=16000, width=1, channels=1), "bad_option"),
-    (framed("audio-start", rate=96000, width=2, channels=1), "bad_option"),
+    (framed("audio-start", rate=384000, width=2, channels=1), "bad_option"),
     (framed("audio-start", rate=16000, width=2, channels=0), "bad_option"),
     (framed("transcribe", language=["en"]), "bad_option"),
     (framed("audio-start", **FORMAT) + framed("audio-chunk", b"ab", rate=8000, width=2, channels=1),
