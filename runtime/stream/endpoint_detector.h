@@ -28,6 +28,9 @@ class EndpointDetector {
   // frame since is silent.
   bool silence_goes_on() const { return follows_silence_ && num_silent_ == num_frames_; }
 
+  // Whether a rule that asks for silence ended the utterance before.
+  bool follows_silence() const { return follows_silence_; }
+
   void StartUtterance() { num_frames_ = num_silent_ = 0; }
 
   // Of the utterance.

@@ -258,8 +258,10 @@ void Stream::State::AfterFrame(float blank_log_prob) {
   if (!options.endpoints.enabled) return endpoints.PassFrames(1);
   if (!endpoints.Advance(blank_log_prob, !search().BestIds().empty())) return;
   EndUtterance(UtteranceEnd::kEndpoint);
-  BeginUtterance(search().num_frames());
   has_endpoint = true;
+  if (endpoints.follows_silence()) return BeginUtterance(search().num_frames());
+  search().ContinueAfter(nullptr);  // the length may cut a word
+  ForgetUtterance();
 }
 
 void Stream::State::AfterStep() {

@@ -9,7 +9,7 @@ import soundfile
 
 from audio_files import g711, opus_packets
 from real_clients import Clients, recognised_text, twice_with_silence
-from server_process import FILES, Server, samples_of
+from server_process import Server, samples_of
 
 RAW = {"encoding": "linear16", "sample_rate": 16000}
 SDK, BROWSER, RECORDINGS = ("deepgram_sdk.mjs", "deepgram_browser.mjs",
@@ -89,13 +89,15 @@ def test_credentials_of_browsers(server, wav):
 
 
 @pytest.mark.parametrize("program", [SDK, BROWSER])
-def test_errors(server, wav, program):
+def test_errors(server, wav, program, tmp_path):
     """A refused query is an error of the client; wrong audio is a close code with a reason."""
     refused = Clients(program, url=server.url, wav=wav,
                       parameters={"encoding": "flac"}).outcome()
     assert "400" in refused["error"] and refused["openings"] == 0, refused
-    closed = Clients(program, url=server.url, wav=FILES["ked_year"]).outcome()
-    assert closed["code"] == 1008 and closed["reason"].startswith("DATA-0000: the audio is FLAC")
+    aiff = tmp_path / "wrong.aiff"
+    soundfile.write(aiff, *soundfile.read(wav))
+    closed = Clients(program, url=server.url, wav=aiff).outcome()
+    assert closed["code"] == 1008 and closed["reason"].startswith("DATA-0000: the audio is AIFF")
 
 
 def test_recordings(server, wav, text):

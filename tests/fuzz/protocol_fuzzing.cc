@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "frontend/sample_range.h"
 #include "runtime/live_update.h"
 #include "runtime/text/utf8.h"
 #include "tests/fuzz/require.h"
@@ -156,7 +157,7 @@ class Session {
   }
   void Do(const server::AudioRequest& audio) const {
     Require(has_started_ && !is_finished_, "audio between start and finish");
-    for (const float sample : audio.samples) Require(std::abs(sample) <= 16, "sound samples");
+    for (const float sample : audio.samples) Require(std::abs(sample) <= kMaxAmplitude, "sound samples");
   }
   void Do(const server::FlushRequest& /*flush*/) const {
     Require(has_started_ && !is_finished_, "a flush between start and finish");

@@ -204,9 +204,9 @@ TEST(LanguageModelFitTest, OtherCharacters) {
 
 // Results have spaces between such words only if each is a token with a boundary.
 TEST(LanguageModelFitTest, ScriptsWithoutSpaces) {
-  EXPECT_EQ(Refusal({"▁", "中", "国", "文"}, kWord, Unigrams({"中国", "文"})),
+  EXPECT_EQ(Refusal({"▁", "中", "国", "文"}, kWord, Unigrams({"中国", "国文"})),
             OfWords("0 of its 2",
-                    "'中国' or '文': results have no spaces between them, expected level token"));
+                    "'中国' or '国文': results have no spaces between them, expected level token"));
   EXPECT_EQ(Refusal({"▁中国", "▁文"}, kWord, Unigrams({"中国", "文"})), "");
 }
 

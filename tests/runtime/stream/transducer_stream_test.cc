@@ -268,6 +268,37 @@ TEST(TransducerStreamTest, BothUtterancesHaveTheTokensOfAStreamThatNobodyInterru
   EXPECT_GE(num_equal, 30);
 }
 
+// Greedy search. A rule of length cuts words; the utterances have the tokens of the stream without
+// rules.
+TEST(TransducerStreamTest, UtterancesOfARuleOfLengthHaveAllTokens) {
+  for (const Heads heads : AllHeads()) {
+    SCOPED_TRACE(NameOf(heads));
+    const std::shared_ptr<const Model> model = ModelWith(heads);
+    StreamOptions options = testing::Options(8, 16);
+    options.search.head = Head::kTransducer;
+    const std::vector<float> samples = NoiseOfChangingLevel(10 * kRate, 37);
+    // An utterance of other tokens begins anew instead of ending.
+    const auto tokens_with_text = [&] {
+      std::vector<Token> tokens;
+      for (const Utterance& utterance : UtterancesOf(samples, options, model)) {
+        for (const Token& token : utterance.nbest[0].tokens) {
+          if (!model->tokens().Text({token.id}).empty()) tokens.push_back(token);
+        }
+      }
+      return tokens;
+    };
+    const std::vector<Token> whole = tokens_with_text();
+    options.endpoints.enabled = true;
+    options.endpoints.rules = {{{false, 1000, 0}, {true, 1000, 0}, {false, 0, 0.5}}};
+    const std::vector<Token> tokens = tokens_with_text();
+    ASSERT_EQ(tokens.size(), whole.size());
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      EXPECT_EQ(tokens[i].id, whole[i].id);
+      EXPECT_EQ(tokens[i].frame, whole[i].frame);
+    }
+  }
+}
+
 // A stream on its way through its audio.
 struct Listener {
   Stream stream;
