@@ -225,7 +225,7 @@ def test_a_hundred_connections_at_once(server):
 
 
 def admitted(port):
-    """A client that is let in; the connection of the metrics counts until the server sees its end."""
+    """A client that is let in. That of the metrics counts until the server sees its end."""
     while True:
         client = Wyoming(port)
         with contextlib.suppress(ConnectionError):
