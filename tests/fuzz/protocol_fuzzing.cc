@@ -157,7 +157,8 @@ class Session {
   }
   void Do(const server::AudioRequest& audio) const {
     Require(has_started_ && !is_finished_, "audio between start and finish");
-    for (const float sample : audio.samples) Require(std::abs(sample) <= kMaxAmplitude, "sound samples");
+    for (const float sample : audio.samples)
+      Require(std::abs(sample) <= kMaxAmplitude, "sound samples");
   }
   void Do(const server::FlushRequest& /*flush*/) const {
     Require(has_started_ && !is_finished_, "a flush between start and finish");
