@@ -34,8 +34,9 @@ struct AudioReaderOptions {
 // than a block of the input in memory. MIDI sample dumps (SDS) are refused, because libsndfile's
 // reader writes to standard output.
 //
-// Recordings that were joined, such as a chain of Ogg streams or MP3 files one after the other, are
-// read to the end, at the rate of the first.
+// Recordings that were joined: a chain of Ogg streams, and MP3, AAC or WebM files one after the
+// other, are read to the end, at the rate of the first. WAV files (not in a pipe) and MP4 files are
+// refused. Of other formats, and of files of two formats, only the first file is read.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to
@@ -46,9 +47,10 @@ struct AudioReaderOptions {
 // open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
 // or damaged is an error as soon as the damage is reached. When its header has the number of
 // samples, bytes after the last sample, such as a tag, are ignored. Other formats are read as far
-// as the library can, or refused when they are opened. What media_decoder reads may end anywhere;
-// damage before the end is an error as soon as it is reached. A crash, a hang or too much memory of
-// media_decoder is such an error too.
+// as the library can, or refused when they are opened. What media_decoder reads may end anywhere.
+// Damage of MP3 before the end is an error as soon as it is reached; of Ogg, WebM and MP4, FFmpeg
+// may pass over it. A crash or too much memory of media_decoder is an error, and so is 60 s without
+// a reply.
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {

@@ -71,8 +71,9 @@ class Search {
 
   // Forgets all sequences like StartUtterance, but goes on where the best one stands, since the
   // utterance may have been cut within a word. A transducer keeps the state of its predictor.
-  // `last`: the last token of the best sequence. The frames from its first one on are given again,
-  // or those after its duration; num_frames() tells the first one. Null: no frame is given again.
+  // `last`: the last token of the best sequence (after rescoring, of the one chosen). The frames
+  // from its first one on are given again, or those after its duration; num_frames() tells the
+  // first one. Null: no frame is given again.
   virtual void ContinueAfter(const TokenSpan* last) = 0;
 
   // Returns to the state after construction.
