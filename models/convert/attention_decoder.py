@@ -112,8 +112,8 @@ def _section(kind: str, conf: Settings, vocabulary: Dict[str, int], model_dim: i
                            ("qk_norm", False)):
         conf.require(name, accepted)
     heads = conf.size("attention_heads", 4, "attention_decoder.num_heads")
-    conf.require("n_kv_head", heads)
-    conf.require("head_dim", model_dim // heads)
+    conf.require("n_kv_head", None, heads)
+    conf.require("head_dim", None, model_dim // heads)
     section = {
         **vocabulary,
         "num_heads": heads,
@@ -123,7 +123,7 @@ def _section(kind: str, conf: Settings, vocabulary: Dict[str, int], model_dim: i
         "norm_first": conf.take("normalize_before", True),
         "activation": conf.choice("activation_type", "relu",
                                   {name: name for name in ("relu", "swish", "gelu")}),
-        "layer_norm_eps": conf.take("norm_eps", 1e-5) if conf.has("norm_eps") else None,
+        "layer_norm_eps": conf.take("norm_eps", 1e-5) if conf.states("norm_eps") else None,
     }
     conf.ignore("r_num_blocks", "dropout_rate", "positional_dropout_rate",
                 "self_attention_dropout_rate", "src_attention_dropout_rate", "layer_drop_rate",

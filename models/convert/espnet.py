@@ -112,7 +112,7 @@ def read_model(path: pathlib.Path, name: str, choices: Choices) -> Resolved:
     tokens = _tokens(config, folder)
     if tokens[:1] != ["<blank>"]:
         assumed["ctc.blank_id"] = "ESPnet has the blank first"
-    decoder = read_decoder(config.take("decoder", "rnn"), config.section("decoder_conf"),
+    decoder = read_decoder(_decoder_kind(config), config.section("decoder_conf"),
                            _vocabulary(config, tokens), encoder["model_dim"])
     config.ignore(*_OF_TRAINING)
     config.finish()
@@ -138,13 +138,18 @@ def _check_kind(config: Settings) -> None:
         config.choice("frontend", "default", {"default": None})
     for part in ("preencoder", "postencoder"):
         config.require(part, None)
-    if config.take("decoder", "rnn") == "transducer":
+    if _decoder_kind(config) == "transducer":
         raise ConversionError("config.yaml.decoder is 'transducer', which is not supported; "
                               "supported: models with CTC and an attention decoder")
     # The volume of every recording is changed before its features are computed.
     config.require("speech_volume_normalize", None)
     config.require("use_lang_prompt", False)
     config.require("use_nlp_prompt", False)
+
+
+def _decoder_kind(config: Settings) -> Optional[str]:
+    """None for a model without a decoder, whose config.yaml has null."""
+    return config.take("decoder", None if config.is_null("decoder") else "rnn")
 
 
 def _tokens(config: Settings, folder: Folder) -> List[str]:

@@ -42,6 +42,7 @@ def nemo_features(preprocessor: Settings, where: str, rate: int,
     if preprocessor.is_null("window"):
         raise ConversionError(f"{where}.window is null (no window), which is not supported; "
                               f"supported: {', '.join(_WINDOWS)}")
+    preprocessor.null_is_absent("highfreq")
     rate = preprocessor.size("sample_rate", rate)
     length = _nemo_samples(preprocessor, where, "window_size", "n_window_size", 0.02, rate,
                            "features.frame_length")
@@ -63,7 +64,7 @@ def nemo_features(preprocessor: Settings, where: str, rate: int,
         log_guard_value=_nemo_guard(preprocessor, where))
     for field in ("padding", "last_frame"):
         assumed[f"features.{field}"] = "NeMo since July 2025, whatever trained the model"
-    preprocessor.require("mel_norm", "slaney")
+    preprocessor.require("mel_norm", "slaney", None)
     preprocessor.require("frame_splicing", 1)
     preprocessor.require("log", True)
     preprocessor.require("exact_pad", False)
@@ -110,9 +111,7 @@ def _nemo_power(preprocessor: Settings, where: str) -> bool:
 
 
 def _nemo_guard(preprocessor: Settings, where: str) -> float:
-    value = preprocessor.take("log_zero_guard_value", None)
-    if value is None:
-        return 2.0 ** -24
+    value = preprocessor.take_any("log_zero_guard_value", 2.0 ** -24)
     float32 = torch.finfo(torch.float32)
     try:
         number = {"tiny": float32.tiny, "eps": float32.eps}.get(value) or float(value)
@@ -126,6 +125,7 @@ def _nemo_guard(preprocessor: Settings, where: str) -> float:
 
 def espnet_features(frontend: Settings, where: str) -> Dict[str, Any]:
     """ESPnet's default front end. `where`: the name of the section, for messages."""
+    frontend.null_is_absent("win_length")
     rate = _espnet_rate(frontend, where)
     fft = frontend.size("n_fft", 512, "features.fft_size")
     section = mel_spectrogram_section(
@@ -156,8 +156,8 @@ def espnet_features(frontend: Settings, where: str) -> Dict[str, Any]:
 
 def _espnet_rate(frontend: Settings, where: str) -> int:
     """The sampling rate; ESPnet also accepts 16k."""
-    value = frontend.take("fs", None, "features.sample_frequency")
-    text = str(16000 if value is None else value).lower()
+    value = frontend.take_any("fs", 16000, "features.sample_frequency")
+    text = str(value).lower()
     digits, factor = (text[:-1], 1000) if text.endswith("k") else (text, 1)
     if not digits.isdecimal():
         raise ConversionError(f"{where}.fs is {value!r}, expected a number of Hz")

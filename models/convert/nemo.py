@@ -236,6 +236,7 @@ def _latencies(conf: Settings, assumed: Dict[str, str]) -> Dict[str, Any]:
         assumed["streaming"] = "the windows of att_chunk_context_size are not supported"
         return streaming(**WHOLE_UTTERANCE)
     conf.require("conv_context_style", "regular")
+    conf.null_is_absent("att_context_size")
     value = conf.take("att_context_size", [-1, -1], "streaming")
     items = [value] if pair(value) else value
     sizes = [pair(item) for item in items] if isinstance(items, list) else []
@@ -298,7 +299,7 @@ def _tokens(config: Settings, folder: Folder, renamed: Renamed
             ) -> Tuple[List[str], FrozenSet[str]]:
     """The tokens of the tokenizer, then the blank, which is NeMo's last; the control tokens."""
     tokenizer = config.section("tokenizer")
-    kind = str(tokenizer.take("type", "none")).lower()
+    kind = nemo_options.tokenizer_type(config)
     head = next(name for name in ("ctc.ctc_lo.bias", "transducer.predictor.embedding.weight")
                 if name in renamed.tensors)
     size = int(renamed.tensors[head].size(0)) - 1
@@ -330,7 +331,7 @@ def _tokenizer_files(tokenizer: Settings, kind: str, folder: Folder
     And those among them that stand for no text, and the name of the file.
     """
     def file(option: str, suffix: str) -> Optional[str]:
-        configured = str(tokenizer.take(option, "")).replace("nemo:", "")
+        configured = str(tokenizer.take(option, None) or "").replace("nemo:", "")
         matching = [name for name in folder.names() if name.endswith(suffix)]
         return folder.find(configured or None, *(matching if len(matching) == 1 else []))
 

@@ -47,7 +47,7 @@ def heads_of(config: Settings) -> List[str]:
     """The heads of the model that the options describe. Rejects models of other kinds."""
     config.require("spk_kernel_type", None)  # of a model of several speakers
     config.require("adapters", None)
-    if str(config.section("tokenizer").take("type", "none")).lower() == "agg":
+    if tokenizer_type(config) == "agg":
         raise ConversionError("model_config.yaml.tokenizer.type is 'agg' (several languages), "
                               "which is not supported")
     found = [head for head, there in (
@@ -57,6 +57,11 @@ def heads_of(config: Settings) -> List[str]:
         raise ConversionError("model_config.yaml has neither decoder nor joint, expected a CTC or "
                               f"transducer model (target is {config.take('target', 'missing')})")
     return found
+
+
+def tokenizer_type(config: Settings) -> str:
+    """In small letters; "none" for a model of characters, which has no tokenizer."""
+    return str(config.section("tokenizer").take("type", None) or "none").lower()
 
 
 def kept_heads(found: List[str], source: str, choices: Choices) -> List[str]:

@@ -50,6 +50,7 @@ def transducer_section(config: Settings) -> Dict[str, Any]:
     durations = _durations(config)
     hidden, layers = _prediction(config.section("decoder"))
     greedy = config.section("decoding").section("greedy")
+    greedy.null_is_absent("max_symbols", "max_symbols_per_step")
     older_name = greedy.has("max_symbols_per_step") and not greedy.has("max_symbols")
     max_symbols = greedy.size("max_symbols_per_step" if older_name else "max_symbols", 10,
                               "transducer.max_symbols")
@@ -106,7 +107,7 @@ def _durations(config: Settings) -> List[int]:
     """TDT's durations, in frames; empty for RNN-T."""
     decoding = config.section("decoding")
     decoding.ignore(*_OF_DECODING)
-    decoding.require("big_blank_durations", [])
+    decoding.require("big_blank_durations", [], None)
     decoding.choice("model_type", "rnnt", {"rnnt": None, "tdt": None})
     places = (("decoding.durations", decoding.take("durations", None)),
               ("model_defaults.tdt_durations",

@@ -27,6 +27,10 @@ class Settings:
     a trained model with `ignore`, and calls `finish` of the whole configuration. So no option is
     overlooked.
 
+    The toolkits pass null on as None, in place of their default. So null is rejected where the
+    default is another value. Where the default of a toolkit is None and that of the importer is
+    not, the importer names the option with `null_is_absent`. A section that is null is empty.
+
     Args:
         values: the section; None counts as empty. where: its name, for messages.
         assumed: collects the reason for the assumed value of each field of the model file.
@@ -41,6 +45,16 @@ class Settings:
         self._read: set = set()
         self._sections: Dict[str, "Settings"] = {}
 
+    def null_is_absent(self, *names: str) -> None:
+        """Names options whose default in the toolkit is None."""
+        for name in names:
+            if self.is_null(name):
+                del self._values[name]
+
+    def states(self, name: str) -> bool:
+        """Whether the option is present, perhaps null."""
+        return name in self._values
+
     def has(self, name: str) -> bool:
         """Whether the option is present and not null."""
         return self._values.get(name) is not None
@@ -49,33 +63,41 @@ class Settings:
         """Whether the option is present and null, where that differs from absent."""
         return name in self._values and self._values[name] is None
 
-    def take(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> Any:
-        """The option's value; null counts as absent.
+    def take_any(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> Any:
+        """The option's value, of any type.
 
         Args:
             name: the option. default: the toolkit's default; without one the option is required.
+                None: null is accepted.
             field: the field of the model file, marked as assumed when the default is used.
         """
         self._read.add(name)
         value = self._values.get(name)
+        if default is not None and self.is_null(name):
+            raise ConversionError(f"{self._where}.{name} is null, which is not supported")
         if value is not None:
-            expected = type(default)
-            if expected is float and type(value) is int:
-                value = float(value)
-            if expected is float and isinstance(value, str):  # YAML reads 1e-5 as a string
-                try:
-                    value = float(value)
-                except ValueError:
-                    pass
-            if expected in (bool, int, float, str) and type(value) is not expected:
-                raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected a value "
-                                      f"like {default!r}")
             return value
         if default is _REQUIRED:
             raise ConversionError(f"{self._where}.{name} is missing")
         if field is not None:
             self.assumed[field] = f"{self._where} does not set {name}"
         return default
+
+    def take(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> Any:
+        """As `take_any`; a value has the type of the default."""
+        value = self.take_any(name, default, field)
+        expected = type(default)
+        if expected is float and type(value) is int:
+            value = float(value)
+        if expected is float and isinstance(value, str):  # YAML reads 1e-5 as a string
+            try:
+                value = float(value)
+            except ValueError:
+                pass
+        if expected in (bool, int, float, str) and type(value) is not expected:
+            raise ConversionError(f"{self._where}.{name} is {shown(value)}, expected a value like "
+                                  f"{default!r}")
+        return value
 
     def size(self, name: str, default: Any = _REQUIRED, field: Optional[str] = None) -> int:
         """A positive integer."""
@@ -95,10 +117,11 @@ class Settings:
         return choices[value]
 
     def require(self, name: str, *accepted: Any) -> None:
-        """Rejects the option unless it is absent or has one of the values."""
-        value = self.take(name, accepted[0] if accepted[0] is None else None)
-        if value is not None and value not in accepted:
-            raise ConversionError(f"{self._where}.{name} is {shown(value)}, which is not supported")
+        """Rejects the option unless it is absent or has one of the values, of which null is one."""
+        self._read.add(name)
+        if self.states(name) and self._values[name] not in accepted:
+            value = "null" if self.is_null(name) else shown(self._values[name])
+            raise ConversionError(f"{self._where}.{name} is {value}, which is not supported")
 
     def section(self, name: str) -> "Settings":
         """A section inside this one; empty if absent. `finish` checks it too."""

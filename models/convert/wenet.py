@@ -179,6 +179,7 @@ def _decoder(config: Settings, vocab_size: int, model_dim: int) -> DecoderOption
     vocabulary = {"vocab_size": vocab_size, "sos_id": special.take("<sos>", vocab_size - 1),
                   "eos_id": special.take("<eos>", vocab_size - 1)}
     special.ignore_rest()  # ids of other tokens
+    config.null_is_absent("decoder")  # all but "transformer" was a bitransformer before v3
     decoder = read_decoder(config.take("decoder", "bitransformer"), config.section("decoder_conf"),
                            vocabulary, model_dim)
     losses = config.section("model_conf")
@@ -233,14 +234,14 @@ def _encoder(config: Settings) -> Tuple[Dict[str, Any], Tuple[str, str], Optiona
         "after_norm": norm_first and conf.take("final_norm", True),
         "layer_norm_eps": None,
     }
-    norm_eps = conf.take("norm_eps", 1e-5) if conf.has("norm_eps") else None
+    norm_eps = conf.take("norm_eps", 1e-5) if conf.states("norm_eps") else None
     conf.require("concat_after", False)
     conf.require("positionwise_conv_kernel_size", 1)
     conf.require("layer_norm_type", "layer_norm")
     conf.require("mlp_type", "position_wise_feed_forward")
     conf.require("conv_inner_factor", 2)
-    conf.require("n_kv_head", encoder["num_heads"])
-    conf.require("head_dim", encoder["model_dim"] // encoder["num_heads"])
+    conf.require("n_kv_head", None, encoder["num_heads"])
+    conf.require("head_dim", None, encoder["model_dim"] // encoder["num_heads"])
     conf.ignore("dropout_rate", "positional_dropout_rate", "attention_dropout_rate",
                 "gradient_checkpointing", "use_sdpa", "query_bias", "key_bias", "value_bias",
                 "conv_bias", "mlp_bias", "n_expert", "n_expert_activated", "final_norm")

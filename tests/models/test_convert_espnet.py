@@ -268,6 +268,43 @@ def test_unsupported_options(section, name, value, tmp_path, capsys):
     assert name in line and str(value) in line
 
 
+@pytest.mark.parametrize("section, name", [
+    ("encoder_conf", "normalize_before"), ("encoder_conf", "macaron_style"),
+    ("encoder_conf", "use_cnn_module"), ("encoder_conf", "rel_pos_type"),
+    ("encoder_conf", "zero_triu"), ("frontend_conf", "window"), ("frontend_conf", "hop_length"),
+    ("frontend_conf", "fs"), ("frontend_conf", "center"), ("frontend_conf", "htk"),
+    ("normalize_conf", "norm_vars"), ("model_conf", "sym_sos"), (None, "encoder"),
+    (None, "frontend"), (None, "token_type"), (None, "token_list")])
+def test_null_is_no_default(section, name, tmp_path, capsys):
+    """ESPnet passes None on: no window, false for a condition, an error elsewhere."""
+    made = Experiment(tmp_path / "exp")
+    (made.config.setdefault(section, {}) if section else made.config)[name] = None
+    where = f"config.yaml.{section}.{name}" if section else f"config.yaml.{name}"
+    line = refusal(capsys, "espnet", made.write(), tmp_path / "m.pt")
+    assert f"{where} is null, which is not supported" in line
+
+
+def test_null_where_it_is_the_default(tmp_path):
+    made = Experiment(tmp_path / "exp")
+    expected = convert("espnet", made.write(), tmp_path / "m.pt")[1]
+    made.config["frontend_conf"].update(win_length=None, fmin=None, fmax=None, frontend_conf=None)
+    made.config.update(preencoder=None, postencoder=None, specaug=None,
+                       speech_volume_normalize=None)
+    assert convert("espnet", made.write(), tmp_path / "m.pt")[1] == expected
+    made.config["normalize"] = None
+    changed = convert("espnet", made.write(), tmp_path / "m.pt")[1]
+    assert changed["encoder"]["normalization"] == {"type": "none"}
+
+
+def test_null_is_no_decoder(tmp_path):
+    made = Experiment(tmp_path / "exp")
+    made.config["decoder"] = None
+    made.weights = {name: value for name, value in made.weights.items()
+                    if not name.startswith("decoder.")}
+    config = convert("espnet", made.write(), tmp_path / "m.pt")[1]
+    assert config["attention_decoder"] is None
+
+
 @pytest.mark.parametrize("name, value", [
     ("encoder", "e_branchformer"), ("encoder", "contextual_block_conformer"),
     ("decoder", "transducer"), ("frontend", "s3prl"), ("frontend", "fused"),

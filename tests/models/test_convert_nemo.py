@@ -159,8 +159,7 @@ OWN_FEATURES = mel_spectrogram_section(num_mel_bins=40)  # of NemoFile's preproc
       "log_zero_guard_value": "5e-8", "mag_power": 2.0, "nb_augmentation_prob": 0.5,
       "_target_": "nemo.collections.asr.modules.AudioToMelSpectrogramPreprocessor"},
      {"log_guard_value": 5e-8}),
-    ({"window_size": None, "window_stride": None, "n_fft": None},  # NeMo's defaults
-     {"frame_length": 320}),
+    ({"n_window_size": None, "n_window_stride": None, "n_fft": None, "highfreq": None}, {}),
     ({"window_size": 0, "n_window_size": 512, "window_stride": None, "n_window_stride": 128},
      {"frame_length": 512, "frame_shift": 128}),
     ({"sample_rate": 8000, "n_fft": 256},
@@ -293,6 +292,32 @@ def test_null_is_none(tmp_path, capsys):
     nemo.config["preprocessor"]["window"] = None
     line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
     assert "preprocessor.window is null (no window)" in line
+
+
+@pytest.mark.parametrize("path", [
+    "preprocessor.log", "preprocessor.window_size", "preprocessor.mag_power",
+    "preprocessor.log_zero_guard_value", "preprocessor.lowfreq",
+    "preprocessor.frame_splicing", "encoder.use_bias", "encoder.xscaling", "encoder.subsampling",
+    "encoder.causal_downsampling", "encoder.feat_out", "encoder.conv_norm_type",
+    "decoder.blank_as_pad", "aux_ctc.decoder.add_blank", "joint.num_extra_outputs"])
+def test_null_is_no_default(path, tmp_path, capsys):
+    """NeMo passes None on: false for a condition, an error elsewhere."""
+    nemo = NemoFile("fastconformer_streaming", "hybrid")
+    *sections, name = path.split(".")
+    place = nemo.config
+    for section in sections:
+        place = place.setdefault(section, {})
+    place[name] = None
+    line = refusal(capsys, "nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")
+    assert f"model_config.yaml.{path} is null, which is not supported" in line
+
+
+def test_null_where_it_is_the_default(tmp_path):
+    nemo = NemoFile("conformer_offline")
+    expected = convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1]
+    nemo.config["encoder"].update(att_context_size=None, conv_context_size=None, reduction=None)
+    nemo.config["preprocessor"].update(highfreq=None, n_fft=None, n_window_size=None)
+    assert convert("nemo", nemo.write(tmp_path / "m.nemo"), tmp_path / "m.pt")[1] == expected
 
 
 def test_values_of_any_length_make_short_lines(tmp_path, capsys):

@@ -198,6 +198,37 @@ def test_checkpoints_of_trainers(experiment, tmp_path):
     assert torch.equal(module.state_dict()["ctc.ctc_lo.bias"], weights["ctc.ctc_lo.bias"])
 
 
+@pytest.mark.parametrize("section, name", [
+    ("encoder_conf", "normalize_before"), ("encoder_conf", "use_cnn_module"),
+    ("encoder_conf", "macaron_style"), ("encoder_conf", "final_norm"),
+    ("encoder_conf", "norm_eps"), ("encoder_conf", "num_blocks"), ("encoder_conf", "concat_after"),
+    ("encoder_conf", "selfattention_layer_type"), ("decoder_conf", "norm_eps"),
+    ("dataset_conf", "raw_wav"), (None, "raw_wav"), (None, "encoder"), (None, "input_dim"),
+    ("ctc_conf", "ctc_blank_id")])
+def test_null_is_no_default(section, name, experiment, tmp_path, capsys):
+    """WeNet passes None on: false for a condition, an error elsewhere."""
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    (config if section is None else config.setdefault(section, {}))[name] = None
+    save_config(experiment, config)
+    where = f"train.yaml.{section}.{name}" if section else f"train.yaml.{name}"
+    if section == "decoder_conf":
+        convert("wenet", experiment, tmp_path / "model.pt")
+        assert f"the attention decoder is left out: {where} is null" in capsys.readouterr().out
+    else:
+        line = refusal(capsys, "wenet", experiment, tmp_path / "model.pt")
+        assert f"{where} is null, which is not supported" in line
+
+
+def test_null_where_it_is_the_default(experiment, tmp_path):
+    expected = convert("wenet", experiment, tmp_path / "model.pt")[1]
+    config = yaml.safe_load((experiment / "train.yaml").read_text())
+    config["encoder_conf"].update(n_kv_head=None, head_dim=None)
+    config["decoder_conf"].update(n_kv_head=None, head_dim=None)
+    config.update(cmvn_file=None, predictor=None)
+    save_config(experiment, config)
+    assert convert("wenet", experiment, tmp_path / "model.pt")[1] == expected
+
+
 @pytest.mark.parametrize("section, name, value", [
     ("encoder_conf", "selfattention_layer_type", "rope_abs_selfattn"),
     ("encoder_conf", "pos_enc_layer_type", "abs_pos_whisper"),
