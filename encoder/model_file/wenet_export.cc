@@ -212,6 +212,16 @@ void CheckEpsilon(const Module& parent, const std::string& name, double expected
   }
 }
 
+// Quantised linear layers hold their weights packed.
+void CheckFloatWeights(const Module& module) {
+  for (const Module& part : module.modules()) {
+    if (part.hasattr("_packed_params")) {
+      Refuse("with int8 weights (" + ClassName(part) +
+             "; WeNet's final_quant.zip), expected the float one (final.zip)");
+    }
+  }
+}
+
 json ReadEncoder(const Module& encoder, Tensors* tensors) {
   const std::string kind = ClassName(encoder);
   if (kind != "ConformerEncoder" && kind != "TransformerEncoder") {
@@ -231,9 +241,6 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
   }
   const Module embed = Child(encoder, "embed");
   const Module encoding = Child(embed, "pos_enc");
-  if (Child(attention, "linear_q").hasattr("_packed_params")) {
-    Refuse("with int8 weights (final_quant.zip), expected the float one (final.zip)");
-  }
   if (BoolAttribute(layer, "concat_after", false)) Refuse("with concat_after, not supported");
   const int64_t num_heads = IntAttribute(attention, "h", 0);
   if (IntAttribute(attention, "h_kv", num_heads) != num_heads) {
@@ -360,8 +367,9 @@ ModelArchive ReadWenetExport(const ZipFile& zip, const std::string& units_text) 
   ModelArchive archive;
   archive.tensors = RenamedTensors(module);
   const Module encoder = Child(module, "encoder");
+  CheckFloatWeights(module);
   if (archive.tensors.count("ctc.ctc_lo.weight") == 0) {
-    Refuse("without ctc.ctc_lo.weight: it has no CTC head, or int8 weights (final_quant.zip)");
+    Refuse("without ctc.ctc_lo.weight, which its CTC head needs");
   }
   const json encoder_section = ReadEncoder(encoder, &archive.tensors);
   archive.config_json = json{{"format", "runnel-model"},

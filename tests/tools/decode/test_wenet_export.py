@@ -117,7 +117,16 @@ def test_units_that_do_not_fit(export, tmp_path):
     assert "units.txt" in refusal(*export)
 
 
-def test_quantised_and_other_modules_are_refused(export, tmp_path):
+def test_int8_weights_are_refused(export, tmp_path):
+    """As torch.quantization.quantize_dynamic makes them, in any linear layer."""
+    model = asr_model.ASRModel()
+    model.add_module("encoder", asr_model.TransformerEncoderLayer())
+    model.encoder.add_module("out", torch.nn.quantized.dynamic.Linear(4, 4))
+    torch.jit.script(model.eval()).save(str(tmp_path / "final.zip"))
+    assert "with int8 weights (Linear; WeNet's final_quant.zip), expected" in refusal(*export)
+
+
+def test_other_modules_are_refused(export, tmp_path):
     state = {name[len("weight/"):]: torch.from_numpy(value)
              for name, value in load_case("v3_conformer_rel_pos").items()
              if name.startswith("weight/") and "ctc" not in name}
