@@ -8,10 +8,12 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "frontend/audio_source.h"
 #include "frontend/resampler.h"
+#include "frontend/sample_range.h"
 #include "runtime/python/arguments.h"
 #include "runtime/python/array.h"
 #include "runtime/python/bindings.h"
@@ -68,6 +70,10 @@ py::array_t<float> Resample(const py::object& samples, const py::object& in_rate
   {
     const ReleasedGil released;
     const std::vector<float> input = given.ReadAll();
+    const size_t bad = FindBadSample(input.data(), input.size());
+    if (bad < input.size()) {
+      throw std::invalid_argument(BadSampleMessage(static_cast<int64_t>(bad), input[bad]));
+    }
     Resampler resampler(in_hz, out_hz);
     resampler.Process(input.data(), input.size(), &output);
     resampler.Flush(&output);
@@ -104,7 +110,8 @@ None: all that are left.)")
               py::arg("out_rate_hz"),
               R"(Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.
 
-Returns (round(n * out_rate_hz / in_rate_hz),) float32, aligned with the input.)");
+Returns (round(n * out_rate_hz / in_rate_hz),) float32, aligned with the input.
+Raises ValueError for a sample that is NaN or far outside [-1, 1].)");
 }
 
 }  // namespace runnel::python

@@ -88,3 +88,13 @@ def test_resampling():
                                   samples_of("rms_telephone"))
     with pytest.raises(ValueError, match="0"):
         runnel.resample(native, 0, 16000)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 101, -32768])
+@pytest.mark.parametrize("rate_hz", [8000, 16000])
+def test_samples_that_are_not_resampled(bad, rate_hz):
+    samples = np.full(50, 100, np.float32)
+    runnel.resample(samples, 8000, rate_hz)
+    samples[7] = bad
+    with pytest.raises(ValueError, match=r"sample 7 is .*, expected samples in \[-1, 1\]"):
+        runnel.resample(samples, 8000, rate_hz)
