@@ -38,6 +38,20 @@ def test_other_pages_are_refused(server, origin, host):
     assert server.get("/healthz", headers=headers(server, origin, host)).status == 200
 
 
+@pytest.mark.parametrize("target, host, origin, status", [
+    ("{own}", "evil.example", "http://{own}", 200),
+    ("{own}", "evil.example", "http://evil.example", 403),
+    ("evil.example", "{own}", "http://{own}", 403),
+    ("evil.example", "{own}", "http://evil.example", 403)],  # a name that means this machine
+    ids=["own", "host", "target", "rebinding"])
+def test_the_host_of_a_url_counts(server, target, host, origin, status):
+    target, host, origin = (text.format(own=f"127.0.0.1:{server.port}")
+                            for text in (target, host, origin))
+    answer = request(server.port, f"http://{target}/v1/recognize", "POST",
+                     FILES[LONGEST].read_bytes(), headers={"Host": host, "Origin": origin})
+    assert answer.status == status
+
+
 def test_own_and_listed_pages_are_served(server):
     for origin in f"http://127.0.0.1:{server.port}", PAGE:
         with server.open(headers=headers(server, origin)) as socket:

@@ -39,9 +39,10 @@ def _server():
     (b"GET HTTPS://X:80/healthz?y HTTP/1.1\r\nHost: x:80\r\n", 200),
     (b"GET http://x/healthz HTTP/1.0\r\n", 200),
     (b"GET http://x/healthz HTTP/1.1\r\n", 400),
-    (b"GET http://x/healthz HTTP/1.1\r\nHost: y\r\n", 400),
+    (b"GET http://x/healthz HTTP/1.1\r\nHost: y\r\n", 200),
+    (b"GET http://x/healthz HTTP/1.1\r\nHost: x\r\nHost: x\r\n", 400),
     (UPGRADE.replace(b" / ", b" http://x/vosk ") + b"dGhlIHNhbXBsZSBub25jZQ==\r\n", 101),
-], ids=range(20))
+], ids=range(21))
 def test_strictness(server, head, status):
     with connect(server.port) as connection:
         connection.sendall(head + b"\r\n")

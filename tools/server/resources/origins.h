@@ -21,10 +21,10 @@ class OriginRules {
   // Whether pages of this origin may also read the replies of HTTP (CORS).
   bool IsListed(std::string_view origin) const;
 
-  // Whether a page of this origin may use the server. `host`: the header Host. Allowed are listed
-  // origins and the server's own pages: the origin has the host's name and port. For a local server
-  // the host must be an IP address or localhost, because any name may be made to mean this machine
-  // (DNS rebinding). `origin` "": no page.
+  // Whether a page of this origin may use the server. `host`: that the request is for. Allowed are
+  // listed origins and the server's own pages: the origin has the host's name and port. For a local
+  // server the host must be an IP address or localhost, because any name may be made to mean this
+  // machine (DNS rebinding). `origin` "": no page.
   bool IsAllowed(std::string_view origin, std::string_view host) const;
 
  private:

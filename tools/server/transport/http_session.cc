@@ -265,7 +265,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   bool CheckOrigin() {
     const AccessRules& access = *context().shared->access;
     const std::string_view origin = View(request()[http::field::origin]);
-    std::string_view host = View(request()[http::field::host]);
+    std::string_view host = HostOf(request());
     const std::string_view forwarded = View(request()["X-Forwarded-Host"]);
     if (access.IsTrusted(peer_) && !forwarded.empty()) host = forwarded;
     if (access.has_token() || context().shared->origins->IsAllowed(origin, host)) return true;

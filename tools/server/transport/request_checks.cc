@@ -40,12 +40,6 @@ std::optional<HttpReply> FaultOf(const Request& request) {
   if (num_hosts > 1 || (num_hosts == 0 && !is_old)) {
     return BadRequest("expected one header Host");
   }
-  const std::string_view authority =
-      AuthorityOf({request.target().data(), request.target().size()});
-  if (!authority.empty() && num_hosts > 0 &&
-      !beast::iequals(request[http::field::host], authority)) {
-    return BadRequest("the request names two hosts, expected that of the target in Host");
-  }
   if (NumLines(request, http::field::transfer_encoding) > 0) {
     if (is_old) return BadRequest("HTTP/1.0 has no Transfer-Encoding");
     if (NumLines(request, http::field::transfer_encoding) > 1 ||
@@ -61,6 +55,14 @@ std::optional<HttpReply> FaultOf(const Request& request) {
     }
   }
   return std::nullopt;
+}
+
+std::string_view HostOf(const Request& request) {
+  const auto target = request.target();
+  const std::string_view authority = AuthorityOf({target.data(), target.size()});
+  if (!authority.empty()) return authority;
+  const auto host = request[http::field::host];
+  return {host.data(), host.size()};
 }
 
 }  // namespace runnel::server

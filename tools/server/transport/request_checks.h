@@ -5,6 +5,7 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
 #include <optional>
+#include <string_view>
 
 #include "tools/server/transport/http_reply.h"
 
@@ -14,6 +15,11 @@ namespace runnel::server {
 // Hosts, with another transfer encoding than chunked, or with a key that no WebSocket client sends.
 std::optional<HttpReply> FaultOf(
     const boost::beast::http::request<boost::beast::http::empty_body>& request);
+
+// The host and port that the request is for: those of a target such as "http://host:80/path", whose
+// header Host does not count (RFC 9112, section 3.2.2); otherwise those of the header, "" without
+// it. Valid as long as `request`.
+std::string_view HostOf(const boost::beast::http::request<boost::beast::http::empty_body>& request);
 
 }  // namespace runnel::server
 
