@@ -308,6 +308,16 @@ class TestRecognize:
         assert [result.alternatives[0].transcript for result in response.results] == (
             [TEXTS[LONGEST] + " "] * 2)
 
+    def test_a_recording_that_was_cut_off(self, client, riva):
+        samples, rate = samples_of(LONGEST)
+        whole = file_of(LONGEST, "WAV", "PCM_16")
+        for audio, announced in (whole, None), (whole[:len(whole) // 2], len(samples) / rate):
+            response, call = client.stub.Recognize.with_call(riva.asr.RecognizeRequest(
+                config=riva.config(0, "ENCODING_UNSPECIFIED"), audio=audio), timeout=PATIENCE_S)
+            assert response.results
+            trailers = dict(call.trailing_metadata())
+            assert trailers.get("x-announced-ms") == (announced and f"{announced * 1000:.0f}")
+
     def test_errors(self, client, riva):
         status, details = refusal(lambda: self.recognize(client, riva, b"no audio" * 10))
         assert status == "INVALID_ARGUMENT" and details.startswith("the recording: ")

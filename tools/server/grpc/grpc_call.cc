@@ -94,6 +94,10 @@ void GrpcCall::Write(const std::string& message) {
   WaitUntil(write_deadline_);
 }
 
+void GrpcCall::AddTrailer(const std::string& key, const std::string& value) {
+  context_.grpc->AddTrailingMetadata(key, value);
+}
+
 void GrpcCall::End(const grpc::Status& status) {
   has_ended_ = true;
   timer_.cancel();

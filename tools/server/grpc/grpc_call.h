@@ -70,6 +70,8 @@ class GrpcCall : public grpc::ServerGenericBidiReactor,
   void Read();
   // Only while !is_writing().
   void Write(const std::string& message);
+  // Adds to the metadata that ends the call. Before End.
+  void AddTrailer(const std::string& key, const std::string& value);
   // Ends the call. Only while !is_writing().
   void End(const grpc::Status& status);
   void WaitUntil(Clock::time_point deadline);

@@ -30,6 +30,10 @@ namespace {
 constexpr std::chrono::seconds kPeriod{10};
 constexpr uint64_t kLeastBytes = 10240;
 
+// The milliseconds that the header of a recording announces which was cut off. The messages of Riva
+// have no field for it.
+constexpr char kAnnouncedMs[] = "x-announced-ms";
+
 class RecognizeCall : public GrpcCall {
  public:
   RecognizeCall(CallContext context, const RivaModel& model, boost::asio::io_context* io)
@@ -114,7 +118,11 @@ class RecognizeCall : public GrpcCall {
       nvidia::riva::asr::RecognizeResponse response;
       FillRecording(result.utterances, parts, &response);
       response.mutable_id()->set_value(response_id);
-      post([message = response.SerializeAsString()](RecognizeCall* call) { call->Write(message); });
+      post([message = response.SerializeAsString(),
+            announced_ms = result.announced_ms](RecognizeCall* call) {
+        if (announced_ms.has_value()) call->AddTrailer(kAnnouncedMs, Decimal(*announced_ms, 0));
+        call->Write(message);
+      });
     };
     receiver.on_error = [post](const ProtocolError& error) {
       post([error](RecognizeCall* call) { call->Reply(error); });
