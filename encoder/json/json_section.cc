@@ -132,6 +132,10 @@ bool JsonSection::Has(const std::string& field) const { return object_->contains
 
 bool JsonSection::IsBool(const std::string& field) const { return object_->at(field).is_boolean(); }
 
+bool JsonSection::IsNumber(const std::string& field) const {
+  return object_->at(field).is_number();
+}
+
 bool JsonSection::IsString(const std::string& field) const {
   return object_->at(field).is_string();
 }

@@ -55,6 +55,7 @@ class JsonSection {
   bool Has(const std::string& field) const;
   // The type of a field that is there and may have several.
   bool IsBool(const std::string& field) const;
+  bool IsNumber(const std::string& field) const;
   bool IsString(const std::string& field) const;
   bool IsObject(const std::string& field) const;
   // True when the field is null; it is taken then.

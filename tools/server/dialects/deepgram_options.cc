@@ -14,7 +14,7 @@ namespace {
 constexpr int kMinUtteranceEndMs = 1000;
 constexpr int kMaxMs = 86400000;
 constexpr char kEncodings[] =
-    "linear16, linear32, mulaw, alaw, opus, or none with WAV or Ogg Opus audio";
+    "linear16, linear32, mulaw, alaw, opus, ogg-opus, or none with a file, such as WAV or WebM";
 
 struct Encoding {
   std::string_view name;

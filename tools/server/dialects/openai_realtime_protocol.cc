@@ -210,7 +210,7 @@ void OpenAiRealtimeProtocol::ReadPart(std::string_view text, size_t num_before,
   const size_t size = JsonBase64Reader::PartSize(text, kPartCharacters);
   num_left_ -= size;
   AddAudio(base64_.Decode(text.substr(0, size), num_left_ == 0).value(), requests);
-  if (num_left_ > 0) requests->emplace_back(MoreRequest{num_before + size});
+  if (num_left_ > 0 && !is_over_) requests->emplace_back(MoreRequest{num_before + size});
 }
 
 void OpenAiRealtimeProtocol::StartOnce(std::vector<ClientRequest>* requests) {
@@ -221,7 +221,14 @@ void OpenAiRealtimeProtocol::StartOnce(std::vector<ClientRequest>* requests) {
 
 void OpenAiRealtimeProtocol::AddAudio(std::string_view bytes,
                                       std::vector<ClientRequest>* requests) {
-  AudioRequest audio{decoder_->Decode(bytes)};
+  AudioRequest audio;
+  try {
+    audio.samples = decoder_->Decode(bytes);
+  } catch (const ClientMistake& mistake) {
+    is_over_ = true;
+    requests->emplace_back(ProtocolError{mistake.code(), mistake.what()});
+    return;
+  }
   num_samples_ += static_cast<int64_t>(audio.samples.size());
   requests->emplace_back(std::move(audio));
 }

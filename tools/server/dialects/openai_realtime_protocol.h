@@ -65,6 +65,7 @@ class OpenAiRealtimeProtocol : public Protocol {
   // The next part of the audio of a long append. `num_before`: bytes of the message before it.
   void ReadPart(std::string_view text, size_t num_before, std::vector<ClientRequest>* requests);
   void StartOnce(std::vector<ClientRequest>* requests);
+  // Audio that is no samples, such as a file, ends the session: all that follows is a part of it.
   void AddAudio(std::string_view bytes, std::vector<ClientRequest>* requests);
   std::vector<ClientRequest> ReadCommit(const std::string& event_id);
   std::vector<ClientRequest> ReadClear();

@@ -16,7 +16,6 @@ using nlohmann::json;
 
 constexpr int kPcmRateHz = 24000;
 constexpr int kG711RateHz = 8000;
-constexpr int kMostRateHz = 48000;
 constexpr double kMostMs = 86400e3;
 
 // The names of an encoding in both shapes.
@@ -149,11 +148,12 @@ void OpenAiSession::SetFormat(const json& format, const std::string& path) {
     if (type != known.type) continue;
     const bool is_pcm = known.encoding == SampleEncoding::kPcm16;
     const int own_rate_hz = is_pcm ? kPcmRateHz : kG711RateHz;
-    const double rate_hz = NumberAt(format, "rate", own_rate_hz, kMostRateHz, path);
+    const double rate_hz = NumberAt(format, "rate", own_rate_hz, StreamOptions::kMaxRate, path);
     if (is_pcm ? rate_hz < StreamOptions::kMinRate || rate_hz != std::floor(rate_hz)
                : rate_hz != own_rate_hz) {
       Refuse(path + ".rate", format["rate"],
-             is_pcm ? "an integer from 1000 to 48000" : "8000 with G.711");
+             is_pcm ? "an integer from " + std::to_string(StreamOptions::kMinRate)
+                    : std::to_string(kG711RateHz) + " with G.711");
     }
     format_ = FormatJson(known, static_cast<int>(rate_hz));
     return;

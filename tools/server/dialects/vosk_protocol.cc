@@ -1,12 +1,10 @@
 #include "tools/server/dialects/vosk_protocol.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "encoder/json/json_section.h"
@@ -14,6 +12,7 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/number_text.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/start_options.h"
 #include "tools/server/samples/raw_media_decoder.h"
@@ -47,29 +46,43 @@ bool OffersSubprotocol(const Opening& opening) {
   return std::find(offered.begin(), offered.end(), kSubprotocol) != offered.end();
 }
 
-// Vosk's server converts the values of a config, so that a string may stand for a number.
-double ReadNumber(JsonSection* config, const std::string& field) {
-  if (!config->IsString(field)) return config->Number(field);
-  const std::string text = config->String(field);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) config->Fail(field, "a number");
-  return number;
+// Vosk's server gives the values of a config to Python's float(), int() and bool(). The functions
+// below read what these read, except for fractions of a count, and for strings, lists and objects
+// that no client means as true or false.
+
+// Python's numbers in strings may have spaces around them.
+std::string_view Stripped(std::string_view text) {
+  constexpr std::string_view kSpaces = " \t\n\r\f\v";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpaces), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+}
+
+// A number, a string with one, or true and false as 1 and 0. Of a string only what is a Number.
+template <typename Number>
+double ReadNumber(JsonSection* config, const std::string& field, const std::string& expected) {
+  if (config->IsBool(field)) return config->Bool(field) ? 1 : 0;
+  if (config->IsNumber(field)) return config->Number(field);
+  if (!config->IsString(field)) config->Fail(field, expected);
+  const auto number = NumberIn<Number>(Stripped(config->String(field)));
+  if (!number.has_value()) config->Fail(field, expected);
+  return *number;
 }
 
 bool ReadWords(JsonSection* config) {
+  if (config->IsNull("words")) return false;
   if (config->IsBool("words")) return config->Bool("words");
-  if (!config->IsString("words")) return config->Number("words") != 0;
-  const std::string text = config->String("words");
+  if (config->IsNumber("words")) return config->Number("words") != 0;
+  const std::string text = config->IsString("words") ? config->String("words") : "";
   const bool is_true = text == "true" || text == "1";
   if (!is_true && text != "false" && text != "0") config->Fail("words", "true or false");
   return is_true;
 }
 
 size_t ReadMaxAlternatives(JsonSection* config) {
-  const double count = ReadNumber(config, "max_alternatives");
+  const std::string expected = "an integer from 0";
+  const double count = ReadNumber<int>(config, "max_alternatives", expected);
   if (!(count >= 0 && count <= kMaxAlternatives && count == std::floor(count))) {
-    config->Fail("max_alternatives", "an integer from 0");
+    config->Fail("max_alternatives", expected);
   }
   return static_cast<size_t>(count);
 }
@@ -141,16 +154,17 @@ std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
 void VoskProtocol::ReadConfig(const nlohmann::json& message) {
   JsonSection config = JsonSection(message, "", "text").Section("config");
   if (config.Has("sample_rate")) {
-    const double rate_hz = ReadNumber(&config, "sample_rate");
+    const std::string expected = "a number from " + std::to_string(StreamOptions::kMinRate);
+    const double rate_hz = ReadNumber<double>(&config, "sample_rate", expected);
     // A limit of the server says what is too large.
     if (!(rate_hz >= StreamOptions::kMinRate && rate_hz <= std::numeric_limits<int>::max())) {
-      config.Fail("sample_rate", "a number from " + std::to_string(StreamOptions::kMinRate));
+      config.Fail("sample_rate", expected);
     }
     sample_rate_hz_ = static_cast<int>(std::lround(rate_hz));
   }
   if (config.Has("words")) shows_words_ = ReadWords(&config);
   if (config.Has("max_alternatives")) max_alternatives_ = ReadMaxAlternatives(&config);
-  if (!config.Has("phrase_list")) return;
+  if (!config.Has("phrase_list") || config.IsNull("phrase_list")) return;
   std::vector<WeightedPhrase> phrases;
   for (std::string& phrase : config.Strings("phrase_list")) {
     if (phrase != kUnknownWord) phrases.push_back({std::move(phrase), 1});

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
+#include "encoder/json/json_section.h"
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
@@ -59,6 +61,9 @@ std::vector<ClientRequest> WenetProtocol::Checked(const Reading& read) {
   } catch (const ClientMistake& mistake) {
     phase_ = Phase::kOver;
     return {ProtocolError{mistake.code(), mistake.what()}};
+  } catch (const std::runtime_error& error) {  // of JsonSection
+    phase_ = Phase::kOver;
+    return {ProtocolError{ErrorCode::kBadOption, error.what()}};
   }
 }
 
@@ -88,22 +93,12 @@ ClientRequest WenetProtocol::ReadSignal(const ClientMessage& text) {
 }
 
 StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
-  const auto nbest = message.find("nbest");
-  if (nbest != message.end()) {
-    const bool is_count = nbest->is_number_unsigned() && nbest->get<uint64_t>() >= 1 &&
-                          nbest->get<uint64_t>() <= kMaxAlternatives;
-    if (!is_count) {
-      throw ClientMistake(ErrorCode::kBadOption,
-                          "nbest is not an integer from 1 to " + std::to_string(kMaxAlternatives));
-    }
-    nbest_ = nbest->get<size_t>();
-  }
-  const auto continuous = message.find("continuous_decoding");
-  if (continuous != message.end() && !continuous->is_boolean()) {
-    throw ClientMistake(ErrorCode::kBadOption, "continuous_decoding is not true or false");
+  JsonSection fields(message, "", "start");
+  if (fields.Has("nbest")) {
+    nbest_ = static_cast<size_t>(fields.IntegerFrom("nbest", 1, kMaxAlternatives));
   }
   StartRequest start;
-  if (continuous != message.end() && continuous->get<bool>()) {
+  if (fields.Has("continuous_decoding") && fields.Bool("continuous_decoding")) {
     start.options.endpoints = WenetEndpoints();
   }
   start.encoding = decoder_.encoding();

@@ -1,12 +1,10 @@
 #include "tools/server/protocol/deepgram_query.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <system_error>
 
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/number_text.h"
 
 namespace runnel::server {
 namespace {
@@ -14,11 +12,10 @@ namespace {
 // "word:intensifier". A value without a number after a colon is a word.
 WeightedPhrase Keyword(const std::string& value) {
   const size_t colon = value.rfind(':');
-  if (colon == std::string::npos || colon + 1 == value.size()) return {value, 1};
-  char* end = nullptr;
-  const double weight = std::strtod(value.c_str() + colon + 1, &end);
-  if (*end != '\0') return {value, 1};
-  return {value.substr(0, colon), weight};
+  if (colon == std::string::npos) return {value, 1};
+  const auto weight = NumberIn<double>(std::string_view(value).substr(colon + 1));
+  if (!weight.has_value()) return {value, 1};
+  return {value.substr(0, colon), *weight};
 }
 
 }  // namespace
@@ -42,15 +39,13 @@ bool ReadFlag(const DeepgramQuery& query, const std::string& name) {
 }
 
 int ToInteger(const std::string& name, const std::string& value, int min, int max) {
-  int number = 0;
-  const char* const end = value.data() + value.size();
-  const auto [parsed_end, error] = std::from_chars(value.data(), end, number);
-  if (error != std::errc() || parsed_end != end || number < min || number > max) {
+  const std::optional<int> number = NumberIn<int>(value);
+  if (!number.has_value() || *number < min || *number > max) {
     FailParameter(name, value,
                   "an integer from " + std::to_string(min) +
                       (max == kLimitedByServer ? "" : " to " + std::to_string(max)));
   }
-  return number;
+  return *number;
 }
 
 bool ReadPunctuates(const DeepgramQuery& query) {
@@ -63,7 +58,7 @@ std::vector<WeightedPhrase> ReadPhrases(const DeepgramQuery& query) {
     if (name == "keyterm") phrases.push_back({value, 1});
     if (name != "keywords") continue;
     WeightedPhrase keyword = Keyword(value);
-    if (keyword.weight > 0) phrases.push_back(std::move(keyword));  // a NaN is not
+    if (keyword.weight > 0) phrases.push_back(std::move(keyword));
   }
   return phrases;
 }

@@ -1,14 +1,13 @@
 // Requests of Deepgram's POST /v1/listen, and their reply.
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <system_error>
 
 #include "runtime/snapshot/sha256.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/deepgram_messages.h"
 #include "tools/server/protocol/deepgram_query.h"
+#include "tools/server/protocol/number_text.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/result_messages.h"
 #include "tools/server/recordings/recording_request.h"
@@ -84,16 +83,13 @@ EndpointOptions ReadUtterances(const DeepgramQuery& query) {
   endpoints.enabled = ReadFlag(query, "utterances");
   const std::string split = FindParameter(query, "utt_split").value_or("");
   if (split.empty() || !endpoints.enabled) return endpoints;
-  double silence_s = 0;
-  const char* const end = split.data() + split.size();
-  const auto [parsed_end, error] = std::from_chars(split.data(), end, silence_s);
-  const bool is_in_range = silence_s >= 0 && silence_s <= EndpointOptions::kMaxSeconds;
-  if (error != std::errc() || parsed_end != end || !is_in_range) {
+  const std::optional<double> silence_s = NumberIn<double>(split);
+  if (!silence_s.has_value() || *silence_s < 0 || *silence_s > EndpointOptions::kMaxSeconds) {
     FailParameter("utt_split", split,
                   "a number from 0 to " + Decimal(EndpointOptions::kMaxSeconds, 0));
   }
   endpoints.rules[EndpointOptions::kSilence].min_silence_s =
-      std::max(silence_s, EndpointOptions::kMinSilenceS);
+      std::max(*silence_s, EndpointOptions::kMinSilenceS);
   return endpoints;
 }
 

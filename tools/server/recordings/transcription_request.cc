@@ -1,9 +1,9 @@
 // Requests of OpenAI's POST /v1/audio/transcriptions.
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/message_text.h"
+#include "tools/server/protocol/number_text.h"
 #include "tools/server/protocol/openai_options.h"
 #include "tools/server/recordings/multipart_form.h"
 #include "tools/server/recordings/recording_request.h"
@@ -87,11 +87,11 @@ EndpointOptions ReadChunking(const Form& form) {
   options.enabled = true;
   const std::string silence = form.Text(kVadSilence, "");
   if (silence.empty()) return options;
-  const auto silence_ms = nlohmann::json::parse(silence, nullptr, /*allow_exceptions=*/false);
-  if (!silence_ms.is_number() || silence_ms.get<double>() < 0) {
+  const std::optional<double> silence_ms = NumberIn<double>(silence);
+  if (!silence_ms.has_value() || *silence_ms < 0) {
     Refuse(kVadSilence, silence, "a number of milliseconds");
   }
-  return EndpointsAfter(AllowedSilenceMs(silence_ms.get<double>()));
+  return EndpointsAfter(AllowedSilenceMs(*silence_ms));
 }
 
 VerboseParts ReadGranularities(const Form& form) {

@@ -57,13 +57,15 @@ TEST(DeepgramOptions, Mistakes) {
   };
   for (const Case& c : std::vector<Case>{
            {{{"encoding", "flac"}},
-            "encoding is 'flac', expected linear16, linear32, mulaw, alaw, opus, or none with WAV "
-            "or Ogg Opus audio"},
+            "encoding is 'flac', expected linear16, linear32, mulaw, alaw, opus, ogg-opus, or none "
+            "with a file, such as WAV or WebM"},
            {{{"encoding", "linear16"}}, "sample_rate is '', " + rates},
            {{{"encoding", "mulaw"}, {"sample_rate", "8k"}}, "sample_rate is '8k', " + rates},
            {{{"encoding", "alaw"}, {"sample_rate", "1e4"}}, "sample_rate is '1e4', " + rates},
            {{{"encoding", "opus"}, {"sample_rate", "44100"}},
             "sample_rate is '44100', expected 8000, 12000, 16000, 24000 or 48000 with opus"},
+           {{{"encoding", "alaw"}, {"sample_rate", " 8000 "}}, "sample_rate is ' 8000 ', " + rates},
+           {{{"encoding", "alaw"}, {"sample_rate", "8000.0"}}, "sample_rate is '8000.0', " + rates},
            {with({{"channels", "0"}}), "channels is '0', expected an integer from 1 to 32"},
            {with({{"channels", "2"}, {"multichannel", "true"}}),
             "multichannel is 'true', expected false: the channels are mixed"},
@@ -131,7 +133,10 @@ TEST(DeepgramOptions, Phrases) {
   EXPECT_EQ(PhrasesOf({{"keyterm", "two zero"}, {"keyterm", "two:2"}}),
             "two zero * 1.0, two:2 * 1.0");
   EXPECT_EQ(PhrasesOf({{"keywords", "two:2"}, {"keywords", "zero"}}), "two * 2.0, zero * 1.0");
-  EXPECT_EQ(PhrasesOf({{"keywords", "a:-2"}, {"keywords", "b:0"}, {"keywords", "c:nan"}}), "");
+  EXPECT_EQ(PhrasesOf({{"keywords", "a:-2"}, {"keywords", "b:0"}}), "");
+  // No numbers: words with a colon.
+  EXPECT_EQ(PhrasesOf({{"keywords", "c:nan"}, {"keywords", "c: 2"}, {"keywords", "c:"}}),
+            "c:nan * 1.0, c: 2 * 1.0, c: * 1.0");
   EXPECT_EQ(PhrasesOf({{"keywords", "two zero:0.5"}}), "two zero * 0.5");
 }
 

@@ -391,6 +391,31 @@ TEST(OpenAiRealtimeProtocol, LargeMessagesAndSplitSamples) {
   EXPECT_EQ(Shown(other.Read(Text(odd + Base64("d") + "\"}"))), "audio 1");
 }
 
+// Everything after the first bytes is a part of the file: one error, not one for each append.
+TEST(OpenAiRealtimeProtocol, AFileInPlaceOfSamplesEndsTheSession) {
+  const std::string file = "RIFF" + std::string(4, '\1') + "WAVEfmt " + std::string(40000, '\1');
+  for (const size_t first_bytes : {size_t{10}, size_t{100}, file.size()}) {
+    OpenAiRealtimeProtocol protocol(Opened(), Units());
+    std::vector<std::string> errors;
+    for (size_t begin = 0; begin < file.size(); begin += first_bytes) {
+      const std::string append = R"({"type":"input_audio_buffer.append","audio":")" +
+                                 Base64(file.substr(begin, first_bytes)) + R"("})";
+      for (const ClientRequest& request : protocol.Read(Text(append))) {
+        if (const auto* error = std::get_if<ProtocolError>(&request)) {
+          EXPECT_EQ(error->code, ErrorCode::kBadMessage);
+          errors.push_back(error->message);
+        }
+        EXPECT_FALSE(std::holds_alternative<ImmediateReply>(request));
+        EXPECT_FALSE(std::holds_alternative<MoreRequest>(request));
+      }
+    }
+    EXPECT_EQ(errors,
+              std::vector<std::string>{
+                  "the audio is a WAV file of 16843009 Hz, expected pcm16 without a header"});
+    EXPECT_TRUE(protocol.Read(Text(Append(1))).empty());
+  }
+}
+
 TEST(OpenAiRealtimeProtocol, FatalErrors) {
   OpenAiRealtimeProtocol protocol(Opened(), Units());
   protocol.Read(Text(Append(1)));

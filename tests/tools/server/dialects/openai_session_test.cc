@@ -45,7 +45,12 @@ TEST(OpenAiSession, Formats) {
   EXPECT_EQ(mulaw.encoding(), SampleEncoding::kMulaw);
   EXPECT_EQ(mulaw.sample_rate_hz(), 8000);
   EXPECT_EQ(With(R"({"format":{"type":"audio/pcma"}})").encoding(), SampleEncoding::kAlaw);
-  EXPECT_EQ(With(R"({"format":{"type":"audio/pcm","rate":16000}})").sample_rate_hz(), 16000);
+  for (const int rate_hz : {16000, 96000}) {
+    const std::string format =
+        R"({"format":{"type":"audio/pcm","rate":)" + std::to_string(rate_hz) + "}}";
+    EXPECT_EQ(With(format).sample_rate_hz(), rate_hz);
+  }
+  EXPECT_EQ(With(R"({"format":{"type":"audio/pcm","rate":null}})").sample_rate_hz(), 24000);
   OpenAiSession beta(OpenAiShape::kBeta, "7", "");
   beta.Apply({{"input_audio_format", "g711_alaw"}, {"modalities", {"text"}}});
   EXPECT_EQ(beta.encoding(), SampleEncoding::kAlaw);
@@ -118,7 +123,10 @@ TEST(OpenAiSession, WrongValuesNameTheField) {
            {"7", base},
            {R"({"format":7})", base + ".format"},
            {R"({"format":{"type":"audio/opus"}})", base + ".format.type"},
-           {R"({"format":{"type":"audio/pcm","rate":96000}})", base + ".format.rate"},
+           {R"({"format":{"type":"audio/pcm","rate":999}})", base + ".format.rate"},
+           {R"({"format":{"type":"audio/pcm","rate":768001}})", base + ".format.rate"},
+           {R"({"format":{"type":"audio/pcm","rate":"16000"}})", base + ".format.rate"},
+           {R"({"format":{"type":"audio/pcm","rate":true}})", base + ".format.rate"},
            {R"({"format":{"type":"audio/pcm","rate":16000.5}})", base + ".format.rate"},
            {R"({"format":{"type":"audio/pcmu","rate":16000}})", base + ".format.rate"},
            {R"({"transcription":"m"})", base + ".transcription"},

@@ -113,7 +113,16 @@ TEST(VoskProtocol, Options) {
   EXPECT_EQ(StartedWith(R"({"config":{"sample_rate":44100.0,"model":"x","other":[]}})")
                 .options.sample_rate_hz,
             44100);
-  EXPECT_EQ(StartedWith(R"({"config":{"sample_rate":"16000"}})").options.sample_rate_hz, 16000);
+  for (const char* rate : {R"("16000")", R"(" 16000\n")", R"("16e3")", "15999.6"}) {
+    const std::string config = R"({"config":{"sample_rate":)" + std::string(rate) + "}}";
+    EXPECT_EQ(StartedWith(config).options.sample_rate_hz, 16000) << rate;
+  }
+  for (const char* count : {"2", "2.0", R"("2")", R"(" 2 ")"}) {
+    const std::string config = R"({"config":{"max_alternatives":)" + std::string(count) + "}}";
+    EXPECT_EQ(StartedWith(config).max_alternatives, 2) << count;
+  }
+  EXPECT_EQ(StartedWith(R"({"config":{"max_alternatives":true}})").max_alternatives, 1);
+  EXPECT_EQ(StartedWith(R"({"config":{"phrase_list":null}})").options.search.hotwords, nullptr);
   const StartRequest many = StartedWith(R"({"config":{"max_alternatives":12}})");
   EXPECT_EQ(many.max_alternatives, 12);
   const StartRequest phrases =
@@ -230,7 +239,31 @@ TEST(VoskProtocol, Mistakes) {
            {"{}", "bad_message", "bad_message: a text message without config, eof or reset"},
            {R"({"config":7})", "bad_option", "bad_option: text: config is number"},
            {R"({"config":{"sample_rate":"16k"}})", "bad_option",
-            "bad_option: text: config.sample_rate is \"16k\", expected a number"},
+            "bad_option: text: config.sample_rate is \"16k\", expected a number from 1000"},
+           {R"({"config":{"sample_rate":null}})", "bad_option",
+            "bad_option: text: config.sample_rate is null, expected a number from 1000"},
+           {R"({"config":{"sample_rate":true}})", "bad_option",
+            "bad_option: text: config.sample_rate is true, expected a number from 1000"},
+           {R"({"config":{"sample_rate":"inf"}})", "bad_option",
+            "bad_option: text: config.sample_rate is \"inf\", expected a number from 1000"},
+           {R"({"config":{"words":[]}})", "bad_option",
+            "bad_option: text: config.words is [], expected true or false"},
+           {R"({"config":{"words":{}}})", "bad_option",
+            "bad_option: text: config.words is {}, expected true or false"},
+           {R"({"config":{"words":"no"}})", "bad_option",
+            "bad_option: text: config.words is \"no\", expected true or false"},
+           {R"({"config":{"max_alternatives":null}})", "bad_option",
+            "bad_option: text: config.max_alternatives is null, expected an integer from 0"},
+           {R"({"config":{"max_alternatives":[2]}})", "bad_option",
+            "bad_option: text: config.max_alternatives is [2], expected an integer from 0"},
+           {R"({"config":{"max_alternatives":2.7}})", "bad_option",
+            "bad_option: text: config.max_alternatives is 2.7, expected an integer from 0"},
+           {R"({"config":{"max_alternatives":"2.7"}})", "bad_option",
+            "bad_option: text: config.max_alternatives is \"2.7\", expected an integer from 0"},
+           {R"({"config":{"max_alternatives":""}})", "bad_option",
+            "bad_option: text: config.max_alternatives is \"\", expected an integer from 0"},
+           {R"({"config":{"max_alternatives":3e9}})", "bad_option",
+            "bad_option: text: config.max_alternatives is 3000000000.0, expected an integer"},
            {R"({"config":{"sample_rate":10}})", "bad_option",
             "bad_option: text: config.sample_rate"},
            {R"({"config":{"phrase_list":"two"}})", "bad_option", "bad_option: text: config."},

@@ -185,6 +185,7 @@ TEST(WenetProtocol, MistakesGetAFailedMessage) {
       {{}, Text(R"({"signal":"start","nbest":2147483648})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":1.0})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":"1"})"), "error bad_option"},
+      {{}, Text(R"({"signal":"start","nbest":true})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","nbest":null})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","continuous_decoding":0})"), "error bad_option"},
       {{}, Text(R"({"signal":"start","continuous_decoding":"no"})"), "error bad_option"},
