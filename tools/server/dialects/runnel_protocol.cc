@@ -76,12 +76,9 @@ template <typename Reading>
 std::vector<ClientRequest> RunnelProtocol::Checked(const Reading& read) {
   try {
     return read();
-  } catch (const ClientMistake& mistake) {
+  } catch (const std::runtime_error& error) {
     phase_ = Phase::kOver;
-    return {ProtocolError{mistake.code(), mistake.what()}};
-  } catch (const std::runtime_error& error) {  // of JsonSection
-    phase_ = Phase::kOver;
-    return {ProtocolError{ErrorCode::kBadOption, error.what()}};
+    return {ErrorOf(error)};
   }
 }
 

@@ -120,12 +120,9 @@ std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
   if (phase_ == Phase::kOver) return {};
   try {
     return message.is_text ? ReadText(message) : ReadAudio(message.bytes);
-  } catch (const ClientMistake& mistake) {
+  } catch (const std::runtime_error& error) {
     phase_ = Phase::kOver;
-    return {ProtocolError{mistake.code(), mistake.what()}};
-  } catch (const std::runtime_error& error) {  // of JsonSection
-    phase_ = Phase::kOver;
-    return {ProtocolError{ErrorCode::kBadOption, error.what()}};
+    return {ErrorOf(error)};
   }
 }
 

@@ -60,12 +60,9 @@ std::vector<ClientRequest> WyomingProtocol::Read(const ClientMessage& message) {
   if (phase_ == Phase::kOver) return {};
   try {
     return ReadEvent(ReadWyomingEvent(message.bytes));
-  } catch (const ClientMistake& mistake) {
+  } catch (const std::runtime_error& error) {
     phase_ = Phase::kOver;
-    return {ProtocolError{mistake.code(), mistake.what()}};
-  } catch (const std::runtime_error& error) {  // of JsonSection
-    phase_ = Phase::kOver;
-    return {ProtocolError{ErrorCode::kBadOption, error.what()}};
+    return {ErrorOf(error)};
   }
 }
 

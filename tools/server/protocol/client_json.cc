@@ -55,6 +55,11 @@ bool FindString(std::string_view text, std::string_view name, size_t* begin, siz
 
 }  // namespace
 
+ProtocolError ErrorOf(const std::runtime_error& error) {
+  const auto* const mistake = dynamic_cast<const ClientMistake*>(&error);
+  return {mistake == nullptr ? ErrorCode::kBadOption : mistake->code(), error.what()};
+}
+
 nlohmann::json ReadClientJson(std::string_view text, size_t max_bytes) {
   if (text.size() > max_bytes) {
     throw ClientMistake(ErrorCode::kMessageTooLarge,

@@ -27,6 +27,10 @@ class ClientMistake : public std::runtime_error {
   ErrorCode code_;
 };
 
+// What to tell a client when its message cannot be read. Errors that are no ClientMistake are those
+// of JsonSection, which mean kBadOption.
+ProtocolError ErrorOf(const std::runtime_error& error);
+
 // The object in a text message. Throws ClientMistake with kMessageTooLarge or kBadJson.
 nlohmann::json ReadClientJson(std::string_view text, size_t max_bytes = kMaxControlBytes);
 // The same of a message, which is parsed once only.
