@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "tools/server/protocol/typed_text.h"
 #include "tools/server/samples/raw_media_decoder.h"
 #include "tools/server/samples/sniffing_decoder.h"
 
@@ -60,8 +61,9 @@ void ReadEndpoints(const DeepgramQuery& query, DeepgramOptions* options) {
   EndpointOptions& endpoints = options->start.options.endpoints;
   endpoints.enabled = true;
   const std::string value = FindParameter(query, "endpointing").value_or("true");
-  options->finds_endpoints = value != "false";
-  if (value == "true" || value == "false") return;
+  const std::optional<bool> flag = FlagIn(value);
+  options->finds_endpoints = flag.value_or(true);
+  if (flag.has_value()) return;
   const double silence_s = ToInteger("endpointing", value, 0, kMaxMs) / 1000.0;
   endpoints.rules[EndpointOptions::kSilence].min_silence_s =
       std::max(silence_s, EndpointOptions::kMinSilenceS);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -12,9 +13,9 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
-#include "tools/server/protocol/number_text.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/start_options.h"
+#include "tools/server/protocol/typed_text.h"
 #include "tools/server/samples/raw_media_decoder.h"
 #include "tools/server/samples/sniffing_decoder.h"
 
@@ -73,9 +74,10 @@ bool ReadWords(JsonSection* config) {
   if (config->IsBool("words")) return config->Bool("words");
   if (config->IsNumber("words")) return config->Number("words") != 0;
   const std::string text = config->IsString("words") ? config->String("words") : "";
-  const bool is_true = text == "true" || text == "1";
-  if (!is_true && text != "false" && text != "0") config->Fail("words", "true or false");
-  return is_true;
+  if (text == "0" || text == "1") return text == "1";
+  const std::optional<bool> flag = FlagIn(text);
+  if (!flag.has_value()) config->Fail("words", "true or false");
+  return *flag;
 }
 
 size_t ReadMaxAlternatives(JsonSection* config) {

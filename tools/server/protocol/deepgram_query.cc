@@ -4,7 +4,7 @@
 
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/number_text.h"
+#include "tools/server/protocol/typed_text.h"
 
 namespace runnel::server {
 namespace {
@@ -34,8 +34,9 @@ std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string
 
 bool ReadFlag(const DeepgramQuery& query, const std::string& name) {
   const std::string value = FindParameter(query, name).value_or("false");
-  if (value != "true" && value != "false") FailParameter(name, value, "true or false");
-  return value == "true";
+  const std::optional<bool> flag = FlagIn(value);
+  if (!flag.has_value()) FailParameter(name, value, "true or false");
+  return *flag;
 }
 
 int ToInteger(const std::string& name, const std::string& value, int min, int max) {

@@ -23,7 +23,7 @@ using DeepgramQuery = std::vector<std::pair<std::string, std::string>>;  // (nam
 // The last value of a parameter; empty when it is not given.
 std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name);
 
-// true or false; false when it is not given.
+// true or false, as FlagIn reads them; false when it is not given.
 bool ReadFlag(const DeepgramQuery& query, const std::string& name);
 
 // The `max` of ToInteger where a limit of the server, which is lower, says what is too large.

@@ -7,9 +7,9 @@
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/deepgram_messages.h"
 #include "tools/server/protocol/deepgram_query.h"
-#include "tools/server/protocol/number_text.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/result_messages.h"
+#include "tools/server/protocol/typed_text.h"
 #include "tools/server/recordings/recording_request.h"
 
 namespace runnel::server {

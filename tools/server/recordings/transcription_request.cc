@@ -3,8 +3,8 @@
 
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/message_text.h"
-#include "tools/server/protocol/number_text.h"
 #include "tools/server/protocol/openai_options.h"
+#include "tools/server/protocol/typed_text.h"
 #include "tools/server/recordings/multipart_form.h"
 #include "tools/server/recordings/recording_request.h"
 #include "tools/server/recordings/transcription_formats.h"
@@ -69,9 +69,9 @@ class Form {
 
   bool Flag(const std::string& name) const {
     const std::string value = Text(name, "false");
-    if (value == "true" || value == "True") return true;  // Python's str(True)
-    if (value != "false" && value != "False") Refuse(name, value, "true or false");
-    return false;
+    const std::optional<bool> flag = FlagIn(value);
+    if (!flag.has_value()) Refuse(name, value, "true or false");
+    return *flag;
   }
 
  private:

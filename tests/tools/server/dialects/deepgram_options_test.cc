@@ -129,6 +129,18 @@ std::string PhrasesOf(const Query& query) {
   return text;
 }
 
+TEST(DeepgramOptions, Flags) {
+  EXPECT_FALSE(OptionsOf({}).interim_results);
+  for (const char* name : {"true", "True"}) {
+    EXPECT_TRUE(OptionsOf({{"interim_results", name}}).interim_results);
+    EXPECT_TRUE(OptionsOf({{"endpointing", name}}).finds_endpoints);
+  }
+  for (const char* name : {"false", "False"}) {
+    EXPECT_FALSE(OptionsOf({{"interim_results", name}}).interim_results);
+    EXPECT_FALSE(OptionsOf({{"endpointing", name}}).finds_endpoints);
+  }
+}
+
 TEST(DeepgramOptions, Phrases) {
   EXPECT_EQ(PhrasesOf({{"keyterm", "two zero"}, {"keyterm", "two:2"}}),
             "two zero * 1.0, two:2 * 1.0");

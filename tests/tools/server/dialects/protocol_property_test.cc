@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "frontend/sample_range.h"
 #include "runtime/text/utf8.h"
 #include "tests/tools/server/dialects/protocol_conversation.h"
 #include "tools/server/dialects/protocol_registry.h"
@@ -158,7 +159,7 @@ void Converse(std::mt19937* random) {
         ExpectValid(protocol->OnUtterances({testing::EndedTwo(next_index++)}));
       } else if (const auto* audio = std::get_if<AudioRequest>(&request)) {
         ASSERT_TRUE(has_started);
-        for (const float sample : audio->samples) ASSERT_LE(std::abs(sample), 16);
+        for (const float sample : audio->samples) ASSERT_LE(std::abs(sample), kMaxAmplitude);
       } else if (const auto* mistake = std::get_if<ProtocolError>(&request)) {
         ExpectValid(protocol->OnError(*mistake));
         is_over = true;

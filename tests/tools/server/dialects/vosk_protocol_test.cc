@@ -121,7 +121,8 @@ TEST(VoskProtocol, Options) {
     const std::string config = R"({"config":{"max_alternatives":)" + std::string(count) + "}}";
     EXPECT_EQ(StartedWith(config).max_alternatives, 2) << count;
   }
-  EXPECT_EQ(StartedWith(R"({"config":{"max_alternatives":true}})").max_alternatives, 1);
+  EXPECT_EQ(StartedWith(R"({"config":{"words":"True","max_alternatives":true}})").max_alternatives,
+            1);
   EXPECT_EQ(StartedWith(R"({"config":{"phrase_list":null}})").options.search.hotwords, nullptr);
   const StartRequest many = StartedWith(R"({"config":{"max_alternatives":12}})");
   EXPECT_EQ(many.max_alternatives, 12);

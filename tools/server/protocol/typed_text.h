@@ -1,6 +1,6 @@
-// Numbers in the text of clients: in a query, in a form, or in a string of JSON.
-#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_NUMBER_TEXT_H_
-#define RUNNEL_TOOLS_SERVER_PROTOCOL_NUMBER_TEXT_H_
+// Numbers, true and false in the text of clients: in a query, in a form, or in a string of JSON.
+#ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_TYPED_TEXT_H_
+#define RUNNEL_TOOLS_SERVER_PROTOCOL_TYPED_TEXT_H_
 
 #include <charconv>
 #include <cmath>
@@ -25,6 +25,13 @@ std::optional<Number> NumberIn(std::string_view text) {
   return number;
 }
 
+// true or false, also as Python's str() writes them: "True", "False". Empty for any other text.
+inline std::optional<bool> FlagIn(std::string_view text) {
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  return std::nullopt;
+}
+
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_NUMBER_TEXT_H_
+#endif  // RUNNEL_TOOLS_SERVER_PROTOCOL_TYPED_TEXT_H_
