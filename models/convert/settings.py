@@ -141,7 +141,10 @@ class Settings:
             inner.ignore_rest()
 
     def unknown(self) -> List[str]:
-        """The options that were neither read nor ignored, with their values, sections included."""
+        """The options that were neither read nor ignored, with their values, sections included.
+
+        Those that are null do not count: they name parts that the model does not have.
+        """
         found = [f"{self._where}.{name} is {shown(self._values[name])}"
                  for name in sorted(set(self._values) - self._read, key=str)
                  if self._values[name] is not None]
