@@ -176,7 +176,6 @@ typedef struct runnel_recognizer_options {
   double max_buffered_s;          /* 30; undecoded audio of a stream */
   runnel_batch_callback on_batch; /* NULL */
   void* user_data;                /* NULL; given to on_batch */
-  int32_t max_chunk_factor;       /* 1, 2 or 4: by which chunks may grow under load */
 } runnel_recognizer_options;
 
 void runnel_recognizer_options_init(runnel_recognizer_options* options, size_t struct_size);

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -39,7 +38,7 @@ struct RecognizerOptions {
   // or on ModelOptions::step_threads.
   int num_threads = 1;
   // Largest number of streams in one batch, 1 to kMaxBatchStreams. Larger: more throughput under
-  // load, but each batch takes longer. A stream whose chunks have grown counts as its factor.
+  // load, but each batch takes longer.
   int max_batch_streams = 16;
   // A batch starts when it is full or its oldest chunk has waited this long for others, in
   // milliseconds, 0 to kMaxBatchWaitMs.
@@ -48,13 +47,6 @@ struct RecognizerOptions {
   // AcceptSamples takes nothing beyond it. A chunk must fit in; with kWholeUtterance, the whole
   // stream, which FinalizeUtterance does not shorten.
   double max_buffered_s = 30;
-  // The largest factor by which chunks may grow when the workers are near their limit: 1 (never), 2
-  // or 4. Larger chunks take less computing time and come later. A stream changes its chunk size
-  // where one chunk ends (Stream::SetChunkSize), so its text depends on the load. Its chunks grow
-  // to kMaxGrownChunk, and to what the model permits and max_buffered_s can hold. Those of
-  // StreamOptions::kWholeUtterance do not grow.
-  int max_chunk_factor = 1;
-  static constexpr int64_t kMaxGrownChunk = 64;  // encoder frames
   // Called after each batch from worker threads, possibly from several at once; may be empty. Must
   // not throw: an exception is ignored.
   std::function<void(const BatchReport&)> on_batch;
@@ -77,8 +69,6 @@ struct RecognizerStatus {
   double chunk_ms_p50 = 0;
   double chunk_ms_p95 = 0;
   double chunk_ms_p99 = 0;
-  // Now: streams by the factor of their chunks, for the factors up to max_chunk_factor.
-  std::map<int, int64_t> streams_by_factor;
 };
 
 // Thread-safe. A stream with a complete chunk joins a queue; its deadline is max_batch_wait_ms

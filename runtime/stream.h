@@ -105,12 +105,12 @@ class Stream {
   // Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.
   void Finish();
 
-  // From now on a chunk has `chunk_size` encoder frames: more under load, for example. The chunk
-  // mask changes with it, so results are no longer those of one chunk size. They depend on the
-  // sequence of the sizes only, each of which holds from one chunk boundary to the next. Copies and
-  // snapshots keep the size, Reset returns to options().chunk_size. Throws std::invalid_argument
-  // for a size that the model does not permit with options().left_context (Model::Permits), and for
-  // any but its own when the stream or the size is kWholeUtterance.
+  // From now on a chunk has `chunk_size` encoder frames. The chunk mask changes with it, so results
+  // are no longer those of one chunk size. They depend on the sequence of the sizes only, each of
+  // which holds from one chunk boundary to the next. Copies and snapshots keep the size, Reset and
+  // a Recognizer return to options().chunk_size. Throws std::invalid_argument for a size that the
+  // model does not permit with options().left_context (Model::Permits), and for any but its own
+  // when the stream or the size is kWholeUtterance.
   void SetChunkSize(int64_t chunk_size);
   int64_t chunk_size() const;
 

@@ -25,8 +25,7 @@ runnel_recognizer_options RecognizerDefaults() {
           defaults.max_batch_wait_ms,
           defaults.max_buffered_s,
           nullptr,
-          nullptr,
-          defaults.max_chunk_factor};
+          nullptr};
 }
 
 }  // namespace
@@ -48,7 +47,6 @@ runnel_status runnel_recognizer_create(const runnel_model* model,
     chosen.max_batch_streams = given.max_batch_streams;
     chosen.max_batch_wait_ms = given.max_batch_wait_ms;
     chosen.max_buffered_s = given.max_buffered_s;
-    chosen.max_chunk_factor = given.max_chunk_factor;
     if (given.on_batch != nullptr) {
       chosen.on_batch = [on_batch = given.on_batch,
                          user_data = given.user_data](const BatchReport& report) {

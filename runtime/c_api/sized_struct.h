@@ -25,9 +25,6 @@ inline constexpr std::array<size_t, 2> kSizesOf<runnel_model_options> = {
 template <>
 inline constexpr std::array<size_t, 2> kSizesOf<runnel_stream_options> = {
     offsetof(runnel_stream_options, head), sizeof(runnel_stream_options)};
-template <>
-inline constexpr std::array<size_t, 2> kSizesOf<runnel_recognizer_options> = {
-    offsetof(runnel_recognizer_options, max_chunk_factor), sizeof(runnel_recognizer_options)};
 
 // Throws std::invalid_argument when no version of the struct up to this one has this size.
 template <typename Struct>

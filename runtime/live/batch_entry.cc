@@ -44,7 +44,6 @@ BatchEntry::BatchEntry(std::shared_ptr<LiveStream> live)
 
 bool BatchEntry::Feed(Clock::time_point batch_start) noexcept {
   if (!Begin()) return false;
-  waited_ms_ = Milliseconds(batch_start - arrival_);
   frames_before_ = state_.stream.num_encoder_frames();
   bool is_live = true;
   error_ = ErrorOf([&] { is_live = GiveAudio(); });
@@ -141,9 +140,6 @@ void BatchEntry::FillUpdate() {
   }
   if (error_.empty() && !stream.failure().empty()) error_ = LineOf(stream.failure().c_str());
   const double frame_ms = stream.model().encoder_frame_ms();
-  if (state_.options.chunk_size != StreamOptions::kWholeUtterance) {
-    own_chunk_ms_ = static_cast<double>(state_.options.chunk_size) * frame_ms;
-  }
   advanced_ms_ = static_cast<double>(stream.num_encoder_frames() - frames_before_) * frame_ms;
   chunk_ms_ = Milliseconds(state_.pool->now() - arrival_);
   update_.audio_ms =
@@ -154,8 +150,6 @@ void BatchEntry::FillUpdate() {
   }
   update_.error = error_;
   FillTexts();
-  if (has_chunk_) state_.GrowChunk(state_.pool->growth().Factor(state_.pool->now()));
-  factor_ = state_.ChunkFactor();
   wanted_ = state_.SamplesToPreview();
 }
 
@@ -259,15 +253,10 @@ void BatchEntry::Store() {
 
 // From here on another worker may have the stream. It cannot publish before this one is done.
 void BatchEntry::GoOn() {
-  bool has_changed = false;
-  {
-    const std::lock_guard<std::mutex> lock(state_.mutex);
-    state_.phase = Phase::kWaiting;
-    state_.wanted = wanted_;
-    has_changed = std::exchange(state_.factor, factor_) != factor_;
-    state_.QueueIfReady(live_.get());
-  }
-  if (has_changed) state_.pool->SetFactor(live_.get(), factor_);
+  const std::lock_guard<std::mutex> lock(state_.mutex);
+  state_.phase = Phase::kWaiting;
+  state_.wanted = wanted_;
+  state_.QueueIfReady(live_.get());
 }
 
 void BatchEntry::CallOnRoom() {
@@ -296,13 +285,6 @@ void BatchEntry::EndWith(const std::string& error) {
   }
   state_.pool->Remove(live_.get());
   if (state_.on_update) state_.on_update(*live_, last);
-}
-
-void BatchEntry::AddTo(BatchLoad* load, double max_batch_wait_ms) const {
-  if (!has_chunk_ || own_chunk_ms_ == 0) return;
-  load->audio_s += advanced_ms_ / 1000;
-  load->lag += std::max(0.0, waited_ms_ - max_batch_wait_ms) / own_chunk_ms_;
-  ++load->num_chunks;
 }
 
 void BatchEntry::Charge(double seconds) const {

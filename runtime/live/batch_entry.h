@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 
-#include "runtime/live/chunk_growth.h"
 #include "runtime/live/live_stream_state.h"
 #include "runtime/live_stream.h"
 #include "runtime/live_update.h"
@@ -46,8 +45,6 @@ class BatchEntry {
   double chunk_ms() const { return chunk_ms_; }
   // Audio by which the chunk advanced the stream.
   double advanced_ms() const { return advanced_ms_; }
-  // Adds the chunk, if there is one, to the load of its batch. A whole utterance does not count.
-  void AddTo(BatchLoad* load, double max_batch_wait_ms) const;
   // StepSize of what was computed.
   double size() const { return size_; }
   // The account's share of the batch took `seconds`.
@@ -82,10 +79,7 @@ class BatchEntry {
   std::optional<Stream> finished_;  // a copy that ends where the utterance to finalize does
   bool is_repeated_ = false;        // a preview that says nothing new
   std::string error_;
-  size_t wanted_ = 0;        // LiveStream::State::wanted from now on
-  int factor_ = 1;           // LiveStream::State::factor from now on
-  double own_chunk_ms_ = 0;  // of a chunk that has not grown; 0: the whole utterance
-  double waited_ms_ = 0;     // of the stream in the queue
+  size_t wanted_ = 0;  // LiveStream::State::wanted from now on
   double size_ = 0;
   double expected_s_ = 0;
   double queue_ms_ = 0;

@@ -20,8 +20,8 @@ namespace runnel {
 
 // When a batch starts is decided by deadlines: that of an item is `max_wait` after its Push. The
 // items of a batch are taken in the turns of FairQueue: those of one account first in, first out,
-// so with one account in all the oldest deadline comes first. An item has a size and a cost, and
-// the sums of a batch are bounded. Thread-safe.
+// so with one account in all the oldest deadline comes first. An item has a cost, and the sum of a
+// batch is bounded. Thread-safe.
 template <class Item>
 class BatchQueue {
  public:
@@ -29,32 +29,30 @@ class BatchQueue {
 
   static constexpr double kAnyCost = std::numeric_limits<double>::infinity();
 
-  // max_size: largest sum of the sizes of a batch, at least 1. A larger item is a batch by itself.
-  BatchQueue(size_t max_size, Clock::duration max_wait)
-      : max_size_(max_size), max_wait_(max_wait) {}
+  // max_items: most items of a batch, at least 1.
+  BatchQueue(size_t max_items, Clock::duration max_wait)
+      : max_items_(max_items), max_wait_(max_wait) {}
 
-  // size: at least 1. cost: the seconds that it is expected to take, above 0. After std::bad_alloc
-  // nothing is pushed.
-  void Push(Item item, size_t size = 1, const std::string& account = "", double cost = 1) {
+  // cost: the seconds that it is expected to take, above 0. After std::bad_alloc nothing is pushed.
+  void Push(Item item, const std::string& account = "", double cost = 1) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto deadline =
           deadlines_.emplace_hint(deadlines_.end(), next_, Clock::now() + max_wait_);
       try {
-        waiting_.Push(account, {std::move(item), size, cost, next_}, cost);
+        waiting_.Push(account, {std::move(item), cost, next_}, cost);
       } catch (...) {
         deadlines_.erase(deadline);
         throw;
       }
       ++next_;
-      waiting_size_ += size;
     }
     changed_.notify_one();
   }
 
-  // Waits until there are items of max_size or the oldest deadline has come, then takes at most
-  // that, and not more than one that exceeds the most cost. The result is empty only after Stop.
-  // After std::bad_alloc all items are still there.
+  // Waits until there are max_items or the oldest deadline has come, then takes at most max_items,
+  // and not more than one that exceeds the most cost. The result is empty only after Stop. After
+  // std::bad_alloc all items are still there.
   std::vector<Item> Take() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!stopped_ && !BatchIsDue()) {
@@ -68,14 +66,11 @@ class BatchQueue {
     }
     std::vector<Item> batch;
     if (stopped_) return batch;
-    batch.reserve(std::min(max_size_, waiting_.size()));  // an exception loses no item
-    size_t left = std::max(max_size_, waiting_.front().size);
+    batch.reserve(std::min(max_items_, waiting_.size()));  // an exception loses no item
     double cost = 0;
-    while (!waiting_.empty() && waiting_.front().size <= left &&
+    while (!waiting_.empty() && batch.size() < max_items_ &&
            (batch.empty() || cost + waiting_.front().cost <= most_cost_)) {
       Waiting next = waiting_.Pop();
-      left -= next.size;
-      waiting_size_ -= next.size;
       cost += next.cost;
       deadlines_.erase(next.number);
       batch.push_back(std::move(next.item));
@@ -105,7 +100,6 @@ class BatchQueue {
       stopped_ = true;
       std::swap(dropped, waiting_);
       deadlines_.clear();
-      waiting_size_ = 0;
     }
     changed_.notify_all();
   }
@@ -118,24 +112,22 @@ class BatchQueue {
  private:
   struct Waiting {
     Item item;
-    size_t size;
     double cost;
     int64_t number;  // of its Push
   };
 
   bool BatchIsDue() const {
-    return waiting_size_ >= max_size_ ||
+    return waiting_.size() >= max_items_ ||
            (!waiting_.empty() && deadlines_.begin()->second <= Clock::now());
   }
 
-  const size_t max_size_;
+  const size_t max_items_;
   const Clock::duration max_wait_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   FairQueue<Waiting> waiting_;
   std::map<int64_t, Clock::time_point> deadlines_;  // by number, so the oldest is the first
   int64_t next_ = 0;                                // number
-  size_t waiting_size_ = 0;
   double most_cost_ = kAnyCost;
   bool stopped_ = false;
 };

@@ -23,8 +23,8 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 
 // Whether a stream's chunks take so long that others should not wait for them.
 bool HasLongChunks(const StreamOptions& options) {
-  return options.chunk_size == StreamOptions::kWholeUtterance ||
-         options.chunk_size > RecognizerOptions::kMaxGrownChunk;
+  constexpr int64_t kLongChunk = 64;  // encoder frames
+  return options.chunk_size == StreamOptions::kWholeUtterance || options.chunk_size > kLongChunk;
 }
 
 // Of a batch for which there is no memory.
@@ -136,14 +136,7 @@ void BatchWorkers::Decode(Streams::iterator begin, Streams::iterator end, ExitGa
   // The figures of this batch are lost when there is no memory for them.
   if (!streams.empty()) ErrorOf([&] { Report(entries, compute_ms); });
   for (BatchEntry& entry : entries) entry.Deliver();
-  const Clock::time_point delivered = pool_->now();
-  ErrorOf([&] { Charge(entries, Seconds(delivered - start)); });
-  ErrorOf([&] {
-    BatchLoad load;
-    load.busy_s = Seconds(delivered - start);
-    for (const BatchEntry& entry : entries) entry.AddTo(&load, options_.max_batch_wait_ms);
-    pool_->growth().Add(load, delivered);
-  });
+  ErrorOf([&] { Charge(entries, Seconds(pool_->now() - start)); });
   pass->StepIn();
 }
 

@@ -5,8 +5,6 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "runtime/recognizer.h"
-
 namespace runnel {
 namespace {
 
@@ -32,21 +30,6 @@ LiveStream::State::State(std::shared_ptr<StreamPool> stream_pool, Stream decoder
       audio(AudioAfter(stream, pool->max_buffered_s())),
       on_update(std::move(callback)) {}
 
-void LiveStream::State::GrowChunk(int most) {
-  if (options.chunk_size == StreamOptions::kWholeUtterance) return;
-  const auto may_have = [this](int64_t chunk_size) {
-    return chunk_size <= RecognizerOptions::kMaxGrownChunk &&
-           stream.model().Permits({chunk_size, options.left_context}) &&
-           static_cast<size_t>(stream.MinSamplesTo(chunk_size)) <= audio.capacity();
-  };
-  while (most > 1 && !may_have(options.chunk_size * most)) most /= 2;
-  stream.SetChunkSize(options.chunk_size * most);
-}
-
-int LiveStream::State::ChunkFactor() const {
-  return static_cast<int>(stream.chunk_size() / options.chunk_size);
-}
-
 size_t LiveStream::State::SamplesWanted() const {
   if (options.chunk_size == StreamOptions::kWholeUtterance && !stream.finished()) {
     return std::numeric_limits<size_t>::max();
@@ -57,8 +40,7 @@ size_t LiveStream::State::SamplesWanted() const {
 int64_t LiveStream::State::NextPreview() const {
   const int64_t num_decoded = stream.num_encoder_frames();
   // An interval longer than a chunk is as one of a chunk: there are no previews.
-  const int64_t interval =
-      std::min(options.early_text.interval, options.chunk_size) * ChunkFactor();
+  const int64_t interval = std::min(options.early_text.interval, options.chunk_size);
   const int64_t num_previewed = std::max<int64_t>(0, previewed - num_decoded);
   return num_decoded + (num_previewed / interval + 1) * interval;
 }
@@ -67,7 +49,7 @@ size_t LiveStream::State::SamplesToPreview() const {
   const size_t to_chunk = SamplesWanted();
   if (options.early_text.interval == 0 || stream.finished()) return to_chunk;
   const int64_t count = NextPreview() - stream.num_encoder_frames();
-  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= stream.chunk_size()) {
+  if (options.chunk_size != StreamOptions::kWholeUtterance && count >= options.chunk_size) {
     return to_chunk;
   }
   return std::min(to_chunk, static_cast<size_t>(stream.MinSamplesTo(count)));
@@ -78,7 +60,7 @@ void LiveStream::State::QueueIfReady(LiveStream* live) {
   if (!audio.IsDue(wanted) && !has_undelivered) return;
   queued_at = pool->now();
   expected_s = pool->rate().SecondsFor(NextStepSize());
-  pool->queue().Push(live->weak_from_this(), static_cast<size_t>(factor), account, expected_s);
+  pool->queue().Push(live->weak_from_this(), account, expected_s);
   phase = Phase::kQueued;
 }
 
@@ -86,7 +68,7 @@ double LiveStream::State::NextStepSize() const {
   const int64_t num_frames =
       options.chunk_size == StreamOptions::kWholeUtterance
           ? static_cast<int64_t>(static_cast<double>(audio.num_samples()) / samples_per_frame)
-          : options.chunk_size * factor;
+          : options.chunk_size;
   return StepSize(num_frames, options);
 }
 
@@ -127,7 +109,7 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
   auto owned_state = std::make_unique<LiveStream::State>(pool, std::move(stream),
                                                          std::move(on_update), std::move(account));
   LiveStream::State& state = *owned_state;
-  state.stream.SetChunkSize(state.options.chunk_size);  // it may be of a server under load
+  state.stream.SetChunkSize(state.options.chunk_size);  // a snapshot may have another
   state.seen_begin = state.stream.text_begin();
   const int64_t num_ended = state.stream.utterance_index() + (state.stream.IsFinal() ? 1 : 0);
   state.has_undelivered = state.stream.first_utterance() < num_ended;

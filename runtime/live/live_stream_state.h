@@ -37,13 +37,8 @@ struct LiveStream::State {
   State(std::shared_ptr<StreamPool> stream_pool, Stream decoder, UpdateCallback callback,
         std::string whose);
 
-  // Gives the chunk to come the largest factor that it may have, `most` at most
-  // (RecognizerOptions::max_chunk_factor). Needs the DecoderLock, as the next four do.
-  void GrowChunk(int most);
-  int ChunkFactor() const;
-
   // Samples that must wait before a chunk can be decoded; the maximum of size_t where only Finish
-  // completes the chunk.
+  // completes the chunk. Needs the DecoderLock, as the next two do.
   size_t SamplesWanted() const;
   // The same for the next preview, at most SamplesWanted().
   size_t SamplesToPreview() const;
@@ -86,7 +81,6 @@ struct LiveStream::State {
   Phase phase = Phase::kWaiting;
   WaitingAudio audio;
   size_t wanted = 0;             // SamplesToPreview after the last chunk or preview
-  int factor = 1;                // ChunkFactor of the chunk to come
   bool has_undelivered = false;  // the decoder was made with utterances for the first update
   Clock::time_point queued_at;
   double expected_s = 0;  // of computing time, when it was queued up

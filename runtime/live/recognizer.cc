@@ -34,10 +34,6 @@ void RecognizerOptions::Validate() const {
   Check("max_batch_streams", max_batch_streams, 1, kMaxBatchStreams);
   Check("max_batch_wait_ms", max_batch_wait_ms, 0, kMaxBatchWaitMs);
   Check("max_buffered_s", max_buffered_s, kMinBufferedS, kMaxBufferedS);
-  if (max_chunk_factor != 1 && max_chunk_factor != 2 && max_chunk_factor != 4) {
-    throw std::invalid_argument("RecognizerOptions: max_chunk_factor is " +
-                                std::to_string(max_chunk_factor) + ", expected 1, 2 or 4");
-  }
 }
 
 Recognizer::Recognizer(std::shared_ptr<const Model> model, const RecognizerOptions& options)
@@ -75,7 +71,6 @@ RecognizerStatus Recognizer::status() const {
   RecognizerStatus status = workers_->status();
   status.num_streams = static_cast<int64_t>(pool_->num_streams());
   status.queued_streams = static_cast<int64_t>(pool_->queue().size());
-  status.streams_by_factor = pool_->StreamsByFactor();
   return status;
 }
 

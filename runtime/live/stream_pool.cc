@@ -22,7 +22,6 @@ Queue::Clock::duration FromMilliseconds(double milliseconds) {
 StreamPool::StreamPool(const RecognizerOptions& options, std::function<Clock::time_point()> clock)
     : max_buffered_s_(options.max_buffered_s),
       clock_(std::move(clock)),
-      growth_(options.max_chunk_factor, options.num_threads, clock_()),
       queue_(static_cast<size_t>(options.max_batch_streams),
              FromMilliseconds(options.max_batch_wait_ms)) {}
 
@@ -30,7 +29,7 @@ void StreamPool::Add(const std::shared_ptr<LiveStream>& stream, const std::strin
   const std::lock_guard<std::mutex> lock(mutex_);
   if (is_closed_) throw std::invalid_argument("the Recognizer of this stream is gone");
   int64_t& num_streams = accounts_[account];
-  streams_.emplace(stream.get(), Member{stream, 1, account});
+  streams_.emplace(stream.get(), Member{stream, account});
   if (++num_streams == 1) BoundBatches();
 }
 
@@ -65,20 +64,6 @@ void StreamPool::Close() {
 size_t StreamPool::num_streams() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return streams_.size();
-}
-
-void StreamPool::SetFactor(const LiveStream* stream, int factor) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = streams_.find(stream);
-  if (found != streams_.end()) found->second.factor = factor;
-}
-
-std::map<int, int64_t> StreamPool::StreamsByFactor() const {
-  std::map<int, int64_t> streams;
-  for (int factor = 1; factor <= growth_.max_factor(); factor *= 2) streams[factor] = 0;
-  const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [address, member] : streams_) ++streams[member.factor];
-  return streams;
 }
 
 }  // namespace runnel

@@ -6,14 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 
 #include "runtime/live/batch_queue.h"
-#include "runtime/live/chunk_growth.h"
 #include "runtime/live/step_cost.h"
 #include "runtime/live_stream.h"
 
@@ -27,7 +25,7 @@ class StreamPool {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `options` are valid. `clock` is the time of latencies and load; only tests have another one.
+  // `options` are valid. `clock` is the time of latencies and costs; only tests have another one.
   explicit StreamPool(const RecognizerOptions& options,
                       std::function<Clock::time_point()> clock = &Clock::now);
 
@@ -55,25 +53,16 @@ class StreamPool {
   // What steps are expected to take.
   ComputeRate& rate() { return rate_; }
 
-  // By how much chunks grow now.
-  ChunkGrowth& growth() { return growth_; }
-  // The chunks of a stream have grown by `factor`; 1 when it is added. Ignored after Remove.
-  void SetFactor(const LiveStream* stream, int factor);
-  // The number of streams by this factor, for each factor that growth() may have.
-  std::map<int, int64_t> StreamsByFactor() const;
-
  private:
   void BoundBatches();
 
   struct Member {
     std::weak_ptr<LiveStream> stream;
-    int factor;
     std::string account;
   };
 
   const double max_buffered_s_;
   const std::function<Clock::time_point()> clock_;
-  ChunkGrowth growth_;
   ComputeRate rate_;
   BatchQueue<std::weak_ptr<LiveStream>> queue_;
 

@@ -20,14 +20,12 @@ namespace {
 std::unique_ptr<PyRecognizer> MakeRecognizer(const py::object& model, const py::object& num_threads,
                                              const py::object& max_batch_streams,
                                              const py::object& max_batch_wait_ms,
-                                             const py::object& max_buffered_s,
-                                             const py::object& max_chunk_factor) {
+                                             const py::object& max_buffered_s) {
   RecognizerOptions options;
   options.num_threads = ValueOf<int>("num_threads", num_threads);
   options.max_batch_streams = ValueOf<int>("max_batch_streams", max_batch_streams);
   options.max_batch_wait_ms = ValueOf<double>("max_batch_wait_ms", max_batch_wait_ms);
   options.max_buffered_s = ValueOf<double>("max_buffered_s", max_buffered_s);
-  options.max_chunk_factor = ValueOf<int>("max_chunk_factor", max_chunk_factor);
   if (!py::isinstance<Model>(model)) RaiseTypeError("model", model, "a Model");
   return std::make_unique<PyRecognizer>(model.cast<std::shared_ptr<Model>>(), options);
 }
@@ -91,15 +89,13 @@ void BindRecognizer(py::module_* module) {
 
 num_threads: workers, each on one core. max_batch_streams: most streams in a batch.
 max_batch_wait_ms: longest wait of a chunk for others. max_buffered_s: most undecoded audio of a
-stream, in seconds. max_chunk_factor: 1, 2 or 4, by which chunks may grow under load; text then
-depends on the load. Every method may be called from any thread. Raises ValueError for an option out
+stream, in seconds. Every method may be called from any thread. Raises ValueError for an option out
 of its range.)")
       .def(py::init(&MakeRecognizer), py::arg("model"), py::kw_only(),
            py::arg("num_threads") = defaults.num_threads,
            py::arg("max_batch_streams") = defaults.max_batch_streams,
            py::arg("max_batch_wait_ms") = defaults.max_batch_wait_ms,
            py::arg("max_buffered_s") = defaults.max_buffered_s,
-           py::arg("max_chunk_factor") = defaults.max_chunk_factor,
            py::keep_alive<1, 2>())  // so that `model` is the object that was given
       .def("open", &Open, py::arg("on_update") = py::none(),
            R"(Opens a live stream with the options of StreamOptions.

@@ -80,7 +80,7 @@ py::object ToPython(const RecognizerStatus& status) {
       "audio_s"_a = status.audio_s, "compute_s"_a = status.compute_s,
       "queue_ms_p50"_a = status.queue_ms_p50, "queue_ms_p95"_a = status.queue_ms_p95,
       "chunk_ms_p50"_a = status.chunk_ms_p50, "chunk_ms_p95"_a = status.chunk_ms_p95,
-      "chunk_ms_p99"_a = status.chunk_ms_p99, "streams_by_factor"_a = status.streams_by_factor);
+      "chunk_ms_p99"_a = status.chunk_ms_p99);
 }
 
 py::object LiveText::Add(const LiveUpdate& update, const TokenTable& tokens) {

@@ -254,8 +254,6 @@ class Server {
                       ? "unlimited"
                       : std::to_string(defaults_.left_context))
               << ", unless a client asks for others";
-    const int factor = options_.recognizer.max_chunk_factor;
-    if (factor > 1) LOG(INFO) << "chunks grow under load, to " << factor << " times their size";
   }
 
   RecognizerOptions WithMetrics(RecognizerOptions options) {

@@ -59,9 +59,6 @@ DEFINE_int32(max_batch_streams, kDefaults.recognizer.max_batch_streams,
              "Streams decoded in one batch at most.");
 DEFINE_double(max_batch_wait_ms, kDefaults.recognizer.max_batch_wait_ms,
               "How long a chunk waits for others to share its batch.");
-DEFINE_int32(adaptive_chunks, kDefaults.recognizer.max_chunk_factor,
-             "Largest factor by which chunks grow while the workers are near their limit: 2 or 4; "
-             "1: they never grow. Text then depends on the load.");
 DEFINE_int64(chunk_size, kDefaults.default_options.chunk_size,
              "Encoder frames per chunk, unless the client names a number; -2: as the model "
              "recommends.");
@@ -158,10 +155,6 @@ void CheckFlags() {
                                 std::to_string(FLAGS_max_batch_wait_ms) +
                                 ", expected 0 to 3600000");
   }
-  if (FLAGS_adaptive_chunks != 1 && FLAGS_adaptive_chunks != 2 && FLAGS_adaptive_chunks != 4) {
-    throw std::invalid_argument("--adaptive_chunks is " + std::to_string(FLAGS_adaptive_chunks) +
-                                ", expected 1, 2 or 4");
-  }
   if (FLAGS_tls_certificate.empty() != FLAGS_tls_key.empty()) {
     throw std::invalid_argument("--tls_certificate and --tls_key go together");
   }
@@ -211,7 +204,6 @@ ServerOptions OptionsFromFlags() {
                             : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   options.recognizer.max_batch_streams = FLAGS_max_batch_streams;
   options.recognizer.max_batch_wait_ms = FLAGS_max_batch_wait_ms;
-  options.recognizer.max_chunk_factor = FLAGS_adaptive_chunks;
   options.limits = limit_flags.limits();
   return options;
 }

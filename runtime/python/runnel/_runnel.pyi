@@ -292,13 +292,11 @@ class Recognizer:
 
     num_threads: workers, each on one core. max_batch_streams: most streams in a batch.
     max_batch_wait_ms: longest wait of a chunk for others. max_buffered_s: most undecoded audio of a
-    stream, in seconds. max_chunk_factor: 1, 2 or 4, by which chunks may grow under load; text then
-    depends on the load. Every method may be called from any thread. Raises ValueError for an option
+    stream, in seconds. Every method may be called from any thread. Raises ValueError for an option
     out of its range.
     """
     def __init__(self, model: Model, *, num_threads: int = 1, max_batch_streams: int = 16,
-                 max_batch_wait_ms: float = 10.0, max_buffered_s: float = 30.0,
-                 max_chunk_factor: int = 1) -> None: ...
+                 max_batch_wait_ms: float = 10.0, max_buffered_s: float = 30.0) -> None: ...
     def open(self, on_update: Optional[Callable[[LiveUpdate], object]] = None,
              **options: Unpack[StreamOptions]) -> LiveStream:
         """Opens a live stream with the options of StreamOptions.

@@ -5,7 +5,7 @@ runtime/result.h. repr() is one short line, with the text.
 """
 
 import dataclasses
-from typing import Dict, Iterable, Optional, Tuple
+from typing import Iterable, Optional, Tuple
 
 _SHOWN = 200  # characters of a recording's text in its repr()
 
@@ -228,4 +228,3 @@ class RecognizerStatus:
     chunk_ms_p50: float  # from the last sample of a chunk to its result
     chunk_ms_p95: float
     chunk_ms_p99: float
-    streams_by_factor: Dict[int, int]  # now: streams by the factor by which their chunks have grown

@@ -114,8 +114,6 @@ TEST(CApiLayoutTest, OfTheFirstVersionStays) {
   EXPECT_EQ(offsetof(runnel_recognizer_options, max_buffered_s), 24U);
   EXPECT_EQ(offsetof(runnel_recognizer_options, user_data), 40U);
   EXPECT_EQ(kSizesOf<runnel_recognizer_options>.front(), 48U);
-  EXPECT_EQ(offsetof(runnel_recognizer_options, max_chunk_factor), 48U);
-  EXPECT_EQ(kSizesOf<runnel_recognizer_options>.back(), 56U);
   EXPECT_EQ(offsetof(runnel_stream_options, sample_rate_hz), 24U);
   EXPECT_EQ(offsetof(runnel_stream_options, word_list), 40U);
   EXPECT_EQ(offsetof(runnel_stream_options, hotwords), 48U);

@@ -129,7 +129,6 @@ TEST(CApiOptionsTest, TakeTheDefaultsOfTheCppInterface) {
   EXPECT_EQ(recognizer.max_batch_streams, 16);
   EXPECT_EQ(recognizer.max_batch_wait_ms, 10);
   EXPECT_EQ(recognizer.max_buffered_s, 30);
-  EXPECT_EQ(recognizer.max_chunk_factor, 1);
   const runnel_stream_options stream = StreamOptionsOfC();
   EXPECT_EQ(stream.struct_size, sizeof stream);
   EXPECT_EQ(stream.chunk_size, RUNNEL_MODEL_DEFAULT);

@@ -37,24 +37,10 @@ TEST(BatchQueueTest, StragglersAreWaitedForNoLongerThanTheDeadline) {
   EXPECT_EQ(queue.Take(), Batch{1});  // the other one never comes
 }
 
-TEST(BatchQueueTest, SizesFillABatch) {
-  BatchQueue<int> queue(4, kForever);
-  queue.Push(1, 2);
-  queue.Push(2, 1);
-  queue.Push(3, 2);
-  queue.Push(4, 9);
-  queue.Push(5, 4);
-  EXPECT_EQ(queue.Take(), (Batch{1, 2}));  // the third would be too much
-  EXPECT_EQ(queue.Take(), Batch{3});
-  EXPECT_EQ(queue.Take(), Batch{4});  // larger than a batch
-  EXPECT_EQ(queue.Take(), Batch{5});
-  EXPECT_EQ(queue.size(), 0U);
-}
-
 TEST(BatchQueueTest, AccountsTakeTurnsByCost) {
   BatchQueue<int> queue(3, kForever);
-  for (int i = 0; i < 6; ++i) queue.Push(i, 1, "busy", 2);
-  for (int i = 10; i < 13; ++i) queue.Push(i, 1, "quick", 1);
+  for (int i = 0; i < 6; ++i) queue.Push(i, "busy", 2);
+  for (int i = 10; i < 13; ++i) queue.Push(i, "quick", 1);
   EXPECT_EQ(queue.Take(), (Batch{0, 10, 11}));
   EXPECT_EQ(queue.Take(), (Batch{1, 12, 2}));
   EXPECT_EQ(queue.Take(), (Batch{3, 4, 5}));
@@ -62,8 +48,8 @@ TEST(BatchQueueTest, AccountsTakeTurnsByCost) {
 
 TEST(BatchQueueTest, WhatTookLongerIsChargedToItsAccount) {
   BatchQueue<int> queue(2, kForever);
-  for (int i = 0; i < 4; ++i) queue.Push(i, 1, "busy", 1);
-  for (int i = 10; i < 14; ++i) queue.Push(i, 1, "quick", 1);
+  for (int i = 0; i < 4; ++i) queue.Push(i, "busy", 1);
+  for (int i = 10; i < 14; ++i) queue.Push(i, "quick", 1);
   EXPECT_EQ(queue.Take(), (Batch{0, 10}));
   queue.Charge("busy", 2);
   EXPECT_EQ(queue.Take(), (Batch{11, 12}));
@@ -71,13 +57,12 @@ TEST(BatchQueueTest, WhatTookLongerIsChargedToItsAccount) {
 }
 
 TEST(BatchQueueTest, TheCostOfABatchIsBounded) {
-  BatchQueue<int> queue(8, kForever);
-  for (int i = 0; i < 16; ++i) queue.Push(i, 1, "", 3);
+  BatchQueue<int> queue(8, std::chrono::seconds(0));
+  for (int i = 0; i < 16; ++i) queue.Push(i, "", 3);
   EXPECT_EQ(queue.Take().size(), 8U);
   queue.SetMostCost(7);
   EXPECT_EQ(queue.Take(), (Batch{8, 9}));
-  queue.Push(16, 1, "other", 20);
-  queue.Push(17, 8, "other", 1);
+  queue.Push(16, "other", 20);
   EXPECT_EQ(queue.Take(), (Batch{16}));  // more than the bound by itself
   EXPECT_EQ(queue.Take(), (Batch{10, 11}));
   queue.SetMostCost(BatchQueue<int>::kAnyCost);
@@ -87,8 +72,8 @@ TEST(BatchQueueTest, TheCostOfABatchIsBounded) {
 // Of any account: its batch may take others.
 TEST(BatchQueueTest, TheOldestDeadlineStartsABatch) {
   BatchQueue<int> queue(3, std::chrono::milliseconds(5));
-  queue.Push(1, 1, "a", 1);
-  queue.Push(2, 1, "b", 1);
+  queue.Push(1, "a", 1);
+  queue.Push(2, "b", 1);
   EXPECT_EQ(queue.Take(), (Batch{1, 2}));
 }
 

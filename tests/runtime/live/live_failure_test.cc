@@ -196,9 +196,7 @@ TEST(LiveRoomTest, WholeUtterancesThatFillTheRoomEnd) {
 }
 
 TEST(LiveRoomTest, AnIntervalLongerThanAChunkHasNoPreviews) {
-  RecognizerOptions options = Workers(1, 4, 30);
-  options.max_chunk_factor = 4;
-  Recognizer recognizer(Tiny(), options);
+  Recognizer recognizer(Tiny(), Workers(1, 4, 30));
   StreamOptions early = Options(4, 8);
   early.early_text.interval = std::numeric_limits<int64_t>::max();
   const std::vector<float> samples = NoiseOfChangingLevel(20000, 10);

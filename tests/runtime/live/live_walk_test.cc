@@ -174,7 +174,7 @@ class Client {
     // A copy also answers calls that the stream before had not answered yet.
     EXPECT_GE(heard_->num_answers(), num_calls_);
     EXPECT_TRUE(!is_whole_ || heard_->num_answers() == num_calls_) << heard_->num_answers();
-    if (recognizer_->options().max_chunk_factor == 1) Compare();
+    Compare();
   }
 
  private:
@@ -316,18 +316,16 @@ class Client {
   bool is_whole_ = true;  // followed from its beginning
 };
 
-RecognizerOptions Settings(int num_threads, double max_buffered_s, int max_chunk_factor) {
+RecognizerOptions Settings(int num_threads, double max_buffered_s) {
   RecognizerOptions options = testing::Workers(num_threads, 4, max_buffered_s);
   options.max_batch_wait_ms = 0;
-  options.max_chunk_factor = max_chunk_factor;
   return options;
 }
 
 TEST(LiveWalkTest, AnyOrderOfCallsInManyThreads) {
   std::vector<std::unique_ptr<Recognizer>> recognizers;
-  recognizers.push_back(std::make_unique<Recognizer>(Tiny(), Settings(2, 0.6, 1)));
-  recognizers.push_back(std::make_unique<Recognizer>(Tiny(), Settings(1, 30, 1)));
-  recognizers.push_back(std::make_unique<Recognizer>(Tiny(), Settings(1, 0.7, 4)));
+  recognizers.push_back(std::make_unique<Recognizer>(Tiny(), Settings(2, 0.6)));
+  recognizers.push_back(std::make_unique<Recognizer>(Tiny(), Settings(1, 30)));
   constexpr size_t kThreads = 4;
   std::atomic<int64_t> left{testing::RandomSteps(4000)};
   std::atomic<bool> is_done{false};

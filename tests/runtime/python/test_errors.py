@@ -232,7 +232,6 @@ def test_snapshots(model):
             recognizer.restore("text")
         with pytest.raises(TypeError):
             recognizer.open(on_update=7)
-        for options in ({"num_threads": 0}, {"max_batch_streams": 0}, {"max_buffered_s": 0},
-                        {"max_chunk_factor": 3}):
+        for options in ({"num_threads": 0}, {"max_batch_streams": 0}, {"max_buffered_s": 0}):
             with pytest.raises(ValueError, match=next(iter(options))):
                 runnel.Recognizer(model, **options)

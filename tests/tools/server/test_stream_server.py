@@ -342,21 +342,6 @@ def test_random_audio_equals_decode_wav(server, tmp_path):
         assert socket.receive_until("final")["text"] == expected
 
 
-def test_chunks_may_grow():
-    def streams(server, factor):
-        return server.metrics().get(f'runnel_streams_by_chunk_factor{{factor="{factor}"}}')
-
-    with Server("--adaptive_chunks=2") as server:
-        assert [streams(server, factor) for factor in (1, 2, 4)] == [0, 0, None]
-        with server.open() as socket:
-            start(socket)
-            assert [streams(server, factor) for factor in (1, 2)] == [1, 0]
-            with server.open() as second:
-                assert speak(second, LONGEST) == TEXTS[LONGEST]
-        server.wait_for(lambda now: now["runnel_streams"] == 0)
-        assert any("chunks grow under load, to 2 times their size" in line for line in server.log)
-
-
 @pytest.mark.parametrize("flags, code, message", [
     ([], USAGE, "--model is missing"),
     ([f"--model={DIGITS / 'digits.pt'}", "--port=70000"], USAGE, "--port is 70000"),
@@ -372,8 +357,6 @@ def test_chunks_may_grow():
      "--wyoming_port is 8100, expected another port than that of --grpc_port"),
     (["--model=not_read", "--max_batch_streams=0"], USAGE, "--max_batch_streams is 0"),
     (["--model=not_read", "--max_batch_wait_ms=-1"], USAGE, "--max_batch_wait_ms is -1"),
-    (["--model=not_read", "--adaptive_chunks=3"], USAGE,
-     "--adaptive_chunks is 3, expected 1, 2 or 4"),
     (["--model=not_read", "--max_buffered_s=0"], USAGE, "--max_buffered_s is 0"),
     ([f"--model={DIGITS / 'digits.pt'}", "--trusted_proxy=me"], USAGE, "--trusted_proxy has 'me'"),
     ([f"--model={DIGITS / 'digits.pt'}", "--chunk_size=100000"], USAGE, "max_buffered_s"),

@@ -8,24 +8,18 @@ from typing import Any, Dict
 ROOT = pathlib.Path(__file__).parents[3]
 
 
-def make_measuring_parser(description: str, work_folder: str) -> argparse.ArgumentParser:
-    """A parser with the arguments of all measurements; the work folder lies in build/."""
+def make_parser(description: str, work_folder: str) -> argparse.ArgumentParser:
+    """A parser with the arguments that every page has; the work folder lies in build/."""
     parser = argparse.ArgumentParser(description=description, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs",
+                        help="folder of the page and its figures")
     parser.add_argument("--work_dir", type=pathlib.Path, default=ROOT / "build" / work_folder,
                         help="folder of intermediate files and results.json")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "bin",
                         help="folder of the programs")
     parser.add_argument("--quick", action="store_true",
                         help="a short run for tests, whose numbers mean nothing")
-    return parser
-
-
-def make_parser(description: str, work_folder: str) -> argparse.ArgumentParser:
-    """The same with the arguments that every page has."""
-    parser = make_measuring_parser(description, work_folder)
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs",
-                        help="folder of the page and its figures")
     parser.add_argument("--page_only", action="store_true",
                         help="write the page again from the results of the last run")
     return parser

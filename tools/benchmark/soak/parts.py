@@ -18,7 +18,7 @@ DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
 PARTS = ("load", "vanish", "neighbours", "killed", "attacked")
 
-PACKET_MS = 200  # of audio in each message
+_PACKET_MS = 200  # of audio in each message
 # Longer than the default, because fuller batches take less time per chunk.
 BATCH_WAIT_MS = 40
 
@@ -32,8 +32,8 @@ _STREAMS = "runnel_streams"
 _CHUNKS = "runnel_chunk_latency_seconds_count"
 _CHUNKS_IN_TIME = f'runnel_chunk_latency_seconds_bucket{{le="{CHUNK_P95_MS / 1000:g}"}}'
 _SAMPLES = ROOT / "models" / "digits" / "samples" / "wav.scp"
-NO_LIMITS = ["--max_streams=10000", "--max_streams_per_address=0", "--max_connections=10000",
-             "--max_connections_per_address=0"]
+_NO_LIMITS = ["--max_streams=10000", "--max_streams_per_address=0", "--max_connections=10000",
+              "--max_connections_per_address=0"]
 
 
 def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int:
@@ -66,14 +66,14 @@ class Parts:
         plan = self._plan
         wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
         expected, tokens = decode(self._bin, model, wav_scp, model_flags)
-        flags = [*model_flags, *NO_LIMITS, f"--max_batch_wait_ms={BATCH_WAIT_MS}"]
+        flags = [*model_flags, *_NO_LIMITS, f"--max_batch_wait_ms={BATCH_WAIT_MS}"]
         with serve(self._bin, model, flags, self._work / "load.log") as server:
             before, cpu_before = self._memory(server), server.cpu_s()
             with Sampler(server, plan.sample_s) as sampler:
                 report = run_load(self._bin, [
                     f"--server={server.url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
                     f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}",
-                    f"--packet_ms={PACKET_MS}"])
+                    f"--packet_ms={_PACKET_MS}"])
             server_cpu_s = server.cpu_s() - cpu_before
             after = self._memory(server)
         keys = {"time_s": "time_s", _RSS: _RSS, _DESCRIPTORS: _DESCRIPTORS, _STREAMS: _STREAMS,
@@ -88,7 +88,7 @@ class Parts:
         """Clients that connect, speak and vanish, one by one and then together."""
         plan = self._plan
         looks: List[Report] = []
-        with serve(self._bin, DIGITS, NO_LIMITS, self._work / "vanish.log") as server:
+        with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "vanish.log") as server:
             def run(count: int, at_once: int) -> Report:
                 report = run_load(self._bin, [
                     f"--server={server.url}", f"--wav_scp={_SAMPLES}", "--streams=0",
@@ -111,7 +111,7 @@ class Parts:
         samples.parent.mkdir(exist_ok=True)
         samples.write_text(_SAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
         expected, _ = decode(self._bin, DIGITS, samples, ["--chunk_size=16"])
-        with serve(self._bin, DIGITS, NO_LIMITS, self._work / "neighbours.log") as server:
+        with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "neighbours.log") as server:
             report = run_load(self._bin, [
                 f"--server={server.url}", f"--wav_scp={_SAMPLES}", f"--expected={expected}",
                 f"--streams={plan.neighbour_streams}", f"--duration_s={plan.neighbour_s}",
@@ -132,7 +132,7 @@ class Parts:
         plan = self._plan
         wav_scp = write_recordings(self._work / "digits", 4, plan.killed_stream_s)
         expected, _ = decode(self._bin, DIGITS, wav_scp, ["--chunk_size=16"])
-        with cluster(self._bin, DIGITS, NO_LIMITS, self._work) as (url, servers):
+        with cluster(self._bin, DIGITS, _NO_LIMITS, self._work) as (url, servers):
             victim = servers[0].process
             # In the middle of the streams.
             timer = threading.Timer(plan.killed_stream_s / 2, victim.kill)

@@ -134,11 +134,6 @@ struct Metrics::Families {
   Gauge& num_connections = AddGauge(&registry, "runnel_connections", "Open connections now");
   Gauge& queued = AddGauge(&registry, "runnel_queued_streams",
                            "Streams now with a chunk that waits for a worker");
-  Family<Gauge>& by_factor =
-      prometheus::BuildGauge()
-          .Name("runnel_streams_by_chunk_factor")
-          .Help("Streams now, by the factor by which their chunks have grown (--adaptive_chunks)")
-          .Register(registry);
   Gauge& snapshot_bytes =
       AddGauge(&registry, "runnel_snapshot_bytes",
                "Snapshots in the folder now, also those of other servers; 0 for Redis");
@@ -249,9 +244,6 @@ std::string Metrics::Text(const ServerState& state) const {
   families_->max_streams.Set(static_cast<double>(state.max_streams));
   families_->num_connections.Set(static_cast<double>(state.num_connections));
   families_->queued.Set(static_cast<double>(state.queued_streams));
-  for (const auto& [factor, count] : state.streams_by_factor) {
-    families_->by_factor.Add({{"factor", std::to_string(factor)}}).Set(static_cast<double>(count));
-  }
   families_->snapshot_bytes.Set(static_cast<double>(state.snapshot_bytes));
   families_->input_bytes.Set(static_cast<double>(state.input_bytes));
   families_->draining.Set(state.is_draining ? 1 : 0);

@@ -3,7 +3,6 @@
 #define RUNNEL_TOOLS_SERVER_RESOURCES_METRICS_H_
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,7 +46,6 @@ struct ServerState {
   int64_t num_connections = 0;
   int64_t max_streams = 0;
   int64_t queued_streams = 0;
-  std::map<int, int64_t> streams_by_factor;  // RecognizerStatus::streams_by_factor
   int64_t snapshot_bytes = 0;
   int64_t input_bytes = 0;
   bool is_draining = false;

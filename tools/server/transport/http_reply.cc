@@ -54,9 +54,7 @@ HttpReply MetricsReply(const Services& services) {
   state.num_streams = services.admission->num_streams();
   state.num_connections = services.admission->num_connections();
   state.max_streams = services.limits.max_streams;
-  const RecognizerStatus recognizer = services.recognizer->status();
-  state.queued_streams = recognizer.queued_streams;
-  state.streams_by_factor = recognizer.streams_by_factor;
+  state.queued_streams = services.recognizer->status().queued_streams;
   if (services.snapshot_store != nullptr)
     state.snapshot_bytes = services.snapshot_store->num_bytes();
   state.is_draining = services.admission->is_draining();
