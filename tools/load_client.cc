@@ -19,13 +19,11 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
-#include "tools/client/abusive_client.h"
 #include "tools/client/client_flags.h"
 #include "tools/client/connection.h"
 #include "tools/client/event_loop.h"
 #include "tools/client/load_run.h"
 #include "tools/client/load_statistics.h"
-#include "tools/client/vanishing_clients.h"
 #include "tools/decode/input/recording_list.h"
 
 DEFINE_int64(streams, 250, "Streams at the same time.");
@@ -36,16 +34,6 @@ DEFINE_string(expected, "",
               "File of 'id text' lines, as decode_wav writes them: every final text is compared.");
 DEFINE_double(behind_s, 2,
               "Latency of a partial or final, in seconds, above which a stream has fallen behind.");
-DEFINE_int64(
-    vanish, 0,
-    "Besides the streams: clients that connect, send audio and disconnect abruptly, one after "
-    "another. With --resume they request snapshots.");
-DEFINE_int64(vanish_at_once, 1, "Clients of --vanish at the same time.");
-DEFINE_int64(
-    abuse, 0,
-    "Besides the streams, until they end: clients that send garbage, endless headers, huge "
-    "messages and the like.");
-DEFINE_int64(seed, 1, "Seed of the clients of --vanish and --abuse.");
 DEFINE_bool(json, false, "Write the report as a line of JSON.");
 
 namespace runnel::client {
@@ -77,29 +65,19 @@ the run was interrupted; 2 wrong flags.
 Examples:
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=250 --duration_s=600
   load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --expected=texts --rounds=3 --json
-  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=50 --abuse=8 --expected=texts
-  load_client --server=ws://127.0.0.1:8080/ --wav_scp=wav.scp --streams=0 --vanish=10000
 )";
 
 constexpr int64_t kMaxStreams = 60000;  // an address has no more ports
 constexpr double kStatusS = 1;
 
 void CheckFlags() {
-  RequireRange("streams", FLAGS_streams, 0, kMaxStreams);
+  RequireRange("streams", FLAGS_streams, 1, kMaxStreams);
   RequireRange("rounds", FLAGS_rounds, 1, std::numeric_limits<int32_t>::max());
-  RequireRange("vanish", FLAGS_vanish, 0, std::numeric_limits<int32_t>::max());
-  RequireRange("vanish_at_once", FLAGS_vanish_at_once, 1, kMaxStreams);
-  RequireRange("abuse", FLAGS_abuse, 0, kMaxStreams);
-  RequireRange("seed", FLAGS_seed, 0, std::numeric_limits<int32_t>::max());
   RequireAtLeast("duration_s", FLAGS_duration_s, 0);
   RequireAtLeast("ramp_s", FLAGS_ramp_s, 0);
   RequireAtLeast("behind_s", FLAGS_behind_s, 0);
   if (FLAGS_duration_s > 0 && IsFlagGiven("rounds")) {
     throw std::invalid_argument("--rounds and --duration_s are both given, expected one of them");
-  }
-  if (FLAGS_streams + FLAGS_vanish == 0 && (FLAGS_abuse == 0 || FLAGS_duration_s == 0)) {
-    throw std::invalid_argument(
-        "--streams is 0, expected at least 1, or --vanish, or --abuse with --duration_s");
   }
 }
 
@@ -156,36 +134,16 @@ LoadOptions LoadOptionsFromFlags(const SessionOptions& session) {
   return options;
 }
 
-// All clients of a run. It ends when the streams and the vanishing clients are done, or, without
-// any, after --duration_s.
+// The streams of a run, and what a terminal shows of them.
 class Load {
  public:
   Load(const SessionOptions& session, const ConnectorOptions& connector_options,
        const std::vector<LoadRecording>& recordings, Console* console)
       : connector_(&loop_, connector_options),
         console_(console),
-        end_timer_(&loop_, [this] { loop_.Stop(); }),
-        status_timer_(&loop_, [this] { ShowStatus(); }) {
-    const auto seed = static_cast<uint32_t>(FLAGS_seed);
-    const auto on_done = [this] {
-      if (--num_running_ == 0) loop_.Stop();
-    };
-    if (FLAGS_streams > 0) {
-      ++num_running_;
-      run_ = std::make_unique<LoadRun>(&loop_, &connector_, LoadOptionsFromFlags(session),
-                                       recordings, &statistics_, on_done);
-    }
-    if (FLAGS_vanish > 0) {
-      ++num_running_;
-      vanishing_ = std::make_unique<VanishingClients>(
-          &loop_, &connector_, VanishOptions{session, FLAGS_vanish, FLAGS_vanish_at_once, seed},
-          recordings, &statistics_, on_done);
-    }
-    for (int64_t i = 0; i < FLAGS_abuse; ++i) {
-      abusive_.push_back(std::make_unique<AbusiveClient>(
-          &loop_, &connector_, session.servers, seed + static_cast<uint32_t>(i), &statistics_));
-    }
-    if (num_running_ == 0) end_timer_.SetAfter(FLAGS_duration_s);
+        status_timer_(&loop_, [this] { ShowStatus(); }),
+        run_(&loop_, &connector_, LoadOptionsFromFlags(session), recordings, &statistics_,
+             [this] { loop_.Stop(); }) {
     loop_.StopAtSignals();
     if (console_->is_terminal()) ShowStatus();
   }
@@ -199,10 +157,9 @@ class Load {
 
  private:
   void ShowStatus() {
-    console_->SetStatus(std::to_string(run_ == nullptr ? 0 : run_->num_active()) + " streams, " +
-                        std::to_string(statistics_.num_done) + " done, " +
-                        std::to_string(statistics_.num_failed + statistics_.num_refused) +
-                        " failed, " + std::to_string(statistics_.num_vanished) + " vanished");
+    console_->SetStatus(
+        std::to_string(run_.num_active()) + " streams, " + std::to_string(statistics_.num_done) +
+        " done, " + std::to_string(statistics_.num_failed + statistics_.num_refused) + " failed");
     status_timer_.SetAfter(kStatusS);
   }
 
@@ -210,12 +167,8 @@ class Load {
   Connector connector_;
   Console* const console_;
   LoadStatistics statistics_;
-  int num_running_ = 0;
-  Timer end_timer_;
   Timer status_timer_;
-  std::unique_ptr<LoadRun> run_;
-  std::unique_ptr<VanishingClients> vanishing_;
-  std::vector<std::unique_ptr<AbusiveClient>> abusive_;
+  LoadRun run_;
 };
 
 int Run(Console* console) {

@@ -1,10 +1,8 @@
 #include "tools/client/connection.h"
 
-#include <array>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
-#include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/field.hpp>
 #include <boost/beast/http/string_body.hpp>
@@ -41,8 +39,7 @@ bool IsFinalCloseCode(uint16_t code) {
 bool IsFinalStatus(unsigned status) { return status < 500 && status != 429 && status != 408; }
 
 struct OutgoingMessage {
-  enum class Kind { kText, kBinary, kRaw };
-  Kind kind;
+  bool is_text;
   std::string bytes;
 };
 
@@ -50,11 +47,10 @@ class WebSocketConnection final : public Connection,
                                   public std::enable_shared_from_this<WebSocketConnection> {
  public:
   WebSocketConnection(net::io_context* context, net::ssl::context* tls, const ServerUrl& url,
-                      const ConnectorOptions& options, ConnectionListener* listener, bool is_raw)
+                      const ConnectorOptions& options, ConnectionListener* listener)
       : url_(url),
         options_(options),
         listener_(listener),
-        is_raw_(is_raw),
         resolver_(*context),
         stream_(net::ip::tcp::socket(*context), tls) {}
 
@@ -69,21 +65,12 @@ class WebSocketConnection final : public Connection,
         });
   }
 
-  void SendText(std::string message) override {
-    Enqueue({OutgoingMessage::Kind::kText, std::move(message)});
-  }
-  void SendBinary(std::string message) override {
-    Enqueue({OutgoingMessage::Kind::kBinary, std::move(message)});
-  }
-  void SendRaw(std::string bytes) override {
-    Enqueue({OutgoingMessage::Kind::kRaw, std::move(bytes)});
-  }
-
-  void StopReading() override { is_reading_ = false; }
+  void SendText(std::string message) override { Enqueue({true, std::move(message)}); }
+  void SendBinary(std::string message) override { Enqueue({false, std::move(message)}); }
 
   void Close() override {
     listener_ = nullptr;
-    if (!is_open_ || is_raw_) return Abort();
+    if (!is_open_) return Abort();
     is_closing_ = true;
     if (!is_writing_) WriteNext();
   }
@@ -113,12 +100,6 @@ class WebSocketConnection final : public Connection,
     if (listener_ == nullptr) return;
     error_code ignored;
     Lowest().socket().set_option(net::ip::tcp::no_delay(true), ignored);
-    if (is_raw_) {
-      Lowest().expires_never();
-      is_open_ = true;
-      ReadRaw();
-      return listener_->OnOpen();
-    }
     AnyStream& stream = stream_.next_layer();
     if (!stream.has_tls()) return Upgrade();
     stream.SetHost(url_.host);
@@ -175,15 +156,7 @@ class WebSocketConnection final : public Connection,
     }
     incoming_.consume(incoming_.size());
     // The closing handshake needs a pending read.
-    if (is_reading_ && (listener_ != nullptr || is_closing_)) ReadNext();
-  }
-
-  void ReadRaw() {
-    Lowest().async_read_some(net::buffer(discarded_),
-                             [self = shared_from_this()](const error_code& error, size_t /*size*/) {
-                               if (error) return self->Fail("network", "connection lost", error);
-                               if (self->is_reading_ && self->listener_ != nullptr) self->ReadRaw();
-                             });
+    if (listener_ != nullptr || is_closing_) ReadNext();
   }
 
   void Enqueue(OutgoingMessage message) {
@@ -202,20 +175,11 @@ class WebSocketConnection final : public Connection,
     }
     is_writing_ = true;
     const OutgoingMessage& message = outgoing_.front();
-    auto on_written = [self = shared_from_this()](const error_code& error, size_t /*size*/) {
-      self->OnWritten(error);
-    };
-    const auto bytes = net::buffer(message.bytes);
-    if (message.kind == OutgoingMessage::Kind::kRaw) {
-      if (is_raw_) {
-        net::async_write(Lowest(), bytes, std::move(on_written));
-      } else {
-        net::async_write(stream_.next_layer(), bytes, std::move(on_written));
-      }
-      return;
-    }
-    stream_.text(message.kind == OutgoingMessage::Kind::kText);
-    stream_.async_write(bytes, std::move(on_written));
+    stream_.text(message.is_text);
+    stream_.async_write(net::buffer(message.bytes),
+                        [self = shared_from_this()](const error_code& error, size_t /*size*/) {
+                          self->OnWritten(error);
+                        });
   }
 
   void OnWritten(const error_code& error) {
@@ -276,15 +240,12 @@ class WebSocketConnection final : public Connection,
   const ServerUrl url_;
   const ConnectorOptions options_;
   ConnectionListener* listener_;
-  const bool is_raw_;
   net::ip::tcp::resolver resolver_;
   websocket::stream<AnyStream, /*deflateSupported=*/false> stream_;
   websocket::response_type response_;
   beast::flat_buffer incoming_;
-  std::array<char, 4096> discarded_{};
   std::deque<OutgoingMessage> outgoing_;
   bool is_open_ = false;
-  bool is_reading_ = true;
   bool is_writing_ = false;
   bool is_closing_ = false;
 };
@@ -308,14 +269,6 @@ struct Connector::Impl {
     }
   }
 
-  std::shared_ptr<Connection> Connect(const ServerUrl& url, ConnectionListener* listener,
-                                      bool is_raw) {
-    const auto connection = std::make_shared<WebSocketConnection>(
-        &loop->context(), url.is_tls ? &tls : nullptr, url, options, listener, is_raw);
-    connection->Start();
-    return connection;
-  }
-
   EventLoop* const loop;
   const ConnectorOptions options;
   net::ssl::context tls;
@@ -326,12 +279,10 @@ Connector::Connector(EventLoop* loop, const ConnectorOptions& options)
 Connector::~Connector() = default;
 
 std::shared_ptr<Connection> Connector::Connect(const ServerUrl& url, ConnectionListener* listener) {
-  return impl_->Connect(url, listener, /*is_raw=*/false);
-}
-
-std::shared_ptr<Connection> Connector::ConnectRaw(const ServerUrl& url,
-                                                  ConnectionListener* listener) {
-  return impl_->Connect(url, listener, /*is_raw=*/true);
+  const auto connection = std::make_shared<WebSocketConnection>(
+      &impl_->loop->context(), url.is_tls ? &impl_->tls : nullptr, url, impl_->options, listener);
+  connection->Start();
+  return connection;
 }
 
 }  // namespace runnel::client

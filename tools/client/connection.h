@@ -43,10 +43,6 @@ class Connection {
 
   virtual void SendText(std::string message) = 0;
   virtual void SendBinary(std::string message) = 0;
-  // Sends bytes without WebSocket framing, as an attack.
-  virtual void SendRaw(std::string bytes) = 0;
-  // Stops reading, as a client that hangs.
-  virtual void StopReading() = 0;
 
   // Starts the closing handshake; disconnects when the server has answered or after a timeout.
   virtual void Close() = 0;
@@ -62,8 +58,6 @@ class Connector {
 
   // `listener` must live until OnClosed, Close or Abort.
   std::shared_ptr<Connection> Connect(const ServerUrl& url, ConnectionListener* listener);
-  // Connects without a WebSocket handshake; only SendRaw can be used.
-  std::shared_ptr<Connection> ConnectRaw(const ServerUrl& url, ConnectionListener* listener);
 
  private:
   struct Impl;

@@ -76,10 +76,6 @@ std::string LoadTable(const LoadStatistics& statistics, double wall_s, double cp
                                 number(statistics.num_resumes) + " times resumed") +
       line("audio", Decimal(statistics.audio_s, 1) + " s in " + Decimal(wall_s, 1) +
                         " s; client's CPU " + Decimal(cpu_s, 1) + " s");
-  if (statistics.num_vanished + statistics.num_attacks > 0) {
-    table += line("neighbours", number(statistics.num_vanished) + " vanished, " +
-                                    number(statistics.num_attacks) + " attacks");
-  }
   table += Left("latency in ms");
   for (const char* title : {"p50", "p95", "p99", "max", "count"}) table += Right(title);
   table += "\n";
@@ -126,8 +122,6 @@ std::string LoadJson(const LoadStatistics& statistics, double wall_s, double cpu
                               {"mismatched", statistics.num_mismatched},
                               {"mismatches", std::move(mismatches)},
                               {"errors", statistics.errors},
-                              {"vanished", statistics.num_vanished},
-                              {"attacks", statistics.num_attacks},
                               {"audio_s", Rounded(statistics.audio_s)},
                               {"wall_s", Rounded(wall_s)},
                               {"client_cpu_s", Rounded(cpu_s)},

@@ -50,10 +50,6 @@ struct LoadStatistics {
   LatencyRecord final_result;   // SessionResult::final_ms
   LatencyRecord server_final;   // SessionResult::server_final_ms
 
-  // Of vanishing and abusive clients.
-  int64_t num_vanished = 0;
-  int64_t num_attacks = 0;
-
   // Counts a stream that has ended without success.
   void AddFailure(const SessionResult& result);
   bool is_success() const { return num_refused + num_failed + num_behind + num_mismatched == 0; }

@@ -10,12 +10,11 @@ from tools.benchmark.soak.run import main
 def test_every_part_runs(tmp_path):
     assert main(["--quick", f"--output={tmp_path}", f"--work_dir={tmp_path / 'work'}"]) == 0
     results = json.loads((tmp_path / "work" / "results.json").read_text(encoding="utf-8"))
-    for part in ("load", "neighbours", "killed"):
+    for part in ("load", "killed"):
         report = results[part]["report"]
         assert report["done"] == report["started"] > 0, (part, report)
         assert report["mismatched"] == 0, (part, report)
     assert results["killed"]["report"]["resumes"] > 0
-    assert results["neighbours"]["report"]["attacks"] > 0
     looks = results["vanish"]["looks"]
     assert looks[-1]["streams"] == 0
     assert looks[-1]["descriptors"] <= looks[0]["descriptors"]

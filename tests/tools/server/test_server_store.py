@@ -5,7 +5,7 @@ import socket
 
 from server_process import LONGEST, TEXTS, Server, pcm16, samples_of, speak, start
 from test_server_operation import SNAPSHOTS, socket_error
-from tool_runner import SAMPLE_LIST, USAGE, error_line, run
+from tool_runner import USAGE, error_line, run
 
 DROPPED = 'runnel_snapshots_total{result="dropped"}'
 LARGE = {"chunk_size": 1, "left_context": 512}  # makes the largest snapshots
@@ -67,10 +67,13 @@ def test_clients_that_vanish_leave_no_more_than_the_bound(tmp_path):
         server.wait_for(lambda now: now["runnel_snapshot_bytes"] == stored(folder))
         with server.open() as stream:
             assert speak(stream, LONGEST, resume=True) == TEXTS[LONGEST]
-        done = run("load_client", f"--server=ws://127.0.0.1:{server.port}/",
-                   f"--wav_scp={SAMPLE_LIST}", "--streams=0", "--vanish=60", "--vanish_at_once=4",
-                   "--resume", "--chunk_size=1", "--left_context=512")
-        assert done.returncode == 0, done.stderr
+        samples, rate = samples_of(LONGEST)
+        for step in range(60):
+            with server.open() as stream:
+                start(stream, rate, resume=True, **LARGE)
+                stream.send_bytes(pcm16(samples))
+                if step % 2:
+                    stream.receive_until("snapshot")
         server.wait_for(lambda now: now["runnel_streams"] == 0)
         assert stored(folder) <= 3 << 20
 

@@ -2,10 +2,12 @@
 
 import base64
 import contextlib
+import json
 import os
 import socket
 import struct
-from typing import Dict, Iterator, NamedTuple, Optional
+import threading
+from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 TEXT, BINARY = 1, 2
 _TIMEOUT_S = 10.0
@@ -28,6 +30,15 @@ def frame(opcode: int, payload: bytes) -> bytes:
     else:
         head = struct.pack("!BQ", 0x80 | 127, len(payload))
     return bytes([0x80 | opcode]) + head + bytes(4) + payload
+
+
+def message(**fields: Any) -> bytes:
+    """A text message of JSON."""
+    return frame(TEXT, json.dumps(fields).encode())
+
+
+def start(**options: Any) -> bytes:
+    return message(type="start", version=1, **options)
 
 
 class Attacker:
@@ -119,6 +130,22 @@ def web_socket(target: Target, source: str, path: str = "/v1/stream") -> Iterato
     with Attacker(target.port, source) as attacker:
         attacker.upgrade(path)
         yield attacker
+
+
+class Round:
+    """What one attack knows: the server, its own address, and when to stop."""
+
+    def __init__(self, target: Target, source: str, stop: threading.Event) -> None:
+        self.target = target
+        self.source = source
+        self.stop = stop
+
+    def socket(self, path: str = "/v1/stream") -> Any:
+        return web_socket(self.target, self.source, path)
+
+    def pause(self, seconds: float) -> bool:
+        """Whether the attack goes on after that time."""
+        return not self.stop.wait(seconds)
 
 
 def ask(target: Target, source: str, path: str, body: Optional[bytes] = None,

@@ -15,8 +15,8 @@ import soundfile
 
 from tools.benchmark.pages.command import ROOT
 from tools.benchmark.pages.programs import ProgramError, run_program
-from tools.benchmark.soak.attack_client import BINARY, Target, ask, frame, web_socket
-from tools.benchmark.soak.attacks import KINDS, Attack, start
+from tools.benchmark.soak.attack_client import BINARY, Target, ask, frame, start, web_socket
+from tools.benchmark.soak.attacks import KINDS, Attack
 from tools.benchmark.soak.plan import Plan
 from tools.benchmark.soak.programs import Report, Server, serve
 from tools.benchmark.soak.recordings import SAMPLES

@@ -1,4 +1,4 @@
-"""Attacks on a server by clients that stay within its limits: used by the soak and by tests.
+"""Attacks on a server, for the soak and for tests. Most clients stay within its limits.
 
     python3 -m tools.benchmark.soak.attacks KIND PORT [GRPC_PORT WYOMING_PORT]
 
@@ -20,44 +20,21 @@ import struct
 import subprocess
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Optional
+from typing import Callable, Dict, List, Optional
 
 import numpy as np
 import soundfile
 
 from tools.benchmark.pages.command import ROOT
-from tools.benchmark.soak.attack_client import BINARY, TEXT, Attacker, Target, frame, web_socket
+from tools.benchmark.soak.attack_client import (BINARY, TEXT, Attacker, Round, Target, frame,
+                                                message, start)
+from tools.benchmark.soak.disorder import disconnections, garbage
 
 OPENAI, DEEPGRAM = "/v1/realtime", "/v1/listen"
 _KIB = 1 << 10
 _MIB = 1 << 20
 _PAUSE_S = 0.02  # after an attack that was refused
 _WORDS = "zero one two three four five six seven eight nine oh".split()
-
-
-class Round:
-    """What one attack knows: the server, its own address, and when to stop."""
-
-    def __init__(self, target: Target, source: str, stop: threading.Event) -> None:
-        self.target = target
-        self.source = source
-        self.stop = stop
-
-    def socket(self, path: str = "/v1/stream") -> Any:
-        return web_socket(self.target, self.source, path)
-
-    def pause(self, seconds: float) -> bool:
-        """Whether the attack goes on after that time."""
-        return not self.stop.wait(seconds)
-
-
-def message(**fields: Any) -> bytes:
-    """A text message of JSON."""
-    return frame(TEXT, json.dumps(fields).encode())
-
-
-def start(**options: Any) -> bytes:
-    return message(type="start", version=1, **options)
 
 
 # 1000 bytes are a second of audio: much work for few bytes.
@@ -261,7 +238,8 @@ KINDS: Dict[str, Kind] = {kind.attack.__name__: kind for kind in (
     Kind(openai_appends, 50), Kind(opus_flood, 40), Kind(hotword_starts, 60),
     Kind(vanishing_clients, 20), Kind(flush_and_leave, 8), Kind(resume_flood, 40),
     Kind(store_fill, 12), Kind(idle_slots, 500, 5), Kind(describe_flood, 4), Kind(grpc_resets, 4),
-    Kind(log_flood, 4), Kind(costly_options, 100), Kind(waiting_audio, 100))}
+    Kind(log_flood, 4), Kind(costly_options, 100), Kind(waiting_audio, 100), Kind(garbage, 8),
+    Kind(disconnections, 20))}
 
 
 class _Clients:

@@ -211,13 +211,6 @@ def write_page(results: Dict[str, Any], plan: Plan, folder: pathlib.Path) -> pat
         sections.append(_load(results["load"], plan))
     if "vanish" in results:
         sections.append(_vanish(results["vanish"], plan))
-    if "neighbours" in results:
-        report = results["neighbours"]["report"]
-        sections.append(_digits(
-            "Digits beside abusive clients",
-            f"{plan.neighbour_streams} real-time streams of the digit model's samples for "
-            f"{plan.neighbour_s:.0f} s, during {report['attacks']} attacks\nand "
-            f"{report['vanished']} abrupt disconnections.", report))
     if "killed" in results:
         killed = results["killed"]
         sections.append(_digits(

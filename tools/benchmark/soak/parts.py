@@ -3,24 +3,31 @@
 import json
 import pathlib
 import threading
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, List
 
 from tools.benchmark.pages.command import ROOT
 from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.soak.attack_client import Round, Target
 from tools.benchmark.soak.attacked import attacked
 from tools.benchmark.soak.cluster import cluster
+from tools.benchmark.soak.disorder import disconnections
 from tools.benchmark.soak.plan import CHUNK_P95_MS, Plan
 from tools.benchmark.soak.programs import Report, Sampler, Server, run_load, serve
 from tools.benchmark.soak.recordings import decode, write_recordings
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
-PARTS = ("load", "vanish", "neighbours", "killed", "attacked")
+PARTS = ("load", "vanish", "killed", "attacked")
 
 _PACKET_MS = 200  # of audio in each message
 # Longer than the default, because fuller batches take less time per chunk.
 BATCH_WAIT_MS = 40
+
+# Within which a server notices that its clients are gone.
+_CLEANING_S = 10.0
 
 # Besides the caches: memory of an idle connection, and of one token of text.
 CONNECTION_BYTES = 60_000
@@ -29,6 +36,7 @@ TOKEN_BYTES = 60
 _RSS = "process_resident_memory_bytes"
 _DESCRIPTORS = "process_open_fds"
 _STREAMS = "runnel_streams"
+_CONNECTIONS = "runnel_connections"
 _CHUNKS = "runnel_chunk_latency_seconds_count"
 _CHUNKS_IN_TIME = f'runnel_chunk_latency_seconds_bucket{{le="{CHUNK_P95_MS / 1000:g}"}}'
 _SAMPLES = ROOT / "models" / "digits" / "samples" / "wav.scp"
@@ -46,6 +54,13 @@ def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int
     kernel = encoder["convolution"]["kernel_size"]
     features = 2 * chunk_size * 4 * encoder["input_dim"] * 4
     return layers * (2 * left_context * width * 4 + (kernel - 1) * width * 4) + features
+
+
+def _wait_until_alone(server: Server) -> None:
+    """Until the server has no other connection, or `_CLEANING_S` have passed."""
+    deadline = time.monotonic() + _CLEANING_S
+    while server.metrics()[_CONNECTIONS] > 1 and time.monotonic() < deadline:
+        threading.Event().wait(0.05)
 
 
 class Parts:
@@ -89,35 +104,23 @@ class Parts:
         plan = self._plan
         looks: List[Report] = []
         with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "vanish.log") as server:
-            def run(count: int, at_once: int) -> Report:
-                report = run_load(self._bin, [
-                    f"--server={server.url}", f"--wav_scp={_SAMPLES}", "--streams=0",
-                    f"--vanish={count}", f"--vanish_at_once={at_once}"])
+            client = Round(Target(int(server.address.rsplit(":", 1)[1])), "127.0.0.1",
+                           threading.Event())
+
+            def run(count: int, at_once: int) -> None:
+                with ThreadPoolExecutor(at_once) as threads:
+                    for _ in threads.map(disconnections, [client] * count):
+                        pass  # raises what the client raised
+                _wait_until_alone(server)
                 looks.append(self._memory(server))
-                return report
             # A first round, so that the memory that the allocator keeps is there before the first
             # look.
             run(plan.vanish_one_by_one // 4, 1)
             run(plan.vanish_at_once, plan.vanish_at_once)
             looks.pop(0)
-            reports = [run(plan.vanish_one_by_one, 1),
-                       run(plan.vanish_at_once, plan.vanish_at_once)]
-        return {"looks": looks, "reports": reports}
-
-    def neighbours(self) -> Report:
-        """Streams of digits beside abusive clients; every final is compared with decode_wav."""
-        plan = self._plan
-        samples = self._work / "neighbours" / "wav.scp"
-        samples.parent.mkdir(exist_ok=True)
-        samples.write_text(_SAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
-        expected, _ = decode(self._bin, DIGITS, samples, ["--chunk_size=16"])
-        with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "neighbours.log") as server:
-            report = run_load(self._bin, [
-                f"--server={server.url}", f"--wav_scp={_SAMPLES}", f"--expected={expected}",
-                f"--streams={plan.neighbour_streams}", f"--duration_s={plan.neighbour_s}",
-                f"--abuse={plan.abusive_clients}", f"--vanish={plan.vanish_at_once}",
-                "--vanish_at_once=5"])
-        return {"report": report}
+            run(plan.vanish_one_by_one, 1)
+            run(plan.vanish_at_once, plan.vanish_at_once)
+        return {"looks": looks}
 
     def attacked(self) -> Report:
         """Streams of digits beside each kind of attack."""
@@ -153,7 +156,7 @@ def run_parts(plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path, model: p
     """Results by the name of the part."""
     parts = Parts(plan, bin_folder, work)
     runs = {"load": lambda: parts.load(model, ["--precision=int8"]), "vanish": parts.vanish,
-            "neighbours": parts.neighbours, "killed": parts.killed, "attacked": parts.attacked}
+            "killed": parts.killed, "attacked": parts.attacked}
     results: Dict[str, Any] = {}
     for name in names:
         print(f"soak: {name}", flush=True)

@@ -13,9 +13,6 @@ class Plan:
     ramp_s: float  # time over which they start
     vanish_one_by_one: int  # clients that connect, send audio and disconnect abruptly
     vanish_at_once: int  # number of such clients at the same time
-    neighbour_streams: int  # streams of digits, beside abusive clients
-    neighbour_s: float
-    abusive_clients: int
     killed_streams: int  # streams of digits behind a proxy, while a server is killed
     killed_stream_s: float  # duration of each
     attacked_streams: int  # streams of digits beside each kind of attack
@@ -27,13 +24,11 @@ class Plan:
 
 
 FULL = Plan(streams=250, stream_s=600, ramp_s=30, vanish_one_by_one=10_000, vanish_at_once=500,
-            neighbour_streams=100, neighbour_s=120, abusive_clients=8, killed_streams=60,
-            killed_stream_s=40, attacked_streams=20, attacked_before_s=5, attacked_s=30,
-            attacked_later_s=60, attacks=(), sample_s=5)
+            killed_streams=60, killed_stream_s=40, attacked_streams=20, attacked_before_s=5,
+            attacked_s=30, attacked_later_s=60, attacks=(), sample_s=5)
 QUICK = Plan(streams=4, stream_s=6, ramp_s=1, vanish_one_by_one=20, vanish_at_once=5,
-             neighbour_streams=3, neighbour_s=3, abusive_clients=2, killed_streams=3,
-             killed_stream_s=12, attacked_streams=2, attacked_before_s=0, attacked_s=2,
-             attacked_later_s=0, attacks=("describe_flood", "log_flood"), sample_s=1)
+             killed_streams=3, killed_stream_s=12, attacked_streams=2, attacked_before_s=0,
+             attacked_s=2, attacked_later_s=0, attacks=("describe_flood", "log_flood"), sample_s=1)
 
 # The targets of the whole soak.
 CHUNK_P95_MS = 250.0  # from the audio of a chunk received to its partial result sent
