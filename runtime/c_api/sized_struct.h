@@ -15,16 +15,14 @@
 
 namespace runnel::c_api {
 
-// All sizes that a struct has had, ascending, the present one last. When a struct grows, specialise
-// this for it: {offsetof(Struct, first_new_field), sizeof(Struct)}.
+// All sizes that a struct has had in releases, ascending, and last the present one. When a struct
+// grows after a release, specialise this for it: {offsetof(Struct, first_new_field),
+// sizeof(Struct)}.
 template <typename Struct>
 inline constexpr std::array<size_t, 1> kSizesOf = {sizeof(Struct)};
 template <>
 inline constexpr std::array<size_t, 2> kSizesOf<runnel_model_options> = {
     offsetof(runnel_model_options, step_threads), sizeof(runnel_model_options)};
-template <>
-inline constexpr std::array<size_t, 2> kSizesOf<runnel_stream_options> = {
-    offsetof(runnel_stream_options, head), sizeof(runnel_stream_options)};
 
 // Throws std::invalid_argument when no version of the struct up to this one has this size.
 template <typename Struct>

@@ -26,7 +26,11 @@ class StreamOptions(ctypes.Structure):
                 ("endpoint_max_utterance_s", ctypes.c_double),
                 ("endpoint_blank_probability", ctypes.c_double),
                 ("early_text_interval", ctypes.c_int64), ("early_text_padding", ctypes.c_int64),
-                ("on_update", UpdateCallback), ("user_data", ctypes.c_void_p)]
+                ("on_update", UpdateCallback), ("user_data", ctypes.c_void_p),
+                ("head", ctypes.c_int32), ("max_symbols", ctypes.c_int32),
+                ("ctc_weight", ctypes.c_double), ("rescoring", ctypes.c_int32),
+                ("first_pass_weight", ctypes.c_double), ("reverse_weight", ctypes.c_double),
+                ("language", ctypes.c_char_p)]
 
 
 class Runnel:

@@ -1,9 +1,6 @@
 // Head, rescoring and language of streams through the C interface.
 #include <gtest/gtest.h>
 
-#include <cstddef>
-#include <vector>
-
 #include "runtime/c_api.h"
 #include "tests/support/c_streams.h"
 #include "tests/support/error_message.h"
@@ -55,18 +52,6 @@ TEST(CApiHeadsTest, TheCtcHeadMayBeNamed) {
   options.head = RUNNEL_HEAD_CTC;
   options.language = "";
   EXPECT_EQ(DecodeRecording(recognizer, &options).text, kTranscript);
-}
-
-// A program that was compiled before the struct had `head` and what follows it.
-TEST(CApiHeadsTest, StreamOptionsOfTheFirstVersionAreTaken) {
-  const OwnedRecognizer recognizer = NewRecognizer();
-  constexpr size_t kFirstSize = offsetof(runnel_stream_options, head);
-  // As large as the old struct and no larger, so that a sanitizer reports accesses beyond it.
-  std::vector<char> bytes(kFirstSize);
-  auto* options = reinterpret_cast<runnel_stream_options*>(bytes.data());
-  runnel_stream_options_init(options, kFirstSize);
-  EXPECT_EQ(options->struct_size, kFirstSize);
-  EXPECT_EQ(DecodeRecording(recognizer, options).text, kTranscript);
 }
 
 }  // namespace

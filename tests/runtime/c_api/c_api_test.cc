@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -85,6 +86,22 @@ TEST(CApiModelTest, PrecisionsAreModelsOfTheirOwn) {
   });
   const OwnedModel model(loaded);
   EXPECT_STRNE(runnel_model_fingerprint(model.get()), runnel_model_fingerprint(Digits()));
+}
+
+// A program that was compiled with the header of 0.2.0, where the struct ends before step_threads.
+TEST(CApiModelTest, OptionsOfTheFirstReleaseAreTaken) {
+  constexpr size_t kFirstSize = offsetof(runnel_model_options, step_threads);
+  // As large as that struct and no larger, so that a sanitizer reports accesses beyond it.
+  std::vector<char> bytes(kFirstSize);
+  auto* options = reinterpret_cast<runnel_model_options*>(bytes.data());
+  runnel_model_options_init(options, kFirstSize);
+  EXPECT_EQ(options->struct_size, kFirstSize);
+  runnel_model* loaded = nullptr;
+  Succeed([&](runnel_error* error) {
+    return runnel_model_load(DigitsFile("digits.pt").c_str(), options, &loaded, error);
+  });
+  const OwnedModel model(loaded);
+  EXPECT_STREQ(runnel_model_fingerprint(model.get()), runnel_model_fingerprint(Digits()));
 }
 
 TEST(CApiErrorTest, IsSetByEveryCall) {

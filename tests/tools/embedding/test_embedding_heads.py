@@ -1,8 +1,4 @@
-"""Heads, rescoring and languages through librunnel: its results are those of decode_wav.
-
-The options are the struct of live.py, which is the first version of runnel_stream_options, with the
-fields that were added after it.
-"""
+"""Heads, rescoring and languages through librunnel: its results are those of decode_wav."""
 
 import contextlib
 import ctypes
@@ -26,15 +22,6 @@ GREEDY, PREFIX_BEAM, MODIFIED_BEAM = range(3)
 DEFAULT, CTC, TRANSDUCER = range(3)
 PATIENCE_MS = 120000.0  # a guard against hanging, never a measure
 RATE = 16000
-
-
-class StreamOptions(live.StreamOptions):
-    """runnel_stream_options of runtime/c_api.h."""
-
-    _fields_ = [("head", ctypes.c_int32), ("max_symbols", ctypes.c_int32),
-                ("ctc_weight", ctypes.c_double), ("rescoring", ctypes.c_int32),
-                ("first_pass_weight", ctypes.c_double), ("reverse_weight", ctypes.c_double),
-                ("language", ctypes.c_char_p)]
 
 
 def item(runnel: live.Runnel, name: str, handle: ctypes.c_void_p, index: int) -> ctypes.c_void_p:
@@ -84,7 +71,7 @@ class Recognizer:
 
     def decode(self, audio: pathlib.Path, **fields: Any) -> List[Tuple[str, float]]:
         """Texts and scores of the one utterance."""
-        options = StreamOptions()
+        options = live.StreamOptions()
         self.runnel.function("stream_options_init")(ctypes.byref(options),
                                                     ctypes.c_size_t(ctypes.sizeof(options)))
         for name, value in fields.items():
