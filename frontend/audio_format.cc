@@ -1,13 +1,13 @@
 #include "frontend/audio_format.h"
 
 #include <sndfile.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string_view>
 
+#include "frontend/media/file_descriptor.h"
 #include "frontend/sndfile_errors.h"
 
 namespace runnel {
@@ -40,42 +40,19 @@ sf_count_t Read(void* buffer, sf_count_t size, void* file) {
   return count;
 }
 
-// Up to `size` bytes from `offset` on.
-std::string ReadAt(int fd, off_t offset, size_t size) {
-  std::string bytes(size, '\0');
-  size_t done = 0;
-  while (done < size) {
-    const ssize_t count =
-        ::pread(fd, bytes.data() + done, size - done, offset + static_cast<off_t>(done));
-    if (count <= 0) break;
-    done += static_cast<size_t>(count);
-  }
-  bytes.resize(done);
-  return bytes;
-}
-
 unsigned ByteAt(const std::string& bytes, size_t i) {
   return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0;
 }
 
-// How the files of a format begin: the first bytes, and those from the ninth on.
-struct Signature {
-  std::string_view first;
-  std::string_view ninth;
-};
-constexpr Signature kCommonSignatures[] = {
-    {"RIFF", "WAVE"}, {"RIFX", "WAVE"}, {"RF64", "WAVE"}, {"riff", ""},
-    {"fLaC", ""},     {"FORM", "AIFF"}, {"FORM", "AIFC"}, {".snd", ""},
-    {"dns.", ""},     {"caff", "desc"}, {"NIST", ""},     {"Crea", ""},
-};
-
-// A file of MPEG audio is whatever begins like its first frame. libsndfile reads FLAC.
-const Container* FindMedia(std::string_view start) {
+// A file of MPEG audio is whatever begins like its first frame.
+const Container* Find(std::string_view start) {
   ContainerMatch found = MatchContainer(start);
   if (found.match != Match::kYes) found = MatchMpegFrames(start, /*num_frames=*/1);
-  const bool is_media = found.match == Match::kYes && found.container->demuxer != nullptr &&
-                        start.substr(0, 4) != "fLaC";
-  return is_media ? found.container : nullptr;
+  return found.match == Match::kYes ? found.container : nullptr;
+}
+
+bool IsMedia(const Container* container) {
+  return container != nullptr && container->demuxer != nullptr && !container->is_for_libsndfile;
 }
 
 }  // namespace
@@ -84,21 +61,14 @@ const char* const kCommonFormats =
     "WAV, FLAC, MP3, MP4 or M4A, WebM, Ogg, AAC, AMR, AIFF, AU, CAF, W64, VOC or NIST SPHERE";
 
 off_t SkipId3Tags(int fd, off_t begin) {
-  constexpr size_t kHeaderSize = 10;
   constexpr size_t kBlock = 1 << 16;
-  constexpr unsigned kHasFooter = 0x10;  // a flag of version 4: a copy of the header at the end
   for (;;) {
     const std::string block = ReadAt(fd, begin, kBlock);
-    size_t at = 0;
-    while (at + kHeaderSize <= block.size()) {
-      const unsigned version = ByteAt(block, at + 3);
-      if (block.compare(at, 3, "ID3") != 0 || version < 2 || version > 4) {
-        return begin + static_cast<off_t>(at);
-      }
-      size_t size = 0;
-      for (size_t i = 6; i < kHeaderSize; ++i) size = size << 7 | (ByteAt(block, at + i) & 0x7F);
-      const bool has_footer = version == 4 && (ByteAt(block, at + 5) & kHasFooter) != 0;
-      at += kHeaderSize + size + (has_footer ? kHeaderSize : 0);
+    uint64_t at = 0;
+    while (at + kId3HeaderBytes <= block.size()) {
+      const uint64_t size = Id3TagBytes(std::string_view(block).substr(at));
+      if (size == 0) return begin + static_cast<off_t>(at);
+      at += size;
     }
     begin += static_cast<off_t>(at);
     if (at == 0) return begin;  // too few bytes for a tag
@@ -111,22 +81,22 @@ bool IsSampleDump(int fd, off_t begin) {
          ByteAt(start, 3) == 0x01;
 }
 
-const Container* MediaContainer(int fd, off_t begin) {
+const Container* FileContainer(int fd, off_t begin) {
   constexpr size_t kEnough = 64;
-  return FindMedia(ReadAt(fd, begin, kEnough));
+  return Find(ReadAt(fd, begin, kEnough));
 }
 
-bool IsCommonFormat(int fd, off_t begin) {
-  const std::string start = ReadAt(fd, begin, 12);
-  if (start.size() < 12) return false;
-  return std::any_of(std::begin(kCommonSignatures), std::end(kCommonSignatures),
-                     [&start](const Signature& signature) {
-                       return start.compare(0, 4, signature.first) == 0 &&
-                              start.compare(8, signature.ninth.size(), signature.ninth) == 0;
-                     });
+void ScanFile(int fd, off_t begin, RecordingScanner* scanner) {
+  constexpr size_t kBlock = 1 << 18;
+  while (scanner->found() == nullptr) {
+    const std::string block = ReadAt(fd, begin, kBlock);
+    if (block.empty()) return;
+    scanner->Push(block);
+    begin += static_cast<off_t>(block.size());
+  }
 }
 
-bool MayBeMedia(const std::string& start) { return FindMedia(start) != nullptr; }
+bool MayBeMedia(const std::string& start) { return IsMedia(Find(start)); }
 
 bool MayBeAudio(const std::string& start) {
   // The two formats that libsndfile does not recognise by their first bytes alone: tags, behind

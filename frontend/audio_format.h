@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/media/container.h"
+#include "frontend/media/recording_scanner.h"
 
 namespace runnel {
 
@@ -26,13 +27,13 @@ off_t SkipId3Tags(int fd, off_t begin);
 // Whether libsndfile would read a MIDI sample dump (SDS). `begin` is behind the tags.
 bool IsSampleDump(int fd, off_t begin);
 
-// What media_decoder reads of the file; null: nothing. `begin` is behind the tags.
-const Container* MediaContainer(int fd, off_t begin);
+// The container of the file; null: one that only libsndfile may know. `begin` is behind the tags.
+const Container* FileContainer(int fd, off_t begin);
 
-// Whether libsndfile would use a reader that may be given to strangers: kCommonFormats. `begin` is
-// behind the tags.
-bool IsCommonFormat(int fd, off_t begin);
+// Gives all bytes of the file to `scanner`, or those up to what it finds.
+void ScanFile(int fd, off_t begin, RecordingScanner* scanner);
 
+// What may be given to strangers.
 extern const char* const kCommonFormats;
 
 }  // namespace runnel

@@ -18,7 +18,10 @@
 #include "frontend/audio_format.h"
 #include "frontend/media/container.h"
 #include "frontend/media/file_descriptor.h"
+#include "frontend/media/flac_end.h"
 #include "frontend/media/media_process.h"
+#include "frontend/media/recording_scanner.h"
+#include "frontend/media/wav_chunks.h"
 #include "frontend/mix_channels.h"
 #include "frontend/sample_range.h"
 #include "frontend/sndfile_errors.h"
@@ -54,8 +57,6 @@ int SampleBytes(int format) {
       return 0;
   }
 }
-
-constexpr Container kWavOfOtherCodecs = {"a WAV file", "wav"};
 
 struct SndfileCloser {
   void operator()(SNDFILE* file) const { sf_close(file); }
@@ -102,9 +103,9 @@ class AudioReader::Impl {
   size_t Read(float* samples, size_t max_samples) {
     size_t done = 0;
     while (done < max_samples) {
-      const size_t count = ReadMono(samples + done, max_samples - done);
+      const size_t count = ReadOrExplain(samples + done, max_samples - done);
       if (count == 0) {
-        CheckEndOfWav();
+        CheckEnd();
         break;
       }
       CheckRange(samples + done, count);
@@ -145,23 +146,23 @@ class AudioReader::Impl {
       ::lseek(input.get(), begin, SEEK_SET);
       descriptor_ = std::move(input);
     }
-    const off_t first = SkipId3Tags(descriptor_.get(), ::lseek(descriptor_.get(), 0, SEEK_CUR));
-    if (IsSampleDump(descriptor_.get(), first)) {
+    first_ = SkipId3Tags(descriptor_.get(), ::lseek(descriptor_.get(), 0, SEEK_CUR));
+    if (IsSampleDump(descriptor_.get(), first_)) {
       Fail("is a MIDI sample dump, expected WAV, FLAC or another format of libsndfile");
     }
-    const Container* const container =
-        IsForSndfile(header) ? MediaContainer(descriptor_.get(), first) : &kWavOfOtherCodecs;
-    if (container != nullptr) return OpenMedia(*container, first);
-    if (only_common_formats_ && !IsCommonFormat(descriptor_.get(), first)) {
+    container_ = FileContainer(descriptor_.get(), first_);
+    if (!IsForSndfile(header)) return OpenMedia("wav");
+    if (container_ != nullptr && !container_->is_for_libsndfile && container_->demuxer != nullptr) {
+      return OpenMedia(container_->demuxer);
+    }
+    if (only_common_formats_ && (container_ == nullptr || !container_->is_for_libsndfile)) {
       Fail(std::string("is in a format that is not accepted here, expected ") + kCommonFormats);
     }
-    OpenDescriptor(first);
-    descriptor_ = FileDescriptor(-1);  // libsndfile has its own
+    OpenDescriptor();
   }
 
-  // `first`: the offset of the first byte in descriptor_.
-  void OpenDescriptor(off_t first) {
-    ::lseek(descriptor_.get(), first, SEEK_SET);
+  void OpenDescriptor() {
+    ::lseek(descriptor_.get(), first_, SEEK_SET);
     // A descriptor of its own: libsndfile 1.2.0 closes one that it cannot open as audio, also where
     // it is told not to (sf_open_fd, close_desc).
     const int duplicate = ::fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0);
@@ -172,16 +173,16 @@ class AudioReader::Impl {
     SetFile(sf_open_fd(duplicate, SFM_READ, &info_, SF_TRUE));
   }
 
-  void OpenMedia(const Container& container, off_t first) {
-    ::lseek(descriptor_.get(), first, SEEK_SET);
+  // `demuxer`: FFmpeg's name of the container.
+  void OpenMedia(const char* demuxer) {
+    ::lseek(descriptor_.get(), first_, SEEK_SET);
     length_known_ = false;
     try {
-      media_ = MediaProcess::OfFile(descriptor_.get(), container.demuxer, channel_);
+      media_ = MediaProcess::OfFile(descriptor_.get(), demuxer, channel_);
       media_->ReadFormat();
     } catch (const std::runtime_error& error) {
-      FailAsMedia(container, error.what());
+      FailAsMedia(error.what());
     }
-    container_ = &container;
     info_.samplerate = media_->format().rate_hz;
     info_.channels = media_->format().channels;
   }
@@ -193,7 +194,6 @@ class AudioReader::Impl {
     std::optional<uint64_t> size = WavDataSize(header, /*is_pipe=*/!rest.has_value());
     if (rest.has_value()) size = std::min(size.value_or(*rest), *rest);
     length_known_ = size.has_value();
-    wav_can_seek_ = rest.has_value();
     wav_stream_ = std::make_unique<WavStream>(std::move(input), header, size);
     std::unique_lock<std::mutex> lock;
     if (rest.has_value()) lock = LockSndfileErrors();
@@ -209,7 +209,11 @@ class AudioReader::Impl {
   void SetFile(SNDFILE* file) {
     file_.reset(file);
     RethrowReadError();
-    if (file == nullptr) FailAsNoAudio(Reason(sf_strerror(nullptr)));
+    if (file == nullptr) {
+      const std::string reason = Reason(sf_strerror(nullptr));
+      if (container_ != nullptr) CheckForOthers();
+      FailAsNoAudio(reason);
+    }
     // libsndfile's way of saying that it does not know.
     if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
   }
@@ -233,17 +237,65 @@ class AudioReader::Impl {
       }
       return count;
     } catch (const std::runtime_error& error) {
-      FailAsMedia(*container_, error.what());
+      FailAsMedia(error.what());
     }
   }
 
-  // Only the first of joined WAV files is read, which must not pass for all of them.
-  void CheckEndOfWav() {
-    if (wav_stream_ != nullptr && wav_can_seek_ && wav_stream_->PrecedesFile()) {
-      Fail("another WAV file follows after sample " + std::to_string(samples_read_) +
-           ", expected one");
+  // What is wrong with a recording that another one follows is that one.
+  size_t ReadOrExplain(float* samples, size_t max_samples) {
+    try {
+      return ReadMono(samples, max_samples);
+    } catch (const std::runtime_error&) {
+      CheckForOthers();
+      throw;
     }
-    wav_can_seek_ = false;  // the question is answered
+  }
+
+  // The recording that was read must not pass for all of the input.
+  void CheckEnd() {
+    if (is_end_checked_) return;
+    is_end_checked_ = true;
+    try {
+      CheckForOthers();
+      if (wav_stream_ != nullptr) return CheckWavEnd(wav_stream_->ReadEnd());
+      if (container_ == &kFlac && length_known_ && HasBytesBehindFlac(descriptor_.get(), first_)) {
+        Fail("bytes that are not FLAC follow" + AfterSample(samples_read_) +
+             ", expected the end of the file");
+      }
+      if (container_ == &kWav) CheckWavEnd(ReadWavEnd(descriptor_.get(), first_));
+    } catch (const std::system_error& error) {
+      Fail(error.what());
+    }
+  }
+
+  void CheckWavEnd(const WavEnd& end) const {
+    switch (end.found) {
+      case WavTail::Found::kNothing:
+        return;
+      case WavTail::Found::kRecording:
+        FailAsJoined(*end.recording, samples_read_);
+      case WavTail::Found::kData:
+        Fail("a second chunk of samples follows" + AfterSample(samples_read_) + ", expected one");
+      case WavTail::Found::kOther:
+        Fail((end.num_bytes.has_value() ? std::to_string(*end.num_bytes) + " bytes" : "bytes") +
+             " that are no chunk follow" + AfterSample(samples_read_) +
+             ", expected the end of the WAV file");
+    }
+  }
+
+  // In a file. WavStream looks at each byte that it reads.
+  void CheckForOthers() const {
+    if (descriptor_.get() < 0) return;
+    RecordingScanner scanner(container_);
+    ScanFile(descriptor_.get(), first_, &scanner);
+    if (scanner.found() != nullptr) FailAsJoined(*scanner.found(), samples_read_);
+  }
+
+  void CheckForOthersInStream() const {
+    if (wav_stream_ == nullptr || wav_stream_->next_recording() == nullptr) return;
+    const int64_t frame_bytes = int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 1);
+    FailAsJoined(*wav_stream_->next_recording(),
+                 wav_stream_->num_bytes_before_next() / std::max<int64_t>(frame_bytes, 1));
   }
 
   // Reads up to `max_frames` times num_channels() interleaved values.
@@ -259,6 +311,7 @@ class AudioReader::Impl {
     } catch (const std::system_error& error) {
       Fail(error.what());
     }
+    CheckForOthersInStream();
     if (sf_error(file_.get()) != SF_ERR_NO_ERROR) {
       Fail("is damaged after sample " + std::to_string(samples_read_) + " (" +
            Reason(sf_strerror(file_.get())) + ")");
@@ -298,8 +351,19 @@ class AudioReader::Impl {
          "), expected WAV, FLAC or another format of libsndfile");
   }
 
-  [[noreturn]] void FailAsMedia(const Container& container, const std::string& what) const {
-    Fail(std::string("is ") + container.name + " and " + what);
+  [[noreturn]] void FailAsMedia(const std::string& what) const {
+    CheckForOthers();
+    Fail(std::string("is ") + container_->name + " and " + what);
+  }
+
+  // Nothing for a recording that cannot be read at all.
+  static std::string AfterSample(int64_t num_samples) {
+    return num_samples == 0 ? "" : " after sample " + std::to_string(num_samples);
+  }
+
+  [[noreturn]] void FailAsJoined(const Container& next, int64_t num_samples) const {
+    Fail(std::string("another recording (") + next.name + ") follows" + AfterSample(num_samples) +
+         ", expected one");
   }
 
   [[noreturn]] void Fail(const std::string& what) const {
@@ -312,17 +376,18 @@ class AudioReader::Impl {
   bool only_common_formats_;
   SF_INFO info_ = {};
   bool length_known_ = true;
-  bool wav_can_seek_ = false;
+  bool is_end_checked_ = false;
   std::optional<int64_t> announced_samples_;
   int64_t samples_read_ = 0;
   std::vector<float> block_;  // interleaved; only with several channels
-  // What file_ reads from, and so outlives it.
+  // What file_ reads from, and so outlives it. Of WAV in plain samples, wav_stream_ alone.
   FileDescriptor descriptor_{-1};
+  off_t first_ = 0;                       // in descriptor_: of the recording, behind its tags
+  const Container* container_ = nullptr;  // of descriptor_; null: one that only libsndfile knows
   std::unique_ptr<WavStream> wav_stream_;
   std::unique_ptr<SNDFILE, SndfileCloser> file_;
   // Instead of it, for what libsndfile does not read.
   std::unique_ptr<MediaProcess> media_;
-  const Container* container_ = nullptr;
 };
 
 AudioReader::AudioReader(const std::string& path, const AudioReaderOptions& options)

@@ -1,5 +1,6 @@
 #include "frontend/wav_stream.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,12 +10,9 @@
 #include <cstring>
 #include <string_view>
 
-#include "frontend/wav_chunks.h"
-
 namespace runnel {
 namespace {
 
-constexpr size_t kChunkHeaderSize = 8;
 constexpr size_t kMaxHeaderBytes = size_t{16} << 20;
 constexpr uint32_t kAllBitsSet = 0xffffffff;
 // What arecord, SoX and others announce when they write into a pipe: 2 GiB, less a little.
@@ -63,14 +61,122 @@ bool Append(int fd, size_t size, std::string* bytes) {
 // Appends the id and the size of the next chunk. Some programs leave out the byte of padding behind
 // a chunk of an odd size: `may_be_padded`.
 bool AppendChunkHeader(int fd, bool may_be_padded, std::string* bytes) {
-  constexpr size_t kIdSize = 4;
   const size_t begin = bytes->size();
-  if (!Append(fd, kChunkHeaderSize, bytes)) return false;
-  const std::string_view id = std::string_view(*bytes).substr(begin, kIdSize);
+  if (!Append(fd, kChunkHeaderBytes, bytes)) return false;
+  const std::string_view id = std::string_view(*bytes).substr(begin, kChunkIdBytes);
   return !may_be_padded || IsWavChunk(id) || Append(fd, 1, bytes);
 }
 
+// The bytes from the present position to the end of a file; no value for other input.
+std::optional<uint64_t> BytesLeft(int fd) {
+  struct stat status = {};
+  const off_t position = ::lseek(fd, 0, SEEK_CUR);
+  if (position < 0 || ::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  return static_cast<uint64_t>(std::max<off_t>(status.st_size - position, 0));
+}
+
+// At the end of the input, of what Finish complains about. `held`: as there.
+uint64_t CountAtEnd(const WavTail& tail, const std::string& held) {
+  return tail.num_to_skip() > 0 ? tail.num_bytes_of_chunk() : held.size();
+}
+
+// `held`: the first bytes, which were read before.
+WavEnd ReadTail(int fd, WavTail* tail, std::string held) {
+  constexpr size_t kBlock = 1 << 16;
+  std::string block(kBlock, '\0');
+  for (;;) {
+    std::string_view rest = held;
+    const WavTail::Found found = tail->Read(&rest);
+    held.erase(0, held.size() - rest.size());
+    std::optional<uint64_t> left = BytesLeft(fd);
+    if (found != WavTail::Found::kNothing) {
+      if (left.has_value()) *left += held.size();
+      return {found, tail->recording(), left};
+    }
+    if (left.has_value()) {
+      const uint64_t size = std::min(tail->num_to_skip(), *left);
+      ::lseek(fd, static_cast<off_t>(size), SEEK_CUR);
+      tail->OnSkipped(size);
+    }
+    const size_t count = ReadFully(fd, block.data(), block.size());
+    if (count == 0) return {tail->Finish(held), nullptr, CountAtEnd(*tail, held)};
+    held.append(block, 0, count);
+  }
+}
+
+// Reads parts of a file, many of which are next to each other.
+class FileBytes {
+ public:
+  FileBytes(int fd, off_t begin) : fd_(fd), begin_(begin) {}
+
+  // Fewer at the end of the file.
+  std::string_view At(uint64_t offset, size_t size) {
+    if (offset < block_at_ || offset + size > block_at_ + block_.size()) {
+      block_ = ReadAt(fd_, begin_ + static_cast<off_t>(offset), kBlock);
+      block_at_ = offset;
+    }
+    return std::string_view(block_).substr(static_cast<size_t>(offset - block_at_), size);
+  }
+
+ private:
+  static constexpr size_t kBlock = 1 << 12;
+  const int fd_;
+  const off_t begin_;
+  uint64_t block_at_ = 0;
+  std::string block_;
+};
+
+struct WavData {
+  uint64_t at = 0;  // of the first sample in the file
+  uint64_t size = 0;
+};
+
+// No value if there is no chunk of samples, or if it has no length.
+std::optional<WavData> FindWavData(int fd, off_t begin) {
+  constexpr size_t kRiffHeaderBytes = 12;
+  constexpr size_t kBytesOf64 = 28;  // of the chunk "ds64"
+  FileBytes file(fd, begin);
+  uint64_t size_of_64 = 0;
+  uint64_t at = kRiffHeaderBytes;
+  bool is_odd = false;
+  for (;;) {
+    std::string_view header = file.At(at, kChunkHeaderBytes + 1);
+    if (is_odd && !IsWavChunk(header.substr(0, kChunkIdBytes))) {
+      header.remove_prefix(std::min<size_t>(header.size(), 1));
+      ++at;
+    }
+    if (header.size() < kChunkHeaderBytes || at > kMaxHeaderBytes) return std::nullopt;
+    const std::string_view id = header.substr(0, kChunkIdBytes);
+    const uint32_t size = LittleEndian(header.data() + kChunkIdBytes, 4);
+    const bool is_data = id == "data", is_64 = id == "ds64";
+    at += kChunkHeaderBytes;
+    if (is_data) {
+      const uint64_t data_size = size == kAllBitsSet ? size_of_64 : size;
+      return data_size == 0 ? std::nullopt : std::optional<WavData>({at, data_size});
+    }
+    if (is_64) {
+      const std::string_view body = file.At(at, kBytesOf64);
+      if (body.size() < kBytesOf64) return std::nullopt;
+      size_of_64 = LittleEndian(body.data() + 8, 4) | uint64_t{LittleEndian(body.data() + 12, 4)}
+                                                          << 32;
+    }
+    at += size;
+    is_odd = size % 2 != 0;
+  }
+}
+
 }  // namespace
+
+WavEnd ReadWavEnd(int fd, off_t begin) {
+  const std::optional<WavData> data = FindWavData(fd, begin);
+  const off_t position = ::lseek(fd, 0, SEEK_CUR);
+  if (!data.has_value() || position < 0) return {};
+  ::lseek(fd, begin + static_cast<off_t>(data->at), SEEK_SET);
+  WavTail tail(data->size);
+  const WavEnd end = ReadTail(fd, &tail, "");
+  ::lseek(fd, position, SEEK_SET);
+  return end;
+}
 
 WavHeader ReadWavHeader(int fd) {
   WavHeader header;
@@ -82,12 +188,12 @@ WavHeader ReadWavHeader(int fd) {
   bool is_odd = false;  // the size of the last chunk
   while (AppendChunkHeader(fd, is_odd, &bytes)) {
     const size_t body = bytes.size();
-    const std::string id = bytes.substr(body - kChunkHeaderSize, 4);
+    const std::string id = bytes.substr(body - kChunkHeaderBytes, 4);
     const uint32_t size = LittleEndian(bytes.data() + body - 4, 4);
     if (id == "data") {
       header.data_size = size;
       header.complete = CanStream(header.format);
-      if (header.complete && size == 0) Append(fd, kChunkHeaderSize, &header.ahead);
+      if (header.complete && size == 0) Append(fd, kChunkHeaderBytes, &header.ahead);
       return header;
     }
     if (body + size > kMaxHeaderBytes || !Append(fd, size, &bytes)) return header;
@@ -119,7 +225,11 @@ std::optional<uint64_t> WavDataSize(const WavHeader& header, bool is_pipe) {
 }
 
 WavStream::WavStream(FileDescriptor fd, const WavHeader& header, std::optional<uint64_t> data_size)
-    : fd_(std::move(fd)) {
+    : fd_(std::move(fd)),
+      data_size_(data_size),
+      ahead_(header.ahead),
+      data_at_(header.bytes.size()) {
+  scanner_.Push(header.bytes);
   const uint64_t data_bytes = data_size.value_or(kEndlessBytes);
   start_ = "RF64";
   AppendLittleEndian(kAllBitsSet, 4, &start_);
@@ -136,7 +246,10 @@ WavStream::WavStream(FileDescriptor fd, const WavHeader& header, std::optional<u
   start_ += "data";
   AppendLittleEndian(kAllBitsSet, 4, &start_);
   begin_of_data_ = static_cast<sf_count_t>(start_.size());
-  if (data_bytes > 0) start_ += header.ahead;
+  if (data_bytes > 0) {
+    start_ += header.ahead;
+    scanner_.Push(header.ahead);
+  }
   input_position_ = static_cast<sf_count_t>(start_.size());
   length_ = begin_of_data_ + static_cast<sf_count_t>(data_bytes);
 }
@@ -156,22 +269,15 @@ SNDFILE* WavStream::Open(SF_INFO* info) {
   return file;
 }
 
-bool WavStream::PrecedesFile() {
-  int64_t to_skip = length_ - input_position_;
-  bool is_odd = (length_ - begin_of_data_) % 2 != 0;
-  std::string bytes;
-  while (::lseek(fd_.get(), to_skip, SEEK_CUR) >= 0 &&
-         AppendChunkHeader(fd_.get(), is_odd, &bytes)) {
-    const std::string header = bytes.substr(bytes.size() - kChunkHeaderSize);
-    if (header.compare(0, 4, "RIFF") == 0) {
-      return Append(fd_.get(), 4, &bytes) && bytes.compare(bytes.size() - 4, 4, "WAVE") == 0;
-    }
-    if (!IsWavChunk(std::string_view(header).substr(0, 4))) return false;
-    to_skip = LittleEndian(header.data() + 4, 4);
-    is_odd = to_skip % 2 != 0;
-    bytes.clear();
-  }
-  return false;
+int64_t WavStream::num_bytes_before_next() const {
+  return static_cast<int64_t>(scanner_.found_at() - std::min(scanner_.found_at(), data_at_));
+}
+
+WavEnd WavStream::ReadEnd() {
+  if (!data_size_.has_value()) return {};
+  WavTail tail(*data_size_);
+  tail.OnSkipped(static_cast<uint64_t>(input_position_ - begin_of_data_));
+  return ReadTail(fd_.get(), &tail, *data_size_ == 0 ? ahead_ : "");
 }
 
 void WavStream::RethrowReadError() const {
@@ -192,6 +298,7 @@ sf_count_t WavStream::Read(char* buffer, sf_count_t size) {
   try {
     const size_t count = ReadFully(fd_.get(), buffer + done, static_cast<size_t>(size - done));
     if (opening_) start_.append(buffer + done, count);
+    scanner_.Push({buffer + done, count});
     position_ += static_cast<sf_count_t>(count);
     input_position_ = position_;
     return done + static_cast<sf_count_t>(count);

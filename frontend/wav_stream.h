@@ -2,19 +2,22 @@
 //
 // libsndfile needs a file's length and reads the chunks after its samples. Neither is possible
 // while a recorder still writes into a pipe, and the header of a recording in progress often
-// announces no samples or far too many. Files are read the same way, so that chunks after the
-// samples, such as a second data chunk, change nothing.
+// announces no samples or far too many. Files are read the same way.
 #ifndef RUNNEL_FRONTEND_WAV_STREAM_H_
 #define RUNNEL_FRONTEND_WAV_STREAM_H_
 
 #include <sndfile.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <exception>
 #include <optional>
 #include <string>
 
+#include "frontend/media/container.h"
 #include "frontend/media/file_descriptor.h"
+#include "frontend/media/recording_scanner.h"
+#include "frontend/media/wav_chunks.h"
 
 namespace runnel {
 
@@ -40,6 +43,17 @@ bool IsForSndfile(const WavHeader& header);
 // or (in a pipe: `is_pipe`) about 2 GiB.
 std::optional<uint64_t> WavDataSize(const WavHeader& header, bool is_pipe);
 
+// What stands behind the samples of a WAV file.
+struct WavEnd {
+  WavTail::Found found = WavTail::Found::kNothing;
+  const Container* recording = nullptr;  // with kRecording
+  std::optional<uint64_t> num_bytes;     // from what was found to the end, where it is known
+};
+
+// Reads what stands behind the samples of a WAV file (RIFF or RF64) of any encoding, which begins
+// at `begin` of the file `fd`. Keeps the position of `fd`. Throws like ReadWavHeader.
+WavEnd ReadWavEnd(int fd, off_t begin);
+
 // Presents the samples after a complete header to libsndfile as a file of known length that can
 // seek: with an RF64 header made here, whose 64-bit sizes have room for any stream. Neither
 // copyable nor movable, because libsndfile holds its address.
@@ -54,9 +68,13 @@ class WavStream {
   // Opens it. Returns null, with the reason in sf_strerror(nullptr), if libsndfile refuses.
   SNDFILE* Open(SF_INFO* info);
 
-  // Whether another WAV file follows the samples and perhaps chunks, in a file that can seek. After
-  // the samples were read.
-  bool PrecedesFile();
+  // Another recording among the samples, as where the first one has no length or is cut off; null:
+  // none so far.
+  const Container* next_recording() const { return scanner_.found(); }
+  int64_t num_bytes_before_next() const;  // of samples
+
+  // After the samples were read: reads the input to its end. Throws like ReadWavHeader.
+  WavEnd ReadEnd();
 
   // Throws the std::system_error of an earlier read; it could not pass through libsndfile, which is
   // C.
@@ -67,6 +85,10 @@ class WavStream {
   sf_count_t Seek(sf_count_t offset, int whence);
 
   FileDescriptor fd_;
+  const std::optional<uint64_t> data_size_;
+  const std::string ahead_;
+  const uint64_t data_at_;  // in the input
+  RecordingScanner scanner_{&kWav};
   // The header made here and, while libsndfile opens the file and may still step back, the samples
   // that it has read.
   std::string start_;

@@ -3,52 +3,32 @@
 #include <algorithm>
 #include <array>
 
+#include "frontend/media/wav_chunks.h"
+
 namespace runnel {
+
+const Container kWav = {"a WAV file", nullptr, true};
+const Container kFlac = {"FLAC", "flac", true};
+const Container kOgg = {"Ogg", "ogg", false};
+const Container kOggOpus = {"Ogg Opus", "ogg", false};
+const Container kOggVorbis = {"Ogg Vorbis", "ogg", false};
+const Container kOggFlac = {"Ogg FLAC", "ogg", false};
+const Container kMatroska = {"WebM or Matroska", "matroska", false};
+const Container kMp4 = {"MP4", "mov", false};
+const Container kMp3 = {"MP3", "mp3", false};
+const Container kAdts = {"AAC (ADTS)", "aac", false};
+
 namespace {
 
-constexpr Container kWav = {"a WAV file", nullptr};
-constexpr Container kFlac = {"FLAC", "flac"};
-constexpr Container kOgg = {"Ogg", "ogg"};
-constexpr Container kMatroska = {"WebM or Matroska", "matroska"};
-constexpr Container kMp4 = {"MP4", "mov"};
-constexpr Container kAmr = {"AMR", "amr"};
-constexpr Container kMp3 = {"MP3", "mp3"};
-constexpr Container kAdts = {"AAC (ADTS)", "aac"};
-constexpr Container kAiff = {"AIFF", nullptr};
-constexpr Container kCaf = {"CAF", nullptr};
-constexpr Container kRifx = {"RIFX", nullptr};
-constexpr Container kW64 = {"W64", nullptr};
-constexpr Container kAsf = {"ASF (WMA)", nullptr};
-
-// The bytes at the beginning and those from `at` on.
-struct Signature {
-  std::string_view first;
-  size_t at;
-  std::string_view then;
-  const Container* container;
-};
-constexpr std::string_view kNone = "";
-constexpr std::string_view kZero("\0", 1);  // of a size below 16 MiB
-constexpr std::array<Signature, 18> kSignatures = {{
-    {"RIFF", 8, "WAVE", &kWav},
-    {"RF64", 8, "WAVE", &kWav},
-    {"RIFX", 8, "WAVE", &kRifx},
-    {"riff\x2e\x91\xcf\x11", 0, kNone, &kW64},
-    {"fLaC", 0, kNone, &kFlac},
-    {"OggS", 0, kNone, &kOgg},
-    {"\x1A\x45\xDF\xA3", 0, kNone, &kMatroska},
-    {std::string_view("\0\0\0", 3), 4, "ftyp", &kMp4},
-    {kZero, 4, "moov", &kMp4},
-    {kZero, 4, "mdat", &kMp4},
-    {std::string_view("\0\0\0\x08", 4), 4, "wide", &kMp4},
-    {"#!AMR", 0, kNone, &kAmr},
-    {"ID3\2", 0, kNone, &kMp3},
-    {"ID3\3", 0, kNone, &kMp3},
-    {"ID3\4", 0, kNone, &kMp3},
-    {"FORM", 8, "AIF", &kAiff},
-    {"caff", 0, kNone, &kCaf},
-    {"\x30\x26\xB2\x75\x8E\x66\xCF\x11", 0, kNone, &kAsf},
-}};
+const Container kAmr = {"AMR", "amr", false};
+const Container kAiff = {"AIFF", nullptr, true};
+const Container kAu = {"AU", nullptr, true};
+const Container kCaf = {"CAF", nullptr, true};
+const Container kRifx = {"RIFX", nullptr, true};
+const Container kW64 = {"W64", nullptr, true};
+const Container kVoc = {"VOC", nullptr, true};
+const Container kNist = {"NIST SPHERE", nullptr, true};
+const Container kAsf = {"ASF (WMA)", nullptr, false};
 
 // Compares as many bytes as there are.
 bool Agree(std::string_view begin, size_t at, std::string_view expected) {
@@ -59,15 +39,6 @@ bool Agree(std::string_view begin, size_t at, std::string_view expected) {
 
 unsigned ByteAt(std::string_view bytes, size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
-struct MpegFrame {
-  size_t size = 0;    // bytes; 0: this is no frame
-  unsigned kind = 0;  // what all frames of a recording share
-  const Container* container = nullptr;
-};
-
-constexpr size_t kMpegHeaderSize = 6;
-
-// `frame` has at least kMpegHeaderSize bytes.
 MpegFrame ReadAdts(std::string_view frame) {
   const unsigned second = ByteAt(frame, 1), third = ByteAt(frame, 2), fourth = ByteAt(frame, 3);
   const unsigned rate_index = third >> 2 & 0xF;
@@ -102,6 +73,195 @@ MpegFrame ReadMpegAudio(std::string_view frame) {
   return {samples / 8 * bps / rate_hz + padding, kind, &kMp3};
 }
 
+// ---- Heads: what tells a recording that follows others, beyond its signature ----
+//
+// Each returns kYes, kNo, or kMaybe when `begin`, whose signature is complete, has too few bytes.
+
+Match If(bool is_so) { return is_so ? Match::kYes : Match::kNo; }
+
+Match IsSharp(std::string_view /*begin*/) { return Match::kYes; }
+
+// A chunk with a printable name. FLAC files may hold the bytes of a WAV or AIFF header, but there a
+// header of FLAC's own comes before the first chunk.
+template <size_t kAt>
+Match HasChunkAt(std::string_view begin) {
+  if (begin.size() < kAt + 4) return Match::kMaybe;
+  return If(IsChunkId(begin.substr(kAt, 4)));
+}
+
+Match IsW64(std::string_view begin) {
+  if (begin.size() < 44) return Match::kMaybe;
+  return If(begin.substr(24, 4) == "wave" && IsChunkId(begin.substr(40, 4)));
+}
+
+// The first block is of 34 bytes, and may be the last.
+Match IsFlac(std::string_view begin) {
+  if (begin.size() < 8) return Match::kMaybe;
+  return If((ByteAt(begin, 4) & 0x7F) == 0 &&
+            begin.substr(5, 3) == std::string_view("\0\0\x22", 3));
+}
+
+// The offset of the samples, their size, encoding, rate and channels: 4 bytes each.
+template <typename Field>
+Match IsAu(std::string_view begin, const Field& field) {
+  if (begin.size() < 24) return Match::kMaybe;
+  const uint32_t offset = field(4), encoding = field(12), rate_hz = field(16), channels = field(20);
+  return If(offset >= 24 && offset < 1 << 16 && encoding >= 1 && encoding < 32 && rate_hz >= 1000 &&
+            rate_hz < 1 << 20 && channels >= 1 && channels < 256);
+}
+
+Match IsBigEndianAu(std::string_view begin) {
+  return IsAu(begin,
+              [begin](size_t at) { return static_cast<uint32_t>(BigEndian(begin.substr(at, 4))); });
+}
+
+Match IsLittleEndianAu(std::string_view begin) {
+  return IsAu(begin, [begin](size_t at) {
+    uint32_t value = 0;
+    for (size_t i = 4; i > 0; --i) value = value << 8 | ByteAt(begin, at + i - 1);
+    return value;
+  });
+}
+
+Match IsCaf(std::string_view begin) {
+  if (begin.size() < 12) return Match::kMaybe;
+  return If(begin.substr(4, 8) == std::string_view("\0\1\0\0desc", 8));
+}
+
+// A page that begins a stream, with one packet, which is at time 0.
+constexpr size_t kOggNumSegmentsAt = 26;
+constexpr size_t kOggMostSegments = 4;
+constexpr size_t kOggMagicBytes = 8;
+Match IsOgg(std::string_view begin) {
+  if (begin.size() <= kOggNumSegmentsAt) return Match::kMaybe;
+  const size_t num_segments = ByteAt(begin, kOggNumSegmentsAt);
+  const bool is_first = begin.substr(4, 10) == std::string_view("\0\2\0\0\0\0\0\0\0\0", 10);
+  if (!is_first || num_segments < 1 || num_segments > kOggMostSegments) return Match::kNo;
+  return begin.size() < kOggNumSegmentsAt + 1 + num_segments + kOggMagicBytes ? Match::kMaybe
+                                                                              : Match::kYes;
+}
+
+// Among the elements of the header.
+Match IsMatroska(std::string_view begin) {
+  const std::string_view head = begin.substr(0, kRecordingHeadBytes);
+  if (head.find("webm") != std::string_view::npos ||
+      head.find("matroska") != std::string_view::npos)
+    return Match::kYes;
+  return head.size() < kRecordingHeadBytes ? Match::kMaybe : Match::kNo;
+}
+
+// A box of four bytes and more, which begins with a brand.
+Match IsMp4(std::string_view begin) {
+  if (begin.size() < 12) return Match::kMaybe;
+  return If(ByteAt(begin, 3) >= 16 && ByteAt(begin, 3) % 4 == 0 && IsChunkId(begin.substr(8, 4)));
+}
+
+// "\n", of the narrow band, and a frame's header, or "-WB\n".
+Match IsAmr(std::string_view begin) {
+  if (begin.size() < 9) return Match::kMaybe;
+  return If(begin.substr(5, 4) == "-WB\n" || (begin[5] == '\n' && (ByteAt(begin, 6) & 0x83) == 0));
+}
+
+// The bytes at the beginning and those from `at` on. `head` is null where a recording is not looked
+// for behind others: MPEG audio is known by its frames, and the boxes of MP4 by the first.
+struct Signature {
+  std::string_view first;
+  size_t at;
+  std::string_view then;
+  const Container* container;
+  Match (*head)(std::string_view begin);
+};
+constexpr std::string_view kNone = "";
+constexpr std::string_view kZero("\0", 1);  // of a size below 16 MiB
+constexpr std::array<Signature, 23> kSignatures = {{
+    {"RIFF", 8, "WAVE", &kWav, HasChunkAt<12>},
+    {"RF64", 8, "WAVE", &kWav, HasChunkAt<12>},
+    {"RIFX", 8, "WAVE", &kRifx, HasChunkAt<12>},
+    {"riff\x2e\x91\xcf\x11", 0, kNone, &kW64, IsW64},
+    {"fLaC", 0, kNone, &kFlac, IsFlac},
+    {"OggS", 0, kNone, &kOgg, IsOgg},
+    {"\x1A\x45\xDF\xA3", 0, kNone, &kMatroska, IsMatroska},
+    {std::string_view("\0\0\0", 3), 4, "ftyp", &kMp4, IsMp4},
+    {kZero, 4, "moov", &kMp4, nullptr},
+    {kZero, 4, "mdat", &kMp4, nullptr},
+    {std::string_view("\0\0\0\x08", 4), 4, "wide", &kMp4, nullptr},
+    {"#!AMR", 0, kNone, &kAmr, IsAmr},
+    {"ID3\2", 0, kNone, &kMp3, nullptr},
+    {"ID3\3", 0, kNone, &kMp3, nullptr},
+    {"ID3\4", 0, kNone, &kMp3, nullptr},
+    {"FORM", 8, "AIFF", &kAiff, HasChunkAt<12>},
+    {"FORM", 8, "AIFC", &kAiff, HasChunkAt<12>},
+    {".snd", 0, kNone, &kAu, IsBigEndianAu},
+    {"dns.", 0, kNone, &kAu, IsLittleEndianAu},
+    {"caff", 0, kNone, &kCaf, IsCaf},
+    {"NIST_1A\n", 0, kNone, &kNist, IsSharp},
+    {"Creative Voice File\x1A", 0, kNone, &kVoc, IsSharp},
+    {"\x30\x26\xB2\x75\x8E\x66\xCF\x11", 0, kNone, &kAsf, IsSharp},
+}};
+
+Match MatchSignature(const Signature& signature, std::string_view begin) {
+  if (!Agree(begin, 0, signature.first) || !Agree(begin, signature.at, signature.then)) {
+    return Match::kNo;
+  }
+  const size_t size = std::max(signature.first.size(), signature.at + signature.then.size());
+  return begin.size() < size ? Match::kMaybe : Match::kYes;
+}
+
+// The header of a FLAC file also stands in Ogg, and in Matroska's element CodecPrivate.
+bool IsFlacWithinAnother(std::string_view before) {
+  const std::string_view near =
+      before.substr(before.size() - std::min(before.size(), kBytesBefore));
+  return near.find(
+             "\x7F"
+             "FLAC") != std::string_view::npos ||
+         near.find("\x63\xA2") != std::string_view::npos;
+}
+
+// `begin` is a whole head.
+const Container* OggOfCodec(std::string_view begin) {
+  begin.remove_prefix(kOggNumSegmentsAt + 1 + ByteAt(begin, kOggNumSegmentsAt));
+  if (begin.substr(0, 8) == "OpusHead") return &kOggOpus;
+  if (begin.substr(0, 7) == "\x01vorbis") return &kOggVorbis;
+  if (begin.substr(0, 5) ==
+      "\x7F"
+      "FLAC")
+    return &kOggFlac;
+  return &kOgg;
+}
+
+}  // namespace
+
+uint64_t BigEndian(std::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) value = value << 8 | ByteAt(bytes, i);
+  return value;
+}
+
+ContainerMatch MatchContainer(std::string_view begin) {
+  ContainerMatch best;
+  for (const Signature& signature : kSignatures) {
+    const Match match = MatchSignature(signature, begin);
+    if (match == Match::kYes) return {match, signature.container};
+    if (match == Match::kMaybe) best.match = match;
+  }
+  return best;
+}
+
+ContainerMatch MatchRecording(std::string_view before, std::string_view begin) {
+  ContainerMatch best;
+  for (const Signature& signature : kSignatures) {
+    if (signature.head == nullptr) continue;
+    Match match = MatchSignature(signature, begin);
+    if (match == Match::kYes) match = signature.head(begin);
+    if (match == Match::kMaybe) best.match = match;
+    if (match != Match::kYes) continue;
+    if (signature.container == &kFlac && IsFlacWithinAnother(before)) return {};
+    if (signature.container == &kOgg) return {match, OggOfCodec(begin)};
+    return {match, signature.container};
+  }
+  return best;
+}
+
 MpegFrame ReadMpegFrame(std::string_view frame) {
   if (ByteAt(frame, 0) != 0xFF || (ByteAt(frame, 1) & 0xE0) != 0xE0) return {};
   if ((ByteAt(frame, 1) & 0xF6) == 0xF0) return ReadAdts(frame);
@@ -109,25 +269,21 @@ MpegFrame ReadMpegFrame(std::string_view frame) {
   return ReadMpegAudio(frame);
 }
 
-}  // namespace
-
-ContainerMatch MatchContainer(std::string_view begin) {
-  ContainerMatch best;
-  for (const Signature& signature : kSignatures) {
-    if (!Agree(begin, 0, signature.first) || !Agree(begin, signature.at, signature.then)) continue;
-    if (begin.size() >= std::max(signature.first.size(), signature.at + signature.then.size())) {
-      return {Match::kYes, signature.container};
-    }
-    best.match = Match::kMaybe;
-  }
-  return best;
+uint64_t Id3TagBytes(std::string_view begin) {
+  constexpr unsigned kHasFooter = 0x10;  // a flag of version 4: a copy of the header at the end
+  const unsigned version = ByteAt(begin, 3);
+  if (begin.substr(0, 3) != "ID3" || version < 2 || version > 4) return 0;
+  uint64_t size = 0;
+  for (size_t i = 6; i < kId3HeaderBytes; ++i) size = size << 7 | (ByteAt(begin, i) & 0x7F);
+  const bool has_footer = version == 4 && (ByteAt(begin, 5) & kHasFooter) != 0;
+  return kId3HeaderBytes + size + (has_footer ? kId3HeaderBytes : 0);
 }
 
 ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames) {
   MpegFrame first;
   for (int i = 0; i < num_frames; ++i) {
     if (!Agree(begin, 0, "\xFF")) return {};
-    if (begin.size() < kMpegHeaderSize) return {Match::kMaybe, nullptr};
+    if (begin.size() < kMpegHeaderBytes) return {Match::kMaybe, nullptr};
     const MpegFrame frame = ReadMpegFrame(begin);
     if (frame.size == 0 || (i > 0 && frame.kind != first.kind)) return {};
     if (i == 0) first = frame;
@@ -137,7 +293,7 @@ ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames) {
 }
 
 size_t MpegFrameBytes(std::string_view begin) {
-  return begin.size() < kMpegHeaderSize ? 0 : ReadMpegFrame(begin).size;
+  return begin.size() < kMpegHeaderBytes ? 0 : ReadMpegFrame(begin).size;
 }
 
 }  // namespace runnel

@@ -1,18 +1,35 @@
-// Recognises the containers of recordings by their first bytes.
+// Recognises the containers of recordings by their first bytes, and recordings behind others.
 #ifndef RUNNEL_FRONTEND_MEDIA_CONTAINER_H_
 #define RUNNEL_FRONTEND_MEDIA_CONTAINER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace runnel {
 
 struct Container {
   const char* name;  // for messages, with its article
-  // FFmpeg's name of a container that media_decoder reads; null: libsndfile reads it, or nothing
-  // does.
+  // FFmpeg's name of a container that media_decoder reads; null: it does not.
   const char* demuxer;
+  // Whether files of it are for libsndfile, also those of strangers.
+  bool is_for_libsndfile;
 };
+
+extern const Container kWav;
+extern const Container kFlac;
+extern const Container kOgg;
+extern const Container kMatroska;
+extern const Container kMp4;
+extern const Container kMp3;
+extern const Container kAdts;
+// Of Ogg by the codec of its first packet, which only MatchRecording tells.
+extern const Container kOggOpus;
+extern const Container kOggVorbis;
+extern const Container kOggFlac;
+
+// The number that `bytes`, at most 8, are.
+uint64_t BigEndian(std::string_view bytes);
 
 enum class Match { kNo, kMaybe, kYes };  // kMaybe: more bytes tell
 
@@ -22,11 +39,34 @@ struct ContainerMatch {
   const Container* container = nullptr;  // with kYes
 };
 
-// The containers that are known by 4 to 12 bytes. Samples practically never look like one.
+// The containers that are known by 4 to 20 bytes. Samples practically never begin like one.
 ContainerMatch MatchContainer(std::string_view begin);
 
-// MPEG audio without a tag before it: MP3, or AAC in ADTS frames. `num_frames`: how many must
-// follow each other. Samples may look like one header; like three, practically never.
+// Whether a recording begins with `begin`, by at least 8 bytes' worth of its header, so that it can
+// be looked for at every byte of samples or of compressed audio. Not MPEG audio, and not MP4
+// without a box "ftyp". `before`: up to kBytesBefore bytes before it. More bytes than
+// kRecordingHeadBytes are never looked at.
+ContainerMatch MatchRecording(std::string_view before, std::string_view begin);
+constexpr size_t kRecordingHeadBytes = 64;
+constexpr size_t kBytesBefore = 10;
+
+// A header of a frame of MPEG audio: MP3, or AAC in ADTS frames.
+struct MpegFrame {
+  size_t size = 0;    // bytes; 0: there is none
+  unsigned kind = 0;  // what all frames of a recording share
+  const Container* container = nullptr;
+};
+constexpr size_t kMpegHeaderBytes = 6;
+// `begin` has at least kMpegHeaderBytes bytes.
+MpegFrame ReadMpegFrame(std::string_view begin);
+
+// The bytes of the tag ID3v2 that `begin` begins with; 0: there is none. `begin` has at least
+// kId3HeaderBytes bytes.
+constexpr size_t kId3HeaderBytes = 10;
+uint64_t Id3TagBytes(std::string_view begin);
+
+// MPEG audio without a tag before it. `num_frames`: how many must follow each other. Samples may
+// look like one header; like three, practically never.
 ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames);
 constexpr int kSureMpegFrames = 3;
 

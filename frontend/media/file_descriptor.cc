@@ -74,6 +74,19 @@ size_t ReadFully(int fd, char* buffer, size_t size) {
   return done;
 }
 
+std::string ReadAt(int fd, off_t offset, size_t size) {
+  std::string bytes(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t count =
+        ::pread(fd, bytes.data() + done, size - done, offset + static_cast<off_t>(done));
+    if (count <= 0) break;
+    done += static_cast<size_t>(count);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
 FileDescriptor SpoolToTemporaryFile(const std::string& start, int fd, uint64_t max_bytes) {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);

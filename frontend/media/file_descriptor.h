@@ -2,6 +2,8 @@
 #ifndef RUNNEL_FRONTEND_MEDIA_FILE_DESCRIPTOR_H_
 #define RUNNEL_FRONTEND_MEDIA_FILE_DESCRIPTOR_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -36,6 +38,10 @@ FileDescriptor MemoryFile(std::string_view bytes);
 
 // Reads `size` bytes, fewer only at the end of the input; returns their number.
 size_t ReadFully(int fd, char* buffer, size_t size);
+
+// The bytes from `offset` on, fewer than `size` at the end of the file or where reading fails. Does
+// not move the position.
+std::string ReadAt(int fd, off_t offset, size_t size);
 
 // A temporary file that holds `start`, then everything still unread from `fd`, and stands at its
 // beginning. It has no name any more, so nothing is left behind, however the process ends. More

@@ -313,11 +313,16 @@ TEST_F(AudioReaderTest, BrokenFlacIsAnError) {
   ExpectComplaint(WriteRaw(hole), "is damaged");
 }
 
-TEST_F(AudioReaderTest, WhatStandsBehindFlacIsNotLookedAt) {
+TEST_F(AudioReaderTest, OnlyTagsAndZerosMayStandBehindFlac) {
   std::mt19937 random(1);
   std::string garbage(5000, '\0');
   for (char& byte : garbage) byte = static_cast<char>(random());
   const std::string id3v1 = "TAGtitle" + std::string(120, '\0');
+  const std::string item =
+      LittleEndianBytes(4, 4) + LittleEndianBytes(0, 4) + "Title" + '\0' + "name";
+  const std::string ape = item + "APETAGEX" + LittleEndianBytes(2000, 4) +
+                          LittleEndianBytes(item.size() + 32, 4) + LittleEndianBytes(1, 4) +
+                          std::string(12, '\0');
   // Blocks of FLAC are of 4096 samples: the last one short, and full.
   for (const size_t count : {size_t{1}, size_t{50000}, size_t{8 * 4096}}) {
     for (const int channels : {1, 2}) {
@@ -326,11 +331,21 @@ TEST_F(AudioReaderTest, WhatStandsBehindFlacIsNotLookedAt) {
       const std::string bytes = ReadBytes(path);
       const std::vector<float> expected = ReadFile(path);
       ASSERT_EQ(expected.size(), count);
-      for (const std::string& tail : {id3v1, garbage, std::string(3000, '\0'), bytes}) {
+      for (const std::string& tail :
+           {id3v1, std::string(3000, '\0'), std::string(400, '\0') + id3v1, ape, ape + id3v1}) {
         EXPECT_EQ(ReadFile(WriteRaw(bytes + tail)), expected);
         EXPECT_EQ(ReadFile(Pipe(bytes + tail).path()), expected);
         AudioReader in_packets(WriteRaw(bytes + tail));
         EXPECT_EQ(ReadAll(&in_packets, 4096), expected);
+      }
+      const std::string end = " after sample " + std::to_string(count) + ", expected ";
+      for (const std::string& tail : {garbage, std::string("x"), "text" + id3v1}) {
+        ExpectComplaint(WriteRaw(bytes + tail), "bytes that are not FLAC follow" + end);
+        ExpectComplaint(Pipe(bytes + tail).path(), "bytes that are not FLAC follow" + end);
+      }
+      for (const std::string& between : {std::string(), id3v1, garbage}) {
+        ExpectComplaint(WriteRaw(bytes + between + bytes),
+                        "another recording (FLAC) follows" + end);
       }
       // Damage in the last block is still found.
       std::string flipped = bytes;

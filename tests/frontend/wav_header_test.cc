@@ -68,13 +68,61 @@ TEST_F(WavHeaderTest, OtherChunksAreSkipped) {
                  Chunk("odd ", "abc") + Chunk("big ", std::string(300000, 'x'));
   wav_.after = Chunk("LIST", "INFOICMT" + LittleEndianBytes(4, 4) + "late") +
                Chunk("id3 ", std::string(1001, 'y'));
+  wav_.after += Chunk("data", "") + Chunk("mine", std::string(70000, 'z')) +
+                std::string(5000, '\0') + Chunk("LIST", "INFO");
   ExpectSamples(expected_);
-  // A second data chunk is such a chunk too.
-  for (const std::string& data :
-       {std::string(), std::string(200, '\1'), std::string(20001, '\2')}) {
-    wav_.after = Chunk("data", data);
+  // Cut off.
+  wav_.after = "LIST" + LittleEndianBytes(5000, 4) + "INFO";
+  ExpectSamples(expected_);
+  for (const std::string cut : {"L", "LIST", "LIST123"}) {
+    wav_.after = cut;
     ExpectSamples(expected_);
-    EXPECT_EQ(AudioReader(WriteRaw(wav_.Bytes())).num_samples(), 5000);
+  }
+}
+
+// Neither is read: libsndfile by itself would take the last of several chunks of samples.
+TEST_F(WavHeaderTest, NothingBehindTheSamplesIsPassedOverInSilence) {
+  std::mt19937 random(1);
+  std::string noise(50000, '\0');
+  for (char& byte : noise) byte = static_cast<char>(random());
+  struct Case {
+    std::string after;
+    std::string complaint;
+    bool has_count;  // in a pipe, only at its end
+  };
+  for (const Case& c : std::vector<Case>{
+           {Chunk("data", std::string(200, '\1')), "a second chunk of samples follows", true},
+           {Chunk("LIST", "odd") + Chunk("data", "1234"), "a second chunk of samples follows",
+            true},
+           {noise, "50000 bytes that are no chunk follow", false},
+           {wav_.data, "9998 bytes that are no chunk follow", false},  // the first is a zero
+           {std::string(100, 'x'), "100 bytes that are no chunk follow", false},
+           {"text", "4 bytes that are no chunk follow", true},
+           {"mine" + LittleEndianBytes(5000, 4) + "cut off", "15 bytes that are no chunk follow",
+            true},
+           {std::string(70000, '\0') + "text", "bytes that are no chunk follow", true},
+           {Chunk("id3 ", "odd") + "RIFF1234AVI ", "12 bytes that are no chunk follow", false}}) {
+    wav_.after = c.after;
+    const std::string bytes = wav_.Bytes();
+    ExpectComplaint(WriteRaw(bytes), c.complaint + " after sample 5000, expected ");
+    const std::string part =
+        c.has_count ? c.complaint : c.complaint.substr(c.complaint.find(' ') + 1);
+    ExpectComplaint(Pipe(bytes).path(), part + " after sample 5000, expected ");
+  }
+}
+
+// Samples that the size does not count are no chunk. Those that it counts too many may be a file.
+TEST_F(WavHeaderTest, WrongSizes) {
+  wav_.data_size = 4000;
+  ExpectComplaint(WriteRaw(wav_.Bytes()), "bytes that are no chunk follow after sample 2000");
+  ExpectComplaint(Pipe(wav_.Bytes()).path(), "bytes that are no chunk follow after sample 2000");
+  for (const uint64_t size : {uint64_t{0}, uint64_t{0xffffffff}, uint64_t{25000}}) {
+    wav_.data_size = size;
+    const std::string joined = wav_.Bytes() + wav_.Bytes();
+    const std::string complaint =
+        "another recording (a WAV file) follows after sample 5000, expected one";
+    ExpectComplaint(WriteRaw(joined), complaint);
+    ExpectComplaint(Pipe(joined).path(), complaint);
   }
 }
 
@@ -120,11 +168,23 @@ TEST_F(WavHeaderTest, JoinedFilesAreAnError) {
   const std::string file = wav_.Bytes();
   wav_.after = Chunk("LIST", "odd") + Chunk("id3 ", "even");
   for (const std::string& first : {file, wav_.Bytes()}) {
-    ExpectComplaint(WriteRaw(first + file),
-                    "another WAV file follows after sample 5000, expected one");
-    EXPECT_EQ(ReadFile(WriteRaw(first + "RIFF1234AVI ")), expected_);
-    EXPECT_EQ(ReadFile(WriteRaw(first + std::string(100, 'x'))), expected_);
+    for (const std::string& between :
+         {std::string(), std::string(1001, '\0'), Chunk("mine", "1234"),
+          Chunk("mine", "1234") + std::string(3, '\0') +
+              Chunk("LIST", std::string(100000, '\1'))}) {
+      const std::string joined = first + between + file;
+      const std::string complaint =
+          "another recording (a WAV file) follows after sample 5000, expected one";
+      ExpectComplaint(WriteRaw(joined), complaint);
+      ExpectComplaint(Pipe(joined).path(), complaint);
+    }
   }
+}
+
+// A chunk is passed over at once, and many small ones are read together.
+TEST_F(WavHeaderTest, ManyChunksBehindTheSamples) {
+  for (int i = 0; i < 20000; ++i) wav_.after += Chunk("LIST", "INFO");
+  ExpectSamples(expected_);
 }
 
 TEST_F(WavHeaderTest, ChunksWithoutPadding) {

@@ -104,6 +104,23 @@ def test_wav_files_after_each_other(server, send):
     assert "behind the samples" in send(server, wav + b"something else")
 
 
+@pytest.mark.parametrize("first, second, name", [
+    ("browser.webm", "high.wav", "a WAV file"), ("browser.webm", "higher.flac", "FLAC"),
+    ("browser.webm", "a.mp3", "MP3"), ("browser.mp4", "browser.webm", "WebM or Matroska"),
+    ("phone.aac", "high.wav", "a WAV file"), ("a.mp3", "browser.webm", "WebM or Matroska"),
+    ("a.mp3", "phone.aac", "AAC (ADTS)"), ("vorbis.ogg", "flac.oga", "Ogg FLAC"),
+    ("high.wav", "browser.webm", "WebM or Matroska"), ("high.wav", "browser.mp4", "MP4"),
+    ("high.wav", "vorbis.ogg", "Ogg"), ("higher.flac", "high.wav", "a WAV file")])
+def test_recordings_behind_others(server, folder, first, second, name):
+    """Whole and live, one message says what follows."""
+    data = (folder / first).read_bytes() + (folder / second).read_bytes()
+    answer = request(server.port, "/v1/recognize", "POST", data)
+    assert answer.status == 400
+    assert f"another recording ({name}" in answer.json()["error"]["message"]
+    for send in listen, vosk:
+        assert f"another recording ({name}" in send(server, data)
+
+
 def test_one_process_for_each_stream(server, folder):
     """It is gone when the stream is."""
     def children():

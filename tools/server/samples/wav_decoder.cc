@@ -1,9 +1,10 @@
 #include "tools/server/samples/wav_decoder.h"
 
 #include <algorithm>
-#include <limits>
+#include <array>
+#include <utility>
 
-#include "frontend/wav_chunks.h"
+#include "frontend/media/container.h"
 #include "runtime/stream.h"
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
@@ -14,9 +15,7 @@ namespace runnel::server {
 namespace {
 
 constexpr size_t kRiffHeaderSize = 12;
-constexpr size_t kWaveAt = 8;  // in that
-constexpr size_t kChunkHeaderSize = 8;
-constexpr size_t kIdSize = 4;                 // in that
+constexpr size_t kWaveAt = 8;                 // in that
 constexpr size_t kFormatSize = 16;            // of the fields that every format has
 constexpr size_t kExtensibleFormatSize = 40;  // of WAVE_FORMAT_EXTENSIBLE
 constexpr size_t kSubFormatAt = 24;           // in that
@@ -24,6 +23,9 @@ constexpr size_t kMaxFormatSize = 1024;
 constexpr unsigned kExtensible = 0xFFFE;
 // What programs announce that do not know the length: 2 GiB less a little, or all bits set.
 constexpr uint32_t kPlaceholderSize = 0x7FFFF000;
+constexpr uint64_t kEndlessBytes = uint64_t{1} << 60;
+// Stands for the header, because a recording that begins with an input is not another one.
+constexpr std::string_view kScannedHeader = "-";
 
 [[noreturn]] void Fail(const std::string& problem) {
   throw ClientMistake(ErrorCode::kBadMessage, "the WAV header: " + problem);
@@ -33,6 +35,10 @@ constexpr uint32_t kPlaceholderSize = 0x7FFFF000;
   throw ClientMistake(
       ErrorCode::kBadMessage,
       "the WAV audio: " + found + " behind the samples, expected a chunk or another WAV file");
+}
+
+[[noreturn]] void FailAsJoined(const Container& next) {
+  FailBehindData(std::string("another recording (") + next.name + ")");
 }
 
 unsigned Number16(std::string_view bytes, size_t at) {
@@ -52,13 +58,23 @@ bool MayBeFile(std::string_view bytes) {
   return bytes.substr(kWaveAt, wave_size) == WavDecoder::kWave.substr(0, wave_size);
 }
 
-// Where the next file begins, or may begin when more bytes come.
-size_t FindFile(std::string_view bytes) {
-  size_t at = bytes.find(WavDecoder::kRiff[0]);
-  while (at != std::string_view::npos && !MayBeFile(bytes.substr(at))) {
-    at = bytes.find(WavDecoder::kRiff[0], at + 1);
+// Of a registered format, with a space before it; "" for those that hardly anyone uses.
+std::string NameOfFormat(unsigned tag) {
+  constexpr std::array<std::pair<unsigned, const char*>, 11> kNames = {{{0x02, "Microsoft ADPCM"},
+                                                                        {0x11, "IMA ADPCM"},
+                                                                        {0x31, "GSM 6.10"},
+                                                                        {0x38, "NMS VBXADPCM"},
+                                                                        {0x40, "G.721"},
+                                                                        {0x42, "G.723.1"},
+                                                                        {0x45, "G.726"},
+                                                                        {0x55, "MP3"},
+                                                                        {0x64, "G.726"},
+                                                                        {0x65, "G.722"},
+                                                                        {0x28F, "G.722"}}};
+  for (const auto& [number, name] : kNames) {
+    if (number == tag) return std::string(" (") + name + ")";
   }
-  return std::min(at, bytes.size());
+  return "";
 }
 
 // `tag`: of the registered formats.
@@ -67,7 +83,7 @@ SampleEncoding EncodingOf(unsigned tag, unsigned bits) {
   if (tag == 3 && bits == 32) return SampleEncoding::kFloat32;
   if (tag == 6 && bits == 8) return SampleEncoding::kAlaw;
   if (tag == 7 && bits == 8) return SampleEncoding::kMulaw;
-  Fail("format " + std::to_string(tag) + " with " + std::to_string(bits) +
+  Fail("format " + std::to_string(tag) + NameOfFormat(tag) + " with " + std::to_string(bits) +
        " bits, expected PCM of 16 bits, float of 32 bits, A-law or mu-law");
 }
 
@@ -84,35 +100,25 @@ bool WavDecoder::ReadRiffHeader(std::string_view* rest) {
   rest->remove_prefix(kRiffHeaderSize);
   part_ = Part::kChunkHeader;
   may_be_padded_ = false;
-  is_behind_data_ = false;
   has_format_ = false;
   return true;
 }
 
 bool WavDecoder::ReadChunkHeader(std::string_view* rest) {
-  // Padding of the data.
-  while (is_behind_data_ && !rest->empty() && rest->front() == '\0') rest->remove_prefix(1);
-  if (rest->size() < kChunkHeaderSize) return false;
-  const std::string_view id = rest->substr(0, kIdSize);
+  if (rest->size() < kChunkHeaderBytes) return false;
+  const std::string_view id = rest->substr(0, kChunkIdBytes);
   // Some programs leave out the byte of padding behind a chunk of an odd size.
-  if (may_be_padded_ && !IsWavChunk(id) && id != kRiff) {
+  if (may_be_padded_ && !IsWavChunk(id)) {
     rest->remove_prefix(1);
     may_be_padded_ = false;
     return true;
   }
-  if (is_behind_data_ && id == kRiff) {
-    part_ = Part::kRiffHeader;
-    return true;
-  }
-  BeginChunk(id, Number32(*rest, kIdSize));
-  rest->remove_prefix(kChunkHeaderSize);
+  BeginChunk(id, Number32(*rest, kChunkIdBytes));
+  rest->remove_prefix(kChunkHeaderBytes);
   return true;
 }
 
 void WavDecoder::BeginChunk(std::string_view id, uint32_t size) {
-  if (is_behind_data_ && (!IsWavChunk(id) || id == "fmt " || id == "data")) {
-    FailBehindData("'" + Printable(std::string(id)) + "'");
-  }
   left_ = size;
   may_be_padded_ = size % 2 != 0;
   part_ = Part::kOtherChunk;
@@ -125,10 +131,19 @@ void WavDecoder::BeginChunk(std::string_view id, uint32_t size) {
     part_ = Part::kFormat;
   } else if (id == "data") {
     if (!has_format_) Fail("the data comes before the format");
-    is_behind_data_ = true;
-    part_ = size == 0 ? Part::kPerhapsData : Part::kData;
-    if (size >= kPlaceholderSize) part_ = Part::kOpenData;
+    part_ = Part::kPerhapsData;
+    if (size > 0) BeginData(size < kPlaceholderSize ? size : kEndlessBytes);
   }
+}
+
+void WavDecoder::BeginData(uint64_t size) {
+  part_ = Part::kData;
+  left_ = size;
+  behind_ = WavTail(size);
+  scanner_.emplace(&kWav);
+  scanner_->Push(kScannedHeader);
+  num_scanned_ = 0;
+  num_clear_ = 0;
 }
 
 bool WavDecoder::ReadFormat(std::string_view* rest) {
@@ -170,22 +185,48 @@ bool WavDecoder::ReadFormat(std::string_view* rest) {
   return true;
 }
 
-bool WavDecoder::ReadChunk(std::string_view* rest, std::vector<float>* samples) {
+bool WavDecoder::ReadOtherChunk(std::string_view* rest) {
   const auto size = static_cast<size_t>(std::min<uint64_t>(left_, rest->size()));
-  if (part_ == Part::kData) Append(rest->substr(0, size), samples);
   rest->remove_prefix(size);
   left_ -= size;
   if (left_ == 0) part_ = Part::kChunkHeader;
   return left_ == 0;
 }
 
-bool WavDecoder::ReadOpenData(std::string_view* rest, std::vector<float>* samples) {
-  const size_t size = FindFile(*rest);
-  Append(rest->substr(0, size), samples);
-  rest->remove_prefix(size);
-  if (rest->size() < kRiffHeaderSize) return false;
-  part_ = Part::kRiffHeader;
-  return true;
+bool WavDecoder::ReadData(std::string_view* rest, std::vector<float>* samples) {
+  const auto size = static_cast<size_t>(std::min<uint64_t>(left_, rest->size()));
+  const auto num_seen = static_cast<size_t>(num_scanned_ - num_clear_);  // of `rest`, before
+  scanner_->Push(rest->substr(num_seen, size - num_seen));
+  num_scanned_ += size - num_seen;
+  const bool is_joined = scanner_->found() != nullptr;
+  if (is_joined && scanner_->found() != &kWav) FailAsJoined(*scanner_->found());
+  const uint64_t clear =
+      (is_joined ? scanner_->found_at() : scanner_->num_clear()) - kScannedHeader.size();
+  const bool is_end = !is_joined && size == left_;
+  const size_t num_samples_bytes = is_end ? size : static_cast<size_t>(clear - num_clear_);
+  Append(rest->substr(0, num_samples_bytes), samples);
+  rest->remove_prefix(num_samples_bytes);
+  num_clear_ += num_samples_bytes;
+  left_ -= num_samples_bytes;
+  behind_.OnSkipped(num_samples_bytes);
+  if (is_end) part_ = Part::kBehindData;
+  if (is_joined) part_ = Part::kRiffHeader;
+  return is_end || is_joined;
+}
+
+bool WavDecoder::ReadBehindData(std::string_view* rest) {
+  switch (behind_.Read(rest)) {
+    case WavTail::Found::kNothing:
+      return false;
+    case WavTail::Found::kRecording:
+      if (behind_.recording() != &kWav) FailAsJoined(*behind_.recording());
+      part_ = Part::kRiffHeader;
+      return true;
+    case WavTail::Found::kData:
+    case WavTail::Found::kOther:
+      break;
+  }
+  FailBehindData("'" + Printable(std::string(rest->substr(0, kChunkIdBytes))) + "'");
 }
 
 bool WavDecoder::ReadPart(std::string_view* rest, std::vector<float>* samples) {
@@ -196,15 +237,16 @@ bool WavDecoder::ReadPart(std::string_view* rest, std::vector<float>* samples) {
       return ReadChunkHeader(rest);
     case Part::kFormat:
       return ReadFormat(rest);
-    case Part::kData:
     case Part::kOtherChunk:
-      return ReadChunk(rest, samples);
+      return ReadOtherChunk(rest);
     case Part::kPerhapsData:
-      if (rest->size() < kChunkHeaderSize) return false;
-      part_ = IsWavChunk(rest->substr(0, kIdSize)) ? Part::kChunkHeader : Part::kOpenData;
+      if (rest->size() < kChunkHeaderBytes) return false;
+      BeginData(IsWavChunk(rest->substr(0, kChunkIdBytes)) ? 0 : kEndlessBytes);
       return true;
-    case Part::kOpenData:
-      return ReadOpenData(rest, samples);
+    case Part::kData:
+      return ReadData(rest, samples);
+    case Part::kBehindData:
+      return ReadBehindData(rest);
   }
   return false;
 }
@@ -226,9 +268,11 @@ std::vector<float> WavDecoder::Decode(std::string_view piece) {
 
 std::vector<float> WavDecoder::Finish() {
   std::vector<float> samples;
-  if (part_ == Part::kPerhapsData || part_ == Part::kOpenData) Append(held_, &samples);
-  if (part_ == Part::kChunkHeader && is_behind_data_ && !held_.empty()) {
-    FailBehindData(std::to_string(held_.size()) + " bytes");
+  if (part_ == Part::kPerhapsData || part_ == Part::kData) Append(held_, &samples);
+  if (part_ == Part::kBehindData && behind_.Finish(held_) != WavTail::Found::kNothing) {
+    const uint64_t size =
+        behind_.num_to_skip() > 0 ? behind_.num_bytes_of_chunk() : uint64_t{held_.size()};
+    FailBehindData(std::to_string(size) + " bytes");
   }
   return samples;
 }

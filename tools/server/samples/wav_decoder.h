@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/media/recording_scanner.h"
+#include "frontend/media/wav_chunks.h"
 #include "tools/cli/sample_encoding.h"
 #include "tools/server/samples/media_decoder.h"
 
@@ -18,12 +21,13 @@ namespace runnel::server {
 // float of 32 bits, A-law or mu-law. libsndfile reads files, not pieces that others push.
 //
 // A further file may follow, as from clients that send one for each blob or utterance: its samples
-// go on, if their format is the same. Chunks other than "fmt " and "data" are passed over, before
-// the data any, behind it those that are known (frontend/wav_chunks.h), and zeros. Anything else
-// behind the data is an error, so that no audio is lost in silence.
+// go on, if their format is the same. Chunks other than "fmt " and "data" are passed over, behind
+// the data also zeros (WavTail). Anything else behind the data is an error, and so is a recording
+// in another container behind or among the samples.
 //
 // Data whose length is 0 or about 2 GiB or more, as programs write that do not know it yet, goes on
-// to the next file or to the end. Data of length 0 before a known chunk is empty.
+// to the next file or to the end. So does data that is cut off before another file. Data of length
+// 0 before a known chunk is empty.
 class WavDecoder : public MediaDecoder {
  public:
   static constexpr std::string_view kRiff = "RIFF";  // the first bytes of a file
@@ -50,28 +54,34 @@ class WavDecoder : public MediaDecoder {
     kChunkHeader,
     kFormat,  // of the chunk "fmt "
     kOtherChunk,
-    kData,
     kPerhapsData,  // behind a chunk "data" of length 0
-    kOpenData      // whose length is not known
+    kData,
+    kBehindData
   };
   // Each reads from `rest`, and returns false when it has too few bytes.
   bool ReadPart(std::string_view* rest, std::vector<float>* samples);
   bool ReadRiffHeader(std::string_view* rest);
   bool ReadChunkHeader(std::string_view* rest);
   bool ReadFormat(std::string_view* rest);
-  bool ReadChunk(std::string_view* rest, std::vector<float>* samples);
-  bool ReadOpenData(std::string_view* rest, std::vector<float>* samples);
+  bool ReadOtherChunk(std::string_view* rest);
+  bool ReadData(std::string_view* rest, std::vector<float>* samples);
+  bool ReadBehindData(std::string_view* rest);
 
   // Before the chunk whose id and size these are.
   void BeginChunk(std::string_view id, uint32_t size);
+  void BeginData(uint64_t size);
   void Append(std::string_view bytes, std::vector<float>* samples);
 
   Part part_ = Part::kRiffHeader;
-  std::string held_;             // bytes of a part that is not complete
-  uint64_t left_ = 0;            // bytes of the present chunk
-  bool may_be_padded_ = false;   // the last chunk had an odd size
-  bool has_format_ = false;      // of the present file
-  bool is_behind_data_ = false;  // of the present file, or in it
+  std::string held_;            // bytes of a part that is not complete
+  uint64_t left_ = 0;           // bytes of the present chunk
+  bool may_be_padded_ = false;  // the last chunk had an odd size
+  bool has_format_ = false;     // of the present file
+  // Of the present file, from its data on.
+  WavTail behind_{0};
+  std::optional<RecordingScanner> scanner_;
+  uint64_t num_scanned_ = 0;  // bytes of samples
+  uint64_t num_clear_ = 0;    // of these, those that are decoded
   Format format_;
   std::unique_ptr<MediaDecoder> data_;  // null before the first format
 };

@@ -195,7 +195,11 @@ TEST(WavDecoder, Mistakes) {
            {with_format({1, 1, 8000, 24}),
             "format 1 with 24 bits, expected PCM of 16 bits, float of 32 bits, A-law or mu-law"},
            {with_format({85, 1, 8000, 0}),
-            "format 85 with 0 bits, expected PCM of 16 bits, float of 32 bits, A-law or mu-law"},
+            "format 85 (MP3) with 0 bits, expected PCM of 16 bits, float of 32 bits, A-law or "
+            "mu-law"},
+           {with_format({0x28F, 1, 16000, 4}),
+            "format 655 (G.722) with 4 bits, expected PCM of 16 bits, float of 32 bits, A-law or "
+            "mu-law"},
            {with_format({1, 0, 8000, 16}), "0 channels, expected 1 to 32"},
            {with_format({1, 33, 8000, 16}), "33 channels, expected 1 to 32"},
            {with_format({1, 1, 999, 16}), "a rate of 999 Hz, expected 1000 to 768000"},
@@ -239,7 +243,8 @@ TEST(WavDecoder, FilesAfterEachOther) {
   std::vector<float> twice = once;
   twice.insert(twice.end(), once.begin(), once.end());
   const std::string list = Chunk("LIST", "odd");
-  for (const uint32_t announced : {6U, 0U, 0x7FFFFFF0U, 0xFFFFFFFFU}) {
+  // The third is cut off.
+  for (const uint32_t announced : {6U, 0U, 4000U, 0x7FFFFFF0U, 0xFFFFFFFFU}) {
     const std::string file = WavOfSize({}, announced, data);
     for (size_t size = 1; size <= 60; ++size) {
       const Outcome outcome = DecodeInPieces(file + file, size);
@@ -248,7 +253,15 @@ TEST(WavDecoder, FilesAfterEachOther) {
     }
   }
   const std::string file = Wav({}, data);
-  EXPECT_EQ(DecodeInPieces(file + list + file + list, 7).samples, twice);
+  for (const std::string& between :
+       {list, std::string(3001, '\0'), Chunk("mine", "1234"), Chunk("data", ""),
+        list + std::string(2, '\0') + Chunk("mine", std::string(5001, '\1')) + list}) {
+    for (const size_t size : {1U, 2U, 7U, 100U, 100000U}) {
+      const Outcome outcome = DecodeInPieces(file + between + file + between, size);
+      EXPECT_EQ(outcome.mistake, "") << size;
+      EXPECT_EQ(outcome.samples, twice) << size;
+    }
+  }
   EXPECT_EQ(DecodeInPieces(Wav({}, "") + file + Wav({}, "") + file, 7).samples, twice);
   // Bytes of G.711, an odd number.
   const std::string odd = Wav({7, 1, 8000, 8}, "abc");
@@ -266,7 +279,14 @@ TEST(WavDecoder, NothingBehindTheSamplesIsPassedOver) {
            {"some text", "'some' behind the samples"},
            {"text", "4 bytes behind the samples"},
            {Chunk("data", Pcm16({1})), "'data' behind the samples"},
-           {Chunk("LIST", "list") + "OggS....", "'OggS' behind the samples"},
+           {Chunk("LIST", "list") + "OggS....", "another recording (Ogg) behind the samples"},
+           {std::string(3, '\0') + "fLaC", "another recording (FLAC) behind the samples"},
+           {std::string("\0\0\0\x1C"
+                        "ftypisom",
+                        12),
+            "another recording (MP4) behind the samples"},
+           {"mine" + Little(5000, 4) + "cut off", "15 bytes behind the samples"},
+           {"mine" + Little(50000000, 4) + "cut off", "'mine' behind the samples"},
            {Wav({1, 1, 16000, 16}, Pcm16({1})),
             "another file of 16000 Hz, 1 channels, pcm16, expected 8000 Hz, 1 channels, pcm16 as "
             "in "
@@ -278,6 +298,26 @@ TEST(WavDecoder, NothingBehindTheSamplesIsPassedOver) {
     EXPECT_EQ(expected.find("the WAV audio: " + c.expected), 0U) << expected;
     for (const size_t size : {1U, 2U, 3U, 5U, 45U}) {
       EXPECT_EQ(DecodeInPieces(file + c.behind, size).mistake, expected) << size;
+    }
+  }
+}
+
+// Whether the size of the samples is known or not.
+TEST(WavDecoder, OtherRecordingsAmongTheSamples) {
+  OggStream ogg;
+  ogg.packets = Packets(16000);
+  const std::string caf("caff\0\1\0\0desc", 12);
+  const std::string data = Pcm16(std::vector<int16_t>(500, 1000));
+  for (const uint32_t announced : {1000U, 0U, 40000U, 0xFFFFFFFFU}) {
+    for (const auto& [name, other] : std::vector<std::pair<std::string, std::string>>{
+             {announced == 1000 ? "Ogg" : "Ogg Opus", Ogg(ogg)}, {"CAF", caf + data}}) {
+      const std::string file = WavOfSize({}, announced, data) + other;
+      for (const size_t size : {1U, 2U, 3U, 11U, 64U, 1000U, 100000U}) {
+        EXPECT_EQ(DecodeInPieces(file, size).mistake,
+                  "the WAV audio: another recording (" + name +
+                      ") behind the samples, expected a chunk or another WAV file")
+            << announced << ", in pieces of " << size;
+      }
     }
   }
 }

@@ -1,0 +1,164 @@
+"""Recordings behind others: all are read, or one line says that there are more.
+
+Kinds that libsndfile does not write need ffmpeg (Debian: ffmpeg).
+"""
+
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+
+import pytest
+import soundfile
+
+from audio_files import audio_file
+from tool_runner import BIN, DIGITS, FAILURE, SAMPLES, run
+
+MODEL = f"--model={DIGITS / 'digits.pt'}"
+NAME, TEXT = "ked_year", "two zero two six"
+
+# Libsndfile's container and encoding, or options of ffmpeg; what messages call it.
+KINDS = {
+    "wav": (("WAV", "PCM_16"), "a WAV file"),
+    "adpcm.wav": (("WAV", "IMA_ADPCM"), "a WAV file"),
+    "rf64": (("RF64", "PCM_16"), "a WAV file"),
+    "w64": (("W64", "PCM_16"), "W64"),
+    "flac": (("FLAC", "PCM_16"), "FLAC"),
+    "aiff": (("AIFF", "PCM_16"), "AIFF"),
+    "au": (("AU", "ULAW"), "AU"),
+    "caf": (("CAF", "PCM_16"), "CAF"),
+    "sph": (("NIST", "PCM_16"), "NIST SPHERE"),
+    "voc": (("VOC", "PCM_16"), "VOC"),
+    "vorbis.ogg": (["-c:a", "libvorbis"], "Ogg Vorbis"),
+    "opus.ogg": (["-c:a", "libopus"], "Ogg Opus"),
+    "flac.oga": (["-c:a", "flac"], "Ogg FLAC"),
+    "mp3": (["-c:a", "libmp3lame"], "MP3"),
+    "untagged.mp3": (["-c:a", "libmp3lame", "-write_xing", "0", "-id3v2_version", "0"], "MP3"),
+    "m4a": (["-c:a", "aac"], "MP4"),
+    "fragments.mp4": (["-c:a", "libopus", "-movflags", "frag_keyframe+empty_moov"], "MP4"),
+    "mp3.mp4": (["-c:a", "libmp3lame"], "MP4"),
+    "aac": (["-c:a", "aac"], "AAC (ADTS)"),
+    "webm": (["-c:a", "libopus"], "WebM or Matroska"),
+    "flac.mka": (["-c:a", "flac"], "WebM or Matroska"),
+    "g722.wav": (["-c:a", "g722"], "a WAV file"),
+}
+# Also read on, but not always with the text of each: codecs go on from the end of the first.
+READ_ON = [("vorbis.ogg", "vorbis.ogg"), ("flac.oga", "flac.oga"), ("aac", "aac"),
+           ("webm", "webm"), ("flac.mka", "flac.mka"), ("mp3", "mp3"), ("mp3", "untagged.mp3"),
+           ("untagged.mp3", "mp3"), ("untagged.mp3", "untagged.mp3")]
+
+
+@pytest.fixture(scope="module", name="recordings")
+def _recordings(tmp_path_factory):
+    """The bytes of each kind that can be made here."""
+    folder = tmp_path_factory.mktemp("recordings")
+    samples, rate = soundfile.read(SAMPLES / f"{NAME}.flac", dtype="int16")
+    made = {}
+    for name, (how, _) in KINDS.items():
+        if isinstance(how, tuple):
+            made[name] = audio_file(samples, rate, *how)
+        elif shutil.which("ffmpeg") and (BIN / "media_decoder").exists():
+            done = subprocess.run(["ffmpeg", "-v", "error", "-i", SAMPLES / f"{NAME}.flac", *how,
+                                   folder / f"a.{name}"], check=False, stderr=subprocess.PIPE)
+            if done.returncode == 0:  # it has the encoder
+                made[name] = (folder / f"a.{name}").read_bytes()
+    return made
+
+
+def decode(folder: pathlib.Path, files):
+    """The text of each file, or the one line about it."""
+    listing = folder / "wav.scp"
+    with open(listing, "w", encoding="utf-8") as lines:
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+            lines.write(f"{name} {folder / name}\n")
+    done = run("decode_wav", MODEL, f"--wav_scp={listing}")
+    found = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    for line in done.stderr.splitlines():
+        for name in files:
+            if f"{folder / name}: " in line:
+                assert name not in found
+                found[name] = line.split(f"{folder / name}: ")[1]
+    return found
+
+
+@pytest.mark.parametrize("first", KINDS)
+def test_files(tmp_path, recordings, first):
+    if first not in recordings:
+        pytest.skip("it cannot be made here")
+    files = {"alone": recordings[first]}
+    files.update((name, recordings[first] + data) for name, data in recordings.items())
+    found = decode(tmp_path, files)
+    assert found.pop("alone") == TEXT
+    for second, answer in found.items():
+        if (first, second) in READ_ON:
+            assert answer == f"{TEXT} {TEXT}", second
+            continue
+        name = KINDS[second][1]
+        if first == second == "opus.ogg":
+            assert answer.startswith("is Ogg and is damaged ")  # both have the same serial number
+        elif name == "MP4" == KINDS[first][1]:
+            assert answer.startswith(("is MP4 and is followed by another file after sample ",
+                                      "is MP4 and cannot be opened"))
+        elif KINDS[first][1] == "a WAV file" and second in ("untagged.mp3", "aac"):
+            assert answer.startswith(f"{len(recordings[second])} bytes that are no chunk follow ")
+        else:
+            if KINDS[first][1] == "a WAV file" and name.startswith("Ogg"):
+                name = "Ogg"  # known by its first bytes, where it must begin
+            assert answer.startswith(f"another recording ({name}"), second
+            assert answer.endswith("expected one")
+
+
+@pytest.mark.parametrize("first", ["wav", "flac", "vorbis.ogg", "webm"])
+@pytest.mark.parametrize("second", ["wav", "flac", "aiff", "mp3", "m4a"])
+def test_pipes(tmp_path, recordings, first, second):
+    if first not in recordings or second not in recordings:
+        pytest.skip("it cannot be made here")
+    (tmp_path / "joined").write_bytes(recordings[first] + recordings[second])
+    with subprocess.Popen(["cat", tmp_path / "joined"], stdout=subprocess.PIPE) as cat:
+        done = run("decode_wav", MODEL, "--wav=-", stdin=cat.stdout)
+    assert done.returncode == FAILURE
+    assert f"standard input: another recording ({KINDS[second][1]}) follows" in done.stderr
+
+
+def chunk(name: bytes, body: bytes) -> bytes:
+    return name + struct.pack("<I", len(body)) + body + bytes(len(body) % 2)
+
+
+@pytest.mark.parametrize("between", [bytes(3001), chunk(b"mine", b"1234"),
+                                     chunk(b"LIST", b"odd") + bytes(100) + chunk(b"id3 ", b"")],
+                         ids=["zeros", "unknown", "several"])
+def test_what_may_stand_between_wav_files(tmp_path, recordings, between):
+    wav = recordings["wav"]
+    found = decode(tmp_path, {"end": wav + between, "wav": wav + between + wav,
+                              "flac": wav + between + recordings["flac"],
+                              "data": wav + between + chunk(b"data", wav[44:])})
+    num_samples = (len(wav) - 44) // 2
+    end = f"follows after sample {num_samples}, expected one"
+    assert found == {"end": TEXT, "wav": f"another recording (a WAV file) {end}",
+                     "flac": f"another recording (FLAC) {end}",
+                     "data": f"a second chunk of samples {end}"}
+
+
+@pytest.mark.parametrize("size", [0, 0xFFFFFFFF])
+def test_the_first_header_leaves_the_length_open(tmp_path, recordings, size):
+    wav = recordings["wav"]
+    wav = wav[:40] + struct.pack("<I", size) + wav[44:]
+    files = {name: wav + data for name, data in recordings.items()
+             if name not in ("untagged.mp3",)}
+    for second, answer in decode(tmp_path, files).items():
+        num_samples = (len(wav) - 44) // 2
+        assert answer == (f"another recording ({KINDS[second][1]}) follows after sample "
+                          f"{num_samples}, expected one")
+
+
+def test_other_bytes(tmp_path, recordings):
+    noise = os.urandom(1 << 16)
+    found = decode(tmp_path, {name: recordings[name] + noise for name in ("wav", "flac")})
+    num_samples = (len(recordings["wav"]) - 44) // 2
+    assert found == {
+        "wav": f"65536 bytes that are no chunk follow after sample {num_samples}, "
+               "expected the end of the WAV file",
+        "flac": f"bytes that are not FLAC follow after sample {num_samples}, "
+                "expected the end of the file"}
