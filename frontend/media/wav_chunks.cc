@@ -53,7 +53,8 @@ bool WavTail::PassPadding(std::string_view* rest) {
 }
 
 bool WavTail::PassHeader(std::string_view* rest) {
-  const ContainerMatch match = MatchContainer(*rest);
+  ContainerMatch match = MatchContainer(*rest);
+  if (match.match == Match::kNo) match = MatchMpegFrames(*rest, kSureMpegFrames);
   if (match.match == Match::kMaybe) return false;
   if (match.match == Match::kYes) {
     recording_ = match.container;

@@ -101,8 +101,6 @@ def test_files(tmp_path, recordings, first):
         elif name == "MP4" == KINDS[first][1]:
             assert answer.startswith(("is MP4 and is followed by another file after sample ",
                                       "is MP4 and cannot be opened"))
-        elif KINDS[first][1] == "a WAV file" and second in ("untagged.mp3", "aac"):
-            assert answer.startswith(f"{len(recordings[second])} bytes that are no chunk follow ")
         else:
             if KINDS[first][1] == "a WAV file" and name.startswith("Ogg"):
                 name = "Ogg"  # known by its first bytes, where it must begin

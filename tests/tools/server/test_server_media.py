@@ -110,7 +110,7 @@ def test_wav_files_after_each_other(server, send):
     ("phone.aac", "high.wav", "a WAV file"), ("a.mp3", "browser.webm", "WebM or Matroska"),
     ("a.mp3", "phone.aac", "AAC (ADTS)"), ("vorbis.ogg", "flac.oga", "Ogg FLAC"),
     ("high.wav", "browser.webm", "WebM or Matroska"), ("high.wav", "browser.mp4", "MP4"),
-    ("high.wav", "vorbis.ogg", "Ogg"), ("higher.flac", "high.wav", "a WAV file")])
+    ("high.wav", "vorbis.ogg", "Ogg"), ("high.wav", "phone.aac", "AAC (ADTS)"), ("higher.flac", "high.wav", "a WAV file")])
 def test_recordings_behind_others(server, folder, first, second, name):
     """Whole and live, one message says what follows."""
     data = (folder / first).read_bytes() + (folder / second).read_bytes()
