@@ -46,8 +46,7 @@ unsigned ByteAt(const std::string& bytes, size_t i) {
 
 // A file of MPEG audio is whatever begins like its first frame.
 const Container* Find(std::string_view start) {
-  ContainerMatch found = MatchContainer(start);
-  if (found.match != Match::kYes) found = MatchMpegFrames(start, /*num_frames=*/1);
+  const ContainerMatch found = MatchContainer(start, /*num_frames=*/1);
   return found.match == Match::kYes ? found.container : nullptr;
 }
 
@@ -84,16 +83,6 @@ bool IsSampleDump(int fd, off_t begin) {
 const Container* FileContainer(int fd, off_t begin) {
   constexpr size_t kEnough = 64;
   return Find(ReadAt(fd, begin, kEnough));
-}
-
-void ScanFile(int fd, off_t begin, RecordingScanner* scanner) {
-  constexpr size_t kBlock = 1 << 18;
-  while (scanner->found() == nullptr) {
-    const std::string block = ReadAt(fd, begin, kBlock);
-    if (block.empty()) return;
-    scanner->Push(block);
-    begin += static_cast<off_t>(block.size());
-  }
 }
 
 bool MayBeMedia(const std::string& start) { return IsMedia(Find(start)); }

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "frontend/media/container.h"
-#include "frontend/media/recording_scanner.h"
 
 namespace runnel {
 
@@ -29,9 +28,6 @@ bool IsSampleDump(int fd, off_t begin);
 
 // The container of the file; null: one that only libsndfile may know. `begin` is behind the tags.
 const Container* FileContainer(int fd, off_t begin);
-
-// Gives all bytes of the file to `scanner`, or those up to what it finds.
-void ScanFile(int fd, off_t begin, RecordingScanner* scanner);
 
 // What may be given to strangers.
 extern const char* const kCommonFormats;

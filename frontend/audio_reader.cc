@@ -18,14 +18,12 @@
 #include "frontend/audio_format.h"
 #include "frontend/media/container.h"
 #include "frontend/media/file_descriptor.h"
-#include "frontend/media/flac_end.h"
 #include "frontend/media/media_process.h"
-#include "frontend/media/recording_scanner.h"
-#include "frontend/media/wav_chunks.h"
 #include "frontend/mix_channels.h"
 #include "frontend/sample_range.h"
 #include "frontend/sndfile_errors.h"
 #include "frontend/wav_stream.h"
+#include "frontend/what_follows.h"
 
 namespace runnel {
 namespace {
@@ -210,8 +208,14 @@ class AudioReader::Impl {
     file_.reset(file);
     RethrowReadError();
     if (file == nullptr) {
+      const bool is_encoding = sf_error(nullptr) == SF_ERR_UNSUPPORTED_ENCODING;
       const std::string reason = Reason(sf_strerror(nullptr));
       if (container_ != nullptr) CheckForOthers();
+      if (container_ != nullptr && is_encoding) {
+        Fail(std::string("is ") + container_->name +
+             " in an encoding that libsndfile does not read, expected PCM, float, A-law or mu-law "
+             "(of ALAC: MP4)");
+      }
       FailAsNoAudio(reason);
     }
     // libsndfile's way of saying that it does not know.
@@ -257,45 +261,34 @@ class AudioReader::Impl {
     is_end_checked_ = true;
     try {
       CheckForOthers();
-      if (wav_stream_ != nullptr) return CheckWavEnd(wav_stream_->ReadEnd());
-      if (container_ == &kFlac && length_known_ && HasBytesBehindFlac(descriptor_.get(), first_)) {
-        Fail("bytes that are not FLAC follow" + AfterSample(samples_read_) +
-             ", expected the end of the file");
+      if (wav_stream_ != nullptr) {
+        Refuse(WhatFollowsWav(wav_stream_->ReadEnd()), samples_read_);
+      } else if (container_ != nullptr) {
+        Refuse(WhatFollowsSamples(*container_, descriptor_.get(), first_), samples_read_);
       }
-      if (container_ == &kWav) CheckWavEnd(ReadWavEnd(descriptor_.get(), first_));
     } catch (const std::system_error& error) {
       Fail(error.what());
-    }
-  }
-
-  void CheckWavEnd(const WavEnd& end) const {
-    switch (end.found) {
-      case WavTail::Found::kNothing:
-        return;
-      case WavTail::Found::kRecording:
-        FailAsJoined(*end.recording, samples_read_);
-      case WavTail::Found::kData:
-        Fail("a second chunk of samples follows" + AfterSample(samples_read_) + ", expected one");
-      case WavTail::Found::kOther:
-        Fail((end.num_bytes.has_value() ? std::to_string(*end.num_bytes) + " bytes" : "bytes") +
-             " that are no chunk follow" + AfterSample(samples_read_) +
-             ", expected the end of the WAV file");
     }
   }
 
   // In a file. WavStream looks at each byte that it reads.
   void CheckForOthers() const {
     if (descriptor_.get() < 0) return;
-    RecordingScanner scanner(container_);
-    ScanFile(descriptor_.get(), first_, &scanner);
-    if (scanner.found() != nullptr) FailAsJoined(*scanner.found(), samples_read_);
+    Refuse(FindOtherRecording(container_, descriptor_.get(), first_), samples_read_);
   }
 
   void CheckForOthersInStream() const {
     if (wav_stream_ == nullptr || wav_stream_->next_recording() == nullptr) return;
     const int64_t frame_bytes = int64_t{SampleBytes(info_.format)} * std::max(info_.channels, 1);
-    FailAsJoined(*wav_stream_->next_recording(),
-                 wav_stream_->num_bytes_before_next() / std::max<int64_t>(frame_bytes, 1));
+    Refuse(AnotherRecording(*wav_stream_->next_recording()),
+           wav_stream_->num_bytes_before_next() / std::max<int64_t>(frame_bytes, 1));
+  }
+
+  // Nothing is said about the samples of a recording that cannot be read at all.
+  void Refuse(const std::optional<Follower>& follower, int64_t num_samples) const {
+    if (!follower.has_value()) return;
+    Fail(follower->what + (num_samples == 0 ? "" : " after sample " + std::to_string(num_samples)) +
+         ", expected " + follower->expected);
   }
 
   // Reads up to `max_frames` times num_channels() interleaved values.
@@ -354,16 +347,6 @@ class AudioReader::Impl {
   [[noreturn]] void FailAsMedia(const std::string& what) const {
     CheckForOthers();
     Fail(std::string("is ") + container_->name + " and " + what);
-  }
-
-  // Nothing for a recording that cannot be read at all.
-  static std::string AfterSample(int64_t num_samples) {
-    return num_samples == 0 ? "" : " after sample " + std::to_string(num_samples);
-  }
-
-  [[noreturn]] void FailAsJoined(const Container& next, int64_t num_samples) const {
-    Fail(std::string("another recording (") + next.name + ") follows" + AfterSample(num_samples) +
-         ", expected one");
   }
 
   [[noreturn]] void Fail(const std::string& what) const {

@@ -34,9 +34,11 @@ struct AudioReaderOptions {
 // than a block of the input in memory. MIDI sample dumps (SDS) are refused, because libsndfile's
 // reader writes to standard output.
 //
-// Recordings that were joined: a chain of Ogg streams, and MP3, AAC or WebM files one after the
-// other, are read to the end, at the rate of the first. WAV files (not in a pipe) and MP4 files are
-// refused. Of other formats, and of files of two formats, only the first file is read.
+// Recordings that were joined: a chain of Ogg streams of one codec, and MP3, AAC or WebM files one
+// after the other, are read to the end, at the rate of the first. Of all others, another recording
+// behind the first is an error at the end, in files and pipes. Other bytes behind the samples are
+// an error for WAV, unless they are chunks or zeros, and for FLAC, unless they are tags or zeros. A
+// WAV file with a second chunk of samples is refused.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to
@@ -45,9 +47,8 @@ struct AudioReaderOptions {
 // Damaged input: a WAV file that ends before its header says is read as far as it goes, because
 // recorders leave such files behind (announced_samples tells). When the header leaves the length
 // open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
-// or damaged is an error as soon as the damage is reached. When its header has the number of
-// samples, bytes after the last sample, such as a tag, are ignored. Other formats are read as far
-// as the library can, or refused when they are opened. What media_decoder reads may end anywhere.
+// or damaged is an error as soon as the damage is reached. Other formats are read as far as the
+// library can, or refused when they are opened. What media_decoder reads may end anywhere.
 // Damage of MP3 before the end is an error as soon as it is reached; of Ogg, WebM and MP4, FFmpeg
 // may pass over it. A crash or too much memory of media_decoder is an error, and so is 60 s without
 // a reply.
@@ -83,10 +84,11 @@ class AudioReader {
   std::optional<int64_t> announced_samples() const;
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from
-  // then on. Samples of integer formats are in [-1, 1]; those of floating-point formats are as
-  // stored, in [-1, 1] or a little beyond. The rest of the buffer is undefined. A pipe blocks until
-  // `max_samples` have arrived, so ask for few to get results early. Throws std::runtime_error
-  // naming the path if the input is damaged or a sample is NaN or beyond 100 in magnitude.
+  // then on. A pipe of WAV is then read to its end. Samples of integer formats are in [-1, 1];
+  // those of floating-point formats are as stored, in [-1, 1] or a little beyond. The rest of the
+  // buffer is undefined. A pipe blocks until `max_samples` have arrived, so ask for few to get
+  // results early. Throws std::runtime_error naming the path if the input is damaged, if something
+  // else follows the recording, or if a sample is NaN or beyond 100 in magnitude.
   size_t Read(float* samples, size_t max_samples);
 
  private:

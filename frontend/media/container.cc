@@ -229,6 +229,19 @@ const Container* OggOfCodec(std::string_view begin) {
   return &kOgg;
 }
 
+ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames) {
+  MpegFrame first;
+  for (int i = 0; i < num_frames; ++i) {
+    if (!Agree(begin, 0, "\xFF")) return {};
+    if (begin.size() < kMpegHeaderBytes) return {Match::kMaybe, nullptr};
+    const MpegFrame frame = ReadMpegFrame(begin);
+    if (frame.size == 0 || (i > 0 && frame.kind != first.kind)) return {};
+    if (i == 0) first = frame;
+    begin.remove_prefix(std::min(frame.size, begin.size()));
+  }
+  return {Match::kYes, first.container};
+}
+
 }  // namespace
 
 uint64_t BigEndian(std::string_view bytes) {
@@ -237,14 +250,14 @@ uint64_t BigEndian(std::string_view bytes) {
   return value;
 }
 
-ContainerMatch MatchContainer(std::string_view begin) {
+ContainerMatch MatchContainer(std::string_view begin, int num_frames) {
   ContainerMatch best;
   for (const Signature& signature : kSignatures) {
     const Match match = MatchSignature(signature, begin);
     if (match == Match::kYes) return {match, signature.container};
     if (match == Match::kMaybe) best.match = match;
   }
-  return best;
+  return best.match == Match::kNo ? MatchMpegFrames(begin, num_frames) : best;
 }
 
 ContainerMatch MatchRecording(std::string_view before, std::string_view begin) {
@@ -277,19 +290,6 @@ uint64_t Id3TagBytes(std::string_view begin) {
   for (size_t i = 6; i < kId3HeaderBytes; ++i) size = size << 7 | (ByteAt(begin, i) & 0x7F);
   const bool has_footer = version == 4 && (ByteAt(begin, 5) & kHasFooter) != 0;
   return kId3HeaderBytes + size + (has_footer ? kId3HeaderBytes : 0);
-}
-
-ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames) {
-  MpegFrame first;
-  for (int i = 0; i < num_frames; ++i) {
-    if (!Agree(begin, 0, "\xFF")) return {};
-    if (begin.size() < kMpegHeaderBytes) return {Match::kMaybe, nullptr};
-    const MpegFrame frame = ReadMpegFrame(begin);
-    if (frame.size == 0 || (i > 0 && frame.kind != first.kind)) return {};
-    if (i == 0) first = frame;
-    begin.remove_prefix(std::min(frame.size, begin.size()));
-  }
-  return {Match::kYes, first.container};
 }
 
 size_t MpegFrameBytes(std::string_view begin) {

@@ -39,8 +39,12 @@ struct ContainerMatch {
   const Container* container = nullptr;  // with kYes
 };
 
-// The containers that are known by 4 to 20 bytes. Samples practically never begin like one.
-ContainerMatch MatchContainer(std::string_view begin);
+// What an input that begins with `begin` is: a container that is known by 4 to 20 bytes, or MPEG
+// audio without a tag, of which `num_frames` frames must follow each other. Samples practically
+// never begin like a container. They may look like one frame; like kSureMpegFrames, practically
+// never.
+ContainerMatch MatchContainer(std::string_view begin, int num_frames);
+constexpr int kSureMpegFrames = 3;
 
 // Whether a recording begins with `begin`, by at least 8 bytes' worth of its header, so that it can
 // be looked for at every byte of samples or of compressed audio. Not MPEG audio, and not MP4
@@ -64,11 +68,6 @@ MpegFrame ReadMpegFrame(std::string_view begin);
 // kId3HeaderBytes bytes.
 constexpr size_t kId3HeaderBytes = 10;
 uint64_t Id3TagBytes(std::string_view begin);
-
-// MPEG audio without a tag before it. `num_frames`: how many must follow each other. Samples may
-// look like one header; like three, practically never.
-ContainerMatch MatchMpegFrames(std::string_view begin, int num_frames);
-constexpr int kSureMpegFrames = 3;
 
 // The bytes of the frame of MPEG audio that `begin` begins with; 0: there is none.
 size_t MpegFrameBytes(std::string_view begin);

@@ -53,8 +53,7 @@ bool WavTail::PassPadding(std::string_view* rest) {
 }
 
 bool WavTail::PassHeader(std::string_view* rest) {
-  ContainerMatch match = MatchContainer(*rest);
-  if (match.match == Match::kNo) match = MatchMpegFrames(*rest, kSureMpegFrames);
+  const ContainerMatch match = MatchContainer(*rest, kSureMpegFrames);
   if (match.match == Match::kMaybe) return false;
   if (match.match == Match::kYes) {
     recording_ = match.container;
@@ -68,7 +67,7 @@ bool WavTail::PassHeader(std::string_view* rest) {
   // Some programs pad with another byte than 0.
   if (may_be_padded_ && !is_known_) {
     const std::string_view next = rest->substr(1);
-    const Match next_match = MatchContainer(next).match;
+    const Match next_match = MatchContainer(next, kSureMpegFrames).match;
     if (next_match == Match::kMaybe) return false;
     const bool is_padding =
         next_match == Match::kYes || !IsChunkId(id) || IsWavChunk(next.substr(0, kChunkIdBytes));

@@ -370,6 +370,14 @@ TEST_F(AudioReaderTest, FlacOfUnknownLength) {
   EXPECT_EQ(ReadAll(&reader), expected);
 }
 
+TEST_F(AudioReaderTest, OtherEncodingsInAKnownContainer) {
+  std::string bytes = ReadBytes(Write(Noise(1000), 1, 16000, SF_FORMAT_CAF | SF_FORMAT_PCM_16));
+  ASSERT_EQ(bytes.substr(28, 4), "lpcm");
+  bytes.replace(28, 4, "aac ");
+  ExpectComplaint(WriteRaw(bytes),
+                  "is CAF in an encoding that libsndfile does not read, expected PCM, ");
+}
+
 // ---- Standard input ----
 
 class StandardInputTest : public AudioReaderTest {

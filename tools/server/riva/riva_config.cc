@@ -164,8 +164,7 @@ class NoSampleDecoder : public MediaDecoder {
 };
 
 bool HasHeader(std::string_view audio) {
-  return MatchContainer(audio).match == Match::kYes ||
-         MatchMpegFrames(audio, kSureMpegFrames).match == Match::kYes;
+  return MatchContainer(audio, kSureMpegFrames).match == Match::kYes;
 }
 
 void AppendLittleEndian(uint32_t value, int num_bytes, std::string* bytes) {

@@ -32,8 +32,7 @@ void ContainerWatch::Refuse(const char* container) const {
 void ContainerWatch::Look(std::string_view bytes) {
   if (is_decided_) return;
   begin_ += bytes;
-  ContainerMatch found = MatchContainer(begin_);
-  if (found.match == Match::kNo) found = MatchMpegFrames(begin_, kSureMpegFrames);
+  const ContainerMatch found = MatchContainer(begin_, kSureMpegFrames);
   if (found.match == Match::kYes && IsRiff(begin_) && begin_.size() < kWavRateEnd) return;
   if (found.match == Match::kYes) Refuse(found.container->name);
   if (found.match == Match::kMaybe) return;

@@ -22,10 +22,8 @@ bool BeginsWith(std::string_view bytes, std::string_view magic) {
 }  // namespace
 
 ContainerMatch SniffingDecoder::Find() const {
-  ContainerMatch found = MatchContainer(begin_);
   // Samples may look like one frame.
-  const int num_frames = headerless_ == nullptr ? 1 : kSureMpegFrames;
-  if (found.match == Match::kNo) found = MatchMpegFrames(begin_, num_frames);
+  const ContainerMatch found = MatchContainer(begin_, headerless_ == nullptr ? 1 : kSureMpegFrames);
   // The first packet of an Ogg stream tells its codec.
   const bool is_ogg = BeginsWith(begin_, OggOpusDecoder::kMagic);
   if (is_ogg && begin_.size() < OggOpusDecoder::kHeadEnd) return {Match::kMaybe, nullptr};
