@@ -58,20 +58,19 @@ unsigned Crc8(std::string_view bytes) {
 // RFC 9639, section 9.1.
 constexpr size_t kMaxFrameHeaderBytes = 16;
 
-// The sample behind the frame that `bytes` begin with; no value if there is no frame.
-std::optional<uint64_t> EndSample(std::string_view bytes, uint64_t fixed_size) {
-  if (bytes.size() < kMaxFrameHeaderBytes) return std::nullopt;
+// Whether `bytes`, at least kMaxFrameHeaderBytes, begin with the last frame.
+bool IsLastFrame(std::string_view bytes, const StreamInfo& info) {
   const bool has_sync = Byte(bytes, 0) == 0xFF && (Byte(bytes, 1) & 0xFE) == 0xF8;
   const unsigned size_code = Byte(bytes, 2) >> 4, rate_code = Byte(bytes, 2) & 0xF;
   if (!has_sync || size_code == 0 || rate_code == 0xF || (Byte(bytes, 3) & 1) != 0) {
-    return std::nullopt;
+    return false;
   }
   // A number as in UTF-8, of up to 7 bytes.
   size_t at = 4;
   size_t num_bytes = 0;
   const unsigned first = Byte(bytes, at++);
   while (num_bytes < 8 && (first & 0x80U >> num_bytes) != 0) ++num_bytes;
-  if (num_bytes == 1 || num_bytes == 8) return std::nullopt;
+  if (num_bytes == 1 || num_bytes == 8) return false;
   uint64_t number = first & 0x7FU >> num_bytes;
   for (size_t i = 1; i < num_bytes; ++i) number = number << 6 | (Byte(bytes, at++) & 0x3F);
 
@@ -84,9 +83,9 @@ std::optional<uint64_t> EndSample(std::string_view bytes, uint64_t fixed_size) {
   }
   if (rate_code == 12) at += 1;
   if (rate_code > 12) at += 2;
-  if (Crc8(bytes.substr(0, at)) != Byte(bytes, at)) return std::nullopt;
-  const bool is_variable = (Byte(bytes, 1) & 1) != 0;
-  return (is_variable ? number : number * fixed_size) + size;
+  const bool counts_samples = (Byte(bytes, 1) & 1) != 0;  // otherwise frames
+  const uint64_t begin = counts_samples ? number : number * info.block_size;
+  return begin + size == info.num_samples && Crc8(bytes.substr(0, at)) == Byte(bytes, at);
 }
 
 // From the end of the file, because the last frame is near it.
@@ -98,8 +97,7 @@ std::optional<uint64_t> FindLastFrame(const FlacFile& file, const StreamInfo& in
     block.resize(size + kMaxFrameHeaderBytes);  // the last frame may be shorter
     const std::string_view bytes = block;
     for (size_t i = size; i-- > 0;) {
-      if (bytes[i] != '\xFF') continue;
-      if (EndSample(bytes.substr(i), info.block_size) == info.num_samples) return begin + i;
+      if (bytes[i] == '\xFF' && IsLastFrame(bytes.substr(i), info)) return begin + i;
     }
   }
   return std::nullopt;

@@ -48,10 +48,10 @@ def _folder(tmp_path_factory):
     return folder
 
 
-def listen(server, data):
+def listen(server, data, size=701):
     """Sends a stream of Deepgram's clients; its text, or why it was closed."""
     with server.open("/v1/listen") as socket:
-        for piece in cut(data, [701]):
+        for piece in cut(data, [size]):
             socket.send_bytes(piece)
         socket.send_json(type="CloseStream")
         texts = []
@@ -110,7 +110,8 @@ def test_wav_files_after_each_other(server, send):
     ("phone.aac", "high.wav", "a WAV file"), ("a.mp3", "browser.webm", "WebM or Matroska"),
     ("a.mp3", "phone.aac", "AAC (ADTS)"), ("vorbis.ogg", "flac.oga", "Ogg FLAC"),
     ("high.wav", "browser.webm", "WebM or Matroska"), ("high.wav", "browser.mp4", "MP4"),
-    ("high.wav", "vorbis.ogg", "Ogg"), ("high.wav", "phone.aac", "AAC (ADTS)"), ("higher.flac", "high.wav", "a WAV file")])
+    ("high.wav", "vorbis.ogg", "Ogg"), ("high.wav", "phone.aac", "AAC (ADTS)"),
+    ("higher.flac", "high.wav", "a WAV file")])
 def test_recordings_behind_others(server, folder, first, second, name):
     """Whole and live, one message says what follows."""
     data = (folder / first).read_bytes() + (folder / second).read_bytes()
@@ -119,6 +120,14 @@ def test_recordings_behind_others(server, folder, first, second, name):
     assert f"another recording ({name}" in answer.json()["error"]["message"]
     for send in listen, vosk:
         assert f"another recording ({name}" in send(server, data)
+
+
+@pytest.mark.parametrize("first, second", [("browser.webm", "high.wav"), ("flac.oga", "high.wav"),
+                                           ("higher.flac", "browser.mp4")])
+def test_any_cut_gives_the_same_answer(server, folder, first, second):
+    data = (folder / first).read_bytes() + (folder / second).read_bytes()
+    answers = {listen(server, data, size) for size in (61, 512, 4099, 60000)}
+    assert len(answers) == 1 and "is followed by another recording (" in answers.pop()
 
 
 def test_one_process_for_each_stream(server, folder):

@@ -17,8 +17,7 @@ bool IsBounded(float sample) { return std::abs(sample) <= kMaxAmplitude; }
 
 }  // namespace
 
-MediaStreamDecoder::MediaStreamDecoder(const Container& container)
-    : container_(container), scanner_(&container) {}
+MediaStreamDecoder::MediaStreamDecoder(const Container& container) : container_(container) {}
 
 void MediaStreamDecoder::Fail(const std::string& problem) const {
   throw ClientMistake(ErrorCode::kBadMessage,
@@ -60,26 +59,15 @@ bool MediaStreamDecoder::ReadSamples(size_t most, std::vector<float>* samples) {
   return samples->size() == most;
 }
 
-void MediaStreamDecoder::Give(size_t size) {
-  if (process_->has_ended()) Fail("has bytes behind its end");
-  Guard([&] { process_->Give(std::string_view(rest_).substr(0, size)); });
-  rest_.erase(0, size);
-  num_clear_ -= std::min(num_clear_, size);
-}
-
 std::vector<float> MediaStreamDecoder::Decode(std::string_view piece) {
   rest_ += piece;
-  const uint64_t num_clear_before = scanner_.num_clear();
-  scanner_.Push(piece);
-  if (scanner_.found() != nullptr) {
-    Fail(std::string("is followed by another recording (") + scanner_.found()->name +
-         "), expected one");
-  }
-  num_clear_ += static_cast<size_t>(scanner_.num_clear() - num_clear_before);
   std::vector<float> samples;
   while (!(has_more_ = ReadSamples(kMostSamples, &samples))) {
-    if (num_clear_ == 0) break;
-    Give(std::min(num_clear_, kMaxMediaRequestBytes));
+    if (rest_.empty()) break;
+    if (process_->has_ended()) Fail("has bytes behind its end");
+    const size_t size = std::min(rest_.size(), kMaxMediaRequestBytes);
+    Guard([&] { process_->Give(std::string_view(rest_).substr(0, size)); });
+    rest_.erase(0, size);
   }
   return samples;
 }
@@ -87,12 +75,6 @@ std::vector<float> MediaStreamDecoder::Decode(std::string_view piece) {
 std::vector<float> MediaStreamDecoder::Finish() {
   std::vector<float> samples;
   if (process_ == nullptr || process_->has_ended()) return samples;
-  // A few bytes that only began like another recording.
-  if (!rest_.empty()) {
-    Give(rest_.size());
-    if (ReadSamples(kMostFinalSamples, &samples)) Fail("has too much audio in its last packet");
-  }
-  if (process_->has_ended()) return samples;
   Guard([&] { process_->Give({}); });
   if (ReadSamples(kMostFinalSamples, &samples)) Fail("has too much audio in its last packet");
   return samples;

@@ -10,7 +10,6 @@
 
 #include "frontend/media/container.h"
 #include "frontend/media/media_process.h"
-#include "frontend/media/recording_scanner.h"
 #include "tools/server/samples/media_decoder.h"
 
 namespace runnel::server {
@@ -37,16 +36,12 @@ class MediaStreamDecoder : public MediaDecoder {
   void Guard(const Function& use);
   // Appends up to `most` samples that the bytes so far have completed; true: there may be more.
   bool ReadSamples(size_t most, std::vector<float>* samples);
-  // The first bytes of rest_.
-  void Give(size_t size);
   void CheckFormat();
   [[noreturn]] void Fail(const std::string& problem) const;
 
   const Container& container_;
-  RecordingScanner scanner_;
   std::unique_ptr<MediaProcess> process_;  // null before the first bytes
   std::string rest_;                       // of the pieces, which the process did not get yet
-  size_t num_clear_ = 0;  // of these, those before what may begin another recording
   bool has_more_ = false;
   int rate_hz_ = 0;
 };

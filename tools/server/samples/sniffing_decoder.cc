@@ -42,13 +42,33 @@ std::unique_ptr<MediaDecoder> SniffingDecoder::HeaderlessDecoder() {
   return std::move(headerless_);
 }
 
+std::string SniffingDecoder::TakeClear(std::string_view piece) {
+  if (!scanner_.has_value()) return std::string(piece);
+  const uint64_t num_taken = scanner_->num_clear();
+  scanner_->Push(piece);
+  if (scanner_->found() != nullptr) {
+    throw ClientMistake(ErrorCode::kBadMessage, std::string("the audio is ") + container_->name +
+                                                    " and is followed by another recording (" +
+                                                    scanner_->found()->name + "), expected one");
+  }
+  held_ += piece;
+  const auto count = static_cast<size_t>(scanner_->num_clear() - num_taken);
+  std::string clear = held_.substr(0, count);
+  held_.erase(0, count);
+  return clear;
+}
+
 std::vector<float> SniffingDecoder::Decode(std::string_view piece) {
-  if (decoder_ != nullptr) return decoder_->Decode(piece);
+  if (decoder_ != nullptr) return decoder_->Decode(TakeClear(piece));
   begin_ += piece;
   const ContainerMatch found = Find();
   if (found.match == Match::kMaybe) return {};
   decoder_ = found.match == Match::kYes ? DecoderOf(*found.container) : HeaderlessDecoder();
-  return decoder_->Decode(std::exchange(begin_, {}));
+  if (found.match == Match::kYes && found.container != &kWav) {
+    container_ = found.container;
+    scanner_.emplace(container_);
+  }
+  return decoder_->Decode(TakeClear(std::exchange(begin_, {})));
 }
 
 std::vector<float> SniffingDecoder::Finish() {
@@ -61,8 +81,15 @@ std::vector<float> SniffingDecoder::Finish() {
     samples = decoder_->Decode(std::exchange(begin_, {}));
   }
   if (decoder_ == nullptr) return samples;
-  const std::vector<float> last = decoder_->Finish();
-  samples.insert(samples.end(), last.begin(), last.end());
+  const auto append = [&samples](const std::vector<float>& more) {
+    samples.insert(samples.end(), more.begin(), more.end());
+  };
+  // A few bytes that only began like another recording.
+  if (!held_.empty()) {
+    append(decoder_->Decode(std::exchange(held_, {})));
+    while (decoder_->has_more()) append(decoder_->Decode({}));
+  }
+  append(decoder_->Finish());
   return samples;
 }
 

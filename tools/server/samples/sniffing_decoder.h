@@ -4,17 +4,21 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "frontend/media/container.h"
+#include "frontend/media/recording_scanner.h"
 #include "tools/server/samples/media_decoder.h"
 
 namespace runnel::server {
 
-// WAV, Ogg Opus, or what MediaStreamDecoder decodes.
+// WAV, Ogg Opus, or what MediaStreamDecoder decodes. A recording that follows in another container
+// is refused, because the decoder of the first would pass over it, or call it damage. WavDecoder,
+// behind whose files others may stand, looks for it itself.
 class SniffingDecoder : public MediaDecoder {
  public:
   // `headerless`: decodes audio that is in none of these formats; null when it is to be refused.
@@ -37,10 +41,15 @@ class SniffingDecoder : public MediaDecoder {
   ContainerMatch Find() const;
   std::unique_ptr<MediaDecoder> DecoderOf(const Container& container) const;
   std::unique_ptr<MediaDecoder> HeaderlessDecoder();
+  // Those of the bytes so far, and not returned yet, that precede what may be another recording.
+  std::string TakeClear(std::string_view piece);
 
   std::unique_ptr<MediaDecoder> headerless_;
   std::string begin_;                      // the bytes so far, while they are too few
   std::unique_ptr<MediaDecoder> decoder_;  // null until the format is known
+  const Container* container_ = nullptr;   // with scanner_
+  std::optional<RecordingScanner> scanner_;
+  std::string held_;  // the bytes from scanner_->num_clear() on
 };
 
 }  // namespace runnel::server

@@ -464,18 +464,38 @@ TEST(OggOpusDecoder, Mistakes) {
   }
 }
 
-TEST(SniffingDecoder, EndsBeforeItsFormatIsKnown) {
-  for (const std::string begin : {"RIF", "RIFF1234WAV", "OggS"}) {
-    EXPECT_EQ(Mistake(Sniffing().get(), begin), "the audio ends within its header");
-  }
-  EXPECT_EQ(Mistake(Sniffing().get(), ""), "");
-}
-
 // Frames of MPEG-1 layer III, 32 kbit/s at 32 kHz.
 std::string MpegFrames(int count) {
   std::string frames;
   for (int i = 0; i < count; ++i) frames += "\xFF\xFB\x18\xC4" + std::string(140, 'x');
   return frames;
+}
+
+// Of the decoders that need no process of their own. WavDecoder has tests of its own.
+TEST(SniffingDecoder, OtherRecordingsBehindTheFirst) {
+  OggStream stream;
+  stream.packets = Packets(16000);
+  const std::string ogg = Ogg(stream);
+  const std::string wav = Wav({}, Pcm16(std::vector<int16_t>(500, 1000)));
+  OggStream other = stream;
+  other.serial = 8;
+  const std::string vorbis = Ogg(other, "\x01vorbis" + std::string(23, '\0'));
+  for (const auto& [name, second] : std::vector<std::pair<std::string, std::string>>{
+           {"a WAV file", wav}, {"Ogg Vorbis", vorbis}}) {
+    for (const size_t size : {1U, 2U, 3U, 11U, 64U, 1000U, 100000U}) {
+      const Outcome outcome = DecodeInPieces(ogg + second, size);
+      EXPECT_EQ(outcome.mistake, "the audio is Ogg and is followed by another recording (" + name +
+                                     "), expected one")
+          << "in pieces of " << size;
+    }
+  }
+}
+
+TEST(SniffingDecoder, EndsBeforeItsFormatIsKnown) {
+  for (const std::string begin : {"RIF", "RIFF1234WAV", "OggS"}) {
+    EXPECT_EQ(Mistake(Sniffing().get(), begin), "the audio ends within its header");
+  }
+  EXPECT_EQ(Mistake(Sniffing().get(), ""), "");
 }
 
 // The connection may cut the audio anywhere.
