@@ -106,7 +106,6 @@ class AudioReader::Impl {
         CheckEnd();
         break;
       }
-      CheckRange(samples + done, count);
       samples_read_ += static_cast<int64_t>(count);
       done += count;
     }
@@ -167,8 +166,13 @@ class AudioReader::Impl {
     if (duplicate < 0) {
       throw std::system_error(errno, std::generic_category(), "cannot duplicate its descriptor");
     }
-    const auto lock = LockSndfileErrors();
-    SetFile(sf_open_fd(duplicate, SFM_READ, &info_, SF_TRUE));
+    try {
+      const auto lock = LockSndfileErrors();
+      SetFile(sf_open_fd(duplicate, SFM_READ, &info_, SF_TRUE));
+    } catch (const std::runtime_error&) {
+      if (container_ != nullptr) CheckForOthers();
+      throw;
+    }
   }
 
   // `demuxer`: FFmpeg's name of the container.
@@ -179,6 +183,7 @@ class AudioReader::Impl {
       media_ = MediaProcess::OfFile(descriptor_.get(), demuxer, channel_);
       media_->ReadFormat();
     } catch (const std::runtime_error& error) {
+      CheckForOthers();
       FailAsMedia(error.what());
     }
     info_.samplerate = media_->format().rate_hz;
@@ -208,15 +213,12 @@ class AudioReader::Impl {
     file_.reset(file);
     RethrowReadError();
     if (file == nullptr) {
-      const bool is_encoding = sf_error(nullptr) == SF_ERR_UNSUPPORTED_ENCODING;
-      const std::string reason = Reason(sf_strerror(nullptr));
-      if (container_ != nullptr) CheckForOthers();
-      if (container_ != nullptr && is_encoding) {
+      if (container_ != nullptr && sf_error(nullptr) == SF_ERR_UNSUPPORTED_ENCODING) {
         Fail(std::string("is ") + container_->name +
              " in an encoding that libsndfile does not read, expected PCM, float, A-law or mu-law "
              "(of ALAC: MP4)");
       }
-      FailAsNoAudio(reason);
+      FailAsNoAudio(Reason(sf_strerror(nullptr)));
     }
     // libsndfile's way of saying that it does not know.
     if (info_.frames == std::numeric_limits<sf_count_t>::max()) length_known_ = false;
@@ -248,7 +250,9 @@ class AudioReader::Impl {
   // What is wrong with a recording that another one follows is that one.
   size_t ReadOrExplain(float* samples, size_t max_samples) {
     try {
-      return ReadMono(samples, max_samples);
+      const size_t count = ReadMono(samples, max_samples);
+      CheckRange(samples, count);
+      return count;
     } catch (const std::runtime_error&) {
       CheckForOthers();
       throw;
@@ -345,7 +349,6 @@ class AudioReader::Impl {
   }
 
   [[noreturn]] void FailAsMedia(const std::string& what) const {
-    CheckForOthers();
     Fail(std::string("is ") + container_->name + " and " + what);
   }
 

@@ -75,11 +75,6 @@ std::optional<uint64_t> BytesLeft(int fd) {
   return static_cast<uint64_t>(std::max<off_t>(status.st_size - position, 0));
 }
 
-// At the end of the input, of what Finish complains about. `held`: as there.
-uint64_t CountAtEnd(const WavTail& tail, const std::string& held) {
-  return tail.num_to_skip() > 0 ? tail.num_bytes_of_chunk() : held.size();
-}
-
 // `held`: the first bytes, which were read before.
 WavEnd ReadTail(int fd, WavTail* tail, std::string held) {
   constexpr size_t kBlock = 1 << 16;
@@ -99,7 +94,7 @@ WavEnd ReadTail(int fd, WavTail* tail, std::string held) {
       tail->OnSkipped(size);
     }
     const size_t count = ReadFully(fd, block.data(), block.size());
-    if (count == 0) return {tail->Finish(held), nullptr, CountAtEnd(*tail, held)};
+    if (count == 0) return {tail->Finish(held), nullptr, tail->CountAtEnd(held)};
     held.append(block, 0, count);
   }
 }

@@ -83,10 +83,10 @@ Match IsSharp(std::string_view /*begin*/) { return Match::kYes; }
 
 // A chunk with a printable name. FLAC files may hold the bytes of a WAV or AIFF header, but there a
 // header of FLAC's own comes before the first chunk.
-template <size_t kAt>
-Match HasChunkAt(std::string_view begin) {
-  if (begin.size() < kAt + 4) return Match::kMaybe;
-  return If(IsChunkId(begin.substr(kAt, 4)));
+Match HasFirstChunk(std::string_view begin) {
+  constexpr size_t kAt = 12;
+  if (begin.size() < kAt + kChunkIdBytes) return Match::kMaybe;
+  return If(IsChunkId(begin.substr(kAt, kChunkIdBytes)));
 }
 
 Match IsW64(std::string_view begin) {
@@ -132,6 +132,7 @@ Match IsCaf(std::string_view begin) {
 constexpr size_t kOggNumSegmentsAt = 26;
 constexpr size_t kOggMostSegments = 4;
 constexpr size_t kOggMagicBytes = 8;
+constexpr std::string_view kOggFlacMagic = "\x7F\x46LAC";
 Match IsOgg(std::string_view begin) {
   if (begin.size() <= kOggNumSegmentsAt) return Match::kMaybe;
   const size_t num_segments = ByteAt(begin, kOggNumSegmentsAt);
@@ -144,9 +145,9 @@ Match IsOgg(std::string_view begin) {
 // Among the elements of the header.
 Match IsMatroska(std::string_view begin) {
   const std::string_view head = begin.substr(0, kRecordingHeadBytes);
-  if (head.find("webm") != std::string_view::npos ||
-      head.find("matroska") != std::string_view::npos)
-    return Match::kYes;
+  const bool is_found = head.find("webm") != std::string_view::npos ||
+                        head.find("matroska") != std::string_view::npos;
+  if (is_found) return Match::kYes;
   return head.size() < kRecordingHeadBytes ? Match::kMaybe : Match::kNo;
 }
 
@@ -174,9 +175,9 @@ struct Signature {
 constexpr std::string_view kNone = "";
 constexpr std::string_view kZero("\0", 1);  // of a size below 16 MiB
 constexpr std::array<Signature, 23> kSignatures = {{
-    {"RIFF", 8, "WAVE", &kWav, HasChunkAt<12>},
-    {"RF64", 8, "WAVE", &kWav, HasChunkAt<12>},
-    {"RIFX", 8, "WAVE", &kRifx, HasChunkAt<12>},
+    {"RIFF", 8, "WAVE", &kWav, HasFirstChunk},
+    {"RF64", 8, "WAVE", &kWav, HasFirstChunk},
+    {"RIFX", 8, "WAVE", &kRifx, HasFirstChunk},
     {"riff\x2e\x91\xcf\x11", 0, kNone, &kW64, IsW64},
     {"fLaC", 0, kNone, &kFlac, IsFlac},
     {"OggS", 0, kNone, &kOgg, IsOgg},
@@ -189,8 +190,8 @@ constexpr std::array<Signature, 23> kSignatures = {{
     {"ID3\2", 0, kNone, &kMp3, nullptr},
     {"ID3\3", 0, kNone, &kMp3, nullptr},
     {"ID3\4", 0, kNone, &kMp3, nullptr},
-    {"FORM", 8, "AIFF", &kAiff, HasChunkAt<12>},
-    {"FORM", 8, "AIFC", &kAiff, HasChunkAt<12>},
+    {"FORM", 8, "AIFF", &kAiff, HasFirstChunk},
+    {"FORM", 8, "AIFC", &kAiff, HasFirstChunk},
     {".snd", 0, kNone, &kAu, IsBigEndianAu},
     {"dns.", 0, kNone, &kAu, IsLittleEndianAu},
     {"caff", 0, kNone, &kCaf, IsCaf},
@@ -211,9 +212,7 @@ Match MatchSignature(const Signature& signature, std::string_view begin) {
 bool IsFlacWithinAnother(std::string_view before) {
   const std::string_view near =
       before.substr(before.size() - std::min(before.size(), kBytesBefore));
-  return near.find(
-             "\x7F"
-             "FLAC") != std::string_view::npos ||
+  return near.find(kOggFlacMagic) != std::string_view::npos ||
          near.find("\x63\xA2") != std::string_view::npos;
 }
 
@@ -222,10 +221,7 @@ const Container* OggOfCodec(std::string_view begin) {
   begin.remove_prefix(kOggNumSegmentsAt + 1 + ByteAt(begin, kOggNumSegmentsAt));
   if (begin.substr(0, 8) == "OpusHead") return &kOggOpus;
   if (begin.substr(0, 7) == "\x01vorbis") return &kOggVorbis;
-  if (begin.substr(0, 5) ==
-      "\x7F"
-      "FLAC")
-    return &kOggFlac;
+  if (begin.substr(0, kOggFlacMagic.size()) == kOggFlacMagic) return &kOggFlac;
   return &kOgg;
 }
 

@@ -51,12 +51,13 @@ class WavTail {
   // The same at the end of the file, which may cut off the samples, and a chunk whose name is
   // known. `rest`: what Read has left.
   Found Finish(std::string_view rest) const;
+  // How many bytes Finish complains about.
+  uint64_t CountAtEnd(std::string_view rest) const {
+    return num_to_skip_ > 0 ? chunk_bytes_ - num_to_skip_ : rest.size();
+  }
 
   // With kRecording.
   const Container* recording() const { return recording_; }
-
-  // Of the present chunk: the bytes so far, with its header.
-  uint64_t num_bytes_of_chunk() const { return chunk_bytes_ - num_to_skip_; }
 
  private:
   void PassZeros(std::string_view* rest);
@@ -65,9 +66,9 @@ class WavTail {
   bool PassHeader(std::string_view* rest);
 
   uint64_t num_to_skip_;
-  uint64_t chunk_bytes_ = num_to_skip_;
-  bool is_known_ = true;  // the name of the present chunk
-  bool may_be_padded_;    // the present chunk has an odd size
+  uint64_t chunk_bytes_ = num_to_skip_;  // with its header
+  bool is_known_ = true;                 // the name of the present chunk
+  bool may_be_padded_;                   // the present chunk has an odd size
   Found found_ = Found::kNothing;
   const Container* recording_ = nullptr;
 };

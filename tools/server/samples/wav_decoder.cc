@@ -270,9 +270,7 @@ std::vector<float> WavDecoder::Finish() {
   std::vector<float> samples;
   if (part_ == Part::kPerhapsData || part_ == Part::kData) Append(held_, &samples);
   if (part_ == Part::kBehindData && behind_.Finish(held_) != WavTail::Found::kNothing) {
-    const uint64_t size =
-        behind_.num_to_skip() > 0 ? behind_.num_bytes_of_chunk() : uint64_t{held_.size()};
-    FailBehindData(std::to_string(size) + " bytes");
+    FailBehindData(std::to_string(behind_.CountAtEnd(held_)) + " bytes");
   }
   return samples;
 }
