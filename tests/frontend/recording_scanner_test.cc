@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <string_view>
@@ -15,7 +16,9 @@
 #include <vector>
 
 #include "frontend/media/container.h"
+#include "tests/frontend/audio_reader_fixture.h"
 #include "tests/support/audio_files.h"
+#include "tests/support/shared_data.h"
 
 namespace runnel {
 namespace {
@@ -262,6 +265,20 @@ TEST(RecordingScanner, BytesOfSamplesAreNotRecordings) {
     EXPECT_EQ(pcm.found(), nullptr) << round;
     EXPECT_EQ(mulaw.found(), nullptr) << round;
   }
+}
+
+TEST(RecordingScanner, RealRecordingsAreOne) {
+  RUNNEL_REQUIRE_SHARED_DATA("fsdd/recordings");
+  int num_files = 0;
+  for (const std::string folder : {"fsdd", "speech_en"}) {
+    if (!std::filesystem::exists(SharedData(folder))) continue;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(SharedData(folder))) {
+      if (entry.path().extension() != ".wav") continue;
+      ASSERT_EQ(Complaint(entry.path().string()), "");
+      ++num_files;
+    }
+  }
+  EXPECT_GT(num_files, 1000);
 }
 
 // Each period of a tone may begin like a frame whose size is some periods.
