@@ -37,8 +37,8 @@ struct AudioReaderOptions {
 // Recordings that were joined: a chain of Ogg streams of one codec, and MP3, AAC or WebM files one
 // after the other, are read to the end, at the rate of the first. Of all others, another recording
 // behind the first is an error at the end, in files and pipes. Other bytes behind the samples are
-// an error for WAV, unless they are chunks or zeros, and for FLAC, unless they are tags or zeros. A
-// WAV file with a second chunk of samples is refused.
+// an error for WAV, unless they are chunks, tags or zeros, and for FLAC, unless they are tags or
+// zeros. A WAV file with a second chunk of samples is refused.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to

@@ -18,6 +18,13 @@ constexpr uint32_t kMaxUnknownBytes = uint32_t{16} << 20;
 // Of the size of an MP4 file's first box, which must not be taken for padding.
 constexpr size_t kMostZerosOfRecording = 3;
 
+// Of the tag that `bytes`, at least kId3HeaderBytes, begin with; 0: there is none. Some programs
+// append tags without a chunk around them.
+uint64_t TagBytes(std::string_view bytes) {
+  constexpr uint64_t kId3v1Bytes = 128;
+  return bytes.substr(0, 3) == "TAG" ? kId3v1Bytes : Id3TagBytes(bytes);
+}
+
 uint32_t SizeOf(std::string_view header) {
   uint32_t size = 0;
   for (size_t i = kChunkHeaderBytes; i > kChunkIdBytes; --i) {
@@ -52,7 +59,21 @@ bool WavTail::PassPadding(std::string_view* rest) {
   return true;
 }
 
+bool WavTail::PassTag(std::string_view rest) {
+  num_to_skip_ = TagBytes(rest);
+  if (num_to_skip_ == 0) return false;
+  chunk_bytes_ = num_to_skip_;
+  is_known_ = true;
+  may_be_padded_ = false;
+  return true;
+}
+
 bool WavTail::PassHeader(std::string_view* rest) {
+  const bool may_be_tag = rest->substr(0, 3) == "TAG" || rest->substr(0, 3) == "ID3";
+  if (may_be_tag && !IsWavChunk(rest->substr(0, kChunkIdBytes))) {
+    if (rest->size() < kId3HeaderBytes) return false;
+    if (PassTag(*rest)) return true;
+  }
   const ContainerMatch match = MatchContainer(*rest, kSureMpegFrames);
   if (match.match == Match::kMaybe) return false;
   if (match.match == Match::kYes) {

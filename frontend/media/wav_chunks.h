@@ -23,7 +23,8 @@ inline bool IsChunkId(std::string_view id) {
   return std::all_of(id.begin(), id.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-// Walks what stands behind the samples of a WAV file, in pieces. Chunks and zeros are passed over.
+// Walks what stands behind the samples of a WAV file, in pieces. Chunks, zeros and tags (ID3) are
+// passed over.
 // A chunk whose name is not known must have at most 16 MiB and be whole, because bytes of samples
 // may look like the header of one.
 class WavTail {
@@ -61,7 +62,8 @@ class WavTail {
 
  private:
   void PassZeros(std::string_view* rest);
-  // Both return whether there may be more to pass over.
+  // These return whether there may be more to pass over.
+  bool PassTag(std::string_view rest);
   bool PassPadding(std::string_view* rest);
   bool PassHeader(std::string_view* rest);
 

@@ -78,6 +78,15 @@ TEST_F(WavHeaderTest, OtherChunksAreSkipped) {
     wav_.after = cut;
     ExpectSamples(expected_);
   }
+  // Tags without a chunk around them.
+  const std::string id3v1 = "TAGtitle" + std::string(120, '\0');
+  const std::string id3v2 = std::string("ID3\4\0\0\0\0\x10\0", 10) + std::string(2048, 't');
+  for (const std::string& tags : {id3v1, id3v2, id3v2 + id3v1, Chunk("LIST", "INFO") + id3v1}) {
+    wav_.after = tags;
+    ExpectSamples(expected_);
+    ExpectComplaint(WriteRaw(wav_.Bytes() + wav_.Bytes()),
+                    "another recording (a WAV file) follows");
+  }
 }
 
 // Neither is read: libsndfile by itself would take the last of several chunks of samples.
@@ -98,6 +107,7 @@ TEST_F(WavHeaderTest, NothingBehindTheSamplesIsPassedOverInSilence) {
            {wav_.data, "9998 bytes that are no chunk follow", false},  // the first is a zero
            {std::string(100, 'x'), "100 bytes that are no chunk follow", false},
            {"text", "4 bytes that are no chunk follow", true},
+           {"TAG", "3 bytes that are no chunk follow", true},
            {"mine" + LittleEndianBytes(5000, 4) + "cut off", "15 bytes that are no chunk follow",
             true},
            {std::string(70000, '\0') + "text", "bytes that are no chunk follow", true},

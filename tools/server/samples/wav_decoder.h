@@ -22,8 +22,8 @@ namespace runnel::server {
 //
 // A further file may follow, as from clients that send one for each blob or utterance: its samples
 // go on, if their format is the same. Chunks other than "fmt " and "data" are passed over, behind
-// the data also zeros (WavTail). Anything else behind the data is an error, and so is a recording
-// in another container behind or among the samples.
+// the data also zeros and tags (WavTail). Anything else behind the data is an error, and so is a
+// recording in another container behind or among the samples.
 //
 // Data whose length is 0 or about 2 GiB or more, as programs write that do not know it yet, goes on
 // to the next file or to the end. So does data that is cut off before another file. Data of length

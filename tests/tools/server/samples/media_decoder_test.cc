@@ -255,6 +255,7 @@ TEST(WavDecoder, FilesAfterEachOther) {
   const std::string file = Wav({}, data);
   for (const std::string& between :
        {list, std::string(3001, '\0'), Chunk("mine", "1234"), Chunk("data", ""),
+        "TAGtitle" + std::string(120, '\0'), std::string("ID3\4\0\0\0\0\0\7", 10) + "a title",
         list + std::string(2, '\0') + Chunk("mine", std::string(5001, '\1')) + list}) {
     for (const size_t size : {1U, 2U, 7U, 100U, 100000U}) {
       const Outcome outcome = DecodeInPieces(file + between + file + between, size);
