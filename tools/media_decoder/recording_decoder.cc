@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <limits>
 #include <new>
 #include <stdexcept>
-#include <string_view>
 #include <utility>
 
-#include "frontend/media/container.h"
 #include "frontend/mix_channels.h"
 
 extern "C" {
@@ -32,11 +30,11 @@ constexpr char kCodecNames[] =
 // FFmpeg reads as many bytes at a time. A stream's samples wait for them, so they are few.
 constexpr int kStreamBlockBytes = 1 << 9;
 constexpr int kFileBlockBytes = 1 << 15;
+constexpr size_t kCheckBlockBytes = 1 << 12;
 // Of a recording's beginning, in which FFmpeg looks for what the header does not say.
 constexpr int64_t kMaxProbeBytes = 1 << 20;
 // A recording that ends this much before its header says is whole: headers count in packets.
 constexpr int64_t kMissingMs = 100;
-constexpr size_t kMinMpegFrameBytes = 24;
 
 std::string TextOf(int error) {
   char text[AV_ERROR_MAX_STRING_SIZE] = {};
@@ -71,21 +69,6 @@ int64_t SeekInput(Input* input, int64_t offset, int whence) {
   return offset;
 }
 
-// The size of the tag that `bytes` begin with, such as one between the pieces of an MP3 file that
-// was joined; 0: there is none. Of a tag that is always the last, `bytes` themselves.
-int64_t TagBytes(std::string_view bytes) {
-  constexpr size_t kHeaderBytes = 10;
-  constexpr int64_t kOldTagBytes = 128;
-  if (bytes.substr(0, 3) == "TAG") return kOldTagBytes;
-  if (bytes.substr(0, 8) == "APETAGEX" || bytes.substr(0, 11) == "LYRICSBEGIN") {
-    return static_cast<int64_t>(bytes.size());
-  }
-  if (bytes.size() < kHeaderBytes || bytes.substr(0, 3) != "ID3") return 0;
-  int64_t size = 0;
-  for (const char byte : bytes.substr(6, 4)) size = size << 7 | (byte & 0x7F);
-  return size + static_cast<int64_t>(kHeaderBytes);
-}
-
 // Of each track, before FFmpeg estimates what the header does not say; 0: unknown.
 std::vector<int64_t> AnnouncedTicks(const AVFormatContext& format) {
   std::vector<int64_t> ticks;
@@ -113,6 +96,7 @@ RecordingDecoder::RecordingDecoder(Input* input, std::string container, int chan
       container_(std::move(container)),
       channel_(channel),
       replies_(*replies),
+      check_(MakeContainerCheck(container_)),
       packet_(av_packet_alloc()),
       frame_(av_frame_alloc()) {
   if (packet_ == nullptr || frame_ == nullptr) throw std::bad_alloc();
@@ -120,16 +104,9 @@ RecordingDecoder::RecordingDecoder(Input* input, std::string container, int chan
 
 int RecordingDecoder::Read(void* self, uint8_t* bytes, int size) {
   auto* const decoder = static_cast<RecordingDecoder*>(self);
-  const int64_t position = decoder->input_.position();
   const int count = ReadFully(&decoder->input_, bytes, size);
-  if (count > 0 && decoder->container_ == "mov") {
-    const bool is_next =
-        position == decoder->last_bytes_begin_ + static_cast<int64_t>(decoder->last_bytes_.size());
-    if (!is_next) {
-      decoder->last_bytes_.clear();
-      decoder->last_bytes_begin_ = position;
-    }
-    decoder->LookForMp4({reinterpret_cast<const char*>(bytes), static_cast<size_t>(count)});
+  if (count > 0 && decoder->check_ != nullptr && !decoder->can_seek()) {
+    decoder->check_->Take({reinterpret_cast<const char*>(bytes), static_cast<size_t>(count)});
   }
   return count;
 }
@@ -191,6 +168,9 @@ void RecordingDecoder::OpenCodec() {
   avcodec_parameters_to_context(codec_.get(), &parameters);
   codec_->pkt_timebase = track_->time_base;
   codec_->thread_count = 1;
+  // A frame of FLAC has a checksum. Those of MP3 are often wrong.
+  if (codec->id == AV_CODEC_ID_FLAC) codec_->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
+  packet_check_.emplace(container_, codec->id);
   const int opened = avcodec_open2(codec_.get(), codec, nullptr);
   if (opened < 0) Fail("cannot be decoded (" + TextOf(opened) + ")");
 }
@@ -271,30 +251,8 @@ void RecordingDecoder::ReadFrames() {
   }
 }
 
-// FFmpeg skips bytes that are no frame of MP3 or AAC: they are a packet or the end of one.
-bool RecordingDecoder::IsMpegFrame(const AVPacket& packet) {
-  const int64_t begin = num_bytes_;
-  num_bytes_ += packet.size;
-  if (begin < tag_end_) return false;
-  std::string_view rest(reinterpret_cast<const char*>(packet.data),
-                        static_cast<size_t>(packet.size));
-  const size_t frame_bytes = std::min(MpegFrameBytes(rest), rest.size());
-  rest.remove_prefix(frame_bytes);
-  const int64_t tag_bytes = TagBytes(rest);
-  if (tag_bytes > 0) tag_end_ = begin + static_cast<int64_t>(frame_bytes) + tag_bytes;
-  // Fewer bytes may be a frame that is cut off.
-  if (tag_bytes == 0 && rest.size() > std::max(frame_bytes, kMinMpegFrameBytes)) {
-    FailAsDamaged(AVERROR_INVALIDDATA);
-  }
-  return frame_bytes > 0;
-}
-
 void RecordingDecoder::DecodePacket(const AVPacket* packet) {
   if (packet_error_ < 0) FailAsDamaged(packet_error_);
-  // A page is missing. In other containers than Ogg, the flag may say that the file is cut off.
-  if (packet != nullptr && container_ == "ogg" && (packet->flags & AV_PKT_FLAG_CORRUPT) != 0) {
-    packet_error_ = AVERROR_INVALIDDATA;
-  }
   const int error = avcodec_send_packet(codec_.get(), packet);
   if (error < 0 && error != AVERROR_EOF) packet_error_ = error;
   ReadFrames();
@@ -315,41 +273,55 @@ int64_t RecordingDecoder::MissingSamples() const {
   return samples * 1000 > kMissingMs * rate_hz_ ? samples : 0;
 }
 
-// FFmpeg reads the packets of one MP4 file, unless another one is in fragments. `bytes`: the next
-// of the input.
-void RecordingDecoder::LookForMp4(std::string_view bytes) {
-  constexpr std::string_view kBegin = "ftyp";
-  constexpr size_t kBrandBytes = 4;
-  constexpr size_t kBoxBytes = 4 + kBegin.size() + kBrandBytes;
-  last_bytes_ += bytes;
-  for (size_t at = last_bytes_.find(kBegin); at != std::string::npos;
-       at = last_bytes_.find(kBegin, at + 1)) {
-    if (at < 4 || at + kBegin.size() + kBrandBytes > last_bytes_.size()) continue;
-    const char* const brand = last_bytes_.data() + at + kBegin.size();
-    const std::string_view size = std::string_view(last_bytes_).substr(at - 4, 3);  // upper bytes
-    const bool is_box = size == std::string_view("\0\0\0", 3) &&
-                        std::all_of(brand, brand + kBrandBytes, [](char c) { return c >= ' '; });
-    if (is_box) last_file_at_ = last_bytes_begin_ + static_cast<int64_t>(at) - 4;
+void RecordingDecoder::CheckUpTo(int64_t end) {
+  if (check_ == nullptr) return;
+  if (can_seek()) {
+    const int64_t present = input_.position();
+    std::array<uint8_t, kCheckBlockBytes> block;
+    while (!check_->damage_at().has_value() && check_->position() <= end) {
+      input_.Seek(check_->position());
+      const int count = ReadFully(&input_, block.data(), static_cast<int>(block.size()));
+      if (count <= 0) break;
+      check_->Take({reinterpret_cast<const char*>(block.data()), static_cast<size_t>(count)});
+      check_->SkipUnneeded();
+    }
+    input_.Seek(present);
   }
-  const size_t num_old = last_bytes_.size() - std::min(last_bytes_.size(), kBoxBytes - 1);
-  last_bytes_.erase(0, num_old);
-  last_bytes_begin_ += static_cast<int64_t>(num_old);
+  if (check_->damage_at().value_or(end + 1) <= end) FailAsDamaged(AVERROR_INVALIDDATA);
 }
 
-void RecordingDecoder::CheckEndOfMp4() {
-  std::array<unsigned char, 4096> block;
-  while (avio_read(io_.get(), block.data(), static_cast<int>(block.size())) > 0) {
+// FFmpeg may have stopped before the end: at what it takes for one, or behind the packets of the
+// first of several files.
+void RecordingDecoder::CheckEnd() {
+  if (check_ == nullptr) return;
+  std::array<unsigned char, kCheckBlockBytes> block;
+  while (!can_seek() && avio_read(io_.get(), block.data(), static_cast<int>(block.size())) > 0) {
   }
-  if (last_file_at_ > last_packet_at_) {
+  CheckUpTo(std::numeric_limits<int64_t>::max() - 1);
+  if (container_ == "mov" && check_->last_file_at() > last_packet_at_) {
     Fail("is followed by another file after sample " + std::to_string(num_samples_) +
          ", expected one");
+  }
+}
+
+void RecordingDecoder::TakePacket(const AVPacket& packet) {
+  CheckUpTo(packet.pos);
+  switch (packet_check_->KindOf(packet)) {
+    case PacketKind::kDamaged:
+      FailAsDamaged(AVERROR_INVALIDDATA);
+    case PacketKind::kTag:
+      return;
+    case PacketKind::kAudio:
+      num_ticks_ += packet.duration;
+      last_timestamp_ = packet.dts;
+      last_packet_at_ = packet.pos;
+      DecodePacket(&packet);
   }
 }
 
 void RecordingDecoder::Decode() {
   Open();
   OpenCodec();
-  const bool is_mpeg = container_ == "mp3" || container_ == "aac";
   for (;;) {
     const int error = av_read_frame(format_.get(), packet_.get());
     if (error == AVERROR_EOF) break;
@@ -358,15 +330,10 @@ void RecordingDecoder::Decode() {
       if (avio_feof(io_.get()) != 0) break;
       FailAsDamaged(error);
     }
-    if (packet_->stream_index == track_->index && (!is_mpeg || IsMpegFrame(*packet_))) {
-      num_ticks_ += packet_->duration;
-      last_timestamp_ = packet_->dts;
-      last_packet_at_ = packet_->pos;
-      DecodePacket(packet_.get());
-    }
+    if (packet_->stream_index == track_->index) TakePacket(*packet_);
     av_packet_unref(packet_.get());
   }
-  if (container_ == "mov") CheckEndOfMp4();
+  CheckEnd();
   const int last_error = std::exchange(packet_error_, 0);
   DecodePacket(nullptr);
   if (resampler_ != nullptr) WriteResampled(nullptr, 0);

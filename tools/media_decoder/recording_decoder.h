@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "tools/media_decoder/container_check.h"
 #include "tools/media_decoder/input.h"
+#include "tools/media_decoder/packet_check.h"
 #include "tools/media_decoder/reply_writer.h"
 
 extern "C" {
@@ -59,7 +61,10 @@ class RecordingDecoder {
   // A packet that cannot be decoded is an error when another packet follows: a recording that is
   // cut off may have half a packet at its end.
   void DecodePacket(const AVPacket* packet);
-  bool IsMpegFrame(const AVPacket& packet);
+  void TakePacket(const AVPacket& packet);
+  // Fails when there is damage up to this byte, which was read.
+  void CheckUpTo(int64_t end);
+  void CheckEnd();
   void ReadFrames();
   void WriteFrame();
   // The same for a new format of frames. With the samples that the last one has left.
@@ -68,13 +73,13 @@ class RecordingDecoder {
   void WriteFormat(int rate_hz, int channels);
   [[noreturn]] void FailAsDamaged(int error) const;
   int64_t MissingSamples() const;
-  void LookForMp4(std::string_view bytes);
-  void CheckEndOfMp4();
 
   Input& input_;
   const std::string container_;
   const int channel_;
   ReplyWriter& replies_;
+  const std::unique_ptr<ContainerCheck> check_;  // null: the container tells nothing
+  std::optional<PacketCheck> packet_check_;
 
   std::unique_ptr<AVIOContext, IoFreer> io_;
   std::unique_ptr<AVFormatContext, FormatCloser> format_;
@@ -91,17 +96,11 @@ class RecordingDecoder {
   int rate_hz_ = 0;  // of all samples; 0 before the first
   int64_t num_samples_ = 0;
   int packet_error_ = 0;         // of the last packet
-  int64_t num_bytes_ = 0;        // of packets of MPEG audio
-  int64_t tag_end_ = 0;          // behind the last tag, in these
   int64_t announced_ticks_ = 0;  // of the header, in the track's time base; 0: none
   int64_t num_ticks_ = 0;        // of the packets
   int64_t last_timestamp_ = 0;   // of a packet
+  int64_t last_packet_at_ = 0;   // in the recording
   std::vector<float> interleaved_;
-  // Of an MP4 file: positions of the last packet and of the last beginning of a file that was read.
-  int64_t last_packet_at_ = 0;
-  int64_t last_file_at_ = 0;
-  std::string last_bytes_;  // read last, too few for a beginning
-  int64_t last_bytes_begin_ = 0;
 };
 
 }  // namespace runnel::media_decoder

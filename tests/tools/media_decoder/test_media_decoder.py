@@ -194,13 +194,102 @@ def test_errors_are_one_line(tmp_path):
         "G.723.1, G.726 or PCM")
 
 
-def test_damage_is_not_skipped(tmp_path):
-    path = tmp_path / "damaged.mp3"
-    make(path, ["-c:a", "libmp3lame", "-b:a", "64k", "-write_xing", "0"])
+@pytest.fixture(scope="module", name="long_recording")
+def _long_recording(tmp_path_factory):
+    """Ten seconds, which are several pages, clusters or fragments."""
+    path = tmp_path_factory.mktemp("long") / "long.wav"
+    subprocess.run(["ffmpeg", "-v", "error", "-stream_loop", "-1", "-i", RECORDINGS[0], "-t", "10",
+                    "-ac", "1", str(path)], check=True)
+    return path
+
+
+def zeroed(data, begin):
+    size = 4096 if len(data) < 100000 else 16384
+    return data[:begin] + bytes(size) + data[begin + size:]
+
+
+def shortened(data, begin):
+    return data[:begin] + data[begin + len(data) // 11:]
+
+
+def flipped(data, begin):
+    return data[:begin] + bytes([data[begin] ^ 1]) + data[begin + 1:]
+
+
+# Zeros are samples.
+WITHOUT_SIGNS = ("pcm.mov", "pcm.mka", "g722.wav", "g726.wav", "g723.wav")
+DAMAGED_FILES = FILES + [
+    ("opus_in_front.mp4", "mov", ["-c:a", "libopus", "-movflags", "+faststart"]),
+    ("aac_fragments.mp4", "mov", ["-c:a", "aac", "-movflags", "frag_keyframe+empty_moov",
+                                  "-frag_duration", "1000000"]),
+    ("vorbis.webm", "matroska", ["-c:a", "libvorbis"]),
+    ("flac.mka", "matroska", ["-c:a", "flac"]),
+]
+
+
+@pytest.mark.parametrize("name, container, options", DAMAGED_FILES,
+                         ids=[file[0] for file in DAMAGED_FILES])
+def test_damage_is_not_skipped(tmp_path, long_recording, name, container, options):
+    path = tmp_path / name
+    make(path, options, long_recording)
     data = path.read_bytes()
-    half = len(data) // 2
-    path.write_bytes(data[:half] + bytes(1000) + data[half + 1000:])
-    assert decode_file(PROGRAM, path, "mp3").error.startswith("is damaged after sample ")
+    num_samples = len(decode_file(PROGRAM, path, container).samples)
+    kinds = [shortened]
+    if name not in WITHOUT_SIGNS:
+        kinds.append(zeroed)
+    if container in ("ogg", "flac"):
+        kinds.append(flipped)
+    for damage in kinds:
+        for tenths in (2, 4, 5, 7):
+            bad = damage(data, len(data) * tenths // 10)
+            path.write_bytes(bad)
+            whole = decode_file(PROGRAM, path, container)
+            where = f"{damage.__name__} at {tenths} tenths: {len(whole.samples)} samples"
+            # Frames of MP3 that were removed look like two files, one cut off, that were joined. The
+            # header tells how much is missing.
+            if damage is shortened and (container == "wav" or name == "info.mp3"):
+                assert whole.error or whole.missing > 0, where
+                continue
+            assert whole.error.startswith(("is damaged", "cannot be opened", "is followed")), where
+            assert len(whole.samples) < num_samples * (tenths + 2) / 10, where
+            if name not in INDEX_BEHIND:
+                stream = decode_pieces(PROGRAM, [bad[i:i + 3000] for i in range(0, len(bad), 3000)],
+                                       container)
+                assert stream.error and len(stream.samples) < num_samples * (tenths + 2) / 10
+
+
+def test_damage_of_amr(tmp_path):
+    rng = random.Random(1)
+    data = b"#!AMR\n" + b"".join(b"\x3c" + rng.randbytes(31) for _ in range(500))
+    path = tmp_path / "a.amr"
+    path.write_bytes(data)
+    assert len(decode_file(PROGRAM, path, "amr").samples) == 500 * 160
+    for bad in (zeroed(data, 6006), data[:6006] + data[7015:]):
+        path.write_bytes(bad)
+        assert decode_file(PROGRAM, path, "amr").error.startswith("is damaged after sample ")
+
+
+@pytest.mark.parametrize("name, container, options", [
+    file for file in DAMAGED_FILES if file[0] in ("opus.webm", "opus.ogg", "fragments.mp4")])
+def test_pauses_are_no_damage(tmp_path, long_recording, name, container, options):
+    """A recorder that pauses leaves a gap between the times of two packets."""
+    path = tmp_path / name
+    make(path, ["-af", "aselect='not(between(t,3,6))'", *options], long_recording)
+    decoded = decode_file(PROGRAM, path, container)
+    assert decoded.error == "" and 6 < len(decoded.samples) / 48000 < 9
+
+
+def test_what_stands_behind_a_recording_is_no_damage(tmp_path):
+    tag = b"TAG" + bytes(125)
+    for name, container, junk in (("adts.aac", "aac", tag), ("no_info.mp3", "mp3", tag),
+                                  ("opus.ogg", "ogg", tag), ("index_in_front.m4a", "mov", tag),
+                                  ("adts.aac", "aac", b"ID3\4" + bytes(6))):
+        path = tmp_path / name
+        make(path, next(file[2] for file in FILES if file[0] == name))
+        num_samples = len(decode_file(PROGRAM, path, container).samples)
+        path.write_bytes(path.read_bytes() + junk)
+        decoded = decode_file(PROGRAM, path, container)
+        assert (decoded.error, len(decoded.samples)) == ("", num_samples), name
 
 
 def test_damaged_files_never_hang_or_crash(tmp_path):

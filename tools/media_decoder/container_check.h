@@ -1,0 +1,58 @@
+// Finds damage in the structure of a container, which FFmpeg's readers pass over.
+#ifndef RUNNEL_TOOLS_MEDIA_DECODER_CONTAINER_CHECK_H_
+#define RUNNEL_TOOLS_MEDIA_DECODER_CONTAINER_CHECK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace runnel::media_decoder {
+
+// Reads a recording beside FFmpeg, from its first byte to its last. A recording that is cut off
+// has no damage. One thread at a time.
+class ContainerCheck {
+ public:
+  ContainerCheck() = default;
+  virtual ~ContainerCheck() = default;
+  ContainerCheck(const ContainerCheck&) = delete;
+  ContainerCheck& operator=(const ContainerCheck&) = delete;
+
+  // The next bytes of the recording, cut anywhere.
+  void Take(std::string_view bytes);
+  // Leaves out bytes that are not examined, such as those of a video.
+  void SkipUnneeded();
+
+  // Of the next byte, in the recording.
+  int64_t position() const { return position_; }
+  // Where the first damage begins; no value: none was found so far.
+  std::optional<int64_t> damage_at() const { return damage_at_; }
+  // Where the last of several files begins that were joined; 0: there is one.
+  int64_t last_file_at() const { return last_file_at_; }
+
+ protected:
+  // Reads the element that `bytes` begin with: the number of bytes from it to the next element,
+  // which may be more than there are; no value: more bytes are needed.
+  virtual std::optional<int64_t> ReadElement(std::string_view bytes) = 0;
+
+  // For ReadElement: of the present element.
+  int64_t element_at() const { return element_at_; }
+  void SetDamaged() { damage_at_ = element_at_; }
+  void SetFile() { last_file_at_ = element_at_; }
+
+ private:
+  int64_t position_ = 0;
+  int64_t element_at_ = 0;  // of the next element
+  std::string unread_;      // the bytes of it so far
+  std::optional<int64_t> damage_at_;
+  int64_t last_file_at_ = 0;
+};
+
+// `container`: FFmpeg's name. Null for a container whose structure tells nothing.
+std::unique_ptr<ContainerCheck> MakeContainerCheck(const std::string& container);
+
+}  // namespace runnel::media_decoder
+
+#endif  // RUNNEL_TOOLS_MEDIA_DECODER_CONTAINER_CHECK_H_
