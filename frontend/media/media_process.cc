@@ -1,22 +1,14 @@
 #include "frontend/media/media_process.h"
 
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,20 +17,19 @@ namespace {
 
 constexpr char kProgram[] = "media_decoder";
 constexpr char kProgramVariable[] = "RUNNEL_MEDIA_DECODER";
-// A decoder that sends nothing for so long will send nothing at all.
-constexpr int kMaxSilenceS = 60;
+constexpr char kLibrariesVariable[] = "LD_LIBRARY_PATH";
+constexpr char kPatienceVariable[] = "RUNNEL_MEDIA_PATIENCE_S";
+// A decoder that makes no progress for so long makes none at all. The index of a file may be long;
+// a stream's request is 64 KiB at most, and somebody waits for its text.
+constexpr double kFilePatienceS = 60;
+constexpr double kStreamPatienceS = 10;
+constexpr double kMaxPatienceS = 1e6;
 constexpr int kCannotRun = 127;  // exit status when the libraries of a program are missing
-constexpr int kMinDescriptor = 3;
-constexpr int kMaxEndMs = 1000;  // between the end of a process' socket and its own
 
 [[noreturn]] void Fail(const std::string& what) { throw std::runtime_error(what); }
 
 [[noreturn]] void FailWithErrno(const std::string& what, int number) {
   Fail(what + ": " + std::generic_category().message(number));
-}
-
-[[noreturn]] void FailAsBroken(const std::string& problem) {
-  Fail("cannot be decoded (media_decoder " + problem + ")");
 }
 
 // The folder of the library or the extension module that this code is in; of a program, perhaps "".
@@ -62,171 +53,54 @@ std::filesystem::path FindProgram() {
        installed.string() + " or where " + kProgramVariable + " says");
 }
 
-// One that posix_spawn may put anywhere: dup2 of a descriptor onto itself would leave it closed.
-FileDescriptor Duplicate(int fd) {
-  const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, kMinDescriptor);
-  if (duplicate < 0) FailWithErrno("cannot be given to media_decoder", errno);
-  return FileDescriptor(duplicate);
+std::string Describe(const ProcessEnd& end) {
+  if (end.by_signal) return "was ended by signal " + std::to_string(end.number);
+  if (end.number == kCannotRun) return "cannot be started, FFmpeg's libraries are missing";
+  return "ended with status " + std::to_string(end.number);
 }
 
-// Settings of posix_spawn.
-class SpawnSettings {
- public:
-  SpawnSettings(int file, int socket) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    if (file >= 0) {
-      ::posix_spawn_file_actions_adddup2(&actions_, file, kMediaFile);
-    } else {
-      ::posix_spawn_file_actions_addopen(&actions_, kMediaFile, "/dev/null", O_RDONLY, 0);
+std::chrono::milliseconds PatienceWith(MediaSource source) {
+  double seconds = source == MediaSource::kFile ? kFilePatienceS : kStreamPatienceS;
+  if (const char* const chosen = std::getenv(kPatienceVariable)) {
+    char* end = nullptr;
+    seconds = std::strtod(chosen, &end);
+    if (*end != '\0' || !(seconds > 0 && seconds <= kMaxPatienceS)) {
+      Fail(std::string("cannot be decoded (") + kPatienceVariable + " is " + chosen +
+           ", expected seconds above 0)");
     }
-    ::posix_spawn_file_actions_adddup2(&actions_, socket, kMediaSocket);
-    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    // The signals of a server's threads are not those of the decoder.
-    sigset_t none;
-    sigset_t all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   }
-  ~SpawnSettings() {
-    ::posix_spawnattr_destroy(&attributes_);
-    ::posix_spawn_file_actions_destroy(&actions_);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  const posix_spawn_file_actions_t* actions() const { return &actions_; }
-  const posix_spawnattr_t* attributes() const { return &attributes_; }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
-};
-
-// Kills a process and waits for it. Another part of the program may have waited already.
-void Kill(pid_t pid) {
-  ::kill(pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// Waits for a process that has closed its socket, and so is about to end. Its status; no value when
-// it does not end, or another part of the program has waited for it.
-std::optional<int> StatusOf(pid_t pid) {
-  for (int ms = 0; ms < kMaxEndMs; ++ms) {
-    int status = 0;
-    const pid_t ended = ::waitpid(pid, &status, WNOHANG);
-    if (ended == pid) return status;
-    if (ended < 0 && errno != EINTR) return std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  Kill(pid);
-  return std::nullopt;
-}
-
-std::string Describe(int status) {
-  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
-  if (WEXITSTATUS(status) == kCannotRun) {
-    return "cannot be started, FFmpeg's libraries are missing";
-  }
-  return "ended with status " + std::to_string(WEXITSTATUS(status));
+// What the loader of programs needs to find FFmpeg's libraries, where they are not the system's.
+std::vector<std::string> Environment() {
+  const char* const folders = std::getenv(kLibrariesVariable);
+  if (folders == nullptr) return {};
+  return {std::string(kLibrariesVariable) + "=" + folders};
 }
 
 }  // namespace
 
-void MediaReplies::Receive(void* bytes, size_t size) {
-  auto* to = static_cast<char*>(bytes);
-  while (size > 0) {
-    const ssize_t count = ::recv(socket_.get(), to, size, 0);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      FailAsBroken("sent nothing for " + std::to_string(kMaxSilenceS) + " s");
-    }
-    if (count <= 0) throw MediaProcessGone();
-    to += count;
-    size -= static_cast<size_t>(count);
-  }
-}
-
-template <typename Body>
-Body MediaReplies::ReceiveBody(const MediaReplyHeader& header) {
-  if (header.size != sizeof(Body)) FailAsBroken("sent a reply of a wrong size");
-  Body body;
-  Receive(&body, sizeof(body));
-  return body;
-}
-
-void MediaReplies::ReadReply(const MediaReplyHeader& header) {
-  if (header.size > kMaxMediaReplyBytes) FailAsBroken("sent a reply of a wrong size");
-  switch (header.type) {
-    case MediaReply::kFormat:
-      if (format_.rate_hz > 0) FailAsBroken("sent a second format");
-      format_ = ReceiveBody<MediaFormatReply>(header);
-      if (format_.rate_hz < 1 || format_.channels < 1) FailAsBroken("sent a wrong format");
-      return;
-    case MediaReply::kSamples:
-      if (format_.rate_hz == 0) FailAsBroken("sent samples before their format");
-      if (header.size % sizeof(float) != 0) FailAsBroken("sent a reply of a wrong size");
-      num_left_ = header.size / sizeof(float);
-      return;
-    case MediaReply::kHungry:
-      if (header.size != 0) FailAsBroken("sent a reply of a wrong size");
-      is_hungry_ = true;
-      return;
-    case MediaReply::kEnd:
-      end_ = ReceiveBody<MediaEndReply>(header);
-      return;
-    case MediaReply::kError: {
-      std::string text(header.size, '\0');
-      Receive(text.data(), text.size());
-      Fail(text);
-    }
-  }
-  FailAsBroken("sent a reply of an unknown type");
-}
-
-bool MediaReplies::NextSamples() {
-  while (num_left_ == 0 && !is_hungry_ && !has_ended()) {
-    MediaReplyHeader header;
-    Receive(&header, sizeof(header));
-    ReadReply(header);
-  }
-  return num_left_ > 0;
-}
-
-void MediaReplies::ReadFormat() { NextSamples(); }
-
-size_t MediaReplies::Read(float* samples, size_t max_samples) {
-  size_t done = 0;
-  while (done < max_samples && NextSamples()) {
-    const size_t count = std::min(num_left_, max_samples - done);
-    Receive(samples + done, count * sizeof(float));
-    num_left_ -= count;
-    done += count;
-  }
-  return done;
-}
-
-MediaProcess::MediaProcess(pid_t pid, FileDescriptor socket)
-    : pid_(pid), replies_(std::move(socket)) {}
-
-MediaProcess::~MediaProcess() {
-  if (pid_ > 0) Kill(pid_);
-}
-
 std::unique_ptr<MediaProcess> MediaProcess::OfFile(int file, const std::string& container,
                                                    int channel) {
-  return Start(file, kMediaOfFile, container, channel);
+  return Start(file, MediaSource::kFile, container, channel);
 }
 
 std::unique_ptr<MediaProcess> MediaProcess::OfStream(const std::string& container) {
-  return Start(-1, kMediaOfStream, container, -1);
+  return Start(-1, MediaSource::kStream, container, -1);
 }
 
-std::unique_ptr<MediaProcess> MediaProcess::Start(int file, const char* mode,
+MediaProcess::MediaProcess(const std::string& program, int file, MediaSource source,
+                           const std::string& container, int channel, FileDescriptor ours,
+                           int theirs)
+    : process_({program, source == MediaSource::kFile ? kMediaOfFile : kMediaOfStream, container,
+                std::to_string(channel)},
+               Environment(), file, theirs),
+      replies_(std::move(ours), source, PatienceWith(source)) {}
+
+MediaProcess::~MediaProcess() = default;
+
+std::unique_ptr<MediaProcess> MediaProcess::Start(int file, MediaSource source,
                                                   const std::string& container, int channel) {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -234,26 +108,14 @@ std::unique_ptr<MediaProcess> MediaProcess::Start(int file, const char* mode,
   }
   FileDescriptor ours(ends[0]);
   const FileDescriptor theirs(ends[1]);
-  const timeval max_silence = {kMaxSilenceS, 0};
-  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) {
-    ::setsockopt(ours.get(), SOL_SOCKET, option, &max_silence, sizeof(max_silence));
+  const std::string program = FindProgram().string();
+  try {
+    return std::unique_ptr<MediaProcess>(
+        new MediaProcess(program, file, source, container, channel, std::move(ours), theirs.get()));
+  } catch (const std::system_error& error) {
+    FailWithErrno("needs the program " + program + ", which cannot be started",
+                  error.code().value());
   }
-  const FileDescriptor file_copy = file < 0 ? FileDescriptor(-1) : Duplicate(file);
-  const FileDescriptor socket_copy = Duplicate(theirs.get());
-  const SpawnSettings settings(file_copy.get(), socket_copy.get());
-
-  std::string program = FindProgram().string();
-  std::vector<std::string> words = {program, mode, container, std::to_string(channel)};
-  std::vector<char*> arguments;
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  char* const environment[] = {nullptr};
-  pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, program.c_str(), settings.actions(), settings.attributes(),
-                                  arguments.data(), environment);
-  if (error != 0)
-    FailWithErrno("needs the program " + program + ", which cannot be started", error);
-  return std::unique_ptr<MediaProcess>(new MediaProcess(pid, std::move(ours)));
 }
 
 template <typename Function>
@@ -261,8 +123,9 @@ auto MediaProcess::Guard(const Function& read) {
   try {
     return read();
   } catch (const MediaProcessGone&) {
-    const std::optional<int> status = StatusOf(std::exchange(pid_, -1));
-    FailAsBroken(status.has_value() ? Describe(*status) : "ended before the recording did");
+    const std::optional<ProcessEnd> end = process_.WaitForEnd();
+    Fail("cannot be decoded (media_decoder " +
+         (end.has_value() ? Describe(*end) : "ended before the recording did") + ")");
   }
 }
 
@@ -275,8 +138,13 @@ void MediaProcess::Give(std::string_view bytes) {
   request += bytes;
   replies_.OnRequest();
   for (std::string_view rest = request; !rest.empty();) {
-    const ssize_t sent = ::send(replies_.socket(), rest.data(), rest.size(), MSG_NOSIGNAL);
+    const ssize_t sent =
+        ::send(replies_.socket(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
+    // The socket has room for a request, because a hungry decoder has read the last one.
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      Fail("cannot be decoded (media_decoder asked for bytes and does not read them)");
+    }
     // A decoder that has gone leaves an end or an error, which the next Read finds.
     if (sent < 0) return;
     rest.remove_prefix(static_cast<size_t>(sent));

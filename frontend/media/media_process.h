@@ -11,65 +11,24 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 
-#include "frontend/media/file_descriptor.h"
-#include "frontend/media/media_protocol.h"
+#include "frontend/media/child_process.h"
+#include "frontend/media/media_replies.h"
 
 namespace runnel {
-
-// The decoder has closed its socket before its last reply.
-class MediaProcessGone : public std::runtime_error {
- public:
-  MediaProcessGone() : std::runtime_error("cannot be decoded (media_decoder has ended)") {}
-};
-
-// Reads a decoder's replies from its end of a socket, and checks them. Throws std::runtime_error
-// with the rest of a sentence whose subject is the recording. One thread at a time.
-class MediaReplies {
- public:
-  explicit MediaReplies(FileDescriptor socket) : socket_(std::move(socket)) {}
-
-  int socket() const { return socket_.get(); }
-
-  // Writes the next samples and returns their number. 0: the decoder is hungry or has ended.
-  size_t Read(float* samples, size_t max_samples);
-  // Reads up to the first samples, or until the decoder is hungry or has ended.
-  void ReadFormat();
-  void OnRequest() { is_hungry_ = false; }
-
-  // Both are 0 before it is known.
-  MediaFormatReply format() const { return format_; }
-  // Whether the decoder waits for a request.
-  bool is_hungry() const { return is_hungry_; }
-  bool has_ended() const { return end_.has_value(); }
-  // After the end.
-  int64_t missing_samples() const { return end_.has_value() ? end_->missing_samples : 0; }
-
- private:
-  // False when the decoder is hungry or has ended; then there are no samples.
-  bool NextSamples();
-  void ReadReply(const MediaReplyHeader& header);
-  void Receive(void* bytes, size_t size);
-  template <typename Body>
-  Body ReceiveBody(const MediaReplyHeader& header);
-
-  const FileDescriptor socket_;
-  MediaFormatReply format_ = {};
-  std::optional<MediaEndReply> end_;
-  size_t num_left_ = 0;  // samples of the present reply
-  bool is_hungry_ = false;
-};
 
 // One recording. The process is killed when its MediaProcess is destroyed, and ends by itself when
 // this process does. One thread at a time.
 //
 // The program is the file that the environment variable RUNNEL_MEDIA_DECODER names, or
 // media_decoder beside the running program, or in ../libexec/runnel from there, or in the folder
-// bin of the Python package, or in the libexec folder that the library was built for.
+// bin of the Python package, or in the libexec folder that the library was built for. It has no
+// environment but LD_LIBRARY_PATH.
+//
+// A process that makes no progress for 60 s, that of a stream for 10 s, is an error. The
+// environment variable RUNNEL_MEDIA_PATIENCE_S sets another time for both.
 //
 // All functions throw std::runtime_error: the rest of a sentence whose subject is the recording.
 class MediaProcess {
@@ -92,16 +51,18 @@ class MediaProcess {
   MediaFormatReply format() const { return replies_.format(); }
   bool has_ended() const { return replies_.has_ended(); }
   int64_t missing_samples() const { return replies_.missing_samples(); }
+  pid_t pid() const { return process_.pid(); }
 
  private:
-  MediaProcess(pid_t pid, FileDescriptor socket);
-  static std::unique_ptr<MediaProcess> Start(int file, const char* mode,
+  MediaProcess(const std::string& program, int file, MediaSource source,
+               const std::string& container, int channel, FileDescriptor ours, int theirs);
+  static std::unique_ptr<MediaProcess> Start(int file, MediaSource source,
                                              const std::string& container, int channel);
   // Calls `read`; says why the process has ended, when it has.
   template <typename Function>
   auto Guard(const Function& read);
 
-  pid_t pid_;  // -1: it has ended and was waited for
+  ChildProcess process_;
   MediaReplies replies_;
 };
 

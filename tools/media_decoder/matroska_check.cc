@@ -11,9 +11,8 @@ constexpr uint32_t kFile = 0x1A45DFA3;  // EBML, the header of a file
 constexpr uint32_t kSegment = 0x18538067;
 constexpr uint32_t kCluster = 0x1F43B675;
 // SeekHead, Info, Tracks, Cues, Chapters, Tags, Attachments, Void, CRC-32.
-constexpr std::array<uint32_t, 9> kOfSegment = {0x114D9B74, 0x1549A966, 0x1654AE6B,
-                                                0x1C53BB6B, 0x1043A770, 0x1254C367,
-                                                0x1941A469, 0xEC,       0xBF};
+constexpr std::array<uint32_t, 9> kOfSegment = {
+    0x114D9B74, 0x1549A966, 0x1654AE6B, 0x1C53BB6B, 0x1043A770, 0x1254C367, 0x1941A469, 0xEC, 0xBF};
 // Timestamp, SilentTracks, Position, PrevSize, SimpleBlock, BlockGroup, EncryptedBlock, Void,
 // CRC-32.
 constexpr std::array<uint32_t, 9> kOfCluster = {0xE7, 0x5854, 0xA7, 0xAB, 0xA3,
@@ -27,7 +26,7 @@ bool Has(const std::array<uint32_t, N>& ids, uint32_t id) {
 // A number whose first byte tells its length. 0 bytes: there are too few; more than `most`: none.
 struct Number {
   size_t num_bytes = 0;
-  uint64_t value = 0;      // with the bit that tells the length
+  uint64_t value = 0;       // with the bit that tells the length
   bool is_unknown = false;  // a size with all bits set
 };
 
@@ -57,10 +56,9 @@ std::optional<int64_t> MatroskaCheck::ReadElement(std::string_view bytes) {
     cluster_end_.reset();
   }
   const Number id = ReadNumber(bytes, kMostIdBytes);
-  const Number size =
-      id.num_bytes == 0 || id.num_bytes > kMostIdBytes
-          ? Number{}
-          : ReadNumber(bytes.substr(id.num_bytes), kMostSizeBytes);
+  const Number size = id.num_bytes == 0 || id.num_bytes > kMostIdBytes
+                          ? Number{}
+                          : ReadNumber(bytes.substr(id.num_bytes), kMostSizeBytes);
   if (id.num_bytes > kMostIdBytes || size.num_bytes > kMostSizeBytes) {
     SetDamaged();
     return std::nullopt;
@@ -70,8 +68,8 @@ std::optional<int64_t> MatroskaCheck::ReadElement(std::string_view bytes) {
   const auto body_bytes = static_cast<int64_t>(size.value ^ uint64_t{1} << 7 * size.num_bytes);
   const auto name = static_cast<uint32_t>(id.value);
 
-  const int64_t most = cluster_end_.has_value() ? *cluster_end_ - element_at() - head_bytes
-                                                : int64_t{1} << 60;
+  const int64_t most =
+      cluster_end_.has_value() ? *cluster_end_ - element_at() - head_bytes : int64_t{1} << 60;
   if (in_cluster_ && Has(kOfCluster, name) && !size.is_unknown && body_bytes <= most) {
     return head_bytes + body_bytes;
   }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <new>
+#include <string>
 
 #include "tools/media_decoder/limits.h"
 #include "tools/media_decoder/recording_decoder.h"
@@ -30,6 +32,9 @@ int main(int argc, char** argv) {
       input = std::make_unique<RequestInput>(kMediaSocket, &replies);
     }
     RecordingDecoder(input.get(), argv[2], std::atoi(argv[3]), &replies).Decode();
+  } catch (const std::bad_alloc&) {
+    replies.WriteError("needs more memory than media_decoder may have (" +
+                       std::to_string(kMaxMemoryMib) + " MiB)");
   } catch (const std::exception& error) {
     replies.WriteError(error.what());
   }

@@ -10,8 +10,9 @@
 
 namespace runnel::media_decoder {
 
-// A file consists of boxes, each with a name of printable characters. Where an index names the place
-// of every packet, the boxes behind the packets do not count: the packets are found without them.
+// A file consists of boxes, each with a name of printable characters. Where an index names the
+// place of every packet, the boxes behind the packets do not count: the packets are found without
+// them.
 class Mp4Check : public ContainerCheck {
  protected:
   std::optional<int64_t> ReadElement(std::string_view bytes) override;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -42,6 +43,12 @@ std::string TextOf(int error) {
 }
 
 [[noreturn]] void Fail(const std::string& what) { throw std::runtime_error(what); }
+
+// `error`: FFmpeg's.
+[[noreturn]] void FailWith(const std::string& what, int error, const std::string& rest = "") {
+  if (error == AVERROR(ENOMEM)) throw std::bad_alloc();
+  Fail(what + " (" + TextOf(error) + ")" + rest);
+}
 
 [[noreturn]] void FailAsCodec(const std::string& codec) {
   Fail("holds audio of the codec " + codec + ", expected " + kCodecNames);
@@ -138,7 +145,7 @@ void RecordingDecoder::Open() {
   av_opt_set(format, "codec_whitelist", kCodecs, 0);
   av_opt_set(format, "protocol_whitelist", "none", 0);
   const int opened = avformat_open_input(&format, "", container, nullptr);  // frees it on failure
-  if (opened < 0) Fail("cannot be opened (" + TextOf(opened) + "): it is damaged or cut off");
+  if (opened < 0) FailWith("cannot be opened", opened, ": it is damaged or cut off");
   format_.reset(format);
 
   const std::vector<int64_t> announced = AnnouncedTicks(*format);
@@ -172,15 +179,17 @@ void RecordingDecoder::OpenCodec() {
   if (codec->id == AV_CODEC_ID_FLAC) codec_->err_recognition = AV_EF_CRCCHECK | AV_EF_EXPLODE;
   packet_check_.emplace(container_, codec->id);
   const int opened = avcodec_open2(codec_.get(), codec, nullptr);
-  if (opened < 0) Fail("cannot be decoded (" + TextOf(opened) + ")");
+  if (opened < 0) FailWith("cannot be decoded", opened);
 }
 
 void RecordingDecoder::FailAsDamaged(int error) const {
   if (rate_hz_ == 0 && container_ == "mov" && !can_seek()) {
     Fail("has its index at its end, expected at its beginning (ffmpeg -movflags +faststart)");
   }
-  if (rate_hz_ == 0) Fail("is damaged: its first frames cannot be decoded");
-  Fail("is damaged after sample " + std::to_string(num_samples_) + " (" + TextOf(error) + ")");
+  if (rate_hz_ == 0 && error != AVERROR(ENOMEM)) {
+    Fail("is damaged: its first frames cannot be decoded");
+  }
+  FailWith("is damaged after sample " + std::to_string(num_samples_), error);
 }
 
 void RecordingDecoder::WriteFormat(int rate_hz, int channels) {

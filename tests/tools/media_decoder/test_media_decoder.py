@@ -245,8 +245,8 @@ def test_damage_is_not_skipped(tmp_path, long_recording, name, container, option
             path.write_bytes(bad)
             whole = decode_file(PROGRAM, path, container)
             where = f"{damage.__name__} at {tenths} tenths: {len(whole.samples)} samples"
-            # Frames of MP3 that were removed look like two files, one cut off, that were joined. The
-            # header tells how much is missing.
+            # MP3 with frames removed looks like two files, one cut off, that were joined. The header
+            # tells how much is missing.
             if damage is shortened and (container == "wav" or name == "info.mp3"):
                 assert whole.error or whole.missing > 0, where
                 continue
@@ -327,9 +327,22 @@ def test_the_process_is_limited(tmp_path):
         assert limits["Max core file size"] == limits["Max file size"] == "0"
         if "RUNNEL_SANITIZE" not in os.environ:
             assert limits["Max open files"] == "3"
-            assert limits["Max data size"] == str(512 << 20)
+            assert limits["Max data size"] == str(128 << 20)
+        assert limits["Max cpu time"] == "3600"
+        assert (proc / "oom_score_adj").read_text(encoding="ascii") == "1000\n"
         assert "NoNewPrivs:\t1" in (proc / "status").read_text(encoding="ascii")
         assert sorted(os.listdir(proc / "fd")) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("name, options", [
+    ("a.m4a", ["-c:a", "alac", "-ar", "192000"]), ("b.m4a", ["-c:a", "aac", "-ar", "96000"]),
+    ("a.oga", ["-c:a", "flac", "-ar", "192000"]), ("a.ogg", ["-c:a", "libvorbis", "-ar", "192000"]),
+    ("a.webm", ["-c:a", "libopus"]), ("a.mka", ["-c:a", "pcm_f32le", "-ar", "192000"])])
+def test_the_largest_formats_have_enough_memory(tmp_path, name, options):
+    make(tmp_path / name, ["-ac", "8", *options])
+    container = {"m4a": "mov", "oga": "ogg", "ogg": "ogg"}.get(name[2:], "matroska")
+    decoded = decode_file(PROGRAM, tmp_path / name, container)
+    assert (decoded.error, decoded.channels) == ("", 8) and len(decoded.samples) > 10000
 
 
 def test_replies_are_all_that_is_written(tmp_path):

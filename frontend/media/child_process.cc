@@ -1,0 +1,132 @@
+#include "frontend/media/child_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace runnel {
+namespace {
+
+constexpr int kMaxEndMs = 1000;
+constexpr int kMinDescriptor = 3;
+constexpr auto kByHandle = static_cast<idtype_t>(3);  // P_PIDFD, which older headers lack
+
+// One that posix_spawn may put anywhere: dup2 of a descriptor onto itself would leave it closed.
+FileDescriptor Duplicate(int fd) {
+  const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, kMinDescriptor);
+  if (duplicate < 0) throw std::system_error(errno, std::generic_category());
+  return FileDescriptor(duplicate);
+}
+
+// Settings of posix_spawn.
+class SpawnSettings {
+ public:
+  SpawnSettings(int input, int output) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    if (input >= 0) {
+      ::posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
+    } else {
+      ::posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    }
+    ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
+    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // The signals of this program's threads are not those of the other one.
+    sigset_t none;
+    sigset_t all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    ::posix_spawnattr_destroy(&attributes_);
+    ::posix_spawn_file_actions_destroy(&actions_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  const posix_spawn_file_actions_t* actions() const { return &actions_; }
+  const posix_spawnattr_t* attributes() const { return &attributes_; }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+std::vector<char*> PointersTo(std::vector<std::string>* words) {
+  std::vector<char*> pointers;
+  for (std::string& word : *words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+ChildProcess::ChildProcess(std::vector<std::string> words, std::vector<std::string> environment,
+                           int input, int output) {
+  const FileDescriptor input_copy = input < 0 ? FileDescriptor(-1) : Duplicate(input);
+  const FileDescriptor output_copy = Duplicate(output);
+  const SpawnSettings settings(input_copy.get(), output_copy.get());
+  const int error =
+      ::posix_spawn(&pid_, words.front().c_str(), settings.actions(), settings.attributes(),
+                    PointersTo(&words).data(), PointersTo(&environment).data());
+  if (error != 0) throw std::system_error(error, std::generic_category());
+  Open();
+}
+
+ChildProcess::~ChildProcess() { Kill(); }
+
+// A process that was waited for leaves its number to others. A handle stays its own.
+void ChildProcess::Open() {
+  handle_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (handle_.get() >= 0) return;
+  const int error = errno;
+  is_gone_ = error == ESRCH;
+  // Linux 5.3 has the call. Containers of that time may answer EPERM to calls that they do not
+  // know.
+  if (is_gone_ || error == ENOSYS || error == EPERM) return;
+  Kill();
+  throw std::system_error(error, std::generic_category());
+}
+
+void ChildProcess::Kill() {
+  if (std::exchange(is_gone_, true)) return;
+  if (handle_.get() >= 0) {
+    ::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
+  } else {
+    ::kill(pid_, SIGKILL);
+  }
+  siginfo_t info = {};
+  while (Wait(WEXITED, &info) < 0 && errno == EINTR) {
+  }
+}
+
+int ChildProcess::Wait(int options, siginfo_t* info) const {
+  if (handle_.get() < 0) return ::waitid(P_PID, static_cast<id_t>(pid_), info, options);
+  return ::waitid(kByHandle, static_cast<id_t>(handle_.get()), info, options);
+}
+
+std::optional<ProcessEnd> ChildProcess::WaitForEnd() {
+  for (int ms = 0; ms < kMaxEndMs && !is_gone_; ++ms) {
+    siginfo_t info = {};
+    const int waited = Wait(WEXITED | WNOHANG, &info);
+    is_gone_ = waited < 0 ? errno != EINTR : info.si_pid != 0;
+    if (waited == 0 && is_gone_) return ProcessEnd{info.si_code != CLD_EXITED, info.si_status};
+    if (!is_gone_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  Kill();
+  return std::nullopt;
+}
+
+}  // namespace runnel

@@ -1,0 +1,120 @@
+#include "frontend/media/media_replies.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <string>
+#include <system_error>
+
+namespace runnel {
+namespace {
+
+[[noreturn]] void FailAsBroken(const std::string& problem) {
+  throw std::runtime_error("cannot be decoded (media_decoder " + problem + ")");
+}
+
+std::string Seconds(std::chrono::milliseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g s", std::chrono::duration<double>(time).count());
+  return text;
+}
+
+}  // namespace
+
+void MediaReplies::WaitForBytes() {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+  if (left.count() <= 0) FailAsBroken("made no progress for " + Seconds(patience_));
+  pollfd readable = {socket_.get(), POLLIN, 0};
+  ::poll(&readable, 1, static_cast<int>(left.count()));
+}
+
+void MediaReplies::Receive(void* bytes, size_t size) {
+  auto* to = static_cast<char*>(bytes);
+  while (size > 0) {
+    const ssize_t count = ::recv(socket_.get(), to, size, MSG_DONTWAIT);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      WaitForBytes();
+      continue;
+    }
+    if (count <= 0) throw MediaProcessGone();
+    to += count;
+    size -= static_cast<size_t>(count);
+  }
+}
+
+template <typename Body>
+Body MediaReplies::ReceiveBody(const MediaReplyHeader& header) {
+  if (header.size != sizeof(Body)) FailAsBroken("sent a reply of a wrong size");
+  Body body;
+  Receive(&body, sizeof(body));
+  return body;
+}
+
+void MediaReplies::ReadReply(const MediaReplyHeader& header) {
+  if (header.size > kMaxMediaReplyBytes) FailAsBroken("sent a reply of a wrong size");
+  switch (header.type) {
+    case MediaReply::kFormat:
+      if (format_.rate_hz > 0) FailAsBroken("sent a second format");
+      format_ = ReceiveBody<MediaFormatReply>(header);
+      if (format_.rate_hz < 1 || format_.channels < 1) FailAsBroken("sent a wrong format");
+      return;
+    case MediaReply::kSamples:
+      if (format_.rate_hz == 0) FailAsBroken("sent samples before their format");
+      if (header.size == 0 || header.size % sizeof(float) != 0) {
+        FailAsBroken("sent a reply of a wrong size");
+      }
+      num_left_ = header.size / sizeof(float);
+      return;
+    case MediaReply::kHungry:
+      if (header.size != 0) FailAsBroken("sent a reply of a wrong size");
+      if (source_ == MediaSource::kFile) FailAsBroken("asked for bytes of a file");
+      is_hungry_ = true;
+      return;
+    case MediaReply::kEnd:
+      end_ = ReceiveBody<MediaEndReply>(header);
+      return;
+    case MediaReply::kError: {
+      std::string text(header.size, '\0');
+      Receive(text.data(), text.size());
+      throw std::runtime_error(text);
+    }
+  }
+  FailAsBroken("sent a reply of an unknown type");
+}
+
+bool MediaReplies::NextSamples() {
+  while (num_left_ == 0 && !is_hungry_ && !has_ended()) {
+    MediaReplyHeader header;
+    Receive(&header, sizeof(header));
+    ReadReply(header);
+  }
+  return num_left_ > 0;
+}
+
+void MediaReplies::ReadFormat() {
+  deadline_ = Clock::now() + patience_;
+  NextSamples();
+}
+
+size_t MediaReplies::Read(float* samples, size_t max_samples) {
+  size_t done = 0;
+  size_t next_deadline = 0;  // in samples
+  while (done < max_samples) {
+    if (done >= next_deadline) {
+      deadline_ = Clock::now() + patience_;
+      next_deadline = done + kPatientSamples;
+    }
+    if (!NextSamples()) break;
+    const size_t count = std::min(num_left_, max_samples - done);
+    Receive(samples + done, count * sizeof(float));
+    num_left_ -= count;
+    done += count;
+  }
+  return done;
+}
+
+}  // namespace runnel
