@@ -48,10 +48,12 @@ struct AudioReaderOptions {
 // recorders leave such files behind (announced_samples tells). When the header leaves the length
 // open (0 or all bits set), the file is read to the end of the input. A FLAC file that is cut off
 // or damaged is an error as soon as the damage is reached. Other formats are read as far as the
-// library can, or refused when they are opened. What media_decoder reads may end anywhere.
-// Damage of MP3 before the end is an error as soon as it is reached; of Ogg, WebM and MP4, FFmpeg
-// may pass over it. A crash or too much memory of media_decoder is an error, and so is 60 s without
-// a reply.
+// library can, or refused when they are opened. What media_decoder reads may end anywhere. Damage
+// before the end is an error as soon as it is reached, where the format shows it: every bit of Ogg,
+// frames and elements of MP3, AAC, WebM and fragmented MP4, zeros in place of a packet. It does not
+// show in PCM, G.722, G.723.1 and G.726, where packets still decode, and where whole frames of AAC
+// or AMR, clusters or fragments were removed. A crash or too much memory (128 MiB) of media_decoder
+// is an error, and so are 60 s without progress.
 //
 // Move-only. One thread at a time per reader.
 class AudioReader {

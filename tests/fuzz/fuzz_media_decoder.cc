@@ -42,8 +42,10 @@ std::optional<std::vector<float>> DecodePieces(MediaDecoder* decoder, std::strin
       Require(rate_hz > 0 || samples.empty(), "samples have a rate");
       all.insert(all.end(), samples.begin(), samples.end());
     }
-    const std::vector<float> last = decoder->Finish();
-    all.insert(all.end(), last.begin(), last.end());
+    for (std::vector<float> last = decoder->Finish();; last = decoder->Decode({})) {
+      all.insert(all.end(), last.begin(), last.end());
+      if (!decoder->has_more()) break;
+    }
   } catch (const ClientMistake& mistake) {
     Require(mistake.what()[0] != '\0', "an error says what is wrong");
     return std::nullopt;

@@ -44,6 +44,8 @@ using Clock = std::chrono::steady_clock;
 constexpr char kOwnTasks[] = "";
 constexpr int kStoreThreads = 2;
 constexpr int kFileThreads = 2;
+// A decoder that hangs keeps a thread, and nobody else's while there are enough.
+constexpr int64_t kMostMediaThreads = 64;
 // Snapshots in memory that wait for a slow store; further ones are skipped.
 constexpr size_t kSnapshotBytes = size_t{256} << 20;
 // Snapshots, resumes and removals that wait for the store; further ones are refused.
@@ -78,6 +80,12 @@ Limits WithinDescriptors(Limits limits, int64_t of_connection) {
                << " (--max_connections, ulimit -n)";
   limits.max_connections = most;
   return limits;
+}
+
+int NumMediaThreads(const Limits& limits) {
+  const int64_t most_tasks =
+      std::min(limits.max_uploads, kMostMediaThreads) + limits.max_media_streams;
+  return static_cast<int>(std::clamp<int64_t>(most_tasks, 1, kMostMediaThreads));
 }
 
 // Whether only this machine can reach the address.
@@ -123,6 +131,7 @@ class Server {
         // Unbounded: a recording or a stream has one task at most, and the task of a client that
         // has gone returns at once.
         file_threads_(kFileThreads, 0, std::numeric_limits<size_t>::max()),
+        media_threads_(NumMediaThreads(options.limits), 0, std::numeric_limits<size_t>::max()),
         recognizer_(model, WithMetrics(options.recognizer)),
         expiry_timer_(io_),
         delay_timer_(io_),
@@ -136,6 +145,7 @@ class Server {
     services_.snapshot_store = store_.get();
     services_.store_threads = &store_threads_;
     services_.file_threads = &file_threads_;
+    services_.media_threads = &media_threads_;
     services_.input_budget = &input_budget_;
     shared_.services = &services_;
     shared_.access = &access_;
@@ -147,6 +157,7 @@ class Server {
   // Tasks use the recognizer, and the workers of the recognizer add tasks: the tasks end first.
   ~Server() {
     file_threads_.Stop();
+    media_threads_.Stop();
     store_threads_.Stop();
     registry_.Clear();
   }
@@ -370,6 +381,7 @@ class Server {
   std::unique_ptr<SnapshotStore> store_;
   TaskThreads store_threads_;
   TaskThreads file_threads_;
+  TaskThreads media_threads_;
   Recognizer recognizer_;
   Clock::time_point drain_deadline_;  // this and the next three: of the control thread
   Phase phase_ = Phase::kServing;

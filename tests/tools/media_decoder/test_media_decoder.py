@@ -245,7 +245,7 @@ def test_damage_is_not_skipped(tmp_path, long_recording, name, container, option
             path.write_bytes(bad)
             whole = decode_file(PROGRAM, path, container)
             where = f"{damage.__name__} at {tenths} tenths: {len(whole.samples)} samples"
-            # MP3 with frames removed looks like two files, one cut off, that were joined. The header
+            # MP3 with frames removed looks like two joined files, one of them cut off. The header
             # tells how much is missing.
             if damage is shortened and (container == "wav" or name == "info.mp3"):
                 assert whole.error or whole.missing > 0, where

@@ -2,11 +2,14 @@
 expected. Files of other programs than libsndfile need ffmpeg."""
 
 import base64
+import contextlib
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import sys
+import threading
 
 import pytest
 
@@ -130,18 +133,95 @@ def test_any_cut_gives_the_same_answer(server, folder, first, second):
     assert len(answers) == 1 and "is followed by another recording (" in answers.pop()
 
 
+def children(server):
+    pids = pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/children")
+    found = []
+    for path in pids:
+        with contextlib.suppress(OSError):  # the thread has ended
+            found += path.read_text(encoding="ascii").split()
+    return found
+
+
 def test_one_process_for_each_stream(server, folder):
     """It is gone when the stream is."""
-    def children():
-        pids = pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/children")
-        return [pid for path in pids for pid in path.read_text(encoding="ascii").split()]
-
     data = (folder / "browser.webm").read_bytes()
-    server.wait_for(lambda _: not children())
+    server.wait_for(lambda _: not children(server))
     with server.open("/v1/listen") as socket:
         socket.send_bytes(data[:len(data) // 2])
-        server.wait_for(lambda _: len(children()) == 1)
-    server.wait_for(lambda _: not children())
+        server.wait_for(lambda _: len(children(server)) == 1)
+    server.wait_for(lambda _: not children(server))
+
+
+@pytest.fixture(scope="module", name="sleeper")
+def _sleeper(tmp_path_factory):
+    """A program that stands for a media_decoder that hangs."""
+    path = tmp_path_factory.mktemp("sleeper") / "sleeper"
+    path.write_text(f"#!{sys.executable}\nimport select\nsocket = select.poll()\n"
+                    "socket.register(1, 0)\nsocket.poll()  # until the server has closed it\n",
+                    encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
+FLAC = b"fLaC" + bytes(3000)  # only media_decoder reads it in a stream
+MP4 = b"\0\0\0\x1cftypmp42" + bytes(3000)  # and of recordings this
+
+
+def test_a_decoder_that_hangs_keeps_nobody_else(sleeper):
+    environment = {"RUNNEL_MEDIA_DECODER": str(sleeper), "RUNNEL_MEDIA_PATIENCE_S": "3600"}
+    samples, rate = samples_of(NAME)
+    wav = audio_file(samples, rate, "WAV", "PCM_16")
+    with Server("--max_streams_per_address=0", environment=environment) as server:
+        hung = [server.open("/v1/listen") for _ in range(4)]
+        for socket in hung:
+            socket.send_bytes(FLAC)
+        uploads = [threading.Thread(target=refused_upload, args=(server.port,), daemon=True)
+                   for _ in range(4)]
+        for upload in uploads:
+            upload.start()
+        server.wait_for(lambda _: len(children(server)) == 8)
+        assert request(server.port, "/v1/recognize", "POST", wav).json()["text"] == TEXTS[NAME]
+        assert listen(server, wav) == TEXTS[NAME]
+        assert len(children(server)) == 8
+
+
+def refused_upload(port):
+    with contextlib.suppress(OSError, Closed):  # the server ends
+        request(port, "/v1/recognize", "POST", MP4)
+
+
+def test_a_decoder_that_hangs_is_one_error(sleeper):
+    environment = {"RUNNEL_MEDIA_DECODER": str(sleeper), "RUNNEL_MEDIA_PATIENCE_S": "0.1"}
+    expected = "and cannot be decoded (media_decoder made no progress for 0.1 s)"
+    with Server(environment=environment) as server:
+        assert listen(server, FLAC) == f"DATA-0000: the audio is FLAC {expected}"
+        answer = request(server.port, "/v1/recognize", "POST", MP4)
+        assert (answer.status, answer.json()["error"]["message"]) == (
+            400, f"the recording: is MP4 {expected}")
+        server.wait_for(lambda _: not children(server))
+
+
+def test_places_of_processes(folder):
+    data = (folder / "browser.webm").read_bytes()
+    with Server("--max_media_streams=1") as server:
+        with server.open("/v1/listen") as socket:
+            socket.send_bytes(data[:len(data) // 2])
+            server.wait_for(lambda _: len(children(server)) == 1)
+            for send in listen, vosk:
+                assert ("too many streams in a compressed format; Ogg Opus has room" in
+                        send(server, data))
+            server.expect_rejections("media_streams_full", 2)
+        server.wait_for(lambda _: not children(server))
+        assert listen(server, data) == TEXTS[NAME]
+
+
+def test_what_only_the_end_completes_has_no_bound(folder):
+    """A minute of silence is a kilobyte of FLAC, which FFmpeg decodes at the end."""
+    subprocess.run(["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "anullsrc=r=48000", "-t", "60",
+                    "-c:a", "flac", "-frame_size", "65535", folder / "silent.flac"], check=True)
+    data = (folder / "silent.flac").read_bytes()
+    with Server("--max_speed=0") as server:
+        assert listen(server, data) == vosk(server, data) == ""
 
 
 def complaint(socket):

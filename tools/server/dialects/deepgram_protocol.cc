@@ -101,7 +101,9 @@ StartRequest DeepgramProtocol::Start() {
 }
 
 std::vector<ClientRequest> DeepgramProtocol::ReadMore(std::string_view rest) {
-  return Checked([&] { return ReadAudio(rest); });
+  return Checked([&] {
+    return phase_ == Phase::kEnding ? ReadEnd(options_.decoder->Decode({})) : ReadAudio(rest);
+  });
 }
 
 std::vector<ClientRequest> DeepgramProtocol::ReadAudio(std::string_view bytes) {
@@ -135,18 +137,26 @@ std::vector<ClientRequest> DeepgramProtocol::ReadText(const ClientMessage& text)
         ErrorCode::kBadMessage,
         "type is " + Printable(type, 40) + ", expected KeepAlive, Finalize or CloseStream");
   }
+  return ReadEnd(options_.decoder->Finish());
+}
+
+std::vector<ClientRequest> DeepgramProtocol::ReadEnd(std::vector<float> samples) {
   std::vector<ClientRequest> requests;
-  std::vector<float> last_samples = options_.decoder->Finish();
   if (phase_ == Phase::kBeforeStart) {
     if (has_bytes_ && options_.decoder->sample_rate_hz() == 0) {
       throw ClientMistake(ErrorCode::kBadMessage, "the audio ends within its header");
     }
     requests.emplace_back(Start());
   }
-  num_samples_ += static_cast<int64_t>(last_samples.size());
-  if (!last_samples.empty()) requests.emplace_back(AudioRequest{std::move(last_samples)});
-  requests.emplace_back(FinishRequest{});
-  phase_ = Phase::kFinished;
+  num_samples_ += static_cast<int64_t>(samples.size());
+  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
+  if (options_.decoder->has_more()) {
+    phase_ = Phase::kEnding;
+    requests.emplace_back(MoreRequest{});
+  } else {
+    phase_ = Phase::kFinished;
+    requests.emplace_back(FinishRequest{});
+  }
   return requests;
 }
 

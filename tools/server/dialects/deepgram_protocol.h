@@ -31,6 +31,7 @@ class DeepgramProtocol : public Protocol {
   std::vector<std::pair<std::string, std::string>> headers() const override;
   Closing CloseAfter(const ProtocolError& error) const override;
   bool TakesLong(const ClientMessage& message) const override;
+  bool uses_process() const override { return options_.decoder->uses_process(); }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
   std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
@@ -38,11 +39,14 @@ class DeepgramProtocol : public Protocol {
   std::vector<std::string> OnError(const ProtocolError& error) override;
 
  private:
-  enum class Phase { kBeforeStart, kAudio, kFinished, kOver };
+  // kEnding: the client has sent all audio, which is not decoded yet.
+  enum class Phase { kBeforeStart, kAudio, kEnding, kFinished, kOver };
 
   std::vector<ClientRequest> ReadText(const ClientMessage& text);
   // The next part of the audio.
   std::vector<ClientRequest> ReadAudio(std::string_view bytes);
+  // The next part of what only the end of the audio completes.
+  std::vector<ClientRequest> ReadEnd(std::vector<float> samples);
   // What `read` returns, or the mistake that it throws.
   template <typename Reading>
   std::vector<ClientRequest> Checked(const Reading& read);

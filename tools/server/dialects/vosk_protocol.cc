@@ -121,6 +121,7 @@ std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
   // Messages after the end of the audio are ignored.
   if (phase_ == Phase::kOver) return {};
   try {
+    if (phase_ == Phase::kEnding) return ReadEnd(decoder()->Decode({}));
     return message.is_text ? ReadText(message) : ReadAudio(message.bytes);
   } catch (const std::runtime_error& error) {
     phase_ = Phase::kOver;
@@ -135,19 +136,27 @@ std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
     return {};
   }
   if (message.contains("eof")) {
-    std::vector<ClientRequest> requests;
-    std::vector<float> last_samples = decoder()->Finish();
-    if (phase_ == Phase::kBeforeStart) requests.emplace_back(Start());
-    if (!last_samples.empty()) requests.emplace_back(AudioRequest{std::move(last_samples)});
-    phase_ = Phase::kOver;
-    requests.emplace_back(FinishRequest{});
-    return requests;
+    return ReadEnd(decoder()->Finish());
   }
   if (!message.contains("reset")) {
     throw ClientMistake(ErrorCode::kBadMessage, "a text message without config, eof or reset");
   }
   if (phase_ == Phase::kBeforeStart) return {ImmediateReply{AllResults()}};
   return {FlushRequest{}};
+}
+
+std::vector<ClientRequest> VoskProtocol::ReadEnd(std::vector<float> samples) {
+  std::vector<ClientRequest> requests;
+  if (phase_ == Phase::kBeforeStart) requests.emplace_back(Start());
+  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
+  if (decoder()->has_more()) {
+    phase_ = Phase::kEnding;
+    requests.emplace_back(MoreRequest{});
+  } else {
+    phase_ = Phase::kOver;
+    requests.emplace_back(FinishRequest{});
+  }
+  return requests;
 }
 
 void VoskProtocol::ReadConfig(const nlohmann::json& message) {

@@ -37,6 +37,7 @@ class VoskProtocol : public Protocol {
   std::string subprotocol() const override { return subprotocol_; }
   Closing CloseAfter(const ProtocolError& error) const override;
   bool TakesLong(const ClientMessage& message) const override;
+  bool uses_process() const override { return decoder_ != nullptr && decoder_->uses_process(); }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
   std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   // Push-to-talk programs send audio only while somebody speaks.
@@ -46,10 +47,13 @@ class VoskProtocol : public Protocol {
   std::vector<std::string> OnError(const ProtocolError& error) override;
 
  private:
-  enum class Phase { kBeforeStart, kAudio, kOver };
+  // kEnding: the client has sent all audio, which is not decoded yet.
+  enum class Phase { kBeforeStart, kAudio, kEnding, kOver };
 
   std::vector<ClientRequest> ReadText(const ClientMessage& text);
   std::vector<ClientRequest> ReadAudio(std::string_view bytes);
+  // The next part of what only the end of the audio completes.
+  std::vector<ClientRequest> ReadEnd(std::vector<float> samples);
   void ReadConfig(const nlohmann::json& message);
   StartRequest Start();
   // The decoder of the audio, which the first audio makes.

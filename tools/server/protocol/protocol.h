@@ -167,6 +167,10 @@ class Protocol {
     return message.bytes.size() > (message.is_text ? kShortTextBytes : kShortAudioBytes);
   }
 
+  // Whether Read and ReadMore may wait for another process, which decodes the audio. It starts with
+  // the first call for which this was true.
+  virtual bool uses_process() const { return false; }
+
   // The requests that `message` makes, in order. Most messages make one; sherpa-onnx's first makes
   // two. A message with much audio makes an AudioRequest for its first part and a MoreRequest. None
   // after a ProtocolError, a CancelRequest or the final update.

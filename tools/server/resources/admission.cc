@@ -36,6 +36,7 @@ struct Admission::State {
   const Limits limits;
   std::mutex mutex;
   bool is_draining = false;
+  int64_t num_media_streams = 0;
   int64_t num_refused = 0;  // connections above the limit
   Counts refused_of;
   Counts connections_of;
@@ -87,6 +88,17 @@ Ticket Admission::AdmitUpload(const std::string& account, Refusal* refusal) {
   if (both->second != nullptr) return std::make_shared<Slot>(nullptr, std::move(both));
   *refusal = Refusal::kUploads;
   return nullptr;
+}
+
+Ticket Admission::AdmitMediaStream(Refusal* refusal) {
+  const std::lock_guard<std::mutex> lock(state_->mutex);
+  if (state_->num_media_streams >= state_->limits.max_media_streams) {
+    *refusal = Refusal::kMediaStreams;
+    return nullptr;
+  }
+  ++state_->num_media_streams;
+  return std::make_shared<Slot>(
+      nullptr, OnRelease(state_, [](State* state) { --state->num_media_streams; }));
 }
 
 Ticket Admission::AdmitConnection(const std::string& account, Refusal* refusal) {

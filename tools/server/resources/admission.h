@@ -50,6 +50,7 @@ enum class Refusal {
   kStreams,            // max_streams
   kAddress,            // max_streams_per_address
   kUploads,            // max_uploads
+  kMediaStreams,       // max_media_streams
   kConnections,        // max_connections
   kAddressConnections  // max_connections_per_address
 };
@@ -64,6 +65,9 @@ class Admission {
   Ticket AdmitStream(const std::string& account, Refusal* refusal);
   // The same together with a place for decoding, without waiting.
   Ticket AdmitUpload(const std::string& account, Refusal* refusal);
+
+  // A place for a stream that has a slot and needs a process to decode its audio.
+  Ticket AdmitMediaStream(Refusal* refusal);
 
   // The places of max_uploads, for recordings that have arrived and have a slot.
   UploadPlaces& places() { return places_; }

@@ -42,6 +42,10 @@ std::vector<LimitRow> MakeTable() {
        "address gets more than one place only while fewer than half are taken, unless "
        "--max_streams_per_address is 0.",
        R"(runnel_rejections_total{reason="uploads_full"})"},
+      {FIELD(max_media_streams), 0, kMost, "",
+       "Streams at once whose audio a process of media_decoder decodes: all containers but WAV and "
+       "Ogg Opus. More are ended with the error `full`.",
+       R"(runnel_rejections_total{reason="media_streams_full"})"},
 
       {FIELD(max_message_bytes), 1024, kMost, "bytes",
        "Size of a WebSocket message; a larger one ends the stream. OpenAI's clients may send 15 "

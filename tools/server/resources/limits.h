@@ -19,6 +19,7 @@ struct Limits {
   int64_t max_connections = 1000;
   int64_t max_connections_per_address = 200;
   int64_t max_uploads = 8;
+  int64_t max_media_streams = 32;
 
   // Sizes.
   int64_t max_message_bytes = 1 << 20;

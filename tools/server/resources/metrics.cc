@@ -27,6 +27,7 @@ using prometheus::Histogram;
 constexpr std::array kReasons = {"full",
                                  "address_full",
                                  "uploads_full",
+                                 "media_streams_full",
                                  "connections_full",
                                  "address_connections_full",
                                  "draining",

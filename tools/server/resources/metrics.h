@@ -19,6 +19,7 @@ enum class Rejection {
   kFull,
   kAddressFull,
   kUploadsFull,
+  kMediaStreamsFull,
   kConnectionsFull,
   kAddressConnectionsFull,
   kDraining,

@@ -13,6 +13,9 @@ ProtocolError RefusalError(Refusal refusal, Metrics* metrics) {
     case Refusal::kUploads:
       metrics->CountRejection(Rejection::kUploadsFull);
       return {ErrorCode::kFull, "too many recordings at the same time"};
+    case Refusal::kMediaStreams:
+      metrics->CountRejection(Rejection::kMediaStreamsFull);
+      return {ErrorCode::kFull, "too many streams in a compressed format; Ogg Opus has room"};
     case Refusal::kConnections:
       metrics->CountRejection(Rejection::kConnectionsFull);
       return {ErrorCode::kFull, "too many connections"};

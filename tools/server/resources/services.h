@@ -38,8 +38,10 @@ struct Services {
   Metrics* metrics = nullptr;
   SnapshotStore* snapshot_store = nullptr;  // null: streams cannot be resumed
   TaskThreads* store_threads = nullptr;     // for calls of the store
-  // For uploaded recordings, and for messages that take long to read or to write.
+  // For messages that take long to read or to write.
   TaskThreads* file_threads = nullptr;
+  // For uploaded recordings, and messages that a process decodes, which may hang.
+  TaskThreads* media_threads = nullptr;
   InputBudget* input_budget = nullptr;  // null: messages of clients are not counted
 };
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "runtime/threads.h"
@@ -17,10 +18,10 @@ constexpr int kMostFirst = 3;
 
 }  // namespace
 
-TaskThreads::TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks)
-    : max_bytes_(max_bytes), max_tasks_(max_tasks) {
-  for (int i = 0; i < num_threads; ++i) threads_.emplace_back([this] { Work(); });
-}
+TaskThreads::TaskThreads(int max_threads, size_t max_bytes, size_t max_tasks)
+    : max_threads_(static_cast<size_t>(max_threads)),
+      max_bytes_(max_bytes),
+      max_tasks_(max_tasks) {}
 
 TaskThreads::~TaskThreads() { Stop(); }
 
@@ -56,9 +57,21 @@ bool TaskThreads::Add(Task task, const std::string& client, Queue* queue) {
     Held& held = queue->held[client];
     ++held.num_tasks;
     held.num_bytes += bytes;
+    if (first_.tasks.size() + queue_.tasks.size() > num_idle_) StartThread();
   }
   changed_.notify_one();
   return true;
+}
+
+// The system may refuse a further thread: then the others take the task.
+void TaskThreads::StartThread() {
+  if (threads_.size() >= max_threads_) return;
+  try {
+    threads_.emplace_back([this] { Work(); });
+  } catch (const std::system_error& error) {
+    if (threads_.empty()) throw;
+    LogRated(LogLevel::kWarning, "no further thread", error.what());
+  }
 }
 
 bool TaskThreads::HasRoom(size_t bytes, const std::string& client) const {
@@ -98,8 +111,10 @@ void TaskThreads::Work() {
   SetThreadsPerOperation(1);
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
+    ++num_idle_;
     changed_.wait(lock,
                   [this] { return stops_ || !first_.tasks.empty() || !queue_.tasks.empty(); });
+    --num_idle_;
     if (stops_) return;
     Queue* queue = Next();
     std::string client;

@@ -23,9 +23,10 @@ class TaskThreads {
  public:
   static constexpr size_t kShares = 4;
 
-  // `max_bytes`: bound on the memory that the tasks declare. `max_tasks`: bound on the waiting
-  // tasks of Run, and on those of RunFirst. One client may have 1 / kShares of each bound.
-  TaskThreads(int num_threads, size_t max_bytes, size_t max_tasks);
+  // A thread starts when a task has none, up to `max_threads`. `max_bytes`: bound on the memory
+  // that the tasks declare. `max_tasks`: bound on the waiting tasks of Run, and on those of
+  // RunFirst. One client may have 1 / kShares of each bound.
+  TaskThreads(int max_threads, size_t max_bytes, size_t max_tasks);
   ~TaskThreads();
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
@@ -66,9 +67,11 @@ class TaskThreads {
   bool Add(Task task, const std::string& client, Queue* queue);
   bool HasRoomIn(const Queue& queue, size_t bytes, const std::string& client) const;
   static void Release(Queue* queue, const std::string& client, Held released);
+  void StartThread();
   Queue* Next();
   void Work();
 
+  const size_t max_threads_;
   const size_t max_bytes_;
   const size_t max_tasks_;
   mutable std::mutex mutex_;
@@ -78,6 +81,7 @@ class TaskThreads {
   int num_first_ = 0;  // tasks of first_ that were taken since one of queue_ was
   size_t bytes_ = 0;   // of tasks that wait or run
   bool stops_ = false;
+  size_t num_idle_ = 0;  // threads
   std::vector<std::thread> threads_;
 };
 

@@ -79,7 +79,9 @@ std::vector<ClientRequest> RivaProtocol::Read(const ClientMessage& message) {
 }
 
 std::vector<ClientRequest> RivaProtocol::ReadMore(std::string_view rest) {
-  return Checked([&] { return ReadAudio(rest, 0); });
+  return Checked([&] {
+    return phase_ == Phase::kEnding ? ReadLast(decoder_->Decode({})) : ReadAudio(rest, 0);
+  });
 }
 
 template <typename Reading>
@@ -151,15 +153,23 @@ std::vector<ClientRequest> RivaProtocol::ReadEnd() {
   if (phase_ == Phase::kBeforeConfig) {
     throw ClientMistake(ErrorCode::kUnsupportedOrder, "the call ended before a streaming_config");
   }
+  return ReadLast(decoder_->Finish());
+}
+
+std::vector<ClientRequest> RivaProtocol::ReadLast(std::vector<float> samples) {
   std::vector<ClientRequest> requests;
-  std::vector<float> last_samples = decoder_->Finish();
   if (phase_ == Phase::kBeforeAudio) {
     const int known_hz = decoder_->sample_rate_hz();
     StartAt(known_hz > 0 ? known_hz : model_.sample_rate_hz, &requests);
   }
-  if (!last_samples.empty()) requests.emplace_back(AudioRequest{std::move(last_samples)});
-  requests.emplace_back(FinishRequest{});
-  phase_ = Phase::kOver;
+  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
+  if (decoder_->has_more()) {
+    phase_ = Phase::kEnding;
+    requests.emplace_back(MoreRequest{});
+  } else {
+    phase_ = Phase::kOver;
+    requests.emplace_back(FinishRequest{});
+  }
   return requests;
 }
 

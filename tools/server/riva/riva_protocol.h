@@ -29,6 +29,7 @@ class RivaProtocol : public Protocol {
   const char* name() const override { return "riva"; }
   Closing CloseAfter(const ProtocolError& error) const override;
   bool TakesLong(const ClientMessage& message) const override;
+  bool uses_process() const override { return decoder_ != nullptr && decoder_->uses_process(); }
   std::vector<ClientRequest> Read(const ClientMessage& message) override;
   std::vector<ClientRequest> ReadMore(std::string_view rest) override;
   std::vector<std::string> OnReady(const SessionInfo& info) override;
@@ -40,6 +41,7 @@ class RivaProtocol : public Protocol {
     kBeforeConfig,
     kBeforeAudio,  // the first bytes may have a header with the sample rate
     kAudio,
+    kEnding,  // the client has sent all audio, which is not decoded yet
     kOver
   };
 
@@ -48,6 +50,8 @@ class RivaProtocol : public Protocol {
   std::vector<ClientRequest> Checked(const Reading& read);
   std::vector<ClientRequest> ReadRequest(std::string_view bytes);
   std::vector<ClientRequest> ReadEnd();
+  // The next part of what only the end of the audio completes.
+  std::vector<ClientRequest> ReadLast(std::vector<float> samples);
   void ReadConfig(const nvidia::riva::asr::StreamingRecognitionConfig& config);
   // The next part of the audio at the front of `rest`, after `num_before` bytes of the message.
   std::vector<ClientRequest> ReadAudio(std::string_view rest, size_t num_before);

@@ -11,9 +11,6 @@ namespace runnel::server {
 // The most bytes of one Decode, unless a decoder says otherwise; a sample has one byte at least.
 constexpr size_t kPartBytes = 16384;
 
-// The most samples of one Finish; ten seconds at 48 kHz. Decode has returned all others.
-constexpr size_t kMostFinalSamples = 480000;
-
 // Decodes the audio of one connection to mono: the mean of the channels. Every sample is at
 // most kMaxAmplitude (frontend/sample_range.h). Used by one thread at a time.
 class MediaDecoder {
@@ -27,12 +24,12 @@ class MediaDecoder {
   // pieces change nothing. Throws ClientMistake with kBadMessage when the bytes are not in the
   // format; nothing can be decoded after that.
   virtual std::vector<float> Decode(std::string_view piece) = 0;
-  // Whether the pieces so far may hold more samples than Decode has returned, so that they are not
-  // all in memory together: an empty piece brings the next ones.
+  // Whether the pieces so far may hold more samples than Decode and Finish have returned, so that
+  // they are not all in memory together: an empty piece brings the next ones.
   virtual bool has_more() const { return false; }
 
-  // The samples that only the end of the audio completes: at most kMostFinalSamples. Called once,
-  // after which nothing is decoded. Throws like Decode.
+  // The first samples that only the end of the audio completes. Called once, when has_more() is
+  // false; after it, only empty pieces are decoded, while has_more(). Throws like Decode.
   virtual std::vector<float> Finish() { return {}; }
 
   // How many bytes a caller gives Decode at a time at most, so that a part of a message is some
@@ -40,6 +37,8 @@ class MediaDecoder {
   virtual size_t max_part_bytes() const { return kPartBytes; }
   // Whether decoding takes much longer than copying, or may do so.
   virtual bool is_costly() const { return false; }
+  // Whether the next call may wait for another process. No process is started before this is true.
+  virtual bool uses_process() const { return false; }
 
   // The rate of the samples, StreamOptions::kMinRate to kMaxRate. 0 until it is known; Decode
   // returns no samples before.

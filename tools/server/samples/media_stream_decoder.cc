@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
 
 #include "frontend/sample_range.h"
 #include "runtime/stream.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/samples/sample_decoder.h"
 
 namespace runnel::server {
 namespace {
@@ -45,24 +45,26 @@ void MediaStreamDecoder::CheckFormat() {
   rate_hz_ = rate_hz;
 }
 
-bool MediaStreamDecoder::ReadSamples(size_t most, std::vector<float>* samples) {
+bool MediaStreamDecoder::ReadSamples(std::vector<float>* samples) {
   const size_t begin = samples->size();
-  samples->resize(most);
+  samples->resize(kMostSamples);
   size_t count = 0;
-  Guard([&] { count = process_->Read(samples->data() + begin, most - begin); });
+  Guard([&] { count = process_->Read(samples->data() + begin, kMostSamples - begin); });
   samples->resize(begin + count);
   CheckFormat();
   const auto bad = std::find_if_not(samples->begin(), samples->end(), IsBounded);
   if (bad != samples->end()) {
     Fail("has the sample " + std::to_string(*bad) + ", expected a number from -1 to 1");
   }
-  return samples->size() == most;
+  return samples->size() == kMostSamples;
 }
 
 std::vector<float> MediaStreamDecoder::Decode(std::string_view piece) {
   rest_ += piece;
   std::vector<float> samples;
-  while (!(has_more_ = ReadSamples(kMostSamples, &samples))) {
+  // The caller learns that it needs a process before it waits for one.
+  if (process_ == nullptr && !std::exchange(has_more_, true)) return samples;
+  while (!(has_more_ = ReadSamples(&samples))) {
     if (rest_.empty()) break;
     if (process_->has_ended()) Fail("has bytes behind its end");
     const size_t size = std::min(rest_.size(), kMaxMediaRequestBytes);
@@ -76,7 +78,7 @@ std::vector<float> MediaStreamDecoder::Finish() {
   std::vector<float> samples;
   if (process_ == nullptr || process_->has_ended()) return samples;
   Guard([&] { process_->Give({}); });
-  if (ReadSamples(kMostFinalSamples, &samples)) Fail("has too much audio in its last packet");
+  has_more_ = ReadSamples(&samples);
   return samples;
 }
 

@@ -28,19 +28,21 @@ class MediaStreamDecoder : public MediaDecoder {
   std::vector<float> Finish() override;
   bool has_more() const override { return has_more_; }
   bool is_costly() const override { return true; }
+  bool uses_process() const override { return true; }
   int sample_rate_hz() const override { return rate_hz_; }
 
  private:
   // Calls `use`, which may use the process.
   template <typename Function>
   void Guard(const Function& use);
-  // Appends up to `most` samples that the bytes so far have completed; true: there may be more.
-  bool ReadSamples(size_t most, std::vector<float>* samples);
+  // Appends samples that the bytes so far have completed, up to kMostSamples; true: there may be
+  // more.
+  bool ReadSamples(std::vector<float>* samples);
   void CheckFormat();
   [[noreturn]] void Fail(const std::string& problem) const;
 
   const Container& container_;
-  std::unique_ptr<MediaProcess> process_;  // null before the first bytes
+  std::unique_ptr<MediaProcess> process_;  // null before the second call
   std::string rest_;                       // of the pieces, which the process did not get yet
   bool has_more_ = false;
   int rate_hz_ = 0;

@@ -28,6 +28,7 @@ class SniffingDecoder : public MediaDecoder {
   std::vector<float> Decode(std::string_view piece) override;
   std::vector<float> Finish() override;
   bool is_costly() const override { return decoder_ == nullptr || decoder_->is_costly(); }
+  bool uses_process() const override { return decoder_ != nullptr && decoder_->uses_process(); }
   size_t max_part_bytes() const override {
     return decoder_ == nullptr ? kPartBytes : decoder_->max_part_bytes();
   }

@@ -14,6 +14,7 @@
 #include "tools/cli/seconds.h"
 #include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/resources/rated_log.h"
+#include "tools/server/resources/refusal.h"
 #include "tools/server/session/resume.h"
 #include "tools/server/session/session_task.h"
 #include "tools/server/session/stream_request.h"
@@ -113,8 +114,16 @@ void LiveSession::ReadPart() {
       OnRead(std::move(requests));
     };
   };
-  if (reading_->takes_long()) return StartTask(Task::kOrdinary, next);
-  next()();
+  if (!reading_->takes_long()) return next()();
+  if (protocol_ == nullptr || !protocol_->uses_process()) return StartTask(Task::kOrdinary, next);
+  if (media_place_ == nullptr) {
+    Refusal refusal = Refusal::kNone;
+    media_place_ = services_.admission->AdmitMediaStream(&refusal);
+    if (media_place_ == nullptr) return Handle(RefusalError(refusal, services_.metrics));
+  }
+  // A task may outlive the session: the process and its place are given back together.
+  StartTask(
+      Task::kOrdinary, [next, place = media_place_] { return next(); }, services_.media_threads);
 }
 
 // `requests`: of a part of the message that is being read, or of a whole one.
@@ -345,8 +354,12 @@ void LiveSession::EnqueueUtterances(std::vector<Utterance> utterances) {
 }
 
 void LiveSession::StartTask(Task task, std::function<Then()> work) {
+  StartTask(task, std::move(work), services_.file_threads);
+}
+
+void LiveSession::StartTask(Task task, std::function<Then()> work, TaskThreads* threads) {
   task_ = task;
-  RunSessionTask(services_.file_threads, client_.account, std::move(work), mailbox_);
+  RunSessionTask(threads, client_.account, std::move(work), mailbox_);
 }
 
 void LiveSession::OnDone(const SessionMailbox::Done& done) {

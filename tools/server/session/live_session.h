@@ -167,7 +167,8 @@ class LiveSession {
   // copied. What it returns is called by Advance.
   using Then = std::function<void()>;
   enum class Task { kNone, kOrdinary, kFinalResult };
-  void StartTask(Task task, std::function<Then()> work);
+  void StartTask(Task task, std::function<Then()> work);  // on a file thread
+  void StartTask(Task task, std::function<Then()> work, TaskThreads* threads);
 
   void CloseNormally();
   void EndWith(const ProtocolError& error);
@@ -189,6 +190,7 @@ class LiveSession {
   State state_ = State::kOpening;
   std::shared_ptr<Protocol> protocol_;           // null until the first message has chosen it
   std::shared_ptr<SessionSnapshots> snapshots_;  // null: the client wants none
+  Ticket media_place_;                           // null: no process decodes the audio
   std::unique_ptr<StreamFeed> feed_;             // in kStreaming and kFinishing, otherwise null
   std::deque<ClientRequest> requests_;           // wait for room in the stream, or for a resume
   OutgoingQueue outgoing_;

@@ -36,9 +36,9 @@ class Job : public RecognizeJob, public std::enable_shared_from_this<Job> {
         recording_(std::move(recording)),
         receiver_(std::move(receiver)) {}
 
-  // Opens the stream, or feeds the next samples, on a file thread.
+  // Opens the stream, or feeds the next samples, on a thread that may wait for media_decoder.
   void Continue() {
-    services_.file_threads->Run([self = shared_from_this()] { self->Feed(); }, account_);
+    services_.media_threads->Run([self = shared_from_this()] { self->Feed(); }, account_);
   }
 
   void Cancel() override {

@@ -13,8 +13,8 @@
 
 namespace runnel::server {
 
-// Feeds the samples to a live stream on the services' file threads, as fast as the stream accepts
-// them. A job never blocks a thread, so any number of jobs share the threads.
+// Feeds the samples to a live stream on the services' media threads, as fast as the stream accepts
+// them. A job waits for media_decoder only, so any number of jobs share the threads.
 class RecognizeJob {
  public:
   virtual ~RecognizeJob() = default;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <chrono>
 #include <future>
 #include <stdexcept>
 #include <string>
@@ -56,6 +58,28 @@ TEST(TaskThreads, ClientsTakeTurns) {
   holder.Release();
   is_done.get_future().wait();
   EXPECT_LT(order.find('b'), 3U) << order;
+}
+
+TEST(TaskThreads, AThreadForEachTaskUpToTheBound) {
+  TaskThreads threads(3, 0, 100);
+  std::promise<void> end;
+  std::shared_future<void> ended = end.get_future().share();
+  std::array<std::promise<void>, 3> begun;
+  for (std::promise<void>& one : begun) {
+    threads.Run(
+        [&one, ended] {
+          one.set_value();
+          ended.wait();
+        },
+        "client");
+  }
+  for (std::promise<void>& one : begun) one.get_future().wait();  // all at once
+  std::promise<void> fourth;
+  std::future<void> fourth_ran = fourth.get_future();
+  threads.Run([&fourth] { fourth.set_value(); }, "client");
+  EXPECT_EQ(fourth_ran.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  end.set_value();
+  fourth_ran.wait();
 }
 
 TEST(TaskThreads, TakesNoMoreThanItsBounds) {

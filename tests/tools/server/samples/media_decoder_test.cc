@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
@@ -497,6 +498,18 @@ TEST(SniffingDecoder, EndsBeforeItsFormatIsKnown) {
     EXPECT_EQ(Mistake(Sniffing().get(), begin), "the audio ends within its header");
   }
   EXPECT_EQ(Mistake(Sniffing().get(), ""), "");
+}
+
+// A caller may first ask for a place for the process.
+TEST(SniffingDecoder, StartsNoProcessBeforeItIsKnownToNeedOne) {
+  ::setenv("RUNNEL_MEDIA_DECODER", "/nonexistent", 1);
+  const auto decoder = Sniffing();
+  EXPECT_FALSE(decoder->uses_process());
+  EXPECT_TRUE(decoder->Decode("fLaC and so on").empty());
+  EXPECT_TRUE(decoder->uses_process());
+  EXPECT_TRUE(decoder->has_more());
+  EXPECT_THROW(decoder->Decode(""), ClientMistake);
+  ::unsetenv("RUNNEL_MEDIA_DECODER");
 }
 
 // The connection may cut the audio anywhere.
