@@ -52,7 +52,7 @@ struct AudioReaderOptions {
 // before the end is an error as soon as it is reached, where the format shows it: every bit of Ogg,
 // frames and elements of MP3, AAC, WebM and fragmented MP4, zeros in place of a packet. It does not
 // show in PCM, G.722, G.723.1 and G.726, where packets still decode, and where whole frames of AAC
-// or AMR, clusters or fragments were removed. A crash or too much memory (128 MiB) of media_decoder
+// or AMR, or clusters of WebM, were removed. A crash or too much memory (128 MiB) of media_decoder
 // is an error, and so are 60 s without progress.
 //
 // Move-only. One thread at a time per reader.

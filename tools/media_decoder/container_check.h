@@ -31,6 +31,9 @@ class ContainerCheck {
   std::optional<int64_t> damage_at() const { return damage_at_; }
   // Where the last of several files begins that were joined; 0: there is one.
   int64_t last_file_at() const { return last_file_at_; }
+  // Where the numbers of fragments last leave some out; 0: nowhere. It is damage when their times
+  // have a gap there too: some writers number in steps.
+  int64_t last_jump_at() const { return last_jump_at_; }
 
  protected:
   // Reads the element that `bytes` begin with: the number of bytes from it to the next element,
@@ -41,6 +44,7 @@ class ContainerCheck {
   int64_t element_at() const { return element_at_; }
   void SetDamaged() { damage_at_ = element_at_; }
   void SetFile() { last_file_at_ = element_at_; }
+  void SetJump() { last_jump_at_ = element_at_; }
 
  private:
   int64_t position_ = 0;
@@ -48,6 +52,7 @@ class ContainerCheck {
   std::string unread_;      // the bytes of it so far
   std::optional<int64_t> damage_at_;
   int64_t last_file_at_ = 0;
+  int64_t last_jump_at_ = 0;
 };
 
 // `container`: FFmpeg's name. Null for a container whose structure tells nothing.

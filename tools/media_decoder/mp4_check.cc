@@ -12,12 +12,18 @@ namespace {
 
 constexpr size_t kHeadBytes = 8;
 constexpr size_t kLargeHeadBytes = 16;
+constexpr size_t kFragmentHeadBytes = 24;  // with the box of its number
 constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 // QuickTime's names may begin with the sign of copyright.
 bool IsPrintable(char c) { return (c >= ' ' && c <= '~') || c == '\xA9'; }
 
 }  // namespace
+
+void Mp4Check::ReadNumber(uint32_t number) {
+  if (next_number_.has_value() && number > *next_number_) SetJump();
+  next_number_ = number + 1;
+}
 
 std::optional<int64_t> Mp4Check::ReadElement(std::string_view bytes) {
   constexpr uint64_t kToTheEnd = 0;
@@ -39,6 +45,11 @@ std::optional<int64_t> Mp4Check::ReadElement(std::string_view bytes) {
   if (name == "ftyp") {
     SetFile();
     is_fragmented_ = has_packets_ = false;
+    next_number_.reset();
+  }
+  if (name == "moof") {
+    if (bytes.size() < kFragmentHeadBytes) return std::nullopt;
+    if (bytes.substr(12, 4) == "mfhd") ReadNumber(AV_RB32(bytes.data() + 20));
   }
   is_fragmented_ = is_fragmented_ || name == "moof";
   has_packets_ = has_packets_ || name == "mdat";

@@ -18,8 +18,11 @@ class Mp4Check : public ContainerCheck {
   std::optional<int64_t> ReadElement(std::string_view bytes) override;
 
  private:
+  void ReadNumber(uint32_t number);
+
   bool is_fragmented_ = false;  // each fragment has the index of its packets
   bool has_packets_ = false;
+  std::optional<uint32_t> next_number_;  // of a fragment
 };
 
 }  // namespace runnel::media_decoder

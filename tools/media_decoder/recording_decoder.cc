@@ -313,6 +313,14 @@ void RecordingDecoder::CheckEnd() {
   }
 }
 
+void RecordingDecoder::CheckGap(const AVPacket& packet) {
+  if (rate_hz_ == 0 || packet.dts == AV_NOPTS_VALUE) return;
+  const int64_t lag = av_rescale_q(packet.dts, track_->time_base, {1, rate_hz_}) - num_samples_;
+  const int64_t gap = lag - std::exchange(last_lag_, lag);
+  const bool has_jump = check_ != nullptr && check_->last_jump_at() > last_packet_at_;
+  if (has_jump && gap * 1000 > kMissingMs * rate_hz_) FailAsDamaged(AVERROR_INVALIDDATA);
+}
+
 void RecordingDecoder::TakePacket(const AVPacket& packet) {
   CheckUpTo(packet.pos);
   switch (packet_check_->KindOf(packet)) {
@@ -321,6 +329,7 @@ void RecordingDecoder::TakePacket(const AVPacket& packet) {
     case PacketKind::kTag:
       return;
     case PacketKind::kAudio:
+      CheckGap(packet);
       num_ticks_ += packet.duration;
       last_timestamp_ = packet.dts;
       last_packet_at_ = packet.pos;

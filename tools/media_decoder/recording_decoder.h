@@ -65,6 +65,8 @@ class RecordingDecoder {
   // Fails when there is damage up to this byte, which was read.
   void CheckUpTo(int64_t end);
   void CheckEnd();
+  // Fails when fragments before the packet are missing.
+  void CheckGap(const AVPacket& packet);
   void ReadFrames();
   void WriteFrame();
   // The same for a new format of frames. With the samples that the last one has left.
@@ -100,6 +102,7 @@ class RecordingDecoder {
   int64_t num_ticks_ = 0;        // of the packets
   int64_t last_timestamp_ = 0;   // of a packet
   int64_t last_packet_at_ = 0;   // in the recording
+  int64_t last_lag_ = 0;         // samples by which the packets' times precede num_samples_
   std::vector<float> interleaved_;
 };
 
