@@ -93,8 +93,7 @@ void ChildProcess::Open() {
   if (handle_.get() >= 0) return;
   const int error = errno;
   is_gone_ = error == ESRCH;
-  // Linux 5.3 has the call. Containers of that time may answer EPERM to calls that they do not
-  // know.
+  // Linux 5.3 has the call. Filters of calls that are as old may answer EPERM.
   if (is_gone_ || error == ENOSYS || error == EPERM) return;
   Kill();
   throw std::system_error(error, std::generic_category());
@@ -102,11 +101,10 @@ void ChildProcess::Open() {
 
 void ChildProcess::Kill() {
   if (std::exchange(is_gone_, true)) return;
-  if (handle_.get() >= 0) {
-    ::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0);
-  } else {
-    ::kill(pid_, SIGKILL);
-  }
+  const bool is_refused =
+      handle_.get() < 0 ||
+      (::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH);
+  if (is_refused) ::kill(pid_, SIGKILL);
   siginfo_t info = {};
   while (Wait(WEXITED, &info) < 0 && errno == EINTR) {
   }
