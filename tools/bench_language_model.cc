@@ -1,5 +1,5 @@
-// bench_language_model: measures a random 3-gram model: compiling, opening, lookups, scoring, and a
-// search with it.
+// bench_language_model: measures a random 3-gram model: compiling, opening, lookups, scoring, and
+// searches with it and with hotwords.
 #include <gflags/gflags.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/hotwords.h"
 #include "runtime/language_model.h"
 #include "runtime/ngram/ngram_model.h"
 #include "runtime/scoring/language_model_scorer.h"
@@ -48,7 +49,8 @@ Examples:
 constexpr int64_t kTextWords = 200000;
 constexpr int kRepeats = 5;
 constexpr int kBeamSize = 8;
-constexpr size_t kSearchTokens = 250;   // of the text that is searched, 1000 encoder frames
+constexpr size_t kSearchTokens = 250;  // of the text that is searched, 1000 encoder frames
+constexpr size_t kNumHotwords = 100;
 constexpr int kUnitsOfTheModel = 4233;  // as in AISHELL; those that spell no word are never likely
 
 void Print(const std::string& name, double value, int decimals, const std::string& unit) {
@@ -171,6 +173,19 @@ void MeasureScorer(const std::shared_ptr<const LanguageModel>& model,
   if (sum == 1) std::abort();  // uses the sum, so that it is computed
 }
 
+// Pairs of words, the first of which are in the text. Half of the pairs are too.
+std::string HotwordList(const std::vector<uint32_t>& text) {
+  std::string list;
+  for (size_t i = 0; i < kNumHotwords; ++i) {
+    for (const uint32_t word : {text[i], text[i % 2 == 0 ? i + 1 : i + kNumHotwords]}) {
+      for (const std::string& syllable : RandomLanguageModel::Syllables(word)) list += syllable;
+      list += ' ';
+    }
+    list += '\n';
+  }
+  return list;
+}
+
 // Of one encoder frame.
 void MeasureSearch(const std::shared_ptr<const LanguageModel>& model,
                    const std::vector<uint32_t>& text) {
@@ -195,6 +210,10 @@ void MeasureSearch(const std::shared_ptr<const LanguageModel>& model,
   options.method = SearchMethod::kPrefixBeam;
   options.beam_size = kBeamSize;
   measure("a frame, beam 8", options);
+  SearchOptions biased = options;
+  biased.hotwords = std::make_shared<const Hotwords>(HotwordList(text), tokens,
+                                                     Hotwords::kDefaultScore, "hotwords");
+  measure("a frame, beam 8, with hotwords", biased);
   options.language_model = PrepareLanguageModel({model}, tokens);
   measure("a frame, beam 8, with the model", options);
 }

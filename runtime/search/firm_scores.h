@@ -24,11 +24,12 @@ inline size_t NumFirmest(size_t beam_size, const PrefixScorer& scorer) {
 
 // [begin, end) are kept for their scores. Moves those of [end, items_end) that are among the
 // num_firmest firmest of all to `end`, and returns the new end. Of equally firm items those before
-// `end` come first. `firmer` orders by firm_score().
+// `end` come first. `firmer` orders by firm_score(). `scratch` is overwritten.
 template <typename Iterator, typename Firmer>
 Iterator KeepFirmest(Iterator begin, Iterator end, Iterator items_end, size_t num_firmest,
-                     const Firmer& firmer) {
-  std::vector<double> kept;
+                     const Firmer& firmer, std::vector<double>* scratch) {
+  std::vector<double>& kept = *scratch;  // firm scores of [begin, end)
+  kept.clear();
   for (Iterator item = begin; item != end; ++item) kept.push_back(item->firm_score());
   std::sort(kept.begin(), kept.end(), std::greater<>());
   const auto num_left = static_cast<size_t>(items_end - end);

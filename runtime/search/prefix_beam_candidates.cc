@@ -174,7 +174,8 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
   if (end != candidates.end()) {
     std::nth_element(candidates.begin(), end, candidates.end(), better);
     if (num_firmest_ > 0) {
-      end = KeepFirmest(candidates.begin(), end, candidates.end(), num_firmest_, firmer);
+      end = KeepFirmest(candidates.begin(), end, candidates.end(), num_firmest_, firmer,
+                        &scratch_.scores);
     }
     const auto is_complete = [this](const Candidate& candidate) { return IsComplete(candidate); };
     if (words_ != nullptr && std::none_of(candidates.begin(), end, is_complete)) {

@@ -94,8 +94,7 @@ TransducerBeamSearch::Candidate TransducerBeamSearch::MakeCandidate(const Hypoth
 }
 
 template <typename Item>
-typename std::vector<Item>::iterator TransducerBeamSearch::SortKept(
-    std::vector<Item>* items) const {
+typename std::vector<Item>::iterator TransducerBeamSearch::SortKept(std::vector<Item>* items) {
   const auto better = [](const Item& a, const Item& b) { return a.score() > b.score(); };
   const auto firmer = [better](const Item& a, const Item& b) {
     return a.firm_score() != b.firm_score() ? a.firm_score() > b.firm_score() : better(a, b);
@@ -104,12 +103,13 @@ typename std::vector<Item>::iterator TransducerBeamSearch::SortKept(
   if (items->size() <= beam_size_) return items->end();
   const auto best_end = items->begin() + static_cast<std::ptrdiff_t>(beam_size_);
   if (num_firmest_ == 0) return best_end;
-  const auto end = KeepFirmest(items->begin(), best_end, items->end(), num_firmest_, firmer);
+  const auto end =
+      KeepFirmest(items->begin(), best_end, items->end(), num_firmest_, firmer, &firm_scores_);
   std::stable_sort(best_end, end, better);
   return end;
 }
 
-void TransducerBeamSearch::KeepBest(std::vector<Candidate>* candidates) const {
+void TransducerBeamSearch::KeepBest(std::vector<Candidate>* candidates) {
   candidates->erase(SortKept(candidates), candidates->end());
 }
 

@@ -100,7 +100,7 @@ class TransducerBeamSearch : public TransducerSearch {
 
   // Keeps the beam_size best, best first; of equally good ones the first. With hotwords, the
   // firmest (firm_scores.h) are kept beside them.
-  void KeepBest(std::vector<Candidate>* candidates) const;
+  void KeepBest(std::vector<Candidate>* candidates);
   // The same; releases the others.
   void KeepBest(std::vector<Hypothesis>* hypotheses);
 
@@ -144,7 +144,7 @@ class TransducerBeamSearch : public TransducerSearch {
 
   // Puts what is kept first, best first; returns its end.
   template <typename Item>
-  typename std::vector<Item>::iterator SortKept(std::vector<Item>* items) const;
+  typename std::vector<Item>::iterator SortKept(std::vector<Item>* items);
   void SetBonus(Hypothesis* hypothesis) const;
   // Adds a node below `parent`, with one reference.
   int32_t AddEmission(int32_t parent, Emission emission);
@@ -164,6 +164,7 @@ class TransducerBeamSearch : public TransducerSearch {
   size_t num_firmest_;
   State state_;
   std::vector<int32_t> tokens_;        // LikelyTokens
+  std::vector<double> firm_scores_;    // SortKept
   std::vector<Hypothesis> requested_;  // Request
 };
 

@@ -226,6 +226,6 @@ def test_the_measurement():
     table = succeed("bench_language_model", f"--folder={folder}", "--words=1000", "--ngrams=20000")
     for name in ("ARPA text", "compile", "peak memory", "3-grams", "compiled model", "open, median",
                  "p(word | words before)", "Extend within a word", "Extend at the end of a word",
-                 "a frame, beam 8, with the model"):
+                 "a frame, beam 8, with hotwords", "a frame, beam 8, with the model"):
         assert re.search(rf"^ *{re.escape(name)}.* \d", table, re.MULTILINE), table
     assert sorted(folder.glob("bench_language_model*")) == before

@@ -99,7 +99,7 @@ def _hours(results: Dict[str, Any], figures: Sequence[str]) -> str:
             + figure(figures, "benchmark_memory.svg", "memory over the stream"))
 
 
-_SEARCHES = ("greedy search", "beam 8", "beam 8, with the model")
+_SEARCHES = ("greedy search", "beam 8", "beam 8, with hotwords", "beam 8, with the model")
 
 
 def _search(results: Dict[str, Any]) -> str:
@@ -123,9 +123,9 @@ def _search(results: Dict[str, Any]) -> str:
     return ("## Search\n\n```\nbench_language_model --folder=/tmp\n```\n\n"
             "CTC searches of one stream on one thread. The log probabilities of 4233 tokens are "
             "random: every fourth encoder frame has a token with probability 0.6 and four others, "
-            "the frames between are blank. The model is a random 3-gram model of "
-            f"{ngrams / 1e6:.1f} million n-grams. Target: beam 8 with the model takes at most a "
-            "tenth of the encoder's time (int8, "
+            "the frames between are blank. The hotwords are 100 pairs of words. The model is a "
+            f"random 3-gram model of {ngrams / 1e6:.1f} million n-grams. Target: beam 8 with the "
+            "model takes at most a tenth of the encoder's time (int8, "
             f"{encoder['streams'] if encoder else '-'} streams).\n\n" + table_of(rows, columns))
 
 
