@@ -14,8 +14,8 @@ struct Token {
   int32_t id = 0;  // index in the vocabulary (runtime/token_table.h)
   // Start of the first encoder frame that emits it, and end of the last one; with TDT, of its
   // duration. The end is at most the start of the next token, and the end of an utterance that has
-  // ended. Punctuation with TDT, and a special token, starts and ends where the token before it
-  // ends.
+  // ended. Both are at least Utterance::end_ms of the utterances before. Punctuation with TDT, and
+  // a special token, starts and ends where the token before it ends.
   double start_ms = 0;
   double end_ms = 0;
   float confidence = 0;  // its probability in these frames, 0 to 1

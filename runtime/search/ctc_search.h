@@ -17,6 +17,16 @@ class CtcSearch : public Search {
   // infinity or every token of a frame has probability zero.
   virtual void Advance(const float* log_probs, int64_t num_frames) = 0;
 
+  static constexpr int32_t kNoToken = -1;
+
+  // Forgets all sequences like StartUtterance, but as if the frame before had emitted
+  // `token_before`, whose repetitions in the first frames are no new token; kNoToken: none.
+  virtual void StartUtteranceAfter(int32_t token_before, int64_t first_frame) = 0;
+
+  // The token that the best alignment emits in the last frame, which may be of the utterance
+  // before; kNoToken for the blank and before the first frame.
+  virtual int32_t TokenOfLastFrame() const = 0;
+
   virtual std::unique_ptr<CtcSearch> Clone() const = 0;
 };
 

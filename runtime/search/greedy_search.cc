@@ -42,17 +42,21 @@ void CtcGreedySearch::AdvanceFrame(int32_t id, float log_prob) {
 }
 
 void CtcGreedySearch::StartUtterance(int64_t first_frame) {
-  const int32_t last_id = first_frame == state_.num_frames ? state_.last_id : -1;
-  state_ = State();
-  state_.num_frames = first_frame;
-  state_.last_id = last_id;
+  StartUtteranceAfter(first_frame == state_.num_frames ? state_.last_id : kNoToken, first_frame);
 }
 
-void CtcGreedySearch::ContinueAfter(const TokenSpan* last) {
-  if (last == nullptr) return StartUtterance(state_.num_frames);
+void CtcGreedySearch::StartUtteranceAfter(int32_t token_before, int64_t first_frame) {
   state_ = State();
-  state_.num_frames = last->first_frame;
-  state_.last_id = last->id;
+  state_.num_frames = first_frame;
+  state_.last_id = token_before;
+}
+
+void CtcGreedySearch::ContinueAfter(const std::vector<TokenSpan>& /*tokens*/) {
+  StartUtterance(state_.num_frames);
+}
+
+int32_t CtcGreedySearch::TokenOfLastFrame() const {
+  return state_.last_id == blank_id_ ? kNoToken : state_.last_id;
 }
 
 std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {

@@ -25,7 +25,9 @@ class CtcGreedySearch : public CtcSearch {
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override {}
   void StartUtterance(int64_t first_frame) override;
-  void ContinueAfter(const TokenSpan* last) override;
+  void StartUtteranceAfter(int32_t token_before, int64_t first_frame) override;
+  void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
+  int32_t TokenOfLastFrame() const override;
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }

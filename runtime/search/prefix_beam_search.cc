@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "runtime/search/firm_scores.h"
 #include "runtime/search/log_probs.h"
@@ -281,22 +282,36 @@ std::unique_ptr<CtcSearch> CtcPrefixBeamSearch::Clone() const {
 }
 
 void CtcPrefixBeamSearch::StartUtterance(int64_t first_frame) {
-  const int32_t token_before = first_frame == state_.num_frames ? TokenOfLastFrame() : kNone;
+  StartUtteranceAfter(first_frame == state_.num_frames ? TokenOfLastFrame() : kNone, first_frame);
+}
+
+void CtcPrefixBeamSearch::StartUtteranceAfter(int32_t token_before, int64_t first_frame) {
   state_ = State(words_, scorer_, token_before);
   state_.num_frames = first_frame;
 }
 
-void CtcPrefixBeamSearch::ContinueAfter(const TokenSpan* last) {
-  if (last == nullptr) return StartUtterance(state_.num_frames);
-  state_ = State(words_, scorer_, last->id);
-  state_.num_frames = last->first_frame;
+void CtcPrefixBeamSearch::ContinueAfter(const std::vector<TokenSpan>& tokens) {
+  const auto has_tokens = [this, &tokens](const Prefix& prefix) {
+    int32_t node = prefix.node;
+    if (static_cast<size_t>(state_.prefixes.value(node).length) != tokens.size()) return false;
+    return std::all_of(tokens.rbegin(), tokens.rend(), [this, &node](const TokenSpan& token) {
+      return state_.prefixes.value(std::exchange(node, state_.prefixes.parent(node))).token ==
+             token.id;
+    });
+  };
+  const auto found = std::find_if(state_.beam.begin(), state_.beam.end(), has_tokens);
+  StartUtteranceAfter(TokenOfLastFrame(found == state_.beam.end() ? state_.beam.front() : *found),
+                      state_.num_frames);
 }
 
 void CtcPrefixBeamSearch::Reset() { state_ = State(words_, scorer_); }
 
 int32_t CtcPrefixBeamSearch::TokenOfLastFrame() const {
-  const Prefix& best = state_.beam.front();
-  return &BestAlignment(best) == &best.best_non_blank ? best.last_token : kNone;
+  return TokenOfLastFrame(state_.beam.front());
+}
+
+int32_t CtcPrefixBeamSearch::TokenOfLastFrame(const Prefix& prefix) {
+  return &BestAlignment(prefix) == &prefix.best_non_blank ? prefix.last_token : kNone;
 }
 
 size_t CtcPrefixBeamSearch::num_stored_nodes() const {

@@ -59,7 +59,9 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void Advance(const float* log_probs, int64_t num_frames) override;
   void Finish() override;
   void StartUtterance(int64_t first_frame) override;
-  void ContinueAfter(const TokenSpan* last) override;
+  void StartUtteranceAfter(int32_t token_before, int64_t first_frame) override;
+  void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
+  int32_t TokenOfLastFrame() const override;
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
@@ -199,8 +201,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
   std::vector<TokenSpan> TokensSince(const Prefix& prefix, size_t first) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);
-  // The token that the best alignment of all emits in the last frame; kNone if that is a blank.
-  int32_t TokenOfLastFrame() const;
+  // The token that the best alignment of `prefix` emits in the last frame; kNone for the blank.
+  static int32_t TokenOfLastFrame(const Prefix& prefix);
   // Log probability of the alignments of `prefix` after which `token` is a new token, and the best
   // of them. After the prefix's own last token, only alignments that end in a blank count.
   static double TotalBefore(const Prefix& prefix, int32_t token);

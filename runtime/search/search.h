@@ -69,12 +69,11 @@ class Search {
   // frames are no new token. A token is thus not found on both sides of the end of an utterance.
   virtual void StartUtterance(int64_t first_frame) = 0;
 
-  // Forgets all sequences like StartUtterance, but goes on where the best one stands, since the
-  // utterance may have been cut within a word. A transducer keeps the state of its predictor.
-  // `last`: the last token of the best sequence (after rescoring, of the one chosen). The frames
-  // from its first one on are given again, or those after its duration; num_frames() tells the
-  // first one. Null: no frame is given again.
-  virtual void ContinueAfter(const TokenSpan* last) = 0;
+  // Forgets all sequences like StartUtterance(num_frames()), but goes on where one of them stands,
+  // since the utterance may have been cut within a word. A transducer keeps the state of its
+  // predictor. `tokens`: those of the sequence that is handed out, which after rescoring need not
+  // be the best one. The best one counts if none has these tokens.
+  virtual void ContinueAfter(const std::vector<TokenSpan>& tokens) = 0;
 
   // Returns to the state after construction.
   virtual void Reset() = 0;

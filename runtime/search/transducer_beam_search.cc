@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "runtime/search/firm_scores.h"
 #include "runtime/search/log_probs.h"
@@ -38,14 +39,37 @@ void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
   state_ = InitialState(first_frame);
 }
 
-void TransducerBeamSearch::ContinueAfter(const TokenSpan* last) {
-  const Hypothesis& best = state_.beam.front();
-  State next = InitialState(last == nullptr ? state_.num_frames : FrameAfter(*last));
-  Hypothesis& empty = next.beam.front();
-  empty.predictor = best.predictor;
-  if (last == nullptr) empty.next_frame = best.next_frame;
+const TransducerBeamSearch::Hypothesis& TransducerBeamSearch::HypothesisWith(
+    const std::vector<TokenSpan>& tokens) const {
+  const auto has_tokens = [this, &tokens](const Hypothesis& hypothesis) {
+    int32_t node = hypothesis.node;
+    if (static_cast<size_t>(state_.emissions.value(node).length) != tokens.size()) return false;
+    return std::all_of(tokens.rbegin(), tokens.rend(), [this, &node](const TokenSpan& token) {
+      return state_.emissions.value(std::exchange(node, state_.emissions.parent(node))).token ==
+             token.id;
+    });
+  };
+  const auto found = std::find_if(state_.beam.begin(), state_.beam.end(), has_tokens);
+  return found == state_.beam.end() ? state_.beam.front() : *found;
+}
+
+void TransducerBeamSearch::GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame,
+                                    int64_t next_frame) {
+  State next = InitialState(first_frame);
+  next.beam.front().predictor = hypothesis.predictor;
+  next.beam.front().next_frame = next_frame;
   queries_.clear();
   state_ = std::move(next);
+}
+
+void TransducerBeamSearch::ContinueAfter(const std::vector<TokenSpan>& tokens) {
+  const Hypothesis& hypothesis = HypothesisWith(tokens);
+  GoOnFrom(hypothesis, state_.num_frames, hypothesis.next_frame);
+}
+
+void TransducerBeamSearch::ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) {
+  const int64_t frame = tokens.empty() ? begin_frame : FrameAfter(tokens.back());
+  GoOnFrom(HypothesisWith(tokens), frame, frame);
 }
 
 void TransducerBeamSearch::Finish() {

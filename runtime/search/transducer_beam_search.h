@@ -26,7 +26,8 @@ class TransducerBeamSearch : public TransducerSearch {
 
   void Finish() override;
   void StartUtterance(int64_t first_frame) override;
-  void ContinueAfter(const TokenSpan* last) override;
+  void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
+  void ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) override;
   void Reset() override { StartUtterance(0); }
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
@@ -149,6 +150,10 @@ class TransducerBeamSearch : public TransducerSearch {
   // Adds a node below `parent`, with one reference.
   int32_t AddEmission(int32_t parent, Emission emission);
   State InitialState(int64_t first_frame) const;
+  // The first one with these tokens, or the best one.
+  const Hypothesis& HypothesisWith(const std::vector<TokenSpan>& tokens) const;
+  // Begins an utterance with this hypothesis' predictor, which reads `next_frame` next.
+  void GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame, int64_t next_frame);
   double RankScore(const Hypothesis& hypothesis) const;
   bool HaveEqualTokens(int32_t a, int32_t b) const;
   void RankBeam();

@@ -77,12 +77,20 @@ void TransducerGreedySearch::StartUtterance(int64_t first_frame) {
   state_.predictor = transducer_->Start();
 }
 
-void TransducerGreedySearch::ContinueAfter(const TokenSpan* last) {
+void TransducerGreedySearch::ContinueAfter(const std::vector<TokenSpan>& /*tokens*/) {
   State next;
-  next.num_frames = last == nullptr ? state_.num_frames : FrameAfter(*last);
-  next.num_passed = last == nullptr ? state_.num_passed : 0;
+  next.num_frames = state_.num_frames;
+  next.num_passed = state_.num_passed;
+  next.predictor = std::move(state_.predictor);
+  queries_.clear();
+  state_ = std::move(next);
+}
+
+void TransducerGreedySearch::ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) {
+  State next;
+  next.num_frames = tokens.empty() ? begin_frame : FrameAfter(tokens.back());
   const auto num_in_frame = std::count_if(
-      state_.tokens.begin(), state_.tokens.end(),
+      tokens.begin(), tokens.end(),
       [&next](const TokenSpan& token) { return token.first_frame == next.num_frames; });
   if (num_in_frame >= max_symbols_) ++next.num_frames;
   next.predictor = std::move(state_.predictor);

@@ -31,7 +31,8 @@ class TransducerGreedySearch : public TransducerSearch {
 
   void Finish() override {}
   void StartUtterance(int64_t first_frame) override;
-  void ContinueAfter(const TokenSpan* last) override;
+  void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
+  void ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) override;
   void Reset() override { StartUtterance(0); }
   std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;

@@ -44,6 +44,11 @@ class TransducerSearch : public Search {
   // for the best sequence. A frame that TDT passes over has that of the frame before.
   virtual float blank_log_prob() const = 0;
 
+  // Like ContinueAfter, but frames are given again: those from the first frame of the last token
+  // on, or those after its duration; without tokens, those from `begin_frame` on, with which the
+  // utterance began. num_frames() tells the first one.
+  virtual void ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) = 0;
+
   virtual std::unique_ptr<TransducerSearch> Clone() const = 0;
 
  protected:

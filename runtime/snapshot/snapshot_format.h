@@ -24,7 +24,7 @@
 
 namespace runnel {
 
-constexpr uint32_t kSnapshotVersion = 4;
+constexpr uint32_t kSnapshotVersion = 5;
 constexpr size_t kSnapshotHeaderSize = 52;
 constexpr size_t kSnapshotChecksumSize = 32;
 

@@ -133,7 +133,7 @@ std::vector<Token> Stream::TokensSince(size_t first) const {
 std::vector<Hypothesis> Stream::NBest(int n) const {
   std::vector<Hypothesis> hypotheses;
   for (const TokenSequence& sequence : state_->BestSequences(n)) {
-    hypotheses.push_back(state_->MakeHypothesis(sequence, state_->text_end()));
+    hypotheses.push_back(state_->MakeHypothesis(sequence, state_->text_frames()));
   }
   return hypotheses;
 }

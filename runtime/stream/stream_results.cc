@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -43,8 +44,8 @@ std::vector<TokenSequence> Stream::State::BestSequences(int n) const {
   }
 }
 
-int64_t Stream::State::text_end() const {
-  return is_over ? search().num_frames() : std::numeric_limits<int64_t>::max();
+SpokenFrames Stream::State::text_frames() const {
+  return {spoken_end_frame, is_over ? last_end_frame : std::numeric_limits<int64_t>::max()};
 }
 
 std::string Stream::State::TextOf(const std::vector<TokenSpan>& tokens) const {
@@ -63,13 +64,12 @@ std::vector<Utterance> Stream::State::TakeUtterances() {
     utterance.end = from.end;
     utterance.searched_ms = static_cast<double>(from.end_frame) * frame_ms;
     for (const TokenSequence& sequence : from.nbest) {
-      utterance.nbest.push_back(MakeHypothesis(sequence, from.end_frame));
+      utterance.nbest.push_back(MakeHypothesis(sequence, {from.begin_frame, from.end_frame}));
     }
     utterance.start_ms = utterance.end_ms = utterance.searched_ms;
-    const SpokenFrames speech = SpeechOf(from.nbest.front().tokens, from.end_frame);
-    if (speech.begin < speech.end) {
-      utterance.start_ms = static_cast<double>(speech.begin) * frame_ms;
-      utterance.end_ms = std::min(utterance.searched_ms, EndOfAudioMs(speech.end - 1));
+    if (const std::optional<SpokenMs> speech = SpeechOf(from)) {
+      utterance.start_ms = speech->begin;
+      utterance.end_ms = speech->end;
     }
     utterances.push_back(std::move(utterance));
   }
@@ -93,26 +93,39 @@ bool Stream::State::TakesNoTime(int32_t id) const {
 }
 
 std::vector<SpokenFrames> Stream::State::FramesOfTokens(const std::vector<TokenSpan>& spans,
-                                                        int64_t end_frame) const {
-  return FramesOf(spans, end_frame, [this](int32_t id) { return TakesNoTime(id); });
+                                                        SpokenFrames within) const {
+  return FramesOf(spans, within, [this](int32_t id) { return TakesNoTime(id); });
 }
 
-SpokenFrames Stream::State::SpeechOf(const std::vector<TokenSpan>& spans, int64_t end_frame) const {
-  const std::vector<SpokenFrames> frames = FramesOfTokens(spans, end_frame);
-  SpokenFrames speech;
-  bool has_begun = false;
+std::optional<SpokenMs> Stream::State::SpeechOf(const EndedUtterance& utterance) const {
+  const std::vector<TokenSpan>& spans = utterance.nbest.front().tokens;
+  const std::vector<SpokenFrames> frames =
+      FramesOfTokens(spans, {utterance.begin_frame, utterance.end_frame});
+  std::optional<SpokenFrames> speech;
   for (size_t i = 0; i < spans.size(); ++i) {
     if (!model->tokens().IsText(spans[i].id)) continue;
-    if (!std::exchange(has_begun, true)) speech.begin = frames[i].begin;
-    speech.end = frames[i].end;
+    if (!speech) speech = frames[i];
+    speech->end = frames[i].end;
   }
-  return speech;
+  if (!speech) return std::nullopt;
+  const double frame_ms = model->encoder_frame_ms();
+  const double begin_ms = static_cast<double>(speech->begin) * frame_ms;
+  const double end_ms =
+      std::min(static_cast<double>(utterance.end_frame) * frame_ms, EndOfAudioMs(speech->end - 1));
+  return SpokenMs{begin_ms, std::max(begin_ms, end_ms)};
+}
+
+int64_t Stream::State::FirstFrameFrom(double ms) const {
+  const double frame_ms = model->encoder_frame_ms();
+  auto frame = static_cast<int64_t>(ms / frame_ms);
+  while (static_cast<double>(frame) * frame_ms < ms) ++frame;
+  return frame;
 }
 
 std::vector<Token> Stream::State::InMilliseconds(const std::vector<TokenSpan>& spans,
-                                                 int64_t end_frame) const {
+                                                 SpokenFrames within) const {
   const double frame_ms = model->encoder_frame_ms();
-  const std::vector<SpokenFrames> frames = FramesOfTokens(spans, end_frame);
+  const std::vector<SpokenFrames> frames = FramesOfTokens(spans, within);
   std::vector<Token> tokens;
   for (size_t i = 0; i < spans.size(); ++i) {
     tokens.push_back({spans[i].id, static_cast<double>(frames[i].begin) * frame_ms,
@@ -129,16 +142,16 @@ std::vector<Token> Stream::State::BestTokensSince(size_t first) const {
   if (begin < ids.size()) {
     while (begin > 0 && TakesNoTime(ids[begin])) --begin;
   }
-  std::vector<Token> tokens = InMilliseconds(search().BestTokensSince(begin), text_end());
+  std::vector<Token> tokens = InMilliseconds(search().BestTokensSince(begin), text_frames());
   tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(
                                                     std::min(first - begin, tokens.size())));
   return tokens;
 }
 
-Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence, int64_t end_frame) const {
+Hypothesis Stream::State::MakeHypothesis(const TokenSequence& sequence, SpokenFrames within) const {
   Hypothesis hypothesis;
   hypothesis.score = sequence.score;
-  hypothesis.tokens = InMilliseconds(sequence.tokens, end_frame);
+  hypothesis.tokens = InMilliseconds(sequence.tokens, within);
   model->tokens().Complete(&hypothesis);
   for (const Word& word : hypothesis.words) hypothesis.confidence += word.confidence;
   if (!hypothesis.words.empty()) {

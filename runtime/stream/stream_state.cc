@@ -1,7 +1,7 @@
 #include "runtime/stream/stream_state.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -67,7 +67,8 @@ Stream::State::State(const State& other)
       ended(other.ended),
       num_utterances(other.num_utterances),
       last_end_frame(other.last_end_frame),
-      cut_token(other.cut_token),
+      spoken_end_frame(other.spoken_end_frame),
+      cut_tokens(other.cut_tokens),
       is_over(other.is_over),
       stable_text(other.stable_text),
       stable_end(other.stable_end),
@@ -208,8 +209,8 @@ int64_t Stream::State::NumUnsearched(int64_t num_rows) const {
 void Stream::State::SearchCtc(const float* log_probs, int64_t num_rows) {
   const int64_t vocab_size = model->parts().config.vocabulary.vocab_size;
   try {
-    if (const int64_t num_again = NumUnsearched(num_rows); !cut_token.empty() && num_again > 0) {
-      FindCutToken(log_probs + (num_rows - num_again) * vocab_size, num_again);
+    if (const int64_t num_again = NumUnsearched(num_rows); !cut_tokens.empty() && num_again > 0) {
+      PassCutTokens(log_probs + (num_rows - num_again) * vocab_size, num_again);
     }
     const int64_t num_frames = NumUnsearched(num_rows);
     log_probs += (num_rows - num_frames) * vocab_size;
@@ -222,6 +223,7 @@ void Stream::State::SearchCtc(const float* log_probs, int64_t num_rows) {
       ctc_search->Advance(log_probs, num_frames);
       endpoints.PassFrames(num_frames);
     }
+    if (!ctc_search->BestIds().empty()) cut_tokens.Clear();  // this token is a new one
     AfterStep();
   } catch (const std::invalid_argument& error) {  // not the caller's fault
     Fail("CTC head, " + std::string(error.what()));
@@ -260,7 +262,7 @@ void Stream::State::AfterFrame(float blank_log_prob) {
   EndUtterance(UtteranceEnd::kEndpoint);
   has_endpoint = true;
   if (endpoints.follows_silence()) return BeginUtterance(search().num_frames());
-  search().ContinueAfter(nullptr);  // the length may cut a word
+  search().ContinueAfter(search().NBest(1).front().tokens);  // the length may cut a word
   ForgetUtterance();
 }
 
@@ -289,19 +291,19 @@ void Stream::State::EndUtterance(UtteranceEnd end) {
   if (end == UtteranceEnd::kEndpoint && TextOf(nbest.front().tokens).empty()) return;
   // Frames after the last token of an utterance may be searched again.
   last_end_frame = std::max(last_end_frame, search().num_frames());
-  ended.push_back({num_utterances, last_end_frame, end, std::move(nbest)});
+  ended.push_back({num_utterances, spoken_end_frame, last_end_frame, end, std::move(nbest)});
   ++num_utterances;
   if (is_rescored) AddToRescore();
 }
 
 void Stream::State::BeginUtterance(int64_t first_frame) {
   search().StartUtterance(first_frame);
-  cut_token.clear();
   ForgetUtterance();
 }
 
 void Stream::State::ForgetUtterance() {
   endpoints.StartUtterance();
+  cut_tokens.Clear();
   DropRows();
   stable_text.clear();
   stable_end = TextEnd();
@@ -318,56 +320,68 @@ void Stream::State::BeginAfter(State* copy) {
     --copy->num_utterances;
   }
   if (copy->num_utterances == num_utterances) return;
-  ContinueSearch(copy);
+  CutTokens found_again = ContinueSearch(copy);
+  for (auto utterance = copy->FirstEndedSince(*this); utterance != copy->ended.end(); ++utterance) {
+    if (const std::optional<SpokenMs> speech = SpeechOf(*utterance)) {
+      spoken_end_frame = std::max(spoken_end_frame, FirstFrameFrom(speech->end));
+    }
+  }
   ended = std::move(copy->ended);
   num_utterances = copy->num_utterances;
   last_end_frame = copy->last_end_frame;
   ForgetUtterance();
+  cut_tokens = std::move(found_again);
   if (options.endpoints.reset_encoder) model->parts().encoder.ForgetContext(&encoder);
 }
 
 // The frames after the last token that was handed out are searched again, when the encoder has
 // computed them with the audio that follows. In the copy they were the last ones: a token that
 // needs this audio was not found.
-void Stream::State::ContinueSearch(State* copy) {
-  const TokenSpan* last = nullptr;
+CutTokens Stream::State::ContinueSearch(State* copy) {
+  const int64_t begin = search().num_frames();
+  std::vector<TokenSpan> known;  // that this search has found too
+  std::vector<TokenSpan> found;
   bool rule_holds = false;
-  const int64_t num_new = copy->num_utterances - num_utterances;
-  for (auto utterance = copy->ended.end() - num_new; utterance != copy->ended.end(); ++utterance) {
-    const std::vector<TokenSpan>& tokens = utterance->nbest.front().tokens;
-    if (!tokens.empty() && tokens.back().first_frame >= search().num_frames()) {
-      last = &tokens.back();
+  for (auto utterance = copy->FirstEndedSince(*this); utterance != copy->ended.end(); ++utterance) {
+    for (const TokenSpan& token : utterance->nbest.front().tokens) {
+      (token.first_frame < begin ? known : found).push_back(token);
     }
     rule_holds = rule_holds || utterance->end == UtteranceEnd::kEndpoint;
   }
-  if (last == nullptr && rule_holds) return search().StartUtterance(search().num_frames());
-  if (last == nullptr) return search().ContinueAfter(nullptr);
-  if (transducer_search != nullptr) {
-    transducer_search = std::move(copy->transducer_search);
-    return transducer_search->ContinueAfter(last);
+  if (ctc_search != nullptr || found.empty()) {
+    if (found.empty() && rule_holds) {
+      search().StartUtterance(begin);
+    } else {
+      search().ContinueAfter(known);
+    }
+    CutTokens tokens;
+    if (known.empty()) tokens = cut_tokens;  // of a call before this one
+    tokens.Add(found);
+    return tokens;
   }
-  TokenSpan earliest = *last;
-  earliest.first_frame = std::max(search().num_frames(), last->first_frame - kMostShift);
-  ctc_search->ContinueAfter(&earliest);
-  cut_token = {{last->id, last->first_frame, last->first_frame, last->confidence}};
+  // After a rule the copy's search has an utterance without tokens.
+  const EndedUtterance& last = copy->ended.back();
+  const bool is_after_rule = last.end == UtteranceEnd::kEndpoint;
+  const int64_t text_begin = copy->text_begin();
+  transducer_search = std::move(copy->transducer_search);
+  transducer_search->ReturnTo(is_after_rule ? std::vector<TokenSpan>() : last.nbest.front().tokens,
+                              text_begin);
+  return {};
 }
 
-void Stream::State::FindCutToken(const float* log_probs, int64_t num_rows) {
+std::vector<EndedUtterance>::const_iterator Stream::State::FirstEndedSince(
+    const State& original) const {
+  return ended.end() - (num_utterances - original.num_utterances);
+}
+
+void Stream::State::PassCutTokens(const float* log_probs, int64_t num_rows) {
   const VocabularyConfig& vocabulary = model->parts().config.vocabulary;
   const int64_t begin = ctc_search->num_frames();
-  TokenSpan token = cut_token.front();
-  const int64_t expected = token.first_frame;
-  const int64_t count = std::min(num_rows, expected + kMostShift + 1 - begin);
+  const int64_t count = std::min(num_rows, cut_tokens.end_frame() - begin);
   const std::vector<int32_t> ids = MostProbableIds(log_probs, count, vocabulary.vocab_size, begin);
-  int64_t least = kMostShift + 1;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t shift = std::abs(begin + i - expected);
-    if (ids[static_cast<size_t>(i)] != token.id || shift >= least) continue;
-    least = shift;
-    token.first_frame = begin + i;
-  }
-  ctc_search->ContinueAfter(&token);
-  cut_token.clear();
+  const std::optional<CutTokens::Place> place =
+      cut_tokens.Pass(ids, vocabulary.blank_id, {begin, ctc_search->TokenOfLastFrame()});
+  if (place) ctc_search->StartUtteranceAfter(place->token_before, place->frame);
 }
 
 void Stream::State::UpdateResults() {

@@ -22,6 +22,7 @@
 #include "runtime/search/transducer_search.h"
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
+#include "runtime/stream/cut_tokens.h"
 #include "runtime/stream/endpoint_detector.h"
 #include "runtime/stream/silence_gate.h"
 #include "runtime/stream/token_times.h"
@@ -33,7 +34,8 @@ namespace runnel {
 // An utterance that has ended and was not taken yet.
 struct EndedUtterance {
   int64_t index = 0;
-  int64_t end_frame = 0;  // the encoder frame after its last one
+  int64_t begin_frame = 0;  // the encoder frame before which no token begins
+  int64_t end_frame = 0;    // the encoder frame after its last one
   UtteranceEnd end = UtteranceEnd::kFinish;
   std::vector<TokenSequence> nbest;  // best first, at least one, no two with the same text
 
@@ -41,6 +43,7 @@ struct EndedUtterance {
   static void VisitState(Self& self, Fields& fields) {
     auto end = static_cast<int32_t>(self.end);
     fields.Counter(self.index);
+    fields.Counter(self.begin_frame);
     fields.Counter(self.end_frame);
     fields.Value(end);
     const size_t count = fields.Count(self.nbest.size(), sizeof(double) + sizeof(uint64_t));
@@ -59,9 +62,6 @@ struct EndedUtterance {
 
 // Functions with a name of Stream do what that function of Stream does.
 struct Stream::State {
-  // Encoder frames by which a CTC token may move when the audio after it is known.
-  static constexpr int64_t kMostShift = 3;
-
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options);
   State(const State& other);
 
@@ -79,8 +79,9 @@ struct Stream::State {
   bool ends() const { return features.finished() || is_preview; }
   // The encoder frame with which the text of the search begins.
   int64_t text_begin() const { return search().num_frames() - endpoints.num_frames(); }
-  // The encoder frame after the text of the search; the largest number while it goes on.
-  int64_t text_end() const;
+  // The encoder frames in which the tokens of the search are, as FramesOf takes them. While it goes
+  // on, their end is the largest number.
+  SpokenFrames text_frames() const;
   // Makes this copy a preview (Stream::Preview).
   void EndWithPadding(int64_t num_frames);
   bool IsFinal() const;
@@ -121,12 +122,12 @@ struct Stream::State {
   // The best sequences of the search, at most `n`, no two with the same text.
   std::vector<TokenSequence> BestSequences(int n) const;
   std::string TextOf(const std::vector<TokenSpan>& tokens) const;
-  // No token ends after `end_frame`, which is that of an utterance, or text_end(): a duration of
-  // TDT may lead further.
-  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, int64_t end_frame) const;
+  // `within`: the frames of an utterance, or text_frames(). A duration of TDT may lead further, and
+  // after FinalizeUtterance a token may begin before them.
+  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
   // Those of the best sequence from index `first` on.
   std::vector<Token> BestTokensSince(size_t first) const;
-  Hypothesis MakeHypothesis(const TokenSequence& sequence, int64_t end_frame) const;
+  Hypothesis MakeHypothesis(const TokenSequence& sequence, SpokenFrames within) const;
 
   // Everything but the model and the options, for a snapshot (runtime/snapshot/state_fields.h). A
   // State to read into is made with the same model and options.
@@ -142,9 +143,10 @@ struct Stream::State {
     EndpointDetector::VisitState(self.endpoints, fields);
     fields.Counter(self.num_utterances);
     fields.Counter(self.last_end_frame);
-    VisitTokens(self.cut_token, fields);
+    fields.Counter(self.spoken_end_frame);
+    CutTokens::VisitState(self.cut_tokens, fields);
     fields.Value(self.is_over);
-    constexpr size_t kUtteranceSize = 2 * sizeof(int64_t) + sizeof(int32_t) + sizeof(uint64_t);
+    constexpr size_t kUtteranceSize = 3 * sizeof(int64_t) + sizeof(int32_t) + sizeof(uint64_t);
     const size_t num_ended = fields.Count(self.ended.size(), kUtteranceSize);
     if constexpr (Fields::kReading) self.ended.resize(num_ended);
     for (auto& utterance : self.ended) EndedUtterance::VisitState(utterance, fields);
@@ -180,9 +182,10 @@ struct Stream::State {
   std::vector<EndedUtterance> ended;  // not taken yet
   int64_t num_utterances = 0;         // that have ended
   int64_t last_end_frame = 0;         // EndedUtterance::end_frame of the last of them
-  // The last token that FinalizeUtterance handed out, at most one, until a CTC search has found its
-  // frame again (FindCutToken).
-  std::vector<TokenSpan> cut_token;
+  // The encoder frame before which no token of the present utterance begins: that after the times
+  // of the utterances that FinalizeUtterance has ended.
+  int64_t spoken_end_frame = 0;
+  CutTokens cut_tokens;  // that a CTC search may find again
   bool is_over = false;  // the last utterance has ended; the search still holds it
   // Text of the search's first num_stable_ids ids, which no later audio changes.
   std::string stable_text;
@@ -226,21 +229,27 @@ struct Stream::State {
   void BeginUtterance(int64_t first_frame);
   // The search stands at the beginning of an utterance.
   void ForgetUtterance();
-  // Of BeginAfter: the search goes on after the last token that `copy` found.
-  void ContinueSearch(State* copy);
-  // Lets the CTC search go on from the frame of cut_token. log_probs: of the frames from the
-  // search's next one on.
-  void FindCutToken(const float* log_probs, int64_t num_rows);
+  // Of BeginAfter: the search goes on after the tokens that `copy` handed out. Returns those that a
+  // CTC search may find again.
+  CutTokens ContinueSearch(State* copy);
+  // Of a copy of `original`: the first utterance that has ended in the copy only.
+  std::vector<EndedUtterance>::const_iterator FirstEndedSince(const State& original) const;
+  // The CTC search passes over those of cut_tokens. log_probs: of the frames from the search's next
+  // one on.
+  void PassCutTokens(const float* log_probs, int64_t num_rows);
   // Whether a token has no duration of its own (token_times.h): special tokens, and punctuation of
   // a model with durations.
   bool TakesNoTime(int32_t id) const;
-  // These two as InMilliseconds: the frames of each token, and those from the first to the last
-  // token that is text; none without such tokens.
+  // As InMilliseconds: the frames of each token.
   std::vector<SpokenFrames> FramesOfTokens(const std::vector<TokenSpan>& spans,
-                                           int64_t end_frame) const;
-  SpokenFrames SpeechOf(const std::vector<TokenSpan>& spans, int64_t end_frame) const;
+                                           SpokenFrames within) const;
+  // From the start of the first to the end of the last token that is text; none without such
+  // tokens.
+  std::optional<SpokenMs> SpeechOf(const EndedUtterance& utterance) const;
   // The end of the audio that this encoder frame reads.
   double EndOfAudioMs(int64_t encoder_frame) const;
+  // The first encoder frame that does not begin before this time.
+  int64_t FirstFrameFrom(double ms) const;
   std::string UtteranceProblem() const;
 };
 

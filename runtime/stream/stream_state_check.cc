@@ -66,13 +66,18 @@ std::string Stream::State::UtteranceProblem() const {
       !AllFinite(std::as_const(kept_rows).rows())) {
     return "the encoder frames kept for rescoring do not end with the last one";
   }
-  if (!cut_token.empty()) {
-    // The search has tokens only of frames after it.
-    std::string problem = TokenProblem(cut_token, TokenOrder::kApart, searched + kMostShift + 1,
-                                       vocabulary.vocab_size, vocabulary.blank_id);
+  if (spoken_end_frame > last_end_frame) {
+    return "the times of its utterances go on after their last frame";
+  }
+  if (!cut_tokens.empty()) {
+    std::string problem =
+        cut_tokens.Inconsistency(last_end_frame, vocabulary.vocab_size, vocabulary.blank_id);
     if (!problem.empty()) return problem;
-    if (ctc_search == nullptr || cut_token.size() > 1 || cut_token.front().first_frame < searched) {
-      return "the token that an utterance ended with is not among the frames to be searched";
+    if (ctc_search == nullptr || cut_tokens.end_frame() <= searched) {
+      return "the tokens that an utterance ended with are not among the frames to be searched";
+    }
+    if (!search().BestIds().empty()) {
+      return "the search has tokens before it has found those that an utterance ended with";
     }
   }
   if (is_over && !IsFinal()) return "its last utterance has ended before the audio";
@@ -83,7 +88,7 @@ std::string Stream::State::UtteranceProblem() const {
   int64_t index = num_utterances - static_cast<int64_t>(ended.size());
   for (const EndedUtterance& utterance : ended) {
     if (utterance.index != index++) return "the numbers of its utterances do not ascend";
-    if (utterance.end_frame < 0 || utterance.end_frame > last_end_frame) {
+    if (utterance.begin_frame > utterance.end_frame || utterance.end_frame > last_end_frame) {
       return "the end of an utterance is not among the frames";
     }
     if (utterance.nbest.empty()) return "an utterance has no hypothesis";

@@ -5,15 +5,16 @@
 
 namespace runnel {
 
-std::vector<SpokenFrames> FramesOf(const std::vector<TokenSpan>& tokens, int64_t end_frame,
+std::vector<SpokenFrames> FramesOf(const std::vector<TokenSpan>& tokens, SpokenFrames within,
                                    const std::function<bool(int32_t)>& takes_no_time) {
   std::vector<SpokenFrames> frames(tokens.size());
-  int64_t latest_end = end_frame;
+  int64_t latest_end = within.end;
   for (size_t i = tokens.size(); i > 0; --i) {
     const TokenSpan& token = tokens[i - 1];
     if (i > 1 && takes_no_time(token.id)) continue;
-    frames[i - 1] = {token.first_frame, std::min(token.last_frame + 1, latest_end)};
-    latest_end = token.first_frame;
+    frames[i - 1] = {std::max(token.first_frame, within.begin),
+                     std::max(std::min(token.last_frame + 1, latest_end), within.begin)};
+    latest_end = frames[i - 1].begin;
   }
   for (size_t i = 1; i < tokens.size(); ++i) {
     if (takes_no_time(tokens[i].id)) frames[i] = {frames[i - 1].end, frames[i - 1].end};

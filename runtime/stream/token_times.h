@@ -16,13 +16,20 @@ struct SpokenFrames {
   int64_t end = 0;
 };
 
+// Milliseconds of audio since the start of the stream.
+struct SpokenMs {
+  double begin = 0;
+  double end = 0;
+};
+
 // The frames of each token, none of which overlap. They begin where the token is first emitted, and
-// end after its last frame, but at the latest where the next token begins and at `end_frame`. Of
-// several tokens that begin on one frame, only the last one thus has a duration.
+// end after its last frame, but at the latest where the next token begins. Of several tokens that
+// begin on one frame, only the last one thus has a duration. Frames that are not `within` are left
+// out; a token of only such frames has no duration. `within` ends after the token's first frames.
 //
 // A token for which `takes_no_time` holds, unless it is the first one, has no duration: it begins
 // and ends where the token before it ends.
-std::vector<SpokenFrames> FramesOf(const std::vector<TokenSpan>& tokens, int64_t end_frame,
+std::vector<SpokenFrames> FramesOf(const std::vector<TokenSpan>& tokens, SpokenFrames within,
                                    const std::function<bool(int32_t)>& takes_no_time);
 
 }  // namespace runnel

@@ -1,4 +1,5 @@
-// Writes the seeds of fuzz_snapshot: snapshots of streams of the tiny model in all kinds of states.
+// Writes the seeds of fuzz_snapshot: snapshots of streams of the tiny model in all kinds of states,
+// and one that Stream::Restore refuses.
 //   build/bin/make_snapshot_corpus tests/fuzz/corpus/snapshot
 // To be run again when the format of snapshots changes (runtime/snapshot/snapshot_format.h).
 #include <cstddef>
@@ -11,6 +12,9 @@
 #include <vector>
 
 #include "runtime/hotwords.h"
+#include "runtime/search/ctc_search.h"
+#include "runtime/snapshot/snapshot_format.h"
+#include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
 #include "runtime/word_list.h"
 #include "tests/support/random_audio.h"
@@ -19,11 +23,40 @@
 namespace runnel {
 namespace {
 
-void Write(const std::string& folder, const std::string& name, const Stream& stream) {
+void WriteBytes(const std::string& folder, const std::string& name, const std::string& bytes) {
   const std::string path = folder + "/" + name;
   std::ofstream file(path, std::ios::binary);
-  file << stream.Snapshot();
+  file << bytes;
   if (!file.flush()) throw std::runtime_error(path + ": cannot write");
+}
+
+void Write(const std::string& folder, const std::string& name, const Stream& stream) {
+  WriteBytes(folder, name, stream.Snapshot());
+}
+
+std::string Saved(const CtcSearch& search) {
+  StateWriter writer;
+  search.Save(&writer);
+  return writer.Take();
+}
+
+// Tokens that FinalizeUtterance handed out and that the search is to find again; and the same with
+// another token that the search has found before.
+void WriteFlushed(const std::string& folder, const std::vector<float>& samples) {
+  const StreamOptions options = testing::Options(16, 3);
+  Stream stream(testing::Tiny(), options);
+  stream.AcceptSamples(samples.data(), 14000);
+  stream.FinalizeUtterance();
+  const std::string bytes = stream.Snapshot();
+  WriteBytes(folder, "flushed", bytes);
+  const auto search = MakeCtcSearch(options.search, 7, 0);
+  const size_t size = bytes.size() - kSnapshotHeaderSize - kSnapshotChecksumSize;
+  const std::string before = bytes.substr(
+      kSnapshotHeaderSize, size - Saved(*search).size());  // the search is the last field
+  search->StartUtterance(stream.text_begin() - 1);
+  search->Advance(std::vector<float>{-9, -1, -9, -9, -9, -9, -9}.data(), 1);
+  WriteBytes(folder, "refused_flushed",
+             SealSnapshot(testing::Tiny()->fingerprint(), before + Saved(*search)));
 }
 
 void WriteAll(const std::string& folder) {
@@ -62,6 +95,7 @@ void WriteAll(const std::string& folder) {
   hotwords.search.hotwords = std::make_shared<const Hotwords>(
       "bad cab :2\nad\n", testing::Tiny()->tokens(), Hotwords::kDefaultScore, "hotwords");
   write("hotwords", hotwords, false);
+  WriteFlushed(folder, samples);
   Stream grown(testing::Tiny(), testing::Options(4, 2));
   grown.SetChunkSize(16);
   grown.AcceptSamples(samples.data(), samples.size());

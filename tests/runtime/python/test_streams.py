@@ -114,7 +114,8 @@ def test_finalize_utterance(model):
 @pytest.mark.parametrize("search", ["greedy", "beam"])
 @pytest.mark.parametrize("name", ["digits.pt", "digits_transducer.pt"])
 def test_a_flush_loses_no_token(name, search):
-    """Cut at any place, both utterances have the tokens of the recording without a cut."""
+    """Cut at any place, both utterances have the tokens of the recording without a cut, and times
+    that do not overlap."""
     model = runnel.load(DIGITS / name)
     for recording in "ked_year", "rms_phone_number":
         samples = samples_of(recording)
@@ -126,8 +127,11 @@ def test_a_flush_loses_no_token(name, search):
                 stream.accept(samples[:end])
                 stream.finalize_utterance()
                 stream.accept(samples[end:])
-                tokens = [token.id for one in stream.finish() for token in one.tokens]
+                utterances = stream.finish()
+            tokens = [token.id for one in utterances for token in one.tokens]
             assert tokens == expected, f"{recording}, cut after {end} samples"
+            for first, second in zip(utterances, utterances[1:]):
+                assert not first.tokens or first.end_ms <= second.start_ms
 
 
 def test_batches_equal_single_streams(model):

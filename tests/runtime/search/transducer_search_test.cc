@@ -212,6 +212,37 @@ TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
   }
 }
 
+// The next utterance of each sequence that may be handed out, not only of the best one.
+TEST(TransducerSearchTest, ThePredictorIsThatOfTheTokensThatWereHandedOut) {
+  for (const Kind& kind : AllKinds()) {
+    const TransducerConfig config = SmallTransducer(kind.predictor, 7, kind.durations);
+    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+    const Matrix rows = RandomEncoderRows(30, 8);
+    Oracle oracle(*transducer, rows);
+    for (const SearchOptions& options : AllSearches(config)) {
+      SCOPED_TRACE(kind.predictor);
+      const auto search = MakeTransducerSearch(options, *transducer);
+      std::mt19937_64 random(1);
+      Advance(*transducer, {search.get()}, {&oracle.projected()}, &random, 30);
+      search->Finish();
+      for (const TokenSequence& sequence : search->NBest(4)) {
+        const auto next = search->Clone();
+        next->ReturnTo(sequence.tokens, 0);
+        const int64_t frame = next->num_frames();
+        if (frame >= oracle.num_frames()) continue;
+        EXPECT_GE(frame, sequence.tokens.empty() ? 0 : sequence.tokens.back().first_frame);
+        next->BeginFrame(nullptr);
+        ASSERT_EQ(next->queries().size(), 1U);
+        const Matrix found = ToFloat32(
+            transducer->LogProbs({{oracle.projected().rows().Part(frame, 1), next->queries()[0]}}));
+        const float* begin = found.rows().float32();
+        EXPECT_EQ(std::vector<float>(begin, begin + found.dim()),
+                  oracle.LogProbs(frame, Ids(sequence)));
+      }
+    }
+  }
+}
+
 TEST(TransducerSearchTest, DamagedSnapshotsAreRefusedOrSafe) {
   std::mt19937_64 random(9);
   const TransducerConfig config = SmallTransducer("lstm1", 7, {0, 1, 2});

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "runtime/snapshot/snapshot_format.h"
+#include "runtime/snapshot_error.h"
 #include "runtime/stream.h"
 #include "runtime/word_list.h"
 #include "tests/support/file_bytes.h"
@@ -38,13 +39,18 @@ TEST(SnapshotCorpusTest, IsOfThisFormat) {
       EXPECT_EQ(sealed, bytes);
     }
     const bool has_words = name == "words" || name == "final";
-    const Stream stream =
-        Stream::Restore(testing::Tiny(), sealed, {has_words ? words : nullptr, nullptr});
-    EXPECT_EQ(stream.Snapshot(), sealed);
+    const auto restore = [&] {
+      return Stream::Restore(testing::Tiny(), sealed, {has_words ? words : nullptr, nullptr});
+    };
+    if (name.rfind("refused", 0) == 0) {
+      EXPECT_THROW(restore(), SnapshotError);
+    } else {
+      EXPECT_EQ(restore().Snapshot(), sealed);
+    }
     EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()),
               0);
   }
-  EXPECT_EQ(num_files, 12);
+  EXPECT_EQ(num_files, 14);
 }
 
 }  // namespace

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/search/ctc_search.h"
 #include "runtime/snapshot/snapshot_format.h"
+#include "runtime/snapshot/state_fields.h"
 #include "runtime/stream.h"
 #include "runtime/word_list.h"
 #include "tests/support/archive_files.h"
@@ -105,10 +107,10 @@ TEST(SnapshotErrorTest, ANewerVersionIsNamed) {
   std::string bytes = SnapshotWith(Beam());
   bytes[8] = static_cast<char>(kSnapshotVersion + 1);
   EXPECT_EQ(Error(bytes),
-            "snapshot is of format version 5, which is newer than 4, the newest that this version "
+            "snapshot is of format version 6, which is newer than 5, the newest that this version "
             "of Runnel reads");
   bytes[8] = static_cast<char>(kSnapshotVersion - 1);
-  EXPECT_EQ(Error(bytes), "snapshot is of format version 3, expected 4: an older Runnel made it");
+  EXPECT_EQ(Error(bytes), "snapshot is of format version 4, expected 5: an older Runnel made it");
 }
 
 TEST(SnapshotErrorTest, AnotherModelIsNamed) {
@@ -156,6 +158,40 @@ TEST(SnapshotErrorTest, InconsistentContentsAreDescribed) {
   changed[static_cast<size_t>(at)] = 0;
   EXPECT_EQ(error(changed).substr(0, 64),
             "snapshot is inconsistent: chunk_size is 0 encoder frames, expect");
+}
+
+std::string Saved(const CtcSearch& search) {
+  StateWriter writer;
+  search.Save(&writer);
+  return writer.Take();
+}
+
+// A search finds no token before it has passed those that FinalizeUtterance handed out.
+TEST(SnapshotErrorTest, TokensBeforeThoseThatWereHandedOutAreRefused) {
+  const std::vector<float> samples = NoiseOfChangingLevel(20000, 1);
+  for (const SearchMethod method : {SearchMethod::kGreedy, SearchMethod::kPrefixBeam}) {
+    const StreamOptions options = Options(16, 3, method);
+    Stream stream(Tiny(), options);
+    stream.AcceptSamples(samples.data(), 14000);
+    stream.FinalizeUtterance();
+    const std::vector<Utterance> utterances = stream.TakeUtterances();
+    ASSERT_EQ(utterances.size(), 1U);
+    ASSERT_FALSE(utterances[0].nbest[0].tokens.empty());
+    ASSERT_GE(utterances[0].nbest[0].tokens.back().frame, stream.num_encoder_frames());
+    const std::string contents = ContentsOf(stream.Snapshot());
+    // The search is the last field.
+    auto search = MakeCtcSearch(options.search, 7, 0);
+    const std::string before = contents.substr(0, contents.size() - Saved(*search).size());
+    search->StartUtterance(stream.text_begin());
+    EXPECT_NO_THROW(
+        Stream::Restore(Tiny(), SealSnapshot(Tiny()->fingerprint(), before + Saved(*search))));
+    search->StartUtterance(stream.text_begin() - 1);
+    const std::vector<float> log_probs = {-9, -1, -9, -9, -9, -9, -9};
+    search->Advance(log_probs.data(), 1);
+    EXPECT_EQ(Error(SealSnapshot(Tiny()->fingerprint(), before + Saved(*search))),
+              "snapshot is inconsistent: the search has tokens before it has found those that an "
+              "utterance ended with");
+  }
 }
 
 TEST(SnapshotErrorTest, AnotherWordListIsNamed) {

@@ -168,6 +168,35 @@ TEST(TransducerStreamTest, TimesDoNotOverlapFromAnyTokenOn) {
   }
 }
 
+// Not even where frames are searched again after FinalizeUtterance.
+TEST(TransducerStreamTest, TimesOfUtterancesDoNotOverlap) {
+  std::mt19937_64 random(38);
+  for (const Heads heads : AllHeads()) {
+    const std::shared_ptr<const Model> model = ModelWith(heads);
+    for (const StreamOptions& options : AllOptions(*model)) {
+      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
+      Stream stream(model, options);
+      for (int packet = 0; packet < 12; ++packet) {
+        const std::vector<float> samples = NoiseOfChangingLevel(3000 + random() % 3000, random());
+        stream.AcceptSamples(samples.data(), samples.size());
+        stream.FinalizeUtterance();
+      }
+      stream.Finish();
+      stream.Decode();
+      double end_ms = 0;
+      for (const Utterance& utterance : stream.TakeUtterances()) {
+        ExpectNoOverlap(utterance.nbest[0].tokens);
+        if (utterance.nbest[0].text.empty()) continue;
+        EXPECT_LE(end_ms, utterance.start_ms);
+        EXPECT_LE(utterance.start_ms, utterance.nbest[0].words.front().start_ms);
+        EXPECT_LE(utterance.nbest[0].words.back().end_ms, utterance.end_ms);
+        EXPECT_LE(utterance.end_ms, utterance.searched_ms);
+        end_ms = utterance.end_ms;
+      }
+    }
+  }
+}
+
 // With durations, a mark has no duration, and a tag in every model.
 TEST(TransducerStreamTest, PunctuationAndTagsTakeNoTime) {
   const std::shared_ptr<const Model> model = ModelWith(Heads::kTdt);
@@ -187,45 +216,79 @@ TEST(TransducerStreamTest, PunctuationAndTagsTakeNoTime) {
   EXPECT_GE(num_late, 3);
 }
 
+// The tokens of `handed_out` as the search has them.
+std::vector<TokenSpan> TokensOf(const Hypothesis& handed_out, const TransducerSearch& search) {
+  constexpr int kAll = 1000;
+  for (const TokenSequence& sequence : search.NBest(kAll)) {
+    const bool is_same = std::equal(
+        sequence.tokens.begin(), sequence.tokens.end(), handed_out.tokens.begin(),
+        handed_out.tokens.end(), [](const TokenSpan& a, const Token& b) { return a.id == b.id; });
+    if (is_same) return sequence.tokens;
+  }
+  ADD_FAILURE() << "the search has no such sequence";
+  return {};
+}
+
 // The next utterance goes on after the last token, with the frames that the encoder computes with
-// the audio that follows.
+// the audio that follows, and from the hypothesis that was handed out: rescoring may prefer another
+// one than the search.
 TEST(TransducerStreamTest, TheNextUtteranceGoesOnAfterTheLastToken) {
   std::mt19937_64 random(35);
-  int num_again = 0;  // streams that search frames again
+  int num_again = 0;      // streams that search frames again
+  int num_reordered = 0;  // of these, by rescoring
   for (const Heads heads : AllHeads()) {
     const std::shared_ptr<const Model> model = ModelWith(heads);
-    for (const StreamOptions& options : AllOptions(*model)) {
+    for (StreamOptions options : AllOptions(*model)) {
       if (options.endpoints.enabled || options.search.head == Head::kCtc) continue;
-      SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options));
-      const std::vector<float> samples = NoiseOfChangingLevel(40000, random());
-      const size_t end = 10000 + random() % 20000;
-      Stream stream(model, options);
-      stream.AcceptSamples(samples.data(), end);
-      stream.FinalizeUtterance();
-      const int64_t num_computed = stream.num_encoder_frames();
-      const auto search = MakeTransducerSearch(options.search, *model->parts().transducer);
-      SearchFrames(*model, {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(end)},
-                   options, kToTheEnd, search.get());
-      search->Finish();
-      const std::vector<TokenSpan> tokens = search->NBest(1).front().tokens;
-      if (!tokens.empty() && tokens.back().first_frame >= num_computed) {
-        search->ContinueAfter(&tokens.back());
-        ++num_again;
-      } else {
-        search->Reset();
-        SearchFrames(*model, samples, options, num_computed, search.get());
-        search->ContinueAfter(nullptr);
+      const bool is_rescored = options.search.rescoring.enabled;
+      if (is_rescored) {
+        options.chunk_size = 12;  // so that most of the last tokens are searched again
+        options.search.beam_size = 8;
+        options.search.rescoring.first_pass_weight = 0;
       }
-      EXPECT_EQ(stream.text_begin(), search->num_frames());
-      stream.AcceptSamples(samples.data() + end, samples.size() - end);
-      stream.Finish();
-      stream.Decode();
-      SearchFrames(*model, samples, options, kToTheEnd, search.get());
-      search->Finish();
-      ExpectSame(stream.Best(), search->NBest(1).front());
+      const int num_rounds = is_rescored ? 30 : 1;
+      for (int round = 0; round < num_rounds; ++round) {
+        SCOPED_TRACE(NameOf(heads) + ", " + DescribeSearch(options) + ", round " +
+                     std::to_string(round));
+        const std::vector<float> samples = NoiseOfChangingLevel(40000, random());
+        const size_t end = 10000 + random() % 20000;
+        Stream stream(model, options);
+        stream.AcceptSamples(samples.data(), end);
+        stream.FinalizeUtterance();
+        const std::vector<Utterance> ended = stream.TakeUtterances();
+        ASSERT_EQ(ended.size(), 1U);
+        const int64_t num_computed = stream.num_encoder_frames();
+        const auto search = MakeTransducerSearch(options.search, *model->parts().transducer);
+        SearchFrames(*model, {samples.begin(), samples.begin() + static_cast<std::ptrdiff_t>(end)},
+                     options, kToTheEnd, search.get());
+        search->Finish();
+        const std::vector<TokenSpan> tokens = TokensOf(ended[0].nbest[0], *search);
+        if (!tokens.empty() && tokens.back().first_frame >= num_computed) {
+          num_reordered +=
+              tokens.size() != search->BestIds().size() ||
+                      !std::equal(tokens.begin(), tokens.end(), search->BestIds().begin(),
+                                  [](const TokenSpan& a, int32_t b) { return a.id == b; })
+                  ? 1
+                  : 0;
+          search->ReturnTo(tokens, 0);
+          ++num_again;
+        } else {
+          search->Reset();
+          SearchFrames(*model, samples, options, num_computed, search.get());
+          search->ContinueAfter(tokens);
+        }
+        EXPECT_EQ(stream.text_begin(), search->num_frames());
+        stream.AcceptSamples(samples.data() + end, samples.size() - end);
+        stream.Finish();
+        stream.Decode();
+        SearchFrames(*model, samples, options, kToTheEnd, search.get());
+        search->Finish();
+        ExpectSame(stream.Best(), search->NBest(1).front());
+      }
     }
   }
   EXPECT_GE(num_again, 10);
+  EXPECT_GE(num_reordered, 3);
 }
 
 // Greedy search. If the utterance that FinalizeUtterance ends has the first tokens of a stream that
