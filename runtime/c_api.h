@@ -254,7 +254,7 @@ typedef struct runnel_stream_options {
   double endpoint_silence_s;                   /* 1.2; rules[1]: silence after speech */
   double endpoint_initial_silence_s;           /* 2.4; rules[0]: silence without speech */
   double endpoint_max_utterance_s;             /* 20; rules[2]: length of the utterance */
-  double endpoint_blank_probability;           /* 0.8; of a silent frame, above 0, at most 1 */
+  double endpoint_blank_probability;           /* 0.8; of a silent frame, 0.1 to 1 */
   int64_t early_text_interval;                 /* 0: none; encoder frames between previews */
   int64_t early_text_padding;                  /* 2; encoder frames after the audio of a preview */
   runnel_update_callback on_update;            /* NULL: results are polled */

@@ -34,9 +34,6 @@ struct RescoringOptions {
   bool enabled = false;
   double first_pass_weight = 0.5;  // 0 to kMaxWeight
   double reverse_weight = 0;       // 0 to 1; 0 for a model without a decoder from right to left
-
-  // Throws std::invalid_argument naming field, value and range.
-  void Validate() const;
 };
 
 struct SearchOptions {
@@ -66,7 +63,7 @@ struct SearchOptions {
   // runtime/language_model.h); null: none.
   std::shared_ptr<const LanguageModelScorer> language_model;
 
-  // Throws std::invalid_argument naming field, value and range, or the fields that exclude each
+  // Throws std::invalid_argument naming option, value and range, or the options that exclude each
   // other.
   void Validate() const;
 };

@@ -16,19 +16,16 @@
 #include "runtime/model.h"
 #include "runtime/stream.h"
 #include "runtime/threads.h"
-#include "runtime/word_list.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
 #include "tools/cli/process.h"
-#include "tools/cli/search_flags.h"
+#include "tools/cli/stream_flags.h"
 #include "tools/cli/tool_main.h"
 #include "tools/decode/decode_recordings.h"
-#include "tools/decode/endpoint_flags.h"
 #include "tools/decode/finished_results.h"
 #include "tools/decode/formats/output_format.h"
-#include "tools/decode/head_flags.h"
 #include "tools/decode/input/recording_list.h"
 #include "tools/decode/input/shard.h"
 #include "tools/decode/progress.h"
@@ -41,21 +38,6 @@ DEFINE_string(features, "",
               "NumPy files with feature frames of the model, (frames, bins), separated by commas, "
               "instead of audio.");
 DEFINE_int32(channel, -1, "Audio channel to decode, counted from 0; -1: the mean of all.");
-DEFINE_int64(
-    chunk_size, runnel::StreamOptions::kModelDefault,
-    "Encoder frames decoded at a time; -1: the whole utterance; -2: as the model recommends. "
-    "Larger chunks give higher accuracy and latency.");
-DEFINE_int64(
-    left_context, runnel::StreamOptions::kModelDefault,
-    "Encoder frames before a chunk that it attends to; -1: all; -2: as the model recommends.");
-DEFINE_int32(beam_size, 8, "Hypotheses kept by --search=beam.");
-DEFINE_string(
-    word_list, "",
-    "Recognise only these words: a file with one word per line, or 'WORD token token ...' if "
-    "the model's tokens are not single characters. Uses --search=beam.");
-DEFINE_int32(nbest, 1,
-             "Hypotheses written per recording, or per utterance with --endpointing; more than 1 "
-             "needs --search=beam.");
 DEFINE_string(format, "text",
               "text: 'id text' per line (with --nbest=N: 'id-1 text', 'id-2 text', ...); json: an "
               "object per line, with scores, tokens and words; ctm: 'id 1 start duration word "
@@ -84,6 +66,8 @@ DEFINE_int32(num_threads, 1, "Worker threads; each decodes its own batch of reco
 namespace runnel {
 namespace {
 
+StreamFlags stream_flags(OptionUser::kDecodeWav);
+
 constexpr char kUsage[] =
     R"(decode_wav recognises speech in audio files, chunk by chunk, and writes the text.
 
@@ -104,7 +88,7 @@ Examples:
   arecord -q -f S16_LE -r 16000 | decode_wav --model=models/digits/digits.pt --wav=- --partial
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --search=beam --nbest=5 --format=json
   decode_wav --model=models/digits/digits.pt --wav=a.wav --word_list=models/digits/words.txt
-  decode_wav --model=M.pt --wav_scp=wav.scp --hotwords=names.txt --lm=3gram.bin --lm_weight=0.4
+  decode_wav --model=M.pt --wav_scp=wav.scp --hotwords=names.txt --language_model=3gram.bin
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --chunk_size=4 --left_context=-1
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --batch_streams=16 --num_threads=4
   decode_wav --model=models/digits/digits.pt --wav_scp=wav.scp --shard=3/10 --output={shard}.txt --resume
@@ -125,10 +109,8 @@ void CheckFlags() {
     throw std::invalid_argument("--features takes the place of --wav and --wav_scp");
   }
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
-  RequireRange("nbest", FLAGS_nbest, 1, StreamOptions::kMaxNBest);
   RequireRange("batch_streams", FLAGS_batch_streams, 1, kMaxBatchStreams);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
-  CheckSearchFlags();
 }
 
 // Without this check, recordings would fail when the process runs out of descriptors.
@@ -143,20 +125,6 @@ void CheckDescriptors(size_t num_recordings) {
       ": this process may have " + std::to_string(allowed) + " files open (ulimit -n)");
 }
 
-// --word_list, --hotwords and --lm select beam search.
-void ReadSearchFlags(StreamOptions* options) {
-  ReadHeadFlags(FLAGS_word_list.empty() ? FlagThatNeedsBeamSearch() : "word_list", options);
-  SearchOptions& search = options->search;
-  search.beam_size = FLAGS_beam_size;
-  search.Validate();
-  const int most = search.method == SearchMethod::kGreedy ? 1 : search.beam_size;
-  if (FLAGS_nbest > most) {
-    throw std::invalid_argument("--nbest is " + std::to_string(FLAGS_nbest) +
-                                ", expected at most " + std::to_string(most) +
-                                (most == 1 ? " with --search=greedy" : " with this --beam_size"));
-  }
-}
-
 OutputFormat OutputFormatFromFlags(bool has_endpoints) {
   if (FLAGS_join_segments && !has_endpoints) {
     throw std::invalid_argument("--join_segments needs --endpointing");
@@ -168,25 +136,25 @@ OutputFormat OutputFormatFromFlags(bool has_endpoints) {
   throw std::invalid_argument("--join_segments needs --format=text, got --format=" + FLAGS_format);
 }
 
-void CheckNBest(OutputFormat format) {
+void CheckNBest(int nbest, OutputFormat format) {
   const bool has_nbest = format == OutputFormat::kText || format == OutputFormat::kUtteranceText ||
                          format == OutputFormat::kJson || format == OutputFormat::kUtteranceJson;
-  if (has_nbest || FLAGS_nbest == 1) return;
+  if (has_nbest || nbest == 1) return;
   const bool is_captions = format == OutputFormat::kSrt || format == OutputFormat::kVtt;
   throw std::invalid_argument(
       (FLAGS_join_segments ? "--join_segments" : "--format=" + FLAGS_format) +
       (is_captions ? " holds one hypothesis per utterance"
                    : " holds one hypothesis per recording") +
-      ", --nbest is " + std::to_string(FLAGS_nbest));
+      ", --nbest is " + std::to_string(nbest));
 }
 
-void CheckResume(OutputFormat format) {
+void CheckResume(int nbest, OutputFormat format) {
   if (!FLAGS_resume) return;
   if (FLAGS_output.empty() || FLAGS_output == "-") {
     throw std::invalid_argument("--resume needs --output=FILE, whose results it keeps");
   }
-  if (format == OutputFormat::kText && FLAGS_nbest > 1) {
-    throw std::invalid_argument("--resume with --nbest=" + std::to_string(FLAGS_nbest) +
+  if (format == OutputFormat::kText && nbest > 1) {
+    throw std::invalid_argument("--resume with --nbest=" + std::to_string(nbest) +
                                 " needs --format=json, one line per recording");
   }
   if (format == OutputFormat::kUtteranceText || format == OutputFormat::kSrt ||
@@ -229,23 +197,19 @@ std::string Describe(const StreamOptions& options, const Model& model) {
 }
 
 // All options but those read with the model's tokens: word list, hotwords, language model.
-DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
+DecodeOptions DecodeOptionsFromFlags(const StreamOptions& stream, const Shard& shard) {
   DecodeOptions options;
-  options.batch.stream.chunk_size = FLAGS_chunk_size;
-  options.batch.stream.left_context = FLAGS_left_context;
-  ReadSearchFlags(&options.batch.stream);
-  options.batch.stream.endpoints = EndpointOptionsFromFlags();
-  options.batch.stream.nbest = FLAGS_nbest;
+  options.batch.stream = stream;
   options.batch.batch_streams = FLAGS_batch_streams;
   options.batch.channel = FLAGS_channel;
   options.batch.input = FLAGS_features.empty() ? InputKind::kAudio : InputKind::kFeatures;
   options.num_threads = FLAGS_num_threads;
   options.report.has_endpoints = options.batch.stream.endpoints.enabled;
   options.report.format = OutputFormatFromFlags(options.report.has_endpoints);
-  options.report.nbest = FLAGS_nbest;
+  options.report.nbest = stream.nbest;
   options.report.prints_partials = FLAGS_partial;
-  CheckNBest(options.report.format);
-  CheckResume(options.report.format);
+  CheckNBest(stream.nbest, options.report.format);
+  CheckResume(stream.nbest, options.report.format);
   options.output = FileNameOfShard(FLAGS_output, shard);
   options.keeps_output = FLAGS_resume;
   return options;
@@ -253,8 +217,8 @@ DecodeOptions DecodeOptionsFromFlags(const Shard& shard) {
 
 void CheckOutput(const std::string& output, const std::vector<Recording>& recordings) {
   std::vector<std::string> inputs = ModelInputFiles();
-  inputs.insert(inputs.end(), {FLAGS_wav_scp, FLAGS_word_list});
-  for (const std::string& path : SearchInputFiles()) inputs.push_back(path);
+  inputs.push_back(FLAGS_wav_scp);
+  for (const std::string& path : stream_flags.InputFiles()) inputs.push_back(path);
   for (const Recording& recording : recordings) inputs.push_back(recording.path);
   CheckOutputIsNoInput(output, inputs);
   CheckOutputCanBeWritten(output);
@@ -294,7 +258,8 @@ std::vector<Recording> RecordingsFromFlags() {
 int Run(Console* console) {
   CheckFlags();
   const Shard shard = ShardFromFlags(console);
-  DecodeOptions options = DecodeOptionsFromFlags(shard);
+  OptionValues values = stream_flags.Read().values;
+  DecodeOptions options = DecodeOptionsFromFlags(values.stream, shard);
   const std::vector<Recording> recordings = SelectShard(RecordingsFromFlags(), shard);
   CheckDescriptors(recordings.size());
   CheckCaptions(options.report.format, recordings.size());
@@ -304,10 +269,8 @@ int Run(Console* console) {
   if (HasStandardInput(recordings)) OutliveFirstInterrupt();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
-  if (!FLAGS_word_list.empty()) {
-    options.batch.stream.search.word_list = WordList::Read(FLAGS_word_list, model->tokens());
-  }
-  ReadSearchFiles(model->tokens(), &options.batch.stream.search);
+  stream_flags.ReadFiles(model->tokens(), &values);
+  options.batch.stream = values.stream;
   // Reports options that this model cannot serve before anything is decoded.
   console->Info(Describe(Stream(model, options.batch.stream).options(), *model));
 
@@ -330,7 +293,6 @@ int main(int argc, char** argv) {
   runnel::ToolMain(argc, argv,
                    {"decode_wav",
                     runnel::kUsage,
-                    {__FILE__, runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
-                     runnel::kSearchFlagsSource, runnel::kEndpointFlagsSource}},
+                    {__FILE__, runnel::kModelFlagsSource, runnel::kStreamFlagsSource}},
                    runnel::Run);
 }

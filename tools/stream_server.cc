@@ -8,14 +8,15 @@
 #include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
-#include "tools/cli/search_flags.h"
+#include "tools/cli/stream_flags.h"
 #include "tools/cli/tool_main.h"
-#include "tools/decode/head_flags.h"
 #include "tools/server/server.h"
 #include "tools/server/server_flags.h"
 
 namespace runnel {
 namespace {
+
+StreamFlags stream_flags(OptionUser::kServer);
 
 constexpr char kUsage[] =
     R"(stream_server recognises live streams and recordings of many clients.
@@ -40,8 +41,8 @@ ends it at once, with code 1. docs/deploy.md shows several servers behind a prox
 
 Examples:
   stream_server --model=models/digits/digits.pt
-  stream_server --model=M.pt --hotwords=names.txt --lm=3gram.bin --lm_weight=0.4
-  stream_server --model=M.pt --search=beam --rescore
+  stream_server --model=M.pt --hotwords=names.txt --language_model=3gram.bin
+  stream_server --model=M.pt --rescoring
   stream_server --model=M.pt --precision=int8 --listen=0.0.0.0 --tls_certificate=c.pem --tls_key=k.pem
   curl --data-binary @recording.flac http://127.0.0.1:8080/v1/recognize
 )";
@@ -49,11 +50,10 @@ Examples:
 int Run(Console* console) {
   RequireFlag("model", kModelFile);
   server::ServerOptions options = server::OptionsFromFlags();
-  ReadHeadFlags(FlagThatNeedsBeamSearch(), &options.default_options);
-  options.default_options.search.Validate();
+  options.default_options = stream_flags.Read();
   SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
-  ReadSearchFiles(model->tokens(), &options.default_options.search);
+  stream_flags.ReadFiles(model->tokens(), &options.default_options.values);
   console->Info("model " + model->name() + ", " + std::to_string(options.recognizer.num_threads) +
                 " worker threads; " + model->ComputeDescription());
   const auto print_addresses = [console](const server::ServerAddresses& addresses) {
@@ -79,10 +79,12 @@ int Run(Console* console) {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
+  // Streams of sherpa-onnx's clients have endpoints unless --endpointing says otherwise.
+  runnel::AcceptFormerFlag("sherpa_endpointing", "endpointing");
   runnel::ToolMain(argc, argv,
                    {"stream_server",
                     runnel::kUsage,
-                    {runnel::kModelFlagsSource, runnel::kHeadFlagsSource,
-                     runnel::kSearchFlagsSource, runnel::server::kServerFlagsSource}},
+                    {runnel::kModelFlagsSource, runnel::kStreamFlagsSource,
+                     runnel::server::kServerFlagsSource}},
                    runnel::Run);
 }

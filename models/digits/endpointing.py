@@ -1,7 +1,7 @@
 """Endpoints of the digit model: how many utterances are found, and how exactly they are bounded.
 
     python3 -m models.digits.endpointing --fsdd=DIR --work_dir=DIR [--recordings=N]
-        [--precision=int8] [--chunk_size=4] [--endpoint_silence=0.6] ...
+        [--precision=int8] [--chunk_size=4] [--endpoint_silence_s=0.6] ...
 
 Joins digit strings of the left-out speaker with silences of 1 to 3 s, decodes the recordings with
 `decode_wav --endpointing`, and compares the segments with what was joined. Prints the share of the
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 SEED = 11
 # Rules of EndpointOptions: shorter than the shortest silence between strings, longer than the
 # pauses within them.
-RULES = ("--endpoint_silence=0.6",)
+RULES = ("--endpoint_silence_s=0.6",)
 LEVEL = 10 ** (-40 / 20)  # of the largest sample of a string: quieter is not speech
 
 

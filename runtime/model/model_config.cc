@@ -5,6 +5,7 @@
 
 #include "encoder/json/json_section.h"
 #include "encoder/json/json_text.h"
+#include "runtime/options/option_error.h"
 
 namespace runnel {
 namespace {
@@ -93,8 +94,8 @@ void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size) {
                           : chunk_size >= limits.min_chunk_size &&
                                 chunk_size <= limits.max_chunk_size.value_or(kMaxChunkSize);
   if (fits) return;
-  throw std::invalid_argument(
-      "chunk_size is " + std::to_string(chunk_size) + " encoder frames, expected " +
+  throw OptionError(
+      OptionName("chunk_size") + " is " + std::to_string(chunk_size) + " encoder frames, expected " +
       std::to_string(limits.min_chunk_size) + " to " +
       std::to_string(limits.max_chunk_size.value_or(kMaxChunkSize)) +
       (limits.max_chunk_size ? ", the limits of this model" : " or -1 (the whole utterance)"));
@@ -106,8 +107,8 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
                               : left_context >= 0 &&
                                     left_context <= limits.max_left_context.value_or(kMaxChunkSize);
   if (fits) return;
-  throw std::invalid_argument(
-      "left_context is " + std::to_string(left_context) + " encoder frames, expected 0 to " +
+  throw OptionError(
+      OptionName("left_context") + " is " + std::to_string(left_context) + " encoder frames, expected 0 to " +
       std::to_string(limits.max_left_context.value_or(kMaxChunkSize)) +
       (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
 }
@@ -122,7 +123,7 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
   CheckLeftContext(config.streaming, setting.left_context);
   const char* reason = config.encoder.NeedsWholeUtterance();
   if (setting.chunk_size != -1 && reason != nullptr) {
-    throw std::invalid_argument("chunk_size is " + std::to_string(setting.chunk_size) +
+    throw OptionError(OptionName("chunk_size") + " is " + std::to_string(setting.chunk_size) +
                                 ", expected -1: this model needs the whole utterance, " + reason);
   }
   const std::vector<StreamingSetting>& only = config.streaming.only;
@@ -132,7 +133,7 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
     names.append(names.empty() ? "" : ", ").append(one.Name());
   }
   if (only.empty()) return;
-  throw std::invalid_argument("chunk_size and left_context are " + setting.Name() +
+  throw OptionError(OptionName("chunk_size") + " and " + OptionName("left_context") + " are " + setting.Name() +
                               ", expected one of those the model was trained for: " + names);
 }
 

@@ -11,7 +11,6 @@
 #include "runtime/ngram/line_reader.h"
 #include "runtime/ngram/nemo_words.h"
 #include "runtime/ngram/ngram_model.h"
-#include "runtime/text/require_range.h"
 
 namespace runnel {
 namespace {
@@ -75,14 +74,5 @@ int64_t LanguageModel::num_ngrams() const {
 int64_t LanguageModel::num_ngrams(int length) const { return ngrams_->num_ngrams(length); }
 
 size_t LanguageModel::size() const { return ngrams_->image().size(); }
-
-void LanguageModelOptions::Validate() const {
-  if (level != LanguageModelLevel::kWord && level != LanguageModelLevel::kToken) {
-    throw std::invalid_argument("level of the language model must be kWord or kToken, got " +
-                                std::to_string(static_cast<int>(level)));
-  }
-  RequireInRange("weight", weight, 0, kMaxWeight);
-  RequireInRange("bonus", bonus, -kMaxBonus, kMaxBonus);
-}
 
 }  // namespace runnel

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "runtime/options/option_error.h"
 #include "runtime/search/one_label_search.h"
 #include "runtime/search/time_synchronous_search.h"
 #include "runtime/search/transducer_greedy_search.h"
@@ -19,7 +20,8 @@ bool GivesFramesOneLabel(const SearchOptions& options, const TransducerConfig& c
 // Options that would have no effect.
 void CheckOptions(const SearchOptions& options, const TransducerConfig& config) {
   if (options.word_list != nullptr) {
-    throw std::invalid_argument("search.word_list needs the CTC head, got a transducer");
+    throw OptionError(OptionName("word_list") + " needs " + OptionName("head", "ctc") +
+                      ", got a transducer");
   }
   if (options.method == SearchMethod::kModifiedBeam && !config.durations.empty()) {
     throw std::invalid_argument(
@@ -27,10 +29,10 @@ void CheckOptions(const SearchOptions& options, const TransducerConfig& config) 
         "beam search");
   }
   if (options.ctc_weight > 0 && !GivesFramesOneLabel(options, config)) {
-    throw std::invalid_argument(
-        "search.ctc_weight needs a beam search with one label per frame, got " +
-        std::string(options.method == SearchMethod::kGreedy ? "greedy search"
-                                                            : "the time-synchronous beam search"));
+    throw OptionError(OptionName("ctc_weight") +
+                      " needs a beam search with one label per frame, got " +
+                      (options.method == SearchMethod::kGreedy ? "greedy search"
+                                                               : "the time-synchronous beam search"));
   }
 }
 

@@ -5,19 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "runtime/text/require_range.h"
-
 namespace runnel {
-void EndpointOptions::Validate() const {
-  for (size_t i = 0; i < rules.size(); ++i) {
-    const std::string rule = "endpoints.rules[" + std::to_string(i) + "].";
-    RequireInRange(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
-    RequireInRange(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
-  }
-  constexpr double kLowest = 1e-6;
-  RequireInRange("endpoints.silence_blank_probability", silence_blank_probability, kLowest, 1);
-}
-
 EndpointDetector::EndpointDetector(const EndpointOptions& options, double frame_ms)
     : silence_log_prob_(std::log(options.silence_blank_probability)) {
   const auto frames = [frame_ms](double seconds) {

@@ -1,12 +1,16 @@
 // Stream::Snapshot and Stream::Restore.
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "runtime/hotwords.h"
 #include "runtime/language_model.h"
 #include "runtime/model.h"
+#include "runtime/options/stream_options.h"
 #include "runtime/scoring/language_model_scorer.h"
 #include "runtime/snapshot/sha256.h"
 #include "runtime/snapshot/snapshot_format.h"
@@ -19,66 +23,71 @@
 namespace runnel {
 namespace {
 
-// The StreamOptions in a snapshot.
+// The options in a snapshot.
 struct SavedOptions {
-  int64_t chunk_size = 0;
-  int64_t left_context = 0;
-  int32_t sample_rate_hz = 0;
-  int32_t method = 0;
-  int32_t head = 0;
-  int32_t beam_size = 0;
-  int32_t token_beam = 0;
-  int32_t max_symbols = 0;
-  double ctc_weight = 0;
-  bool is_rescored = false;
-  double first_pass_weight = 0;
-  double reverse_weight = 0;
-  std::string language;
-  std::string word_list;  // its fingerprint; "": none
-  int32_t nbest = 1;
-  EndpointOptions endpoints;
-  EarlyTextOptions early_text;
-  std::string hotwords;        // Hotwords::text(); "": none
-  std::string language_model;  // its fingerprint; "": none
-  int32_t language_model_level = 0;
-  double language_model_weight = 0;
-  double language_model_bonus = 0;
+  OptionValues values;
+  // Instead of what was made of files: fingerprints, and Hotwords::text(). "": none.
+  std::string word_list;
+  std::string hotwords;
+  std::string language_model;
 
-  template <class Self, class Fields>
-  static void VisitState(Self& self, Fields& fields) {
-    fields.Value(self.chunk_size);
-    fields.Value(self.left_context);
-    fields.Value(self.sample_rate_hz);
-    fields.Value(self.method);
-    fields.Value(self.head);
-    fields.Value(self.beam_size);
-    fields.Value(self.token_beam);
-    fields.Value(self.max_symbols);
-    fields.Value(self.ctc_weight);
-    fields.Value(self.is_rescored);
-    fields.Value(self.first_pass_weight);
-    fields.Value(self.reverse_weight);
-    fields.Text(self.language);
-    fields.Text(self.word_list);
-    fields.Value(self.nbest);
-    fields.Value(self.endpoints.enabled);
-    for (auto& rule : self.endpoints.rules) {
-      fields.Value(rule.needs_speech);
-      fields.Value(rule.min_silence_s);
-      fields.Value(rule.min_utterance_s);
-    }
-    fields.Value(self.endpoints.silence_blank_probability);
-    fields.Value(self.endpoints.reset_encoder);
-    fields.Value(self.endpoints.skip_silence);
-    fields.Value(self.early_text.interval);
-    fields.Value(self.early_text.padding);
-    fields.Text(self.hotwords);
-    fields.Text(self.language_model);
-    fields.Value(self.language_model_level);
-    fields.Value(self.language_model_weight);
-    fields.Value(self.language_model_bonus);
+  // The text for a file.
+  std::string& TextOf(const std::string& file) {
+    return file == "word_list" ? word_list : file == "hotwords" ? hotwords : language_model;
   }
 };
+
+bool IsOfEndpoints(const StreamOption& option) {
+  return option.name == "endpointing" || option.needs.name == "endpointing";
+}
+
+// The rules as a whole, also those that have no option of their own.
+template <class Fields>
+void VisitEndpoints(EndpointOptions& endpoints, Fields& fields) {
+  fields.Value(endpoints.enabled);
+  for (auto& rule : endpoints.rules) {
+    fields.Value(rule.needs_speech);
+    fields.Value(rule.min_silence_s);
+    fields.Value(rule.min_utterance_s);
+  }
+  fields.Value(endpoints.silence_blank_probability);
+  fields.Value(endpoints.reset_encoder);
+  fields.Value(endpoints.skip_silence);
+}
+
+// An option that is neither a file nor one of the endpoints.
+template <class Fields>
+void VisitOption(const StreamOption& option, OptionValues& values, Fields& fields) {
+  std::visit(
+      [&](const auto& field) {
+        using Field = std::decay_t<decltype(field)>;
+        if constexpr (std::is_same_v<Field, OptionChoice>) {
+          int32_t number = field.get(values);
+          fields.Value(number);
+          field.set(values, number);  // Stream's constructor checks it
+        } else if constexpr (std::is_same_v<Field, OptionField<std::string>>) {
+          fields.Text(field(values));
+        } else if constexpr (!std::is_same_v<Field, OptionFile>) {
+          fields.Value(field(values));
+        }
+      },
+      option.field);
+}
+
+// Not hotword_score, which is in the list of the hotwords.
+template <class Fields>
+void VisitOptions(SavedOptions& saved, Fields& fields) {
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (option.name == "hotword_score") continue;
+    if (option.is_file()) {
+      fields.Text(saved.TextOf(option.name));
+    } else if (option.name == "endpointing") {
+      VisitEndpoints(saved.values.stream.endpoints, fields);
+    } else if (!IsOfEndpoints(option)) {
+      VisitOption(option, saved.values, fields);
+    }
+  }
+}
 
 template <class Named>
 std::string FingerprintOf(const std::shared_ptr<const Named>& named) {
@@ -136,35 +145,18 @@ std::shared_ptr<const LanguageModelScorer> RestoreLanguageModel(
 
 std::string Stream::Snapshot() const {
   if (state_->is_preview) throw std::invalid_argument("Snapshot of a preview");
-  const StreamOptions& options = state_->options;
   SavedOptions saved;
-  saved.chunk_size = options.chunk_size;
-  saved.left_context = options.left_context;
-  saved.sample_rate_hz = options.sample_rate_hz;
-  saved.method = static_cast<int32_t>(options.search.method);
-  saved.head = static_cast<int32_t>(options.search.head);
-  saved.beam_size = options.search.beam_size;
-  saved.token_beam = options.search.token_beam;
-  saved.max_symbols = options.search.max_symbols;
-  saved.ctc_weight = options.search.ctc_weight;
-  saved.is_rescored = options.search.rescoring.enabled;
-  saved.first_pass_weight = options.search.rescoring.first_pass_weight;
-  saved.reverse_weight = options.search.rescoring.reverse_weight;
-  saved.language = options.language;
-  saved.word_list = FingerprintOf(options.search.word_list);
-  saved.nbest = options.nbest;
-  saved.endpoints = options.endpoints;
-  saved.early_text = options.early_text;
-  if (options.search.hotwords != nullptr) saved.hotwords = options.search.hotwords->text();
-  if (options.search.language_model != nullptr) {
-    const LanguageModelOptions& given = options.search.language_model->options();
-    saved.language_model = FingerprintOf(given.model);
-    saved.language_model_level = static_cast<int32_t>(given.level);
-    saved.language_model_weight = given.weight;
-    saved.language_model_bonus = given.bonus;
+  saved.values.stream = state_->options;
+  const SearchOptions& search = saved.values.stream.search;
+  saved.word_list = FingerprintOf(search.word_list);
+  if (search.hotwords != nullptr) saved.hotwords = search.hotwords->text();
+  saved.values.language_model = {nullptr, LanguageModelLevel::kWord, 0, 0};
+  if (search.language_model != nullptr) {
+    saved.values.language_model = search.language_model->options();
+    saved.language_model = FingerprintOf(saved.values.language_model.model);
   }
   StateWriter writer;
-  SavedOptions::VisitState(saved, writer);
+  VisitOptions(saved, writer);
   const State& state = *state_;
   State::VisitState(state, writer);
   return SealSnapshot(state.model->fingerprint(), writer.Take());
@@ -175,30 +167,14 @@ Stream Stream::Restore(std::shared_ptr<const Model> model, const std::string& sn
   if (model == nullptr) throw std::invalid_argument("Stream::Restore was given no model");
   StateReader reader(OpenSnapshot(snapshot, model->fingerprint()));
   SavedOptions saved;
-  SavedOptions::VisitState(saved, reader);
+  VisitOptions(saved, reader);
   CheckFingerprint("word list", saved.word_list, FingerprintOf(given.word_list));
-  LanguageModelOptions language_model;
+  LanguageModelOptions& language_model = saved.values.language_model;
   language_model.model = GivenLanguageModel(saved, given);
-  language_model.level = static_cast<LanguageModelLevel>(saved.language_model_level);
-  language_model.weight = saved.language_model_weight;
-  language_model.bonus = saved.language_model_bonus;
   CheckFingerprint("language model", saved.language_model, FingerprintOf(language_model.model));
-  StreamOptions options;
-  options.chunk_size = saved.chunk_size;
-  options.left_context = saved.left_context;
-  options.sample_rate_hz = saved.sample_rate_hz;
-  options.search.method = static_cast<SearchMethod>(saved.method);
-  options.search.head = static_cast<Head>(saved.head);
-  options.search.beam_size = saved.beam_size;
-  options.search.token_beam = saved.token_beam;
-  options.search.max_symbols = saved.max_symbols;
-  options.search.ctc_weight = saved.ctc_weight;
-  options.search.rescoring = {saved.is_rescored, saved.first_pass_weight, saved.reverse_weight};
-  options.language = saved.language;
+  StreamOptions& options = saved.values.stream;
   options.search.word_list = given.word_list;
-  options.nbest = given.nbest == 0 ? saved.nbest : given.nbest;
-  options.endpoints = saved.endpoints;
-  options.early_text = saved.early_text;
+  if (given.nbest != 0) options.nbest = given.nbest;
   try {  // fields that no stream has throw std::runtime_error or std::invalid_argument
     options.search.hotwords = RestoreHotwords(saved.hotwords, *model, given.shared.hotwords);
     options.search.language_model =

@@ -36,7 +36,7 @@ void ReadRequest(std::string_view content_type, std::string_view body) {
                                                                   runnel::fuzz::Units());
     Require(request.format != nullptr, "a request has a format");
     Require(request.recording.audio().size() <= body.size(), "the audio is within the body");
-    request.recording.start.options.endpoints.Validate();
+    request.recording.start.options.values.stream.endpoints.Validate();
   } catch (const runnel::server::FieldMistake&) {
     // A form that is refused.
   }

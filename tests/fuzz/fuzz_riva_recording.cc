@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Require(recording.audio().size() <= size + kWavHeader, "the file is the audio and a header");
     Require(request.parts.max_alternatives >= 1, "a result has an alternative");
     Require(!request.id.empty() && runnel::IsUtf8(request.id), "an id that a response can have");
-    recording.start.options.endpoints.Validate();
+    recording.start.options.values.stream.endpoints.Validate();
   } catch (const runnel::server::ClientMistake& mistake) {
     Require(std::string_view(mistake.what()).find('\n') == std::string_view::npos, "one line");
   }

@@ -140,15 +140,11 @@ class Session {
     RequireValid(protocol_->OnUtterances({UtteranceOf("two", 0, {})}));
   }
   void Do(const server::StartRequest& start) {
-    Require(start.options.nbest >= 1 && start.options.nbest <= 100, "nbest is bounded");
-    SearchOptions search = start.options.search;
-    if (start.needs_beam && !start.names_search) search.method = SearchMethod::kPrefixBeam;
-    search.max_symbols = start.choices.max_symbols.value_or(0);
-    search.ctc_weight = start.choices.ctc_weight.value_or(0);
-    search.Validate();
-    start.choices.rescoring.value_or(RescoringOptions()).Validate();
-    start.options.endpoints.Validate();
-    Start(start.options.sample_rate_hz);
+    OptionValues values = start.options.values;
+    values.stream.sample_rate_hz = 0;  // a limit of the server bounds it
+    CheckRanges(values);
+    values.stream.endpoints.Validate();
+    Start(start.options.values.stream.sample_rate_hz);
   }
   void Do(const server::ResumeRequest& resume) {
     Require(!resume.token.empty(), "a token to resume by");

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstddef>
+#include <map>
 #include <stdexcept>
 
 #include "runtime/text/require_range.h"
@@ -27,8 +28,16 @@ std::vector<gflags::CommandLineFlagInfo> FlagsOf(const ToolInfo& tool) {
   return flags;
 }
 
+// Of earlier releases: the present name of each.
+std::map<std::string, std::string>& FormerFlags() {
+  static std::map<std::string, std::string> flags;
+  return flags;
+}
+
 const gflags::CommandLineFlagInfo* Find(const std::vector<gflags::CommandLineFlagInfo>& flags,
-                                        const std::string& name) {
+                                        const std::string& given) {
+  const auto former = FormerFlags().find(given);
+  const std::string& name = former == FormerFlags().end() ? given : former->second;
   const auto found =
       std::find_if(flags.begin(), flags.end(),
                    [&](const gflags::CommandLineFlagInfo& flag) { return flag.name == name; });
@@ -141,6 +150,10 @@ CommandLineAction ParseCommandLine(const ToolInfo& tool,
     }
   }
   return CommandLineAction::kRun;
+}
+
+void AcceptFormerFlag(const std::string& former, const std::string& name) {
+  FormerFlags()[former] = name;
 }
 
 bool IsFlagGiven(const std::string& name) {

@@ -30,6 +30,9 @@ enum class CommandLineAction { kRun, kHelp, kVersion };
 // flag, a value of the wrong type, or an argument that is not a flag.
 CommandLineAction ParseCommandLine(const ToolInfo& tool, const std::vector<std::string>& arguments);
 
+// Takes a flag of an earlier release, `former`, for the flag `name`. Before ParseCommandLine.
+void AcceptFormerFlag(const std::string& former, const std::string& name);
+
 // Whether the command line set the flag, even to its default.
 bool IsFlagGiven(const std::string& name);
 

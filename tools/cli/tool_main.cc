@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/options/option_error.h"
 #include "runtime/text/first_line.h"
 #include "runtime/version.h"
 
@@ -99,6 +100,9 @@ int RunTool(int argc, char** argv, const ToolInfo& info, int (*run)(Console* con
         ParseAndRun(std::vector<std::string>(argv + 1, argv + argc), tool, run, &console);
     CheckStandardOutput();
     return code;
+  } catch (const OptionError& error) {
+    console.Error(FirstLine(error.In(FlagOption)) + " (see " + tool.name + " --help)");
+    return kExitUsage;
   } catch (const std::invalid_argument& error) {
     console.Error(FirstLine(error.what()) + " (see " + tool.name + " --help)");
     return kExitUsage;

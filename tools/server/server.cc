@@ -243,14 +243,15 @@ class Server {
     StreamOptions defaults = Defaults();
     const bool is_whole = defaults.chunk_size == StreamOptions::kWholeUtterance;
     const bool is_unlimited = defaults.left_context == StreamOptions::kUnlimited;
-    int64_t& left_context = services_.default_options.left_context;
+    StreamOptions& chosen = services_.default_options.values.stream;
+    int64_t& left_context = chosen.left_context;
     if (left_context == StreamOptions::kModelDefault && !is_whole &&
         (is_unlimited || defaults.left_context > services_.limits.max_left_context)) {
       left_context = services_.limits.max_left_context;
       defaults = Defaults();
     }
-    services_.default_options.chunk_size = defaults.chunk_size;
-    services_.default_options.sample_rate_hz = defaults.sample_rate_hz;
+    chosen.chunk_size = defaults.chunk_size;
+    chosen.sample_rate_hz = defaults.sample_rate_hz;
     defaults_ = defaults;
   }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/options/stream_options.h"
 #include "runtime/recognizer.h"
 #include "runtime/stream.h"
 #include "tools/server/resources/limits.h"
@@ -31,7 +32,7 @@ struct ServerOptions {
   std::string allowed_origins;    // of web pages, separated by commas; "*": all
   std::string trusted_proxies;    // IP addresses, separated by commas
   std::string snapshot_store;     // for MakeSnapshotStore; empty: no snapshots
-  StreamOptions default_options;  // where a client leaves an option to the server
+  ChosenOptions default_options;  // where a client leaves an option to the server
   RecognizerOptions recognizer;   // its max_buffered_s is replaced by that of `limits`
   Limits limits;
 };

@@ -16,7 +16,6 @@
 
 #include "runtime/recognizer.h"
 #include "tools/cli/command_line.h"
-#include "tools/cli/search_flags.h"
 #include "tools/cli/token_file.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/limits.h"
@@ -59,17 +58,6 @@ DEFINE_int32(max_batch_streams, kDefaults.recognizer.max_batch_streams,
              "Streams decoded in one batch at most.");
 DEFINE_double(max_batch_wait_ms, kDefaults.recognizer.max_batch_wait_ms,
               "How long a chunk waits for others to share its batch.");
-DEFINE_int64(chunk_size, kDefaults.default_options.chunk_size,
-             "Encoder frames per chunk, unless the client names a number; -2: as the model "
-             "recommends.");
-DEFINE_int64(
-    left_context, kDefaults.default_options.left_context,
-    "Encoder frames before a chunk that it attends to, unless the client names a number; -1: "
-    "all; -2: as the model recommends.");
-
-DEFINE_bool(sherpa_endpointing, true,
-            "End an utterance in silence for clients of sherpa-onnx's protocol, which cannot ask "
-            "for it.");
 
 DEFINE_string(tls_certificate, "", "Certificate chain in PEM: serve https and wss only.");
 DEFINE_string(tls_key, "", "Private key in PEM of --tls_certificate.");
@@ -164,7 +152,6 @@ void CheckFlags() {
         "--wyoming_port has neither tokens nor TLS, expected no --bearer_token_file and no "
         "--tls_certificate, or --wyoming_unprotected");
   }
-  CheckSearchFlags();
   CheckLimits(limit_flags.limits());
 }
 
@@ -196,9 +183,6 @@ ServerOptions OptionsFromFlags() {
   options.snapshot_store = FLAGS_snapshot_store.empty()           ? DefaultSnapshotFolder()
                            : FLAGS_snapshot_store == kNoSnapshots ? ""
                                                                   : FLAGS_snapshot_store;
-  options.default_options.chunk_size = FLAGS_chunk_size;
-  options.default_options.left_context = FLAGS_left_context;
-  options.default_options.endpoints.enabled = FLAGS_sherpa_endpointing;
   options.recognizer.num_threads =
       FLAGS_num_threads > 0 ? FLAGS_num_threads
                             : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -9,9 +9,7 @@ namespace runnel::server {
 // For ToolInfo::source_files.
 extern const char* const kServerFlagsSource;
 
-// All options but those of the search and the language (tools/decode/head_flags.h), and the
-// hotwords and the language model, which are read with the model's tokens
-// (tools/cli/search_flags.h); the flags of the latter are checked. Throws std::invalid_argument
+// All options but the defaults of streams (tools/cli/stream_flags.h). Throws std::invalid_argument
 // naming the flag that is out of its range, std::runtime_error when the file of the bearer token
 // cannot be read.
 ServerOptions OptionsFromFlags();

@@ -200,7 +200,7 @@ TEST_F(CApiScoringTest, BadLanguageModelsAreOneClearMessage) {
   };
   runnel_stream_options options = options_;
   options.language_model_level = 7;
-  EXPECT_TRUE(Contains(refused(options), "runnel_stream_options.language_model_level is 7"));
+  EXPECT_TRUE(Contains(refused(options), "language_model_level is 7, expected 0 to 1"));
   options = options_;
   options.language_model_weight = -1;
   EXPECT_TRUE(Contains(refused(options), "weight"));

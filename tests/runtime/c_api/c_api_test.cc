@@ -226,23 +226,23 @@ TEST(CApiOptionsTest, StreamOptionsOutOfRangeAreRefused) {
            {&Options::reset_encoder, "reset_encoder"},
            {&Options::skip_silence, "skip_silence"},
            {&Options::rescoring, "rescoring"}}) {
-    EXPECT_EQ(message_of(flag, 2), "runnel_stream_options." + name + " is 2, expected 0 or 1");
+    EXPECT_EQ(message_of(flag, 2), name + " is 2, expected 0 or 1");
   }
   for (const auto& [field, name] : std::vector<std::pair<double Options::*, std::string>>{
-           {&Options::endpoint_silence_s, "rules[1].min_silence_s"},
-           {&Options::endpoint_initial_silence_s, "rules[0].min_silence_s"},
-           {&Options::endpoint_max_utterance_s, "rules[2].min_utterance_s"},
-           {&Options::endpoint_blank_probability, "silence_blank_probability"}}) {
+           {&Options::endpoint_silence_s, "endpoint_silence_s"},
+           {&Options::endpoint_initial_silence_s, "endpoint_initial_silence_s"},
+           {&Options::endpoint_max_utterance_s, "endpoint_max_utterance_s"},
+           {&Options::endpoint_blank_probability, "endpoint_blank_probability"}}) {
     const auto member = field;
     for (const double value : {-1.0, 1e9, std::nan("")}) {
       EXPECT_TRUE(Contains(refused([&](Options* options) { options->*member = value; }),
-                           "endpoints." + name + " is "));
+                           name + " is "));
     }
   }
   EXPECT_TRUE(Contains(refused([](Options* options) { options->early_text_interval = -1; }),
-                       "early_text.interval is -1"));
+                       "early_text_interval is -1"));
   EXPECT_TRUE(Contains(refused([](Options* options) { options->early_text_padding = 1000; }),
-                       "early_text.padding is 1000"));
+                       "early_text_padding is 1000"));
 }
 
 TEST(CApiNullTest, EveryFunctionThatCanFailSaysSo) {

@@ -130,8 +130,8 @@ TEST(CApiUtterancesTest, TheLengthRuleEndsThem) {
 TEST(CApiUtterancesTest, FramesAreSilentByTheProbabilityOfTheBlank) {
   const OwnedRecognizer recognizer = NewRecognizer();
   runnel_stream_options options = Endpoints();
-  options.endpoint_silence_s = 0.04;
-  options.endpoint_blank_probability = 1e-6;  // nearly every frame is silent
+  options.endpoint_silence_s = 0.1;
+  options.endpoint_blank_probability = 0.1;  // nearly every frame is silent
   const size_t num_utterances = UtterancesOf(recognizer, options, Recording()).size();
   options.endpoint_blank_probability = 0.99;
   EXPECT_LT(UtterancesOf(recognizer, options, Recording()).size(), num_utterances);

@@ -254,12 +254,12 @@ TEST(LanguageModelScorerTest, WrongOptionsAreNamed) {
   };
   LanguageModelOptions options = valid;
   options.weight = -0.1;
-  EXPECT_EQ(error(options, tokens), "weight is -0.1, expected 0 to 10");
+  EXPECT_EQ(error(options, tokens), "language_model_weight is -0.1, expected 0 to 10");
   options.weight = std::nan("");
-  EXPECT_EQ(error(options, tokens), "weight is nan, expected 0 to 10");
+  EXPECT_EQ(error(options, tokens), "language_model_weight is nan, expected 0 to 10");
   options = valid;
   options.bonus = 101;
-  EXPECT_EQ(error(options, tokens), "bonus is 101, expected -100 to 100");
+  EXPECT_EQ(error(options, tokens), "language_model_bonus is 101, expected -100 to 100");
   options = valid;
   options.model = nullptr;
   EXPECT_EQ(error(options, tokens),

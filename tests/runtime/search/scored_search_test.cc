@@ -153,11 +153,11 @@ TEST_F(ScoredSearchTest, WrongUseIsNamed) {
   SearchOptions greedy = Options(true, false);
   greedy.method = SearchMethod::kGreedy;
   EXPECT_EQ(testing::ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(greedy, 5, 0); }),
-            "search.hotwords needs a beam search, got greedy search");
+            "hotwords needs search=beam");
   greedy = Options(false, true);
   greedy.method = SearchMethod::kGreedy;
   EXPECT_EQ(testing::ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(greedy, 5, 0); }),
-            "search.language_model needs a beam search, got greedy search");
+            "language_model needs search=beam");
   EXPECT_EQ(testing::ErrorMessage<std::invalid_argument>(
                 [&] { MakeCtcSearch(Options(true, false), 6, 0); }),
             "search.hotwords is of a model with 5 tokens, blank 0, expected 6 tokens, blank 0");

@@ -134,7 +134,7 @@ TEST(TransducerSearchErrorsTest, WrongOptionsAreNamed) {
   options.max_symbols = -1;
   EXPECT_EQ(
       ErrorMessage<std::invalid_argument>([&] { MakeTransducerSearch(options, *transducer); }),
-      "search.max_symbols must be 0 to 1000, got -1");
+      "max_symbols is -1, expected 0 to 1000");
 }
 
 TEST(TransducerSearchErrorsTest, OptionsWithoutEffectAreRefused) {
@@ -145,7 +145,7 @@ TEST(TransducerSearchErrorsTest, OptionsWithoutEffectAreRefused) {
     const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
     return ErrorMessage<std::invalid_argument>([&] { MakeTransducerSearch(options, *transducer); });
   };
-  const std::string needs = "search.ctc_weight needs a beam search with one label per frame, got ";
+  const std::string needs = "ctc_weight needs a beam search with one label per frame, got ";
   TransducerConfig config = SmallTransducer("lstm1", 5);
   EXPECT_EQ(refusal(config, SearchMethod::kGreedy, 0.3), needs + "greedy search");
   EXPECT_EQ(refusal(config, SearchMethod::kPrefixBeam, 0.3),

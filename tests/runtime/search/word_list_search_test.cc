@@ -294,7 +294,7 @@ TEST(WordListSearchTest, WrongUse) {
   SearchOptions greedy = Beam(4, 4, word_list);
   greedy.method = SearchMethod::kGreedy;
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(greedy, 4, 0); }),
-            "search.word_list needs a beam search, got greedy search");
+            "word_list needs search=beam");
   EXPECT_EQ(
       ErrorMessage<std::invalid_argument>([&] { MakeCtcSearch(Beam(4, 4, word_list), 5, 1); }),
       "search.word_list is of a model with 4 tokens, blank 0, expected 5 tokens, blank 1");

@@ -83,7 +83,7 @@ TEST(StreamRateTest, DefaultIsTheModels) {
     EXPECT_EQ(ErrorMessage<std::invalid_argument>(
                   [&] { Stream(Tiny(), AtRate(Options(4, 8), rate_hz)); }),
               "sample_rate_hz is " + std::to_string(rate_hz) +
-                  ", expected 1000 to 768000 or 0 (the model's rate)");
+                  ", expected 1000 to 768000 Hz or 0 (the model's rate)");
   }
   for (const int rate_hz : {1000, 768000}) Stream(Tiny(), AtRate(Options(4, 8), rate_hz));
 }

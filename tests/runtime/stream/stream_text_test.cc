@@ -263,7 +263,7 @@ TEST(StreamTextTest, NoAudioIsNoWord) {
 TEST(StreamTextTest, TheWordListMustBeOfThisModelAndItsSearchBeam) {
   EXPECT_EQ(ErrorMessage<std::invalid_argument>(
                 [] { Stream(Tiny(), Options(4, SearchMethod::kGreedy, TinyWordList())); }),
-            "search.word_list needs a beam search, got greedy search");
+            "word_list needs search=beam");
   EXPECT_EQ(ErrorMessage<std::invalid_argument>(
                 [] { Stream(Digits(), Options(4, SearchMethod::kPrefixBeam, TinyWordList())); }),
             "search.word_list is of a model with 7 tokens, blank 0, expected 17 tokens, blank 0");

@@ -1,4 +1,4 @@
-"""Completion for bash and zsh, and manual pages, against the help of the tools."""
+"""Completion for bash and zsh, manual pages, and the page of options, against the tools."""
 
 import re
 import shutil
@@ -7,7 +7,7 @@ from typing import List
 
 import pytest
 
-from tool_runner import BIN, succeed, without_sanitizers
+from tool_runner import BIN, ROOT, succeed, without_sanitizers
 
 pytestmark = without_sanitizers
 
@@ -93,3 +93,9 @@ def test_manual_page_has_the_help(tool):
     sections = re.findall(r"^\.SH (.*)$", page, re.MULTILINE)
     assert sections == ["NAME", "SYNOPSIS", "DESCRIPTION", "EXAMPLES", "OPTIONS"]
     assert page.count("\n.nf\n") == page.count("\n.fi\n") >= 2
+
+
+def test_the_page_of_options_is_that_of_the_table():
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert page == succeed("write_stream_options", "page"), (
+        "build/bin/write_stream_options page > docs/options.md")

@@ -12,7 +12,7 @@ from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, TINY_MODEL, USAGE, error_
 MODEL = f"--model={TINY_MODEL}"
 BEAM = ("--search=beam", "--beam_size=4")
 # Several utterances per recording.
-ENDPOINTS = ("--endpointing", "--endpoint_max_utterance=1", "--join_segments")
+ENDPOINTS = ("--endpointing", "--endpoint_max_utterance_s=1", "--join_segments")
 
 
 @pytest.mark.parametrize("search", [["--search=greedy"], BEAM, ENDPOINTS])

@@ -58,7 +58,7 @@ def test_rescoring(tmp_path):
     succeed("pack_model", f"--model={folder / 'model.pt'}", "--precision=bfloat16",
             f"--output={packed}")
     flags = ["--format=json", f"--features={folder / 'features.npy'}", "--search=beam",
-             "--rescore", "--reverse_weight=0.5", "--nbest=4"]
+             "--rescoring", "--reverse_weight=0.5", "--nbest=4"]
     assert (succeed("decode_wav", f"--model={packed}", *flags)
             == succeed("decode_wav", f"--model={folder / 'model.pt'}", "--precision=bfloat16",
                        *flags))

@@ -1,4 +1,4 @@
-"""decode_wav --rescore: the best hypotheses and the sums that WeNet's own code recorded."""
+"""decode_wav --rescoring: the best hypotheses and the sums that WeNet's own code recorded."""
 
 import functools
 import json
@@ -70,7 +70,7 @@ def test_every_setting(case, mode):
     settings = arrays["settings"].tolist()
     assert settings
     for k, (ctc_weight, reverse_weight) in enumerate(settings):
-        found = decode(case, mode, "--rescore", f"--ctc_weight={ctc_weight}",
+        found = decode(case, mode, "--rescoring", f"--first_pass_weight={ctc_weight}",
                        f"--reverse_weight={reverse_weight}")
         scores = by_tokens(found)
         assert set(scores) == set(lists)
@@ -83,8 +83,8 @@ def test_every_setting(case, mode):
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
 def test_other_precisions_stay_near(precision):
     """The sums of some twenty log probabilities."""
-    exact = by_tokens(decode("rescore_bitransformer", "full", "--rescore", "--reverse_weight=0.5"))
-    near = by_tokens(decode("rescore_bitransformer", "full", "--rescore", "--reverse_weight=0.5",
+    exact = by_tokens(decode("rescore_bitransformer", "full", "--rescoring", "--reverse_weight=0.5"))
+    near = by_tokens(decode("rescore_bitransformer", "full", "--rescoring", "--reverse_weight=0.5",
                             f"--precision={precision}"))
     common = set(exact) & set(near)
     assert common
@@ -93,15 +93,15 @@ def test_other_precisions_stay_near(precision):
 
 
 @pytest.mark.parametrize("case, flags, message", [
-    ("rescore_transformer", ["--rescore"], "rescoring needs a beam search"),
-    ("rescore_transformer", ["--search=beam", "--rescore", "--reverse_weight=0.5"],
+    ("rescore_transformer", ["--search=greedy", "--rescoring"], "--rescoring needs --search=beam"),
+    ("rescore_transformer", ["--search=beam", "--rescoring", "--reverse_weight=0.5"],
      "the model has no attention decoder from right to left"),
     ("rescore_transformer", ["--search=beam", "--reverse_weight=0.5"],
-     "--reverse_weight needs --rescore"),
-    ("rescore_transformer", ["--search=beam", "--rescore", "--reverse_weight=2"],
+     "--reverse_weight needs --rescoring"),
+    ("rescore_transformer", ["--search=beam", "--rescoring", "--reverse_weight=2"],
      "--reverse_weight is 2"),
-    ("rescore_transformer", ["--search=beam", "--rescore", "--ctc_weight=-1"],
-     "--ctc_weight is -1"),
+    ("rescore_transformer", ["--search=beam", "--rescoring", "--first_pass_weight=-1"],
+     "--first_pass_weight is -1"),
 ])
 def test_wrong_flags(case, flags, message):
     folder, _ = converted(case)
@@ -112,5 +112,5 @@ def test_wrong_flags(case, flags, message):
 
 def test_a_model_without_a_decoder():
     done = run("decode_wav", f"--model={ROOT / 'models/digits/digits.pt'}", "--search=beam",
-               f"--wav={ROOT / 'models/digits/samples/ked_year.flac'}", "--rescore")
+               f"--wav={ROOT / 'models/digits/samples/ked_year.flac'}", "--rescoring")
     assert "the model has no attention decoder" in error_line(done, USAGE)

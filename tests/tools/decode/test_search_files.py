@@ -50,21 +50,21 @@ def test_hotwords_and_word_list(tmp_path):
 
 def test_language_model(tmp_path):
     arpa, image = write_digits(tmp_path / "lm.arpa"), tmp_path / "lm.bin"
-    assert decode(f"--lm={arpa}") == EXPECTED
+    assert decode(f"--language_model={arpa}") == EXPECTED
     write_digits(arpa, six=-60)
     succeed("compile_lm", f"--arpa={arpa}", f"--output={image}")
-    without = decode(f"--lm={arpa}", "--lm_weight=1")
+    without = decode(f"--language_model={arpa}", "--language_model_weight=1")
     assert "six" in EXPECTED and "six" not in without
-    assert decode(f"--lm={image}", "--lm_weight=1") == without
-    assert decode(f"--lm={image}", "--lm_weight=0", "--lm_bonus=0") == EXPECTED
-    assert len(decode(f"--lm={image}", "--lm_bonus=40").split()) > len(EXPECTED.split())
+    assert decode(f"--language_model={image}", "--language_model_weight=1") == without
+    assert decode(f"--language_model={image}", "--language_model_weight=0", "--language_model_bonus=0") == EXPECTED
+    assert len(decode(f"--language_model={image}", "--language_model_bonus=40").split()) > len(EXPECTED.split())
 
 
 def test_token_level(tmp_path):
     letters = {letter: -1.5 for word in WORDS for letter in word}
     arpa = write_unigrams(tmp_path / "lm.arpa", {**letters, "\u2581": -1, "</s>": -1, "<s>": -99,
                                                  "x": -60})
-    found = decode(f"--lm={arpa}", "--lm_level=token", "--lm_weight=1", "--lm_bonus=3")
+    found = decode(f"--language_model={arpa}", "--language_model_level=token", "--language_model_weight=1", "--language_model_bonus=3")
     assert "x" not in "".join(line.split(" ", 1)[1] for line in found.splitlines())
 
 
@@ -101,7 +101,7 @@ def test_huge_hotwords(tmp_path):
 def test_bad_language_models(tmp_path, content, message):
     if content is not None:
         (tmp_path / "lm").write_bytes(content)
-    done = run("decode_wav", MODEL, LISTING, f"--lm={tmp_path / 'lm'}")
+    done = run("decode_wav", MODEL, LISTING, f"--language_model={tmp_path / 'lm'}")
     assert message in error_line(done, FAILURE)
 
 
@@ -117,7 +117,7 @@ def test_language_models_of_other_words(tmp_path, words, level, reason):
     arpa = write_unigrams(tmp_path / "lm.arpa", {"<s>": -99, "</s>": -1, **log10_probs})
     succeed("compile_lm", f"--arpa={arpa}", f"--output={tmp_path / 'lm.bin'}")
     for path in arpa, tmp_path / "lm.bin":
-        done = run("decode_wav", MODEL, LISTING, f"--lm={path}", f"--lm_level={level}")
+        done = run("decode_wav", MODEL, LISTING, f"--language_model={path}", f"--language_model_level={level}")
         assert reason in error_line(done, USAGE)
 
 
@@ -127,7 +127,7 @@ def test_damaged_compiled_models(tmp_path):
     data = image.read_bytes()
     for damaged in (data[:-1], data[:40], data + b"\0", data[:100] + b"\x55\xaa" + data[102:]):
         image.write_bytes(damaged)
-        done = run("decode_wav", MODEL, LISTING, f"--lm={image}")
+        done = run("decode_wav", MODEL, LISTING, f"--language_model={image}")
         assert f"{image}: " in error_line(done, FAILURE)
 
 

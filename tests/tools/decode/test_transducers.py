@@ -230,13 +230,13 @@ def test_prefix_beam_of_wenet(case, i, weight):
 
 
 @pytest.mark.parametrize("case, flags, message", [
-    ("hybrid_streaming", ["--head=rnnt"], "--head is 'rnnt', expected transducer or ctc"),
+    ("hybrid_streaming", ["--head=rnnt"], "--head is 'rnnt', expected ctc or transducer"),
     ("hybrid_streaming", ["--max_symbols=-1"], "--max_symbols is -1, expected 0 to 1000"),
     ("hybrid_streaming", ["--ctc_weight=2"], "--ctc_weight is 2"),
     ("hybrid_streaming", ["--head=ctc", "--search=modified_beam"],
      "is of transducers, got the CTC head"),
     ("hybrid_streaming", ["--ctc_weight=0.5"],
-     "search.ctc_weight needs a beam search with one label per frame, got greedy search"),
+     "--ctc_weight needs a beam search with one label per frame, got greedy search"),
     ("hybrid_streaming", ["--ctc_weight=0.5", "--search=beam"],
      "one label per frame, got the time-synchronous beam search"),
     ("tdt_streaming", ["--search=modified_beam"],
@@ -258,10 +258,10 @@ def test_wrong_features(tmp_path):
 
 
 @pytest.mark.parametrize("flags, message", [
-    (["--max_symbols=3"], "search.max_symbols is of transducers, got the CTC head"),
-    (["--search=beam", "--ctc_weight=0.5"], "search.ctc_weight is of transducers"),
-    (["--head=transducer"], "the head is transducer, but the model has only a CTC head"),
-    (["--language=en"], "language is 'en', expected none: the model has no language prompt"),
+    (["--max_symbols=3"], "--max_symbols is of transducers, got the CTC head"),
+    (["--search=beam", "--ctc_weight=0.5"], "--ctc_weight is of transducers"),
+    (["--head=transducer"], "--head is transducer, but the model has only a CTC head"),
+    (["--language=en"], "--language is 'en', expected none: the model has no language prompt"),
 ])
 def test_a_model_without_a_transducer(flags, message):
     done = run("decode_wav", f"--model={ROOT / 'models/digits/digits.pt'}",

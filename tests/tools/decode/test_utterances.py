@@ -75,7 +75,7 @@ def test_an_utterance_per_sample(joined):
 def test_words_that_an_utterance_cuts_are_joined(seconds):
     """The tokens of all utterances give the text of the recording as one utterance."""
     path = SAMPLES / "rms_phone_number.flac"
-    flags = [f"--endpoint_max_utterance={seconds}"]
+    flags = [f"--endpoint_max_utterance_s={seconds}"]
     segments = json.loads(decode(path, "--format=json", *flags))["segments"]
     assert any(not one["begins_word"] for one in segments[1:])
     tokens = [token["token"] for one in segments for token in one["nbest"][0]["tokens"]]
@@ -146,8 +146,8 @@ def test_captions(joined):
 
 
 def test_long_utterances_become_several_cues(joined):
-    options = ["--endpoint_silence=30", "--endpoint_initial_silence=30",
-               "--endpoint_max_utterance=60"]
+    options = ["--endpoint_silence_s=30", "--endpoint_initial_silence_s=30",
+               "--endpoint_max_utterance_s=60"]
     assert len(decode(joined.path, *options).splitlines()) == 1
     blocks = [b.split("\n", 1)[1] for b in
               decode(joined.path, "--format=srt", *options)[:-2].split("\n\n")]
@@ -199,9 +199,9 @@ def test_partial_results_name_their_utterance(joined):
 
 
 def test_lengths_end_utterances(joined):
-    segments = json.loads(decode(joined.path, "--format=json", "--endpoint_silence=30",
-                                 "--endpoint_initial_silence=30",
-                                 "--endpoint_max_utterance=5"))["segments"]
+    segments = json.loads(decode(joined.path, "--format=json", "--endpoint_silence_s=30",
+                                 "--endpoint_initial_silence_s=30",
+                                 "--endpoint_max_utterance_s=5"))["segments"]
     assert len(segments) > joined.seconds / 5 - 1
     assert max(s["end_ms"] - s["start_ms"] for s in segments) <= 5000
 
@@ -315,7 +315,7 @@ def test_memory_does_not_grow_with_the_recording(tmp_path):
         talk, output = write_joined(tmp_path / "talk.wav", rounds), tmp_path / "out"
         kilobytes = peak_kilobytes(
             "decode_wav", f"--model={TINY_MODEL}", f"--wav={talk.path}", "--endpointing",
-            "--endpoint_max_utterance=5", "--search=beam", "--nbest=4", "--format=json",
+            "--endpoint_max_utterance_s=5", "--search=beam", "--nbest=4", "--format=json",
             f"--output={output}")
         assert output.stat().st_size > least_size
         return kilobytes

@@ -83,7 +83,7 @@ def evaluate(evaluation: Evaluation) -> None:
                 *chunk_flags(args.chunk_size, args.left_context)]
         settings = [("no language model", [])] + [
             (f"weight {weight:<4} bonus {bonus:<4}",
-             [f"--lm={image}", f"--lm_weight={weight}", f"--lm_bonus={bonus}"])
+             [f"--language_model={image}", f"--language_model_weight={weight}", f"--language_model_bonus={bonus}"])
             for weight in args.weights.split(",") for bonus in args.bonuses.split(",")]
         results = []
         for name, more in settings:
@@ -99,8 +99,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
     add_search_options(parser, beam_sizes="16")
     parser.add_argument("--irstlm", type=Path, default=Path("/usr/lib/irstlm"))
     parser.add_argument("--compile_lm", type=Path, default=BIN / "compile_lm")
-    parser.add_argument("--weights", default="0.1,0.2,0.3,0.5", help="of --lm_weight")
-    parser.add_argument("--bonuses", default="0,0.5,1,1.5", help="of --lm_bonus")
+    parser.add_argument("--weights", default="0.1,0.2,0.3,0.5", help="of --language_model_weight")
+    parser.add_argument("--bonuses", default="0,0.5,1,1.5", help="of --language_model_bonus")
     return run("evaluate_lm", *parser.parse_known_args(arguments), evaluate)
 
 

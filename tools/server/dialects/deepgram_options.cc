@@ -58,15 +58,14 @@ std::unique_ptr<MediaDecoder> MakeDecoder(const DeepgramQuery& query) {
 // Silence that ends an utterance. Without `endpointing` it is that of the runtime: Deepgram's 10 ms
 // would cut words.
 void ReadEndpoints(const DeepgramQuery& query, DeepgramOptions* options) {
-  EndpointOptions& endpoints = options->start.options.endpoints;
-  endpoints.enabled = true;
+  options->start.options.Set("endpointing", true);
   const std::string value = FindParameter(query, "endpointing").value_or("true");
   const std::optional<bool> flag = FlagIn(value);
   options->finds_endpoints = flag.value_or(true);
   if (flag.has_value()) return;
   const double silence_s = ToInteger("endpointing", value, 0, kMaxMs) / 1000.0;
-  endpoints.rules[EndpointOptions::kSilence].min_silence_s =
-      std::max(silence_s, EndpointOptions::kMinSilenceS);
+  options->start.options.Set("endpoint_silence_s",
+                             std::max(silence_s, EndpointOptions::kMinSilenceS));
 }
 
 void ReadUtteranceEnd(const DeepgramQuery& query, DeepgramOptions* options) {

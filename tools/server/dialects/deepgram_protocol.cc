@@ -94,9 +94,8 @@ std::vector<ClientRequest> DeepgramProtocol::Checked(const Reading& read) {
 StartRequest DeepgramProtocol::Start() {
   phase_ = Phase::kAudio;
   StartRequest start = options_.start;
-  start.options.sample_rate_hz = options_.decoder->sample_rate_hz();
-  start.options.search.hotwords = PhraseHotwords(options_.phrases, tokens_);
-  start.needs_beam = start.options.search.hotwords != nullptr;
+  start.options.values.stream.sample_rate_hz = options_.decoder->sample_rate_hz();
+  start.options.SetHotwords(PhraseHotwords(options_.phrases, tokens_));
   return start;
 }
 
@@ -163,6 +162,7 @@ std::vector<ClientRequest> DeepgramProtocol::ReadEnd(std::vector<float> samples)
 std::vector<std::string> DeepgramProtocol::OnReady(const SessionInfo& info) {
   model_name_ = info.model_name;
   sample_rate_hz_ = info.options.sample_rate_hz;
+  silence_ms_ = info.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s * 1000;
   return {};
 }
 
@@ -194,10 +194,9 @@ void DeepgramProtocol::AppendFinal(const Utterance& utterance, std::vector<std::
     last_word_end_ms_ = best.words.back().end_ms;
   }
   // An utterance that its length ended has less silence at its end.
-  const EndpointRule& rule = options_.start.options.endpoints.rules[EndpointOptions::kSilence];
   const double last_ms = best.tokens.empty() ? stretch_start_ms_ : best.tokens.back().start_ms;
   const bool is_silent = utterance.end == UtteranceEnd::kEndpoint &&
-                         utterance.searched_ms - last_ms >= rule.min_silence_s * 1000;
+                         utterance.searched_ms - last_ms >= silence_ms_;
   texts->push_back(Results(best.text, best.words, utterance.searched_ms,
                            {{"is_final", true},
                             {"speech_final", (is_silent && options_.finds_endpoints) ||

@@ -250,16 +250,19 @@ double OpenAiSession::SilenceMs() const {
 StartRequest OpenAiSession::MakeStart(const TokenTable& tokens) const {
   StartRequest start;
   start.encoding = encoding();
-  start.options.sample_rate_hz = sample_rate_hz();
+  start.options.values.stream.sample_rate_hz = sample_rate_hz();
   start.wants_tokens = false;
-  if (has_turn_detection()) start.options.endpoints = EndpointsAfter(SilenceMs());
+  if (has_turn_detection()) {
+    EndAfter(SilenceMs(), &start.options);
+  } else {
+    start.options.Set("endpointing", false);  // the client commits
+  }
   if (transcription_.is_null()) return start;
   const std::string language = transcription_.value("language", "");
-  if (!language.empty()) start.choices.language_hint = language;
+  if (!language.empty()) start.language_hint = language;
   const auto keywords = transcription_.value("keywords", std::vector<std::string>());
-  start.options.search.hotwords = KeywordHotwords(
-      {keywords.begin(), keywords.end()}, transcription_.value("prompt", std::string()), tokens);
-  start.needs_beam = start.options.search.hotwords != nullptr;
+  start.options.SetHotwords(KeywordHotwords({keywords.begin(), keywords.end()},
+                                            transcription_.value("prompt", std::string()), tokens));
   return start;
 }
 

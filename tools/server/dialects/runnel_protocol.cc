@@ -10,7 +10,6 @@
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/endpointing_option.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
 
@@ -125,23 +124,24 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   StartRequest start;
   if (message->Has("sample_rate")) {
     constexpr int64_t kMostHz = std::numeric_limits<int>::max();  // the server's limit is lower
-    start.options.sample_rate_hz =
+    int& rate_hz = start.options.values.stream.sample_rate_hz;
+    rate_hz =
         static_cast<int>(message->IntegerFrom("sample_rate", StreamOptions::kMinRate, kMostHz));
     if (decoder_->encoding() == SampleEncoding::kOpus &&
-        !IsOpusRate(start.options.sample_rate_hz)) {
+        !IsOpusRate(rate_hz)) {
       message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
     }
   }
   ReadStartOptions(message, tokens_, &start);
   if (message->Has("early_text")) {
     constexpr int64_t kMostFrames = 1000;
-    start.options.early_text.interval = message->Integer("early_text", 0, kMostFrames);
+    start.options.Set("early_text_interval", message->Integer("early_text", 0, kMostFrames));
   }
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_->encoding();
   start.wants_tokens = parts_.tokens;
-  parts_.max_results = static_cast<size_t>(start.options.nbest);
+  parts_.max_results = static_cast<size_t>(start.options.values.stream.nbest);
   phase_ = Phase::kAudio;
   return start;
 }
@@ -199,6 +199,11 @@ std::vector<ClientRequest> RunnelProtocol::ReadAudio(std::string_view bytes) {
 }
 
 std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
+  OptionValues options;
+  options.stream = info.options;
+  const auto text_of = [&options](const char* name) {
+    return std::get<std::string>(Get(StreamOptionOf(name), options));
+  };
   decoder_->SetSampleRate(info.options.sample_rate_hz);
   OrderedJson ready = {{"type", info.num_samples < 0 ? "ready" : "resumed"},
                        {"version", kVersion},
@@ -207,8 +212,8 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
                        {"encoding", NameOf(decoder_->encoding())},
                        {"chunk_size", info.options.chunk_size},
                        {"left_context", info.options.left_context},
-                       {"search", NameOf(info.options.search.method)},
-                       {"head", NameOf(info.options.search.head)},
+                       {"search", text_of("search")},
+                       {"head", text_of("head")},
                        {"rescoring", info.options.search.rescoring.enabled},
                        {"language", info.options.language},
                        {"frame_ms", Rounded(info.encoder_frame_ms)},

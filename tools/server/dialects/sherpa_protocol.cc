@@ -64,7 +64,7 @@ std::vector<ClientRequest> SherpaProtocol::Read(const ClientMessage& message) {
     if (!has_started_) {
       StartRequest start;
       start.encoding = decoder_.encoding();
-      start.leaves_endpointing = true;
+      start.expects_endpointing = true;
       requests.emplace_back(std::move(start));
       has_started_ = true;
     }

@@ -177,7 +177,7 @@ void VoskProtocol::ReadConfig(const nlohmann::json& message) {
   for (std::string& phrase : config.Strings("phrase_list")) {
     if (phrase != kUnknownWord) phrases.push_back({std::move(phrase), 1});
   }
-  start_.options.search.hotwords = PhraseHotwords(phrases, tokens_);
+  start_.options.SetHotwords(PhraseHotwords(phrases, tokens_));
 }
 
 MediaDecoder* VoskProtocol::decoder() {
@@ -190,12 +190,10 @@ MediaDecoder* VoskProtocol::decoder() {
 
 StartRequest VoskProtocol::Start() {
   phase_ = Phase::kAudio;
-  StreamOptions& options = start_.options;
   const int known_hz = decoder()->sample_rate_hz();
-  options.sample_rate_hz = known_hz > 0 ? known_hz : sample_rate_hz_;
-  options.endpoints.enabled = true;
+  start_.options.values.stream.sample_rate_hz = known_hz > 0 ? known_hz : sample_rate_hz_;
+  start_.options.Set("endpointing", true);
   start_.max_alternatives = static_cast<int>(std::max<size_t>(max_alternatives_, 1));
-  start_.needs_beam = options.search.hotwords != nullptr;
   return start_;
 }
 

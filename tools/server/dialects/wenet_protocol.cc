@@ -22,14 +22,12 @@ std::string ResultMessage(const char* type, const std::string& nbest) {
 
 // The rules of WeNet's runtime (decoder/ctc_endpoint.h). It also clears the encoder's context at an
 // endpoint, which loses accuracy and is not needed here.
-EndpointOptions WenetEndpoints() {
-  EndpointOptions options;
-  options.enabled = true;
-  options.rules[EndpointOptions::kInitialSilence].min_silence_s = 5;
-  options.rules[EndpointOptions::kSilence].min_silence_s = 1;
-  options.rules[EndpointOptions::kLength].min_utterance_s = 20;
-  options.silence_blank_probability = 0.8;
-  return options;
+void ChooseEndpoints(ChosenOptions* options) {
+  options->Set("endpointing", true);
+  options->Set("endpoint_initial_silence_s", 5.0);
+  options->Set("endpoint_silence_s", 1.0);
+  options->Set("endpoint_max_utterance_s", 20.0);
+  options->Set("endpoint_blank_probability", 0.8);
 }
 
 }  // namespace
@@ -96,7 +94,7 @@ StartRequest WenetProtocol::ReadStart(const nlohmann::json& message) {
   }
   StartRequest start;
   if (fields.Has("continuous_decoding") && fields.Bool("continuous_decoding")) {
-    start.options.endpoints = WenetEndpoints();
+    ChooseEndpoints(&start.options);
   }
   start.encoding = decoder_.encoding();
   start.max_alternatives = static_cast<int>(nbest_);

@@ -87,7 +87,7 @@ std::vector<ClientRequest> WyomingProtocol::ReadTranscribe(const WyomingEvent& e
   }
   JsonSection data(event.data, "", event.type);
   if (data.Has("language") && !data.IsNull("language")) {
-    start_.choices.language_hint = data.String("language");
+    start_.language_hint = data.String("language");
   }
   return {};
 }
@@ -110,8 +110,8 @@ std::vector<ClientRequest> WyomingProtocol::ReadStart(const WyomingEvent& event)
   format_ = ReadFormat(event);
   decoder_ =
       std::make_unique<RawMediaDecoder>(SampleEncoding::kPcm16, format_.rate_hz, format_.channels);
-  start_.options.sample_rate_hz = format_.rate_hz;
-  start_.options.endpoints.enabled = false;  // the client ends the utterance
+  start_.options.values.stream.sample_rate_hz = format_.rate_hz;
+  start_.options.Set("endpointing", false);  // the client ends the utterance
   phase_ = Phase::kAudio;
   return {start_};
 }

@@ -37,11 +37,9 @@ double AllowedSilenceMs(double silence_ms) {
                     EndpointOptions::kMaxSeconds * 1000);
 }
 
-EndpointOptions EndpointsAfter(double silence_ms) {
-  EndpointOptions options;
-  options.enabled = true;
-  options.rules[EndpointOptions::kSilence].min_silence_s = silence_ms / 1000;
-  return options;
+void EndAfter(double silence_ms, ChosenOptions* options) {
+  options->Set("endpointing", true);
+  options->Set("endpoint_silence_s", silence_ms / 1000);
 }
 
 std::vector<std::string> PromptPhrases(std::string_view prompt) {

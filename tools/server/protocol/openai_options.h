@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/endpoint_options.h"
 #include "runtime/hotwords.h"
+#include "runtime/options/stream_options.h"
 #include "runtime/token_table.h"
 
 namespace runnel::server {
@@ -19,8 +19,8 @@ constexpr double kDefaultSilenceMs = 500;
 // `silence_ms` in the range of EndpointOptions.
 double AllowedSilenceMs(double silence_ms);
 
-// The usual rules; an utterance with speech ends after `silence_ms`, which is in that range.
-EndpointOptions EndpointsAfter(double silence_ms);
+// Chooses that an utterance with speech ends after `silence_ms`, which is in that range.
+void EndAfter(double silence_ms, ChosenOptions* options);
 
 // The parts of a prompt that are short enough to be names or terms: up to five words between
 // commas, semicolons, line breaks and the ends of sentences.

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/options/stream_options.h"
 #include "runtime/stream.h"
 #include "tools/cli/sample_encoding.h"
 #include "tools/server/protocol/protocol_error.h"
@@ -48,31 +49,19 @@ struct ClientMessage {
   nlohmann::json* json = nullptr;
 };
 
-// Options that only some models have; empty where the client leaves one to the server.
-struct ModelChoices {
-  std::optional<Head> head;
-  std::optional<int> max_symbols;
-  std::optional<double> ctc_weight;
-  std::optional<RescoringOptions> rescoring;
-  std::optional<std::string> language;
-  std::optional<std::string> language_hint;  // "en": counts if the model has this language
-};
-
-// Starts a new stream. The options are in the range that holds for every model; Recognizer::Open
-// checks them against its model.
+// Starts a new stream. Recognizer::Open checks the options against its model.
 struct StartRequest {
-  StreamOptions options;  // kModelDefault, or rate 0, where the client leaves it to the model
+  // What the client has chosen, and the rate of the samples (0: the model's). The rest is the
+  // server's.
+  ChosenOptions options;
+  std::optional<std::string> language_hint;  // "en": counts if the model has this language
   // The client takes at most as many results of an utterance, and the server may send fewer. 0: it
-  // asks for options.nbest, no fewer.
+  // asks for nbest, no fewer.
   int max_alternatives = 0;
-  ModelChoices choices;  // take the place of those in `options`
   SampleEncoding encoding = SampleEncoding::kPcm16;
   bool wants_snapshots = false;  // OnSnapshot is to be called now and then
   bool wants_tokens = true;
-  bool names_search = false;        // false: options.search.method is to be the server's default
-  bool needs_beam = false;          // that default is to be a beam search
-  bool names_beam_size = false;     // false: the server may use a smaller beam
-  bool leaves_endpointing = false;  // options.endpoints.enabled is to be the server's default
+  bool expects_endpointing = false;  // it is on unless the server's flags or the client say no
 };
 
 // Continues the stream whose snapshot is stored under `token`, and keeps new snapshots of it. The

@@ -1,4 +1,5 @@
-// The options of a stream, as clients name them in start messages and in the query of a URL.
+// The options of a stream, as clients name them in start messages and in the query of a URL
+// (runtime/options/stream_options.h).
 #ifndef RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 #define RUNNEL_TOOLS_SERVER_PROTOCOL_START_OPTIONS_H_
 
@@ -8,8 +9,8 @@
 #include <vector>
 
 #include "encoder/json/json_section.h"
-#include "runtime/search_options.h"
 #include "runtime/token_table.h"
+#include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {
@@ -20,19 +21,14 @@ constexpr int kMaxNBest = 100;
 // The largest StartRequest::max_alternatives.
 constexpr int kMaxAlternatives = std::numeric_limits<int>::max();
 
-// The values of the fields "search" and "head". `head`: not kDefault.
-const char* NameOf(SearchMethod method);
-const char* NameOf(Head head);
-
 // The field "nbest", or 0 when it is missing. Throws std::runtime_error like ReadStartOptions.
 int ReadNBest(JsonSection* fields);
 
-// Reads the fields chunk_size, left_context, search, beam_size, nbest, head, max_symbols,
-// ctc_weight, rescoring, first_pass_weight, reverse_weight, language, hotwords, hotword_score and
-// endpointing, each optional, into `start`. "hotwords" is a list as runtime/hotwords.h describes
-// it, for `tokens`, and needs a beam search. A list within a message of a client takes some 40 ms
-// to prepare at most. Throws std::runtime_error: "<source>: <field> is <value>, expected <range>",
-// or "hotwords:<line>: what is wrong".
+// Reads the fields of OptionUser::kClient, each optional, into `start`. "hotwords" is a list as
+// runtime/hotwords.h describes it, for `tokens`. A list within a message of a client takes some
+// 40 ms to prepare at most. "endpointing" is true, false, or an object with the options that need
+// it, whose names there have no "endpoint_". Throws std::runtime_error: "<source>: <field> is
+// <value>, expected <range>", or "hotwords:<line>: what is wrong".
 void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start);
 
 // The request of an uploaded recording. `query`: the (name, value) fields of its URL, decoded.
@@ -41,6 +37,9 @@ void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartReques
 // for a field that is unknown or comes twice.
 StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query,
                             const TokenTable& tokens);
+
+// The value of "endpointing" that stands for `options`: false or an object.
+OrderedJson EndpointingAsJson(const EndpointOptions& options);
 
 }  // namespace runnel::server
 

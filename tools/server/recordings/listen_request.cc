@@ -78,19 +78,17 @@ class ListenFormat : public RecordingFormat {
 };
 
 // `utt_split`: seconds of silence between two utterances.
-EndpointOptions ReadUtterances(const DeepgramQuery& query) {
-  EndpointOptions endpoints;
-  endpoints.enabled = ReadFlag(query, "utterances");
+void ReadUtterances(const DeepgramQuery& query, ChosenOptions* options) {
+  if (!ReadFlag(query, "utterances")) return;
+  options->Set("endpointing", true);
   const std::string split = FindParameter(query, "utt_split").value_or("");
-  if (split.empty() || !endpoints.enabled) return endpoints;
+  if (split.empty()) return;
   const std::optional<double> silence_s = NumberIn<double>(split);
   if (!silence_s.has_value() || *silence_s < 0 || *silence_s > EndpointOptions::kMaxSeconds) {
     FailParameter("utt_split", split,
                   "a number from 0 to " + Decimal(EndpointOptions::kMaxSeconds, 0));
   }
-  endpoints.rules[EndpointOptions::kSilence].min_silence_s =
-      std::max(*silence_s, EndpointOptions::kMinSilenceS);
-  return endpoints;
+  options->Set("endpoint_silence_s", std::max(*silence_s, EndpointOptions::kMinSilenceS));
 }
 
 // What would be answered in another place or form than the client reads.
@@ -120,14 +118,13 @@ RecordingRequest ReadListenRequest(const std::vector<std::pair<std::string, std:
   Recording& recording = request.recording;
   try {
     CheckAbilities(query);
-    recording.start.options.endpoints = ReadUtterances(query);
+    ReadUtterances(query, &recording.start.options);
     request.format = std::make_unique<ListenFormat>(ids, query, body);
   } catch (const ClientMistake& mistake) {
     throw FieldMistake(mistake.code(), "", mistake.what());
   }
   CheckBody(body);
-  recording.start.options.search.hotwords = PhraseHotwords(ReadPhrases(query), tokens);
-  recording.start.needs_beam = recording.start.options.search.hotwords != nullptr;
+  recording.start.options.SetHotwords(PhraseHotwords(ReadPhrases(query), tokens));
   recording.audio_size = body.size();
   recording.body = std::move(body);
   return request;

@@ -79,19 +79,18 @@ class Form {
 };
 
 // An utterance ends in silence if the client asks for chunks.
-EndpointOptions ReadChunking(const Form& form) {
-  EndpointOptions options;
+void ReadChunking(const Form& form, ChosenOptions* options) {
   const std::string strategy = form.Text(kVad, form.Text(kVadType, ""));
-  if (strategy.empty()) return options;
+  if (strategy.empty()) return;
   if (strategy != "auto" && strategy != "server_vad") Refuse(kVad, strategy, "auto or server_vad");
-  options.enabled = true;
+  options->Set("endpointing", true);
   const std::string silence = form.Text(kVadSilence, "");
-  if (silence.empty()) return options;
+  if (silence.empty()) return;
   const std::optional<double> silence_ms = NumberIn<double>(silence);
   if (!silence_ms.has_value() || *silence_ms < 0) {
     Refuse(kVadSilence, silence, "a number of milliseconds");
   }
-  return EndpointsAfter(AllowedSilenceMs(*silence_ms));
+  EndAfter(AllowedSilenceMs(*silence_ms), options);
 }
 
 VerboseParts ReadGranularities(const Form& form) {
@@ -162,12 +161,10 @@ RecordingRequest ReadTranscriptionRequest(std::string_view content_type, std::st
   const std::string language = ReadLanguage(form);
   request.format = ReadFormat(form, language, tokens);
   StartRequest& start = recording.start;
-  start.options.endpoints = ReadChunking(form);
-  if (ShowsUtterances(form)) start.options.endpoints.enabled = true;
-  start.options.search.hotwords =
-      KeywordHotwords(form.All("keywords"), form.Text("prompt", ""), tokens);
-  start.needs_beam = start.options.search.hotwords != nullptr;
-  if (!language.empty()) start.choices.language_hint = language;
+  ReadChunking(form, &start.options);
+  if (ShowsUtterances(form)) start.options.Set("endpointing", true);
+  start.options.SetHotwords(KeywordHotwords(form.All("keywords"), form.Text("prompt", ""), tokens));
+  if (!language.empty()) start.language_hint = language;
   return request;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/recognizer.h"
-#include "runtime/stream.h"
+#include "runtime/options/stream_options.h"
 #include "tools/server/resources/admission.h"
 #include "tools/server/resources/input_budget.h"
 #include "tools/server/resources/limits.h"
@@ -26,7 +26,7 @@ struct Client {
 struct Services {
   Limits limits;
   // Where a client leaves an option to the server; the rate is the model's.
-  StreamOptions default_options;
+  ChosenOptions default_options;
   // How long a client waits for the snapshot store: for its snapshot when it resumes a stream, and
   // for a last snapshot when the server shuts down.
   double resume_patience_s = 5;

@@ -66,7 +66,8 @@ void ReadLanguage(const RecognitionConfig& config, const RivaModel& model, Start
     return std::find(model.languages.begin(), model.languages.end(), name) != model.languages.end();
   };
   const std::string primary = code.substr(0, code.find('-'));
-  start->choices.language = !has(code) && has(primary) ? primary : code.substr(0, kMaxLanguage);
+  start->options.Set("language",
+                     !has(code) && has(primary) ? primary : code.substr(0, kMaxLanguage));
 }
 
 void ReadContexts(const RecognitionConfig& config, const RivaModel& model, StartRequest* start) {
@@ -90,12 +91,11 @@ void ReadContexts(const RecognitionConfig& config, const RivaModel& model, Start
          "at most " + std::to_string(kMaxPhrases) + " phrases of " +
              std::to_string(kMaxControlBytes) + " bytes");
   }
-  start->options.search.hotwords = PhraseHotwords(phrases, *model.tokens);
-  start->needs_beam = start->options.search.hotwords != nullptr;
+  start->options.SetHotwords(PhraseHotwords(phrases, *model.tokens));
 }
 
-void ReadEndpoints(const RecognitionConfig& config, EndpointOptions* endpoints) {
-  endpoints->enabled = true;
+void ReadEndpoints(const RecognitionConfig& config, ChosenOptions* options) {
+  options->Set("endpointing", true);
   const EndpointingConfig& wish = config.endpointing_config();
   if (!wish.has_stop_history()) return;
   const double silence_s = wish.stop_history() / 1000.0;
@@ -104,7 +104,7 @@ void ReadEndpoints(const RecognitionConfig& config, EndpointOptions* endpoints) 
          Decimal(EndpointOptions::kMinSilenceS * 1000, 0) + " to " +
              Decimal(EndpointOptions::kMaxSeconds * 1000, 0) + " ms");
   }
-  endpoints->rules[EndpointOptions::kSilence].min_silence_s = silence_s;
+  options->Set("endpoint_silence_s", silence_s);
 }
 
 // Samples without a header.
@@ -184,7 +184,7 @@ StartRequest ReadRivaConfig(const RecognitionConfig& config, const RivaModel& mo
   ReadAlternatives(config, &start);
   ReadLanguage(config, model, &start);
   ReadContexts(config, model, &start);
-  ReadEndpoints(config, &start.options.endpoints);
+  ReadEndpoints(config, &start.options);
   return start;
 }
 

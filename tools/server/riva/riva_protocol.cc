@@ -143,7 +143,7 @@ std::vector<ClientRequest> RivaProtocol::ReadAudio(std::string_view rest, size_t
 }
 
 void RivaProtocol::StartAt(int sample_rate_hz, std::vector<ClientRequest>* requests) {
-  start_.options.sample_rate_hz = sample_rate_hz;
+  start_.options.values.stream.sample_rate_hz = sample_rate_hz;
   requests->emplace_back(std::move(start_));
   phase_ = Phase::kAudio;
 }

@@ -74,7 +74,7 @@ SessionMailbox::Resumed Restore(const Services& services, const std::string& acc
     snapshots->SetResumed(request.token, std::move(history));
     RestoreOptions options;
     options.nbest = request.nbest;
-    options.shared = services.default_options.search;
+    options.shared = services.default_options.values.stream.search;
     resumed.stream = services.recognizer->Restore(
         session.stream, MakeUpdateCallback(services.metrics, snapshots, mailbox), options, account);
     return resumed;

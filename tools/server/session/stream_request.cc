@@ -5,8 +5,11 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "runtime/model.h"
+#include "runtime/options/option_error.h"
+#include "runtime/options/stream_options.h"
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 
@@ -15,16 +18,36 @@ namespace {
 
 constexpr size_t kMaxLanguageBytes = 40;
 
-// `flag`: of the limit `most`.
-[[noreturn]] void Refuse(const std::string& option, int64_t value, int64_t most,
-                         const std::string& flag) {
-  throw std::invalid_argument(option + " is " + std::to_string(value) + ", expected at most " +
-                              std::to_string(most) + " on this server (--" + flag + ")");
+// The value of the limit of the server with this name.
+double LimitOf(const Limits& limits, const std::string& name) {
+  for (const LimitRow& row : LimitTable()) {
+    if (row.name != name) continue;
+    return std::visit([&](const auto field) { return static_cast<double>(limits.*field); },
+                      row.field);
+  }
+  throw std::logic_error("no limit has the name " + name);
 }
 
-bool IsTooLongChunk(int64_t chunk_size, const Limits& limits) {
-  if (limits.max_chunk_size == StreamOptions::kWholeUtterance) return false;
-  return chunk_size == StreamOptions::kWholeUtterance || chunk_size > limits.max_chunk_size;
+// Throws when a number exceeds the option's limit on this server. The special numbers, such as all
+// frames for left_context, are more than any limit; but where a limit is -1, it permits -1.
+void CheckLimit(const StreamOption& option, int64_t value, const Limits& limits) {
+  if (option.server_limit.empty()) return;
+  const auto limit = static_cast<int64_t>(LimitOf(limits, option.server_limit));
+  const bool permits_all = limit == StreamOptions::kWholeUtterance;
+  if (permits_all || (value >= 0 && value <= limit)) return;
+  std::string meaning;
+  for (const auto& [special, what] : option.special) {
+    if (special == value) meaning = " (" + what + ")";
+  }
+  throw OptionError(OptionName(option.name) + " is " + std::to_string(value) + meaning +
+                    ", expected at most " + std::to_string(limit) + " on this server (--" +
+                    option.server_limit + ")");
+}
+
+// Whether a value leaves the option to the server, as one that nobody chose does.
+bool IsOfModel(const OptionValue& value) {
+  const int64_t* const integer = std::get_if<int64_t>(&value);
+  return integer != nullptr && *integer == StreamOptions::kModelDefault;
 }
 
 // A client with many previews per chunk would compute several times as much as its audio.
@@ -40,53 +63,57 @@ void CheckEarlyText(const StreamOptions& options, const Limits& limits) {
                               " on this server (--max_previews)");
 }
 
-// Adds what the client leaves to the server. What the server chose for another search or head than
-// the client's would be refused, so it is left out.
-void CompleteSearch(const StartRequest& request, const SearchOptions& defaults,
-                    SearchOptions* search) {
-  const ModelChoices& choices = request.choices;
-  const bool chooses_ctc = choices.head == Head::kCtc;
-  search->head = choices.head.value_or(defaults.head);
-  if (!request.names_search) {
-    const bool needs_beam = request.needs_beam || request.max_alternatives > 1;
-    const bool is_too_simple = needs_beam && defaults.method == SearchMethod::kGreedy;
-    const bool has_no_such = chooses_ctc && defaults.method == SearchMethod::kModifiedBeam;
-    search->method = is_too_simple || has_no_such ? SearchMethod::kPrefixBeam : defaults.method;
+// Takes what the client leaves to the server, and checks what it chose against the limits.
+void TakeDefaults(const OptionValues& defaults, const Limits& limits, ChosenOptions* options) {
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (option.is_file()) continue;
+    const OptionValue value = Get(option, options->values);
+    if (options->Has(option.name) && !IsOfModel(value)) {
+      if (const int64_t* number = std::get_if<int64_t>(&value)) {
+        CheckLimit(option, *number, limits);
+      }
+    } else if (option.IsOf(OptionUser::kServer)) {
+      runnel::Set(option, Get(option, defaults), &options->values);
+    }
   }
-  search->max_symbols = choices.max_symbols.value_or(chooses_ctc ? 0 : defaults.max_symbols);
-  const bool is_of_server = search->method == defaults.method && !chooses_ctc;
-  search->ctc_weight = choices.ctc_weight.value_or(is_of_server ? defaults.ctc_weight : 0);
-  search->token_beam = defaults.token_beam;
-  if (search->method == SearchMethod::kGreedy) {
-    search->rescoring = choices.rescoring.value_or(RescoringOptions());
-    return;
-  }
-  search->rescoring = choices.rescoring.value_or(defaults.rescoring);
-  if (search->hotwords == nullptr) search->hotwords = defaults.hotwords;
-  search->language_model = defaults.language_model;
 }
 
-std::string LanguageOf(const ModelChoices& choices, const StreamOptions& defaults,
+// What the server chose for another search or head than the client's would be refused, so it is
+// left out.
+void AdaptSearch(const StartRequest& request, const SearchOptions& defaults,
+                 ChosenOptions* options) {
+  SearchOptions& search = options->values.stream.search;
+  const bool chooses_ctc = options->Has("head") && search.head == Head::kCtc;
+  if (!options->Has("search")) {
+    const bool is_rescored = options->Has("rescoring") && search.rescoring.enabled;
+    const bool needs_beam =
+        request.max_alternatives > 1 || options->Has("hotwords") || is_rescored;
+    const bool is_too_simple = needs_beam && defaults.method == SearchMethod::kGreedy;
+    const bool has_no_such = chooses_ctc && defaults.method == SearchMethod::kModifiedBeam;
+    if (is_too_simple || has_no_such) search.method = SearchMethod::kPrefixBeam;
+  }
+  const bool is_of_server = search.method == defaults.method && !chooses_ctc;
+  if (chooses_ctc && !options->Has("max_symbols")) search.max_symbols = 0;
+  if (!is_of_server && !options->Has("ctc_weight")) search.ctc_weight = 0;
+  if (search.method == SearchMethod::kGreedy) {
+    if (!options->Has("rescoring")) search.rescoring = RescoringOptions();
+    return;
+  }
+  if (search.hotwords == nullptr) search.hotwords = defaults.hotwords;
+  search.language_model = defaults.language_model;
+}
+
+std::string LanguageOf(const StartRequest& request, const std::string& otherwise,
                        const std::vector<std::string>& languages) {
   // An unknown one is named in an error message.
-  if (choices.language.has_value()) return Printable(*choices.language, kMaxLanguageBytes);
-  if (!choices.language_hint.has_value()) return defaults.language;
-  const std::string& hint = *choices.language_hint;
+  const StreamOptions& chosen = request.options.values.stream;
+  if (request.options.Has("language")) return Printable(chosen.language, kMaxLanguageBytes);
+  if (!request.language_hint.has_value()) return otherwise;
+  const std::string& hint = *request.language_hint;
   for (const std::string& language : languages) {
     if (language == hint || language.compare(0, hint.size() + 1, hint + "-") == 0) return language;
   }
-  return defaults.language;
-}
-
-// What the client chose and a greedy search would ignore.
-void CheckEffects(const StartRequest& request, const StreamOptions& options) {
-  if (options.search.method != SearchMethod::kGreedy) return;
-  const auto fail = [](const std::string& option, int value, const std::string& expected) {
-    throw std::invalid_argument(option + " is " + std::to_string(value) + ", expected " + expected +
-                                "a beam search with it (the search is greedy)");
-  };
-  if (request.names_beam_size) fail("beam_size", options.search.beam_size, "");
-  if (options.nbest > 1) fail("nbest", options.nbest, "1 or ");
+  return otherwise;
 }
 
 // A client that takes fewer results than it asks for gets as many as the server permits, from a
@@ -98,52 +125,30 @@ void CompleteAlternatives(const StartRequest& request, const Limits& limits,
   options->search.beam_size = std::max(options->search.beam_size, options->nbest);
 }
 
-void LimitSearch(const StartRequest& request, const Limits& limits, SearchOptions* search) {
-  if (search->method != SearchMethod::kGreedy) {
-    if (request.names_beam_size && search->beam_size > limits.max_beam_size) {
-      Refuse("beam_size", search->beam_size, limits.max_beam_size, "max_beam_size");
-    }
-    search->beam_size = std::min(search->beam_size, limits.max_beam_size);
-  }
-  const int max_symbols = request.choices.max_symbols.value_or(0);
-  if (max_symbols > limits.max_frame_tokens) {
-    Refuse("max_symbols", max_symbols, limits.max_frame_tokens, "max_frame_tokens");
-  }
-}
-
 }  // namespace
 
-StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
+StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& defaults,
                               const Limits& limits, const std::vector<std::string>& languages) {
-  StreamOptions options = request.options;
-  CheckSampleRate(options.sample_rate_hz, limits);
-  if (options.sample_rate_hz == 0 && request.encoding == SampleEncoding::kOpus) {
-    options.sample_rate_hz = OpusRateFor(defaults.sample_rate_hz);
+  ChosenOptions options = request.options;
+  StreamOptions& stream = options.values.stream;
+  CheckSampleRate(stream.sample_rate_hz, limits);
+  if (stream.sample_rate_hz == 0 && request.encoding == SampleEncoding::kOpus) {
+    stream.sample_rate_hz = OpusRateFor(defaults.values.stream.sample_rate_hz);
   }
-  if (options.chunk_size == StreamOptions::kModelDefault) {
-    options.chunk_size = defaults.chunk_size;
-  } else if (IsTooLongChunk(options.chunk_size, limits)) {
-    Refuse(options.chunk_size == StreamOptions::kWholeUtterance ? "chunk_size (whole utterance)"
-                                                                : "chunk_size",
-           options.chunk_size, limits.max_chunk_size, "max_chunk_size");
+  TakeDefaults(defaults.values, limits, &options);
+  AdaptSearch(request, defaults.values.stream.search, &options);
+  CompleteAlternatives(request, limits, &stream);
+  if (!options.Has("beam_size") && stream.search.method != SearchMethod::kGreedy) {
+    stream.search.beam_size = std::min(stream.search.beam_size, limits.max_beam_size);
   }
-  if (options.left_context == StreamOptions::kModelDefault) {
-    options.left_context = defaults.left_context;
-  } else if (options.left_context == StreamOptions::kUnlimited ||
-             options.left_context > limits.max_left_context) {
-    Refuse(options.left_context == StreamOptions::kUnlimited ? "left_context (unlimited)"
-                                                             : "left_context",
-           options.left_context, limits.max_left_context, "max_left_context");
+  if (request.max_alternatives > 1) stream.nbest = std::min(stream.nbest, stream.search.beam_size);
+  stream.language = LanguageOf(request, defaults.values.stream.language, languages);
+  if (request.expects_endpointing && !options.Has("endpointing") && !defaults.Has("endpointing")) {
+    stream.endpoints.enabled = true;
   }
-  CompleteSearch(request, defaults.search, &options.search);
-  CompleteAlternatives(request, limits, &options);
-  LimitSearch(request, limits, &options.search);
-  options.language = LanguageOf(request.choices, defaults, languages);
-  CheckNBest(options.nbest, limits);
-  CheckEffects(request, options);
-  CheckEarlyText(options, limits);
-  if (request.leaves_endpointing) options.endpoints.enabled = defaults.endpoints.enabled;
-  return options;
+  CompleteSearch(&options);
+  CheckEarlyText(stream, limits);
+  return stream;
 }
 
 std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::string& account,
@@ -155,13 +160,11 @@ std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::stri
 }
 
 void CheckNBest(int nbest, const Limits& limits) {
-  if (nbest > limits.max_nbest) Refuse("nbest", nbest, limits.max_nbest, "max_nbest");
+  CheckLimit(StreamOptionOf("nbest"), nbest, limits);
 }
 
 void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
-  if (sample_rate_hz > limits.max_sample_rate) {
-    Refuse("sample_rate", sample_rate_hz, limits.max_sample_rate, "max_sample_rate");
-  }
+  CheckLimit(StreamOptionOf("sample_rate_hz"), sample_rate_hz, limits);
 }
 
 bool WillFit(const LiveStream& stream, size_t num_samples) {

@@ -15,19 +15,17 @@
 
 namespace runnel::server {
 
-// The options of `request`, with those of `defaults` where it leaves a size to the model, does not
-// name a search or has no value in `choices`. A client that needs a beam search has kPrefixBeam
-// where `defaults` have greedy search. Beam search has the language model of `defaults`, and their
-// hotwords if the client has none of its own; greedy search has no rescoring of `defaults`. For a
-// client that names the CTC head, `defaults` of transducers do not count; neither does their
-// ctc_weight for another search than theirs. A beam_size that the client did not choose is lowered
-// to the limit, and so are max_alternatives. A rate that the client of an Opus stream did not
-// choose is the lowest of Opus that keeps the band of `defaults`, whose rate is the model's.
-// `languages`: of the model; of a language_hint, the first that is it or begins with it and a
-// hyphen. Throws std::invalid_argument, naming option, value, limit and its flag, when an option
-// that the client chose exceeds its limit, and when a greedy search would ignore nbest or
-// beam_size.
-StreamOptions CompleteOptions(const StartRequest& request, const StreamOptions& defaults,
+// The options of `request`, completed by `defaults`: those of the server's flags, at the model's
+// rate. A client that needs a beam search has kPrefixBeam where `defaults` have greedy search. Beam
+// search has the language model of `defaults`, and their hotwords if the client has none of its
+// own; greedy search has no rescoring of `defaults`. For a client that names the CTC head,
+// `defaults` of transducers do not count; neither does their ctc_weight for another search than
+// theirs. A beam_size that the client did not choose is lowered to the limit, and so are
+// max_alternatives. A rate that the client of an Opus stream did not choose is the lowest of Opus
+// that keeps the band of `defaults`. `languages`: of the model; of a language_hint, the first that
+// is it or begins with it and a hyphen. Throws std::invalid_argument, naming option, value, limit
+// and its flag, when an option that the client chose exceeds its limit, and when it has no effect.
+StreamOptions CompleteOptions(const StartRequest& request, const ChosenOptions& defaults,
                               const Limits& limits, const std::vector<std::string>& languages = {});
 
 // A stream of the server's recognizer with the options that `request` asks for, whose computing

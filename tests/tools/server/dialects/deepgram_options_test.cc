@@ -22,7 +22,7 @@ DeepgramOptions OptionsOf(const Query& more) {
 }
 
 double SilenceS(const DeepgramOptions& options) {
-  return options.start.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s;
+  return options.start.options.values.stream.endpoints.rules[EndpointOptions::kSilence].min_silence_s;
 }
 
 TEST(DeepgramOptions, RatesOfTheAudio) {
@@ -101,7 +101,7 @@ TEST(DeepgramOptions, Endpointing) {
                                          {{{"endpointing", "10"}}, 0.1, true},
                                          {{{"endpointing", "0"}}, 0.1, true}}) {
     const DeepgramOptions options = OptionsOf(c.query);
-    EXPECT_TRUE(options.start.options.endpoints.enabled);
+    EXPECT_TRUE(options.start.options.values.stream.endpoints.enabled);
     EXPECT_EQ(SilenceS(options), c.silence_s);
     EXPECT_EQ(options.finds_endpoints, c.finds_endpoints);
   }
@@ -111,7 +111,7 @@ TEST(DeepgramOptions, Messages) {
   const DeepgramOptions none = OptionsOf({});
   EXPECT_FALSE(none.interim_results || none.vad_events || none.punctuates);
   EXPECT_EQ(none.utterance_end_ms, 0);
-  EXPECT_FALSE(none.start.needs_beam || none.start.names_search);
+  EXPECT_FALSE(none.start.options.Has("hotwords") || none.start.options.Has("search"));
   const DeepgramOptions all = OptionsOf({{"interim_results", "true"},
                                          {"vad_events", "true"},
                                          {"smart_format", "true"},

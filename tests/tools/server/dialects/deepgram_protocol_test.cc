@@ -54,8 +54,10 @@ std::unique_ptr<Protocol> Open(const Query& more = {}) {
 
 // Starts the stream.
 void StartIt(Protocol* protocol) {
-  EXPECT_EQ(Shown(protocol->Read(Binary(Pcm16({1, 2, 3, 4, 5, 6, 7, 8})))), "start; audio 8");
+  const auto requests = protocol->Read(Binary(Pcm16({1, 2, 3, 4, 5, 6, 7, 8})));
+  EXPECT_EQ(Shown(requests), "start; audio 8");
   SessionInfo info;
+  info.options = std::get<StartRequest>(requests.front()).options.values.stream;
   info.session_id = "5f1c";
   info.model_name = "digits";
   info.options.sample_rate_hz = 8000;
@@ -169,7 +171,7 @@ TEST(DeepgramProtocol, AWavHeaderStatesTheRate) {
     EXPECT_TRUE(protocol.Read(Binary(header.substr(10, 10))).empty());
     const auto requests = protocol.Read(Binary(header.substr(20) + "abcd"));
     EXPECT_EQ(Shown(requests), "start; audio 2");
-    EXPECT_EQ(std::get<StartRequest>(requests[0]).options.sample_rate_hz, 16000);
+    EXPECT_EQ(std::get<StartRequest>(requests[0]).options.values.stream.sample_rate_hz, 16000);
   }
 }
 
@@ -364,8 +366,8 @@ TEST(DeepgramProtocol, TheFirstAudioPreparesHotwords) {
     EXPECT_TRUE(protocol->TakesLong(Text(kCloseStream)));
     const auto requests = protocol->Read(Binary(audio));
     const auto& start = std::get<StartRequest>(requests.at(0));
-    const auto& hotwords = start.options.search.hotwords;
-    EXPECT_EQ(start.needs_beam, !c.expected.empty());
+    const auto& hotwords = start.options.values.stream.search.hotwords;
+    EXPECT_EQ(start.options.Has("hotwords"), !c.expected.empty());
     EXPECT_EQ(hotwords == nullptr ? "" : hotwords->text(), c.expected);
     EXPECT_FALSE(protocol->TakesLong(Binary(audio)));
   }

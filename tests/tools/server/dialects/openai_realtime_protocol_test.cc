@@ -225,7 +225,7 @@ TEST(OpenAiRealtimeProtocol, CommitsEndItemsWithoutTurnDetection) {
   EXPECT_EQ(updated["type"], "session.updated");
   EXPECT_EQ(updated["session"]["audio"]["input"]["turn_detection"], nullptr);
   const auto requests = protocol.Read(Text(Append(2399)));
-  EXPECT_FALSE(std::get<StartRequest>(requests.at(0)).options.endpoints.enabled);
+  EXPECT_FALSE(std::get<StartRequest>(requests.at(0)).options.values.stream.endpoints.enabled);
   const char* const commit = R"({"type":"input_audio_buffer.commit","event_id":"c1"})";
   const json empty = EventIn(protocol.Read(Text(commit)));
   EXPECT_EQ(empty["error"]["code"], "input_audio_buffer_commit_empty");

@@ -24,7 +24,7 @@ OpenAiSession With(const std::string& input) {
 }
 
 double SilenceS(const OpenAiSession& session) {
-  const EndpointOptions endpoints = session.MakeStart(Units()).options.endpoints;
+  const EndpointOptions endpoints = session.MakeStart(Units()).options.values.stream.endpoints;
   EXPECT_TRUE(endpoints.enabled);
   endpoints.Validate();
   return endpoints.rules[EndpointOptions::kSilence].min_silence_s;
@@ -33,10 +33,10 @@ double SilenceS(const OpenAiSession& session) {
 TEST(OpenAiSession, Defaults) {
   const StartRequest start = General().MakeStart(Units());
   EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
-  EXPECT_EQ(start.options.sample_rate_hz, 24000);
-  EXPECT_EQ(start.options.search.hotwords, nullptr);
-  EXPECT_FALSE(start.needs_beam);
-  EXPECT_FALSE(start.choices.language_hint.has_value());
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, 24000);
+  EXPECT_EQ(start.options.values.stream.search.hotwords, nullptr);
+  EXPECT_FALSE(start.options.Has("hotwords"));
+  EXPECT_FALSE(start.language_hint.has_value());
   EXPECT_EQ(SilenceS(General()), 0.5);
 }
 
@@ -75,7 +75,7 @@ TEST(OpenAiSession, TurnDetection) {
   EXPECT_EQ(SilenceS(With(R"({"turn_detection":{"type":"semantic_vad"}})")), 1.2);
   const OpenAiSession manual = With(R"({"turn_detection":null})");
   EXPECT_FALSE(manual.has_turn_detection());
-  EXPECT_FALSE(manual.MakeStart(Units()).options.endpoints.enabled);
+  EXPECT_FALSE(manual.MakeStart(Units()).options.values.stream.endpoints.enabled);
 }
 
 TEST(OpenAiSession, KeywordsAndPromptsAreHotwords) {
@@ -83,13 +83,13 @@ TEST(OpenAiSession, KeywordsAndPromptsAreHotwords) {
       With(R"({"transcription":{"language":"en","keywords":["zero two","xyzzy","#two",":two"],
                "prompt":"two, a sentence of far too many words to be a name"}})")
           .MakeStart(Units());
-  ASSERT_NE(start.options.search.hotwords, nullptr);
-  EXPECT_EQ(start.options.search.hotwords->text(), "zero two :0.75\ntwo :0.75\n");
-  EXPECT_TRUE(start.needs_beam);
-  EXPECT_EQ(start.choices.language_hint, "en");
+  ASSERT_NE(start.options.values.stream.search.hotwords, nullptr);
+  EXPECT_EQ(start.options.values.stream.search.hotwords->text(), "zero two :0.75\ntwo :0.75\n");
+  EXPECT_TRUE(start.options.Has("hotwords"));
+  EXPECT_EQ(start.language_hint, "en");
   const StartRequest none = With(R"({"transcription":{"keywords":["xyzzy"]}})").MakeStart(Units());
-  EXPECT_EQ(none.options.search.hotwords, nullptr);
-  EXPECT_FALSE(none.needs_beam);
+  EXPECT_EQ(none.options.values.stream.search.hotwords, nullptr);
+  EXPECT_FALSE(none.options.Has("hotwords"));
 }
 
 TEST(OpenAiSession, OnlyFieldsThatArePresentChange) {

@@ -52,17 +52,17 @@ TEST(RunnelProtocol, Conversation) {
 TEST(RunnelProtocol, StartWithoutOptionsLeavesThemToTheModel) {
   RunnelProtocol protocol(Units());
   const auto start = Only<StartRequest>(protocol.Read(Text(kStart)));
-  EXPECT_EQ(start.options.sample_rate_hz, 0);
-  EXPECT_EQ(start.options.chunk_size, StreamOptions::kModelDefault);
-  EXPECT_EQ(start.options.left_context, StreamOptions::kModelDefault);
-  EXPECT_EQ(start.options.search.method, SearchMethod::kGreedy);
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, 0);
+  EXPECT_EQ(start.options.values.stream.chunk_size, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.values.stream.left_context, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.values.stream.search.method, SearchMethod::kGreedy);
   EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
-  EXPECT_EQ(start.options.nbest, 1);
+  EXPECT_EQ(start.options.values.stream.nbest, 1);
   EXPECT_FALSE(start.wants_snapshots);
   EXPECT_TRUE(start.wants_tokens);
-  EXPECT_FALSE(start.names_beam_size);
-  EXPECT_FALSE(start.names_search);
-  EXPECT_FALSE(start.needs_beam);
+  EXPECT_FALSE(start.options.Has("beam_size"));
+  EXPECT_FALSE(start.options.Has("search"));
+  EXPECT_FALSE(start.options.Has("hotwords"));
 }
 
 TEST(RunnelProtocol, StartWithEveryOption) {
@@ -71,40 +71,37 @@ TEST(RunnelProtocol, StartWithEveryOption) {
       Text(R"({"type":"start","version":1,"sample_rate":48000,"encoding":"float32","chunk_size":4,
                "left_context":-1,"search":"beam","beam_size":5,"nbest":3,"resume":true,
                "tokens":false})")));
-  EXPECT_EQ(start.options.sample_rate_hz, 48000);
-  EXPECT_EQ(start.options.chunk_size, 4);
-  EXPECT_EQ(start.options.left_context, StreamOptions::kUnlimited);
-  EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
-  EXPECT_EQ(start.options.search.beam_size, 5);
-  EXPECT_TRUE(start.names_beam_size);
-  EXPECT_TRUE(start.names_search);
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, 48000);
+  EXPECT_EQ(start.options.values.stream.chunk_size, 4);
+  EXPECT_EQ(start.options.values.stream.left_context, StreamOptions::kUnlimited);
+  EXPECT_EQ(start.options.values.stream.search.method, SearchMethod::kPrefixBeam);
+  EXPECT_EQ(start.options.values.stream.search.beam_size, 5);
+  EXPECT_TRUE(start.options.Has("beam_size"));
+  EXPECT_TRUE(start.options.Has("search"));
   EXPECT_EQ(start.encoding, SampleEncoding::kFloat32);
-  EXPECT_EQ(start.options.nbest, 3);
+  EXPECT_EQ(start.options.values.stream.nbest, 3);
   EXPECT_TRUE(start.wants_snapshots);
   EXPECT_FALSE(start.wants_tokens);
   const auto audio = Only<AudioRequest>(protocol.Read(Binary(Float32({0.5F, -1.0F}))));
   EXPECT_EQ(audio.samples, (std::vector<float>{0.5F, -1.0F}));
 }
 
-TEST(RunnelProtocol, HotwordsNeedABeamSearch) {
+TEST(RunnelProtocol, Hotwords) {
   RunnelProtocol protocol(Units());
   const auto start = Only<StartRequest>(protocol.Read(
       Text(R"({"type":"start","version":1,"hotwords":"two :3\nzero two","hotword_score":2,
                "early_text":4,"endpointing":{"skip_silence":true}})")));
-  EXPECT_FALSE(start.names_search);
-  EXPECT_TRUE(start.needs_beam);
-  ASSERT_NE(start.options.search.hotwords, nullptr);
-  EXPECT_EQ(start.options.search.hotwords->text(), "two :3\nzero two :2\n");
-  EXPECT_EQ(start.options.early_text.interval, 4);
-  EXPECT_TRUE(start.options.endpoints.skip_silence);
+  EXPECT_FALSE(start.options.Has("search"));
+  EXPECT_TRUE(start.options.Has("hotwords"));
+  ASSERT_NE(start.options.values.stream.search.hotwords, nullptr);
+  EXPECT_EQ(start.options.values.stream.search.hotwords->text(), "two :3\nzero two :2\n");
+  EXPECT_EQ(start.options.values.stream.early_text.interval, 4);
+  EXPECT_TRUE(start.options.values.stream.endpoints.skip_silence);
   const auto error = [](const std::string& fields) {
     RunnelProtocol other(Units());
     return Only<ProtocolError>(other.Read(Text(R"({"type":"start","version":1,)" + fields + "}")))
         .message;
   };
-  EXPECT_EQ(error(R"("hotwords":"two","search":"greedy")"),
-            "start: search is \"greedy\", expected beam with hotwords");
-  EXPECT_NE(error(R"("hotword_score":1)").find("expected hotwords with it"), std::string::npos);
   EXPECT_NE(error(R"("hotwords":"two\nxyzzy")").find("hotwords:2: "), std::string::npos);
   EXPECT_NE(error(R"("hotwords":"")").find("lists no phrase"), std::string::npos);
   EXPECT_NE(error("\"hotwords\":\"" + std::string(70000, 'a') + "\"").find("at most 65536"),
@@ -116,8 +113,8 @@ TEST(RunnelProtocol, OptionsOutOfRange) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"sample_rate", {"0", "999", "2147483648", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
       {"encoding", {"\"pcm8\"", "\"Opus\"", "16", "null", "\"\"", "[]"}},
-      {"chunk_size", {"0", "-2", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
-      {"left_context", {"-2", "1000001", "true"}},
+      {"chunk_size", {"0", "-3", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
+      {"left_context", {"-3", "1000001", "true"}},
       {"search", {"\"fast\"", "1"}},
       {"beam_size", {"0", "2147483648", "-1"}},
       {"nbest", {"0", "2147483648", "\"1\""}},
@@ -273,7 +270,7 @@ constexpr const char* kStartOpus = R"({"type":"start","version":1,"encoding":"op
 TEST(RunnelProtocol, OpusPackets) {
   const std::vector<std::string> packets = OpusPackets(Chirp(16000, 16000), 16000, 1, 20);
   RunnelProtocol protocol(Units());
-  EXPECT_EQ(Only<StartRequest>(protocol.Read(Text(kStartOpus))).options.sample_rate_hz, 0);
+  EXPECT_EQ(Only<StartRequest>(protocol.Read(Text(kStartOpus))).options.values.stream.sample_rate_hz, 0);
   protocol.OnReady(Ready(24000));
   ExpectConversation(&protocol, {{Binary(packets[0]), "audio 480"},
                                  {Binary(packets[1]), "audio 480"},
@@ -300,7 +297,7 @@ TEST(RunnelProtocol, RatesOfOpusStreams) {
                               std::to_string(rate_hz) + "}"));
   };
   for (const int rate_hz : kOpusRatesHz) {
-    EXPECT_EQ(Only<StartRequest>(start_at(rate_hz)).options.sample_rate_hz, rate_hz);
+    EXPECT_EQ(Only<StartRequest>(start_at(rate_hz)).options.values.stream.sample_rate_hz, rate_hz);
   }
   for (const int rate_hz : {1000, 11025, 22050, 44100, 96000}) {
     const auto error = Only<ProtocolError>(start_at(rate_hz));

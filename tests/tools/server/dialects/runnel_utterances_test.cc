@@ -177,14 +177,14 @@ TEST(RunnelUtterances, NumberOfAResumeIsChecked) {
 EndpointOptions EndpointsOf(const std::string& value) {
   RunnelProtocol protocol(Units());
   const std::string text = R"({"type":"start","version":1,"endpointing":)" + value + "}";
-  return Only<StartRequest>(protocol.Read(Text(text))).options.endpoints;
+  return Only<StartRequest>(protocol.Read(Text(text))).options.values.stream.endpoints;
 }
 
 TEST(RunnelEndpointing, IsOffUnlessAskedFor) {
   RunnelProtocol protocol(Units());
   const auto start = Only<StartRequest>(protocol.Read(Text(kStart)));
-  EXPECT_FALSE(start.options.endpoints.enabled);
-  EXPECT_FALSE(start.leaves_endpointing);
+  EXPECT_FALSE(start.options.values.stream.endpoints.enabled);
+  EXPECT_FALSE(start.expects_endpointing);
   EXPECT_FALSE(EndpointsOf("false").enabled);
 }
 

@@ -48,8 +48,8 @@ TEST(SherpaProtocol, StartsWithTheModelsOptions) {
   ASSERT_EQ(requests.size(), 2U);
   const auto start = std::get<StartRequest>(requests[0]);
   EXPECT_EQ(start.encoding, SampleEncoding::kFloat32);
-  EXPECT_EQ(start.options.sample_rate_hz, 0);
-  EXPECT_EQ(start.options.chunk_size, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, 0);
+  EXPECT_EQ(start.options.values.stream.chunk_size, StreamOptions::kModelDefault);
   EXPECT_FALSE(start.wants_snapshots);
   EXPECT_EQ(std::get<AudioRequest>(requests[1]).samples, (std::vector<float>{0.5F, -0.25F}));
 }
@@ -96,8 +96,8 @@ TEST(SherpaProtocol, Results) {
 TEST(SherpaProtocol, Segments) {
   SherpaProtocol protocol(Units());
   const auto requests = protocol.Read(Binary(Float32({0})));
-  EXPECT_TRUE(std::get<StartRequest>(requests[0]).leaves_endpointing);
-  EXPECT_FALSE(std::get<StartRequest>(requests[0]).names_search);
+  EXPECT_TRUE(std::get<StartRequest>(requests[0]).expects_endpointing);
+  EXPECT_FALSE(std::get<StartRequest>(requests[0]).options.Has("search"));
   LiveUpdate next = RunningZe(2);
   next.utterances = {EndedTwo(0), EndedTwo(1)};
   protocol.OnUpdate(TwoZero());

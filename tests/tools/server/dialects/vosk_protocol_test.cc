@@ -106,16 +106,16 @@ TEST(VoskProtocol, WithoutAudio) {
 
 TEST(VoskProtocol, Options) {
   const StartRequest plain = StartedWith(R"({"config":{}})");
-  EXPECT_EQ(plain.options.sample_rate_hz, 8000);
-  EXPECT_TRUE(plain.options.endpoints.enabled);
+  EXPECT_EQ(plain.options.values.stream.sample_rate_hz, 8000);
+  EXPECT_TRUE(plain.options.values.stream.endpoints.enabled);
   EXPECT_EQ(plain.max_alternatives, 1);
-  EXPECT_FALSE(plain.needs_beam);
+  EXPECT_FALSE(plain.options.Has("hotwords"));
   EXPECT_EQ(StartedWith(R"({"config":{"sample_rate":44100.0,"model":"x","other":[]}})")
-                .options.sample_rate_hz,
+                .options.values.stream.sample_rate_hz,
             44100);
   for (const char* rate : {R"("16000")", R"(" 16000\n")", R"("16e3")", "15999.6"}) {
     const std::string config = R"({"config":{"sample_rate":)" + std::string(rate) + "}}";
-    EXPECT_EQ(StartedWith(config).options.sample_rate_hz, 16000) << rate;
+    EXPECT_EQ(StartedWith(config).options.values.stream.sample_rate_hz, 16000) << rate;
   }
   for (const char* count : {"2", "2.0", R"("2")", R"(" 2 ")"}) {
     const std::string config = R"({"config":{"max_alternatives":)" + std::string(count) + "}}";
@@ -123,13 +123,13 @@ TEST(VoskProtocol, Options) {
   }
   EXPECT_EQ(StartedWith(R"({"config":{"words":"True","max_alternatives":true}})").max_alternatives,
             1);
-  EXPECT_EQ(StartedWith(R"({"config":{"phrase_list":null}})").options.search.hotwords, nullptr);
+  EXPECT_EQ(StartedWith(R"({"config":{"phrase_list":null}})").options.values.stream.search.hotwords, nullptr);
   const StartRequest many = StartedWith(R"({"config":{"max_alternatives":12}})");
   EXPECT_EQ(many.max_alternatives, 12);
   const StartRequest phrases =
       StartedWith(R"({"config":{"phrase_list":["two zero","sixteen","[unk]","two"]}})");
-  EXPECT_EQ(phrases.options.search.hotwords->text(), "two zero :0.75\ntwo :0.75\n");
-  EXPECT_TRUE(phrases.needs_beam);
+  EXPECT_EQ(phrases.options.values.stream.search.hotwords->text(), "two zero :0.75\ntwo :0.75\n");
+  EXPECT_TRUE(phrases.options.Has("hotwords"));
 }
 
 TEST(VoskProtocol, AWavHeaderStatesTheRate) {
@@ -141,7 +141,7 @@ TEST(VoskProtocol, AWavHeaderStatesTheRate) {
   EXPECT_EQ(Shown(protocol.Read(Binary(header.substr(0, 20)))), kNoText);
   const auto requests = protocol.Read(Binary(header.substr(20) + "abcd" + std::string(100, '\0')));
   EXPECT_EQ(Shown(requests), "start; audio 2; " + kNoText);
-  EXPECT_EQ(std::get<StartRequest>(requests[0]).options.sample_rate_hz, 16000);
+  EXPECT_EQ(std::get<StartRequest>(requests[0]).options.values.stream.sample_rate_hz, 16000);
 }
 
 // A message that holds 30 s in packets of one byte, which are 60 ms of silence each.

@@ -86,11 +86,11 @@ TEST(WenetProtocol, ContinuousDecodingHasAResultPerUtterance) {
   WenetProtocol protocol(Units());
   const auto start = Only<StartRequest>(
       protocol.Read(Text(R"({"signal":"start","nbest":1,"continuous_decoding":true})")));
-  EXPECT_TRUE(start.options.endpoints.enabled);
-  EXPECT_EQ(start.options.endpoints.rules[0].min_silence_s, 5);
-  EXPECT_EQ(start.options.endpoints.rules[1].min_silence_s, 1);
-  EXPECT_EQ(start.options.endpoints.rules[2].min_utterance_s, 20);
-  EXPECT_EQ(start.options.endpoints.silence_blank_probability, 0.8);
+  EXPECT_TRUE(start.options.values.stream.endpoints.enabled);
+  EXPECT_EQ(start.options.values.stream.endpoints.rules[0].min_silence_s, 5);
+  EXPECT_EQ(start.options.values.stream.endpoints.rules[1].min_silence_s, 1);
+  EXPECT_EQ(start.options.values.stream.endpoints.rules[2].min_utterance_s, 20);
+  EXPECT_EQ(start.options.values.stream.endpoints.silence_blank_probability, 0.8);
   const auto shown = [](const std::vector<std::string>& texts) {
     std::vector<std::string> results;
     for (const std::string& text : texts) {
@@ -148,13 +148,13 @@ TEST(WenetProtocol, StartOptions) {
     const std::string text = R"({"signal":"start")" + c.fields + "}";
     const auto start = Only<StartRequest>(protocol.Read(Text(text)));
     EXPECT_EQ(start.encoding, SampleEncoding::kPcm16);
-    EXPECT_EQ(start.options.sample_rate_hz, 0);
+    EXPECT_EQ(start.options.values.stream.sample_rate_hz, 0);
     EXPECT_EQ(start.max_alternatives, c.nbest) << text;
-    EXPECT_FALSE(start.names_search) << text;
-    EXPECT_EQ(start.options.endpoints.enabled,
+    EXPECT_FALSE(start.options.Has("search")) << text;
+    EXPECT_EQ(start.options.values.stream.endpoints.enabled,
               c.fields.find("continuous_decoding") != std::string::npos)
         << text;
-    EXPECT_FALSE(start.names_beam_size) << text;  // what a server has not, is less and no error
+    EXPECT_FALSE(start.options.Has("beam_size")) << text;  // what a server has not, is less and no error
   }
 }
 

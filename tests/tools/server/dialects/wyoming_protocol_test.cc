@@ -60,9 +60,9 @@ TEST(WyomingProtocol, AnUtterance) {
   EXPECT_EQ(Answer(&protocol, Event("describe")), "reply I");
   EXPECT_EQ(Answer(&protocol, Event("transcribe", {{"language", "de"}, {"name", "x"}})), "");
   const auto start = Only<StartRequest>(protocol.Read(Binary(Event("audio-start", format))));
-  EXPECT_EQ(start.options.sample_rate_hz, 8000);
-  EXPECT_FALSE(start.options.endpoints.enabled);
-  EXPECT_EQ(start.choices.language_hint, "de");
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, 8000);
+  EXPECT_FALSE(start.options.values.stream.endpoints.enabled);
+  EXPECT_EQ(start.language_hint, "de");
   EXPECT_EQ(Answer(&protocol, Event("audio-chunk", format, "abcd")), "audio 2");
   EXPECT_EQ(Answer(&protocol, Event("ping", {{"text", "a"}})),
             "reply {\"type\":\"pong\",\"data_length\":12}\n{\"text\":\"a\"}");

@@ -28,11 +28,12 @@ TEST(KeywordHotwords, KeywordsThenThePrompt) {
   EXPECT_EQ(hotwords->text(), "two zero :0.75\nzero :0.75\n") << ":3 is a word, not a score";
 }
 
-TEST(EndpointsAfter, AreValid) {
+TEST(EndAfter, IsInItsRange) {
   for (const double silence_ms : {0.0, 99.0, 500.0, 1e30}) {
-    const EndpointOptions options = EndpointsAfter(AllowedSilenceMs(silence_ms));
-    EXPECT_TRUE(options.enabled);
-    options.Validate();
+    ChosenOptions options;
+    EndAfter(AllowedSilenceMs(silence_ms), &options);  // throws what is out of range
+    EXPECT_TRUE(options.values.stream.endpoints.enabled);
+    EXPECT_TRUE(options.Has("endpoint_silence_s"));
   }
 }
 

@@ -23,20 +23,32 @@ using testing::Units;
 
 StartRequest Read(const Query& query) { return ReadStartQuery(query, Units()); }
 
+// What a query may have.
+std::string Expected() {
+  return "expected chunk_size, left_context, search, head, beam_size, max_symbols, ctc_weight, "
+         "rescoring, first_pass_weight, reverse_weight, language, nbest, endpointing, hotwords, "
+         "hotword_score, token or endpoint_...";
+}
+
+// Why an option of a query has no effect.
+std::string Uselessness(const Query& query) {
+  ChosenOptions options = Read(query).options;
+  return ErrorMessage<std::invalid_argument>([&] { CompleteSearch(&options); });
+}
+
 std::string QueryError(const Query& query) {
   return ErrorMessage<std::runtime_error>([&] { Read(query); });
 }
 
 TEST(ReadStartQuery, LeavesMissingOptionsToTheModel) {
   const StartRequest start = Read({{"token", "secret"}});
-  EXPECT_EQ(start.options.sample_rate_hz, StreamOptions().sample_rate_hz);
-  EXPECT_EQ(start.options.chunk_size, StreamOptions::kModelDefault);
-  EXPECT_EQ(start.options.left_context, StreamOptions::kModelDefault);
-  EXPECT_EQ(start.options.search.method, SearchOptions().method);
-  EXPECT_EQ(start.options.search.beam_size, SearchOptions().beam_size);
-  EXPECT_FALSE(start.names_search);
-  EXPECT_FALSE(start.names_beam_size);
-  EXPECT_EQ(start.options.nbest, 1);
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, StreamOptions().sample_rate_hz);
+  EXPECT_EQ(start.options.values.stream.chunk_size, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.values.stream.left_context, StreamOptions::kModelDefault);
+  EXPECT_EQ(start.options.values.stream.search.method, SearchOptions().method);
+  EXPECT_EQ(start.options.values.stream.search.beam_size, SearchOptions().beam_size);
+  EXPECT_EQ(start.options.values.stream.nbest, 1);
+  EXPECT_TRUE(start.options.names.empty());
 }
 
 TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
@@ -55,28 +67,28 @@ TEST(ReadStartQuery, GivesWhatTheSameFieldsOfAStartMessageGive) {
   ReadStartOptions(&fields, Units(), &of_message);
   fields.CheckAllTaken();
   for (const StartRequest& start : {of_query, of_message}) {
-    EXPECT_EQ(start.options.search.method, SearchMethod::kPrefixBeam);
-    EXPECT_TRUE(start.names_search);
-    EXPECT_EQ(start.options.search.beam_size, 7);
-    EXPECT_TRUE(start.names_beam_size);
-    ASSERT_NE(start.options.search.hotwords, nullptr);
-    EXPECT_EQ(start.options.search.hotwords->text(), "two :3\nzero :2\n");
-    EXPECT_EQ(start.options.nbest, 3);
-    EXPECT_EQ(start.options.chunk_size, StreamOptions::kWholeUtterance);
-    EXPECT_EQ(start.options.left_context, 0);
+    EXPECT_EQ(start.options.values.stream.search.method, SearchMethod::kPrefixBeam);
+    EXPECT_TRUE(start.options.Has("search"));
+    EXPECT_EQ(start.options.values.stream.search.beam_size, 7);
+    EXPECT_TRUE(start.options.Has("beam_size"));
+    ASSERT_NE(start.options.values.stream.search.hotwords, nullptr);
+    EXPECT_EQ(start.options.values.stream.search.hotwords->text(), "two :3\nzero :2\n");
+    EXPECT_EQ(start.options.values.stream.nbest, 3);
+    EXPECT_EQ(start.options.values.stream.chunk_size, StreamOptions::kWholeUtterance);
+    EXPECT_EQ(start.options.values.stream.left_context, 0);
   }
 }
 
 TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
-  EXPECT_FALSE(Read({}).options.endpoints.enabled);
-  EXPECT_FALSE(Read({{"endpointing", "false"}}).options.endpoints.enabled);
-  EXPECT_TRUE(Read({{"endpointing", "true"}}).options.endpoints.enabled);
+  EXPECT_FALSE(Read({}).options.values.stream.endpoints.enabled);
+  EXPECT_FALSE(Read({{"endpointing", "false"}}).options.values.stream.endpoints.enabled);
+  EXPECT_TRUE(Read({{"endpointing", "true"}}).options.values.stream.endpoints.enabled);
   for (const Query& more : {Query{}, Query{{"endpointing", "true"}}}) {
     Query query = {{"endpoint_silence_s", "0.5"},      {"endpoint_initial_silence_s", "3"},
                    {"endpoint_max_utterance_s", "60"}, {"endpoint_blank_probability", "0.9"},
-                   {"endpoint_reset_encoder", "true"}, {"endpoint_skip_silence", "true"}};
+                   {"endpoint_reset_encoder", "true"}, {"skip_silence", "true"}};
     query.insert(query.end(), more.begin(), more.end());
-    const EndpointOptions endpoints = Read(query).options.endpoints;
+    const EndpointOptions endpoints = Read(query).options.values.stream.endpoints;
     EXPECT_TRUE(endpoints.enabled);
     EXPECT_EQ(endpoints.rules[0].min_silence_s, 3);
     EXPECT_EQ(endpoints.rules[1].min_silence_s, 0.5);
@@ -89,22 +101,22 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
             "query: endpointing is \"yes\", expected true or false");
   EXPECT_EQ(QueryError({{"endpointing", "1"}}), "query: endpointing is 1, expected true or false");
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "0"}}),
-            "query: endpoint_silence_s is 0, expected a number from 0.1 to 86400.0");
+            "query: endpoint_silence_s is 0, expected 0.1 to 86400 s");
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "abc"}}),
             "query: endpoint_silence_s is \"abc\", expected a number");
   EXPECT_EQ(QueryError({{"endpoint_reset_encoder", "1"}}),
-            "query: endpoint_reset_encoder is 1, expected true or false");
+            "query: reset_encoder is 1, expected true or false");
   EXPECT_EQ(QueryError({{"endpoint_silence", "1"}}),
-            "query: endpoint_silence is a field this version does not know");
+            "query: 'endpoint_silence' is no option of a recording, " + Expected());
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "1"}, {"endpoint_silence_s", "1"}}),
             "query: 'endpoint_silence_s' cannot be given twice");
-  EXPECT_EQ(QueryError({{"endpointing", "false"}, {"endpoint_silence_s", "1"}}),
-            "query: fields endpoint_... need endpointing=true");
+  EXPECT_EQ(QueryError({{"skip_silence", "true"}, {"endpoint_skip_silence", "true"}}),
+            "query: 'endpoint_skip_silence' cannot be given twice");
+  EXPECT_EQ(Uselessness({{"endpointing", "false"}, {"endpoint_silence_s", "1"}}),
+            "endpoint_silence_s needs endpointing=true");
 }
 
 TEST(ReadStartQuery, HeadRescoringAndLanguage) {
-  const ModelChoices none = Read({}).choices;
-  EXPECT_FALSE(none.head || none.max_symbols || none.ctc_weight || none.rescoring || none.language);
   const StartRequest of_query = Read({{"search", "modified_beam"},
                                       {"head", "transducer"},
                                       {"max_symbols", "3"},
@@ -121,36 +133,34 @@ TEST(ReadStartQuery, HeadRescoringAndLanguage) {
   ReadStartOptions(&fields, Units(), &of_message);
   fields.CheckAllTaken();
   for (const StartRequest& start : {of_query, of_message}) {
-    EXPECT_EQ(start.options.search.method, SearchMethod::kModifiedBeam);
-    EXPECT_EQ(start.choices.head, Head::kTransducer);
-    EXPECT_EQ(start.choices.max_symbols, 3);
-    EXPECT_EQ(start.choices.ctc_weight, 0.25);
-    ASSERT_TRUE(start.choices.rescoring.has_value());
-    EXPECT_TRUE(start.choices.rescoring->enabled);
-    EXPECT_EQ(start.choices.rescoring->first_pass_weight, 2);
-    EXPECT_EQ(start.choices.rescoring->reverse_weight, 0.5);
-    EXPECT_EQ(start.choices.language, "7");
+    EXPECT_EQ(start.options.values.stream.search.method, SearchMethod::kModifiedBeam);
+    EXPECT_EQ(start.options.values.stream.search.head, Head::kTransducer);
+    EXPECT_EQ(start.options.values.stream.search.max_symbols, 3);
+    EXPECT_EQ(start.options.values.stream.search.ctc_weight, 0.25);
+    EXPECT_TRUE(start.options.values.stream.search.rescoring.enabled);
+    EXPECT_EQ(start.options.values.stream.search.rescoring.first_pass_weight, 2);
+    EXPECT_EQ(start.options.values.stream.search.rescoring.reverse_weight, 0.5);
+    EXPECT_EQ(start.options.values.stream.language, "7");
   }
-  EXPECT_EQ(Read({{"head", "ctc"}}).choices.head, Head::kCtc);
-  EXPECT_FALSE(Read({{"rescoring", "false"}}).choices.rescoring.value().enabled);
+  EXPECT_EQ(Read({{"head", "ctc"}}).options.values.stream.search.head, Head::kCtc);
+  EXPECT_TRUE(Read({{"rescoring", "false"}}).options.Has("rescoring"));
 }
 
 TEST(ReadStartQuery, RefusesWrongHeadsWeightsAndLanguages) {
   EXPECT_EQ(QueryError({{"head", "rnnt"}}),
-            "query: head is \"rnnt\", expected one of \"ctc\", \"transducer\"");
+            "query: head is \"rnnt\", expected ctc or transducer");
   EXPECT_EQ(QueryError({{"max_symbols", "-1"}}),
-            "query: max_symbols is -1, expected an integer from 0");
+            "query: max_symbols is -1, expected 0 to 1000");
   EXPECT_EQ(QueryError({{"ctc_weight", "1.5"}}),
-            "query: ctc_weight is 1.5, expected a number from 0 to 1");
+            "query: ctc_weight is 1.5, expected 0 to 1");
   EXPECT_EQ(QueryError({{"rescoring", "1"}}), "query: rescoring is 1, expected true or false");
   EXPECT_EQ(QueryError({{"rescoring", "true"}, {"first_pass_weight", "101"}}),
-            "query: first_pass_weight is 101, expected a number from 0 to 100");
+            "query: first_pass_weight is 101, expected 0 to 100");
   EXPECT_EQ(QueryError({{"rescoring", "true"}, {"reverse_weight", "-0.5"}}),
-            "query: reverse_weight is -0.5, expected a number from 0 to 1");
-  EXPECT_EQ(QueryError({{"first_pass_weight", "1"}}),
-            "query: first_pass_weight is 1, expected rescoring with it");
-  EXPECT_EQ(QueryError({{"rescoring", "false"}, {"reverse_weight", "0.5"}}),
-            "query: reverse_weight is 0.5, expected rescoring with it");
+            "query: reverse_weight is -0.5, expected 0 to 1");
+  EXPECT_EQ(Uselessness({{"first_pass_weight", "1"}}), "first_pass_weight needs rescoring=true");
+  EXPECT_EQ(Uselessness({{"rescoring", "false"}, {"reverse_weight", "0.5"}}),
+            "reverse_weight needs rescoring=true");
   const std::string error = QueryError({{"language", std::string(1000, 'x')}});
   EXPECT_NE(error.find("expected at most 64 bytes"), std::string::npos) << error;
   EXPECT_LT(error.size(), 300U);
@@ -158,7 +168,7 @@ TEST(ReadStartQuery, RefusesWrongHeadsWeightsAndLanguages) {
 
 TEST(ReadStartQuery, HotwordsGoWithEitherBeam) {
   const auto method = [](const std::string& search) {
-    return Read({{"hotwords", "two"}, {"search", search}}).options.search.method;
+    return Read({{"hotwords", "two"}, {"search", search}}).options.values.stream.search.method;
   };
   EXPECT_EQ(method("beam"), SearchMethod::kPrefixBeam);
   EXPECT_EQ(method("modified_beam"), SearchMethod::kModifiedBeam);
@@ -168,16 +178,14 @@ TEST(ReadStartQuery, HotwordsGoWithEitherBeam) {
 TEST(ReadStartQuery, HotwordsAreText) {
   const TokenTable digits("<blank> 0\n\u25819 1\n1 2\n", 3, 0, "units");
   const StartRequest start = ReadStartQuery({{"hotwords", "911"}}, digits);
-  EXPECT_FALSE(start.names_search);
-  EXPECT_TRUE(start.needs_beam);
-  ASSERT_NE(start.options.search.hotwords, nullptr);
-  EXPECT_EQ(start.options.search.hotwords->phrase(0), "911");
-  EXPECT_EQ(QueryError({{"hotwords", "two"}, {"search", "greedy"}}),
-            "query: search is \"greedy\", expected beam with hotwords");
-  EXPECT_EQ(QueryError({{"hotword_score", "1"}}),
-            "query: hotword_score is 1, expected hotwords with it");
+  EXPECT_FALSE(start.options.Has("search"));
+  EXPECT_TRUE(start.options.Has("hotwords"));
+  ASSERT_NE(start.options.values.stream.search.hotwords, nullptr);
+  EXPECT_EQ(start.options.values.stream.search.hotwords->phrase(0), "911");
+  EXPECT_EQ(Uselessness({{"hotwords", "two"}, {"search", "greedy"}}), "hotwords needs search=beam");
+  EXPECT_EQ(Uselessness({{"hotword_score", "1"}}), "hotword_score needs hotwords");
   EXPECT_EQ(QueryError({{"hotwords", "two"}, {"hotword_score", "101"}}),
-            "query: hotword_score is 101, expected a number from -100 to 100");
+            "query: hotword_score is 101, expected -100 to 100");
   EXPECT_EQ(QueryError({{"hotwords", ""}}), "hotwords: lists no phrases");
   EXPECT_EQ(QueryError({{"hotwords", "two"}, {"hotwords", "two"}}),
             "query: 'hotwords' cannot be given twice");
@@ -186,35 +194,27 @@ TEST(ReadStartQuery, HotwordsAreText) {
 
 TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
   EXPECT_EQ(QueryError({{"chunk_size", "0"}}),
-            "query: chunk_size is 0, expected -1 (all) or an integer from 1");
+            "query: chunk_size is 0, expected 1 to 1000000 encoder frames, -1 (the whole utterance) or -2 (the model's)");
   EXPECT_EQ(QueryError({{"chunk_size", "4.5"}}),
-            "query: chunk_size is 4.5, expected an integer from -1");
+            "query: chunk_size is 4.5, expected an integer, 1 to 1000000 encoder frames, -1 (the whole "
+            "utterance) or -2 (the model's)");
   EXPECT_EQ(QueryError({{"left_context", "many"}}),
-            "query: left_context is \"many\", expected an integer from -1");
-  EXPECT_EQ(QueryError({{"nbest", "0"}}), "query: nbest is 0, expected an integer from 1");
-  EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer from 1");
+            "query: left_context is \"many\", expected an integer, 0 to 1000000 encoder frames, -1 (all) "
+            "or -2 (the model's)");
+  EXPECT_EQ(QueryError({{"nbest", "0"}}), "query: nbest is 0, expected 1 to 10000");
+  EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer, 1 to 10000");
   EXPECT_EQ(QueryError({{"nbest", "18446744073709551615"}}),
-            "query: nbest is 18446744073709551615, expected an integer from 1 to 2147483647");
+            "query: nbest is 18446744073709551615, expected an integer, 1 to 10000");
   EXPECT_EQ(QueryError({{"search", "guess"}}),
-            "query: search is \"guess\", expected one of \"beam\", \"greedy\", \"modified_beam\"");
+            "query: search is \"guess\", expected greedy, beam or modified_beam");
   EXPECT_EQ(QueryError({{"search", "1"}}), "query: search is 1, expected a string");
   EXPECT_EQ(
       QueryError({{"search", "\xFF\""}}),
-      "query: search is \"\uFFFD\\\"\", expected one of \"beam\", \"greedy\", \"modified_beam\"");
-}
-
-TEST(ReadStartQuery, LeavesLargeValuesToTheLimitsOfTheServer) {
-  const StreamOptions options =
-      Read({{"nbest", "2147483647"}, {"beam_size", "100000"}, {"search", "beam"}}).options;
-  EXPECT_EQ(options.nbest, 2147483647);
-  EXPECT_EQ(options.search.beam_size, 100000);
+      "query: search is \"\uFFFD\\\"\", expected greedy, beam or modified_beam");
 }
 
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
-  const std::string expected =
-      "expected chunk_size, left_context, search, beam_size, nbest, head, max_symbols, ctc_weight, "
-      "rescoring, first_pass_weight, reverse_weight, language, hotwords, hotword_score, "
-      "endpointing, token, or endpoint_...";
+  const std::string expected = Expected();
   for (const std::string name : {"sample_rate", "type", "version", "resume", "Nbest", ""}) {
     EXPECT_EQ(QueryError({{name, "1"}}),
               "query: '" + name + "' is no option of a recording, " + expected);
@@ -222,7 +222,7 @@ TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {
   EXPECT_EQ(QueryError({{std::string(1000, 'x'), "1"}}),
             "query: '" + std::string(80, 'x') + "...' is no option of a recording, " + expected);
   EXPECT_EQ(QueryError({{"nbest", "2"}, {"nbest", "2"}}), "query: 'nbest' cannot be given twice");
-  EXPECT_EQ(Read({{"token", "a"}, {"token", "b"}}).options.nbest, 1);
+  EXPECT_EQ(Read({{"token", "a"}, {"token", "b"}}).options.values.stream.nbest, 1);
 }
 
 }  // namespace

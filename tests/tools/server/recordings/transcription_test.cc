@@ -65,9 +65,9 @@ TEST(ReadTranscriptionRequest, AnyOrderOfParts) {
     const RecordingRequest request = Request(fields);
     EXPECT_EQ(request.recording.audio(), std::string_view("RI\0F\r\n", 6));
     EXPECT_EQ(request.format->content_type(), "application/json");
-    EXPECT_FALSE(request.recording.start.options.endpoints.enabled);
-    EXPECT_EQ(request.recording.start.options.search.hotwords, nullptr);
-    EXPECT_FALSE(request.recording.start.needs_beam);
+    EXPECT_FALSE(request.recording.start.options.values.stream.endpoints.enabled);
+    EXPECT_EQ(request.recording.start.options.values.stream.search.hotwords, nullptr);
+    EXPECT_FALSE(request.recording.start.options.Has("hotwords"));
   }
 }
 
@@ -79,21 +79,21 @@ TEST(ReadTranscriptionRequest, Options) {
                                             {"prompt", "two zero"},
                                             {"chunking_strategy[type]", "server_vad"},
                                             {"chunking_strategy[silence_duration_ms]", "700"}});
-  EXPECT_EQ(request.recording.start.choices.language_hint, "en");
-  ASSERT_NE(request.recording.start.options.search.hotwords, nullptr);
-  EXPECT_EQ(request.recording.start.options.search.hotwords->text(),
+  EXPECT_EQ(request.recording.start.language_hint, "en");
+  ASSERT_NE(request.recording.start.options.values.stream.search.hotwords, nullptr);
+  EXPECT_EQ(request.recording.start.options.values.stream.search.hotwords->text(),
             "zero :0.75\ntwo zero :0.75\n");
-  EXPECT_TRUE(request.recording.start.needs_beam);
-  const EndpointOptions& endpoints = request.recording.start.options.endpoints;
+  EXPECT_TRUE(request.recording.start.options.Has("hotwords"));
+  const EndpointOptions& endpoints = request.recording.start.options.values.stream.endpoints;
   EXPECT_TRUE(endpoints.enabled);
   EXPECT_EQ(endpoints.rules[EndpointOptions::kSilence].min_silence_s, 0.7);
   const auto with_auto = Request({{"file", "x"}, {"chunking_strategy", "auto"}});
   EXPECT_EQ(
-      with_auto.recording.start.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s,
+      with_auto.recording.start.options.values.stream.endpoints.rules[EndpointOptions::kSilence].min_silence_s,
       1.2);
   for (const char* format : {"srt", "vtt", "verbose_json"}) {
     EXPECT_TRUE(Request({{"file", "x"}, {"response_format", format}})
-                    .recording.start.options.endpoints.enabled);
+                    .recording.start.options.values.stream.endpoints.enabled);
   }
 }
 

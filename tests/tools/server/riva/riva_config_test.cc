@@ -41,12 +41,12 @@ std::string MistakeOf(const RecognitionConfig& config) {
 TEST(RivaConfig, Defaults) {
   const StartRequest start = ReadRivaConfig({}, Tiny());
   EXPECT_EQ(start.max_alternatives, 1);
-  EXPECT_FALSE(start.needs_beam);
-  EXPECT_TRUE(start.options.endpoints.enabled);
-  EXPECT_EQ(start.options.endpoints.rules[EndpointOptions::kSilence].min_silence_s,
+  EXPECT_FALSE(start.options.Has("hotwords"));
+  EXPECT_TRUE(start.options.values.stream.endpoints.enabled);
+  EXPECT_EQ(start.options.values.stream.endpoints.rules[EndpointOptions::kSilence].min_silence_s,
             EndpointOptions().rules[EndpointOptions::kSilence].min_silence_s);
-  EXPECT_EQ(start.options.search.hotwords, nullptr);
-  EXPECT_FALSE(start.choices.language.has_value());
+  EXPECT_EQ(start.options.values.stream.search.hotwords, nullptr);
+  EXPECT_FALSE(start.options.Has("language"));
   EXPECT_EQ(PartsOf({}, Tiny()).max_alternatives, 1U);
   EXPECT_FALSE(PartsOf({}, Tiny()).words);
 }
@@ -56,7 +56,7 @@ TEST(RivaConfig, Alternatives) {
   config.set_max_alternatives(20);
   const StartRequest start = ReadRivaConfig(config, Tiny());
   EXPECT_EQ(start.max_alternatives, 20);
-  EXPECT_FALSE(start.names_beam_size);
+  EXPECT_FALSE(start.options.Has("beam_size"));
   EXPECT_EQ(PartsOf(config, Tiny()).max_alternatives, 20U);
 }
 
@@ -70,9 +70,9 @@ TEST(RivaConfig, BoostsAreScores) {
   other->add_phrases("two\n two :9");
   other->set_boost(20);
   const StartRequest start = ReadRivaConfig(config, Tiny());
-  EXPECT_TRUE(start.needs_beam);
-  ASSERT_NE(start.options.search.hotwords, nullptr);
-  const Hotwords& hotwords = *start.options.search.hotwords;
+  EXPECT_TRUE(start.options.Has("hotwords"));
+  ASSERT_NE(start.options.values.stream.search.hotwords, nullptr);
+  const Hotwords& hotwords = *start.options.values.stream.search.hotwords;
   EXPECT_EQ(hotwords.text(), "two zero :0.75\nzero :0.75\n");
   EXPECT_EQ(hotwords.num_phrases(), 2U) << "no token spells ':9'";
 }
@@ -81,7 +81,7 @@ TEST(RivaConfig, StopHistoryIsTheSilenceOfAnEndpoint) {
   RecognitionConfig config;
   config.mutable_endpointing_config()->set_stop_history(700);
   config.mutable_endpointing_config()->set_start_history(300);
-  const EndpointOptions endpoints = ReadRivaConfig(config, Tiny()).options.endpoints;
+  const EndpointOptions endpoints = ReadRivaConfig(config, Tiny()).options.values.stream.endpoints;
   EXPECT_DOUBLE_EQ(endpoints.rules[EndpointOptions::kSilence].min_silence_s, 0.7);
   EXPECT_DOUBLE_EQ(endpoints.rules[EndpointOptions::kInitialSilence].min_silence_s, 2.4);
 }
@@ -90,10 +90,10 @@ TEST(RivaConfig, Languages) {
   const auto language_of = [](const char* code, std::vector<std::string> languages) {
     RecognitionConfig config;
     config.set_language_code(code);
-    return ReadRivaConfig(config, Tiny(std::move(languages))).choices.language.value_or("default");
+    return ReadRivaConfig(config, Tiny(std::move(languages))).options.values.stream.language;
   };
-  EXPECT_EQ(language_of("en-US", {}), "default");
-  EXPECT_EQ(language_of("", {"en", "de"}), "default");
+  EXPECT_EQ(language_of("en-US", {}), "");
+  EXPECT_EQ(language_of("", {"en", "de"}), "");
   EXPECT_EQ(language_of("en-US", {"en", "de"}), "en");
   EXPECT_EQ(language_of("en-US", {"en-US", "en"}), "en-US");
   EXPECT_EQ(language_of("fr-FR", {"en", "de"}), "fr-FR");

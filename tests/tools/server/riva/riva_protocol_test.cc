@@ -118,10 +118,10 @@ TEST(RivaProtocol, StreamsBeginWithTheAudio) {
   const std::vector<ClientRequest> requests = protocol.Read(Binary(Audio(Pcm16({1, 2, 3}) + "x")));
   ASSERT_EQ(Shown(requests), "start; audio 3");
   const auto& start = std::get<StartRequest>(requests[0]);
-  EXPECT_EQ(start.options.sample_rate_hz, kRate);
+  EXPECT_EQ(start.options.values.stream.sample_rate_hz, kRate);
   EXPECT_EQ(start.max_alternatives, 1);
-  EXPECT_TRUE(start.options.endpoints.enabled);
-  EXPECT_FALSE(start.needs_beam);
+  EXPECT_TRUE(start.options.values.stream.endpoints.enabled);
+  EXPECT_FALSE(start.options.Has("hotwords"));
   EXPECT_EQ(Shown(protocol.Read(Binary(Audio("y")))), "audio 1");
   EXPECT_EQ(Shown(protocol.Read(Binary(Audio("")))), "");
   EXPECT_EQ(Shown(protocol.Read(Text(""))), "finish");
@@ -181,7 +181,7 @@ TEST(RivaProtocol, HeaderDecidesTheRate) {
   }
   const std::vector<ClientRequest> requests = protocol.Read(Binary(Audio(file.substr(20))));
   ASSERT_EQ(Shown(requests), "start; audio 4");
-  EXPECT_EQ(std::get<StartRequest>(requests[0]).options.sample_rate_hz, 0x5622);
+  EXPECT_EQ(std::get<StartRequest>(requests[0]).options.values.stream.sample_rate_hz, 0x5622);
 }
 
 TEST(RivaProtocol, EndsWithoutAudio) {

@@ -149,8 +149,8 @@ class PartsProtocol : public Protocol {
       return ReadMore("");
     }
     StartRequest start;
-    start.options.sample_rate_hz = 16000;
-    start.options.chunk_size = 4;
+    start.options.values.stream.sample_rate_hz = 16000;
+    start.options.values.stream.chunk_size = 4;
     return {start};
   }
   std::vector<ClientRequest> ReadMore(std::string_view /*rest*/) override {

@@ -26,9 +26,9 @@ using runnel::testing::ErrorMessage;
 int CompletedRate(SampleEncoding encoding, int requested_hz, int model_hz) {
   StartRequest request;
   request.encoding = encoding;
-  request.options.sample_rate_hz = requested_hz;
-  StreamOptions defaults;
-  defaults.sample_rate_hz = model_hz;
+  request.options.values.stream.sample_rate_hz = requested_hz;
+  ChosenOptions defaults;
+  defaults.values.stream.sample_rate_hz = model_hz;
   return CompleteOptions(request, defaults, {}).sample_rate_hz;
 }
 
@@ -56,7 +56,7 @@ class DefaultSearchTest : public ::testing::Test {
     LanguageModelOptions options;
     options.model = LanguageModel::Load(path);
     options.level = LanguageModelLevel::kToken;
-    SearchOptions& search = defaults_.search;
+    SearchOptions& search = defaults_.values.stream.search;
     search.method = SearchMethod::kPrefixBeam;
     search.language_model = PrepareLanguageModel(options, tokens_);
     search.hotwords = Phrases("ad");
@@ -71,46 +71,45 @@ class DefaultSearchTest : public ::testing::Test {
   }
 
   const TokenTable& tokens_ = runnel::testing::Tiny()->tokens();
-  StreamOptions defaults_;
+  ChosenOptions defaults_;
 };
 
 TEST_F(DefaultSearchTest, IsThatOfAClientThatNamesNone) {
   const SearchOptions search = Completed({});
   EXPECT_EQ(search.method, SearchMethod::kPrefixBeam);
-  EXPECT_EQ(search.hotwords, defaults_.search.hotwords);
-  EXPECT_EQ(search.language_model, defaults_.search.language_model);
-  defaults_ = StreamOptions();
+  EXPECT_EQ(search.hotwords, defaults_.values.stream.search.hotwords);
+  EXPECT_EQ(search.language_model, defaults_.values.stream.search.language_model);
+  defaults_ = ChosenOptions();
   EXPECT_EQ(Completed({}).method, SearchMethod::kGreedy);
 }
 
 TEST_F(DefaultSearchTest, ABeamSearchOfAClientHasTheLanguageModelAndItsOwnHotwords) {
   StartRequest request;
-  request.names_search = true;
-  request.options.search.method = SearchMethod::kPrefixBeam;
-  EXPECT_EQ(Completed(request).hotwords, defaults_.search.hotwords);
-  request.options.search.hotwords = Phrases("bad");
+  request.options.Set("search", "beam");
+  EXPECT_EQ(Completed(request).hotwords, defaults_.values.stream.search.hotwords);
+  request.options.SetHotwords(Phrases("bad"));
   const SearchOptions search = Completed(request);
-  EXPECT_EQ(search.hotwords, request.options.search.hotwords);
-  EXPECT_EQ(search.language_model, defaults_.search.language_model);
+  EXPECT_EQ(search.hotwords, request.options.values.stream.search.hotwords);
+  EXPECT_EQ(search.language_model, defaults_.values.stream.search.language_model);
 }
 
 TEST_F(DefaultSearchTest, AClientThatNeedsABeamHasThatOfTheServer) {
   StartRequest request;
-  request.needs_beam = true;
+  request.options.SetHotwords(Phrases("bad"));
   const auto method = [&](SearchMethod of_server) {
-    defaults_.search.method = of_server;
+    defaults_.values.stream.search.method = of_server;
     return Completed(request).method;
   };
   EXPECT_EQ(method(SearchMethod::kGreedy), SearchMethod::kPrefixBeam);
   EXPECT_EQ(method(SearchMethod::kPrefixBeam), SearchMethod::kPrefixBeam);
   EXPECT_EQ(method(SearchMethod::kModifiedBeam), SearchMethod::kModifiedBeam);
-  request.choices.head = Head::kCtc;
+  request.options.Set("head", "ctc");
   EXPECT_EQ(method(SearchMethod::kModifiedBeam), SearchMethod::kPrefixBeam);
 }
 
 TEST_F(DefaultSearchTest, AGreedySearchOfAClientHasNeither) {
   StartRequest request;
-  request.names_search = true;
+  request.options.Set("search", "greedy");
   const SearchOptions search = Completed(request);
   EXPECT_EQ(search.method, SearchMethod::kGreedy);
   EXPECT_EQ(search.hotwords, nullptr);
@@ -124,10 +123,10 @@ TEST_F(DefaultSearchTest, IsLoweredToTheLimitOfTheServer) {
 }
 
 // A server whose streams search a transducer of a multilingual model and rescore.
-StreamOptions DefaultsOfAModelWithEverything() {
-  StreamOptions defaults;
-  defaults.language = "en-US";
-  SearchOptions& search = defaults.search;
+ChosenOptions DefaultsOfAModelWithEverything() {
+  ChosenOptions defaults;
+  defaults.values.stream.language = "en-US";
+  SearchOptions& search = defaults.values.stream.search;
   search.method = SearchMethod::kModifiedBeam;
   search.head = Head::kTransducer;
   search.token_beam = 7;
@@ -137,13 +136,13 @@ StreamOptions DefaultsOfAModelWithEverything() {
   return defaults;
 }
 
-TEST(ModelChoices, ALanguageHintCountsIfTheModelKnowsIt) {
-  StreamOptions defaults;
-  defaults.language = "fr-FR";
+TEST(ServerDefaults, ALanguageHintCountsIfTheModelKnowsIt) {
+  ChosenOptions defaults;
+  defaults.values.stream.language = "fr-FR";
   const std::vector<std::string> languages = {"de", "de-DE", "eng", "en-US", "en-GB", "fr-FR"};
   const auto language_of = [&](const std::string& hint, const std::vector<std::string>& known) {
     StartRequest request;
-    request.choices.language_hint = hint;
+    request.language_hint = hint;
     return CompleteOptions(request, defaults, {}, known).language;
   };
   EXPECT_EQ(language_of("de", languages), "de");
@@ -153,8 +152,8 @@ TEST(ModelChoices, ALanguageHintCountsIfTheModelKnowsIt) {
   EXPECT_EQ(language_of("en", {}), "fr-FR");
 }
 
-TEST(ModelChoices, AreTheServersUnlessTheClientHasItsOwn) {
-  const StreamOptions defaults = DefaultsOfAModelWithEverything();
+TEST(ServerDefaults, AreTheServersUnlessTheClientHasItsOwn) {
+  const ChosenOptions defaults = DefaultsOfAModelWithEverything();
   StreamOptions options = CompleteOptions({}, defaults, {});
   EXPECT_EQ(options.language, "en-US");
   EXPECT_EQ(options.search.method, SearchMethod::kModifiedBeam);
@@ -167,7 +166,11 @@ TEST(ModelChoices, AreTheServersUnlessTheClientHasItsOwn) {
   EXPECT_EQ(options.search.rescoring.reverse_weight, 0.5);
   // Also values that are the library's defaults.
   StartRequest request;
-  request.choices = {Head::kTransducer, 0, 0.0, RescoringOptions(), "", std::nullopt};
+  request.options.Set("head", "transducer");
+  request.options.Set("max_symbols", int64_t{0});
+  request.options.Set("ctc_weight", 0.0);
+  request.options.Set("rescoring", false);
+  request.options.Set("language", "");
   options = CompleteOptions(request, defaults, {});
   EXPECT_EQ(options.language, "");
   EXPECT_EQ(options.search.max_symbols, 0);
@@ -176,47 +179,47 @@ TEST(ModelChoices, AreTheServersUnlessTheClientHasItsOwn) {
 }
 
 // What the server chose for another search would be refused.
-TEST(ModelChoices, OfAnotherSearchOrHeadDoNotCount) {
-  const StreamOptions defaults = DefaultsOfAModelWithEverything();
+TEST(ServerDefaults, OfAnotherSearchOrHeadDoNotCount) {
+  const ChosenOptions defaults = DefaultsOfAModelWithEverything();
   StartRequest greedy;
-  greedy.names_search = true;
+  greedy.options.Set("search", "greedy");
   EXPECT_FALSE(CompleteOptions(greedy, defaults, {}).search.rescoring.enabled);
   EXPECT_EQ(CompleteOptions(greedy, defaults, {}).search.ctc_weight, 0);
-  greedy.choices.rescoring = RescoringOptions{true, 0.5, 0};  // the library refuses it
-  EXPECT_TRUE(CompleteOptions(greedy, defaults, {}).search.rescoring.enabled);
+  greedy.options.Set("rescoring", true);
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CompleteOptions(greedy, defaults, {}); }),
+            "rescoring needs search=beam");
   StartRequest ctc;
-  ctc.choices.head = Head::kCtc;
+  ctc.options.Set("head", "ctc");
   const SearchOptions search = CompleteOptions(ctc, defaults, {}).search;
   EXPECT_EQ(search.method, SearchMethod::kPrefixBeam);
   EXPECT_EQ(search.max_symbols, 0);
   EXPECT_EQ(search.ctc_weight, 0);
   EXPECT_TRUE(search.rescoring.enabled);
-  ctc.choices.max_symbols = 2;  // likewise
+  ctc.options.Set("max_symbols", int64_t{2});  // the library refuses it
   EXPECT_EQ(CompleteOptions(ctc, defaults, {}).search.max_symbols, 2);
 }
 
-TEST(ModelChoices, AreLimited) {
+TEST(ServerDefaults, AreLimited) {
   StartRequest request;
   Limits limits;
   limits.max_frame_tokens = 4;
-  const auto max_symbols = [&](int of_client, int of_server) {
-    StreamOptions defaults;
-    defaults.search.max_symbols = of_server;
-    request.choices.max_symbols = of_client;
+  const auto max_symbols = [&](int64_t of_client, int of_server) {
+    ChosenOptions defaults;
+    defaults.values.stream.search.max_symbols = of_server;
+    request.options.Set("max_symbols", of_client);
     return CompleteOptions(request, defaults, limits).search.max_symbols;
   };
   EXPECT_EQ(max_symbols(4, 9), 4);
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { max_symbols(5, 9); }),
             "max_symbols is 5, expected at most 4 on this server (--max_frame_tokens)");
-  request.choices.max_symbols.reset();
-  StreamOptions defaults;
-  defaults.search.max_symbols = 9;
+  request = StartRequest();
+  ChosenOptions defaults;
+  defaults.values.stream.search.max_symbols = 9;
   EXPECT_EQ(CompleteOptions(request, defaults, limits).search.max_symbols, 9);
   limits.max_beam_size = 5;
-  for (const SearchMethod method : {SearchMethod::kPrefixBeam, SearchMethod::kModifiedBeam}) {
-    request.names_search = request.names_beam_size = true;
-    request.options.search.method = method;
-    request.options.search.beam_size = 6;
+  for (const std::string search : {"beam", "modified_beam"}) {
+    request.options.Set("search", search);
+    request.options.Set("beam_size", int64_t{6});
     EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CompleteOptions(request, {}, limits); }),
               "beam_size is 6, expected at most 5 on this server (--max_beam_size)");
   }
@@ -240,10 +243,30 @@ TEST(Alternatives, AreAsManyAsTheServerPermits) {
   EXPECT_EQ(CompleteOptions(request, {}, limits).search.method, SearchMethod::kGreedy);
 }
 
+// What the server's flags say counts for a client that chooses no rules of its own.
+TEST(ServerDefaults, OfEndpoints) {
+  ChosenOptions defaults;
+  defaults.Set("endpoint_silence_s", 0.5);
+  StartRequest request;
+  EXPECT_FALSE(CompleteOptions(request, defaults, {}).endpoints.enabled);
+  request.options.Set("endpointing", true);
+  request.options.Set("endpoint_max_utterance_s", 7.0);
+  const EndpointOptions endpoints = CompleteOptions(request, defaults, {}).endpoints;
+  EXPECT_TRUE(endpoints.enabled);
+  EXPECT_EQ(endpoints.rules[EndpointOptions::kSilence].min_silence_s, 0.5);
+  EXPECT_EQ(endpoints.rules[EndpointOptions::kLength].min_utterance_s, 7);
+  // A client that cannot ask for endpoints.
+  request = StartRequest();
+  request.expects_endpointing = true;
+  EXPECT_TRUE(CompleteOptions(request, defaults, {}).endpoints.enabled);
+  defaults.Set("endpointing", false);
+  EXPECT_FALSE(CompleteOptions(request, defaults, {}).endpoints.enabled);
+}
+
 TEST(Alternatives, OfRunnelsProtocolAreNotFewerThanAskedFor) {
   StartRequest request;
-  request.options.nbest = 101;
-  request.needs_beam = true;
+  request.options.Set("nbest", int64_t{101});
+  request.options.Set("search", "beam");
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CompleteOptions(request, {}, {}); }),
             "nbest is 101, expected at most 10 on this server (--max_nbest)");
 }
@@ -252,8 +275,8 @@ TEST(GreedySearch, IsNotAskedForWhatOnlyABeamHas) {
   const auto error = [](const auto& choose, SearchMethod of_server) {
     StartRequest request;
     choose(&request);
-    StreamOptions defaults;
-    defaults.search.method = of_server;
+    ChosenOptions defaults;
+    defaults.values.stream.search.method = of_server;
     try {
       CompleteOptions(request, defaults, {});
     } catch (const std::invalid_argument& refusal) {
@@ -262,23 +285,22 @@ TEST(GreedySearch, IsNotAskedForWhatOnlyABeamHas) {
     return std::string();
   };
   const auto beam_size = [](StartRequest* request) {
-    request->names_beam_size = true;
-    request->options.search.beam_size = 4;
+    request->options.Set("beam_size", int64_t{4});
   };
-  const auto nbest = [](StartRequest* request) { request->options.nbest = 2; };
+  const auto nbest = [](StartRequest* request) { request->options.Set("nbest", int64_t{2}); };
   EXPECT_EQ(error(beam_size, SearchMethod::kGreedy),
-            "beam_size is 4, expected a beam search with it (the search is greedy)");
+            "beam_size needs search=beam");
   EXPECT_EQ(error(nbest, SearchMethod::kGreedy),
-            "nbest is 2, expected 1 or a beam search with it (the search is greedy)");
+            "nbest is 2, expected at most 1 with search=greedy");
   EXPECT_EQ(error(beam_size, SearchMethod::kPrefixBeam), "");
   EXPECT_EQ(error(nbest, SearchMethod::kModifiedBeam), "");
 }
 
 std::string EarlyTextError(int64_t interval, int64_t chunk_size, int64_t max_previews) {
   StartRequest request;
-  request.options.early_text.interval = interval;
-  StreamOptions defaults;
-  defaults.chunk_size = chunk_size;
+  request.options.Set("early_text_interval", interval);
+  ChosenOptions defaults;
+  defaults.values.stream.chunk_size = chunk_size;
   Limits limits;
   limits.max_previews = max_previews;
   try {

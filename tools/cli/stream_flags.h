@@ -1,0 +1,52 @@
+// The flags of the options of a stream, made from their table (runtime/options/stream_options.h).
+#ifndef RUNNEL_TOOLS_CLI_STREAM_FLAGS_H_
+#define RUNNEL_TOOLS_CLI_STREAM_FLAGS_H_
+
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "runtime/options/stream_options.h"
+#include "runtime/token_table.h"
+
+namespace runnel {
+
+// For ToolInfo::source_files of a tool that has StreamFlags.
+extern const char* const kStreamFlagsSource;
+
+// One per program, a static object: gflags must know its flags before main. Beside the flags' names
+// it accepts those of earlier releases (StreamOption::former_flag).
+class StreamFlags {
+ public:
+  // Makes a flag of each option of `user`.
+  explicit StreamFlags(OptionUser user);
+  StreamFlags(const StreamFlags&) = delete;
+  StreamFlags& operator=(const StreamFlags&) = delete;
+
+  // What the command line has set, without the contents of files. Throws std::invalid_argument
+  // naming flag, value and range, or a flag and what it needs.
+  ChosenOptions Read() const;
+
+  // Reads the files that the flags name, for the tokens of a model. Throws as WordList::Read,
+  // Hotwords::Read, LanguageModel::Load and PrepareLanguageModel do.
+  void ReadFiles(const TokenTable& tokens, OptionValues* values) const;
+
+  // The files that the flags name, for CheckOutputIsNoInput.
+  std::vector<std::string> InputFiles() const;
+
+ private:
+  // A flag of gflags, which keeps pointers to it.
+  struct Flag {
+    const StreamOption* option;
+    std::string help;
+    OptionValue value, default_value;
+  };
+
+  std::string FileOf(const std::string& name) const;  // "" where it is not given
+
+  std::deque<Flag> flags_;
+};
+
+}  // namespace runnel
+
+#endif  // RUNNEL_TOOLS_CLI_STREAM_FLAGS_H_

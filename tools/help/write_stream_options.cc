@@ -1,0 +1,164 @@
+// write_stream_options: writes the table of the options of a stream (runtime/options/) as the page
+// docs/options.md or as the Python module runnel.options. Builds and tests run it.
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "runtime/options/stream_options.h"
+
+namespace runnel {
+namespace {
+
+constexpr char kPageHead[] = R"(# Options of streams
+
+The name of an option is the same everywhere:
+
+| where | how |
+| --- | --- |
+| `decode_wav` | `--name=value` |
+| `stream_server` | `--name=value`: the default for clients that choose nothing |
+| the server's clients | a field of Runnel's [start message](protocol.md), a parameter of [`/v1/recognize`](protocol.md#http). Options that need `endpointing` stand in the object `"endpointing"`, without `endpoint_` |
+| Python | a keyword argument, [`runnel.StreamOptions`](python.md) |
+| C | a field of `runnel_stream_options` in [runtime/c_api.h](../runtime/c_api.h); word lists, hotwords and language models are objects |
+| C++ | a field of `StreamOptions` in [runtime/stream.h](../runtime/stream.h) |
+
+An option without effect is refused: "`--beam_size needs --search=beam`". Word lists, hotwords,
+language models and rescoring select the beam search where no search is chosen.
+
+This page is written by `build/bin/write_stream_options page > docs/options.md` from the table in
+`runtime/options/stream_options.cc`.
+
+| option | default | values | meaning | needs | flag of | clients |
+| --- | --- | --- | --- | --- | --- | --- |
+)";
+
+constexpr char kModuleHead[] = R"("""The keyword arguments of everything that opens streams."""
+
+import os
+from typing import List, Literal, Optional, Tuple, TypedDict, Union
+
+from runnel._runnel import Hotwords, LanguageModel, WordList
+
+Path = Union[str, os.PathLike[str]]
+
+
+class StreamOptions(TypedDict, total=False):
+    """Options of a stream; all are optional, and None stands for the default.
+
+    Sizes are in encoder frames (Model.encoder_frame_ms each). An option that has no effect with the
+    others is refused.
+    """
+)";
+
+// As one writes it: "0.8", "greedy", "true".
+std::string DefaultOf(const StreamOption& option) {
+  if (option.is_file()) return "";
+  std::ostringstream text;
+  text << std::boolalpha;
+  std::visit([&](const auto& value) { text << value; }, Get(option, OptionValues()));
+  return text.str();
+}
+
+std::string Needed(const StreamOption& option) {
+  const std::string value(option.needs.value);
+  return std::string(option.needs.name) + (value.empty() || value == "true" ? "" : "=" + value);
+}
+
+std::string Code(const std::string& text) { return text.empty() ? "" : "`" + text + "`"; }
+
+std::string ValuesOf(const StreamOption& option) {
+  if (option.is_file()) return "a file";
+  if (std::holds_alternative<OptionField<std::string>>(option.field)) return "text";
+  return option.Expected();
+}
+
+std::string ToolsOf(const StreamOption& option) {
+  std::string tools;
+  if (option.IsOf(OptionUser::kDecodeWav)) tools = "decode_wav";
+  if (option.IsOf(OptionUser::kServer)) tools += tools.empty() ? "stream_server" : ", stream_server";
+  return tools;
+}
+
+// Whether clients choose it, and the limit.
+std::string ClientsOf(const StreamOption& option) {
+  if (!option.IsOf(OptionUser::kClient)) return "";
+  return option.server_limit.empty() ? "yes" : "up to `--" + option.server_limit + "`";
+}
+
+void WritePage(std::ostream* page) {
+  *page << kPageHead;
+  for (const StreamOption& option : StreamOptionTable()) {
+    *page << "| " << Code(option.name) << " | " << Code(DefaultOf(option)) << " | "
+          << ValuesOf(option) << " | " << option.meaning << " | " << Code(Needed(option)) << " | "
+          << ToolsOf(option) << " | " << ClientsOf(option) << " |\n";
+  }
+  *page << "\nNames of flags in earlier releases, which are still taken: ";
+  std::string separator;
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (option.former_flag.empty()) continue;
+    *page << separator << "`--" << option.former_flag << "` for `--" << option.name << "`";
+    separator = ", ";
+  }
+  *page << ".\n";
+}
+
+std::string PythonTypeOf(const StreamOption& option) {
+  static const std::map<std::string, std::string> files = {
+      {"word_list", "Union[Path, WordList, None]"},
+      {"hotwords", "Union[Path, List[str], Tuple[str, ...], Hotwords, None]"},
+      {"language_model", "Union[Path, LanguageModel, None]"}};
+  return std::visit(
+      [&](const auto& field) -> std::string {
+        using Field = std::decay_t<decltype(field)>;
+        if constexpr (std::is_same_v<Field, OptionFile>) {
+          return files.at(option.name);
+        } else if constexpr (std::is_same_v<Field, OptionChoice>) {
+          std::string names;
+          for (const std::string& name : field.names) {
+            if (!name.empty()) names += (names.empty() ? "\"" : ", \"") + name + "\"";
+          }
+          return "Optional[Literal[" + names + "]]";
+        } else if constexpr (std::is_same_v<Field, OptionField<bool>>) {
+          return "Optional[bool]";
+        } else if constexpr (std::is_same_v<Field, OptionField<double>>) {
+          return "Optional[float]";
+        } else if constexpr (std::is_same_v<Field, OptionField<std::string>>) {
+          return "Optional[str]";
+        } else {
+          return "Optional[int]";
+        }
+      },
+      option.field);
+}
+
+void WriteModule(std::ostream* module) {
+  *module << kModuleHead;
+  for (const StreamOption& option : StreamOptionTable()) {
+    const std::string needed = Needed(option);
+    *module << "\n    # " << option.meaning << "\n    # " << ValuesOf(option);
+    if (!DefaultOf(option).empty()) *module << "; default " << DefaultOf(option);
+    if (!needed.empty()) *module << "; needs " << needed;
+    *module << "\n    " << option.name << ": " << PythonTypeOf(option) << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace runnel
+
+int main(int argc, char** argv) {
+  const std::string what = argc == 2 ? argv[1] : "";
+  if (what == "page") {
+    runnel::WritePage(&std::cout);
+  } else if (what == "module") {
+    runnel::WriteModule(&std::cout);
+  } else {
+    std::fprintf(stderr, "write_stream_options: expected the argument page or module\n");
+    return 2;
+  }
+  std::cout.flush();
+  return std::cout ? 0 : 1;
+}
