@@ -399,6 +399,7 @@ typedef struct runnel_token {
   float confidence;   /* 0 to 1 */
   double start_ms;
   double end_ms;
+  int64_t frame; /* first encoder frame that emits it, counted from the stream's start */
 } runnel_token;
 
 /* Tokens of the stable text, followed by those of the tentative text. */

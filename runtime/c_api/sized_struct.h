@@ -23,6 +23,9 @@ inline constexpr std::array<size_t, 1> kSizesOf = {sizeof(Struct)};
 template <>
 inline constexpr std::array<size_t, 2> kSizesOf<runnel_model_options> = {
     offsetof(runnel_model_options, step_threads), sizeof(runnel_model_options)};
+template <>
+inline constexpr std::array<size_t, 2> kSizesOf<runnel_token> = {offsetof(runnel_token, frame),
+                                                                 sizeof(runnel_token)};
 
 // Throws std::invalid_argument when no version of the struct up to this one has this size.
 template <typename Struct>

@@ -30,8 +30,8 @@ const T& At(const std::vector<T>& values, size_t index) {
 
 void WriteToken(const std::vector<Token>& tokens, size_t index, runnel_token* target) {
   const Token& token = At(tokens, index);
-  const runnel_token c = {sizeof(runnel_token), token.id, token.confidence, token.start_ms,
-                          token.end_ms};
+  const runnel_token c = {sizeof(runnel_token), token.id,     token.confidence,
+                          token.start_ms,       token.end_ms, token.frame};
   runnel::c_api::Write(c, target, "runnel_token");
 }
 

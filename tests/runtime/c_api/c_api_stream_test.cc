@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -124,6 +126,20 @@ TEST(CApiStreamTest, FinalUpdatesHaveHypothesesWordsAndTokens) {
     tokens += runnel_model_token(Digits(), TokenOf(best, i).id);
   }
   EXPECT_NE(tokens.find("five"), std::string::npos) << tokens;
+  EXPECT_GT(TokenOf(best, 0).frame, 0);
+  EXPECT_LT(TokenOf(best, 0).frame, TokenOf(best, 1).frame);
+
+  // A program of the first release has no frame.
+  std::vector<char> old_token(offsetof(runnel_token, frame));
+  const size_t old_size = old_token.size();
+  std::memcpy(old_token.data(), &old_size, sizeof old_size);
+  Succeed([&](runnel_error* error) {
+    return runnel_hypothesis_token(best, 0, reinterpret_cast<runnel_token*>(old_token.data()),
+                                   error);
+  });
+  int32_t id = 0;
+  std::memcpy(&id, old_token.data() + offsetof(runnel_token, id), sizeof id);
+  EXPECT_EQ(id, TokenOf(best, 0).id);
 
   runnel_token token = {};
   token.struct_size = sizeof token;

@@ -143,6 +143,8 @@ TEST(CApiLayoutTest, OfTheFirstReleaseStays) {
   EXPECT_EQ(kSizesOf<runnel_recognizer_status>.front(), 96U);
   EXPECT_EQ(offsetof(runnel_token, confidence), 12U);
   EXPECT_EQ(kSizesOf<runnel_token>.front(), 32U);
+  EXPECT_EQ(offsetof(runnel_token, frame), 32U);
+  EXPECT_EQ(kSizesOf<runnel_token>.back(), 40U);
   EXPECT_EQ(offsetof(runnel_word, start_ms), 24U);
   EXPECT_EQ(kSizesOf<runnel_word>.front(), 40U);
   EXPECT_EQ(offsetof(runnel_hotword_match, start_ms), 16U);
