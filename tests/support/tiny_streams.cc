@@ -80,6 +80,7 @@ void ExpectSame(const Results& actual, const Results& expected, double tolerance
     for (size_t i = 0; i < expected[n].tokens.size(); ++i) {
       const Token& token = actual[n].tokens[i];
       EXPECT_EQ(token.id, expected[n].tokens[i].id);
+      EXPECT_EQ(token.frame, expected[n].tokens[i].frame);
       EXPECT_EQ(token.start_ms, expected[n].tokens[i].start_ms);
       EXPECT_EQ(token.end_ms, expected[n].tokens[i].end_ms);
       EXPECT_LE(std::abs(token.confidence - expected[n].tokens[i].confidence), tolerance);

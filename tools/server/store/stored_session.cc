@@ -9,7 +9,7 @@
 namespace runnel::server {
 namespace {
 
-constexpr std::string_view kMagic = "runnel-session 3\n";
+constexpr std::string_view kMagic = "runnel-session 4\n";
 
 // Of everything but the stream.
 std::string Checksum(const StoredSession& session) {

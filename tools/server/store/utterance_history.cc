@@ -14,6 +14,7 @@ void VisitToken(Self& token, Fields& fields) {
   fields.Value(token.start_ms);
   fields.Value(token.end_ms);
   fields.Value(token.confidence);
+  fields.Value(token.frame);
 }
 
 template <class Self, class Fields>
@@ -25,7 +26,8 @@ void VisitHotword(Self& match, Fields& fields) {
 
 template <class Self, class Fields>
 void VisitHypothesis(Self& hypothesis, Fields& fields) {
-  constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(double) + sizeof(float);
+  constexpr size_t kTokenSize =
+      sizeof(int32_t) + 2 * sizeof(double) + sizeof(float) + sizeof(int64_t);
   constexpr size_t kHotwordSize = sizeof(uint64_t) + 2 * sizeof(double);
   fields.Value(hypothesis.score);
   fields.Value(hypothesis.confidence);

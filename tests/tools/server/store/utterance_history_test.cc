@@ -29,7 +29,8 @@ Utterance RandomUtterance(int64_t index, size_t num_tokens, std::mt19937* random
   for (Hypothesis& hypothesis : utterance.nbest) {
     for (size_t i = 0; i < num_tokens; ++i) {
       const auto id = static_cast<int32_t>((*random)() % static_cast<unsigned>(Tokens().size()));
-      hypothesis.tokens.push_back({id, 40.0 * static_cast<double>(i), 0.5, 0.25F});
+      const auto frame = static_cast<int64_t>(i);
+      hypothesis.tokens.push_back({id, 40.0 * static_cast<double>(i), 0.5, 0.25F, frame});
     }
     hypothesis.score = -1.5;
     hypothesis.confidence = 0.5F;
@@ -103,7 +104,7 @@ TEST(UtteranceHistory, IsBoundedByNumberAndBytes) {
 
 TEST(UtteranceHistory, OneUtteranceIsBoundedByItsHypotheses) {
   std::mt19937 random(20261123);
-  Utterance utterance = RandomUtterance(0, 4000, &random);  // 96 kB per hypothesis
+  Utterance utterance = RandomUtterance(0, 4000, &random);  // 128 kB per hypothesis
   utterance.nbest.resize(1);
   utterance.nbest.resize(10, utterance.nbest.front());
   for (size_t i = 0; i < utterance.nbest.size(); ++i) {
