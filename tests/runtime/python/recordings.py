@@ -44,10 +44,10 @@ def as_json(hypothesis: runnel.Hypothesis) -> Dict[str, Any]:
     """A hypothesis as decode_wav writes it."""
     found = {
         "text": hypothesis.text, "score": _rounded(hypothesis.score),
-        "tokens": [{"token": token.name, "id": token.id, "frame": token.frame,
+        "tokens": [{"text": token.name, "id": token.id, "frame": token.frame,
                     "start_ms": _rounded(token.start_ms), "end_ms": _rounded(token.end_ms),
                     "confidence": _rounded(token.confidence)} for token in hypothesis.tokens],
-        "words": [{"word": word.text, "start_ms": _rounded(word.start_ms),
+        "words": [{"text": word.text, "start_ms": _rounded(word.start_ms),
                    "end_ms": _rounded(word.end_ms), "confidence": _rounded(word.confidence)}
                   for word in hypothesis.words]}
     if hypothesis.hotwords:

@@ -78,8 +78,8 @@ def test_formats_agree():
         assert len(found["nbest"]) == 1
         best = found["nbest"][0]
         assert best["text"] == found["text"] and best["score"] < 0
-        assert " ".join(word["word"] for word in best["words"]) == found["text"]
-        joined = "".join(token["token"] for token in best["tokens"])
+        assert " ".join(word["text"] for word in best["words"]) == found["text"]
+        joined = "".join(token["text"] for token in best["tokens"])
         assert joined.replace("\u2581", " ").split() == found["text"].split()
         for part in best["tokens"] + best["words"]:
             assert 0 <= part["start_ms"] < part["end_ms"] <= 1000 * found["audio_seconds"]
@@ -90,7 +90,7 @@ def test_formats_agree():
     assert len(ctm) == len(words)
     for line, (name, word) in zip(ctm, words):
         fields = line.split(" ")
-        assert fields[:2] == [name, "1"] and fields[4] == word["word"]
+        assert fields[:2] == [name, "1"] and fields[4] == word["text"]
         assert float(fields[2]) == pytest.approx(word["start_ms"] / 1000, abs=1e-3)
         assert float(fields[3]) == pytest.approx((word["end_ms"] - word["start_ms"]) / 1000,
                                                  abs=1e-3)

@@ -134,17 +134,17 @@ def test_punctuation_ends_with_the_word_before_it(tmp_path):
     assert ids(found) == ids(before) and frames(found) == frames(before)
     end_ms = 0
     for token, same in zip(found["tokens"], before["tokens"]):
-        if token["token"] in (".", ",", "!"):
+        if token["text"] in (".", ",", "!"):
             assert token["start_ms"] == token["end_ms"] == end_ms
         else:
             assert token["start_ms"] == same["start_ms"] and token["end_ms"] >= same["end_ms"]
         end_ms = token["end_ms"]
-    assert "shking.," in [word["word"] for word in found["words"]]
+    assert "shking.," in [word["text"] for word in found["words"]]
     for word in found["words"]:
-        if word["word"] == "shking.,":
+        if word["text"] == "shking.,":
             assert (word["start_ms"], word["end_ms"]) == (680, 1200)
     # The utterance does not reach into the pause before the mark either.
-    assert found["tokens"][-1]["token"] == "!"
+    assert found["tokens"][-1]["text"] == "!"
     ends_ms = [json.loads(succeed("decode_wav", f"--model={name}", "--endpointing", *flags))[
         "segments"][-1]["end_ms"] for name in (model, converted("tdt_offline")[0] / "model.pt")]
     assert ends_ms[0] < ends_ms[1]
@@ -156,7 +156,7 @@ def test_special_tokens_are_no_text(listed, search, tmp_path):
     """Listed in the file, or known by their form in an older one."""
     case = "rnnt_lstm1_streaming"
     before = decode(case, 0, f"--search={search}")[0]
-    tags = {before["tokens"][3]["token"]: "<en-US>", before["tokens"][6]["token"]: "[spk]"}
+    tags = {before["tokens"][3]["text"]: "<en-US>", before["tokens"][6]["text"]: "[spk]"}
     model = renamed(case, tags, tmp_path / "m.pt", listed)
     hidden = listed or ["<en-US>"]
     _, arrays = converted(case)
@@ -164,10 +164,10 @@ def test_special_tokens_are_no_text(listed, search, tmp_path):
              f"--features={converted(case)[0] / 'features.npy'}"]
     found = json.loads(succeed("decode_wav", *flags, "--format=json"))["nbest"][0]
     assert ids(found) == ids(before) and found["score"] == before["score"]
-    spelled = "".join(token["token"] for token in found["tokens"] if token["token"] not in hidden)
+    spelled = "".join(token["text"] for token in found["tokens"] if token["text"] not in hidden)
     assert found["text"] == " ".join(spelled.replace("\u2581", " ").split())
     assert "<" not in found["text"] and ("[spk]" in found["text"]) == (listed is None)
-    assert [word["word"] for word in found["words"]] == found["text"].split()
+    assert [word["text"] for word in found["words"]] == found["text"].split()
     assert [line.split()[4] for line in succeed("decode_wav", *flags, "--format=ctm").splitlines()
             ] == found["text"].split()
     partial = run("decode_wav", *flags, "--partial").stderr

@@ -78,7 +78,7 @@ def test_words_that_an_utterance_cuts_are_joined(seconds):
     flags = [f"--endpoint_max_utterance_s={seconds}"]
     segments = json.loads(decode(path, "--format=json", *flags))["segments"]
     assert any(not one["begins_word"] for one in segments[1:])
-    tokens = [token["token"] for one in segments for token in one["nbest"][0]["tokens"]]
+    tokens = [token["text"] for one in segments for token in one["nbest"][0]["tokens"]]
     text = " ".join("".join(tokens).replace("\u2581", " ").split())
     assert decode(path, "--join_segments", *flags) == f"rms_phone_number {text}\n"
     assert text == "five five five zero one four two"

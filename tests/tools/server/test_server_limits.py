@@ -362,10 +362,9 @@ def test_long_results(tmp_path):
         answer = request(server.port, "/v1/recognize?search=beam&beam_size=10&nbest=10", "POST",
                          (tmp_path / "long.wav").read_bytes()).json()
         for result in final, answer:
-            assert [one["text"] for one in result["nbest"]] == texts
+            assert result["nbest"] == expected["nbest"]
             assert result["text"] == texts[0]
         assert sum(len(one["tokens"]) for one in final["nbest"]) > 2000  # long enough for a task
-        assert final["nbest"] == answer["nbest"]
         neighbour.finish()
         after = server.metrics()
         assert after["runnel_final_latency_seconds_count"] == 2

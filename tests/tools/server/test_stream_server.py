@@ -9,7 +9,7 @@ import soundfile
 
 from audio_files import COMMON_FORMATS, FORMATS, audio_file, g711, opus_packets
 from server_process import (FILES, LONGEST, TEXTS, Server, cut, pcm16, samples_of, speak, start)
-from tool_runner import USAGE, FAILURE, DIGITS, error_line, run
+from tool_runner import USAGE, FAILURE, DIGITS, SAMPLES, error_line, run, succeed
 from websocket_client import CONTINUATION, BINARY, PING, PONG, connect, read_answer, request
 
 
@@ -32,6 +32,28 @@ def test_our_protocol(server, name, encoding):
     with server.open() as socket:
         assert speak(socket, name, encoding=encoding) == TEXTS[name]
         assert socket.close_code() == 1000
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+def test_tokens_have_the_same_fields_everywhere(server, search):
+    """The output of decode_wav, the reply of /v1/recognize and the messages of the WebSocket."""
+    path, = SAMPLES.glob(f"{LONGEST}.*")
+    expected = json.loads(succeed("decode_wav", f"--model={DIGITS / 'digits.pt'}",
+                                  f"--wav={path}", "--format=json", f"--search={search}"))
+    answer = request(server.port, f"/v1/recognize?search={search}", "POST", path.read_bytes())
+    samples, rate = samples_of(LONGEST)
+    with server.open() as socket:
+        start(socket, rate, search=search)
+        socket.send_bytes(pcm16(samples))
+        partial = socket.receive_until("partial")
+        socket.send_json(type="finish")
+        final = socket.receive_until("final")
+    tokens = expected["nbest"][0]["tokens"]
+    assert len(tokens) > 10 and tokens[-1]["frame"] > tokens[0]["frame"] > 0
+    for token in tokens + partial["tokens"]:
+        assert list(token) == ["text", "id", "frame", "start_ms", "end_ms", "confidence"]
+    for result in answer.json(), final:
+        assert json.dumps(result["nbest"]) == json.dumps(expected["nbest"])
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -42,7 +42,7 @@ def tokens_of(chunk_size):
     lines = succeed("decode_wav", MODEL, SCP, f"--chunk_size={chunk_size}", "--left_context=64",
                     "--format=json").splitlines()
     best = [json.loads(line)["nbest"][0] for line in lines]
-    return [[(token["token"], token["start_ms"]) for token in one["tokens"]] for one in best]
+    return [[(token["text"], token["start_ms"]) for token in one["tokens"]] for one in best]
 
 
 def quantile(values, share):

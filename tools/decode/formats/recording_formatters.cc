@@ -1,11 +1,11 @@
 #include "tools/decode/formats/recording_formatters.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tools/cli/decimal.h"
-#include "tools/decode/formats/json_text.h"
 #include "tools/decode/formats/lines.h"
+#include "tools/json/hypothesis_json.h"
+#include "tools/json/json_text.h"
 
 namespace runnel {
 
@@ -24,11 +24,11 @@ std::string RecordingJson::Add(const Utterance& utterance) {
 }
 
 std::string RecordingJson::Finish(double audio_seconds) {
-  const nlohmann::ordered_json object = {{"id", id_},
-                                         {"text", nbest_.at(0).text},
-                                         {"audio_seconds", Rounded(audio_seconds)},
-                                         {"nbest", NBestJson(nbest_, tokens_)}};
-  return JsonText(object) + "\n";
+  std::string line = JsonText(
+      {{"id", id_}, {"text", nbest_.at(0).text}, {"audio_seconds", Rounded(audio_seconds)}});
+  BeginField("nbest", &line);
+  AppendHypotheses(nbest_, nbest_.size(), true, tokens_, &line);
+  return line + "}\n";
 }
 
 Ctm::Ctm(std::string id) : id_(std::move(id)) {}

@@ -1,11 +1,11 @@
 #include "tools/decode/formats/utterance_formatters.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tools/cli/decimal.h"
-#include "tools/decode/formats/json_text.h"
 #include "tools/decode/formats/lines.h"
+#include "tools/json/hypothesis_json.h"
+#include "tools/json/json_text.h"
 
 namespace runnel {
 UtteranceText::UtteranceText(std::string id, int nbest) : id_(std::move(id)), nbest_(nbest) {}
@@ -33,15 +33,16 @@ UtteranceJson::UtteranceJson(std::string id, const TokenTable& tokens)
 std::string UtteranceJson::Add(const Utterance& utterance) {
   const Hypothesis& best = utterance.nbest.at(0);
   if (best.text.empty()) return "";
-  const nlohmann::ordered_json segment = {{"start_ms", Rounded(utterance.start_ms)},
-                                          {"end_ms", Rounded(utterance.end_ms)},
-                                          {"text", best.text},
-                                          {"begins_word", best.begins_word},
-                                          {"ends_word", best.ends_word},
-                                          {"confidence", Rounded(best.confidence)},
-                                          {"end", NameOf(utterance.end)},
-                                          {"nbest", NBestJson(utterance.nbest, tokens_)}};
-  return (std::exchange(has_begun_, true) ? "," : Beginning()) + JsonText(segment);
+  std::string segment = JsonText({{"start_ms", Rounded(utterance.start_ms)},
+                                  {"end_ms", Rounded(utterance.end_ms)},
+                                  {"text", best.text},
+                                  {"begins_word", best.begins_word},
+                                  {"ends_word", best.ends_word},
+                                  {"confidence", Rounded(best.confidence)},
+                                  {"end", NameOf(utterance.end)}});
+  BeginField("nbest", &segment);
+  AppendHypotheses(utterance.nbest, utterance.nbest.size(), true, tokens_, &segment);
+  return (std::exchange(has_begun_, true) ? "," : Beginning()) + segment + "}";
 }
 
 std::string UtteranceJson::Finish(double audio_seconds) {

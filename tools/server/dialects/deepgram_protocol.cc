@@ -222,15 +222,15 @@ void DeepgramProtocol::AppendUtteranceEnd(double gap_end_ms, std::vector<std::st
       gap_end_ms - last_word_end_ms_ < options_.utterance_end_ms) {
     return;
   }
-  texts->push_back(MessageText({{"type", "UtteranceEnd"},
-                                {"channel", OneChannel()},
-                                {"last_word_end", Seconds(last_word_end_ms_)}}));
+  texts->push_back(JsonText({{"type", "UtteranceEnd"},
+                             {"channel", OneChannel()},
+                             {"last_word_end", Seconds(last_word_end_ms_)}}));
   last_word_end_ms_ = -1;
 }
 
 void DeepgramProtocol::AppendSpeechStarted(double start_ms, std::vector<std::string>* texts) {
   if (!options_.vad_events || has_speech_started_) return;
-  texts->push_back(MessageText(
+  texts->push_back(JsonText(
       {{"type", "SpeechStarted"}, {"channel", OneChannel()}, {"timestamp", Seconds(start_ms)}}));
   has_speech_started_ = true;
 }
@@ -251,7 +251,7 @@ std::string DeepgramProtocol::Results(const std::string& text, const std::vector
   results["metadata"] = {{"request_id", request_id_},
                          {"model_uuid", model_name_},
                          {"model_info", DeepgramModelInfo(model_name_)}};
-  return MessageText(results);
+  return JsonText(results);
 }
 
 // Answers a Finalize after which no audio waits.
@@ -262,13 +262,13 @@ std::string DeepgramProtocol::EmptyFinalize() const {
 
 std::string DeepgramProtocol::Metadata() {
   const double duration_s = static_cast<double>(num_samples_) / std::max(sample_rate_hz_, 1);
-  return MessageText({{"type", "Metadata"},
-                      {"transaction_key", "deprecated"},
-                      {"request_id", request_id_},
-                      {"sha256", Hexadecimal(audio_hash_.Bytes())},
-                      {"created", created_},
-                      {"duration", Rounded(duration_s)},
-                      {"channels", 1}});
+  return JsonText({{"type", "Metadata"},
+                   {"transaction_key", "deprecated"},
+                   {"request_id", request_id_},
+                   {"sha256", Hexadecimal(audio_hash_.Bytes())},
+                   {"created", created_},
+                   {"duration", Rounded(duration_s)},
+                   {"channels", 1}});
 }
 
 std::vector<std::string> DeepgramProtocol::OnError(const ProtocolError& /*error*/) {

@@ -11,8 +11,8 @@
 #include "runtime/live_update.h"
 #include "runtime/snapshot/sha256.h"
 #include "runtime/token_table.h"
+#include "tools/json/json_text.h"
 #include "tools/server/dialects/deepgram_options.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/text/printable.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
 namespace {
@@ -395,7 +395,7 @@ std::vector<std::string> OpenAiRealtimeProtocol::OnError(const ProtocolError& er
 std::string OpenAiRealtimeProtocol::Event(const char* type, const OrderedJson& fields) {
   OrderedJson event = {{"type", type}, {"event_id", "event_" + std::to_string(++num_events_)}};
   event.update(fields);
-  return MessageText(event);
+  return JsonText(event);
 }
 
 std::string OpenAiRealtimeProtocol::ErrorEvent(const char* type, const std::string& code,

@@ -9,7 +9,7 @@
 
 #include "runtime/token_table.h"
 #include "tools/cli/sample_encoding.h"
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {

@@ -9,6 +9,8 @@
 #include "runtime/live_update.h"
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
+#include "tools/json/hypothesis_json.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
@@ -88,7 +90,7 @@ ClientRequest RunnelProtocol::ReadText(const ClientMessage& text) {
     throw ClientMistake(ErrorCode::kBadMessage, R"(a message without a string "type")");
   }
   const auto type = found->get<std::string>();
-  if (type == "ping") return ImmediateReply{MessageText(Pong(json))};
+  if (type == "ping") return ImmediateReply{JsonText(Pong(json))};
 
   JsonSection message(json, "", type);
   message.String("type");
@@ -226,7 +228,7 @@ std::vector<std::string> RunnelProtocol::OnReady(const SessionInfo& info) {
     ready["utterances"] = info.first_utterance;
     first_utterance_ = info.first_utterance;
   }
-  return {MessageText(ready)};
+  return {JsonText(ready)};
 }
 
 std::vector<std::string> RunnelProtocol::OnUtterances(const std::vector<Utterance>& utterances) {
@@ -249,7 +251,7 @@ std::vector<std::string> RunnelProtocol::OnUpdate(const LiveUpdate& update) {
   std::vector<std::string> texts;
   AppendMessages(utterances, utterances.size() - (has_final ? 1 : 0), &texts);
   for (int64_t i = 0; update.error.empty() && i < update.num_empty_finalizations; ++i) {
-    texts.push_back(MessageText({{"type", "flushed"}}));
+    texts.push_back(JsonText({{"type", "flushed"}}));
   }
   if (!update.error.empty()) {
     texts.push_back(OnError({ErrorCode::kStreamFailed, update.error}).front());
@@ -276,16 +278,16 @@ std::string RunnelProtocol::Partial(const LiveUpdate& update) {
                          {"stable_length", num_stable_characters_},
                          {"audio_ms", Rounded(update.audio_ms)},
                          {"latency_ms", Rounded(update.latency_ms)}};
-  if (!parts_.tokens) return MessageText(partial);
+  if (!parts_.tokens) return JsonText(partial);
   partial["stable_tokens"] = update.num_stable_tokens;
-  std::string text = MessageText(partial);
+  std::string text = JsonText(partial);
   BeginField("tokens", &text);
   AppendTokens(update.tokens, tokens_, &text);
   return text + '}';
 }
 
 std::vector<std::string> RunnelProtocol::OnSnapshot(const std::string& token, int64_t num_samples) {
-  return {MessageText({{"type", "snapshot"}, {"token", token}, {"samples", num_samples}})};
+  return {JsonText({{"type", "snapshot"}, {"token", token}, {"samples", num_samples}})};
 }
 
 std::vector<std::string> RunnelProtocol::OnError(const ProtocolError& error) {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "runtime/text/printable.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
 namespace {
@@ -133,7 +133,7 @@ std::vector<std::string> SherpaProtocol::OnError(const ProtocolError& error) {
   is_over_ = true;
   std::string result = Running();
   BeginField("error", &result);
-  result += MessageText({{"code", CodeName(error.code)}, {"message", Printable(error.message)}});
+  result += JsonText({{"code", CodeName(error.code)}, {"message", Printable(error.message)}});
   result += '}';
   return {std::move(result)};
 }

@@ -11,8 +11,8 @@
 #include "encoder/json/json_section.h"
 #include "runtime/text_joiner.h"
 #include "tools/cli/decimal.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/phrase_hotwords.h"
 #include "tools/server/protocol/start_options.h"
 #include "tools/server/protocol/typed_text.h"
@@ -237,7 +237,7 @@ std::vector<std::string> VoskProtocol::OnUpdate(const LiveUpdate& update) {
 
 std::string VoskProtocol::NextAnswer() {
   if (!ended_.empty()) return AllResults();
-  return MessageText({{"partial", merged_.stable_text + merged_.tentative_text}});
+  return JsonText({{"partial", merged_.stable_text + merged_.tentative_text}});
 }
 
 std::string VoskProtocol::AllResults() {
@@ -264,7 +264,7 @@ std::string VoskProtocol::Result(const std::vector<Hypothesis>& nbest) const {
     OrderedJson result = OrderedJson::object();
     if (shows_words_ && !best.words.empty()) result["result"] = Words(best.words, true);
     result["text"] = best.text;
-    return MessageText(result);
+    return JsonText(result);
   }
   OrderedJson alternatives = OrderedJson::array();
   for (size_t i = 0; i < std::min(nbest.size(), max_alternatives_); ++i) {
@@ -275,7 +275,7 @@ std::string VoskProtocol::Result(const std::vector<Hypothesis>& nbest) const {
     alternative["text"] = nbest[i].text;
     alternatives.push_back(std::move(alternative));
   }
-  return MessageText({{"alternatives", std::move(alternatives)}});
+  return JsonText({{"alternatives", std::move(alternatives)}});
 }
 
 std::vector<std::string> VoskProtocol::OnError(const ProtocolError& /*error*/) {

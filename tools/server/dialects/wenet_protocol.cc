@@ -7,17 +7,17 @@
 
 #include "encoder/json/json_section.h"
 #include "runtime/text/printable.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/start_options.h"
 
 namespace runnel::server {
 namespace {
 
-std::string Message(const char* type) { return MessageText({{"status", "ok"}, {"type", type}}); }
+std::string Message(const char* type) { return JsonText({{"status", "ok"}, {"type", type}}); }
 
 std::string ResultMessage(const char* type, const std::string& nbest) {
-  return MessageText({{"status", "ok"}, {"type", type}, {"nbest", nbest}});
+  return JsonText({{"status", "ok"}, {"type", type}, {"nbest", nbest}});
 }
 
 // The rules of WeNet's runtime (decoder/ctc_endpoint.h). It also clears the encoder's context at an
@@ -124,7 +124,7 @@ std::vector<std::string> WenetProtocol::OnUpdate(const LiveUpdate& update) {
   if (sentence.empty()) return texts;
   OrderedJson nbest = OrderedJson::array();
   nbest.push_back({{"sentence", sentence}});
-  texts.push_back(ResultMessage("partial_result", MessageText(nbest)));
+  texts.push_back(ResultMessage("partial_result", JsonText(nbest)));
   return texts;
 }
 
@@ -151,9 +151,9 @@ std::string WenetProtocol::FinalNBest(const std::vector<Hypothesis>& nbest) cons
 
 std::vector<std::string> WenetProtocol::OnError(const ProtocolError& error) {
   phase_ = Phase::kOver;
-  return {MessageText(
-      {{"status", "failed"},
-       {"message", std::string(CodeName(error.code)) + ": " + Printable(error.message)}})};
+  return {
+      JsonText({{"status", "failed"},
+                {"message", std::string(CodeName(error.code)) + ": " + Printable(error.message)}})};
 }
 
 }  // namespace runnel::server

@@ -90,10 +90,10 @@ WyomingEvent ReadWyomingEvent(std::string_view frame) {
 
 std::string WyomingText(const std::string& type, const OrderedJson& data) {
   OrderedJson header = {{"type", type}};
-  if (data.empty()) return MessageText(header) + "\n";
-  const std::string body = MessageText(data);
+  if (data.empty()) return JsonText(header) + "\n";
+  const std::string body = JsonText(data);
   header["data_length"] = body.size();
-  return MessageText(header) + "\n" + body;
+  return JsonText(header) + "\n" + body;
 }
 
 }  // namespace runnel::server

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {

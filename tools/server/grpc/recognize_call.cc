@@ -16,7 +16,6 @@
 #include "tools/server/grpc/byte_buffers.h"
 #include "tools/server/grpc/grpc_error.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/resources/refusal.h"
 #include "tools/server/riva/riva_recording.h"
 #include "tools/server/riva/riva_results.h"

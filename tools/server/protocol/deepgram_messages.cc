@@ -70,9 +70,9 @@ std::string DeepgramErrorBody(const std::string& code, const std::string& messag
   if (code == CodeName(ErrorCode::kBadOption)) own_code = "invalid_query_parameter";
   std::transform(own_code.begin(), own_code.end(), own_code.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return MessageText({{"err_code", own_code},
-                      {"err_msg", Printable(message)},
-                      {"request_id", request_id}}) +
+  return JsonText({{"err_code", own_code},
+                   {"err_msg", Printable(message)},
+                   {"request_id", request_id}}) +
          "\n";
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/result.h"
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/json_text.h"
 
 namespace runnel::server {
 

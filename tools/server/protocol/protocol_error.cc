@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/text/printable.h"
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/json_text.h"
 
 namespace runnel::server {
 namespace {
@@ -84,7 +84,7 @@ int CloseCode(ErrorCode code) {
 }
 
 std::string ErrorText(const ProtocolError& error) {
-  return MessageText(
+  return JsonText(
       {{"type", "error"}, {"code", CodeName(error.code)}, {"message", Printable(error.message)}});
 }
 
@@ -110,11 +110,11 @@ const char* ErrorType(ErrorCode code) {
 
 std::string HttpErrorBody(int status, const std::string& code, const std::string& message,
                           const std::string& param) {
-  return MessageText({{"error",
-                       {{"message", Printable(message)},
-                        {"type", status >= 500 ? kServerError : kRequestError},
-                        {"param", param.empty() ? OrderedJson() : OrderedJson(Printable(param))},
-                        {"code", code}}}});
+  return JsonText({{"error",
+                    {{"message", Printable(message)},
+                     {"type", status >= 500 ? kServerError : kRequestError},
+                     {"param", param.empty() ? OrderedJson() : OrderedJson(Printable(param))},
+                     {"code", code}}}});
 }
 
 }  // namespace runnel::server

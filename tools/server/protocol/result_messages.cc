@@ -1,7 +1,8 @@
 #include "tools/server/protocol/result_messages.h"
 
 #include "runtime/text_joiner.h"
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/hypothesis_json.h"
+#include "tools/json/json_text.h"
 
 namespace runnel::server {
 namespace {
@@ -41,7 +42,7 @@ void AppendFields(const Utterance& utterance, const ResultParts& parts, const To
   const float confidence = has_results ? utterance.nbest.front().confidence : 0;
   AppendField(R"(,"confidence":)", static_cast<double>(confidence), json);
   *json += R"(,"nbest":)";
-  AppendResults(utterance.nbest, parts.max_results, parts.tokens, table, json);
+  AppendHypotheses(utterance.nbest, parts.max_results, parts.tokens, table, json);
 }
 
 bool HasText(const Utterance& utterance) {

@@ -39,7 +39,7 @@ class ListenFormat : public RecordingFormat {
     channels.push_back({{"alternatives", std::move(alternatives)}});
     OrderedJson results = {{"channels", std::move(channels)}};
     if (lists_utterances_) results["utterances"] = Utterances(result);
-    return MessageText({{"metadata", Metadata(result)}, {"results", std::move(results)}}) + '\n';
+    return JsonText({{"metadata", Metadata(result)}, {"results", std::move(results)}}) + '\n';
   }
 
  private:

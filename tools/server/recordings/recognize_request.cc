@@ -1,7 +1,7 @@
 // Requests of POST /v1/recognize, and their reply.
 #include <stdexcept>
 
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/result_messages.h"
 #include "tools/server/protocol/start_options.h"
 #include "tools/server/recordings/recording_request.h"

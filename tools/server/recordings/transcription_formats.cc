@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/cli/decimal.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/message_text.h"
 #include "tools/server/protocol/result_messages.h"
 
@@ -25,16 +26,16 @@ std::string Segment(const Utterance& utterance, int64_t index) {
   OrderedJson ids = OrderedJson::array();
   for (const Token& token : best.tokens) ids.push_back(token.id);
   const auto num_tokens = static_cast<double>(std::max<size_t>(best.tokens.size(), 1));
-  return MessageText({{"id", index},
-                      {"seek", 0},
-                      {"start", Rounded(utterance.start_ms / 1000)},
-                      {"end", Rounded(utterance.end_ms / 1000)},
-                      {"text", best.text},
-                      {"tokens", ids},
-                      {"temperature", 0},
-                      {"avg_logprob", Rounded(best.score / num_tokens)},
-                      {"compression_ratio", 1},
-                      {"no_speech_prob", 0}});
+  return JsonText({{"id", index},
+                   {"seek", 0},
+                   {"start", Rounded(utterance.start_ms / 1000)},
+                   {"end", Rounded(utterance.end_ms / 1000)},
+                   {"text", best.text},
+                   {"tokens", ids},
+                   {"temperature", 0},
+                   {"avg_logprob", Rounded(best.score / num_tokens)},
+                   {"compression_ratio", 1},
+                   {"no_speech_prob", 0}});
 }
 
 std::string Segments(const RecordingResult& result) {
@@ -52,9 +53,9 @@ std::string Words(const RecordingResult& result) {
   for (const Utterance& utterance : result.utterances) {
     for (const Word& word : utterance.nbest.front().words) {
       list += list.empty() ? "" : ",";
-      list += MessageText({{"word", word.text},
-                           {"start", Rounded(word.start_ms / 1000)},
-                           {"end", Rounded(word.end_ms / 1000)}});
+      list += JsonText({{"word", word.text},
+                        {"start", Rounded(word.start_ms / 1000)},
+                        {"end", Rounded(word.end_ms / 1000)}});
     }
   }
   return '[' + list + ']';
@@ -73,7 +74,7 @@ std::string ServerSentEvent(std::string json) {
 }
 
 std::string TranscriptionJson::Finish(const RecordingResult& result) {
-  return MessageText({{"text", TextOf(result)}, {"usage", Usage(result)}}) + '\n';
+  return JsonText({{"text", TextOf(result)}, {"usage", Usage(result)}}) + '\n';
 }
 
 std::string TranscriptionText::Finish(const RecordingResult& result) {
@@ -82,11 +83,11 @@ std::string TranscriptionText::Finish(const RecordingResult& result) {
 
 std::string TranscriptionVerbose::Finish(const RecordingResult& result) {
   const std::string& language = result.options.language;
-  std::string body = MessageText({{"task", "transcribe"},
-                                  {"language", language.empty() ? language_ : language},
-                                  {"duration", Rounded(result.audio_ms / 1000)},
-                                  {"text", TextOf(result)},
-                                  {"usage", Usage(result)}});
+  std::string body = JsonText({{"task", "transcribe"},
+                               {"language", language.empty() ? language_ : language},
+                               {"duration", Rounded(result.audio_ms / 1000)},
+                               {"text", TextOf(result)},
+                               {"usage", Usage(result)}});
   if (parts_.segments) AddField("segments", Segments(result), &body);
   if (parts_.words) AddField("words", Words(result), &body);
   return body + '\n';
@@ -122,14 +123,14 @@ std::string TranscriptionEvents::Delta(std::string piece, bool begins_word) {
     begun.begins_word = begins_word;
     piece = TextJoiner(joiner_).Add(begun);
   }
-  return ServerSentEvent(MessageText({{"type", "transcript.text.delta"}, {"delta", piece}}));
+  return ServerSentEvent(JsonText({{"type", "transcript.text.delta"}, {"delta", piece}}));
 }
 
 std::string TranscriptionEvents::Finish(const RecordingResult& result) {
   OrderedJson done = {{"type", "transcript.text.done"}, {"text", TextOf(result)}};
   // The header of the reply was sent before the end of the file was known.
   if (result.announced_ms.has_value()) done["announced_ms"] = Rounded(*result.announced_ms);
-  return ServerSentEvent(MessageText(done));
+  return ServerSentEvent(JsonText(done));
 }
 
 }  // namespace runnel::server

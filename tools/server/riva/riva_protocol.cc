@@ -9,7 +9,6 @@
 
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/riva/grpc_status.h"
 #include "tools/server/riva/riva_results.h"
 

@@ -7,9 +7,9 @@
 #include "runtime/model.h"
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
+#include "tools/json/json_text.h"
 #include "tools/server/page/page_files.h"
 #include "tools/server/protocol/deepgram_messages.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/refusal.h"
 
@@ -84,7 +84,7 @@ HttpReply ModelsReply(const Services& services) {
   const OrderedJson list = {{"object", "list"},
                             {"data", OrderedJson::array({ModelObject(services)})}};
   HttpReply reply;
-  reply.body = MessageText(list) + "\n";
+  reply.body = JsonText(list) + "\n";
   return reply;
 }
 
@@ -96,7 +96,7 @@ HttpReply ModelReply(const Services& services, std::string_view id) {
                       "model");
   }
   HttpReply reply;
-  reply.body = MessageText(ModelObject(services)) + "\n";
+  reply.body = JsonText(ModelObject(services)) + "\n";
   return reply;
 }
 

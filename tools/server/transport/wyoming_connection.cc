@@ -16,10 +16,10 @@
 
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
+#include "tools/json/json_text.h"
 #include "tools/server/dialects/wyoming_event.h"
 #include "tools/server/dialects/wyoming_protocol.h"
 #include "tools/server/protocol/client_json.h"
-#include "tools/server/protocol/message_text.h"
 #include "tools/server/resources/idle_slots.h"
 #include "tools/server/resources/message_buffer.h"
 #include "tools/server/resources/rated_log.h"

@@ -66,12 +66,12 @@ TEST_F(RecordingFormatTest, Json) {
   EXPECT_EQ(
       Format(OutputFormat::kJson),
       R"({"id":"x","text":"ab b","audio_seconds":2.5,"nbest":[{"text":"ab b","score":-1.5,)"
-      R"("tokens":[{"token":"a","id":1,"frame":0,"start_ms":0.0,"end_ms":80.0,"confidence":0.5},)"
-      R"({"token":"b","id":2,"frame":3,"start_ms":120.0,"end_ms":160.0,"confidence":0.25},)"
-      "{\"token\":\"\u2581b\","
+      R"("tokens":[{"text":"a","id":1,"frame":0,"start_ms":0.0,"end_ms":80.0,"confidence":0.5},)"
+      R"({"text":"b","id":2,"frame":3,"start_ms":120.0,"end_ms":160.0,"confidence":0.25},)"
+      "{\"text\":\"\u2581b\","
       R"("id":3,"frame":25,"start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}],)"
-      R"("words":[{"word":"ab","start_ms":0.0,"end_ms":160.0,"confidence":0.25},)"
-      R"({"word":"b","start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}]}]})"
+      R"("words":[{"text":"ab","start_ms":0.0,"end_ms":160.0,"confidence":0.25},)"
+      R"({"text":"b","start_ms":1000.0,"end_ms":1240.0,"confidence":0.75}]}]})"
       "\n");
 }
 
@@ -135,9 +135,9 @@ TEST_F(UtteranceFormatTest, Json) {
             R"({"id":"x","segments":[{"start_ms":2000.0,"end_ms":2040.0,"text":"b",)"
             R"("begins_word":true,"ends_word":false,"confidence":1.0,"end":"flush",)"
             R"("nbest":[{"text":"b","score":-1.5,)"
-            "\"tokens\":[{\"token\":\"\u2581b\","
+            "\"tokens\":[{\"text\":\"\u2581b\","
             R"("id":3,"frame":50,"start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}],)"
-            R"("words":[{"word":"b","start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}]}]}],)"
+            R"("words":[{"text":"b","start_ms":2000.0,"end_ms":2040.0,"confidence":1.0}]}]}],)"
             R"("audio_seconds":2.5})"
             "\n");
 }

@@ -59,6 +59,7 @@ Token TokenAt(int32_t id, double start_ms, double end_ms) {
   token.start_ms = start_ms;
   token.end_ms = end_ms;
   token.confidence = 0.75F;
+  token.frame = static_cast<int64_t>(start_ms / 40);
   return token;
 }
 

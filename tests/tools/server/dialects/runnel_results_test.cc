@@ -80,9 +80,12 @@ TEST(RunnelResults, PartialResults) {
   EXPECT_EQ(first["latency_ms"], 12.5);
   EXPECT_EQ(first["stable_tokens"], 1);
   ASSERT_EQ(first["tokens"].size(), 3U);
-  EXPECT_EQ(
-      first["tokens"][0],
-      (json{{"text", "\u2581two"}, {"start_ms", 40.0}, {"end_ms", 200.0}, {"confidence", 0.75}}));
+  EXPECT_EQ(first["tokens"][0], (json{{"text", "\u2581two"},
+                                      {"id", 1},
+                                      {"frame", 1},
+                                      {"start_ms", 40.0},
+                                      {"end_ms", 200.0},
+                                      {"confidence", 0.75}}));
 
   LiveUpdate next;  // characters of three bytes count once
   next.stable_text = " ze字字";

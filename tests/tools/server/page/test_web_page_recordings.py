@@ -201,7 +201,7 @@ def test_words_are_as_faint_as_the_model_is_unsure(server, page, talk):
         text: word.firstChild.textContent, title: word.title,
         isUnderlined: getComputedStyle(word).textDecorationLine === 'underline',
         readOut: word.textContent, doubt: word.computedStyleMap().get('--doubt').toString()}}))""")
-    assert [word["text"] for word in found] == [word["word"] for word in expected]
+    assert [word["text"] for word in found] == [word["text"] for word in expected]
     confidences = [word["confidence"] for word in expected]
     assert min(confidences) < 0.7 < 0.99 < max(confidences)
     for word, confidence in zip(found, confidences):
