@@ -81,10 +81,10 @@ int Run(Console* console) {
 int main(int argc, char** argv) {
   // Streams of sherpa-onnx's clients have endpoints unless --endpointing says otherwise.
   runnel::AcceptFormerFlag("sherpa_endpointing", "endpointing");
-  runnel::ToolMain(argc, argv,
-                   {"stream_server",
-                    runnel::kUsage,
-                    {runnel::kModelFlagsSource, runnel::kStreamFlagsSource,
-                     runnel::server::kServerFlagsSource}},
-                   runnel::Run);
+  runnel::ToolMain(
+      argc, argv,
+      {"stream_server",
+       runnel::kUsage,
+       {runnel::kModelFlagsSource, runnel::kStreamFlagsSource, runnel::server::kServerFlagsSource}},
+      runnel::Run);
 }

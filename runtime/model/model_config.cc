@@ -95,8 +95,8 @@ void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size) {
                                 chunk_size <= limits.max_chunk_size.value_or(kMaxChunkSize);
   if (fits) return;
   throw OptionError(
-      OptionName("chunk_size") + " is " + std::to_string(chunk_size) + " encoder frames, expected " +
-      std::to_string(limits.min_chunk_size) + " to " +
+      OptionName("chunk_size") + " is " + std::to_string(chunk_size) +
+      " encoder frames, expected " + std::to_string(limits.min_chunk_size) + " to " +
       std::to_string(limits.max_chunk_size.value_or(kMaxChunkSize)) +
       (limits.max_chunk_size ? ", the limits of this model" : " or -1 (the whole utterance)"));
 }
@@ -107,10 +107,10 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
                               : left_context >= 0 &&
                                     left_context <= limits.max_left_context.value_or(kMaxChunkSize);
   if (fits) return;
-  throw OptionError(
-      OptionName("left_context") + " is " + std::to_string(left_context) + " encoder frames, expected 0 to " +
-      std::to_string(limits.max_left_context.value_or(kMaxChunkSize)) +
-      (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
+  throw OptionError(OptionName("left_context") + " is " + std::to_string(left_context) +
+                    " encoder frames, expected 0 to " +
+                    std::to_string(limits.max_left_context.value_or(kMaxChunkSize)) +
+                    (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
 }
 
 std::string StreamingSetting::Name() const {
@@ -124,7 +124,7 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
   const char* reason = config.encoder.NeedsWholeUtterance();
   if (setting.chunk_size != -1 && reason != nullptr) {
     throw OptionError(OptionName("chunk_size") + " is " + std::to_string(setting.chunk_size) +
-                                ", expected -1: this model needs the whole utterance, " + reason);
+                      ", expected -1: this model needs the whole utterance, " + reason);
   }
   const std::vector<StreamingSetting>& only = config.streaming.only;
   std::string names;
@@ -133,8 +133,8 @@ void CheckStreaming(const ModelConfig& config, const StreamingSetting& setting) 
     names.append(names.empty() ? "" : ", ").append(one.Name());
   }
   if (only.empty()) return;
-  throw OptionError(OptionName("chunk_size") + " and " + OptionName("left_context") + " are " + setting.Name() +
-                              ", expected one of those the model was trained for: " + names);
+  throw OptionError(OptionName("chunk_size") + " and " + OptionName("left_context") + " are " +
+                    setting.Name() + ", expected one of those the model was trained for: " + names);
 }
 
 ModelConfig ParseModelConfig(const std::string& json_text, const std::string& source) {

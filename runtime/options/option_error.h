@@ -1,5 +1,5 @@
-// Faults of options, in a text that every way to set options can spell in its own terms: --beam_size
-// at a command line, beam_size in Python and JSON.
+// Faults of options, in a text that every way to set options can spell in its own terms:
+// --beam_size at a command line, beam_size in Python and JSON.
 #ifndef RUNNEL_RUNTIME_OPTIONS_OPTION_ERROR_H_
 #define RUNNEL_RUNTIME_OPTIONS_OPTION_ERROR_H_
 
@@ -8,8 +8,8 @@
 
 namespace runnel {
 
-// Names an option in the text of an OptionError. `value`: what the option must be, as text; "": only
-// the name is meant.
+// Names an option in the text of an OptionError. `value`: what the option must be, as text; "":
+// only the name is meant.
 std::string OptionName(const std::string& name, const std::string& value = "");
 
 // Writes a name and a value of an option.

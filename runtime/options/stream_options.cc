@@ -23,11 +23,15 @@ constexpr OptionNeed kEndpointing = {"endpointing", "true"};
 constexpr OptionNeed kLanguageModel = {"language_model", ""};
 
 // A field's path in OptionValues.
-#define FIELD(path) +[](OptionValues& values) -> auto& { return values.path; }
+#define FIELD(path)                     \
+  +[](OptionValues & values) -> auto& { \
+    return values.path;                 \
+  }
 
 template <typename Enum>
 OptionChoice Choice(std::vector<std::string> names, Enum& (*field)(OptionValues& values)) {
-  return {std::move(names), [field](OptionValues& values) { return static_cast<int>(field(values)); },
+  return {std::move(names),
+          [field](OptionValues& values) { return static_cast<int>(field(values)); },
           [field](OptionValues& values, int number) { field(values) = static_cast<Enum>(number); }};
 }
 
@@ -37,6 +41,7 @@ std::vector<StreamOption> MakeTable() {
   const std::vector<User> everybody = {User::kDecodeWav, User::kServer, User::kClient};
   const std::vector<User> flags = {User::kDecodeWav, User::kServer};
   const std::pair<int64_t, std::string> of_model = {S::kModelDefault, "the model's"};
+  // clang-format off
   // The order is that of a snapshot and of the documents.
   return {
       {"chunk_size", FIELD(stream.chunk_size), &C::chunk_size, 1, kMostFrames,
@@ -47,7 +52,8 @@ std::vector<StreamOption> MakeTable() {
        {{S::kUnlimited, "all"}, of_model}, "encoder frames",
        "Frames before a chunk that it attends to.", kNothing, everybody, "", "max_left_context"},
       {"sample_rate_hz", FIELD(stream.sample_rate_hz), &C::sample_rate_hz, S::kMinRate, S::kMaxRate,
-       {{S::kModelRate, "the model's rate"}}, "Hz", "Rate of the samples.", kNothing, {}, "", "max_sample_rate"},
+       {{S::kModelRate, "the model's rate"}}, "Hz", "Rate of the samples.", kNothing, {}, "",
+       "max_sample_rate"},
       {"search", Choice({"greedy", "beam", "modified_beam"}, FIELD(stream.search.method)),
        &C::search, 0, 0, {}, "",
        "greedy; beam: beam search of the head's kind (the default with word_list, hotwords, "
@@ -58,7 +64,8 @@ std::vector<StreamOption> MakeTable() {
        "a model that has one.",
        kNothing, everybody, ""},
       {"beam_size", FIELD(stream.search.beam_size), &C::beam_size, 1, SearchOptions::kMaxBeamSize,
-       {}, "", "Hypotheses that a beam search keeps per frame.", kBeam, everybody, "", "max_beam_size"},
+       {}, "", "Hypotheses that a beam search keeps per frame.", kBeam, everybody, "",
+       "max_beam_size"},
       {"token_beam", FIELD(stream.search.token_beam), &C::token_beam, 1,
        SearchOptions::kMaxBeamSize, {}, "",
        "Most probable tokens that a beam search considers per frame.", kBeam, flags, ""},
@@ -84,8 +91,8 @@ std::vector<StreamOption> MakeTable() {
        "Language of the audio, for a multilingual model; empty: the model's default.", kNothing,
        everybody, ""},
       {"word_list", OptionFile{}, std::monostate(), 0, 0, {}, "",
-       "Recognise only these words: a file with one word per line, or 'WORD token token ...' if the "
-       "model's tokens are not single characters. Selects beam search.",
+       "Recognise only these words: a file with one word per line, or 'WORD token token ...' if "
+       "the model's tokens are not single characters. Selects beam search.",
        kBeam, {User::kDecodeWav}, ""},
       {"nbest", FIELD(stream.nbest), &C::nbest, 1, S::kMaxNBest, {}, "",
        "Most hypotheses of a recording, or of an utterance; more than 1 need a beam search.",
@@ -96,7 +103,8 @@ std::vector<StreamOption> MakeTable() {
       {"endpoint_silence_s", FIELD(stream.endpoints.rules[E::kSilence].min_silence_s),
        &C::endpoint_silence_s, E::kMinSilenceS, E::kMaxSeconds, {}, "s",
        "Silence after speech that ends an utterance.", kEndpointing, everybody, "endpoint_silence"},
-      {"endpoint_initial_silence_s", FIELD(stream.endpoints.rules[E::kInitialSilence].min_silence_s),
+      {"endpoint_initial_silence_s",
+       FIELD(stream.endpoints.rules[E::kInitialSilence].min_silence_s),
        &C::endpoint_initial_silence_s, E::kMinSilenceS, E::kMaxSeconds, {}, "s",
        "Silence after which an utterance without speech begins anew.", kEndpointing, everybody,
        "endpoint_initial_silence"},
@@ -147,6 +155,7 @@ std::vector<StreamOption> MakeTable() {
        "Added to the score for each word of the language model.", kLanguageModel, flags,
        "lm_bonus"},
   };
+  // clang-format on
 }
 
 #undef FIELD
@@ -195,7 +204,8 @@ bool IsMet(const OptionNeed& needed, const ChosenOptions& options) {
   const StreamOption& option = StreamOptionOf(needed.name);
   if (option.is_file()) return options.Has(option.name);
   const OptionValue value = Get(option, options.values);
-  if (needed.name == kBeam.name) return std::get<std::string>(value) != "greedy";  // any other is one
+  if (needed.name == kBeam.name)
+    return std::get<std::string>(value) != "greedy";  // any other is one
   if (needed.value == "true") return std::get<bool>(value);
   return std::get<int64_t>(value) > 0;
 }
@@ -203,7 +213,8 @@ bool IsMet(const OptionNeed& needed, const ChosenOptions& options) {
 // Whether an option that was chosen asks for something: rescoring=false does not.
 bool AsksForBeam(const StreamOption& option, const ChosenOptions& options) {
   if (option.needs.name != kBeam.name || !options.Has(option.name)) return false;
-  return option.is_file() || (option.name == "rescoring" && std::get<bool>(Get(option, options.values)));
+  return option.is_file() ||
+         (option.name == "rescoring" && std::get<bool>(Get(option, options.values)));
 }
 
 void CheckNBest(const ChosenOptions& options) {
@@ -211,10 +222,10 @@ void CheckNBest(const ChosenOptions& options) {
   const bool is_greedy = stream.search.method == SearchMethod::kGreedy;
   const int most = is_greedy ? 1 : stream.search.beam_size;
   if (stream.nbest <= most) return;
-  throw OptionError(OptionName("nbest") + " is " + std::to_string(stream.nbest) +
-                    ", expected at most " + std::to_string(most) + " with " +
-                    (is_greedy ? OptionName("search", "greedy")
-                               : OptionName("beam_size", std::to_string(most))));
+  throw OptionError(
+      OptionName("nbest") + " is " + std::to_string(stream.nbest) + ", expected at most " +
+      std::to_string(most) + " with " +
+      (is_greedy ? OptionName("search", "greedy") : OptionName("beam_size", std::to_string(most))));
 }
 
 }  // namespace
@@ -255,9 +266,8 @@ const std::vector<StreamOption>& StreamOptionTable() {
 
 const StreamOption* FindStreamOption(std::string_view name) {
   const std::vector<StreamOption>& table = StreamOptionTable();
-  const auto found = std::find_if(table.begin(), table.end(), [&](const StreamOption& option) {
-    return option.name == name;
-  });
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const StreamOption& option) { return option.name == name; });
   return found == table.end() ? nullptr : &*found;
 }
 
@@ -312,8 +322,7 @@ void CheckRanges(const OptionValues& values) {
     if (option.is_file() || option.needs.name == kEndpointing.name) continue;
     const OptionValue value = Get(option, values);
     const auto* const choice = std::get_if<OptionChoice>(&option.field);
-    const bool is_named =
-        choice == nullptr || choice->NumberOf(std::get<std::string>(value)) >= 0;
+    const bool is_named = choice == nullptr || choice->NumberOf(std::get<std::string>(value)) >= 0;
     if (!is_named || !IsInRange(option, value)) FailAsOutOfRange(option, value);
   }
 }
@@ -333,17 +342,17 @@ void CompleteSearch(ChosenOptions* options) {
   const std::vector<StreamOption>& table = StreamOptionTable();
   SearchMethod& method = options->values.stream.search.method;
   if (!options->Has("search") && method == SearchMethod::kGreedy &&
-      std::any_of(table.begin(), table.end(), [&](const StreamOption& option) {
-        return AsksForBeam(option, *options);
-      })) {
+      std::any_of(table.begin(), table.end(),
+                  [&](const StreamOption& option) { return AsksForBeam(option, *options); })) {
     method = SearchMethod::kPrefixBeam;
   }
   for (const StreamOption& option : table) {
     if (!options->Has(option.name) || option.needs.name.empty()) continue;
     if (option.name == "rescoring" && !options->values.stream.search.rescoring.enabled) continue;
     if (!IsMet(option.needs, *options)) {
-      throw OptionError(OptionName(option.name) + " needs " +
-                        OptionName(std::string(option.needs.name), std::string(option.needs.value)));
+      throw OptionError(
+          OptionName(option.name) + " needs " +
+          OptionName(std::string(option.needs.name), std::string(option.needs.value)));
     }
   }
   CheckNBest(*options);

@@ -28,7 +28,8 @@ struct OptionValues {
   double hotword_score = static_cast<double>(Hotwords::kDefaultScore);
 };
 
-// Of an option: true or false, an integer, a real number, or text. A choice is the text of its name.
+// Of an option: true or false, an integer, a real number, or text. A choice is the text of its
+// name.
 using OptionValue = std::variant<bool, int64_t, double, std::string>;
 
 // Where a value is stored.
@@ -69,7 +70,7 @@ struct StreamOption {
       field;
   // Of runtime/c_api.h; std::monostate: C has objects for it.
   std::variant<std::monostate, int32_t runnel_stream_options::*, int64_t runnel_stream_options::*,
-               double runnel_stream_options::*, const char* runnel_stream_options::*>
+               double runnel_stream_options::*, const char * runnel_stream_options::*>
       c_field;
   // Of a number.
   double least = 0;
@@ -77,9 +78,9 @@ struct StreamOption {
   std::vector<std::pair<int64_t, std::string>> special;  // values beside the range: what they mean
   std::string unit;
   std::string meaning;  // a sentence or two
-  OptionNeed needs;  // without which it has no effect; without a name: nothing
+  OptionNeed needs;     // without which it has no effect; without a name: nothing
   std::vector<OptionUser> users;
-  std::string former_flag;  // its name at the command line in earlier releases; "": the same
+  std::string former_flag;        // its name at the command line in earlier releases; "": the same
   std::string server_limit = {};  // the flag of stream_server that bounds it for clients; "": none
 
   bool IsOf(OptionUser user) const;

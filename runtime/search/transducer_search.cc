@@ -29,10 +29,10 @@ void CheckOptions(const SearchOptions& options, const TransducerConfig& config) 
         "beam search");
   }
   if (options.ctc_weight > 0 && !GivesFramesOneLabel(options, config)) {
-    throw OptionError(OptionName("ctc_weight") +
-                      " needs a beam search with one label per frame, got " +
-                      (options.method == SearchMethod::kGreedy ? "greedy search"
-                                                               : "the time-synchronous beam search"));
+    throw OptionError(
+        OptionName("ctc_weight") + " needs a beam search with one label per frame, got " +
+        (options.method == SearchMethod::kGreedy ? "greedy search"
+                                                 : "the time-synchronous beam search"));
   }
 }
 

@@ -79,7 +79,8 @@ std::string ValuesOf(const StreamOption& option) {
 std::string ToolsOf(const StreamOption& option) {
   std::string tools;
   if (option.IsOf(OptionUser::kDecodeWav)) tools = "decode_wav";
-  if (option.IsOf(OptionUser::kServer)) tools += tools.empty() ? "stream_server" : ", stream_server";
+  if (option.IsOf(OptionUser::kServer))
+    tools += tools.empty() ? "stream_server" : ", stream_server";
   return tools;
 }
 

@@ -36,6 +36,7 @@ def resample(samples: _Samples, in_rate_hz: int, out_rate_hz: int) -> NDArray[np
     """Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.
 
     Returns (round(n * out_rate_hz / in_rate_hz),) float32, aligned with the input.
+    Raises ValueError for a sample that is NaN or far outside [-1, 1].
     """
 
 class Model:

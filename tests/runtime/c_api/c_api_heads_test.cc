@@ -21,8 +21,7 @@ TEST(CApiHeadsTest, OptionsThatTheModelDoesNotHaveAreRefused) {
     });
   };
   using Options = runnel_stream_options;
-  EXPECT_EQ(refused([](Options* options) { options->head = 3; }),
-            "head is 3, expected 0 to 2");
+  EXPECT_EQ(refused([](Options* options) { options->head = 3; }), "head is 3, expected 0 to 2");
   EXPECT_EQ(refused([](Options* options) { options->head = RUNNEL_HEAD_TRANSDUCER; }),
             "head is transducer, but the model has only a CTC head");
   EXPECT_TRUE(Contains(refused([](Options* options) { options->search = RUNNEL_MODIFIED_BEAM; }),

@@ -235,8 +235,8 @@ TEST(CApiOptionsTest, StreamOptionsOutOfRangeAreRefused) {
            {&Options::endpoint_blank_probability, "endpoint_blank_probability"}}) {
     const auto member = field;
     for (const double value : {-1.0, 1e9, std::nan("")}) {
-      EXPECT_TRUE(Contains(refused([&](Options* options) { options->*member = value; }),
-                           name + " is "));
+      EXPECT_TRUE(
+          Contains(refused([&](Options* options) { options->*member = value; }), name + " is "));
     }
   }
   EXPECT_TRUE(Contains(refused([](Options* options) { options->early_text_interval = -1; }),

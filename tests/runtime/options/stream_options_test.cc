@@ -66,25 +66,25 @@ TEST(StreamOptionTable, ANumberOutOfItsRangeIsRefused) {
     OptionValues values;
     const OptionValue before = Get(option, values);
     const bool is_real = std::holds_alternative<double>(before);
-    for (const double value : {option.least - 1, option.most + 1,
-                               std::numeric_limits<double>::quiet_NaN()}) {
+    for (const double value :
+         {option.least - 1, option.most + 1, std::numeric_limits<double>::quiet_NaN()}) {
       if (!is_real && value != value) continue;
       const auto integer = static_cast<int64_t>(is_real ? 0 : value);
       bool is_special = false;
       for (const auto& special : option.special) is_special |= !is_real && special.first == integer;
       if (is_special) continue;
       const OptionValue wrong = is_real ? OptionValue(value) : OptionValue(integer);
-      EXPECT_NE(ErrorMessage<OptionError>([&] { Set(option, wrong, &values); })
-                    .find(", expected " + option.Expected()),
+      EXPECT_NE(ErrorMessage<OptionError>([&] {
+                  Set(option, wrong, &values);
+                }).find(", expected " + option.Expected()),
                 std::string::npos);
       EXPECT_EQ(Get(option, values), before);
     }
     for (const auto& special : option.special) Set(option, special.first, &values);
   }
   OptionValues values;
-  EXPECT_EQ(ErrorMessage<OptionError>([&] {
-              Set(StreamOptionOf("beam_size"), int64_t{1} << 40, &values);
-            }),
+  EXPECT_EQ(ErrorMessage<OptionError>(
+                [&] { Set(StreamOptionOf("beam_size"), int64_t{1} << 40, &values); }),
             "beam_size is 1099511627776, expected 1 to 10000");
   EXPECT_EQ(ErrorMessage<OptionError>([&] { Set(StreamOptionOf("search"), "best", &values); }),
             "search is 'best', expected greedy, beam or modified_beam");

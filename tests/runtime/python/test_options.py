@@ -41,7 +41,8 @@ def test_language_model_equals_decode_wav(model, tmp_path):
     path = write_digits(tmp_path / "lm.arpa", two=-9.0)
     compiled = tmp_path / "lm.bin"
     succeed("compile_lm", f"--arpa={path}", f"--output={compiled}")
-    found, = decode_wav([RECORDING], f"--language_model={path}", "--language_model_weight=2", "--language_model_bonus=0.5")
+    found, = decode_wav([RECORDING], f"--language_model={path}", "--language_model_weight=2",
+                        "--language_model_bonus=0.5")
     expected = found["nbest"]
     settings = {"language_model_weight": 2, "language_model_bonus": 0.5}
     for language_model in (path, compiled, runnel.LanguageModel(compiled)):

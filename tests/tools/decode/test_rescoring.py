@@ -83,7 +83,8 @@ def test_every_setting(case, mode):
 @pytest.mark.parametrize("precision", ["bfloat16", "int8"])
 def test_other_precisions_stay_near(precision):
     """The sums of some twenty log probabilities."""
-    exact = by_tokens(decode("rescore_bitransformer", "full", "--rescoring", "--reverse_weight=0.5"))
+    exact = by_tokens(decode("rescore_bitransformer", "full", "--rescoring",
+                             "--reverse_weight=0.5"))
     near = by_tokens(decode("rescore_bitransformer", "full", "--rescoring", "--reverse_weight=0.5",
                             f"--precision={precision}"))
     common = set(exact) & set(near)

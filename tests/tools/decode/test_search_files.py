@@ -56,15 +56,17 @@ def test_language_model(tmp_path):
     without = decode(f"--language_model={arpa}", "--language_model_weight=1")
     assert "six" in EXPECTED and "six" not in without
     assert decode(f"--language_model={image}", "--language_model_weight=1") == without
-    assert decode(f"--language_model={image}", "--language_model_weight=0", "--language_model_bonus=0") == EXPECTED
-    assert len(decode(f"--language_model={image}", "--language_model_bonus=40").split()) > len(EXPECTED.split())
+    model = f"--language_model={image}"
+    assert decode(model, "--language_model_weight=0", "--language_model_bonus=0") == EXPECTED
+    assert len(decode(model, "--language_model_bonus=40").split()) > len(EXPECTED.split())
 
 
 def test_token_level(tmp_path):
     letters = {letter: -1.5 for word in WORDS for letter in word}
     arpa = write_unigrams(tmp_path / "lm.arpa", {**letters, "\u2581": -1, "</s>": -1, "<s>": -99,
                                                  "x": -60})
-    found = decode(f"--language_model={arpa}", "--language_model_level=token", "--language_model_weight=1", "--language_model_bonus=3")
+    found = decode(f"--language_model={arpa}", "--language_model_level=token",
+                   "--language_model_weight=1", "--language_model_bonus=3")
     assert "x" not in "".join(line.split(" ", 1)[1] for line in found.splitlines())
 
 
@@ -117,7 +119,8 @@ def test_language_models_of_other_words(tmp_path, words, level, reason):
     arpa = write_unigrams(tmp_path / "lm.arpa", {"<s>": -99, "</s>": -1, **log10_probs})
     succeed("compile_lm", f"--arpa={arpa}", f"--output={tmp_path / 'lm.bin'}")
     for path in arpa, tmp_path / "lm.bin":
-        done = run("decode_wav", MODEL, LISTING, f"--language_model={path}", f"--language_model_level={level}")
+        done = run("decode_wav", MODEL, LISTING, f"--language_model={path}",
+                   f"--language_model_level={level}")
         assert reason in error_line(done, USAGE)
 
 

@@ -33,7 +33,8 @@ SEARCHES = {
          ["--search=beam", "--nbest=4", "--rescoring"]),
         ({"search": "beam", "nbest": 4, "rescoring": True, "first_pass_weight": 3,
           "reverse_weight": 0.25},
-         ["--search=beam", "--nbest=4", "--rescoring", "--first_pass_weight=3", "--reverse_weight=0.25"])],
+         ["--search=beam", "--nbest=4", "--rescoring", "--first_pass_weight=3",
+          "--reverse_weight=0.25"])],
     "multilingual": [
         ({}, []), ({"language": "auto"}, ["--language=auto"]),
         ({"language": "en-US"}, ["--language=en-US"]),
@@ -138,7 +139,8 @@ def sherpa_text(server: Server, audio: pathlib.Path) -> str:
     ("hybrid_streaming", ["--head=ctc"], {"search": "greedy", "head": "ctc"}),
     ("hybrid_streaming", ["--search=modified_beam", "--ctc_weight=0.5", "--max_symbols=2"],
      {"search": "modified_beam", "head": "transducer"}),
-    ("rescore_bitransformer", ["--search=beam", "--rescoring", "--first_pass_weight=3", "--token_beam=9",
+    ("rescore_bitransformer", ["--search=beam", "--rescoring", "--first_pass_weight=3",
+                               "--token_beam=9",
                                "--reverse_weight=0.25"],
      {"search": "beam", "head": "ctc", "rescoring": True}),
     ("multilingual", ["--language=de-DE"], {"head": "transducer", "language": "de-DE"})])
@@ -256,7 +258,8 @@ def test_options_that_other_models_refuse(servers, audio):
              "ctc_weight needs a beam search with one label per frame, got greedy search"),
             ("multilingual", {"ctc_weight": 0.5, "search": "beam"},
              "got the time-synchronous beam search"),
-            ("rescore_bitransformer", {"rescoring": True, "search": "greedy"}, "rescoring needs search=beam"),
+            ("rescore_bitransformer", {"rescoring": True, "search": "greedy"},
+             "rescoring needs search=beam"),
             ("rescore_transformer",
              {"rescoring": True, "search": "beam", "reverse_weight": 0.5},
              "the model has no attention decoder from right to left")):

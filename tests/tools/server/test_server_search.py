@@ -22,7 +22,8 @@ class Lists:
         self.hotwords = write_hotwords(folder, "zero :-50\n")
         arpa = write_digits(folder / "lm.arpa", two=-60)
         succeed("compile_lm", f"--arpa={arpa}", f"--output={folder / 'lm.bin'}")
-        self.lm = (f"--language_model={folder / 'lm.bin'}", "--language_model_weight=1", "--language_model_bonus=0.5")
+        self.lm = (f"--language_model={folder / 'lm.bin'}", "--language_model_weight=1",
+                   "--language_model_bonus=0.5")
         self.flags = (self.hotwords, *self.lm)
 
 
@@ -179,7 +180,8 @@ def test_resume_after_a_restart(lists, tmp_path, options):
 @pytest.mark.parametrize("has_other", [True, False], ids=["another", "none"])
 def test_resume_needs_the_language_model_of_the_stream(lists, tmp_path, has_other):
     store = (f"--snapshot_store={tmp_path / 'snapshots'}", *SNAPSHOTS)
-    flags = (f"--language_model={write_digits(tmp_path / 'other.arpa', nine=-5)}",) if has_other else ()
+    other = write_digits(tmp_path / "other.arpa", nine=-5)
+    flags = (f"--language_model={other}",) if has_other else ()
     with Server(*store, *lists.flags) as first:
         token = begun(first)
     with Server(*store, *flags) as second, second.open() as socket:
@@ -194,8 +196,10 @@ def test_resume_needs_the_language_model_of_the_stream(lists, tmp_path, has_othe
     (["--language_model=/no/lm"], FAILURE, "/no/lm: cannot open"),
     (["--hotword_score=1"], USAGE, "--hotword_score needs --hotwords"),
     (["--language_model_weight=1"], USAGE, "--language_model_weight needs --language_model"),
-    (["--language_model=lm", "--language_model_bonus=1e9"], USAGE, "--language_model_bonus is 1e+09, expected -100 to 100"),
-    (["--language_model=lm", "--language_model_level=letter"], USAGE, "--language_model_level is 'letter', expected word or token"),
+    (["--language_model=lm", "--language_model_bonus=1e9"], USAGE,
+     "--language_model_bonus is 1e+09, expected -100 to 100"),
+    (["--language_model=lm", "--language_model_level=letter"], USAGE,
+     "--language_model_level is 'letter', expected word or token"),
 ])
 def test_wrong_flags(flags, code, message):
     assert message in error_line(run("stream_server", MODEL, "--port=0", *flags), code)

@@ -83,7 +83,8 @@ def evaluate(evaluation: Evaluation) -> None:
                 *chunk_flags(args.chunk_size, args.left_context)]
         settings = [("no language model", [])] + [
             (f"weight {weight:<4} bonus {bonus:<4}",
-             [f"--language_model={image}", f"--language_model_weight={weight}", f"--language_model_bonus={bonus}"])
+             [f"--language_model={image}", f"--language_model_weight={weight}",
+              f"--language_model_bonus={bonus}"])
             for weight in args.weights.split(",") for bonus in args.bonuses.split(",")]
         results = []
         for name, more in settings:

@@ -77,7 +77,7 @@ class DeepgramProtocol : public Protocol {
   LiveUpdate merged_;                // the updates of the present utterance, which it does not hold
   double stretch_start_ms_ = 0;      // where the last final result ended
   double last_word_end_ms_ = -1;     // of the final results; -1: none, or UtteranceEnd was sent
-  double silence_ms_ = 0;  // at the end of an utterance, of the stream
+  double silence_ms_ = 0;            // at the end of an utterance, of the stream
   bool has_speech_started_ = false;  // SpeechStarted was sent for the present utterance
 };
 

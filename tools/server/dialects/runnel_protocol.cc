@@ -129,8 +129,7 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
     int& rate_hz = start.options.values.stream.sample_rate_hz;
     rate_hz =
         static_cast<int>(message->IntegerFrom("sample_rate", StreamOptions::kMinRate, kMostHz));
-    if (decoder_->encoding() == SampleEncoding::kOpus &&
-        !IsOpusRate(rate_hz)) {
+    if (decoder_->encoding() == SampleEncoding::kOpus && !IsOpusRate(rate_hz)) {
       message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
     }
   }

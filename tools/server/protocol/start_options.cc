@@ -15,6 +15,7 @@
 #include "runtime/options/stream_options.h"
 #include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
+#include "tools/server/protocol/message_text.h"
 
 namespace runnel::server {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "encoder/json/json_section.h"
 #include "runtime/token_table.h"
-#include "tools/server/protocol/message_text.h"
+#include "tools/json/json_text.h"
 #include "tools/server/protocol/protocol.h"
 
 namespace runnel::server {

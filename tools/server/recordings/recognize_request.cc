@@ -42,7 +42,8 @@ RecordingRequest ReadRecognizeRequest(const std::vector<std::pair<std::string, s
   } catch (const std::runtime_error& error) {
     throw FieldMistake(ErrorCode::kBadOption, "", error.what());
   }
-  request.format = std::make_unique<RecognizeFormat>(request.recording.start.options.values.stream.nbest);
+  request.format =
+      std::make_unique<RecognizeFormat>(request.recording.start.options.values.stream.nbest);
   request.recording.audio_size = body.size();
   request.recording.body = std::move(body);
   return request;

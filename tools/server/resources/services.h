@@ -5,8 +5,8 @@
 #include <chrono>
 #include <string>
 
-#include "runtime/recognizer.h"
 #include "runtime/options/stream_options.h"
+#include "runtime/recognizer.h"
 #include "tools/server/resources/admission.h"
 #include "tools/server/resources/input_budget.h"
 #include "tools/server/resources/limits.h"

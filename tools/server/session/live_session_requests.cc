@@ -49,7 +49,8 @@ void LiveSession::Handle(const StartRequest& request) {
       return [this, what = FirstLine(error.what())] { Fail(ErrorCode::kBadOption, what); };
     }
   };
-  if (request.options.values.stream.search.hotwords != nullptr) return StartTask(Task::kOrdinary, open);
+  if (request.options.values.stream.search.hotwords != nullptr)
+    return StartTask(Task::kOrdinary, open);
   open()();
 }
 

@@ -86,8 +86,7 @@ void AdaptSearch(const StartRequest& request, const SearchOptions& defaults,
   const bool chooses_ctc = options->Has("head") && search.head == Head::kCtc;
   if (!options->Has("search")) {
     const bool is_rescored = options->Has("rescoring") && search.rescoring.enabled;
-    const bool needs_beam =
-        request.max_alternatives > 1 || options->Has("hotwords") || is_rescored;
+    const bool needs_beam = request.max_alternatives > 1 || options->Has("hotwords") || is_rescored;
     const bool is_too_simple = needs_beam && defaults.method == SearchMethod::kGreedy;
     const bool has_no_such = chooses_ctc && defaults.method == SearchMethod::kModifiedBeam;
     if (is_too_simple || has_no_such) search.method = SearchMethod::kPrefixBeam;

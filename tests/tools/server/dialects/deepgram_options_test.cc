@@ -22,7 +22,8 @@ DeepgramOptions OptionsOf(const Query& more) {
 }
 
 double SilenceS(const DeepgramOptions& options) {
-  return options.start.options.values.stream.endpoints.rules[EndpointOptions::kSilence].min_silence_s;
+  return options.start.options.values.stream.endpoints.rules[EndpointOptions::kSilence]
+      .min_silence_s;
 }
 
 TEST(DeepgramOptions, RatesOfTheAudio) {

@@ -270,7 +270,8 @@ constexpr const char* kStartOpus = R"({"type":"start","version":1,"encoding":"op
 TEST(RunnelProtocol, OpusPackets) {
   const std::vector<std::string> packets = OpusPackets(Chirp(16000, 16000), 16000, 1, 20);
   RunnelProtocol protocol(Units());
-  EXPECT_EQ(Only<StartRequest>(protocol.Read(Text(kStartOpus))).options.values.stream.sample_rate_hz, 0);
+  EXPECT_EQ(
+      Only<StartRequest>(protocol.Read(Text(kStartOpus))).options.values.stream.sample_rate_hz, 0);
   protocol.OnReady(Ready(24000));
   ExpectConversation(&protocol, {{Binary(packets[0]), "audio 480"},
                                  {Binary(packets[1]), "audio 480"},

@@ -123,7 +123,8 @@ TEST(VoskProtocol, Options) {
   }
   EXPECT_EQ(StartedWith(R"({"config":{"words":"True","max_alternatives":true}})").max_alternatives,
             1);
-  EXPECT_EQ(StartedWith(R"({"config":{"phrase_list":null}})").options.values.stream.search.hotwords, nullptr);
+  EXPECT_EQ(StartedWith(R"({"config":{"phrase_list":null}})").options.values.stream.search.hotwords,
+            nullptr);
   const StartRequest many = StartedWith(R"({"config":{"max_alternatives":12}})");
   EXPECT_EQ(many.max_alternatives, 12);
   const StartRequest phrases =

@@ -154,7 +154,8 @@ TEST(WenetProtocol, StartOptions) {
     EXPECT_EQ(start.options.values.stream.endpoints.enabled,
               c.fields.find("continuous_decoding") != std::string::npos)
         << text;
-    EXPECT_FALSE(start.options.Has("beam_size")) << text;  // what a server has not, is less and no error
+    EXPECT_FALSE(start.options.Has("beam_size"))
+        << text;  // what a server has not, is less and no error
   }
 }
 

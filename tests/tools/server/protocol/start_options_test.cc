@@ -147,12 +147,9 @@ TEST(ReadStartQuery, HeadRescoringAndLanguage) {
 }
 
 TEST(ReadStartQuery, RefusesWrongHeadsWeightsAndLanguages) {
-  EXPECT_EQ(QueryError({{"head", "rnnt"}}),
-            "query: head is \"rnnt\", expected ctc or transducer");
-  EXPECT_EQ(QueryError({{"max_symbols", "-1"}}),
-            "query: max_symbols is -1, expected 0 to 1000");
-  EXPECT_EQ(QueryError({{"ctc_weight", "1.5"}}),
-            "query: ctc_weight is 1.5, expected 0 to 1");
+  EXPECT_EQ(QueryError({{"head", "rnnt"}}), "query: head is \"rnnt\", expected ctc or transducer");
+  EXPECT_EQ(QueryError({{"max_symbols", "-1"}}), "query: max_symbols is -1, expected 0 to 1000");
+  EXPECT_EQ(QueryError({{"ctc_weight", "1.5"}}), "query: ctc_weight is 1.5, expected 0 to 1");
   EXPECT_EQ(QueryError({{"rescoring", "1"}}), "query: rescoring is 1, expected true or false");
   EXPECT_EQ(QueryError({{"rescoring", "true"}, {"first_pass_weight", "101"}}),
             "query: first_pass_weight is 101, expected 0 to 100");
@@ -194,13 +191,16 @@ TEST(ReadStartQuery, HotwordsAreText) {
 
 TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
   EXPECT_EQ(QueryError({{"chunk_size", "0"}}),
-            "query: chunk_size is 0, expected 1 to 1000000 encoder frames, -1 (the whole utterance) or -2 (the model's)");
-  EXPECT_EQ(QueryError({{"chunk_size", "4.5"}}),
-            "query: chunk_size is 4.5, expected an integer, 1 to 1000000 encoder frames, -1 (the whole "
+            "query: chunk_size is 0, expected 1 to 1000000 encoder frames, -1 (the whole "
             "utterance) or -2 (the model's)");
-  EXPECT_EQ(QueryError({{"left_context", "many"}}),
-            "query: left_context is \"many\", expected an integer, 0 to 1000000 encoder frames, -1 (all) "
-            "or -2 (the model's)");
+  EXPECT_EQ(
+      QueryError({{"chunk_size", "4.5"}}),
+      "query: chunk_size is 4.5, expected an integer, 1 to 1000000 encoder frames, -1 (the whole "
+      "utterance) or -2 (the model's)");
+  EXPECT_EQ(
+      QueryError({{"left_context", "many"}}),
+      "query: left_context is \"many\", expected an integer, 0 to 1000000 encoder frames, -1 (all) "
+      "or -2 (the model's)");
   EXPECT_EQ(QueryError({{"nbest", "0"}}), "query: nbest is 0, expected 1 to 10000");
   EXPECT_EQ(QueryError({{"nbest", ""}}), "query: nbest is \"\", expected an integer, 1 to 10000");
   EXPECT_EQ(QueryError({{"nbest", "18446744073709551615"}}),
@@ -208,9 +208,8 @@ TEST(ReadStartQuery, RefusesValuesOutOfRangeOrOfTheWrongType) {
   EXPECT_EQ(QueryError({{"search", "guess"}}),
             "query: search is \"guess\", expected greedy, beam or modified_beam");
   EXPECT_EQ(QueryError({{"search", "1"}}), "query: search is 1, expected a string");
-  EXPECT_EQ(
-      QueryError({{"search", "\xFF\""}}),
-      "query: search is \"\uFFFD\\\"\", expected greedy, beam or modified_beam");
+  EXPECT_EQ(QueryError({{"search", "\xFF\""}}),
+            "query: search is \"\uFFFD\\\"\", expected greedy, beam or modified_beam");
 }
 
 TEST(ReadStartQuery, RefusesOtherFieldsAndRepeatedOnes) {

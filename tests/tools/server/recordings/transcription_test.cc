@@ -89,7 +89,8 @@ TEST(ReadTranscriptionRequest, Options) {
   EXPECT_EQ(endpoints.rules[EndpointOptions::kSilence].min_silence_s, 0.7);
   const auto with_auto = Request({{"file", "x"}, {"chunking_strategy", "auto"}});
   EXPECT_EQ(
-      with_auto.recording.start.options.values.stream.endpoints.rules[EndpointOptions::kSilence].min_silence_s,
+      with_auto.recording.start.options.values.stream.endpoints.rules[EndpointOptions::kSilence]
+          .min_silence_s,
       1.2);
   for (const char* format : {"srt", "vtt", "verbose_json"}) {
     EXPECT_TRUE(Request({{"file", "x"}, {"response_format", format}})

@@ -288,8 +288,7 @@ TEST(GreedySearch, IsNotAskedForWhatOnlyABeamHas) {
     request->options.Set("beam_size", int64_t{4});
   };
   const auto nbest = [](StartRequest* request) { request->options.Set("nbest", int64_t{2}); };
-  EXPECT_EQ(error(beam_size, SearchMethod::kGreedy),
-            "beam_size needs search=beam");
+  EXPECT_EQ(error(beam_size, SearchMethod::kGreedy), "beam_size needs search=beam");
   EXPECT_EQ(error(nbest, SearchMethod::kGreedy),
             "nbest is 2, expected at most 1 with search=greedy");
   EXPECT_EQ(error(beam_size, SearchMethod::kPrefixBeam), "");
