@@ -45,9 +45,10 @@ class Beginnings {
       // Silence and quiet samples have many bytes from 0xF0 on. As the third one of a frame, they
       // would be a bit rate or a sample rate that no recording has. Samples cannot be predicted, so
       // this is one branch.
-      const bool is_pair = pairs_[Pair(bytes[at], bytes[at + 1])];
-      const bool is_quiet = (bytes[at] == '\xFF') & ((bytes[at + 2] & 0xF0) == 0xF0);
-      if (is_pair & !is_quiet) return at;
+      const auto is_pair = static_cast<unsigned>(pairs_[Pair(bytes[at], bytes[at + 1])]);
+      const auto is_sound = static_cast<unsigned>(bytes[at] != '\xFF') |
+                            static_cast<unsigned>((bytes[at + 2] & 0xF0) != 0xF0);
+      if ((is_pair & is_sound) != 0) return at;
     }
     for (; at < size; ++at) {
       const bool is_last = at + 1 == size;

@@ -295,7 +295,7 @@ def test_clients_that_vanish(server, audio):
     for i in range(12):
         with server.open(receive_buffer=4096) as socket:
             start(socket, RATE, endpointing={"silence_s": 0.1}, resume=i % 2 == 0, nbest=20,
-                  search="beam")
+                  search="beam", beam_size=20)
             for piece in cut(pcm16(audio), [16000])[:chance.randrange(1, 14)]:
                 socket.send_bytes(piece)
                 socket.send_json(type="flush")

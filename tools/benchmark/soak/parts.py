@@ -56,11 +56,20 @@ def stream_bytes(model: pathlib.Path, left_context: int, chunk_size: int) -> int
     return layers * (2 * left_context * width * 4 + (kernel - 1) * width * 4) + features
 
 
-def _wait_until_alone(server: Server) -> None:
-    """Until the server has no other connection, or `_CLEANING_S` have passed."""
+def _memory_of(metrics: Dict[str, float]) -> Report:
+    return {"rss": metrics[_RSS], "descriptors": metrics[_DESCRIPTORS],
+            "streams": metrics[_STREAMS]}
+
+
+def _memory_alone(server: Server) -> Report:
+    """Of the first reply that counts no other connection, or after `_CLEANING_S`. A second request
+    could count the connection of the first, which the server is just closing."""
     deadline = time.monotonic() + _CLEANING_S
-    while server.metrics()[_CONNECTIONS] > 1 and time.monotonic() < deadline:
+    metrics = server.metrics()
+    while metrics[_CONNECTIONS] > 1 and time.monotonic() < deadline:
         threading.Event().wait(0.05)
+        metrics = server.metrics()
+    return _memory_of(metrics)
 
 
 class Parts:
@@ -71,11 +80,6 @@ class Parts:
         self._bin = bin_folder
         self._work = work
 
-    def _memory(self, server: Server) -> Report:
-        metrics = server.metrics()
-        return {"rss": metrics[_RSS], "descriptors": metrics[_DESCRIPTORS],
-                "streams": metrics[_STREAMS]}
-
     def load(self, model: pathlib.Path, model_flags: List[str]) -> Report:
         """Many real-time streams on the large model."""
         plan = self._plan
@@ -83,14 +87,14 @@ class Parts:
         expected, tokens = decode(self._bin, model, wav_scp, model_flags)
         flags = [*model_flags, *_NO_LIMITS, f"--max_batch_wait_ms={BATCH_WAIT_MS}"]
         with serve(self._bin, model, flags, self._work / "load.log") as server:
-            before, cpu_before = self._memory(server), server.cpu_s()
+            before, cpu_before = _memory_of(server.metrics()), server.cpu_s()
             with Sampler(server, plan.sample_s) as sampler:
                 report = run_load(self._bin, [
                     f"--server={server.url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
                     f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}",
                     f"--packet_ms={_PACKET_MS}"])
             server_cpu_s = server.cpu_s() - cpu_before
-            after = self._memory(server)
+            after = _memory_of(server.metrics())
         keys = {"time_s": "time_s", _RSS: _RSS, _DESCRIPTORS: _DESCRIPTORS, _STREAMS: _STREAMS,
                 _CHUNKS: "chunks", _CHUNKS_IN_TIME: "chunks_in_time"}
         return {"report": report, "before": before, "after": after, "server_cpu_s": server_cpu_s,
@@ -111,8 +115,7 @@ class Parts:
                 with ThreadPoolExecutor(at_once) as threads:
                     for _ in threads.map(disconnections, [client] * count):
                         pass  # raises what the client raised
-                _wait_until_alone(server)
-                looks.append(self._memory(server))
+                looks.append(_memory_alone(server))
             # A first round, so that the memory that the allocator keeps is there before the first
             # look.
             run(plan.vanish_one_by_one // 4, 1)

@@ -29,8 +29,10 @@ double LimitOf(const Limits& limits, const std::string& name) {
 }
 
 // Throws when a number exceeds the option's limit on this server. The special numbers, such as all
-// frames for left_context, are more than any limit; but where a limit is -1, it permits -1.
-void CheckLimit(const StreamOption& option, int64_t value, const Limits& limits) {
+// frames for left_context, are more than any limit; but where a limit is -1, it permits -1. `name`:
+// the clients' of the option.
+void CheckLimit(const StreamOption& option, const std::string& name, int64_t value,
+                const Limits& limits) {
   if (option.server_limit.empty()) return;
   const auto limit = static_cast<int64_t>(LimitOf(limits, option.server_limit));
   const bool permits_all = limit == StreamOptions::kWholeUtterance;
@@ -39,7 +41,7 @@ void CheckLimit(const StreamOption& option, int64_t value, const Limits& limits)
   for (const auto& [special, what] : option.special) {
     if (special == value) meaning = " (" + what + ")";
   }
-  throw OptionError(OptionName(option.name) + " is " + std::to_string(value) + meaning +
+  throw OptionError(OptionName(name) + " is " + std::to_string(value) + meaning +
                     ", expected at most " + std::to_string(limit) + " on this server (--" +
                     option.server_limit + ")");
 }
@@ -70,7 +72,7 @@ void TakeDefaults(const OptionValues& defaults, const Limits& limits, ChosenOpti
     const OptionValue value = Get(option, options->values);
     if (options->Has(option.name) && !IsOfModel(value)) {
       if (const int64_t* number = std::get_if<int64_t>(&value)) {
-        CheckLimit(option, *number, limits);
+        CheckLimit(option, option.name, *number, limits);
       }
     } else if (option.IsOf(OptionUser::kServer)) {
       runnel::Set(option, Get(option, defaults), &options->values);
@@ -159,11 +161,11 @@ std::shared_ptr<LiveStream> OpenStream(const Services& services, const std::stri
 }
 
 void CheckNBest(int nbest, const Limits& limits) {
-  CheckLimit(StreamOptionOf("nbest"), nbest, limits);
+  CheckLimit(StreamOptionOf("nbest"), "nbest", nbest, limits);
 }
 
 void CheckSampleRate(int sample_rate_hz, const Limits& limits) {
-  CheckLimit(StreamOptionOf("sample_rate_hz"), sample_rate_hz, limits);
+  CheckLimit(StreamOptionOf("sample_rate_hz"), "sample_rate", sample_rate_hz, limits);
 }
 
 bool WillFit(const LiveStream& stream, size_t num_samples) {
