@@ -151,9 +151,9 @@ std::vector<StreamOption> MakeTable() {
        "Factor of the log probability of the language model.", kLanguageModel, flags,
        "lm_weight"},
       {"language_model_bonus", FIELD(language_model.bonus), &C::language_model_bonus,
-       -LanguageModelOptions::kMaxBonus, LanguageModelOptions::kMaxBonus, {}, "natural logarithm",
-       "Added to the score for each word of the language model.", kLanguageModel, flags,
-       "lm_bonus"},
+       -LanguageModelOptions::kMaxBonus, LanguageModelOptions::kMaxBonus, {}, "",
+       "Added to the score, a natural logarithm, for each word of the language model.",
+       kLanguageModel, flags, "lm_bonus"},
   };
   // clang-format on
 }
@@ -260,8 +260,9 @@ std::string StreamOption::Expected() const {
 }
 
 const std::vector<StreamOption>& StreamOptionTable() {
-  static const std::vector<StreamOption> table = MakeTable();
-  return table;
+  // Never destroyed: threads of a Recognizer may open streams while the process exits.
+  static const auto* const table = new std::vector<StreamOption>(MakeTable());
+  return *table;
 }
 
 const StreamOption* FindStreamOption(std::string_view name) {

@@ -115,7 +115,8 @@ def _audio(tmp_path_factory) -> pathlib.Path:
     ("rescore_bitransformer",
      {"search": PREFIX_BEAM, "nbest": 4, "rescoring": 1, "first_pass_weight": 3,
       "reverse_weight": 0.25},
-     ["--search=beam", "--nbest=4", "--rescoring", "--ctc_weight=3", "--reverse_weight=0.25"]),
+     ["--search=beam", "--nbest=4", "--rescoring", "--first_pass_weight=3",
+      "--reverse_weight=0.25"]),
     ("multilingual", {"language": b"de-DE"}, ["--language=de-DE"])])
 def test_options_give_the_results_of_decode_wav(name, fields, flags, audio):
     text = succeed("decode_wav", f"--model={model_of(name)}", f"--wav={audio}", "--format=json",
