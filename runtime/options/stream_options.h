@@ -54,6 +54,7 @@ enum class OptionUser : unsigned {
   kDecodeWav = 1,  // a flag of decode_wav
   kServer = 2,     // a flag of stream_server: the default of its clients
   kClient = 4,     // a field of the server's clients
+  kLive = 8        // a field of their live streams only
 };
 
 // An option and its value; "" for any.

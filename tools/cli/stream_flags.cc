@@ -29,7 +29,7 @@ std::string HelpOf(const StreamOption& option) {
 
 const char* const kStreamFlagsSource = __FILE__;
 
-StreamFlags::StreamFlags(OptionUser user) {
+StreamFlags::StreamFlags(OptionUser user) : user_(user) {
   for (const StreamOption& option : StreamOptionTable()) {
     if (!option.IsOf(user)) continue;
     const OptionValue value = option.is_file() ? std::string() : Get(option, OptionValues());
@@ -57,7 +57,15 @@ ChosenOptions StreamFlags::Read() const {
     RequireFlag(name, "a file");
     options.names.insert(name);
   }
-  CompleteSearch(&options);
+  if (user_ != OptionUser::kServer) {
+    CompleteSearch(&options);
+    return options;
+  }
+  // Rules of endpoints are those of clients that switch them on.
+  ChosenOptions with_endpoints = options;
+  with_endpoints.values.stream.endpoints.enabled = true;
+  CompleteSearch(&with_endpoints);
+  options.values.stream.search = with_endpoints.values.stream.search;
   return options;
 }
 

@@ -44,6 +44,7 @@ class StreamFlags {
 
   std::string FileOf(const std::string& name) const;  // "" where it is not given
 
+  const OptionUser user_;
   std::deque<Flag> flags_;
 };
 

@@ -27,7 +27,13 @@ The name of an option is the same everywhere:
 | C++ | a field of `StreamOptions` in [runtime/stream.h](../runtime/stream.h) |
 
 An option without effect is refused: "`--beam_size needs --search=beam`". Word lists, hotwords,
-language models and rescoring select the beam search where no search is chosen.
+language models and rescoring select the beam search where no search is chosen. In C, a field that
+differs from its default is chosen. In C++ nothing is selected, and what has no effect is not
+refused.
+
+In a start message, `early_text` and `sample_rate` are still taken for `early_text_interval` and
+`sample_rate_hz`; in a query, `endpoint_reset_encoder` and `endpoint_skip_silence` for
+`reset_encoder` and `skip_silence`.
 
 This page is written by `build/bin/write_stream_options page > docs/options.md` from the table in
 `runtime/options/stream_options.cc`.
@@ -86,8 +92,10 @@ std::string ToolsOf(const StreamOption& option) {
 
 // Whether clients choose it, and the limit.
 std::string ClientsOf(const StreamOption& option) {
-  if (!option.IsOf(OptionUser::kClient)) return "";
-  return option.server_limit.empty() ? "yes" : "up to `--" + option.server_limit + "`";
+  const bool is_live = option.IsOf(OptionUser::kLive);
+  if (!is_live && !option.IsOf(OptionUser::kClient)) return "";
+  const std::string clients = is_live ? "live streams" : "yes";
+  return clients + (option.server_limit.empty() ? "" : ", up to `--" + option.server_limit + "`");
 }
 
 void WritePage(std::ostream* page) {

@@ -124,20 +124,13 @@ ClientRequest RunnelProtocol::ReadStart(JsonSection* message) {
   CheckVersion(message);
   ReadCommonFields(message);
   StartRequest start;
-  if (message->Has("sample_rate")) {
-    constexpr int64_t kMostHz = std::numeric_limits<int>::max();  // the server's limit is lower
-    int& rate_hz = start.options.values.stream.sample_rate_hz;
-    rate_hz =
-        static_cast<int>(message->IntegerFrom("sample_rate", StreamOptions::kMinRate, kMostHz));
-    if (decoder_->encoding() == SampleEncoding::kOpus && !IsOpusRate(rate_hz)) {
-      message->Fail("sample_rate", std::string(kOpusRatesText) + " with the encoding opus");
-    }
+  ReadLiveOptions(message, &start.options);
+  const int rate_hz = start.options.values.stream.sample_rate_hz;
+  if (decoder_->encoding() == SampleEncoding::kOpus && rate_hz > 0 && !IsOpusRate(rate_hz)) {
+    message->Fail(message->Has("sample_rate") ? "sample_rate" : "sample_rate_hz",
+                  std::string(kOpusRatesText) + " with the encoding opus");
   }
   ReadStartOptions(message, tokens_, &start);
-  if (message->Has("early_text")) {
-    constexpr int64_t kMostFrames = 1000;
-    start.options.Set("early_text_interval", message->Integer("early_text", 0, kMostFrames));
-  }
   if (message->Has("resume")) start.wants_snapshots = message->Bool("resume");
   message->CheckAllTaken();
   start.encoding = decoder_->encoding();

@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "runtime/hotwords.h"
@@ -63,7 +65,7 @@ std::string QueryFieldNames() {
   for (const StreamOption& option : StreamOptionTable()) {
     if (option.IsOf(OptionUser::kClient) && !IsEndpointRule(option)) names += option.name + ", ";
   }
-  return names + "token or " + std::string(kEndpointPrefix) + "...";
+  return names + "token, or one of those that need endpointing";
 }
 
 int64_t ReadInteger(JsonSection* fields, const std::string& field, const StreamOption& option) {
@@ -152,10 +154,22 @@ void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartReques
   ReadEndpointing(fields, &start->options);
 }
 
+void ReadLiveOptions(JsonSection* fields, ChosenOptions* options) {
+  const std::pair<const char*, const char*> former[] = {{"early_text", "early_text_interval"},
+                                                        {"sample_rate", "sample_rate_hz"}};
+  for (const auto& [field, name] : former) {
+    if (fields->Has(field) && fields->Has(name)) fields->Fail(field, std::string("only ") + name);
+    ReadOption(fields, field, StreamOptionOf(name), options);
+  }
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (option.IsOf(OptionUser::kLive)) ReadOption(fields, option.name, option, options);
+  }
+}
+
 StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query,
                             const TokenTable& tokens) {
   nlohmann::json object = nlohmann::json::object();
-  bool has_rules = false;
+  std::map<const StreamOption*, std::string> given;  // the name that the query has for each
   for (const auto& [name, value] : query) {
     if (name == "token") continue;
     const StreamOption* const option = OptionOfQuery(name);
@@ -163,21 +177,18 @@ StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string
       throw std::runtime_error("query: " + Quoted(name) +
                                " is no option of a recording, expected " + QueryFieldNames());
     }
-    if (object.contains(option->name)) {
+    if (!given.emplace(option, name).second) {
       throw std::runtime_error("query: " + Quoted(name) + " cannot be given twice");
     }
-    object[option->name] = TypedValue(*option, value);
-    has_rules = has_rules || IsEndpointRule(*option);
+    object[name] = TypedValue(*option, value);
   }
   JsonSection fields(object, "", "query");
   StartRequest start;
   ReadOptions(&fields, tokens, &start);
-  for (const StreamOption& option : StreamOptionTable()) {
-    if (option.name == "endpointing" || IsEndpointRule(option)) {
-      ReadOption(&fields, option.name, option, &start.options);
-    }
+  for (const auto& [option, name] : given) {
+    if (option->name != "endpointing" && !IsEndpointRule(*option)) continue;
+    ReadOption(&fields, name, *option, &start.options);
   }
-  if (has_rules && !start.options.Has("endpointing")) start.options.Set("endpointing", true);
   fields.CheckAllTaken();
   return start;
 }

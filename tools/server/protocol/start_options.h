@@ -31,10 +31,15 @@ int ReadNBest(JsonSection* fields);
 // <value>, expected <range>", or "hotwords:<line>: what is wrong".
 void ReadStartOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start);
 
+// Reads the fields of OptionUser::kLive, and early_text and sample_rate, which clients of earlier
+// releases send for early_text_interval and sample_rate_hz. Throws as ReadStartOptions does.
+void ReadLiveOptions(JsonSection* fields, ChosenOptions* options);
+
 // The request of an uploaded recording. `query`: the (name, value) fields of its URL, decoded.
 // The field "token" is ignored here: it is the bearer token. The fields of the object "endpointing"
-// have the prefix "endpoint_". Throws std::runtime_error, as above with the source "query", also
-// for a field that is unknown or comes twice.
+// have the names of the options, or "endpoint_" before those in the object. Throws
+// std::runtime_error, as above with the source "query", also for a field that is unknown or comes
+// twice.
 StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string>>& query,
                             const TokenTable& tokens);
 

@@ -52,12 +52,13 @@ bool TaskThreads::Add(Task task, const std::string& client, Queue* queue) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const size_t bytes = task.bytes;
     if (stops_ || !HasRoomIn(*queue, bytes, client)) return false;
+    // First, because it may throw.
+    if (first_.tasks.size() + queue_.tasks.size() >= num_idle_) StartThread();
     queue->tasks.Push(client, std::move(task), kUsualTask);
     bytes_ += bytes;
     Held& held = queue->held[client];
     ++held.num_tasks;
     held.num_bytes += bytes;
-    if (first_.tasks.size() + queue_.tasks.size() > num_idle_) StartThread();
   }
   changed_.notify_one();
   return true;

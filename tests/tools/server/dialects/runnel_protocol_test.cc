@@ -111,7 +111,7 @@ TEST(RunnelProtocol, Hotwords) {
 // Invalid values of every field: the error names the field.
 TEST(RunnelProtocol, OptionsOutOfRange) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
-      {"sample_rate", {"0", "999", "2147483648", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
+      {"sample_rate", {"999", "2147483648", "-1", "16000.5", "\"16000\"", "null", "1e300"}},
       {"encoding", {"\"pcm8\"", "\"Opus\"", "16", "null", "\"\"", "[]"}},
       {"chunk_size", {"0", "-3", "1000001", "1.5", "\"16\"", "{}", "18446744073709551615"}},
       {"left_context", {"-3", "1000001", "true"}},
@@ -122,7 +122,9 @@ TEST(RunnelProtocol, OptionsOutOfRange) {
       {"tokens", {"0", "[]"}},
       {"hotwords", {"1", "[]", "null"}},
       {"hotword_score", {"\"1\"", "101", "-101"}},
-      {"early_text", {"-1", "1001", "0.5"}},
+      {"early_text", {"-1", "1000001", "0.5"}},
+      {"early_text_interval", {"-1", "1000001", "0.5"}},
+      {"sample_rate_hz", {"999", "768001", "\"16000\""}},
       {"colour", {"1"}},
       {"wo\\nrd", {"1"}}};
   for (const auto& [field, values] : cases) {

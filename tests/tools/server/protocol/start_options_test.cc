@@ -27,7 +27,7 @@ StartRequest Read(const Query& query) { return ReadStartQuery(query, Units()); }
 std::string Expected() {
   return "expected chunk_size, left_context, search, head, beam_size, max_symbols, ctc_weight, "
          "rescoring, first_pass_weight, reverse_weight, language, nbest, endpointing, hotwords, "
-         "hotword_score, token or endpoint_...";
+         "hotword_score, token, or one of those that need endpointing";
 }
 
 // Why an option of a query has no effect.
@@ -83,20 +83,21 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
   EXPECT_FALSE(Read({}).options.values.stream.endpoints.enabled);
   EXPECT_FALSE(Read({{"endpointing", "false"}}).options.values.stream.endpoints.enabled);
   EXPECT_TRUE(Read({{"endpointing", "true"}}).options.values.stream.endpoints.enabled);
-  for (const Query& more : {Query{}, Query{{"endpointing", "true"}}}) {
-    Query query = {{"endpoint_silence_s", "0.5"},      {"endpoint_initial_silence_s", "3"},
-                   {"endpoint_max_utterance_s", "60"}, {"endpoint_blank_probability", "0.9"},
-                   {"endpoint_reset_encoder", "true"}, {"skip_silence", "true"}};
-    query.insert(query.end(), more.begin(), more.end());
-    const EndpointOptions endpoints = Read(query).options.values.stream.endpoints;
-    EXPECT_TRUE(endpoints.enabled);
-    EXPECT_EQ(endpoints.rules[0].min_silence_s, 3);
-    EXPECT_EQ(endpoints.rules[1].min_silence_s, 0.5);
-    EXPECT_EQ(endpoints.rules[2].min_utterance_s, 60);
-    EXPECT_EQ(endpoints.silence_blank_probability, 0.9);
-    EXPECT_TRUE(endpoints.reset_encoder);
-    EXPECT_TRUE(endpoints.skip_silence);
-  }
+  const EndpointOptions endpoints = Read({{"endpointing", "true"},
+                                          {"endpoint_silence_s", "0.5"},
+                                          {"endpoint_initial_silence_s", "3"},
+                                          {"endpoint_max_utterance_s", "60"},
+                                          {"endpoint_blank_probability", "0.9"},
+                                          {"endpoint_reset_encoder", "true"},
+                                          {"skip_silence", "true"}})
+                                        .options.values.stream.endpoints;
+  EXPECT_TRUE(endpoints.enabled);
+  EXPECT_EQ(endpoints.rules[0].min_silence_s, 3);
+  EXPECT_EQ(endpoints.rules[1].min_silence_s, 0.5);
+  EXPECT_EQ(endpoints.rules[2].min_utterance_s, 60);
+  EXPECT_EQ(endpoints.silence_blank_probability, 0.9);
+  EXPECT_TRUE(endpoints.reset_encoder);
+  EXPECT_TRUE(endpoints.skip_silence);
   EXPECT_EQ(QueryError({{"endpointing", "yes"}}),
             "query: endpointing is \"yes\", expected true or false");
   EXPECT_EQ(QueryError({{"endpointing", "1"}}), "query: endpointing is 1, expected true or false");
@@ -105,7 +106,7 @@ TEST(ReadStartQuery, EndpointingIsTheObjectOfAStartMessage) {
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "abc"}}),
             "query: endpoint_silence_s is \"abc\", expected a number");
   EXPECT_EQ(QueryError({{"endpoint_reset_encoder", "1"}}),
-            "query: reset_encoder is 1, expected true or false");
+            "query: endpoint_reset_encoder is 1, expected true or false");
   EXPECT_EQ(QueryError({{"endpoint_silence", "1"}}),
             "query: 'endpoint_silence' is no option of a recording, " + Expected());
   EXPECT_EQ(QueryError({{"endpoint_silence_s", "1"}, {"endpoint_silence_s", "1"}}),
