@@ -230,10 +230,9 @@ enum { RUNNEL_WORD_LEVEL = 0, RUNNEL_TOKEN_LEVEL = 1 };
 
 /* The fields and defaults of StreamOptions in runtime/stream.h, of SearchOptions in
    runtime/search_options.h, of EndpointOptions in runtime/endpoint_options.h and of
-   LanguageModelOptions in runtime/language_model.h; docs/options.md has ranges. Word list, hotwords,
-   language model and rescoring select the beam search where `search` is RUNNEL_GREEDY. A field that
-   differs from its default and has no effect is RUNNEL_INVALID_ARGUMENT, such as a beam_size with
-   greedy search. What the pointers name may be freed once the stream is open. */
+   LanguageModelOptions in runtime/language_model.h; docs/options.md has their ranges. Word list,
+   hotwords, language model and rescoring need a beam search. What the pointers name may be freed
+   once the stream is open. */
 typedef struct runnel_stream_options {
   size_t struct_size;
   int64_t chunk_size;                          /* RUNNEL_MODEL_DEFAULT; encoder frames */

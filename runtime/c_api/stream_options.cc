@@ -91,16 +91,11 @@ runnel_stream_options StreamDefaults() {
 }
 
 OptionValues ValuesOf(const runnel_stream_options& c) {
-  ChosenOptions options;
+  OptionValues values;
   VisitFields([&](const StreamOption& option, const auto field) {
-    const OptionValue value = FromC(option, c.*field);
-    if (value != Get(option, options.values)) options.Set(option, value);
+    Set(option, FromC(option, c.*field), &values);
   });
-  if (c.word_list != nullptr) options.names.insert("word_list");
-  if (c.hotwords != nullptr) options.names.insert("hotwords");
-  if (c.language_model != nullptr) options.names.insert("language_model");
-  CompleteSearch(&options);
-  return options.values;
+  return values;
 }
 
 }  // namespace runnel::c_api

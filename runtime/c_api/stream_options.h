@@ -9,9 +9,8 @@ namespace runnel::c_api {
 
 runnel_stream_options StreamDefaults();
 
-// The options of `c`, without its callback and what its objects hold. Those that differ from their
-// defaults, and the objects, are chosen. Throws OptionError naming option, value and range, or what
-// a chosen option needs.
+// The options of `c`, without its objects and its callback. Throws OptionError naming option, value
+// and range.
 OptionValues ValuesOf(const runnel_stream_options& c);
 
 }  // namespace runnel::c_api

@@ -27,9 +27,9 @@ The name of an option is the same everywhere:
 | C++ | a field of `StreamOptions` in [runtime/stream.h](../runtime/stream.h) |
 
 An option without effect is refused: "`--beam_size needs --search=beam`". Word lists, hotwords,
-language models and rescoring select the beam search where no search is chosen. In C, a field that
-differs from its default is chosen. In C++ nothing is selected, and what has no effect is not
-refused.
+language models and rescoring select the beam search where no search is chosen. The structs of C and
+C++ are taken as they are: nothing is selected, what a search lacks is refused, and what has no
+effect is not.
 
 In a start message, `early_text` and `sample_rate` are still taken for `early_text_interval` and
 `sample_rate_hz`; in a query, `endpoint_reset_encoder` and `endpoint_skip_silence` for

@@ -36,7 +36,7 @@ TEST(CApiHeadsTest, OptionsThatTheModelDoesNotHaveAreRefused) {
               options->rescoring = 1;
               options->search = RUNNEL_GREEDY;
             }),
-            "rescoring is on, but the model has no attention decoder");
+            "rescoring needs search=beam");
   EXPECT_TRUE(Contains(refused([](Options* options) { options->first_pass_weight = -1; }),
                        "first_pass_weight is -1, expected 0 to 100"));
   EXPECT_TRUE(Contains(refused([](Options* options) { options->reverse_weight = 2; }),

@@ -161,7 +161,10 @@ class Server:
         self.process.send_signal(number)
 
     def exit_code(self) -> int:
-        return self.process.wait(PATIENCE_S)
+        """Waits for the end; `log` is whole then."""
+        code = self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        return code
 
     def open(self, target: str = "/v1/stream", **options: Any) -> WebSocket:
         return WebSocket(self.port, target, **options)

@@ -87,8 +87,9 @@ def test_streams_per_address_behind_a_proxy():
         with server.open(headers={"X-Forwarded-For": "10.1.1.1, unknown"}):
             assert refusal(server, headers={"X-Forwarded-For": "localhost:80"}).code == (
                 "address_full")
-        assert any("X-Forwarded-For: 'unknown' is not an IP address; its client counts as the "
-                   "proxy 127.0.0.1" in line for line in server.log)
+        server.wait_for(lambda _: any(
+            "X-Forwarded-For: 'unknown' is not an IP address; its client counts as the proxy "
+            "127.0.0.1" in line for line in server.log))
     with Server("--max_streams_per_address=1") as server:
         with server.open():  # who is no trusted proxy is not believed
             assert refusal(server, headers={"X-Forwarded-For": "10.1.1.1"}).code == "address_full"
