@@ -19,7 +19,8 @@ namespace {
 constexpr int kGranuleRateHz = 48000;  // RFC 7845, section 4
 constexpr size_t kHeadSize = 19;       // of the mapping family 0
 constexpr std::string_view kHeadMagic = "OpusHead";
-constexpr size_t kHeadAt = 28;  // in a file: behind a page's header and the length of one packet
+constexpr size_t kHeadAt = 28;     // in a file: behind a page's header and the length of one packet
+constexpr size_t kMappingAt = 18;  // in the head
 constexpr std::string_view kTagsMagic = "OpusTags";
 // A packet of Opus is smaller. Tags may hold a picture.
 constexpr int64_t kMaxPacketBytes = 1 << 20;
@@ -53,7 +54,8 @@ struct OggOpusDecoder::Pages {
 };
 
 bool OggOpusDecoder::Begins(std::string_view file) {
-  return BeginsWith(file, kMagic) && file.substr(0, kHeadEnd).substr(kHeadAt) == kHeadMagic;
+  return BeginsWith(file, kMagic) && BeginsWith(file.substr(kHeadAt), kHeadMagic) &&
+         file[kHeadAt + kMappingAt] != 1;
 }
 
 OggOpusDecoder::OggOpusDecoder() : pages_(std::make_unique<Pages>()) {}
@@ -143,7 +145,7 @@ void OggOpusDecoder::OnHead(std::string_view packet) {
   const auto byte_at = [&](size_t i) { return static_cast<unsigned char>(packet[i]); };
   if (byte_at(8) >= 16) FailOgg("version " + std::to_string(byte_at(8)) + ", expected 1");
   const int channels = byte_at(9);
-  const int mapping = byte_at(18);
+  const int mapping = byte_at(kMappingAt);
   if (mapping != 0 || channels < 1 || channels > 2) {
     FailOgg(std::to_string(channels) + " channels with mapping family " + std::to_string(mapping) +
             ", expected mono or stereo with family 0");

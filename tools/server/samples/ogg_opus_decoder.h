@@ -21,8 +21,9 @@ namespace runnel::server {
 class OggOpusDecoder : public MediaDecoder {
  public:
   static constexpr std::string_view kMagic = "OggS";  // the first bytes of a file
-  static constexpr size_t kHeadEnd = 36;              // of the bytes that tell its codec
-  // Whether a file that begins so is for this decoder; at least kHeadEnd bytes.
+  static constexpr size_t kHeadEnd = 47;              // of the bytes that tell its codec
+  // Whether a file that begins so is for this decoder: Opus, unless it maps its channels as for
+  // more than two (family 1). At least kHeadEnd bytes.
   static bool Begins(std::string_view file);
   // Samples of one Decode after which has_more() is true, not counting the rest of a packet: a
   // second at 48 kHz. Packets of two bytes may hold 120 ms, so that a small piece may hold an hour.

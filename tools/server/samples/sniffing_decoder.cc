@@ -33,6 +33,7 @@ ContainerMatch SniffingDecoder::Find() const {
 std::unique_ptr<MediaDecoder> SniffingDecoder::DecoderOf(const Container& container) const {
   if (BeginsWith(begin_, WavDecoder::kRiff)) return std::make_unique<WavDecoder>();
   if (OggOpusDecoder::Begins(begin_)) return std::make_unique<OggOpusDecoder>();
+  if (&container == &kWav) Refuse("RF64");  // which is WAV otherwise
   if (container.demuxer == nullptr) Refuse(container.name);
   return std::make_unique<MediaStreamDecoder>(container);
 }

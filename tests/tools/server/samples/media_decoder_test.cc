@@ -512,6 +512,18 @@ TEST(SniffingDecoder, StartsNoProcessBeforeItIsKnownToNeedOne) {
   ::unsetenv("RUNNEL_MEDIA_DECODER");
 }
 
+TEST(SniffingDecoder, GivesOpusOfMappingFamily1ToAProcess) {
+  OggStream stream;
+  stream.packets = Packets(16000);
+  std::string head = Head(stream);
+  for (const int family : {0, 1}) {
+    head[18] = static_cast<char>(family);
+    const auto decoder = Sniffing();
+    decoder->Decode(Ogg(stream, head));
+    EXPECT_EQ(decoder->uses_process(), family == 1);
+  }
+}
+
 // The connection may cut the audio anywhere.
 TEST(SniffingDecoder, AnyCutGivesTheSameSamples) {
   OggStream stream;
@@ -547,6 +559,7 @@ TEST(SniffingDecoder, NamesOtherFormats) {
   };
   for (const Case& c : std::vector<Case>{{"FORM1234AIFF", "AIFF"},
                                          {"RIFX1234WAVE", "RIFX"},
+                                         {"RF64\xFF\xFF\xFF\xFFWAVEds64", "RF64"},
                                          {"caff1234", "CAF"},
                                          {"RIFF1234AVI ", "in no known format"},
                                          {"x", "in no known format"}}) {
