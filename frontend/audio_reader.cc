@@ -35,6 +35,9 @@ constexpr size_t kBlockValues = 1 << 14;
 constexpr int kMinRateHz = 1000;
 constexpr int kMaxRateHz = 10000000;
 
+constexpr char kAllFormats[] =
+    "WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR or another format of libsndfile";
+
 // Of one sample of an uncompressed or companded format; 0 for the others.
 int SampleBytes(int format) {
   switch (format & SF_FORMAT_SUBMASK) {
@@ -145,7 +148,7 @@ class AudioReader::Impl {
     }
     first_ = SkipId3Tags(descriptor_.get(), ::lseek(descriptor_.get(), 0, SEEK_CUR));
     if (IsSampleDump(descriptor_.get(), first_)) {
-      Fail("is a MIDI sample dump, expected WAV, FLAC or another format of libsndfile");
+      Fail(std::string("is a MIDI sample dump, expected ") + kAllFormats);
     }
     container_ = FileContainer(descriptor_.get(), first_);
     if (!IsForSndfile(header)) return OpenMedia("wav");
@@ -156,6 +159,15 @@ class AudioReader::Impl {
       Fail(std::string("is in a format that is not accepted here, expected ") + kCommonFormats);
     }
     OpenDescriptor();
+    if (container_ == &kWav) FindAnnouncedSamples();
+  }
+
+  // Of RF64, and of codecs, all of whose samples have as many bytes.
+  void FindAnnouncedSamples() {
+    const std::optional<WavSize> size = ReadWavSize(descriptor_.get(), first_);
+    if (!size.has_value() || size->present == 0 || size->present == size->announced) return;
+    const double whole = static_cast<double>(size->announced) / static_cast<double>(size->present);
+    announced_samples_ = static_cast<int64_t>(whole * static_cast<double>(info_.frames));
   }
 
   void OpenDescriptor() {
@@ -278,7 +290,14 @@ class AudioReader::Impl {
   // In a file. WavStream looks at each byte that it reads.
   void CheckForOthers() const {
     if (descriptor_.get() < 0) return;
-    Refuse(FindOtherRecording(container_, descriptor_.get(), first_), samples_read_);
+    Refuse(FindOtherRecording(container_, descriptor_.get(), first_),
+           MayReadOn() ? 0 : samples_read_);
+  }
+
+  // Whether samples_read_ may count samples of a recording that was joined: readers of these go on
+  // into it.
+  bool MayReadOn() const {
+    return container_ == &kMp4 || container_ == &kW64 || container_ == &kNist;
   }
 
   void CheckForOthersInStream() const {
@@ -288,7 +307,8 @@ class AudioReader::Impl {
            wav_stream_->num_bytes_before_next() / std::max<int64_t>(frame_bytes, 1));
   }
 
-  // Nothing is said about the samples of a recording that cannot be read at all.
+  // `num_samples`: 0 where they are not known. Nothing is said about the samples of a recording
+  // that cannot be read at all.
   void Refuse(const std::optional<Follower>& follower, int64_t num_samples) const {
     if (!follower.has_value()) return;
     Fail(follower->what + (num_samples == 0 ? "" : " after sample " + std::to_string(num_samples)) +
@@ -344,8 +364,7 @@ class AudioReader::Impl {
   }
 
   [[noreturn]] void FailAsNoAudio(const std::string& reason) const {
-    Fail("cannot be read as audio (" + reason +
-         "), expected WAV, FLAC or another format of libsndfile");
+    Fail("cannot be read as audio (" + reason + "), expected " + kAllFormats);
   }
 
   [[noreturn]] void FailAsMedia(const std::string& what) const {

@@ -38,7 +38,8 @@ struct AudioReaderOptions {
 // after the other, are read to the end, at the rate of the first. Of all others, another recording
 // behind the first is an error at the end, in files and pipes. Other bytes behind the samples are
 // an error for WAV, unless they are chunks, tags or zeros, and for FLAC, unless they are tags or
-// zeros. A WAV file with a second chunk of samples is refused.
+// zeros. Behind MP3 and AAC anything may stand that is no recording, behind Ogg and WebM zeros. A
+// WAV file with a second chunk of samples is refused.
 //
 // Input that cannot seek (a pipe, a terminal) works for every format. WAV is decoded as it arrives;
 // other formats are first copied to a temporary file without a name, up to
@@ -80,9 +81,10 @@ class AudioReader {
   std::optional<int64_t> num_samples() const;
 
   // Samples per channel that the header announces. When Read has returned fewer at the end, the
-  // recording was cut off. No value when the header leaves the length open (of WAV: 0) or announces
-  // 2 GiB or more, and for formats other than plain and companded RIFF. For what media_decoder
-  // reads, only after the end, and only when the recording was cut off.
+  // recording was cut off. Of plain and companded RIFF; of other encodings and of RF64 only when
+  // the recording was cut off, those of a codec to within a block of it. No value when the header
+  // leaves the length open (of RIFF: 0, or 2 GiB and more), and for other formats. For what
+  // media_decoder reads, only after the end, and only when the recording was cut off.
   std::optional<int64_t> announced_samples() const;
 
   // Writes the next samples and returns their number: `max_samples`, fewer only at the end, 0 from

@@ -54,6 +54,16 @@ struct WavEnd {
 // at `begin` of the file `fd`. Keeps the position of `fd`. Throws like ReadWavHeader.
 WavEnd ReadWavEnd(int fd, off_t begin);
 
+// The bytes of the samples of such a file.
+struct WavSize {
+  uint64_t announced = 0;
+  uint64_t present = 0;  // fewer: it was cut off
+};
+
+// No value if the header leaves the size open, as WavDataSize in a pipe. Does not move the position
+// of `fd`.
+std::optional<WavSize> ReadWavSize(int fd, off_t begin);
+
 // Presents the samples after a complete header to libsndfile as a file of known length that can
 // seek: with an RF64 header made here, whose 64-bit sizes have room for any stream. Neither
 // copyable nor movable, because libsndfile holds its address.

@@ -170,6 +170,21 @@ TEST_F(AudioReaderTest, NoSamplesAreNoError) {
   }
 }
 
+TEST_F(AudioReaderTest, CutOffWavOfOtherEncodings) {
+  for (const int format : {SF_FORMAT_RF64 | SF_FORMAT_PCM_16, SF_FORMAT_WAV | SF_FORMAT_MS_ADPCM,
+                           SF_FORMAT_WAV | SF_FORMAT_IMA_ADPCM, SF_FORMAT_WAV | SF_FORMAT_GSM610}) {
+    const std::string path = Write(Noise(20000), 1, 8000, format);
+    const std::string bytes = testing::ReadBytes(path);
+    AudioReader whole(path);
+    const auto num_samples = static_cast<double>(ReadAll(&whole).size());
+    EXPECT_EQ(whole.announced_samples(), std::nullopt);
+    AudioReader cut(WriteRaw(bytes.substr(0, bytes.size() / 2)));
+    EXPECT_LT(static_cast<double>(ReadAll(&cut).size()), 0.6 * num_samples);
+    // To within a block.
+    EXPECT_NEAR(static_cast<double>(cut.announced_samples().value_or(0)), num_samples, 1100);
+  }
+}
+
 // ---- Other damage ----
 
 TEST_F(AudioReaderTest, NotAudio) {
@@ -181,7 +196,9 @@ TEST_F(AudioReaderTest, NotAudio) {
   std::mt19937 random(1);
   std::string garbage(5000, '\0');
   for (char& byte : garbage) byte = static_cast<char>(random());
-  ExpectComplaint(WriteRaw(garbage), "expected WAV, FLAC or another format of libsndfile");
+  ExpectComplaint(WriteRaw(garbage),
+                  "expected WAV, FLAC, MP3, MP4, WebM, Ogg, AAC, AMR or another format of "
+                  "libsndfile");
   ExpectComplaint(Pipe("").path(), "is empty");
   ExpectComplaint(Pipe(garbage).path(), "cannot be read as audio");
 }
