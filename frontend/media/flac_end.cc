@@ -12,6 +12,7 @@
 
 #include "frontend/media/container.h"
 #include "frontend/media/file_descriptor.h"
+#include "frontend/media/tags.h"
 
 namespace runnel {
 namespace {
@@ -103,27 +104,6 @@ std::optional<uint64_t> FindLastFrame(const FlacFile& file, const StreamInfo& in
   return std::nullopt;
 }
 
-// Without the tags at the end of the file.
-uint64_t EndOfAudio(const FlacFile& file) {
-  constexpr size_t kId3v1Bytes = 128;
-  constexpr size_t kApeFooterBytes = 32;
-  uint64_t end = file.size;
-  for (;;) {
-    const std::string last = file.Read(end - std::min<uint64_t>(end, kId3v1Bytes), kId3v1Bytes);
-    if (last.size() < kId3v1Bytes) return end;
-    const std::string_view footer = std::string_view(last).substr(kId3v1Bytes - kApeFooterBytes);
-    uint64_t size = 0;
-    if (last.compare(0, 3, "TAG") == 0) size = kId3v1Bytes;
-    if (footer.substr(0, 8) == "APETAGEX") {
-      const bool has_header = (footer[23] & '\x80') != 0;
-      for (size_t i = 4; i > 0; --i) size = size << 8 | Byte(footer, 11 + i);
-      if (has_header) size += kApeFooterBytes;
-    }
-    if (size == 0 || size > end) return end;
-    end -= size;
-  }
-}
-
 std::array<uint16_t, 256> Crc16Table() {
   std::array<uint16_t, 256> table = {};
   for (unsigned byte = 0; byte < table.size(); ++byte) {
@@ -146,7 +126,8 @@ bool HasBytesBehindFlac(int fd, off_t begin) {
   if (!frame.has_value()) return false;
   // A frame ends with its checksum, after which the sum of all is 0. Zeros do not change that.
   static const std::array<uint16_t, 256> table = Crc16Table();
-  const uint64_t end = EndOfAudio(file);
+  const uint64_t end = TagsAtEnd(
+      file.size, [&file](uint64_t offset, size_t size) { return file.Read(offset, size); });
   unsigned crc = 0;
   for (uint64_t at = *frame; at < end; at += kFlacBlockBytes) {
     const std::string block =

@@ -6,7 +6,7 @@
 
 namespace runnel {
 
-// Whether anything but zeros and tags (ID3v1, APEv2) stands behind the last frame of a whole and
+// Whether anything but zeros and tags (TagsAtEnd) stands behind the last frame of a whole and
 // undamaged FLAC file, which begins at `begin` of a file that can seek. False also where the header
 // lacks the number of samples. Does not move the position.
 bool HasBytesBehindFlac(int fd, off_t begin);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "frontend/media/container.h"
+#include "frontend/media/tags.h"
 
 namespace runnel {
 namespace {
@@ -17,13 +18,6 @@ constexpr uint32_t kMaxUnknownBytes = uint32_t{16} << 20;
 
 // Of the size of an MP4 file's first box, which must not be taken for padding.
 constexpr size_t kMostZerosOfRecording = 3;
-
-// Of the tag that `bytes`, at least kId3HeaderBytes, begin with; 0: there is none. Some programs
-// append tags without a chunk around them.
-uint64_t TagBytes(std::string_view bytes) {
-  constexpr uint64_t kId3v1Bytes = 128;
-  return bytes.substr(0, 3) == "TAG" ? kId3v1Bytes : Id3TagBytes(bytes);
-}
 
 uint32_t SizeOf(std::string_view header) {
   uint32_t size = 0;
@@ -69,6 +63,7 @@ bool WavTail::PassTag(std::string_view rest) {
 }
 
 bool WavTail::PassHeader(std::string_view* rest) {
+  // Some programs append tags without a chunk around them.
   const bool may_be_tag = rest->substr(0, 3) == "TAG" || rest->substr(0, 3) == "ID3";
   if (may_be_tag && !IsWavChunk(rest->substr(0, kChunkIdBytes))) {
     if (rest->size() < kId3HeaderBytes) return false;

@@ -40,6 +40,9 @@ class ContainerCheck {
   // which may be more than there are; no value: more bytes are needed.
   virtual std::optional<int64_t> ReadElement(std::string_view bytes) = 0;
 
+  // For ReadElement, where no element begins with a zero: the number of zeros that `bytes` begin
+  // with. They may stand at the end; an element that follows them is damage.
+  size_t PassZeros(std::string_view bytes);
   // For ReadElement: of the present element.
   int64_t element_at() const { return element_at_; }
   void SetDamaged() { damage_at_ = element_at_; }
@@ -51,6 +54,7 @@ class ContainerCheck {
   int64_t element_at_ = 0;  // of the next element
   std::string unread_;      // the bytes of it so far
   std::optional<int64_t> damage_at_;
+  bool has_zeros_ = false;
   int64_t last_file_at_ = 0;
   int64_t last_jump_at_ = 0;
 };

@@ -9,6 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "frontend/media/file_descriptor.h"
+#include "frontend/media/tags.h"
+
 namespace runnel::media_decoder {
 namespace {
 
@@ -22,7 +25,15 @@ int64_t SizeOf(int file) {
 FileInput::FileInput(int file)
     : file_(file), begin_(::lseek(file, 0, SEEK_CUR)), size_(SizeOf(file) - begin_) {}
 
+void FileInput::LeaveOutTags() {
+  const auto read = [this](uint64_t offset, size_t size) {
+    return ReadAt(file_, begin_ + static_cast<off_t>(offset), size);
+  };
+  size_ = static_cast<int64_t>(TagsAtEnd(static_cast<uint64_t>(std::max<int64_t>(size_, 0)), read));
+}
+
 ssize_t FileInput::Read(uint8_t* bytes, size_t size) {
+  size = std::min(size, static_cast<size_t>(std::max<int64_t>(size_ - position_, 0)));
   ssize_t count = 0;
   do {
     count = ::pread(file_, bytes, size, begin_ + position_);

@@ -33,6 +33,8 @@ class Input {
 class FileInput : public Input {
  public:
   explicit FileInput(int file);
+  // Ends before the tags at the end of the file.
+  void LeaveOutTags();
   ssize_t Read(uint8_t* bytes, size_t size) override;
   int64_t size() const override { return size_; }
   void Seek(int64_t position) override { position_ = position; }
@@ -41,7 +43,7 @@ class FileInput : public Input {
  private:
   const int file_;
   const off_t begin_;
-  const int64_t size_;
+  int64_t size_;
   int64_t position_ = 0;
 };
 

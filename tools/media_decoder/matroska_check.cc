@@ -51,6 +51,7 @@ Number ReadNumber(std::string_view bytes, size_t most) {
 std::optional<int64_t> MatroskaCheck::ReadElement(std::string_view bytes) {
   constexpr size_t kMostIdBytes = 4;
   constexpr size_t kMostSizeBytes = 8;
+  if (const size_t num_zeros = PassZeros(bytes)) return static_cast<int64_t>(num_zeros);
   if (cluster_end_ == element_at()) {
     in_cluster_ = false;
     cluster_end_.reset();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "tools/media_decoder/limits.h"
 #include "tools/media_decoder/recording_decoder.h"
@@ -27,7 +28,10 @@ int main(int argc, char** argv) {
     }
     std::unique_ptr<Input> input;
     if (std::strcmp(argv[1], kMediaOfFile) == 0) {
-      input = std::make_unique<FileInput>(kMediaFile);
+      auto file = std::make_unique<FileInput>(kMediaFile);
+      const std::string container = argv[2];
+      if (container == "mp3" || container == "aac") file->LeaveOutTags();
+      input = std::move(file);
     } else {
       input = std::make_unique<RequestInput>(kMediaSocket, &replies);
     }

@@ -38,9 +38,12 @@ std::optional<int64_t> OggCheck::ReadElement(std::string_view bytes) {
       const size_t next = std::min(bytes.find(kPage[0], 1), bytes.size());
       return static_cast<int64_t>(next);
     }
+    const size_t num_zeros = element_at() > 0 ? PassZeros(bytes) : 0;
+    if (num_zeros > 0) return static_cast<int64_t>(num_zeros);
     SetDamaged();
     return std::nullopt;
   }
+  PassZeros(bytes);
   if (bytes.size() < kSegmentsAt) return std::nullopt;
   const size_t num_segments = static_cast<unsigned char>(bytes[kNumSegmentsAt]);
   if (bytes.size() < kSegmentsAt + num_segments) return std::nullopt;

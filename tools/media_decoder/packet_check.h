@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 extern "C" {
 #include <libavcodec/avcodec.h>
@@ -13,7 +14,8 @@ namespace runnel::media_decoder {
 
 enum class PacketKind {
   kAudio,
-  kTag,     // between or behind frames of MP3, or the beginning of a frame that is cut off
+  kHeader,  // of a later stream of Ogg
+  kTag,     // between or behind frames of MP3, or other bytes that no frame has followed yet
   kDamaged  // bytes that no encoder writes
 };
 
@@ -23,17 +25,22 @@ class PacketCheck {
   // `container`: FFmpeg's name.
   PacketCheck(const std::string& container, AVCodecID codec);
 
-  // Of the next packet of the track.
-  PacketKind KindOf(const AVPacket& packet);
+  // Of the next packet of the track. Removes what stands before a frame of MPEG audio.
+  PacketKind KindOf(AVPacket* packet);
 
  private:
-  PacketKind KindOfMp3(const AVPacket& packet);
+  PacketKind KindOfMp3(AVPacket* packet);
+  void TakeGap(std::string_view bytes);
 
   const AVCodecID codec_;
   // FFmpeg looks for the frames of MP3 among the bytes, and skips what is none.
   const bool is_mp3_;
-  int64_t num_bytes_ = 0;  // of packets of MP3
-  int64_t tag_end_ = 0;    // behind the last tag, in these
+  const bool is_adts_;
+  const bool is_ogg_;
+  // Bytes of MP3 behind the last frame, without the tags that they began with. What they are is
+  // decided when a frame follows: behind the recording anything may stand.
+  std::string gap_;
+  uint64_t num_to_skip_ = 0;  // of the next bytes, which belong to a tag
 };
 
 }  // namespace runnel::media_decoder

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <limits>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <utility>
 
@@ -90,6 +91,16 @@ std::vector<int64_t> AnnouncedTicks(const AVFormatContext& format) {
   return ticks;
 }
 
+// Of kCodecs; null: none. FFmpeg may prefer another decoder of the codec.
+const AVCodec* FindDecoder(AVCodecID id) {
+  std::istringstream names(kCodecs);
+  for (std::string name; std::getline(names, name, ',');) {
+    const AVCodec* const codec = avcodec_find_decoder_by_name(name.c_str());
+    if (codec != nullptr && codec->id == id) return codec;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 void IoFreer::operator()(AVIOContext* context) const {
@@ -166,10 +177,8 @@ void RecordingDecoder::Open() {
 
 void RecordingDecoder::OpenCodec() {
   const AVCodecParameters& parameters = *track_->codecpar;
-  const AVCodec* const codec = avcodec_find_decoder(parameters.codec_id);
-  if (codec == nullptr || av_match_list(codec->name, kCodecs, ',') <= 0) {
-    FailAsCodec(avcodec_get_name(parameters.codec_id));
-  }
+  const AVCodec* const codec = FindDecoder(parameters.codec_id);
+  if (codec == nullptr) FailAsCodec(avcodec_get_name(parameters.codec_id));
   codec_.reset(avcodec_alloc_context3(codec));
   if (codec_ == nullptr) throw std::bad_alloc();
   avcodec_parameters_to_context(codec_.get(), &parameters);
@@ -267,7 +276,16 @@ void RecordingDecoder::DecodePacket(const AVPacket* packet) {
   ReadFrames();
 }
 
-int64_t RecordingDecoder::MissingSamples() const {
+// The segment has a duration, but a track of it has none. Packets may have neither, but all have
+// samples.
+int64_t RecordingDecoder::MissingInMatroska() const {
+  if (announced_ticks_ == 0 || format_->nb_streams > 1) return 0;
+  const int64_t announced = av_rescale_q(announced_ticks_, track_->time_base, {1, rate_hz_});
+  const int64_t last = av_rescale_q(last_timestamp_, track_->time_base, {1, rate_hz_});
+  return announced - last - (num_samples_ - last_timestamp_sample_);
+}
+
+int64_t RecordingDecoder::MissingTicks() const {
   int64_t missing = announced_ticks_ - num_ticks_;
   if (container_ == "mov") {
     // The header may have any length while the file is written. Its packets are known.
@@ -278,7 +296,13 @@ int64_t RecordingDecoder::MissingSamples() const {
   } else if (announced_ticks_ == 0 || container_ == "ogg" || container_ == "aac") {
     return 0;
   }
-  const int64_t samples = av_rescale_q(missing, track_->time_base, {1, rate_hz_});
+  return missing;
+}
+
+int64_t RecordingDecoder::MissingSamples() const {
+  const int64_t samples = container_ == "matroska"
+                              ? MissingInMatroska()
+                              : av_rescale_q(MissingTicks(), track_->time_base, {1, rate_hz_});
   return samples * 1000 > kMissingMs * rate_hz_ ? samples : 0;
 }
 
@@ -321,19 +345,23 @@ void RecordingDecoder::CheckGap(const AVPacket& packet) {
   if (has_jump && gap * 1000 > kMissingMs * rate_hz_) FailAsDamaged(AVERROR_INVALIDDATA);
 }
 
-void RecordingDecoder::TakePacket(const AVPacket& packet) {
-  CheckUpTo(packet.pos);
+void RecordingDecoder::TakePacket(AVPacket* packet) {
+  CheckUpTo(packet->pos);
   switch (packet_check_->KindOf(packet)) {
     case PacketKind::kDamaged:
       FailAsDamaged(AVERROR_INVALIDDATA);
+    case PacketKind::kHeader:
     case PacketKind::kTag:
       return;
     case PacketKind::kAudio:
-      CheckGap(packet);
-      num_ticks_ += packet.duration;
-      last_timestamp_ = packet.dts;
-      last_packet_at_ = packet.pos;
-      DecodePacket(&packet);
+      CheckGap(*packet);
+      num_ticks_ += packet->duration;
+      if (packet->dts != AV_NOPTS_VALUE) {
+        last_timestamp_ = packet->dts;
+        last_timestamp_sample_ = num_samples_;
+      }
+      last_packet_at_ = packet->pos;
+      DecodePacket(packet);
   }
 }
 
@@ -348,7 +376,7 @@ void RecordingDecoder::Decode() {
       if (avio_feof(io_.get()) != 0) break;
       FailAsDamaged(error);
     }
-    if (packet_->stream_index == track_->index) TakePacket(*packet_);
+    if (packet_->stream_index == track_->index) TakePacket(packet_.get());
     av_packet_unref(packet_.get());
   }
   CheckEnd();

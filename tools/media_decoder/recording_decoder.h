@@ -61,7 +61,7 @@ class RecordingDecoder {
   // A packet that cannot be decoded is an error when another packet follows: a recording that is
   // cut off may have half a packet at its end.
   void DecodePacket(const AVPacket* packet);
-  void TakePacket(const AVPacket& packet);
+  void TakePacket(AVPacket* packet);
   // Fails when there is damage up to this byte, which was read.
   void CheckUpTo(int64_t end);
   void CheckEnd();
@@ -74,6 +74,8 @@ class RecordingDecoder {
   void WriteResampled(const uint8_t** data, int count);
   void WriteFormat(int rate_hz, int channels);
   [[noreturn]] void FailAsDamaged(int error) const;
+  int64_t MissingInMatroska() const;
+  int64_t MissingTicks() const;
   int64_t MissingSamples() const;
 
   Input& input_;
@@ -97,12 +99,13 @@ class RecordingDecoder {
 
   int rate_hz_ = 0;  // of all samples; 0 before the first
   int64_t num_samples_ = 0;
-  int packet_error_ = 0;         // of the last packet
-  int64_t announced_ticks_ = 0;  // of the header, in the track's time base; 0: none
-  int64_t num_ticks_ = 0;        // of the packets
-  int64_t last_timestamp_ = 0;   // of a packet
-  int64_t last_packet_at_ = 0;   // in the recording
-  int64_t last_lag_ = 0;         // samples by which the packets' times precede num_samples_
+  int packet_error_ = 0;               // of the last packet
+  int64_t announced_ticks_ = 0;        // of the header, in the track's time base; 0: none
+  int64_t num_ticks_ = 0;              // of the packets
+  int64_t last_timestamp_ = 0;         // of a packet
+  int64_t last_timestamp_sample_ = 0;  // num_samples_ before that packet
+  int64_t last_packet_at_ = 0;         // in the recording
+  int64_t last_lag_ = 0;               // samples by which the packets' times precede num_samples_
   std::vector<float> interleaved_;
 };
 

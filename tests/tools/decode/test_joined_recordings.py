@@ -44,9 +44,9 @@ KINDS = {
     "g722.wav": (["-c:a", "g722"], "a WAV file"),
 }
 # Also read on, but not always with the text of each: codecs go on from the end of the first.
-READ_ON = [("vorbis.ogg", "vorbis.ogg"), ("flac.oga", "flac.oga"), ("aac", "aac"),
-           ("webm", "webm"), ("flac.mka", "flac.mka"), ("mp3", "mp3"), ("mp3", "untagged.mp3"),
-           ("untagged.mp3", "mp3"), ("untagged.mp3", "untagged.mp3")]
+READ_ON = [("vorbis.ogg", "vorbis.ogg"), ("opus.ogg", "opus.ogg"), ("flac.oga", "flac.oga"),
+           ("aac", "aac"), ("webm", "webm"), ("flac.mka", "flac.mka"), ("mp3", "mp3"),
+           ("mp3", "untagged.mp3"), ("untagged.mp3", "mp3"), ("untagged.mp3", "untagged.mp3")]
 
 
 @pytest.fixture(scope="module", name="recordings")
@@ -96,9 +96,7 @@ def test_files(tmp_path, recordings, first):
             assert answer == f"{TEXT} {TEXT}", second
             continue
         name = KINDS[second][1]
-        if first == second == "opus.ogg":
-            assert answer.startswith("is Ogg and is damaged ")  # both have the same serial number
-        elif name == "MP4" == KINDS[first][1]:
+        if name == "MP4" == KINDS[first][1]:
             assert answer.startswith(("is MP4 and is followed by another file after sample ",
                                       "is MP4 and cannot be opened"))
         else:
@@ -106,6 +104,9 @@ def test_files(tmp_path, recordings, first):
                 name = "Ogg"  # known by its first bytes, where it must begin
             assert answer.startswith(f"another recording ({name}"), second
             assert answer.endswith("expected one")
+            # Where the first ends is not known when its reader goes on.
+            if KINDS[first][1] in ("MP4", "W64", "NIST SPHERE"):
+                assert "after sample" not in answer
 
 
 @pytest.mark.parametrize("first", ["wav", "flac", "vorbis.ogg", "webm"])

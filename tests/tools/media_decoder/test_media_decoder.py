@@ -320,6 +320,158 @@ def test_what_stands_behind_a_recording_is_no_damage(tmp_path):
         assert (decoded.error, len(decoded.samples)) == ("", num_samples), name
 
 
+def test_mpeg_audio_of_layer_2(tmp_path):
+    path = tmp_path / "a.mp2"
+    make(path, ["-c:a", "mp2"])
+    decoded = decode_file(PROGRAM, path, "mp3")
+    assert decoded.error == ""
+    np.testing.assert_allclose(decoded.samples, ffmpeg_samples(path), atol=1e-4)
+
+
+def ape_tag(size, kind, is_text=False):
+    """A tag of APE version 2 with a header, of one with a footer alone, or of version 1."""
+    body = struct.pack("<II", size, 2) + b"Cover Art (Front)\0" + random.Random(3).randbytes(size)
+    if is_text:
+        body = bytes(byte & 0x7F for byte in body)
+
+    def head(flags):
+        version = 1000 if kind == "version 1" else 2000
+        return b"APETAGEX" + struct.pack("<IIII", version, len(body) + 32, 1, flags) + bytes(8)
+
+    if kind in ("footer", "version 1"):
+        return body + head(0)
+    return head(0xA0000000) + body + head(0x80000000)
+
+
+def lyrics(size):
+    body = b"LYRICSBEGININD0000200LYR%05d" % size + b"la " * (size // 3)
+    return body + b"%06dLYRICS200" % len(body)
+
+
+ID3V1 = b"TAG" + bytes(125)
+TAGS = {
+    "small APE": ape_tag(100, "header"), "APE": ape_tag(10000, "header") + ID3V1,
+    "large APE": ape_tag(60000, "header"), "footer": ape_tag(10000, "footer"),
+    "large footer": ape_tag(60000, "footer") + ID3V1, "version 1": ape_tag(100, "version 1"),
+    "Lyrics3": lyrics(3000) + ID3V1, "several": ape_tag(3000, "header") + lyrics(90) + ID3V1}
+TAGS_BETWEEN = {
+    "APE": ape_tag(10000, "header", True), "two": ape_tag(300, "header", True) + ID3V1,
+    "footer": ape_tag(3000, "footer", True), "Lyrics3": lyrics(3000) + ID3V1,
+    "several": ape_tag(300, "header", True) + lyrics(90) + ID3V1}
+
+
+@pytest.mark.parametrize("name, container, tag", [
+    (name, container, tag) for name, container in (("info.mp3", "mp3"), ("no_info.mp3", "mp3"),
+                                                   ("adts.aac", "aac")) for tag in TAGS])
+def test_tags_behind_a_recording(tmp_path, name, container, tag):
+    path = tmp_path / name
+    make(path, next(file[2] for file in FILES if file[0] == name))
+    data = path.read_bytes()
+    whole = decode_file(PROGRAM, path, container)
+    path.write_bytes(data + TAGS[tag])
+    tagged = decode_file(PROGRAM, path, container)
+    assert (tagged.error, tagged.missing) == ("", 0)
+    np.testing.assert_array_equal(tagged.samples, whole.samples)
+
+
+@pytest.mark.parametrize("name, container, tag", [
+    (name, container, tag)
+    for name, container in (("info.mp3", "mp3"), ("no_info.mp3", "mp3"), ("adts.aac", "aac"))
+    for tag in TAGS_BETWEEN])
+def test_tags_between_recordings(tmp_path, name, container, tag):
+    path = tmp_path / name
+    make(path, next(file[2] for file in FILES if file[0] == name))
+    data = path.read_bytes()
+    num_samples = len(decode_file(PROGRAM, path, container).samples)
+    path.write_bytes(data + TAGS_BETWEEN[tag] + data)
+    joined = decode_file(PROGRAM, path, container)
+    assert joined.error == "" and abs(len(joined.samples) - 2 * num_samples) < 3000
+
+
+@pytest.mark.parametrize("name, container", [("no_info.mp3", "mp3"), ("adts.aac", "aac")])
+def test_tags_of_streams_at_any_place_of_a_block(tmp_path, name, container):
+    path = tmp_path / name
+    make(path, next(file[2] for file in FILES if file[0] == name) + ["-t", "0.5"])
+    data = path.read_bytes()
+    whole = decode_pieces(PROGRAM, [data], container)
+    for tag in (ape_tag(100, "header", True), ape_tag(60000, "header", True),
+                lyrics(400) + ID3V1, bytes(30), bytes(5000), b"\r\n"):
+        for size in (1, 31, 100) if len(tag) < 1000 else (511, 512, 1000):
+            for lead in (0, 500, 511):
+                # Blocks of 512 bytes end within the head of a tag of ID3, which stands before it.
+                filler = b"ID3\4" + bytes(4) + bytes([lead // 128, lead % 128]) + bytes(lead)
+                rest = filler + tag
+                pieces = [data] + [rest[i:i + size] for i in range(0, len(rest), size)]
+                stream = decode_pieces(PROGRAM, pieces, container)
+                assert stream.error == ""
+                np.testing.assert_array_equal(stream.samples, whole.samples)
+
+
+@pytest.mark.parametrize("name, container", [
+    ("info.mp3", "mp3"), ("no_info.mp3", "mp3"), ("adts.aac", "aac"), ("opus.webm", "matroska"),
+    ("live.webm", "matroska"), ("opus.ogg", "ogg")])
+def test_zeros_are_a_hole_only_before_audio(tmp_path, name, container):
+    path = tmp_path / name
+    make(path, next(file[2] for file in FILES if file[0] == name))
+    data = path.read_bytes()
+    whole = decode_file(PROGRAM, path, container)
+    for count in 1, 30, 1000, 60000:
+        path.write_bytes(data + bytes(count))
+        decoded = decode_file(PROGRAM, path, container)
+        assert (decoded.error, decoded.missing) == ("", 0), count
+        extra = len(decoded.samples) - len(whole.samples)
+        assert extra == 0 or name == "info.mp3" and 0 < extra < 1152
+        np.testing.assert_array_equal(decoded.samples[:len(whole.samples)], whole.samples)
+        stream = decode_pieces(PROGRAM, [data, bytes(count)], container)
+        assert stream.error == "", count
+    for count in 300, 70000:
+        path.write_bytes(data[:len(data) // 2] + bytes(count) + data[len(data) // 2:])
+        assert decode_file(PROGRAM, path, container).error.startswith("is damaged"), count
+
+
+@pytest.mark.parametrize("name, options", [
+    ("aac.mka", ["-c:a", "aac"]), ("opus.webm", ["-c:a", "libopus", "-frame_duration", "2.5"]),
+    ("alac.mka", ["-c:a", "alac"]), ("pcm.mkv", ["-c:a", "pcm_s16le"]),
+    ("vorbis.mkv", ["-ar", "44100", "-c:a", "libvorbis"])])
+def test_whole_matroska_misses_nothing(tmp_path, long_recording, name, options):
+    path = tmp_path / name
+    make(path, options, long_recording)
+    whole = decode_file(PROGRAM, path, "matroska")
+    assert (whole.error, whole.missing) == ("", 0)
+    data = path.read_bytes()
+    path.write_bytes(data[:len(data) // 2])
+    cut = decode_file(PROGRAM, path, "matroska")
+    assert cut.error == ""
+    assert abs(len(cut.samples) + cut.missing - len(whole.samples)) < 0.3 * whole.rate_hz
+
+
+def test_a_longer_video_is_no_missing_audio(tmp_path):
+    path = tmp_path / "film.mkv"
+    make(path, ["-f", "lavfi", "-i", "color=size=16x16:duration=20", "-c:v", "rawvideo",
+                "-c:a", "libopus"])
+    decoded = decode_file(PROGRAM, path, "matroska")
+    assert (decoded.error, decoded.missing) == ("", 0)
+
+
+def test_headers_in_a_chain_are_no_audio(tmp_path):
+    """As of the program flac, whose streams of Ogg have headers of several packets."""
+    if shutil.which("flac") is None:
+        pytest.skip("no program flac")
+    pieces = []
+    for serial in "1", "2":
+        pieces.append(subprocess.check_output(
+            ["flac", "-s", "--ogg", f"--serial-number={serial}", "--padding=4000", "-c",
+             RECORDINGS[0]]))
+    path = tmp_path / "a.oga"
+    path.write_bytes(pieces[0])
+    alone = decode_file(PROGRAM, path, "ogg").samples
+    for joined in (pieces[0] + pieces[1], pieces[0] + pieces[0]):
+        path.write_bytes(joined)
+        chain = decode_file(PROGRAM, path, "ogg")
+        assert chain.error == ""
+        np.testing.assert_array_equal(chain.samples, np.concatenate([alone, alone]))
+
+
 def test_damaged_files_never_hang_or_crash(tmp_path):
     """Changed bytes give samples or one error. The process itself must not end by a signal."""
     rng = random.Random(1)
