@@ -63,6 +63,16 @@ size_t FindMpegFrame(std::string_view packet) {
   return at;
 }
 
+// The type of a frame (3GPP TS 26.101 and 26.201, table 1a): comfort noise, or no data.
+bool IsAmrPause(AVCodecID codec, std::string_view bytes) {
+  constexpr size_t kMostBytes = 7;
+  constexpr unsigned kLost = 14, kNoData = 15;
+  const unsigned type = static_cast<unsigned char>(bytes[0]) >> 3 & 0xF;
+  if (bytes.size() > kMostBytes) return false;  // several frames
+  if (codec == AV_CODEC_ID_AMR_NB) return (type >= 8 && type <= 11) || type == kNoData;
+  return type == 9 || type == kLost || type == kNoData;
+}
+
 }  // namespace
 
 PacketCheck::PacketCheck(const std::string& container, AVCodecID codec)
@@ -78,8 +88,10 @@ PacketKind PacketCheck::KindOf(AVPacket* packet) {
   const std::string_view bytes = BytesOf(*packet);
   if (bytes.empty()) return PacketKind::kTag;
   if (is_ogg_ && IsHeader(codec_, bytes)) return PacketKind::kHeader;
-  const bool is_amr = codec_ == AV_CODEC_ID_AMR_NB || codec_ == AV_CODEC_ID_AMR_WB;
-  if (is_amr && !IsAmrHead(bytes)) return PacketKind::kDamaged;
+  if (codec_ == AV_CODEC_ID_AMR_NB || codec_ == AV_CODEC_ID_AMR_WB) {
+    if (!IsAmrHead(bytes)) return PacketKind::kDamaged;
+    if (IsAmrPause(codec_, bytes)) return PacketKind::kPause;
+  }
   return !HasBlankPackets(codec_) && IsBlank(bytes) ? PacketKind::kDamaged : PacketKind::kAudio;
 }
 

@@ -15,6 +15,7 @@ namespace runnel::media_decoder {
 enum class PacketKind {
   kAudio,
   kHeader,  // of a later stream of Ogg
+  kPause,   // of the speaker: 20 ms without speech (DTX of AMR), which FFmpeg does not decode
   kTag,     // between or behind frames of MP3, or other bytes that no frame has followed yet
   kDamaged  // bytes that no encoder writes
 };

@@ -256,6 +256,18 @@ void RecordingDecoder::WriteFrame() {
   WriteResampled(const_cast<const uint8_t**>(frame_->extended_data), frame_->nb_samples);
 }
 
+void RecordingDecoder::WritePause() {
+  constexpr int kFramesPerSecond = 50;
+  frame_->sample_rate = codec_->sample_rate;
+  frame_->format = codec_->sample_fmt;
+  frame_->nb_samples = codec_->sample_rate / kFramesPerSecond;
+  av_channel_layout_default(&frame_->ch_layout, 1);
+  if (const int error = av_frame_get_buffer(frame_.get(), 0); error < 0) FailAsDamaged(error);
+  av_samples_set_silence(frame_->extended_data, 0, frame_->nb_samples, 1, codec_->sample_fmt);
+  WriteFrame();
+  av_frame_unref(frame_.get());
+}
+
 void RecordingDecoder::ReadFrames() {
   for (;;) {
     const int error = avcodec_receive_frame(codec_.get(), frame_.get());
@@ -352,6 +364,10 @@ void RecordingDecoder::TakePacket(AVPacket* packet) {
       FailAsDamaged(AVERROR_INVALIDDATA);
     case PacketKind::kHeader:
     case PacketKind::kTag:
+      return;
+    case PacketKind::kPause:
+      if (packet_error_ < 0) FailAsDamaged(packet_error_);
+      WritePause();
       return;
     case PacketKind::kAudio:
       CheckGap(*packet);

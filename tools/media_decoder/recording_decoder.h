@@ -69,6 +69,7 @@ class RecordingDecoder {
   void CheckGap(const AVPacket& packet);
   void ReadFrames();
   void WriteFrame();
+  void WritePause();
   // The same for a new format of frames. With the samples that the last one has left.
   void SetResampler();
   void WriteResampled(const uint8_t** data, int count);

@@ -297,6 +297,20 @@ def test_damage_of_amr(tmp_path):
         assert decode_file(PROGRAM, path, "amr").error.startswith("is damaged after sample ")
 
 
+@pytest.mark.parametrize("head, speech, pauses", [
+    (b"#!AMR\n", b"\x3c" + bytes(31), [b"\x44" + bytes(5), b"\x7c"]),
+    (b"#!AMR-WB\n", b"\x44" + bytes(60), [b"\x4c" + bytes(5), b"\x7c"])])
+def test_pauses_of_amr_are_silence(tmp_path, head, speech, pauses):
+    """A phone sends no speech while nobody speaks (DTX), which FFmpeg does not decode."""
+    rng = random.Random(1)
+    frames = [rng.choice([speech, *pauses]) for _ in range(300)]
+    frames = [frame[:1] + rng.randbytes(len(frame) - 1) for frame in frames]
+    path = tmp_path / "a.amr"
+    path.write_bytes(head + b"".join(frames))
+    found = decode_file(PROGRAM, path, "amr")
+    assert (found.error, len(found.samples)) == ("", 300 * (160 if head == b"#!AMR\n" else 320))
+
+
 @pytest.mark.parametrize("name, container, options", [
     file for file in DAMAGED_FILES if file[0] in ("opus.webm", "opus.ogg", "fragments.mp4")])
 def test_pauses_are_no_damage(tmp_path, long_recording, name, container, options):
