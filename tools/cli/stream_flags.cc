@@ -2,6 +2,7 @@
 
 #include <gflags/gflags.h>
 
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
@@ -23,6 +24,14 @@ std::string HelpOf(const StreamOption& option) {
   const std::string value(option.needs.value);
   return help + " Needs --" + std::string(option.needs.name) +
          (value.empty() || value == "true" ? "" : "=" + value) + ".";
+}
+
+// Whether an option of a server has an effect for the clients that choose what it needs: a beam
+// search, rescoring or endpoints.
+bool IsForClients(const StreamOption& option) {
+  const std::string_view needed = option.needs.name;
+  const bool selects_beam = option.is_file() || option.name == "rescoring";
+  return !selects_beam && (needed == "search" || needed == "rescoring" || needed == "endpointing");
 }
 
 }  // namespace
@@ -57,15 +66,14 @@ ChosenOptions StreamFlags::Read() const {
     RequireFlag(name, "a file");
     options.names.insert(name);
   }
-  if (user_ != OptionUser::kServer) {
-    CompleteSearch(&options);
-    return options;
+  ChosenOptions checked = options;
+  for (const Flag& flag : flags_) {
+    if (user_ == OptionUser::kServer && IsForClients(*flag.option)) {
+      checked.names.erase(flag.option->name);
+    }
   }
-  // Rules of endpoints are those of clients that switch them on.
-  ChosenOptions with_endpoints = options;
-  with_endpoints.values.stream.endpoints.enabled = true;
-  CompleteSearch(&with_endpoints);
-  options.values.stream.search = with_endpoints.values.stream.search;
+  CompleteSearch(&checked);
+  options.values = checked.values;
   return options;
 }
 

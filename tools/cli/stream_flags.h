@@ -24,7 +24,8 @@ class StreamFlags {
   StreamFlags& operator=(const StreamFlags&) = delete;
 
   // What the command line has set, without the contents of files. Throws std::invalid_argument
-  // naming flag, value and range, or a flag and what it needs.
+  // naming flag, value and range, or a flag and what it needs. A server's clients may choose that,
+  // so of a server only what it needs of other flags.
   ChosenOptions Read() const;
 
   // Reads the files that the flags name, for the tokens of a model. Throws as WordList::Read,

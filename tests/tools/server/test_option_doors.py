@@ -97,6 +97,20 @@ def test_flags_of_earlier_releases():
     assert message_of_flags("--lm_weight=1") == "--language_model_weight needs --language_model"
 
 
+def test_flags_of_the_server_are_of_clients_that_choose_what_they_need():
+    with Server("--beam_size=3", "--endpoint_silence_s=0.3", "--reverse_weight=0") as server:
+        for options, search, rules in (({}, "greedy", None), ({"search": "beam"}, "beam", None),
+                                       ({"endpointing": True}, "greedy", 0.3)):
+            with server.open() as socket:
+                socket.send_json(type="start", version=1, **options)
+                ready = socket.receive_json()
+                found = ready["endpointing"] and ready["endpointing"]["silence_s"]
+                assert (ready["search"], found or None) == (search, rules)
+        with server.open() as socket:
+            socket.send_json(type="start", version=1, search="beam", nbest=4)
+            assert "at most 3 with beam_size=3" in socket.receive_json()["message"]
+
+
 def test_flags_of_the_server_are_the_defaults_of_its_clients():
     with Server("--search=beam", "--beam_size=3", "--endpointing", "--endpoint_silence_s=0.3",
                 "--skip_silence") as server:

@@ -273,7 +273,7 @@ def test_options_that_other_models_refuse(servers, audio):
     (["--head=rnnt"], "--head is 'rnnt', expected ctc or transducer"),
     (["--search=best"], "--search is 'best', expected greedy, beam or modified_beam"),
     (["--rescoring", "--search=greedy"], "--rescoring needs --search=beam"),
-    (["--reverse_weight=1"], "--reverse_weight needs --rescoring"),
+    (["--hotword_score=1"], "--hotword_score needs --hotwords"),
     (["--hotwords=h", "--search=greedy"], "--hotwords needs --search=beam"),
     (["--head=transducer"], "--head is transducer, but the model has only a CTC head"),
     (["--search=modified_beam"], "is of transducers, got the CTC head"),
