@@ -23,10 +23,7 @@ constexpr OptionNeed kEndpointing = {"endpointing", "true"};
 constexpr OptionNeed kLanguageModel = {"language_model", ""};
 
 // A field's path in OptionValues.
-#define FIELD(path)                     \
-  +[](OptionValues & values) -> auto& { \
-    return values.path;                 \
-  }
+#define FIELD(path) (+[](OptionValues & values) -> auto& { return values.path; })
 
 template <typename Enum>
 OptionChoice Choice(std::vector<std::string> names, Enum& (*field)(OptionValues& values)) {

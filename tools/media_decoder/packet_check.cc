@@ -65,10 +65,10 @@ size_t FindMpegFrame(std::string_view packet) {
 
 // The type of a frame (3GPP TS 26.101 and 26.201, table 1a): comfort noise, or no data.
 bool IsAmrPause(AVCodecID codec, std::string_view bytes) {
-  constexpr size_t kMostBytes = 7;
+  constexpr size_t kMostPauseBytes = 7;
   constexpr unsigned kLost = 14, kNoData = 15;
   const unsigned type = static_cast<unsigned char>(bytes[0]) >> 3 & 0xF;
-  if (bytes.size() > kMostBytes) return false;  // several frames
+  if (bytes.size() > kMostPauseBytes) return false;  // several frames
   if (codec == AV_CODEC_ID_AMR_NB) return (type >= 8 && type <= 11) || type == kNoData;
   return type == 9 || type == kLost || type == kNoData;
 }
