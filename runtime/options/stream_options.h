@@ -50,11 +50,11 @@ struct OptionChoice {
 struct OptionFile {};
 
 // Where else than in C++, C and Python an option is offered.
-enum class OptionUser : unsigned {
-  kDecodeWav = 1,  // a flag of decode_wav
-  kServer = 2,     // a flag of stream_server: the default of its clients
-  kClient = 4,     // a field of the server's clients
-  kLive = 8        // a field of their live streams only
+enum class OptionUser {
+  kDecodeWav,  // a flag of decode_wav
+  kServer,     // a flag of stream_server: the default of its clients
+  kClient,     // a field of the server's clients
+  kLive        // a field of their live streams only
 };
 
 // An option and its value; "" for any.
