@@ -6,7 +6,7 @@ TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 PORT ?= 8080
 SOAK_STREAMS ?= 250
-TIDY_FOLDERS := (attention_decoder|encoder|frontend|runtime|tools|transducer)
+TIDY_FOLDERS := (encoder|frontend|runtime|tools)
 
 .DEFAULT_GOAL := build
 .PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build arm64 format format-check headers tidy \

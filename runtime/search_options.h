@@ -12,7 +12,7 @@ class LanguageModelScorer;
 class WordList;
 
 // kPrefixBeam is a beam search of the head's own kind: of CTC prefixes; of a transducer, as the
-// model's family does it (TransducerBeam in transducer/transducer_config.h). kModifiedBeam, of
+// model's family does it (TransducerBeam in runtime/transducer/transducer_config.h). kModifiedBeam, of
 // transducers without durations only, gives each frame one label, as icefall does.
 enum class SearchMethod { kGreedy, kPrefixBeam, kModifiedBeam };
 

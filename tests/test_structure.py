@@ -9,7 +9,7 @@ from typing import Dict, List, Set
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TOP_FOLDERS = ("frontend", "encoder", "transducer", "attention_decoder", "runtime", "tools")
+TOP_FOLDERS = ("frontend", "encoder", "runtime", "tools")
 # A reader takes in a folder of this many files at a glance.
 MOST_FILES = 27
 

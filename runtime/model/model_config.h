@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "attention_decoder/attention_decoder_config.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
 #include "encoder/encoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
-#include "transducer/language_prompt.h"
-#include "transducer/transducer_config.h"
+#include "runtime/transducer/language_prompt.h"
+#include "runtime/transducer/transducer_config.h"
 
 namespace runnel {
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "attention_decoder/attention_decoder.h"
+#include "runtime/attention_decoder/attention_decoder.h"
 #include "encoder/cpu/options.h"
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
@@ -23,8 +23,8 @@
 #include "runtime/model.h"
 #include "runtime/model/model_config.h"
 #include "runtime/token_table.h"
-#include "transducer/language_prompt.h"
-#include "transducer/transducer.h"
+#include "runtime/transducer/language_prompt.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel {
 

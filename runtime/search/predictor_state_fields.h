@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "transducer/transducer.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel {
 

@@ -8,7 +8,7 @@
 
 #include "runtime/search/search.h"
 #include "runtime/search_options.h"
-#include "transducer/transducer.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel {
 

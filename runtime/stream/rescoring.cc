@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attention_decoder/attention_decoder.h"
+#include "runtime/attention_decoder/attention_decoder.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream/stream_state.h"
 

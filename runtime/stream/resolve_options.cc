@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "attention_decoder/attention_decoder.h"
+#include "runtime/attention_decoder/attention_decoder.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/options/option_error.h"
 #include "runtime/options/stream_options.h"

@@ -9,7 +9,7 @@
 
 #include "encoder/rows.h"
 #include "runtime/search/transducer_search.h"
-#include "transducer/transducer.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel {
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <variant>
 
-#include "attention_decoder/attention_decoder_config.h"
-#include "attention_decoder/attention_decoder_weights.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
+#include "runtime/attention_decoder/attention_decoder_weights.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/json/json_section.h"
 #include "encoder/model_file/model_archive.h"
@@ -23,8 +23,8 @@
 #include "tests/support/random_encoder.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_streams.h"
-#include "transducer/transducer_config.h"
-#include "transducer/transducer_weights.h"
+#include "runtime/transducer/transducer_config.h"
+#include "runtime/transducer/transducer_weights.h"
 
 namespace runnel::testing {
 namespace {

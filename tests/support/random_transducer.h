@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "encoder/rows.h"
-#include "transducer/transducer.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel::testing {
 

@@ -11,13 +11,13 @@
 #include <random>
 #include <vector>
 
-#include "attention_decoder/attention_decoder.h"
+#include "runtime/attention_decoder/attention_decoder.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/streaming_config.h"
 #include "tools/reference/torchscript_model.h"
-#include "transducer/language_prompt.h"
-#include "transducer/transducer.h"
+#include "runtime/transducer/language_prompt.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel {
 

@@ -9,7 +9,7 @@ from typing import List
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 LIBRARY = os.environ["RUNNEL_LIBRARY"]
 # Debian's list of the symbols of each soname; the build of the packages compares it too.
-SYMBOLS_FILE = ROOT / "debian" / "librunnel0.symbols"
+SYMBOLS_FILE = ROOT / "tools/deploy/debian/librunnel0.symbols"
 
 
 def output(*command: str) -> str:

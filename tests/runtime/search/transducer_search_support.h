@@ -20,7 +20,7 @@
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream/transducer_decoding.h"
 #include "tests/runtime/search/search_test_support.h"
-#include "transducer/transducer.h"
+#include "runtime/transducer/transducer.h"
 
 namespace runnel {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "attention_decoder/attention_decoder.h"
+#include "runtime/attention_decoder/attention_decoder.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream.h"

@@ -6,7 +6,7 @@ from typing import Set
 
 from tool_runner import ROOT
 
-DEBIAN = ROOT / "debian"
+DEBIAN = ROOT / "tools/deploy/debian"
 CONTROL = (DEBIAN / "control").read_text(encoding="utf-8")
 SCRIPTS = ROOT / "tools" / "deploy" / "packages"
 

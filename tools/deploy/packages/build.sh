@@ -13,4 +13,5 @@ if command -v ccache >/dev/null; then
   export CCACHE_DIR
 fi
 cd build/package/source
+ln --symbolic tools/deploy/debian debian  # where dpkg-buildpackage looks for it
 dpkg-buildpackage --build=binary --no-sign --jobs="${JOBS:-$(nproc)}"
