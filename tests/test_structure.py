@@ -1,4 +1,4 @@
-"""The source tree against DESIGN.md: which folder includes which, and how many files one holds."""
+"""The source tree against DESIGN.md: which folder includes which, and what a folder and a header are."""
 
 import json
 import os
@@ -10,8 +10,6 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOP_FOLDERS = ("frontend", "encoder", "runtime", "tools")
-# A reader takes in a folder of this many files at a glance.
-MOST_FILES = 27
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:%s)/[^">]+)[">]' % "|".join(TOP_FOLDERS),
                      re.MULTILINE)
@@ -95,14 +93,57 @@ def test_the_folder_map_shows_every_folder():
     assert not missing, f"DESIGN.md: the folder map lacks {missing}"
 
 
-def test_no_folder_is_too_full():
-    counts: Dict[str, int] = {}
-    for folder in TOP_FOLDERS:
+def top_of(folder: str) -> str:
+    return folder.partition("/")[0]
+
+
+def test_a_folder_stands_with_those_that_use_it(used):
+    """A folder that serves one other room, and not its own, belongs to that room. A folder serves
+    its room when the room includes its headers, or when it implements a header of the room."""
+    rooms: Dict[str, Set[str]] = {}
+    for folder, others in used.items():
+        for other in others:
+            rooms.setdefault(other, set()).add(top_of(folder))
+    for path in sources():
+        folder = path.relative_to(ROOT).parent
+        if path.suffix == ".cc" and (ROOT / folder.parent / f"{path.stem}.h").is_file():
+            rooms.setdefault(folder.as_posix(), set()).add(folder.parts[0])
+    wrong = {folder: room for folder, (room, *more) in
+             ((folder, sorted(users)) for folder, users in rooms.items())
+             if "/" in folder and not more and room != top_of(folder)}
+    assert not wrong
+
+
+def production_users() -> Dict[str, Set[str]]:
+    """For each header the sources that include it, tests too, but for its own."""
+    users: Dict[str, Set[str]] = {}
+    for folder in TOP_FOLDERS + ("tests",):
         for path in (ROOT / folder).rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                folder = path.parent.relative_to(ROOT).as_posix()
-                counts[folder] = counts.get(folder, 0) + 1
-    assert not {folder: count for folder, count in counts.items() if count > MOST_FILES}
+            if path.suffix in (".h", ".cc", ".c"):
+                name = path.relative_to(ROOT).as_posix()
+                for header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                    if header[:-2] != name.rpartition(".")[0]:
+                        users.setdefault(header, set()).add(name)
+    return users
+
+
+def test_a_small_header_with_one_user_joins_it():
+    """Fewer than so many lines, with their source, that one file of the same folder alone includes,
+    are no file of their own: they are read with that file."""
+    few_lines = 60
+
+    def lines_of(name: str) -> int:
+        path = ROOT / name
+        return len(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else 0
+
+    wrong = {}
+    for header, users in production_users().items():
+        lines = lines_of(header) + lines_of(header[:-2] + ".cc")
+        if len(users) == 1 and lines < few_lines:
+            user, = users
+            if folder_of(user) == folder_of(header):
+                wrong[header] = user
+    assert not wrong
 
 
 def test_headers_say_what_they_provide():
