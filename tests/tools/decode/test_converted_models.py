@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import re
 import subprocess
 import sys
 from typing import Dict, List
@@ -19,7 +18,7 @@ from convert_support import SHARED, TOLERANCE  # noqa: E402
 from nemo_files import NemoFile, load_case, recorded_caches, settings_of  # noqa: E402
 
 from models.reference.archive import mel_spectrogram_section  # noqa: E402
-from tools.benchmark.report.evaluate_hotwords import changes, unfinished_phrases  # noqa: E402
+from tools.benchmark.accuracy.hotwords import changes, unfinished_phrases  # noqa: E402
 
 # Word errors of an independent float32 implementation, whole utterances (the data's README).
 KNOWN_ERRORS = {"librispeech": (1, 107), "ljspeech": (7, 279), "commonvoice100": (74, 463),
@@ -117,18 +116,17 @@ def fixture_nemo(tmp_path_factory) -> str:
 def evaluate(model: str, *arguments: str) -> str:
     manifest = need_shared("speech_en") / "manifest.tsv"
     return subprocess.run(
-        [sys.executable, "-m", "tools.benchmark.report.evaluate", model, f"--manifest={manifest}",
+        [sys.executable, "-m", "tools.benchmark.accuracy.evaluate", model, f"--manifest={manifest}",
          f"--decode_wav={BIN / 'decode_wav'}", *arguments],
         cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 @without_sanitizers
 def test_nemo_word_errors_are_the_known_ones(nemo):
-    printed = evaluate(nemo)
+    header, _, row = evaluate(nemo).splitlines()
+    found = dict(zip(header.strip("| ").split(" | "), row.strip("| ").split(" | ")))
     for name, (errors, words) in KNOWN_ERRORS.items():
-        found = re.search(rf"{name} (\d+)/(\d+)", printed)
-        assert found and int(found.group(2)) == words, printed
-        assert abs(int(found.group(1)) - errors) <= ALLOWED_DIFFERENCE, printed
+        assert abs(int(found[f"{name} ({words} words)"]) - errors) <= ALLOWED_DIFFERENCE, found
 
 
 @without_sanitizers

@@ -1,33 +1,31 @@
 """How many misread words hotwords recover, how many new errors they cause, and what hotwords change
-that begin like what is said and go on differently.
+that begin like what is said and go on differently. A table in Markdown.
 
-    python3 -m tools.benchmark.report.evaluate_hotwords --model=M.pt --manifest=DIR/manifest.tsv
-        --text=FILE,FILE [--scores=0.25,0.5] [--beam_sizes=8,16] [--chunk_size=64]
-        [--left_context=64] [decode_wav's flags ...]
+    python3 -m tools.benchmark.accuracy.hotwords --model=M.pt --manifest=DIR/manifest.tsv
+        --text=FILE,FILE [--scores=0.25,0.5] [--beam_sizes=8,16] [decode_wav's flags ...]
 
 The list of hotwords has 20 misread words and 100 distractors. The misread words are those words of
 the references that beam search without hotwords gets wrong, of four letters or more, and of these
 the 20 that are rarest in --text. The distractors are words of --text that occur there 5 to 50 times
 and in no reference: every n-th of them in alphabetical order. The manifest is that of
-report/recordings.py. Unknown flags go to decode_wav.
+accuracy/evaluate.py. Unknown flags go to decode_wav.
 
-A row is one score and beam size. "recovered" counts the misread words of the list that are now
+A row is one beam size and score. "recovered" counts the misread words of the list that are now
 right, by occurrence. "new errors" counts other words of the references that were right and are now
 wrong, and additional insertions. "unfinished" is of another list: for each result of eight words
 or more that beam search without hotwords has, three successive words of it and one that nobody says
-(the first distractor). It counts the words of these results that are changed or lost, the
-recordings with such words, and the most words of one recording.
+(the first distractor). It counts the words of these results that are changed or lost, and the most
+of one recording.
 """
 
 import sys
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set
 
-from models.digits.score import Errors, align
-from tools.benchmark.report.plain_text import (count_words, is_name_like, rare_words,
-                                               read_sentences)
-from tools.benchmark.report.recordings import (Evaluation, add_search_options, chunk_flags,
-                                               make_parser, run)
+from tools.benchmark.accuracy.evaluate import Evaluation, make_parser, run
+from tools.benchmark.accuracy.plain_text import (count_words, is_name_like, rare_words,
+                                                 read_sentences)
+from tools.benchmark.pages.markdown import table
 
 NUM_MISREAD = 20
 NUM_DISTRACTORS = 100
@@ -71,13 +69,12 @@ class Comparison(NamedTuple):
     recovered: int
     misread: int       # occurrences of hotwords that were wrong
     new_errors: int
-    errors: Errors
+    errors: int        # of all words
 
 
 def compare(references: Dict[str, List[str]], before: Dict[str, List[str]],
             after: Dict[str, List[str]], listed: Set[str]) -> Comparison:
-    recovered = misread = new_errors = 0
-    errors = Errors()
+    recovered = misread = new_errors = errors = 0
     for key, words in references.items():
         old, new = misreading(words, before[key]), misreading(words, after[key])
         wrong = {i for i in old.positions if words[i] in listed}
@@ -85,7 +82,7 @@ def compare(references: Dict[str, List[str]], before: Dict[str, List[str]],
         recovered += len(wrong - new.positions)
         new_errors += len(new.positions - old.positions)
         new_errors += max(0, new.insertions - old.insertions)
-        errors.add(align(words, after[key]))
+        errors += len(new.positions) + new.insertions
     return Comparison(recovered, misread, new_errors, errors)
 
 
@@ -106,48 +103,47 @@ def changes(before: Dict[str, List[str]], after: Dict[str, List[str]],
 
 
 def evaluate(evaluation: Evaluation) -> None:
-    """Prints the list and a row for each score and beam size."""
-    args, references = evaluation.args, evaluation.references
-    listing = evaluation.folder / "hotwords.txt"
-    unfinished_listing = evaluation.folder / "unfinished.txt"
+    """Prints the misread words of the lists, and the table."""
+    args = evaluation.args
+    references = {row.key: row.words for row in evaluation.recordings}
     known = {word for words in references.values() for word in words}
     counts = count_words(read_sentences(map(Path, args.text.split(",")), references.values()))
     distractors = rare_words(counts, NUM_DISTRACTORS, known)
+    num_words = sum(map(len, references.values()))
+    rows: List[List[str]] = []
+    for beam_size in args.beam_sizes.split(","):
+        def decode(*flags: str, beam_size: str = beam_size) -> Dict[str, List[str]]:
+            return evaluation.decode(["--search=beam", f"--beam_size={beam_size}", *flags])[0]
 
-    for beam_size in map(int, args.beam_sizes.split(",")):
-        beam = ["--search=beam", f"--beam_size={beam_size}",
-                *chunk_flags(args.chunk_size, args.left_context)]
-        before = evaluation.decode(beam)
+        def decode_with(phrases: Iterable[str], score: str) -> Dict[str, List[str]]:
+            listing = evaluation.folder / "hotwords.txt"
+            listing.write_text("\n".join(phrases) + "\n", encoding="utf-8")
+            return decode(f"--hotwords={listing}", f"--hotword_score={score}")
+
+        before = decode()
         wrong = {words[i] for key, words in references.items()
                  for i in misreading(words, before[key]).positions if is_name_like(words[i])}
         listed = sorted(wrong, key=lambda word: (counts[word], word))[:NUM_MISREAD]
-        listing.write_text("\n".join([*listed, *distractors]) + "\n", encoding="utf-8")
         unfinished = unfinished_phrases(before, distractors[0])
-        unfinished_listing.write_text("\n".join(unfinished.values()) + "\n", encoding="utf-8")
-        num_words = sum(len(before[key]) for key in unfinished)
-        start = compare(references, before, before, set(listed))
-        print(f"beam {beam_size}: {', '.join(listed)}")
-        print(f"beam {beam_size:<2} no hotwords {start.misread} misread, "
-              f"all {start.errors.total()}/{start.errors.words} = {start.errors.rate():.2f} %",
-              flush=True)
-        for value in args.scores.split(","):
-            after = evaluation.decode([*beam, f"--hotwords={listing}", f"--hotword_score={value}"])
+        print(f"beam {beam_size}: {', '.join(listed)}", flush=True)
+        for score in ("none", *args.scores.split(",")):
+            after = before if score == "none" else decode_with([*listed, *distractors], score)
             found = compare(references, before, after, set(listed))
-            changed = changes(before, evaluation.decode(
-                [*beam, f"--hotwords={unfinished_listing}", f"--hotword_score={value}"]),
-                unfinished)
-            print(f"beam {beam_size:<2} score {value:<4} recovered {found.recovered}/"
-                  f"{found.misread}, {found.new_errors} new errors, all {found.errors.total()}/"
-                  f"{found.errors.words} = {found.errors.rate():.2f} %, unfinished "
-                  f"{sum(changed)}/{num_words} words, {sum(map(bool, changed))}/{len(changed)} "
-                  f"recordings, at most {max(changed, default=0)}", flush=True)
+            changed = changes(before, before if score == "none" else decode_with(
+                unfinished.values(), score), unfinished)
+            rows.append([beam_size, score, f"{found.recovered} of {found.misread}",
+                         str(found.new_errors), f"{100 * found.errors / num_words:.2f} %",
+                         f"{sum(changed)}, {max(changed, default=0)}"])
+    print("\n" + table(["beam", "score", "recovered", "new errors", f"all {num_words} words",
+                        "unfinished"], rows), end="")
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
     parser = make_parser(__doc__)
-    add_search_options(parser, beam_sizes="8,16")
+    parser.add_argument("--text", required=True, help="files, separated by commas")
+    parser.add_argument("--beam_sizes", default="8,16")
     parser.add_argument("--scores", default="0.25,0.5,0.75,1,1.5,2", help="of --hotword_score")
-    return run("evaluate_hotwords", *parser.parse_known_args(arguments), evaluate)
+    return run("hotwords", *parser.parse_known_args(arguments), evaluate)
 
 
 if __name__ == "__main__":
