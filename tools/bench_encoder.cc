@@ -25,12 +25,11 @@
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/matmuls.h"
 #include "tools/benchmark/measurement.h"
-#include "tools/benchmark/memory_bandwidth.h"
-#include "tools/benchmark/startup.h"
 #include "tools/benchmark/steady_streams.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
+#include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
 #include "tools/reference/torchscript_model.h"
 
@@ -91,6 +90,7 @@ constexpr int64_t kMaxStreams = 65536;
 constexpr double kMaxSeconds = 600;
 constexpr double kMaxHours = 1000;
 constexpr double kPeakSeconds = 0.5;
+constexpr int kLaterChunks = 20;
 
 std::vector<int64_t> StreamsFromFlag() {
   std::vector<int64_t> streams;
@@ -183,6 +183,23 @@ StreamingSetting SettingFromFlags(const Model& model) {
   return setting;
 }
 
+// Prints the time of loading, of the first chunk of one stream, and of later ones with full caches.
+// The model must not have computed anything before.
+void RunStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+                const StreamingSetting& setting, MeasuredHead head, double load_ms) {
+  SteadyStreams stream(model, &pool, setting, head, 1, 1);
+  const auto step_ms = [&] { return MillisecondsOf([&] { stream.Step(); }); };
+  const double first_ms = step_ms();
+  stream.FillCaches();
+  std::vector<double> later_ms(kLaterChunks);
+  for (double& ms : later_ms) ms = step_ms();
+  std::printf(
+      "model loaded in %.3f s; first chunk %.3f ms, later ones %.3f ms; peak memory %.1f MB\n",
+      load_ms / 1000, first_ms, Summarize(later_ms).median_ms,
+      static_cast<double>(PeakMemoryBytes()) / 1e6);
+  std::fflush(stdout);
+}
+
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
               const StreamingSetting& setting, MeasuredHead head, Console* console) {
   Machine machine = DescribeMachine(model->ComputeDescription());
@@ -249,9 +266,7 @@ int Run(Console* console) {
   if (IsFlagGiven("hours")) {
     RunHours(model, pool, setting, head, console);
   } else {
-    std::printf("%s",
-                StartupLine(MeasureStartup(model, pool, setting, head, load_ms / 1000)).c_str());
-    std::fflush(stdout);
+    RunStartup(model, pool, setting, head, load_ms);
     RunTable(model, pool, setting, head, console);
   }
   return kExitSuccess;

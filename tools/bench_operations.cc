@@ -1,34 +1,30 @@
-// bench_operations: the time of single operations at the sizes of an AISHELL Conformer, measured
-// with Google Benchmark. Names are operation/backend/precision/streams. `items_per_second` counts
-// feature frames for the frontend, and chunks of one stream otherwise. `whole_step` is the encoder
-// and the CTC head. Its counters, listed at RunWholeStep, give the time of each part.
+// bench_operations: the time of features and of whole steps at the sizes of an AISHELL Conformer,
+// measured with Google Benchmark. `items_per_second` counts feature frames of `feature_stream` and
+// `fbank`, and chunks of one stream of `whole_step/cpu/precision/streams`, the encoder and the CTC
+// head. Its counters, listed at RunWholeStep, give the time of each part.
 #include <ATen/ops/randn.h>
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "encoder/conformer_layer.h"
 #include "encoder/cpu/backend.h"
 #include "encoder/cpu/kernels/matmul/packed_matrix.h"
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
-#include "encoder/libtorch/backend.h"
-#include "encoder/libtorch/tensor_rows.h"
 #include "frontend/feature_stream.h"
 #include "frontend/features/fbank.h"
 #include "runtime/model/model_config.h"
 #include "runtime/threads.h"
 #include "tools/benchmark/durations.h"
+#include "tools/benchmark/machine.h"
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/matmuls.h"
-#include "tools/benchmark/memory_bandwidth.h"
 #include "tools/benchmark/part_timer.h"
 #include "tools/benchmark/random/weights.h"
 #include "tools/reference/speech_noise.h"
@@ -52,117 +48,6 @@ EncoderConfig AishellConfig() {
   config.convolution->kernel_size = 8;
   config.position = ChunkRpe();
   return config;
-}
-
-Matrix RandomRows(int64_t count) {
-  return Matrix(libtorch::View(at::randn({count, AishellConfig().model_dim})));
-}
-
-using MakeBackend = std::function<std::unique_ptr<const EncoderBackend>(const EncoderConfig& config,
-                                                                        Weights* weights)>;
-
-MakeBackend CpuBackend(kernels::MatmulType type) {
-  return [type](const EncoderConfig& config, Weights* weights) {
-    return MakeCpuBackend(config, weights, {type, false});
-  };
-}
-
-// A layer with random weights, and its modules with the norms before them.
-struct Layer {
-  explicit Layer(const MakeBackend& make_backend)
-      : Layer(std::make_unique<RandomWeights>(at::kFloat), make_backend) {}
-  Layer(const std::unique_ptr<RandomWeights>& weights, const MakeBackend& make_backend)
-      : Layer(*make_backend(AishellConfig(), weights.get()),
-              BindLayer(AishellConfig(), 0, weights.get())) {}
-  Layer(const EncoderBackend& backend, const LayerWeights& weights)
-      : feed_forward(backend.MakeFeedForward(weights.feed_forward, &weights.norm_feed_forward)),
-        attention(backend.MakeAttention(0, weights.attention, &weights.norm_attention)),
-        convolution(backend.MakeConvolution(*weights.convolution, &*weights.norm_convolution)),
-        whole(backend, weights, 0, true) {}
-
-  std::unique_ptr<const ResidualModule> feed_forward;
-  std::unique_ptr<const ResidualModule> attention;
-  std::unique_ptr<const ResidualModule> convolution;
-  ConformerLayer whole;
-};
-
-// The rows of a batch, and the layer state of each of its streams.
-class Streams {
- public:
-  Streams(const ConformerLayer& layer, int64_t num_streams)
-      : rows_(RandomRows(num_streams * kChunkSize)),
-        states_(static_cast<size_t>(num_streams), layer.InitialState()) {
-    for (int64_t i = 0; i < num_streams; ++i) {
-      Segment segment;
-      segment.frames = {0, kChunkSize};
-      segment.first_row = i * kChunkSize;
-      segment.chunk_size = kChunkSize;
-      segment.left_context = kLeftContext;
-      segment.state = &states_[static_cast<size_t>(i)];
-      segments_.push_back(segment);
-    }
-  }
-
-  // Computes one chunk of each: step(segments, rows).
-  template <typename Step>
-  void Run(const Step& step) {
-    step(segments_, rows_.rows());
-    for (Segment& segment : segments_) {
-      segment.frames = {segment.frames.end, segment.frames.end + kChunkSize};
-    }
-  }
-
- private:
-  Matrix rows_;
-  std::vector<LayerState> states_;
-  std::vector<Segment> segments_;
-};
-
-using LayerStep = void (*)(const Layer& layer, const std::vector<Segment>& segments, Rows rows);
-
-// Times a step in the steady state.
-void RunOnStreams(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams,
-                  LayerStep step) {
-  const Layer layer(make_backend);
-  Streams streams(layer.whole, num_streams);
-  const auto run = [&] {
-    streams.Run([&](const auto& segments, Rows rows) { step(layer, segments, rows); });
-  };
-  for (int64_t i = 0; i <= 2 * kLeftContext / kChunkSize; ++i) run();
-  for (auto _ : state) run();
-  state.SetItemsProcessed(state.iterations() * num_streams);
-}
-
-// Registers the modules of a layer, each with its norm and its residual sum, and the whole layer.
-void RegisterModules(const std::string& name, const MakeBackend& make_backend,
-                     int64_t num_streams) {
-  const auto add = [&](const std::string& operation, LayerStep step) {
-    benchmark::RegisterBenchmark((operation + name).c_str(), [=](benchmark::State& state) {
-      RunOnStreams(state, make_backend, num_streams, step);
-    });
-  };
-  add("feed_forward", [](const Layer& layer, const auto& segments, Rows rows) {
-    layer.feed_forward->AddTo(segments, rows);
-  });
-  add("attention", [](const Layer& layer, const auto& segments, Rows rows) {
-    layer.attention->AddTo(segments, rows);
-  });
-  add("convolution", [](const Layer& layer, const auto& segments, Rows rows) {
-    layer.convolution->AddTo(segments, rows);
-  });
-  add("conformer_layer", [](const Layer& layer, const auto& segments, Rows rows) {
-    layer.whole.Forward(segments, rows);
-  });
-}
-
-void RunCtcHead(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams) {
-  RandomWeights weights(at::kFloat);
-  const int model_dim = AishellConfig().model_dim;
-  const auto head = make_backend(AishellConfig(), &weights)
-                        ->MakeCtcHead(BindCtcHead(model_dim, kVocabSize, &weights));
-  const Matrix rows = RandomRows(num_streams * kChunkSize);
-  for (auto _ : state) benchmark::DoNotOptimize(head->LogProbs(rows.rows()));
-  state.SetItemsProcessed(state.iterations() * num_streams);
 }
 
 // An encoder, and the state of each stream of a batch.
@@ -192,19 +77,6 @@ class EncoderStreams {
   at::Tensor features_;
 };
 
-// An encoder without layers: feature frames to rows.
-void RunSubsampling(benchmark::State& state, const MakeBackend& make_backend, int64_t num_streams) {
-  EncoderConfig config = AishellConfig();
-  config.num_layers = 0;
-  config.after_norm = false;
-  config.normalization = Normalization::kNone;
-  RandomWeights weights(at::kFloat);
-  EncoderStreams streams(config, &weights, make_backend(config, &weights), num_streams);
-  streams.Run();
-  for (auto _ : state) streams.Run();
-  state.SetItemsProcessed(state.iterations() * num_streams);
-}
-
 // Medians of the milliseconds of each part, of one chunk of one stream.
 class PartMedians {
  public:
@@ -233,7 +105,7 @@ void RunWholeStep(benchmark::State& state, kernels::MatmulType type, const std::
   config.vocabulary.vocab_size = kVocabSize;
   PartTimes times = {};
   RandomWeights weights(at::kFloat);
-  auto backend = MakeTimedBackend(CpuBackend(type)(config.encoder, &weights), &times);
+  auto backend = MakeTimedBackend(MakeCpuBackend(config.encoder, &weights, {type, false}), &times);
   const auto head =
       backend->MakeCtcHead(BindCtcHead(config.encoder.model_dim, kVocabSize, &weights));
   EncoderStreams streams(config.encoder, &weights, std::move(backend), num_streams);
@@ -326,24 +198,6 @@ void RegisterAll() {
       {"float32", MatmulType::kFloat32},
       {"bfloat16", MatmulType::kBfloat16},
       {"int8", MatmulType::kInt8}};
-  std::vector<std::pair<std::string, MakeBackend>> backends = {
-      {"/libtorch/float32/", &MakeLibTorchBackend}};
-  for (const auto& [precision, type] : types) {
-    backends.emplace_back("/cpu/" + precision + "/", CpuBackend(type));
-  }
-  for (const auto& [backend_name, make_backend] : backends) {
-    for (const int64_t num_streams : {1, 16}) {
-      const std::string name = backend_name + std::to_string(num_streams);
-      const auto add = [&, &make = make_backend](const std::string& operation, auto run) {
-        benchmark::RegisterBenchmark(
-            (operation + name).c_str(),
-            [run, make, num_streams](benchmark::State& state) { run(state, make, num_streams); });
-      };
-      add("subsampling", RunSubsampling);
-      RegisterModules(name, make_backend, num_streams);
-      add("ctc_head", RunCtcHead);
-    }
-  }
   for (const auto& [precision, type] : types) {
     for (const int64_t num_streams : {1, 16}) {
       const std::string name = "whole_step/cpu/" + precision + "/" + std::to_string(num_streams);

@@ -68,16 +68,9 @@ std::optional<double> BenchmarkResult::fraction_of_peak() const {
   return static_cast<double>(operations.total()) / seconds / (*peak_gflops * 1e9);
 }
 
-std::optional<double> BenchmarkResult::matmul_share(ModelPart part) const {
-  if (!measurement.matmuls_ms) return std::nullopt;
-  return (*measurement.matmuls_ms)[part] / measurement.stream_chunk.median_ms;
-}
-
 std::optional<double> BenchmarkResult::matmul_share() const {
   if (!measurement.matmuls_ms) return std::nullopt;
-  double total_ms = 0;
-  for (const double part_ms : *measurement.matmuls_ms) total_ms += part_ms;
-  return total_ms / measurement.stream_chunk.median_ms;
+  return *measurement.matmuls_ms / measurement.stream_chunk.median_ms;
 }
 
 std::string TableHead(const Machine& machine, const ModelConfig& config) {
@@ -146,9 +139,7 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
       "precision,streams,chunk_size,left_context,num_threads,median_ms,p95_ms,min_ms,head_ms,"
       "realtime_streams_per_core,bytes_per_stream,dense_operations,attention_operations,peak_"
       "gflops,fraction_of_peak,"
-      "baseline_median_ms,baseline_min_ms,speedup,matmul_share";
-  for (const char* part : kModelPartNames) text += std::string(",matmul_share_") + part;
-  text += "\n";
+      "baseline_median_ms,baseline_min_ms,speedup,matmul_share\n";
   for (const BenchmarkResult& result : results) {
     const MeasurementOptions& options = result.options;
     const DurationSummary& time = result.measurement.stream_chunk;
@@ -173,9 +164,6 @@ std::string ReportCsv(const std::vector<BenchmarkResult>& results) {
          {result.peak_gflops, result.fraction_of_peak(), baseline_time(&DurationSummary::median_ms),
           baseline_time(&DurationSummary::min_ms), result.speedup(), result.matmul_share()}) {
       text += "," + CsvCell(value);
-    }
-    for (size_t part = 0; part < kNumModelParts; ++part) {
-      text += "," + CsvCell(result.matmul_share(static_cast<ModelPart>(part)));
     }
     text += "\n";
   }

@@ -26,8 +26,7 @@ struct BenchmarkResult {
   // Time of the baseline divided by that of Runnel.
   std::optional<double> speedup() const;
   std::optional<double> fraction_of_peak() const;
-  // Share of the time that the large matmuls would take alone: of one part, and of all.
-  std::optional<double> matmul_share(ModelPart part) const;
+  // Share of the time that the large matmuls would take alone.
   std::optional<double> matmul_share() const;
 };
 

@@ -1,4 +1,4 @@
-// The processor and the libraries that results depend on, without host names or paths.
+// The processor, the memory and the libraries that results depend on, without host names or paths.
 #ifndef RUNNEL_TOOLS_BENCHMARK_MACHINE_H_
 #define RUNNEL_TOOLS_BENCHMARK_MACHINE_H_
 
@@ -21,6 +21,14 @@ struct Machine {
 
 // `compute`: Model::ComputeDescription.
 Machine DescribeMachine(const std::string& compute);
+
+// More than the share of the last cache that one thread gets on most machines.
+constexpr int64_t kMemoryBytes = 256'000'000;
+
+// 10^9 bytes per second of the fastest pass over so many bytes, at least 1, in the kind of memory
+// that holds packed weights. Fewer bytes may come from a cache, which may keep more of them the
+// more often they are read: passes go on for `min_ms`.
+double MemoryBandwidth(int64_t num_bytes = kMemoryBytes, double min_ms = 0);
 
 // Resident memory of this process, 0 where Linux does not report it.
 int64_t ResidentBytes();

@@ -1,14 +1,18 @@
 #include "tools/benchmark/measurement.h"
 
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/InferenceMode.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <numeric>
 
 #include "runtime/model/model_parts.h"
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/steady_streams.h"
-#include "tools/benchmark/torchscript_stream.h"
 #include "tools/cli/run_in_threads.h"
 
 namespace runnel {
@@ -17,6 +21,44 @@ namespace {
 constexpr int kRounds = 4;            // of A B
 constexpr int kStepsAfterChange = 3;  // not measured: the CPU's caches hold the other's data
 constexpr int kScriptWarmUp = 10;     // steps in which LibTorch profiles and compiles
+
+// The baseline: the forward_chunk of the model file's own TorchScript, run by LibTorch for one
+// stream. Used by one thread at a time. The script may be shared by all streams of a process.
+class TorchScriptStream {
+ public:
+  // Starts with full caches of zeros: LibTorch's profiling executor then sees only the shapes that
+  // are measured, and optimises for them. `script` and `pool` must outlive the stream.
+  TorchScriptStream(const TorchScriptModel* script, const FeaturePool* pool,
+                    const EncoderConfig& config, const StreamingSetting& setting)
+      : script_(script),
+        pool_(pool),
+        setting_(setting),
+        // The stream is past its left context, after whole chunks.
+        offset_((setting.left_context / setting.chunk_size + 1) * setting.chunk_size) {
+    const c10::InferenceMode inference_mode;
+    caches_ = script_->InitialCaches();
+    caches_.att_cache = at::zeros({config.num_layers, config.num_heads, setting.left_context,
+                                   int64_t{2} * config.head_dim()});
+  }
+
+  // Computes one chunk.
+  void Step() {
+    const FrameRange range = script_->FramesOfChunk(offset_, setting_.chunk_size);
+    const int64_t num_frames = range.end - range.begin;
+    const at::Tensor frames =
+        at::from_blob(const_cast<float*>(pool_->Frames(range.begin, num_frames)),
+                      {num_frames, pool_->dim()}, at::kFloat);
+    script_->ForwardChunk(frames, offset_, /*last=*/false, setting_.left_context, &caches_);
+    offset_ += setting_.chunk_size;
+  }
+
+ private:
+  const TorchScriptModel* script_;
+  const FeaturePool* pool_;
+  StreamingSetting setting_;
+  int64_t offset_;  // encoder frames before the chunk
+  TorchScriptModel::Caches caches_;
+};
 
 // The data of one thread.
 struct Worker {
@@ -103,29 +145,27 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
   return workers;
 }
 
-std::optional<std::array<double, kNumModelParts>> MeasureMatmuls(
-    const ModelConfig& config, const MeasurementOptions& options) {
+// No value where they cannot be timed.
+std::optional<double> MeasureMatmuls(const ModelConfig& config, const MeasurementOptions& options) {
   // Of the first thread.
   const int64_t batch = BatchSize(options.num_streams / options.num_threads, options);
-  std::optional<std::array<double, kNumModelParts>> result;
+  std::optional<double> result;
   RunNumbered(1, [&](size_t, const std::atomic<bool>&) {
     auto timer = MatmulTimer::Make(
         options.precision, LargeMatmuls(config, options.head, options.setting.chunk_size, batch));
     if (!timer) return;
-    timer->Run();
-    std::array<std::vector<double>, kNumModelParts> milliseconds;
+    const auto run = [&timer] {
+      const std::array<double, kNumModelParts> parts = timer->Run();
+      return std::accumulate(parts.begin(), parts.end(), 0.0);
+    };
+    run();
+    std::vector<double> milliseconds;
     double spent_ms = 0;
     do {
-      const std::array<double, kNumModelParts> run = timer->Run();
-      for (size_t part = 0; part < kNumModelParts; ++part) {
-        milliseconds[part].push_back(run[part]);
-        spent_ms += run[part];
-      }
+      milliseconds.push_back(run());
+      spent_ms += milliseconds.back();
     } while (spent_ms < options.seconds * 1000 / kRounds);
-    result.emplace();
-    for (size_t part = 0; part < kNumModelParts; ++part) {
-      (*result)[part] = Summarize(milliseconds[part]).median_ms / static_cast<double>(batch);
-    }
+    result = Summarize(milliseconds).median_ms / static_cast<double>(batch);
   });
   return result;
 }

@@ -2,7 +2,6 @@
 #ifndef RUNNEL_TOOLS_BENCHMARK_MEASUREMENT_H_
 #define RUNNEL_TOOLS_BENCHMARK_MEASUREMENT_H_
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -37,7 +36,7 @@ struct Measurement {
   int64_t bytes_per_stream = 0;
   double tokens_per_frame = 0;  // of the transducer's search
   // The large matmuls alone, in one thread; no value where they cannot be timed.
-  std::optional<std::array<double, kNumModelParts>> matmuls_ms;
+  std::optional<double> matmuls_ms;
 };
 
 // Fills all caches, then measures. `baseline`: null, or measured in turns with Runnel (A B A B), so

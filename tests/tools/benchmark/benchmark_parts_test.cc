@@ -8,9 +8,9 @@
 #include "encoder/encoder.h"
 #include "encoder/encoder_weights.h"
 #include "tools/benchmark/durations.h"
+#include "tools/benchmark/machine.h"
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/matmuls.h"
-#include "tools/benchmark/memory_bandwidth.h"
 #include "tools/benchmark/part_timer.h"
 #include "tools/benchmark/random/weights.h"
 

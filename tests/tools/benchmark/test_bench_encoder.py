@@ -164,9 +164,9 @@ def test_the_whole_benchmark(tmp_path):
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     assert "This is the quick run" in page and str(tmp_path) not in page
-    for title in ("Machine", "One core", "Targets", "Threads", "Left context", "Chunk size",
-                  "0.03 hours of one stream", "Search", "One stream on several threads",
-                  "Position schemes", "Large models", "Bulk decoding", "Not measured"):
+    for title in ("Machine", "One core", "Start-up", "Other variants", "Threads", "Bulk decoding",
+                  "Left context", "Chunk size", "Hours of one stream", "Search",
+                  "One stream on several threads", "Large models", "Not measured"):
         assert f"\n## {title}\n" in page
     for figure in ("batch", "left_context", "chunk_size", "hours", "memory"):
         name = f"benchmark_{figure}.svg"
@@ -175,21 +175,18 @@ def test_the_whole_benchmark(tmp_path):
     for engine in ("TorchScript | float32", "Runnel | int8", "Runnel, from WAV files | int8"):
         assert f"| {engine} | 2 | " in page
     assert "- ONNX Runtime: not measured: left out by request\n" in page
-    assert re.search(r"Memory, read by one thread: [\d.]+ GB/s\.", page)
-    verdict = r"[\d.]+x \((reached|short)\)"
-    assert re.search(rf"\| int8 \| 2 \| .* \| {verdict} \| [\d.]+ \|\n", page_section(
-        page, "One stream on several threads"))
-    assert len(re.findall(rf"\| unshifted \| .* \| {verdict} \| ", page_section(
-        page, "Position schemes"))) == 2
+    assert re.search(r"Memory, read by one thread:\s[\d.]+ GB/s\.", page)
+    assert re.search(r"\| int8 \| 2 \| .* \| [\d.]+x \((reached|short)\) \| [\d.]+ \|\n",
+                     page_section(page, "One stream on several threads"))
     if (BIN / "bench_operations").exists():  # where Google Benchmark is installed
         floors = page_section(page, "Distance from the floor")
         for precision in ("float32", "bfloat16", "int8"):
             for streams in (1, 16):
-                rows = re.findall(rf"^\| {precision} \| {streams} \| (.*?) \|.*\|$", floors, re.M)
-                assert rows == ["subsampling", "feed-forward", "attention projections",
-                                "attention scores and context", "convolution", "ctc", "whole step"]
+                assert re.search(rf"^\| {precision} \| {streams}( \| [\d.]+ / [\d.]+ \(.*?\)){{7}} "
+                                 r"\|$", floors, re.M)
+        assert re.search(r"^\| fbank \| [\d.]+ \|$", page_section(page, "Features"), re.M)
     if "avx2" in page_section(page, "Machine"):
         sets = page_section(page, "Other instruction sets")
         assert "RUNNEL_INSTRUCTION_SET=avx2 ATEN_CPU_CAPABILITY=avx2" in sets
-        assert "| float32 | 1.6x | " in sets and "| int8 | 3.5x | " in sets
-        assert re.search(r"^\| avx2 \| int8 \| 1 \|.* [\d.]+x \|", sets, re.M)
+        assert re.search(r"^\| avx2 \| int8 \| 1 \|.* \| [\d.]+x \((reached|short of) 3.5x\) \|",
+                         sets, re.M)

@@ -1,4 +1,4 @@
-"""The benchmark's model, its fits and its int8 rewriting for ONNX Runtime."""
+"""The benchmark's model, its sections and its int8 rewriting for ONNX Runtime."""
 
 import dataclasses
 
@@ -9,10 +9,11 @@ import torch
 from models.reference.archive import read_archive
 from tools.benchmark.pages.random_model import (AISHELL, ARCHITECTURES, SMALL, main, random_model,
                                                 write_model)
-from tools.benchmark.report import bulk
-from tools.benchmark.report.fit import fit_line, fit_operations
+from tools.benchmark.report import bulk, one_core, operations
+from tools.benchmark.report.bench import Bench, Page
 from tools.benchmark.report.onnx_export import ChunkStep, WholeUtterances, export_onnx
-from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT
+from tools.benchmark.report.plan import CHUNK_SIZE, FULL, LEFT_CONTEXT
+from tools.benchmark.report.sweeps import fit_line
 
 
 def test_archive_of_a_random_model(tmp_path):
@@ -50,14 +51,10 @@ def test_model_that_cannot_be_written(tmp_path, capsys, monkeypatch):
 
 
 def test_fits_find_what_made_the_data():
-    line = fit_line([0, 16, 64], [2.0, 2.5, 4.0])
-    assert (line.intercept, line.slope, line.r_squared) == pytest.approx((2.0, 1 / 32, 1.0))
-    dense = np.array([1e8, 1e8, 1e9, 2e9, 4e9])
-    attention = np.array([1e6, 1e7, 1e8, 1e7, 3e8])
-    fit = fit_operations(dense, attention, 0.1 + dense / 200e6 + attention / 50e6)
-    assert (fit.overhead_ms, fit.dense_gflops, fit.attention_gflops) == pytest.approx(
-        (0.1, 200, 50))
-    assert fit.r_squared == pytest.approx(1) and fit.largest_deviation < 1e-9
+    line = fit_line("chunk_size", [{"chunk_size": x, "median_ms": y}
+                                   for x, y in ((0, 2.0), (16, 2.5), (64, 4.0))])
+    assert (line["intercept"], line["slope"], line["r_squared"]) == pytest.approx(
+        (2.0, 1 / 32, 1.0))
 
 
 def test_chunk_step_is_a_chunk_of_the_model(tmp_path):
@@ -99,15 +96,63 @@ def test_whole_utterances_in_onnx(tmp_path):
     assert (tmp_path / "whole.onnx.log_probs.bin").stat().st_size == 2 * 50 * 50 * 4
 
 
+def write(section, measured, machine=None):
+    """Its text, on a page without other sections and figures."""
+    return section.write(measured, Page(FULL, {}, machine or {}, None))
+
+
 def test_bulk_section():
-    """Every row beside the first one; nothing when nothing was measured."""
+    """Every row beside the first one."""
     rows = [{"engine": "TorchScript", "precision": "float32", "batch": 1, "hours": 20.0},
             {"engine": "Runnel", "precision": "int8", "batch": 8, "hours": 150.0}]
-    text = bulk.section({"recordings": 64, "seconds": 10, "rounds": 3, "rows": rows})
-    assert text.startswith("## Bulk decoding\n") and "64 recordings of 10 s" in text
+    text = write(bulk.SECTIONS[0], rows)
+    assert "64 recordings of\n10 s of noise" in text
     assert text.endswith("| TorchScript | float32 | 1 | 20 | 1.00x |\n"
                          "| Runnel | int8 | 8 | 150 | 7.50x |\n")
-    assert bulk.section({}) == ""
+
+
+def test_floors():
+    """Set by operations, 10^9 per second, or by reading, 10^9 bytes per second."""
+    parts = ("subsampling", "feed_forward", "attention", "convolution", "ctc")
+    step = {"name": "whole_step/cpu/float32/1", "read_gb_per_second": 1, "step_ms": 20,
+            "attention_matmuls_ms": 1, "scores_operations": 5e5, "cache_bytes": 2e6,
+            **{f"{part}_operations": 1e6 for part in parts}, **{f"{part}_ms": 3 for part in parts},
+            **{f"{part}_weight_bytes": 5e5 for part in parts}}
+    text = write(operations.SECTIONS[0], [step], {"peak_gflops_per_core": {"float32": 1}})
+    dense, scores = "3.000 / 1.000 (3.00x)", "2.000 / 2.000 (1.00x, memory)"
+    assert text.endswith(f"| float32 | 1 | {dense} | {dense} | 1.000 / 1.000 (1.00x) | {scores} | "
+                         f"{dense} | {dense} | 20.000 / 7.000 (2.86x) |\n")
+
+
+def test_targets_of_the_speed_up():
+    row = {"compute": "int8 matmuls, float32 caches, avx2", "precision": "int8", "streams": 16,
+           "speedup": 4.0}
+    found = [one_core.speed_up({**row, **other}) for other in (
+        {}, {"streams": 1}, {"streams": 8}, {"precision": "bfloat16"}, {"speedup": None})]
+    assert found == ["4.00x (short of 5x)", "4.00x (reached 3.5x)", "4.00x", "4.00x", "-"]
+
+
+def test_rows_of_bench_encoder(tmp_path):
+    """Their values, labels, command and start; the machine has the peaks of all runs."""
+    program = tmp_path / "bench_encoder"
+    program.write_text(
+        """#!/bin/sh
+for f; do case $f in --csv=*) csv=${f#*=};; --json=*) json=${f#*=};; --peak=*) peak=${f#*=};; esac
+done
+printf 'precision,streams,median_ms,speedup\\nint8,16,4.5,\\n' > $csv
+echo '{"machine": {"compute": "c", "memory_gb_per_second": '$peak',
+       "peak_gflops_per_core": {"'$peak'": 1}}}' > $json
+echo "model loaded in 0.5 s; first chunk 9 ms, later ones 5 ms; peak memory 70 MB"
+""", encoding="utf-8")
+    program.chmod(0o755)
+    bench = Bench(FULL, tmp_path, tmp_path)
+    row, = bench.encoder("--peak=2", label="l", environment={"A": "b"})
+    assert row == {"precision": "int8", "streams": 16, "median_ms": 4.5, "speedup": None,
+                   "load_s": 0.5, "first_ms": 9, "later_ms": 5, "peak_mb": 70, "compute": "c",
+                   "label": "l", "command": "A=b bench_encoder --model=benchmark.pt --peak=2"}
+    bench.encoder("--peak=1")
+    assert bench.machine["peak_gflops_per_core"] == {"1": 1, "2": 1}
+    assert bench.machine["memory_gb_per_second"] == 2
 
 
 def test_int8_matmuls(tmp_path):

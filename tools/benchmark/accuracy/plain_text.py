@@ -2,8 +2,8 @@
 
     python3 -m tools.benchmark.accuracy.plain_text --manifest=DIR/manifest.tsv FILE ...
 
-prints a sentence a line, as irstlm's build-lm.sh reads them. Sentences that share 6 successive words
-with a transcript of the manifest (accuracy/evaluate.py) are left out.
+prints a sentence a line, as build-lm.sh of irstlm reads them. Sentences that share 6 successive
+words with a transcript of the manifest (accuracy/evaluate.py) are left out.
 """
 
 import argparse

@@ -7,6 +7,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+COLORS = {"float32": "#1f77b4", "bfloat16": "#2ca02c", "int8": "#d62728", "other": "#7f7f7f"}
+
 
 def save_figure(path: pathlib.Path, draw: Callable[[Axes], None]) -> None:
     """Draws one figure whose y axis begins at zero. The same data gives the same file."""

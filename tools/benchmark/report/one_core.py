@@ -1,127 +1,170 @@
-"""The time of a chunk on one core against its targets, in other variants, and on more cores."""
+"""The time of a chunk on one core: precisions, batches, variants, instruction sets, threads."""
 
-from typing import Any, Dict, List, Sequence, Tuple
+import os
+import re
+from typing import Any, List
 
-from tools.benchmark.report.cells import (COLUMNS, Column, commands, number, percent, row_of,
-                                          table_of, verdict)
-from tools.benchmark.report.programs import Row
+from matplotlib.axes import Axes
 
-# Speed-up over TorchScript: of one stream, and per stream of a batch of 16.
-TARGETS = {"float32": (2.6, 4.1), "bfloat16": (5.5, 8.2), "int8": (9.5, 14.5)}
+from tools.benchmark.pages.figure import COLORS
+from tools.benchmark.pages.programs import ProgramError
+from tools.benchmark.report.bench import Bench, Page, Row, Section
+from tools.benchmark.report.cells import (COLUMNS, columns, commands, number, row_of, table_of,
+                                          text, verdict)
+
+# Speed-up over TorchScript, by instruction set and precision: of one stream, and of each of 16.
+TARGETS = {"avx512_bf16": {"float32": (2.6, 4.1), "bfloat16": (5.5, 8.2), "int8": (9.5, 14.5)},
+           "avx2": {"float32": (1.6, 2.6), "int8": (3.5, 5.0)}}
 THREADS_TARGET = 1.95  # throughput of two threads, relative to one
 LOAD_TARGET_S = 1.0  # until the model is loaded, packed and warm
 FIRST_CHUNK_TARGET = 1.5  # time of the first chunk, relative to a later one
-PARTS = ("subsampling", "feed_forward", "attention", "convolution", "ctc")
+# The limit of RUNNEL_INSTRUCTION_SET=avx2 for the libraries of the baseline.
+LIBTORCH_AVX2 = {"ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell",
+                 "DNNL_MAX_CPU_ISA": "AVX2"}
 
 
-def section(results: Dict[str, Any]) -> str:
-    """All precisions and batches, their targets, and where the time goes."""
-    return "\n".join(part for part in (_main_table(results), _targets(results),
-                                       _where_time_goes(results)) if part)
+def streams(*numbers: int) -> str:
+    return "--streams=" + ",".join(map(str, numbers))
 
 
-def _main_table(results: Dict[str, Any]) -> str:
-    if not results["table"]:
-        return ""
-    return ("## One core\n\n" + commands(results, "table") + "\n"
-            + table_of(results["table"], COLUMNS) + "\n"
-            + "![time against the number of streams](benchmark_batch.svg)\n")
+def _instruction_set(row: Row) -> str:
+    return str(row["compute"].split(", ")[-1])
 
 
-def targets_table(rows: Sequence[Row], targets: Dict[str, Tuple[float, float]]) -> str:
-    """The speed-up of each precision against its targets and its limit: of one stream, of 16."""
-    def measured(precision: str, streams: int, target: float) -> str:
-        row = row_of(rows, precision, streams)
-        return verdict(row["speedup"] if row else None, target)
-
-    def at_peak(precision: str, streams: int) -> str:
-        row = row_of(rows, precision, streams)
-        return ("-" if row is None or not row["speedup"] or not row["fraction_of_peak"]
-                else number(row["speedup"] / row["fraction_of_peak"], 2, "x"))
-
-    columns: List[Column] = [
-        ("speed-up over TorchScript", lambda row: row["precision"]),
-        ("target, 1 stream", lambda row: f"{row['one']:g}x"),
-        ("measured", lambda row: measured(row["precision"], 1, row["one"])),
-        ("at the peak", lambda row: at_peak(row["precision"], 1)),
-        ("target, 16 streams, per stream", lambda row: f"{row['batch']:g}x"),
-        ("measured", lambda row: measured(row["precision"], 16, row["batch"])),
-        ("at the peak", lambda row: at_peak(row["precision"], 16))]
-    return table_of([{"precision": precision, "one": one, "batch": batch}
-                     for precision, (one, batch) in targets.items()], columns)
+def speed_up(row: Row) -> str:
+    """With its target, if it has one."""
+    plain = COLUMNS["speed-up"](row)
+    target = dict(zip((1, 16), TARGETS.get(_instruction_set(row), {}).get(row["precision"], ()))
+                  ).get(row["streams"])
+    if target is None or row["speedup"] is None:
+        return plain
+    return f"{plain} ({'reached' if row['speedup'] >= target else 'short of'} {target:g}x)"
 
 
-def _targets(results: Dict[str, Any]) -> str:
-    computes = [start["compute"] for start in results["starts"]]
-    used = ", ".join(sorted({text.split(", ")[-1] for text in computes}))
-    return ("## Targets\n\nThe targets are those of a core with AVX-512, VNNI and bfloat16 "
-            f"instructions (`avx512_bf16`). Measured here: `{used}`. **At the peak** is the "
-            "speed-up if every operation of the step ran at the peak.\n\n"
-            + targets_table(results["table"], TARGETS))
+def _measure(bench: Bench) -> List[Row]:
+    plan = bench.plan
+    return [row for precision in plan.precisions for row in bench.encoder(
+        f"--precision={precision}", streams(*plan.streams), f"--seconds={plan.seconds}",
+        "--baseline")]
 
 
-def _where_time_goes(results: Dict[str, Any]) -> str:
-    rows = [row for row in results["table"]
-            if row["matmul_share"] is not None and row["streams"] in (1, 16)]
-    if not rows:
-        return ""
-    columns: List[Column] = COLUMNS[:3] + [
-        (part.replace("_", "-"), lambda row, part=part: percent(row[f"matmul_share_{part}"]))
-        for part in PARTS] + [
-        ("everything else", lambda row: percent(1 - row["matmul_share"]))]
-    return ("## Where the time goes\n\n"
-            "The share of the time that the large matmuls of each part take when they run alone. "
-            "Everything else is norms, softmax, attention scores and context, depthwise "
-            "convolution, quantisation, activations that are not fused, copies, and the slow-down "
-            "of matmuls that run between these operations.\n\n" + table_of(rows, columns))
+def _write(rows: List[Row], page: Page) -> str:
+    start = {
+        **columns("precision"), "model loaded, s": number("load_s", 2),
+        "first chunk, ms": number("first_ms", 2), "later chunks, ms": number("later_ms", 2),
+        "first relative to later": lambda row: verdict(
+            row["first_ms"] / row["later_ms"], FIRST_CHUNK_TARGET, at_most=True)}
+    starts = list({row["precision"]: row for row in rows}.values())
+    figure = page.figure("benchmark_batch.svg", "time against the number of streams",
+                         lambda axes: _draw(axes, rows, page.results.get("ONNX Runtime", [])))
+    return f"""{commands(rows)}{table_of(rows, {**COLUMNS, "speed-up": speed_up})}
+In brackets: whether the speed-up reaches its target. Targets are those of a core with AVX-512, VNNI
+and bfloat16 instructions (`avx512_bf16`). The speed-up divided by **peak** is what a step would
+reach if every operation ran at the peak.
+
+{figure}
+## Start-up
+
+From the same processes, with the model file in the system's cache. Targets: {LOAD_TARGET_S:g} s and
+{FIRST_CHUNK_TARGET:g}x.
+
+{table_of(starts, start)}"""
 
 
-def variants(results: Dict[str, Any]) -> str:
-    """The LibTorch backend, and the CPU backend with other caches."""
-    if not results["backends"]:
-        return ""
-    columns: List[Column] = [("variant", lambda row: row["label"]), *COLUMNS[1:]]
-    return ("## Other variants\n\n" + commands(results, "backends") + "\n"
-            + table_of(results["backends"], columns))
+def _draw(axes: Axes, rows: List[Row], onnx: List[Row]) -> None:
+    for name, style, points in (("Runnel", "o-", rows), ("ONNX Runtime", "x:", onnx)):
+        for precision in dict.fromkeys(row["precision"] for row in points):
+            chosen = [row for row in points if row["precision"] == precision]
+            axes.plot([row["streams"] for row in chosen], [row["median_ms"] for row in chosen],
+                      style, color=COLORS[precision], label=f"{name}, {precision}")
+    axes.plot([row["streams"] for row in rows], [row["baseline_median_ms"] for row in rows], ".",
+              color=COLORS["other"], label="TorchScript in LibTorch, one stream")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(sorted({row["streams"] for row in rows}))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("streams in the batch")
+    axes.set_ylabel("ms per chunk and stream (median)")
 
 
-def threads(results: Dict[str, Any]) -> str:
-    """The same batch in every thread."""
-    rows = results["threads"]
-    if not rows:
-        return ""
-    single = {row["precision"]: row["realtime_streams_per_core"] for row in rows
-              if row["num_threads"] == 1}
+def _measure_variants(bench: Bench) -> List[Row]:
+    plan = bench.plan
+    variants = {"LibTorch backend, float32": ["--backend=libtorch"],
+                **{f"{precision}, cache in bfloat16":
+                   [f"--precision={precision}", "--cache_precision=bfloat16"]
+                   for precision in plan.precisions}}
+    return [row for variant, flags in variants.items() for row in bench.encoder(
+        *flags, streams(1, plan.batch), f"--seconds={plan.seconds}", "--baseline",
+        variant=variant)]
 
+
+def _write_variants(rows: List[Row], _: Page) -> str:
+    return commands(rows) + table_of(rows, {
+        "variant": text("variant"),
+        **{name: cell for name, cell in COLUMNS.items() if name != "precision"}})
+
+
+def _instruction_sets(bench: Bench) -> List[str]:
+    """The names that RUNNEL_INSTRUCTION_SET may have, from the least to the most."""
+    try:  # the message about a wrong name lists them
+        bench.encoder(environment={"RUNNEL_INSTRUCTION_SET": "?"})
+    except ProgramError as error:
+        names = re.search(r"RUNNEL_INSTRUCTION_SET is '\?', expected one of (.*)", str(error))
+        if names is None:
+            raise
+        return names[1].split(", ")
+    raise ProgramError("bench_encoder accepts any RUNNEL_INSTRUCTION_SET")
+
+
+def _measure_instruction_sets(bench: Bench) -> List[Row]:
+    """From AVX2 on, which alone has a baseline; those of this CPU."""
+    plan, names = bench.plan, _instruction_sets(bench)
+    if "avx2" not in names:
+        raise ProgramError(f"this architecture has no avx2, but {', '.join(names)}")
+    found: List[Row] = []
+    for name in names[names.index("avx2"):]:
+        limits = {"RUNNEL_INSTRUCTION_SET": name, **(LIBTORCH_AVX2 if name == "avx2" else {})}
+        for precision in plan.precisions:
+            rows = bench.encoder(f"--precision={precision}", streams(*plan.sweep_streams),
+                                 f"--seconds={plan.seconds}",
+                                 *(["--baseline"] if name == "avx2" else []), environment=limits)
+            found += [row for row in rows if _instruction_set(row) == name]  # others: not this CPU
+    return found
+
+
+def _write_instruction_sets(rows: List[Row], _: Page) -> str:
+    return commands(rows) + """`RUNNEL_INSTRUCTION_SET` limits Runnel on this CPU. With AVX2 the
+other variables limit the baseline, LibTorch in the same process, likewise.
+
+""" + table_of(rows, {"instruction set": _instruction_set, **COLUMNS, "speed-up": speed_up})
+
+
+def _measure_threads(bench: Bench) -> List[Row]:
+    """The same batch in each of 1, 2, 4, ... threads, up to one per core."""
+    plan = bench.plan
+    numbers = [2 ** i for i in range((os.cpu_count() or 1).bit_length())]
+    return [row for precision in plan.precisions for threads in numbers for row in bench.encoder(
+        f"--precision={precision}", streams(plan.batch * threads), f"--num_threads={threads}",
+        f"--seconds={plan.seconds}")]
+
+
+def _write_threads(rows: List[Row], _: Page) -> str:
     def total(row: Row) -> float:
         return float(row["realtime_streams_per_core"] * row["num_threads"])
 
     def gain(row: Row) -> str:
-        if row["precision"] not in single or row["num_threads"] == 1:
-            return "-"
-        value = total(row) / single[row["precision"]]
-        return (verdict(value, THREADS_TARGET) if row["num_threads"] == 2
-                else number(value, 2, "x"))
+        alone: Any = row_of(rows, precision=row["precision"], num_threads=1)
+        ratio = total(row) / total(alone)
+        return {1: "-", 2: verdict(ratio, THREADS_TARGET)}.get(row["num_threads"], f"{ratio:.2f}x")
 
-    columns: List[Column] = [
-        *COLUMNS[:1], ("threads", lambda row: str(row["num_threads"])), *COLUMNS[1:5],
-        ("real-time streams, all threads", lambda row: number(total(row), 0)),
-        ("relative to one thread", gain)]
-    return ("## Threads\n\n" + commands(results, "threads") + "\n"
-            f"Each thread has its own batch. Target for two threads: {THREADS_TARGET:g}x.\n\n"
-            + table_of(rows, columns))
+    return (f"{commands(rows)}Each thread has its own batch. Target for two threads: "
+            f"{THREADS_TARGET:g}x.\n\n" + table_of(rows, {
+                **columns("precision"), "threads": text("num_threads"),
+                **columns("streams", "ms", "p95", "min"),
+                "real-time streams, all threads": lambda row: f"{total(row):.0f}",
+                "relative to one thread": gain}))
 
 
-def start_up(results: Dict[str, Any]) -> str:
-    """Until the model is loaded, and the first chunk."""
-    if not results["starts"]:
-        return ""
-    columns: List[Column] = [
-        *COLUMNS[:1], ("model loaded, s", lambda row: number(row["load_s"], 2)),
-        ("first chunk, ms", lambda row: number(row["first_ms"], 2)),
-        ("later chunks, ms", lambda row: number(row["later_ms"], 2)),
-        ("first relative to later", lambda row: verdict(
-            row["first_ms"] / row["later_ms"], FIRST_CHUNK_TARGET, at_most=True))]
-    return ("## Start-up\n\nFrom the processes of [One core](#one-core), with the model file in "
-            f"the system's cache. Targets: {LOAD_TARGET_S:g} s and {FIRST_CHUNK_TARGET:g}x.\n\n"
-            + table_of(results["starts"], columns))
+SECTIONS = [Section("One core", _measure, _write),
+            Section("Other variants", _measure_variants, _write_variants),
+            Section("Other instruction sets", _measure_instruction_sets, _write_instruction_sets),
+            Section("Threads", _measure_threads, _write_threads)]

@@ -8,48 +8,24 @@ from typing import Any, Dict, List, NamedTuple, Union
 
 from tools.benchmark.pages.programs import ProgramError, run_program
 from tools.benchmark.pages.random_model import random_model
-from tools.benchmark.report.cells import COLUMNS, Column, number, row_of, table_of
+from tools.benchmark.report.bench import Bench, Page, Row, Section
+from tools.benchmark.report.cells import columns, row_of, table_of, text
 from tools.benchmark.report.onnx_export import ChunkStep, WholeUtterances, export_onnx
-from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, Plan
-from tools.benchmark.report.programs import Row
+from tools.benchmark.report.plan import CHUNK_SIZE, LEFT_CONTEXT, SEED
 
-PACKAGE = "onnxruntime-node"
+_PACKAGE = "onnxruntime-node"
 _SCRIPT = pathlib.Path(__file__).with_name("time_onnx.js")
+TITLE = "ONNX Runtime"
 
 
-def install(folder: pathlib.Path) -> None:
+def _install(folder: pathlib.Path) -> None:
     """Gets the package into folder/node_modules unless it is there. Raises ProgramError."""
-    if shutil.which("node") is None:
-        raise ProgramError("node is not installed")
-    if (folder / "node_modules" / PACKAGE).is_dir():
-        return
-    npm = shutil.which("npm")
-    if npm is None:
-        raise ProgramError("npm is not installed")
-    folder.mkdir(parents=True, exist_ok=True)
-    run_program([npm, "install", "--prefix", str(folder), PACKAGE, "--ignore-scripts",
-                 "--no-audit", "--no-fund", "--loglevel=error"])
-
-
-def measure(plan: Plan, seed: int, folder: pathlib.Path) -> List[Row]:
-    """Rows of precision, streams, ms of one chunk of one stream (median, p95, min),
-    largest_difference of the log probabilities from PyTorch's, and version.
-
-    Args:
-        folder: for the package and the exported models.
-
-    Raises:
-        ProgramError: node, npm, the package or a Python module is missing, or a run failed.
-    """
-    install(folder)
-    step = ChunkStep(random_model(plan.architecture, seed), plan.architecture.encoder, CHUNK_SIZE,
-                     LEFT_CONTEXT)
-    rows: List[Row] = []
-    for batch in plan.onnx_batches:
-        for exported in export(folder, step, batch):
-            rows.append({"precision": exported.precision, "streams": batch,
-                         **time_exported(folder, exported, plan.onnx_seconds)})
-    return rows
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            raise ProgramError(f"{program} is not installed")
+    if not (folder / "node_modules" / _PACKAGE).is_dir():
+        run_program(["npm", "install", "--prefix", str(folder), _PACKAGE, "--ignore-scripts",
+                     "--no-audit", "--no-fund", "--loglevel=error"])
 
 
 class Exported(NamedTuple):
@@ -84,43 +60,49 @@ def export(folder: pathlib.Path, step: Union[ChunkStep, WholeUtterances], batch:
 
 
 def time_exported(folder: pathlib.Path, exported: Exported, seconds: float) -> Dict[str, Any]:
-    """Runs time_onnx.js; its times divided by the batch. Raises ProgramError.
-
-    Args:
-        folder: with the package.
-    """
-    text = run_program(["node", str(_SCRIPT), str(exported.model), str(exported.inputs),
-                        json.dumps(exported.shapes), str(seconds)],
-                       env={**os.environ, "NODE_PATH": str(folder / "node_modules")})
-    result: Dict[str, Any] = json.loads(text)
+    """Runs time_onnx.js with the package in the folder; its times divided by the batch."""
+    result: Dict[str, Any] = json.loads(run_program(
+        ["node", str(_SCRIPT), str(exported.model), str(exported.inputs),
+         json.dumps(exported.shapes), str(seconds)],
+        env={**os.environ, "NODE_PATH": str(folder / "node_modules")}))
     for name in ("median_ms", "p95_ms", "min_ms"):
         result[name] /= exported.batch
     return result
 
 
-def section(results: Dict[str, Any]) -> str:
-    """Part of the page, beside the times of Runnel."""
-    rows = results["onnx"]
-    if not rows:
-        return "## ONNX Runtime\n\nNot measured here, see [Not measured](#not-measured).\n"
+def _measure(bench: Bench) -> List[Row]:
+    """Rows of precision, streams, times of one chunk of one stream, largest_difference of the log
+    probabilities from PyTorch's, and version."""
+    plan, folder = bench.plan, bench.work / "onnxruntime"
+    folder.mkdir(exist_ok=True)
+    _install(folder)
+    step = ChunkStep(random_model(plan.architecture, SEED), plan.architecture.encoder, CHUNK_SIZE,
+                     LEFT_CONTEXT)
+    rows = [{"precision": exported.precision, "streams": batch,
+             **time_exported(folder, exported, plan.onnx_seconds)}
+            for batch in plan.onnx_batches for exported in export(folder, step, batch)]
+    return [{**row, "realtime_streams_per_core": CHUNK_SIZE * 40 / row["median_ms"]}
+            for row in rows]
 
+
+def _write(rows: List[Row], page: Page) -> str:
     def beside(row: Row) -> str:
-        own = row_of(results["table"], row["precision"], row["streams"])
-        return number(own["median_ms"] if own else None, 2)
+        own = row_of(page.results["One core"], precision=row["precision"], streams=row["streams"])
+        return "-" if own is None else f"{own['median_ms']:.2f}"
 
-    columns: List[Column] = [
-        ("precision", lambda row: row["precision"]), ("batch", lambda row: str(row["streams"])),
-        *COLUMNS[2:5],
-        ("real-time streams per core", lambda row: number(CHUNK_SIZE * 40 / row["median_ms"], 0)),
-        ("Runnel's ms", beside),
-        ("largest difference of log probabilities",
-         lambda row: f"{row['largest_difference']:.1e}")]
-    return (f"## ONNX Runtime\n\nVersion {rows[0]['version']}, npm's `onnxruntime-node`, one "
-            "thread, all optimisations. The weights are the same; "
-            "`tools/benchmark/report/onnx_export.py` exports them with fixed sizes and constant "
-            "position tables. int8 is dynamic: matmuls with constant weights become MatMulInteger "
-            "with a scale per output channel (`tools/benchmark/report/onnx_quantize.py`); the "
-            "convolutions of the subsampling stay float32. ONNX Runtime is measured by itself, not "
-            "in turns. The time includes the copies of inputs and outputs by the Node binding. "
-            "Differences are from PyTorch's float32, after one chunk.\n\n"
-            + table_of(rows, columns))
+    return f"""Version {rows[0]["version"]}, npm's `onnxruntime-node`, one thread, all
+optimisations. The weights are the same; `tools/benchmark/report/onnx_export.py` exports them with
+fixed sizes and constant position tables. int8 is dynamic: matmuls with constant weights become
+MatMulInteger with a scale per output channel (`tools/benchmark/report/onnx_quantize.py`); the
+convolutions of the subsampling stay float32. ONNX Runtime is measured by itself, not in turns. The
+time includes the copies of inputs and outputs by the Node binding. Differences are from PyTorch's
+float32, after one chunk.
+
+""" + table_of(rows, {
+        **columns("precision"), "batch": text("streams"),
+        **columns("ms", "p95", "min", "real-time streams per core"), "Runnel's ms": beside,
+        "largest difference of log probabilities":
+            lambda row: f"{row['largest_difference']:.1e}"})
+
+
+SECTIONS = [Section(TITLE, _measure, _write)]

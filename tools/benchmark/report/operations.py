@@ -1,108 +1,131 @@
-"""Results of bench_operations: single operations, and the parts of a step with their floors."""
+"""Results of bench_operations and bench_language_model: the parts of a step with their floors, the
+time of features and of searches."""
 
+import re
 from typing import Any, Dict, List, Tuple
 
-from tools.benchmark.report.cells import Column, number, table_of
-from tools.benchmark.report.programs import Row
+from tools.benchmark.pages.markdown import table
+from tools.benchmark.report.bench import Bench, Page, Row, Section
+from tools.benchmark.report.cells import row_of
+from tools.benchmark.report.plan import CHUNK_SIZE
 
-WHOLE_STEP = "whole_step/"  # how the names of operations begin that have counters for each part
-
-
-def section(operations: List[Row]) -> str:
-    """Part of the page; empty if nothing was measured. Names are `operation` or
-    `operation/backend/precision/streams`."""
-    microseconds = {row["name"]: 1e6 / row["items_per_second"] for row in operations}
-    if not microseconds:
-        return ""
-    frames = [{"name": name, "us": value} for name, value in microseconds.items()
-              if "/" not in name]
-    modules: Dict[Tuple[str, str], Row] = {}
-    variants: Dict[str, None] = {}
-    for name, value in microseconds.items():
-        if "/" not in name:
-            continue
-        operation, backend, precision, streams = name.split("/")
-        variants[f"{backend} {precision}"] = None
-        row = modules.setdefault((operation, streams), {"name": operation, "streams": streams})
-        row[f"{backend} {precision}"] = value
-    columns: List[Column] = [
-        ("operation", lambda row: row["name"]), ("streams", lambda row: row["streams"]),
-        *[(variant, lambda row, variant=variant: number(row.get(variant), 1))
-          for variant in variants]]
-    ordered = sorted(modules.values(), key=lambda row: int(row["streams"]))
-    return ("## Single operations\n\n```\nbench_operations\n```\n\n"
-            "Mean microseconds on one thread, at the sizes of the AISHELL model. First, one "
-            "feature frame of 80 bins: computed alone (`fbank`), and by a stream from packets of "
-            "100 ms (`feature_stream`).\n\n"
-            + table_of(frames, [("operation", lambda row: row["name"]),
-                                ("microseconds per frame", lambda row: number(row["us"], 2))])
-            + "\nSecond, one chunk of one stream: the time of a batch divided by its size. The "
-            "modules of a layer include their norm and residual sum.\n\n"
-            + table_of(ordered, columns))
+_WHOLE_STEP = "whole_step/"  # how the names of operations begin that have counters for each part
+_SEARCHES = ("greedy search", "beam 8", "beam 8, with hotwords", "beam 8, with the model")
 
 
-def floors(results: Dict[str, Any]) -> str:
-    """Part of the page: the least time that each part of a step can take, and its time."""
-    machine = results["machine"]
-    peaks = machine.get("peak_gflops_per_core", {})
-    steps = [(*step["name"].split("/")[2:], step) for step in results["steps"]]
-    rows = [row for precision, streams, step in steps if {precision, "float32"} <= peaks.keys()
-            for row in _parts_of_step(step, precision, int(streams), peaks)]
-    if not rows:
-        return ""
-    columns: List[Column] = [
-        ("precision", lambda row: row["precision"]), ("streams", lambda row: str(row["streams"])),
-        ("part", lambda row: row["part"]),
-        ("10^6 operations", lambda row: number(row["operations"] / 1e6, 0)),
-        ("MB read", lambda row: number(row["bytes"] / 1e6, 2)),
-        ("floor, ms", lambda row: number(row["floor_ms"], 3)),
-        ("set by", lambda row: row["set_by"]),
-        ("ms", lambda row: number(row["ms"], 3)),
-        ("times the floor", lambda row: number(row["ms"] / row["floor_ms"], 2, "x"))]
+def _measure_floors(bench: Bench) -> List[Row]:
+    return bench.operations(bench.plan.seconds, _WHOLE_STEP)
+
+
+def _write_floors(steps: List[Row], page: Page) -> str:
+    peaks = page.machine["peak_gflops_per_core"]
+    names = [step["name"].split("/")[2:] for step in steps]  # precision, streams
+    parts = [_parts(step, precision, int(streams), peaks)
+             for step, (precision, streams) in zip(steps, names)]
     speeds = ", ".join(f"{precision} {streams}: {step['read_gb_per_second']:.1f}"
-                       for precision, streams, step in steps)
-    return ("## Distance from the floor\n\n"
-            f"```\nbench_operations --benchmark_filter={WHOLE_STEP}\n```\n\n"
-            "The least time of each part of the model for one chunk of one stream, at the sizes of "
-            "the AISHELL model, and the time that it takes.\n\n"
-            "- **MB read**: the weights of the part, divided by the number of streams, because a "
-            "step reads them once for all. For scores and context: the cached keys and values.\n"
-            "- **floor**: the operations at the peak of the precision, or the MB at the speed of "
-            "reading, whichever takes longer. Scores and context are float32 in every precision "
-            "and use the peak of float32. `whole step` has the sum of the floors.\n"
-            "- **speed of reading**: one thread reads as many bytes as the weights and caches of a "
-            "step have, over and over. The last cache may hold a part of them. In GB/s, by "
-            f"precision and streams: {speeds}.\n"
-            "- **ms**: the median time of the modules of the part inside whole steps of all "
-            "layers, with their norms and residual sums. `whole step` is the median time of a "
-            "step.\n"
-            "- **ms of attention**: the projections have the time of their matmuls when the large "
-            "matmuls of a step run alone. Scores and context have the rest of the attention "
-            "modules: also norm, softmax, quantisation and caches.\n\n"
-            + table_of(rows, columns))
+                       for step, (precision, streams) in zip(steps, names))
+    return f"""```
+bench_operations --benchmark_filter={_WHOLE_STEP}
+```
+
+The time of each part of the model for one chunk of one stream, at the sizes of the AISHELL model,
+and the least time that it can take. Each cell has the milliseconds, the floor, and the time as a
+multiple of the floor.
+
+- **Milliseconds** are the median time of the modules of the part inside whole steps of all layers,
+  with their norms and residual sums.
+- **Floor**: the operations at the peak of the precision, or the bytes that are read at the speed of
+  reading, whichever takes longer ("memory" where that is the reading). A step reads the weights
+  once for all streams, and the cached keys and values of each. Scores and context are float32 in
+  every precision and use the peak of float32. The whole step has the sum of the floors.
+- **Speed of reading**: one thread reads as many bytes as the weights and caches of a step have,
+  over and over. The last cache may hold a part of them. In GB/s, by precision and streams:
+  {speeds}.
+- **Attention**: the projections have the time of their matmuls when the large matmuls of a step run
+  alone. Scores and context have the rest of the attention modules: also norm, softmax, quantisation
+  and caches.
+
+""" + table(["precision", "streams", *parts[0]],
+            [[*name, *part.values()] for name, part in zip(names, parts)])
 
 
-def _parts_of_step(step: Row, precision: str, streams: int, peaks: Dict[str, float]) -> List[Row]:
-    """A row for each part, from the counters of bench_operations; the last is for all of them."""
-    def part(name: str, operations: float, num_bytes: float, ms: float, peak: float) -> Row:
-        compute_ms = operations / peak * 1e-6
-        memory_ms = num_bytes / step["read_gb_per_second"] * 1e-6
-        return {"part": name, "operations": operations, "bytes": num_bytes, "ms": ms,
-                "floor_ms": max(compute_ms, memory_ms),
-                "set_by": "operations" if compute_ms > memory_ms else "memory"}
+def _parts(step: Row, precision: str, streams: int, peaks: Dict[str, float]) -> Dict[str, str]:
+    """The cell of each part, from the counters of bench_operations; the last is of all of them."""
+    floors: List[float] = []
 
-    def dense(name: str, counter: str, ms: float) -> Row:
-        return part(name, step[f"{counter}_operations"],
-                    step[f"{counter}_weight_bytes"] / streams, ms, peaks[precision])
+    def cell(ms: float, operations: float, num_bytes: float, peak: float) -> str:
+        compute_ms, memory_ms = (operations / peak * 1e-6,
+                                 num_bytes / step["read_gb_per_second"] * 1e-6)
+        floors.append(max(compute_ms, memory_ms))
+        return _with_floor(ms, floors[-1], ", memory" if memory_ms > compute_ms else "")
+
+    def dense(name: str, ms: float) -> str:
+        return cell(ms, step[f"{name}_operations"], step[f"{name}_weight_bytes"] / streams,
+                    peaks[precision])
 
     projections_ms = step["attention_matmuls_ms"]
-    rows = [dense("subsampling", "subsampling", step["subsampling_ms"]),
-            dense("feed-forward", "feed_forward", step["feed_forward_ms"]),
-            dense("attention projections", "attention", projections_ms),
-            part("attention scores and context", step["scores_operations"], step["cache_bytes"],
-                 step["attention_ms"] - projections_ms, peaks["float32"]),
-            dense("convolution", "convolution", step["convolution_ms"]),
-            dense("ctc", "ctc", step["ctc_ms"])]
-    total = {name: sum(row[name] for row in rows) for name in ("operations", "bytes", "floor_ms")}
-    rows.append({**total, "part": "whole step", "ms": step["step_ms"], "set_by": ""})
-    return [{**row, "precision": precision, "streams": streams} for row in rows]
+    cells = {"subsampling": dense("subsampling", step["subsampling_ms"]),
+             "feed-forward": dense("feed_forward", step["feed_forward_ms"]),
+             "attention projections": dense("attention", projections_ms),
+             "attention scores and context": cell(
+                 step["attention_ms"] - projections_ms, step["scores_operations"],
+                 step["cache_bytes"], peaks["float32"]),
+             "convolution": dense("convolution", step["convolution_ms"]),
+             "ctc": dense("ctc", step["ctc_ms"])}
+    return {**cells, "whole step": _with_floor(step["step_ms"], sum(floors))}
+
+
+def _with_floor(ms: float, floor_ms: float, set_by: str = "") -> str:
+    return f"{ms:.3f} / {floor_ms:.3f} ({ms / floor_ms:.2f}x{set_by})"
+
+
+def _measure_features(bench: Bench) -> List[Row]:
+    return bench.operations(bench.plan.operation_seconds, f"-{_WHOLE_STEP}")
+
+
+def _write_features(operations: List[Row], _: Page) -> str:
+    return """```
+bench_operations --benchmark_filter=-whole_step/
+```
+
+One feature frame of 80 bins on one thread: computed alone (`fbank`), and by a stream from packets
+of 100 ms (`feature_stream`).
+
+""" + table(["operation", "microseconds per frame"],
+            [(row["name"], f"{1e6 / row['items_per_second']:.2f}") for row in operations])
+
+
+def _measure_search(bench: Bench) -> Dict[str, float]:
+    """The lines of bench_language_model: value by name, in the unit printed."""
+    text = bench.run("bench_language_model", f"--folder={bench.work}",
+                     f"--words={bench.plan.search_words}", f"--ngrams={bench.plan.search_ngrams}")
+    return {name.strip(): float(value)
+            for name, value in re.findall(r"^(.{40}) +([\d.]+)", text, re.M)}
+
+
+def _write_search(values: Dict[str, float], page: Page) -> str:
+    ngrams = sum(values[f"{length}-grams"] for length in (1, 2, 3))
+    encoder: Any = row_of(page.results["One core"], precision="int8", streams=page.plan.batch)
+
+    def cells(search: str) -> Tuple[str, ...]:
+        us = values[f"a frame, {search}"]
+        ms = us * CHUNK_SIZE / 1000
+        return search, f"{us:.2f}", f"{ms:.3f}", f"{100 * ms / encoder['median_ms']:.0f} %"
+
+    return f"""```
+bench_language_model --folder=/tmp
+```
+
+CTC searches of one stream on one thread. The log probabilities of 4233 tokens are random: every
+fourth encoder frame has a token with probability 0.6 and four others, the frames between are blank.
+The hotwords are 100 pairs of words. The model is a random 3-gram model of {ngrams / 1e6:.1f}
+million n-grams. Target: beam 8 with the model takes at most a tenth of the encoder's time (int8,
+{encoder["streams"]} streams).
+
+""" + table(["search", "microseconds per encoder frame", "ms per chunk",
+             "relative to the encoder, int8"], map(cells, _SEARCHES))
+
+
+SECTIONS = [Section("Distance from the floor", _measure_floors, _write_floors),
+            Section("Features", _measure_features, _write_features),
+            Section("Search", _measure_search, _write_search)]

@@ -7,6 +7,7 @@ from models.reference.model import ModelConfig
 from tools.benchmark.pages.random_model import AISHELL, SMALL, STREAMING
 
 CHUNK_SIZE, LEFT_CONTEXT = STREAMING["chunk_size"], STREAMING["left_context"]
+SEED = 1  # of the random models
 
 
 @dataclasses.dataclass(frozen=True)

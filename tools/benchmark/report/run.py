@@ -9,6 +9,7 @@ model and meaningless times. Results are kept in results.json in the work folder
 """
 
 import argparse
+import os
 import sys
 from typing import Any, Dict, List, Optional
 
@@ -16,75 +17,121 @@ from models.reference.model import ModelConfig, SpeechModel
 from tools.benchmark.pages.command import load_results, make_folders, make_parser, store_results
 from tools.benchmark.pages.programs import ProgramError
 from tools.benchmark.pages.random_model import write_model
-from tools.benchmark.report.figures import save_figures
-from tools.benchmark.report.measure import Measurements
-from tools.benchmark.report.page import write_page
-from tools.benchmark.report.plan import FULL, QUICK, Plan
-from tools.benchmark.report.programs import Programs
+from tools.benchmark.report import (bulk, large_models, one_core, onnx_runtime, operations, sweeps)
+from tools.benchmark.report.bench import Bench, Page
+from tools.benchmark.report.plan import CHUNK_SIZE, FULL, LEFT_CONTEXT, QUICK, SEED
 
-_SEED = 1
+SECTIONS = [*one_core.SECTIONS, *onnx_runtime.SECTIONS, *bulk.SECTIONS, *sweeps.SECTIONS,
+            *operations.SECTIONS, *large_models.SECTIONS]
+
+_INTRODUCTION = """# Benchmarks
+
+`make bench` measures everything below, draws the figures and writes this page. The numbers hold
+for the machine described here only.{quick}
+
+The model has random weights in a common architecture (`tools/benchmark/pages/random_model.py`):
+{model}.
+Unless stated otherwise, a chunk has {chunk_size} encoder frames ({chunk_ms} ms of audio) and
+{left_context} encoder frames of left context.
+
+**Time** is that of one chunk of one stream: the time of one step of the encoder and the CTC head
+over a batch, divided by the batch size. The streams are past their start and all caches are full.
+[Features](#features) are computed beforehand and no search runs. Times are medians unless a column
+says otherwise.
+
+**Baseline** is the TorchScript `forward_chunk` of the same file, run by LibTorch for one stream on
+one thread. It is measured in turns with Runnel (A B A B), after LibTorch has optimised it.
+
+**Matmuls** is the share of the time that the large matrix multiplications take when they run alone,
+with packed weights, in the same run.
+
+**Peak** is the speed in operations per second as a share of the CPU's peak. The peak is the speed
+of Runnel's fastest of several large matmuls whose weights stay in the cache, measured in the same
+run. The CPU itself can be a few percent faster.
+
+## Machine
+
+{cpu}, {cores} cores, {isa}. {libraries}. Load average before the run: {load:.1f}.
+
+Peak of one thread, 10^9 operations per second: {peaks}. Memory, read by one thread:
+{memory:.1f} GB/s.
+
+Data types and instruction sets of each precision:
+
+{computes}
+"""
 
 
-def describe(config: ModelConfig) -> Dict[str, Any]:
-    """The model in words, and how many parameters it has."""
+def describe(config: ModelConfig) -> str:
+    """The model in words."""
     encoder = config.encoder
     assert encoder.convolution is not None
     parameters = sum(tensor.numel() for tensor in SpeechModel(config).parameters())
-    return {"parameters": parameters,
-            "description": f"{encoder.num_layers} Conformer layers, d {encoder.model_dim}, "
-                           f"{encoder.num_heads} heads, feed-forward {encoder.feed_forward_dim}, "
-                           f"{encoder.convolution.type} kernel {encoder.convolution.kernel_size}, "
-                           f"{encoder.subsampling.type}, {encoder.input_dim} bins, "
-                           f"{config.vocab_size} tokens"}
+    return (f"{encoder.num_layers} Conformer layers, d {encoder.model_dim}, "
+            f"{encoder.num_heads} heads, feed-forward {encoder.feed_forward_dim}, "
+            f"{encoder.convolution.type} kernel {encoder.convolution.kernel_size}, "
+            f"{encoder.subsampling.type},\n{encoder.input_dim} bins, {config.vocab_size} tokens, "
+            f"{parameters / 1e6:.1f} million parameters")
 
 
-def measure(plan: Plan, args: argparse.Namespace) -> Dict[str, Any]:
-    """Runs all measurements. Returns Measurements.results, whether it was quick, and the model."""
-    model = args.work_dir / "benchmark.pt"
-    write_model(plan.architecture, _SEED, str(model))
-    measurements = Measurements(plan, Programs(args.bin, model),
-                                lambda line: print(line, file=sys.stderr, flush=True))
-    measurements.measure_table()
-    measurements.measure_backends()
-    measurements.measure_instruction_sets()
-    measurements.measure_threads()
-    measurements.measure_sweeps()
-    measurements.measure_long_run()
-    measurements.measure_operations()
-    measurements.measure_search()
-    measurements.measure_one_stream(_SEED, args.bin, args.work_dir / "one_stream")
-    measurements.measure_large_models(_SEED, args.bin, args.work_dir / "large")
-    if args.no_onnx_runtime:
-        measurements.results["notes"].append("ONNX Runtime: not measured: left out by request")
-    else:
-        measurements.measure_onnx(_SEED, args.work_dir / "onnxruntime")
-    measurements.measure_bulk(_SEED, args.bin, model, args.work_dir / "bulk",
-                              args.work_dir / "onnxruntime")
-    return {**measurements.results, "quick": args.quick, "model": describe(plan.architecture)}
+def measure(args: argparse.Namespace) -> Dict[str, Any]:
+    """Runs all measurements, for write_page. One that fails becomes a note."""
+    bench = Bench(QUICK if args.quick else FULL, args.bin, args.work_dir)
+    write_model(bench.plan.architecture, SEED, str(bench.model))
+    load = os.getloadavg()[0]
+    notes: List[str] = []
+    for section in SECTIONS:
+        print(section.title, file=sys.stderr, flush=True)
+        try:
+            if section.title == onnx_runtime.TITLE and args.no_onnx_runtime:
+                raise ProgramError("left out by request")
+            bench.results[section.title] = section.measure(bench)
+        except ProgramError as error:
+            notes.append(f"{section.title}: not measured: {error}")
+    return {"quick": args.quick, "load": load, "machine": bench.machine, "notes": notes,
+            "sections": bench.results}
 
 
-def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
-    """The command line; exits with 2 when it is wrong."""
-    parser = make_parser(str(__doc__), "benchmark")
-    parser.add_argument("--no_onnx_runtime", action="store_true",
-                        help="neither install nor measure ONNX Runtime")
-    return parser.parse_args(arguments)
+def write_page(results: Dict[str, Any], args: argparse.Namespace) -> None:
+    """Writes benchmarks.md and its figures."""
+    page = Page(QUICK if results["quick"] else FULL, results["sections"], results["machine"],
+                args.output)
+    if "One core" not in page.results:
+        raise ProgramError("; ".join(results["notes"]))
+    machine = page.machine
+    parts = [_INTRODUCTION.format(
+        quick=" **This is the quick run of the tests: a tiny model and meaningless times.**"
+        if results["quick"] else "",
+        model=describe(page.plan.architecture), chunk_size=CHUNK_SIZE, chunk_ms=CHUNK_SIZE * 40,
+        left_context=LEFT_CONTEXT, load=results["load"], cpu=machine["cpu"],
+        cores=machine["cores"], isa=", ".join(machine["isa"]),
+        libraries=", ".join(f"{name} {version}" for name, version in machine["libraries"].items()),
+        peaks=", ".join(f"{precision} {peak:.0f}" for precision, peak in
+                        machine["peak_gflops_per_core"].items()) or "not measured",
+        memory=machine["memory_gb_per_second"],
+        computes="\n".join(dict.fromkeys(f"- {row['compute']}"
+                                         for row in page.results["One core"])))]
+    parts += [f"## {section.title}\n\n{section.write(page.results[section.title], page)}"
+              for section in SECTIONS if section.title in page.results]
+    if results["notes"]:
+        parts.append("## Not measured\n\n" + "".join(f"- {note}\n" for note in results["notes"]))
+    (args.output / "benchmarks.md").write_text("\n".join(parts), encoding="utf-8")
 
 
 def main(arguments: Optional[List[str]] = None) -> int:
     """Runs the command; 1 when nothing could be measured or the page cannot be written."""
-    args = parse_arguments(arguments)
+    parser = make_parser(str(__doc__), "benchmark")
+    parser.add_argument("--no_onnx_runtime", action="store_true",
+                        help="neither install nor measure ONNX Runtime")
+    args = parser.parse_args(arguments)
     try:
         make_folders(args)
         if not args.page_only:
-            store_results(args, measure(QUICK if args.quick else FULL, args))
+            store_results(args, measure(args))
         results = load_results(args)
         if not results:
             raise ProgramError(f"{args.work_dir}: no results of an earlier run")
-        if not results["table"]:
-            raise ProgramError("; ".join(results["notes"]))
-        figures = save_figures(results, args.output)
-        (args.output / "benchmarks.md").write_text(write_page(results, figures), encoding="utf-8")
+        write_page(results, args)
     except (OSError, ProgramError, RuntimeError, ValueError) as error:
         print(f"benchmark: {str(error).splitlines()[0]}", file=sys.stderr)
         return 1
