@@ -4,24 +4,21 @@ import contextlib
 import http.client
 import json
 import pathlib
-import re
 import statistics
 import subprocess
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List
 
 import soundfile
 
-from tools.benchmark.pages.command import ROOT
-from tools.benchmark.pages.programs import ProgramError, run_program
+from tools.benchmark.pages.programs import ProgramError
 from tools.benchmark.soak.attack_client import BINARY, Target, ask, frame, start, web_socket
 from tools.benchmark.soak.attacks import KINDS, Attack
 from tools.benchmark.soak.plan import Plan
-from tools.benchmark.soak.programs import Report, Server, serve
+from tools.benchmark.soak.programs import Report, Server, run_load, serve
 from tools.benchmark.soak.recordings import SAMPLES
 
-_DIGITS = ROOT / "models" / "digits" / "digits.pt"
 _HONEST = "127.0.0.1"
 _PROBER = "127.0.0.3"
 _PROBE_PAUSE_S = 0.05
@@ -29,16 +26,6 @@ _CHECK_PAUSE_S = 1.0
 _RECORDING, _TEXT = next(line.split(" ", 1) for line in
                          (SAMPLES / "text").read_text(encoding="utf-8").splitlines()
                          if line.startswith("ked_year"))
-
-
-def memory(server: Server) -> Tuple[float, float]:
-    """Resident memory of the process now and at most, in bytes; 0 when it has ended."""
-    with contextlib.suppress(OSError, AttributeError):
-        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text(encoding="utf-8")
-        now, peak = (re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
-                     for name in ("VmRSS", "VmHWM"))
-        return 1024.0 * int(now[1]), 1024.0 * int(peak[1])  # type: ignore[index]
-    return 0.0, 0.0
 
 
 class _Checks:
@@ -95,59 +82,49 @@ def has_snapshot(target: Target) -> bool:
     return True
 
 
-def _flags(work: pathlib.Path, name: str) -> List[str]:
-    return ["--grpc_port=0", "--wyoming_port=0", f"--snapshot_store={work / name}.snapshots"]
-
-
 def _target(server: Server, lines: Iterator[str]) -> Target:
     """The ports that the server announces after its first."""
     grpc, wyoming = (int(next(lines).split(" (")[0].rsplit(":", 1)[1]) for _ in range(2))
     return Target(int(server.address.rsplit(":", 1)[1]), grpc, wyoming)
 
 
-def _honest_load(bin_folder: pathlib.Path, server: Server, expected: pathlib.Path,
-                 plan: Plan) -> Report:
-    output = run_program(
-        [str(bin_folder / "load_client"), "--json", f"--server={server.url}",
-         f"--wav_scp={SAMPLES / 'wav.scp'}", f"--expected={expected}",
-         f"--streams={plan.attacked_streams}", f"--duration_s={plan.attacked_s}"],
-        accept_failure_with_output=True, timeout_s=plan.attacked_s + 120, cwd=str(ROOT))
-    report: Report = json.loads(output)
-    return report
-
-
-@contextlib.contextmanager
-def _after(seconds: float) -> Iterator[None]:
-    threading.Event().wait(seconds)
-    yield
-
-
-def _measure(bin_folder: pathlib.Path, server: Server, expected: pathlib.Path, plan: Plan,
-             kind: str) -> Report:
+def _measure(bin_folder: pathlib.Path, server: Server, wav_scp: pathlib.Path,
+             expected: pathlib.Path, plan: Plan, kind: str) -> Report:
     target = _target(server, iter(server.process.stdout))  # type: ignore[arg-type]
-    with Attack(kind, target) as attack, _after(plan.attacked_before_s), \
-            _Checks(lambda: _is_healthy(target), _PROBE_PAUSE_S) as health, \
-            _Checks(lambda: has_recording(target), _CHECK_PAUSE_S) as recordings, \
-            _Checks(lambda: has_snapshot(target), _CHECK_PAUSE_S) as snapshots:
-        load = _honest_load(bin_folder, server, expected, plan)
-    _, peak = memory(server)
-    threading.Event().wait(plan.attacked_later_s)
-    later, _ = memory(server)
+    wait = threading.Event().wait
+    with Attack(kind, target) as attack:
+        wait(plan.attacked_before_s)
+        with _Checks(lambda: _is_healthy(target), _PROBE_PAUSE_S) as health, \
+                _Checks(lambda: has_recording(target), _CHECK_PAUSE_S) as recordings, \
+                _Checks(lambda: has_snapshot(target), _CHECK_PAUSE_S) as snapshots:
+            load = run_load(bin_folder, server.url, wav_scp, expected,
+                            f"--streams={plan.attacked_streams}",
+                            f"--duration_s={plan.attacked_s}", timeout_s=plan.attacked_s + 120)
+    _, peak = server.memory()
+    wait(plan.attacked_later_s)
+    later, _ = server.memory()
     return {"load": load, "rounds": attack.rounds, "health": health.counts(),
             "health_median_ms": 1000 * statistics.median(health.times_s),
             "health_worst_ms": 1000 * max(health.times_s), "recordings": recordings.counts(),
             "snapshots": snapshots.counts(), "peak": peak, "later": later}
 
 
-def attacked(bin_folder: pathlib.Path, work: pathlib.Path, expected: pathlib.Path,
-             plan: Plan) -> Dict[str, Any]:
-    """Measurements by the kind of attack; of a server that ended, the reason."""
+def attacked(bin_folder: pathlib.Path, model: pathlib.Path, wav_scp: pathlib.Path,
+             expected: pathlib.Path, plan: Plan) -> Dict[str, Any]:
+    """Measurements by the kind of attack; of a server that ended, the reason.
+
+    Args:
+        wav_scp: the recordings of honest clients; logs and snapshots lie beside it.
+        expected: their texts.
+    """
+    work = wav_scp.parent
     results: Dict[str, Any] = {}
     for kind in plan.attacks or list(KINDS):
         print(f"soak: attacked: {kind}", flush=True)
+        flags = ["--grpc_port=0", "--wyoming_port=0", f"--snapshot_store={work / kind}.snapshots"]
         try:
-            with serve(bin_folder, _DIGITS, _flags(work, kind), work / f"{kind}.log") as server:
-                results[kind] = _measure(bin_folder, server, expected, plan, kind)
+            with serve(bin_folder, model, flags, work / f"{kind}.log") as server:
+                results[kind] = _measure(bin_folder, server, wav_scp, expected, plan, kind)
         except (ProgramError, subprocess.TimeoutExpired) as error:
             results.setdefault(kind, {})["error"] = str(error).splitlines()[0]
     return results

@@ -16,7 +16,7 @@ from tools.benchmark.soak.cluster import cluster
 from tools.benchmark.soak.disorder import disconnections
 from tools.benchmark.soak.plan import CHUNK_P95_MS, Plan
 from tools.benchmark.soak.programs import Report, Sampler, Server, run_load, serve
-from tools.benchmark.soak.recordings import decode, write_recordings
+from tools.benchmark.soak.recordings import SAMPLES, decode, write_recordings
 
 DIGITS = ROOT / "models" / "digits" / "digits.pt"
 
@@ -39,7 +39,6 @@ _STREAMS = "runnel_streams"
 _CONNECTIONS = "runnel_connections"
 _CHUNKS = "runnel_chunk_latency_seconds_count"
 _CHUNKS_IN_TIME = f'runnel_chunk_latency_seconds_bucket{{le="{CHUNK_P95_MS / 1000:g}"}}'
-_SAMPLES = ROOT / "models" / "digits" / "samples" / "wav.scp"
 _NO_LIMITS = ["--max_streams=10000", "--max_streams_per_address=0", "--max_connections=10000",
               "--max_connections_per_address=0"]
 
@@ -76,28 +75,25 @@ class Parts:
     """Runs the programs of one build; their files lie in one folder."""
 
     def __init__(self, plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path) -> None:
-        self._plan = plan
-        self._bin = bin_folder
-        self._work = work
+        """The large model is work/model.pt."""
+        self._plan, self._bin, self._work = plan, bin_folder, work
 
-    def load(self, model: pathlib.Path, model_flags: List[str]) -> Report:
+    def load(self) -> Report:
         """Many real-time streams on the large model."""
-        plan = self._plan
+        plan, model, int8 = self._plan, self._work / "model.pt", ["--precision=int8"]
         wav_scp = write_recordings(self._work / "long", 8, plan.stream_s)
-        expected, tokens = decode(self._bin, model, wav_scp, model_flags)
-        flags = [*model_flags, *_NO_LIMITS, f"--max_batch_wait_ms={BATCH_WAIT_MS}"]
+        expected, tokens = decode(self._bin, model, wav_scp, int8)
+        flags = [*int8, *_NO_LIMITS, f"--max_batch_wait_ms={BATCH_WAIT_MS}"]
         with serve(self._bin, model, flags, self._work / "load.log") as server:
             before, cpu_before = _memory_of(server.metrics()), server.cpu_s()
             with Sampler(server, plan.sample_s) as sampler:
-                report = run_load(self._bin, [
-                    f"--server={server.url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
-                    f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}",
-                    f"--packet_ms={_PACKET_MS}"])
+                report = run_load(self._bin, server.url, wav_scp, expected,
+                                  f"--streams={plan.streams}", f"--ramp_s={plan.ramp_s}",
+                                  f"--packet_ms={_PACKET_MS}")
             server_cpu_s = server.cpu_s() - cpu_before
-            after = _memory_of(server.metrics())
-        keys = {"time_s": "time_s", _RSS: _RSS, _DESCRIPTORS: _DESCRIPTORS, _STREAMS: _STREAMS,
-                _CHUNKS: "chunks", _CHUNKS_IN_TIME: "chunks_in_time"}
-        return {"report": report, "before": before, "after": after, "server_cpu_s": server_cpu_s,
+        keys = {"time_s": "time_s", _RSS: _RSS, _STREAMS: _STREAMS, _CHUNKS: "chunks",
+                _CHUNKS_IN_TIME: "chunks_in_time"}
+        return {"report": report, "before": before, "server_cpu_s": server_cpu_s,
                 "formula_bytes": stream_bytes(model, 64, 16) + CONNECTION_BYTES,
                 "text_bytes": tokens * TOKEN_BYTES,
                 "samples": [{name: sample[key] for key, name in keys.items()}
@@ -106,32 +102,22 @@ class Parts:
     def vanish(self) -> Report:
         """Clients that connect, speak and vanish, one by one and then together."""
         plan = self._plan
-        looks: List[Report] = []
         with serve(self._bin, DIGITS, _NO_LIMITS, self._work / "vanish.log") as server:
             client = Round(Target(int(server.address.rsplit(":", 1)[1])), "127.0.0.1",
                            threading.Event())
 
-            def run(count: int, at_once: int) -> None:
+            def run(count: int, at_once: int) -> Report:
                 with ThreadPoolExecutor(at_once) as threads:
                     for _ in threads.map(disconnections, [client] * count):
                         pass  # raises what the client raised
-                looks.append(_memory_alone(server))
+                return _memory_alone(server)
+
             # A first round, so that the memory that the allocator keeps is there before the first
             # look.
             run(plan.vanish_one_by_one // 4, 1)
-            run(plan.vanish_at_once, plan.vanish_at_once)
-            looks.pop(0)
-            run(plan.vanish_one_by_one, 1)
-            run(plan.vanish_at_once, plan.vanish_at_once)
-        return {"looks": looks}
-
-    def attacked(self) -> Report:
-        """Streams of digits beside each kind of attack."""
-        samples = self._work / "attacked" / "wav.scp"
-        samples.parent.mkdir(exist_ok=True)
-        samples.write_text(_SAMPLES.read_text(encoding="utf-8"), encoding="utf-8")
-        expected, _ = decode(self._bin, DIGITS, samples, ["--chunk_size=16"])
-        return attacked(self._bin, samples.parent, expected, self._plan)
+            return {"looks": [run(plan.vanish_at_once, plan.vanish_at_once),
+                              run(plan.vanish_one_by_one, 1),
+                              run(plan.vanish_at_once, plan.vanish_at_once)]}
 
     def killed(self) -> Report:
         """Streams behind a proxy while one of three servers is killed."""
@@ -144,24 +130,32 @@ class Parts:
             timer = threading.Timer(plan.killed_stream_s / 2, victim.kill)
             timer.start()
             try:
-                report = run_load(self._bin, [
-                    f"--server={url}", f"--wav_scp={wav_scp}", f"--expected={expected}",
-                    f"--streams={plan.killed_streams}", "--ramp_s=1", "--resume"])
+                report = run_load(self._bin, url, wav_scp, expected,
+                                  f"--streams={plan.killed_streams}", "--ramp_s=1", "--resume")
             finally:
                 timer.cancel()
             if victim.poll() is None:
                 raise ProgramError("the server was not killed before the streams ended")
         return {"report": report}
 
+    def attacked(self) -> Report:
+        """Streams of digits beside each kind of attack."""
+        folder = self._work / "attacked"
+        folder.mkdir(exist_ok=True)
+        lines = (SAMPLES / "wav.scp").read_text(encoding="utf-8").splitlines()
+        wav_scp = folder / "wav.scp"
+        wav_scp.write_text("".join(f"{key} {ROOT / path}\n" for key, path in map(str.split, lines)),
+                           encoding="utf-8")
+        expected, _ = decode(self._bin, DIGITS, wav_scp, ["--chunk_size=16"])
+        return attacked(self._bin, DIGITS, wav_scp, expected, self._plan)
 
-def run_parts(plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path, model: pathlib.Path,
+
+def run_parts(plan: Plan, bin_folder: pathlib.Path, work: pathlib.Path,
               names: List[str]) -> Dict[str, Any]:
     """Results by the name of the part."""
     parts = Parts(plan, bin_folder, work)
-    runs = {"load": lambda: parts.load(model, ["--precision=int8"]), "vanish": parts.vanish,
-            "killed": parts.killed, "attacked": parts.attacked}
     results: Dict[str, Any] = {}
     for name in names:
         print(f"soak: {name}", flush=True)
-        results[name] = runs[name]()
+        results[name] = getattr(parts, name)()
     return results

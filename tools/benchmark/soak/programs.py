@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 import urllib.request
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from tools.benchmark.pages.programs import ProgramError, run_program
 
@@ -19,10 +19,13 @@ _START_TIMEOUT_S = 120
 _URL = re.compile(r"\bws://\S+")
 
 
-def run_load(bin_folder: pathlib.Path, flags: List[str]) -> Report:
+def run_load(bin_folder: pathlib.Path, server_url: str, wav_scp: pathlib.Path,
+             expected: pathlib.Path, *flags: str, timeout_s: Optional[float] = None) -> Report:
     """The report of load_client, which also counts the streams that failed."""
-    report: Report = json.loads(run_program([str(bin_folder / "load_client"), "--json", *flags],
-                                            accept_failure_with_output=True, timeout_s=None))
+    report: Report = json.loads(run_program(
+        [str(bin_folder / "load_client"), "--json", f"--server={server_url}",
+         f"--wav_scp={wav_scp}", f"--expected={expected}", *flags],
+        accept_failure_with_output=True, timeout_s=timeout_s))
     return report
 
 
@@ -40,6 +43,15 @@ class Server:
             lines = reply.read().decode("utf-8").splitlines()
         return {name: float(value) for name, value in
                 (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))}
+
+    def memory(self) -> Tuple[float, float]:
+        """Resident memory of the process now and at most, in bytes; 0 when it has ended."""
+        with contextlib.suppress(OSError, AttributeError):
+            status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text(encoding="utf-8")
+            now, peak = (re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
+                         for name in ("VmRSS", "VmHWM"))
+            return 1024.0 * int(now[1]), 1024.0 * int(peak[1])  # type: ignore[index]
+        return 0.0, 0.0
 
     def cpu_s(self) -> float:
         """CPU seconds that the process has used."""

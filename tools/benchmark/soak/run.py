@@ -64,9 +64,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
         make_folders(args)
         results = load_results(args)
         if not args.page_only:
-            model = args.work_dir / "model.pt"
-            write_model(SMALL if args.quick else AISHELL, _SEED, str(model))
-            results.update(run_parts(plan, args.bin, args.work_dir, model, args.parts))
+            write_model(SMALL if args.quick else AISHELL, _SEED, str(args.work_dir / "model.pt"))
+            results.update(run_parts(plan, args.bin, args.work_dir, args.parts))
             results.update(quick=args.quick, machine=describe_machine())
             store_results(args, results)
         if "quick" not in results:
