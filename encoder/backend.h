@@ -64,7 +64,26 @@ class LinearModule {
   virtual void Forward(ConstRows x, Rows y) const = 0;
 };
 
-// Makes the modules of one model. Const: may be used from several threads at once.
+// Adds what the position scheme adds to the input of layer 0.
+class InputPositionModule {
+ public:
+  virtual ~InputPositionModule() = default;
+
+  // Row 0 of x is encoder frame `first_frame` of its stream.
+  virtual void AddTo(int64_t first_frame, Rows x) const = 0;
+};
+
+// Runs the steps of an encoder.
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+
+  // In the calling thread or with others.
+  virtual void Run(const std::function<void()>& step) const { step(); }
+};
+
+// Makes the modules of one model. Used from one thread, while the model loads; no module refers to
+// it.
 class EncoderBackend {
  public:
   virtual ~EncoderBackend() = default;
@@ -72,13 +91,11 @@ class EncoderBackend {
   // Of all rows between modules: kFloat32 or kFloat64.
   virtual DataType data_type() const = 0;
 
-  // Runs one step of the encoder, in the calling thread or with others.
-  virtual void RunStep(const std::function<void()>& step) const { step(); }
-
-  // Adds to x what the position scheme adds to the input of layer 0; nothing for most schemes.
-  // Row 0 is encoder frame `first_frame` of its stream.
-  virtual void AddInputPositions(int64_t first_frame, Rows x) const = 0;
-
+  virtual std::unique_ptr<const StepRunner> MakeStepRunner() const {
+    return std::make_unique<StepRunner>();
+  }
+  // Null for a position scheme that adds nothing.
+  virtual std::unique_ptr<const InputPositionModule> MakeInputPositions() const = 0;
   // `norm`: applied before the module; null where there is none.
   virtual std::unique_ptr<const SubsamplingModule> MakeSubsampling(
       const SubsamplingWeights& weights) const = 0;

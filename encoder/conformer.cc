@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "encoder/encoder_weights.h"
 
@@ -24,16 +23,16 @@ void Scale(double scale, Rows x) {
 
 }  // namespace
 
-Conformer::Conformer(const EncoderConfig& config, Weights* weights,
-                     std::unique_ptr<const EncoderBackend> backend)
-    : backend_(std::move(backend)),
+Conformer::Conformer(const EncoderConfig& config, Weights* weights, const EncoderBackend& backend)
+    : data_type_(backend.data_type()),
       model_dim_(config.model_dim),
       input_scale_(config.scale_input ? std::sqrt(static_cast<double>(config.model_dim)) : 1.0),
-      subsampling_(backend_->MakeSubsampling(BindSubsampling(config, weights))) {
+      subsampling_(backend.MakeSubsampling(BindSubsampling(config, weights))),
+      input_positions_(backend.MakeInputPositions()) {
   for (int i = 0; i < config.num_layers; ++i) {
-    layers_.emplace_back(*backend_, BindLayer(config, i, weights), i, config.norm_first);
+    layers_.emplace_back(backend, BindLayer(config, i, weights), i, config.norm_first);
   }
-  if (config.after_norm) after_norm_ = backend_->MakeNorm(BindAfterNorm(config, weights));
+  if (config.after_norm) after_norm_ = backend.MakeNorm(BindAfterNorm(config, weights));
 }
 
 std::vector<LayerState> Conformer::InitialStates() const {
@@ -50,16 +49,17 @@ Matrix Conformer::Forward(const std::vector<Input>& inputs, const LayerObserver&
     segments.back().first_row = num_rows;
     num_rows += input.segment.num_rows();
   }
-  Matrix output(backend_->data_type(), model_dim_, num_rows);
+  Matrix output(data_type_, model_dim_, num_rows);
   const Rows x = output.rows();
   const auto observe = [&](const std::string& name) {
     if (observer) observer(name, x);
   };
   subsampling_->Forward(segments, x);
   if (input_scale_ != 1.0) Scale(input_scale_, x);
-  for (const Segment& segment : segments) {
-    backend_->AddInputPositions(segment.frames.begin,
-                                x.Part(segment.first_row, segment.num_rows()));
+  if (input_positions_) {
+    for (const Segment& segment : segments) {
+      input_positions_->AddTo(segment.frames.begin, x.Part(segment.first_row, segment.num_rows()));
+    }
   }
   observe("subsampling");
   for (size_t i = 0; i < layers_.size(); ++i) {

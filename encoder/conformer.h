@@ -25,10 +25,10 @@ using LayerObserver = std::function<void(const std::string& name, ConstRows rows
 class Conformer {
  public:
   // Takes the tensors of encoder_weights.h but for those of the normalisation and the CTC head.
-  Conformer(const EncoderConfig& config, Weights* weights,
-            std::unique_ptr<const EncoderBackend> backend);
+  Conformer(const EncoderConfig& config, Weights* weights, const EncoderBackend& backend);
 
-  const EncoderBackend& backend() const { return *backend_; }
+  // Of all rows.
+  DataType data_type() const { return data_type_; }
 
   // Per layer, the state of a stream that has no frame yet.
   std::vector<LayerState> InitialStates() const;
@@ -44,10 +44,11 @@ class Conformer {
   Matrix Forward(const std::vector<Input>& inputs, const LayerObserver& observer) const;
 
  private:
-  std::unique_ptr<const EncoderBackend> backend_;
+  DataType data_type_;
   int64_t model_dim_;
   double input_scale_;
   std::unique_ptr<const SubsamplingModule> subsampling_;
+  std::unique_ptr<const InputPositionModule> input_positions_;  // null where there is none
   std::vector<ConformerLayer> layers_;
   std::unique_ptr<const NormModule> after_norm_;  // null where there is none
 };

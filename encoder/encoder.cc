@@ -4,7 +4,6 @@
 #include <cmath>
 #include <set>
 #include <stdexcept>
-#include <utility>
 
 namespace runnel {
 namespace {
@@ -46,12 +45,12 @@ int64_t EncoderState::num_bytes() const {
   return bytes;
 }
 
-Encoder::Encoder(const EncoderConfig& config, Weights* weights,
-                 std::unique_ptr<const EncoderBackend> backend)
+Encoder::Encoder(const EncoderConfig& config, Weights* weights, const EncoderBackend& backend)
     : config_(config),
       normalizer_(config, weights),
       geometry_(config.subsampling),
-      conformer_(config, weights, std::move(backend)) {}
+      conformer_(config, weights, backend),
+      runner_(backend.MakeStepRunner()) {}
 
 EncoderState Encoder::InitialState() const {
   return {Matrix(data_type(), config_.input_dim), {}, conformer_.InitialStates()};
@@ -239,7 +238,7 @@ EncoderOutput Encoder::Step(const std::vector<EncoderSegment>& segments,
     states.push_back(segment.state);
   }
   if (inputs.empty()) return output;
-  backend().RunStep([&] { output.rows = conformer_.Forward(inputs, observer); });
+  runner_->Run([&] { output.rows = conformer_.Forward(inputs, observer); });
   for (size_t i = 0; i < states.size(); ++i) {
     states[i]->offset = inputs[i].segment.frames.end;
     DropFrames(states[i]);

@@ -79,9 +79,8 @@ struct EncoderOutput {
 class Encoder {
  public:
   // Takes every tensor whose name starts with "encoder.", but for those of the position scheme,
-  // which `backend` has taken. Throws std::runtime_error as Weights does.
-  Encoder(const EncoderConfig& config, Weights* weights,
-          std::unique_ptr<const EncoderBackend> backend);
+  // which `backend` has taken. Does not keep `backend`. Throws std::runtime_error as Weights does.
+  Encoder(const EncoderConfig& config, Weights* weights, const EncoderBackend& backend);
 
   // The state of a stream that has no frame yet.
   EncoderState InitialState() const;
@@ -136,9 +135,8 @@ class Encoder {
   Matrix Normalize(const float* features, int64_t num_frames, int64_t chunk_size) const;
 
   const EncoderConfig& config() const { return config_; }
-  const EncoderBackend& backend() const { return conformer_.backend(); }
   // Of all rows: kFloat32 or kFloat64.
-  DataType data_type() const { return backend().data_type(); }
+  DataType data_type() const { return conformer_.data_type(); }
   // Rate, overlap and right context in feature frames; encoder frames of a recording.
   const SubsamplingGeometry& subsampling() const { return geometry_; }
 
@@ -164,6 +162,7 @@ class Encoder {
   FeatureNormalizer normalizer_;
   SubsamplingGeometry geometry_;
   Conformer conformer_;
+  std::unique_ptr<const StepRunner> runner_;
 };
 
 }  // namespace runnel

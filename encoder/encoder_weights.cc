@@ -1,6 +1,7 @@
 #include "encoder/encoder_weights.h"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>
 
@@ -15,7 +16,8 @@ namespace {
 LinearWeights BindPointwise(Weights* weights, const std::string& name, int64_t input_dim,
                             int64_t output_dim, bool bias) {
   LinearWeights linear;
-  linear.weight = weights->TakeMatrix(name + ".weight", {output_dim, input_dim, 1}).squeeze(2);
+  linear.name = name + ".weight";
+  linear.weight = weights->TakeMatrix(linear.name, {output_dim, input_dim, 1}).squeeze(2);
   if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
   return linear;
 }
@@ -49,15 +51,16 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
   int index = 0;  // of the layer in the checkpoint; ReLUs are counted too
   for (const SubsamplingStage& stage : geometry.stages()) {
     const bool first = index == 0;
+    SubsamplingStageWeights bound;
     // Convolutions over all channels are computed as matmuls.
     const auto take = [&](int layer, bool all_channels, const std::vector<int64_t>& shape,
                           at::Tensor* weight, at::Tensor* bias) {
       const std::string name = "encoder.embed.conv." + std::to_string(layer);
-      *weight = all_channels ? weights->TakeMatrix(name + ".weight", shape)
+      if (all_channels) bound.matrix_name = name + ".weight";
+      *weight = all_channels ? weights->TakeMatrix(bound.matrix_name, shape)
                              : weights->Take(name + ".weight", shape);
       *bias = weights->Take(name + ".bias", {channels});
     };
-    SubsamplingStageWeights bound;
     bound.groups = depthwise && !first ? channels : 1;
     const bool all_channels = !first && !depthwise;
     take(index, all_channels,
@@ -81,7 +84,8 @@ std::string LayerName(int layer) { return "encoder.encoders." + std::to_string(l
 LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t input_dim,
                          int64_t output_dim, bool bias) {
   LinearWeights linear;
-  linear.weight = weights->TakeMatrix(name + ".weight", {output_dim, input_dim});
+  linear.name = name + ".weight";
+  linear.weight = weights->TakeMatrix(linear.name, {output_dim, input_dim});
   if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
   return linear;
 }
@@ -89,6 +93,26 @@ LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t inpu
 LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_t dim,
                                double epsilon) {
   return {weights->Take(name + ".weight", {dim}), weights->Take(name + ".bias", {dim}), epsilon};
+}
+
+std::string MergedName(const std::vector<std::string>& names) {
+  std::string merged;
+  for (const std::string& name : names) merged += (merged.empty() ? "" : "+") + name;
+  return merged;
+}
+
+LinearWeights Stacked(const std::vector<LinearWeights>& parts) {
+  std::vector<std::string> names;
+  std::vector<at::Tensor> matrices, biases;
+  for (const LinearWeights& part : parts) {
+    names.push_back(part.name);
+    matrices.push_back(part.weight);
+    // Not of the weight's device: a packed weight has no values.
+    biases.push_back(part.bias.defined()
+                         ? part.bias
+                         : at::zeros({part.weight.size(0)}, part.weight.scalar_type()));
+  }
+  return {MergedName(names), at::cat(matrices), at::cat(biases)};
 }
 
 std::string AttentionName(int layer) { return LayerName(layer) + ".self_attn"; }

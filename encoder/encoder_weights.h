@@ -19,6 +19,7 @@ namespace runnel {
 
 // y = x W^T + b. Convolutions whose kernel has one tap are such layers.
 struct LinearWeights {
+  std::string name;   // of the weight in the model file, or MergedName; of no other matrix
   at::Tensor weight;  // (output_dim, input_dim)
   at::Tensor bias;    // (output_dim) or undefined
 };
@@ -56,6 +57,7 @@ struct SubsamplingStageWeights {
   at::Tensor weight;  // (channels, input channels / groups, k, k)
   at::Tensor bias;    // (channels)
   int64_t groups = 1;
+  std::string matrix_name;      // LinearWeights::name of the convolution over all channels, if any
   at::Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
   at::Tensor pointwise_bias;    // (channels) or undefined
 };
@@ -100,6 +102,13 @@ LinearWeights BindLinear(Weights* weights, const std::string& name, int64_t inpu
                          int64_t output_dim, bool bias = true);
 LayerNormWeights BindLayerNorm(Weights* weights, const std::string& name, int64_t dim,
                                double epsilon);
+
+// Name of a matrix that several tensors of the model file are merged into, in their order:
+// "a.weight+b.weight".
+std::string MergedName(const std::vector<std::string>& names);
+// One layer that computes the outputs of all parts, one after the other. A part without a bias gets
+// zeros.
+LinearWeights Stacked(const std::vector<LinearWeights>& parts);
 
 // The parts of BindLayer. `name`: prefix of the module's tensors.
 AttentionWeights BindAttention(const EncoderConfig& config, const std::string& name,

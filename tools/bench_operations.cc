@@ -53,9 +53,9 @@ EncoderConfig AishellConfig() {
 // An encoder, and the state of each stream of a batch.
 class EncoderStreams {
  public:
-  EncoderStreams(const EncoderConfig& config, RandomWeights* weights,
-                 std::unique_ptr<const EncoderBackend> backend, int64_t num_streams)
-      : encoder_(config, weights, std::move(backend)),
+  EncoderStreams(const EncoderConfig& config, RandomWeights* weights, const EncoderBackend& backend,
+                 int64_t num_streams)
+      : encoder_(config, weights, backend),
         states_(static_cast<size_t>(num_streams), encoder_.InitialState()),
         features_(at::randn({FramesOfNextChunk(), config.input_dim})) {}
 
@@ -105,10 +105,10 @@ void RunWholeStep(benchmark::State& state, kernels::MatmulType type, const std::
   config.vocabulary.vocab_size = kVocabSize;
   PartTimes times = {};
   RandomWeights weights(at::kFloat);
-  auto backend = MakeTimedBackend(MakeCpuBackend(config.encoder, &weights, {type, false}), &times);
+  const auto backend = MakeTimedBackend(MakeCpuBackend(config.encoder, &weights, {type, false}), &times);
   const auto head =
       backend->MakeCtcHead(BindCtcHead(config.encoder.model_dim, kVocabSize, &weights));
-  EncoderStreams streams(config.encoder, &weights, std::move(backend), num_streams);
+  EncoderStreams streams(config.encoder, &weights, *backend, num_streams);
   const auto run = [&] {
     return MillisecondsOf(
         [&] { benchmark::DoNotOptimize(head->LogProbs(streams.Run().rows.rows())); });

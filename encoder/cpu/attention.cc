@@ -1,8 +1,6 @@
 #include "encoder/cpu/attention.h"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <memory>
@@ -11,24 +9,11 @@
 
 #include "encoder/cpu/cached_rows.h"
 #include "encoder/cpu/kernels/attention/position_kernels.h"
-#include "encoder/cpu/packing.h"
 
 namespace runnel::cpu {
 namespace {
 
 static_assert(PositionTable::kColumnPadding >= kernels::kColumnPadding);
-
-// (3 d, d): queries, keys, values.
-LinearWeights Concatenated(const AttentionWeights& weights) {
-  std::vector<at::Tensor> matrices, biases;
-  for (const LinearWeights* part : {&weights.query, &weights.key, &weights.value}) {
-    matrices.push_back(part->weight);
-    // Not of the weight's device: a packed weight has no values.
-    biases.push_back(part->bias.defined() ? part->bias
-                                          : at::zeros({part->weight.size(0)}, at::kFloat));
-  }
-  return {at::cat(matrices), at::cat(biases)};
-}
 
 const float* DataOrNull(const std::vector<float>& values) {
   return values.empty() ? nullptr : values.data();
@@ -59,12 +44,14 @@ std::vector<float> Columns(const LearnedRows& learned) {
 
 Attention::Attention(const AttentionWeights& weights, const LayerNormWeights* norm,
                      const EncoderConfig& config, const PositionScheme& position,
-                     const Options& options, std::shared_ptr<const FrameSinusoids> sinusoids)
+                     const Options& options, Packer* packer,
+                     std::shared_ptr<const FrameSinusoids> sinusoids)
     : options_(options),
       model_dim_(config.model_dim),
       norm_(LayerNorm::If(norm)),
-      qkv_(Pack(Concatenated(weights), options, kernels::MatmulOutput::kStore)),
-      out_(Pack(weights.out, options, kernels::MatmulOutput::kAdd)),
+      qkv_(packer->Pack(Stacked({weights.query, weights.key, weights.value}),
+                        {options.matmul_type, kernels::MatmulOutput::kStore})),
+      out_(packer->Pack(weights.out, {options.matmul_type, kernels::MatmulOutput::kAdd})),
       position_(position),
       content_bias_(Float32Values(position.content_bias)),
       position_bias_(Float32Values(position.position_bias)) {

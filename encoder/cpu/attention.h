@@ -13,6 +13,7 @@
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/position/position_scheme.h"
@@ -25,7 +26,7 @@ class Attention final : public ResidualModule {
   // `sinusoids`: of frame numbers, for a scheme with RowsByKeyFrame; otherwise unused.
   Attention(const AttentionWeights& weights, const LayerNormWeights* norm,
             const EncoderConfig& config, const PositionScheme& position, const Options& options,
-            std::shared_ptr<const FrameSinusoids> sinusoids);
+            Packer* packer, std::shared_ptr<const FrameSinusoids> sinusoids);
 
   void AddTo(const std::vector<Segment>& segments, Rows x) const override;
   void Initialize(LayerState* state) const override;

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <variant>
 
 #include "encoder/cpu/attention.h"
@@ -20,11 +21,26 @@ namespace runnel {
 namespace cpu {
 namespace {
 
+class ThreadedStepRunner final : public StepRunner {
+ public:
+  explicit ThreadedStepRunner(int num_threads) : num_threads_(num_threads) {}
+
+  void Run(const std::function<void()>& step) const override {
+    const kernels::StepThreads threads(num_threads_);
+    step();
+  }
+
+ private:
+  int num_threads_;
+};
+
 class CpuBackend final : public EncoderBackend {
  public:
-  CpuBackend(const EncoderConfig& config, Weights* weights, const Options& options)
+  CpuBackend(const EncoderConfig& config, Weights* weights, const Options& options,
+             std::shared_ptr<Packer> packer)
       : config_(config),
         options_(options),
+        packer_(std::move(packer)),
         positions_(BuildPositions(config.position, weights, AttentionNames(config),
                                   config.attention_sizes())) {
     if (std::holds_alternative<UnshiftedPosition>(config.position)) {
@@ -34,46 +50,47 @@ class CpuBackend final : public EncoderBackend {
 
   DataType data_type() const override { return DataType::kFloat32; }
 
-  void RunStep(const std::function<void()>& step) const override {
-    const kernels::StepThreads threads(options_.step_threads);
-    step();
+  std::unique_ptr<const StepRunner> MakeStepRunner() const override {
+    return std::make_unique<ThreadedStepRunner>(options_.step_threads);
   }
-
-  void AddInputPositions(int64_t first_frame, Rows x) const override {
-    runnel::AddInputPositions(positions_, first_frame, x);
+  std::unique_ptr<const InputPositionModule> MakeInputPositions() const override {
+    return runnel::MakeInputPositions(positions_);
   }
 
   std::unique_ptr<const SubsamplingModule> MakeSubsampling(
       const SubsamplingWeights& weights) const override {
-    return std::make_unique<Subsampling>(weights, config_, options_);
+    return std::make_unique<Subsampling>(weights, config_, options_, packer_.get());
   }
   std::unique_ptr<const ResidualModule> MakeAttention(int layer, const AttentionWeights& weights,
                                                       const LayerNormWeights* norm) const override {
     return std::make_unique<Attention>(weights, norm, config_,
                                        positions_.layers[static_cast<size_t>(layer)], options_,
-                                       sinusoids_);
+                                       packer_.get(), sinusoids_);
   }
   std::unique_ptr<const ResidualModule> MakeConvolution(
       const ConvolutionWeights& weights, const LayerNormWeights* norm) const override {
-    return std::make_unique<Convolution>(weights, norm, *config_.convolution, options_);
+    return std::make_unique<Convolution>(weights, norm, *config_.convolution, options_,
+                                         packer_.get());
   }
   std::unique_ptr<const ResidualModule> MakeFeedForward(
       const FeedForwardWeights& weights, const LayerNormWeights* norm) const override {
-    return std::make_unique<FeedForward>(weights, norm, config_.feed_forward, options_);
+    return std::make_unique<FeedForward>(weights, norm, config_.feed_forward, options_,
+                                         packer_.get());
   }
   std::unique_ptr<const NormModule> MakeNorm(const LayerNormWeights& weights) const override {
     return std::make_unique<LayerNorm>(weights);
   }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
-    return std::make_unique<Linear>(weights, options_);
+    return std::make_unique<Linear>(weights, options_, packer_.get());
   }
   std::unique_ptr<const runnel::CtcHead> MakeCtcHead(const LinearWeights& weights) const override {
-    return std::make_unique<CtcHead>(weights, options_);
+    return std::make_unique<CtcHead>(weights, options_, packer_.get());
   }
 
  private:
   EncoderConfig config_;
   Options options_;
+  std::shared_ptr<Packer> packer_;
   PositionModules positions_;
   std::shared_ptr<const FrameSinusoids> sinusoids_;  // for unshifted positions
 };
@@ -82,13 +99,14 @@ class CpuBackend final : public EncoderBackend {
 }  // namespace cpu
 
 std::unique_ptr<const EncoderBackend> MakeCpuBackend(const EncoderConfig& config, Weights* weights,
-                                                     const cpu::Options& options) {
+                                                     const cpu::Options& options,
+                                                     std::shared_ptr<cpu::Packer> packer) {
   kernels::UsedInstructionSet();  // limits all kernels before the first of them runs
   if (weights->dtype() != at::kFloat) {
     throw std::invalid_argument(std::string("the CPU backend was given weights of type ") +
                                 c10::toString(weights->dtype()) + ", expected float32");
   }
-  return std::make_unique<cpu::CpuBackend>(config, weights, options);
+  return std::make_unique<cpu::CpuBackend>(config, weights, options, std::move(packer));
 }
 
 }  // namespace runnel

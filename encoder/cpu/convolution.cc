@@ -3,12 +3,11 @@
 #include <algorithm>
 
 #include "encoder/cpu/cached_rows.h"
-#include "encoder/cpu/packing.h"
 
 namespace runnel::cpu {
 
 Convolution::Convolution(const ConvolutionWeights& weights, const LayerNormWeights* norm,
-                         const ConvolutionConfig& config, const Options& options)
+                         const ConvolutionConfig& config, const Options& options, Packer* packer)
     : options_(options),
       dim_(weights.bias.size(0)),
       left_frames_(config.left_frames()),
@@ -16,11 +15,13 @@ Convolution::Convolution(const ConvolutionWeights& weights, const LayerNormWeigh
       kernel_size_(config.kernel_size),
       activation_(config.activation),
       norm_(LayerNorm::If(norm)),
-      pointwise_1_(Pack(weights.pointwise_1, options, kernels::MatmulOutput::kStore)),
+      pointwise_1_(
+          packer->Pack(weights.pointwise_1, {options.matmul_type, kernels::MatmulOutput::kStore})),
       initial_frame_(static_cast<size_t>(dim_), 0.0f),
       taps_(Float32Values(weights.taps)),
       bias_(Float32Values(weights.bias)),
-      pointwise_2_(Pack(weights.pointwise_2, options, kernels::MatmulOutput::kAdd)) {
+      pointwise_2_(
+          packer->Pack(weights.pointwise_2, {options.matmul_type, kernels::MatmulOutput::kAdd})) {
   if (weights.norm) norm_depthwise_.emplace(*weights.norm);
   if (config.gated_padding) {
     kernels::Scratch scratch;

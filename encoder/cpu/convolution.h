@@ -11,6 +11,7 @@
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
 
@@ -20,7 +21,7 @@ namespace runnel::cpu {
 class Convolution final : public ResidualModule {
  public:
   Convolution(const ConvolutionWeights& weights, const LayerNormWeights* norm,
-              const ConvolutionConfig& config, const Options& options);
+              const ConvolutionConfig& config, const Options& options, Packer* packer);
 
   void AddTo(const std::vector<Segment>& segments, Rows x) const override;
   void Initialize(LayerState* state) const override;

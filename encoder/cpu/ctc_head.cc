@@ -4,10 +4,10 @@
 
 namespace runnel::cpu {
 
-CtcHead::CtcHead(const LinearWeights& weights, const Options& options)
+CtcHead::CtcHead(const LinearWeights& weights, const Options& options, Packer* packer)
     : input_dim_(weights.weight.size(1)),
       output_dim_(weights.weight.size(0)),
-      linear_(weights, options) {}
+      linear_(weights, options, packer) {}
 
 Matrix CtcHead::LogProbs(ConstRows encoder_rows) const {
   if (encoder_rows.dim != input_dim_) ThrowWidth(encoder_rows.dim, input_dim_);

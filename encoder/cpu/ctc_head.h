@@ -6,6 +6,7 @@
 
 #include "encoder/cpu/linear.h"
 #include "encoder/cpu/options.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/ctc_head.h"
 #include "encoder/encoder_weights.h"
 
@@ -13,7 +14,7 @@ namespace runnel::cpu {
 
 class CtcHead final : public runnel::CtcHead {
  public:
-  CtcHead(const LinearWeights& weights, const Options& options);
+  CtcHead(const LinearWeights& weights, const Options& options, Packer* packer);
 
   Matrix LogProbs(ConstRows encoder_rows) const override;
 

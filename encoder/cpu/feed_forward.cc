@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "encoder/cpu/packing.h"
-
 namespace runnel::cpu {
 namespace {
 
@@ -13,12 +11,13 @@ constexpr int64_t kBlockRows = 64;
 }  // namespace
 
 FeedForward::FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
-                         const FeedForwardConfig& config, const Options& options)
+                         const FeedForwardConfig& config, const Options& options, Packer* packer)
     : options_(options),
       norm_(LayerNorm::If(norm)),
-      w_1_(Pack(weights.w_1, options, kernels::MatmulOutput::kInput, config.activation)),
-      w_2_(Pack(weights.w_2, options, kernels::MatmulOutput::kAdd, std::nullopt,
-                config.residual_scale())) {}
+      w_1_(packer->Pack(weights.w_1,
+                        {options.matmul_type, kernels::MatmulOutput::kInput, config.activation})),
+      w_2_(packer->Pack(weights.w_2, {options.matmul_type, kernels::MatmulOutput::kAdd,
+                                      std::nullopt, config.residual_scale()})) {}
 
 void FeedForward::AddTo(const std::vector<Segment>& /*segments*/, Rows x) const {
   for (int64_t first = 0; first < x.count; first += kBlockRows) {

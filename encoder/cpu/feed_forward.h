@@ -9,6 +9,7 @@
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
 
@@ -18,7 +19,7 @@ namespace runnel::cpu {
 class FeedForward final : public ResidualModule {
  public:
   FeedForward(const FeedForwardWeights& weights, const LayerNormWeights* norm,
-              const FeedForwardConfig& config, const Options& options);
+              const FeedForwardConfig& config, const Options& options, Packer* packer);
 
   void AddTo(const std::vector<Segment>& segments, Rows x) const override;
 

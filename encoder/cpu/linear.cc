@@ -2,12 +2,12 @@
 
 #include "encoder/cpu/kernels/row_kernels.h"
 #include "encoder/cpu/kernels/scratch.h"
-#include "encoder/cpu/packing.h"
 
 namespace runnel::cpu {
 
-Linear::Linear(const LinearWeights& weights, const Options& options)
-    : options_(options), linear_(Pack(weights, options, kernels::MatmulOutput::kStore)) {}
+Linear::Linear(const LinearWeights& weights, const Options& options, Packer* packer)
+    : options_(options),
+      linear_(packer->Pack(weights, {options.matmul_type, kernels::MatmulOutput::kStore})) {}
 
 void Linear::Forward(ConstRows x, Rows y) const {
   kernels::Scratch scratch;

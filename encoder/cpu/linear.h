@@ -5,13 +5,14 @@
 #include "encoder/backend.h"
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/options.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/encoder_weights.h"
 
 namespace runnel::cpu {
 
 class Linear final : public LinearModule {
  public:
-  Linear(const LinearWeights& weights, const Options& options);
+  Linear(const LinearWeights& weights, const Options& options, Packer* packer);
 
   void Forward(ConstRows x, Rows y) const override;
 

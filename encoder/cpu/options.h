@@ -2,14 +2,9 @@
 #ifndef RUNNEL_ENCODER_CPU_OPTIONS_H_
 #define RUNNEL_ENCODER_CPU_OPTIONS_H_
 
-#include <vector>
-
-#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/cpu/kernels/matmul_input.h"
 
 namespace runnel::cpu {
-
-class StoredMatrices;
 
 struct Options {
   kernels::MatmulType matmul_type = kernels::MatmulType::kFloat32;
@@ -18,12 +13,6 @@ struct Options {
   // every chunk that attends to it.
   bool bfloat16_cache = false;
   int step_threads = 1;  // threads that compute one step (kernels/step_threads.h)
-
-  // Both are used only while the modules of a model are made.
-  // Where the matrices come from, in place of the weights; null: they are packed from the weights.
-  StoredMatrices* stored = nullptr;
-  // Gets every matrix that is packed, in the order of the modules; null: none is wanted.
-  std::vector<kernels::StoredMatrix>* packed = nullptr;
 };
 
 }  // namespace runnel::cpu

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "encoder/cpu/kernels/image_kernels.h"
-#include "encoder/cpu/packing.h"
 
 namespace runnel::cpu {
 namespace {
@@ -25,7 +25,8 @@ std::vector<float> TapsFirst(const at::Tensor& weight) {
 LinearWeights ChannelsInnermost(const LinearWeights& out, int64_t bins) {
   const int64_t rows = out.weight.size(0);
   const int64_t columns = out.weight.size(1);
-  return {out.weight.view({rows, columns / bins, bins})
+  return {out.name,
+          out.weight.view({rows, columns / bins, bins})
               .transpose(1, 2)
               .contiguous()
               .view({rows, columns}),
@@ -33,8 +34,9 @@ LinearWeights ChannelsInnermost(const LinearWeights& out, int64_t bins) {
 }
 
 // A convolution as a matmul of its patches, whose input channels are innermost.
-LinearWeights PatchLayer(const at::Tensor& weight, const at::Tensor& bias) {
-  return {weight.permute({0, 2, 3, 1}).contiguous().flatten(1), bias};
+LinearWeights PatchLayer(const std::string& name, const at::Tensor& weight,
+                         const at::Tensor& bias) {
+  return {name, weight.permute({0, 2, 3, 1}).contiguous().flatten(1), bias};
 }
 
 kernels::ImageKernel KernelOf(const SubsamplingStage& stage) {
@@ -44,12 +46,12 @@ kernels::ImageKernel KernelOf(const SubsamplingStage& stage) {
 }  // namespace
 
 Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig& config,
-                         const Options& options)
+                         const Options& options, Packer* packer)
     : options_(options),
       geometry_(config.subsampling),
       input_dim_(config.input_dim),
-      out_(Pack(ChannelsInnermost(weights.out, geometry_.NumBins(config.input_dim)), options,
-                kernels::MatmulOutput::kStore)),
+      out_(packer->Pack(ChannelsInnermost(weights.out, geometry_.NumBins(config.input_dim)),
+                        {options.matmul_type, kernels::MatmulOutput::kStore})),
       row_dim_(out_.shape().input_dim) {
   if (weights.norm) norm_.emplace(*weights.norm);
   if (weights.stages.empty()) return;
@@ -62,12 +64,13 @@ Subsampling::Subsampling(const SubsamplingWeights& weights, const EncoderConfig&
   for (size_t i = 1; i < weights.stages.size(); ++i) {
     const SubsamplingStageWeights& stage = weights.stages[i];
     const bool depthwise = stage.pointwise_weight.defined();
-    const LinearWeights linear = depthwise
-                                     ? PatchLayer(stage.pointwise_weight, stage.pointwise_bias)
-                                     : PatchLayer(stage.weight, stage.bias);
+    const LinearWeights linear =
+        depthwise ? PatchLayer(stage.matrix_name, stage.pointwise_weight, stage.pointwise_bias)
+                  : PatchLayer(stage.matrix_name, stage.weight, stage.bias);
     stages_.push_back({depthwise ? TapsFirst(stage.weight) : std::vector<float>(),
                        depthwise ? Float32Values(stage.bias) : std::vector<float>(),
-                       Pack(linear, options, kernels::MatmulOutput::kStore, Activation::kRelu)});
+                       packer->Pack(linear, {options.matmul_type, kernels::MatmulOutput::kStore,
+                                             Activation::kRelu})});
   }
 }
 

@@ -10,6 +10,7 @@
 #include "encoder/cpu/kernels/matmul/packed_linear.h"
 #include "encoder/cpu/layer_norm.h"
 #include "encoder/cpu/options.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/encoder_config.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/subsampling_geometry.h"
@@ -20,7 +21,7 @@ namespace runnel::cpu {
 class Subsampling final : public SubsamplingModule {
  public:
   Subsampling(const SubsamplingWeights& weights, const EncoderConfig& config,
-              const Options& options);
+              const Options& options, Packer* packer);
 
   void Forward(const std::vector<Segment>& segments, Rows x) const override;
 

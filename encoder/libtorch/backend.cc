@@ -67,8 +67,8 @@ class LibTorchBackend final : public EncoderBackend {
 
   DataType data_type() const override { return data_type_; }
 
-  void AddInputPositions(int64_t first_frame, Rows x) const override {
-    runnel::AddInputPositions(positions_, first_frame, x);
+  std::unique_ptr<const InputPositionModule> MakeInputPositions() const override {
+    return runnel::MakeInputPositions(positions_);
   }
 
   std::unique_ptr<const SubsamplingModule> MakeSubsampling(

@@ -20,17 +20,29 @@ void AddValues(const double* from, int64_t count, T* to) {
   for (int64_t i = 0; i < count; ++i) to[i] += static_cast<T>(from[i]);
 }
 
+class InputPositions final : public InputPositionModule {
+ public:
+  explicit InputPositions(const Sinusoids& sinusoids) : sinusoids_(sinusoids) {}
+
+  void AddTo(int64_t first_frame, Rows x) const override {
+    const at::Tensor positions = sinusoids_.Rows(first_frame, first_frame + x.count - 1);
+    const auto* values = positions.data_ptr<double>();
+    if (x.type == DataType::kFloat64) {
+      AddValues(values, x.count * x.dim, x.float64());
+    } else {
+      AddValues(values, x.count * x.dim, x.float32());
+    }
+  }
+
+ private:
+  Sinusoids sinusoids_;
+};
+
 }  // namespace
 
-void AddInputPositions(const PositionModules& modules, int64_t first_frame, Rows x) {
-  if (!modules.input) return;
-  const at::Tensor positions = modules.input->Rows(first_frame, first_frame + x.count - 1);
-  const auto* values = positions.data_ptr<double>();
-  if (x.type == DataType::kFloat64) {
-    AddValues(values, x.count * x.dim, x.float64());
-  } else {
-    AddValues(values, x.count * x.dim, x.float32());
-  }
+std::unique_ptr<const InputPositionModule> MakeInputPositions(const PositionModules& modules) {
+  if (!modules.input) return nullptr;
+  return std::make_unique<InputPositions>(*modules.input);
 }
 
 }  // namespace runnel

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "encoder/backend.h"
 #include "encoder/encoder_config.h"
 #include "encoder/model_file/weights.h"
 #include "encoder/position/distances.h"
@@ -19,7 +20,6 @@
 #include "encoder/position/position_table.h"
 #include "encoder/position/sinusoids.h"
 #include "encoder/position_config.h"
-#include "encoder/rows.h"
 
 namespace runnel {
 
@@ -86,8 +86,8 @@ PositionModules BuildPositions(const PositionConfig& config, Weights* weights,
                                const std::vector<std::string>& attention_names,
                                const AttentionSizes& sizes);
 
-// Adds the rows of modules.input, if any, to x, whose row 0 is encoder frame `first_frame`.
-void AddInputPositions(const PositionModules& modules, int64_t first_frame, Rows x);
+// Adds the rows of `modules.input`; null where there are none.
+std::unique_ptr<const InputPositionModule> MakeInputPositions(const PositionModules& modules);
 
 }  // namespace runnel
 

@@ -1,20 +1,16 @@
 #include "runtime/attention_decoder/attention_decoder_weights.h"
 
-#include <ATen/ops/cat.h>
-
 namespace runnel {
 namespace {
 
 // The layers `name` + each of `parts`, (d, d), on top of each other.
 LinearWeights BindStacked(Weights* weights, const std::string& name,
                           const std::vector<std::string>& parts, int64_t model_dim) {
-  std::vector<at::Tensor> matrices, biases;
+  std::vector<LinearWeights> layers;
   for (const std::string& part : parts) {
-    const LinearWeights bound = BindLinear(weights, name + part, model_dim, model_dim);
-    matrices.push_back(bound.weight);
-    biases.push_back(bound.bias);
+    layers.push_back(BindLinear(weights, name + part, model_dim, model_dim));
   }
-  return {at::cat(matrices), at::cat(biases)};
+  return Stacked(layers);
 }
 
 DecoderLayerWeights BindLayer(const AttentionDecoderConfig& config, const std::string& name,

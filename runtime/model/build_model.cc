@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "encoder/backend.h"
 #include "encoder/cpu/backend.h"
 #include "encoder/cpu/kernels/instruction_set.h"
-#include "encoder/cpu/stored_matrices.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/libtorch/backend.h"
 #include "encoder/model_file/weights.h"
@@ -216,48 +217,50 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
                                 ": holds packed weights, which only the CPU backend computes, "
                                 "expected the model file that they were packed from");
   }
-  cpu::StoredMatrices stored(std::move(file.matrices), path);
-  if (cpu_options && !stored.empty()) cpu_options->stored = &stored;
-  if (cpu_options && packed != nullptr) cpu_options->packed = &packed->matrices;
+  std::shared_ptr<cpu::RecordingPacker> recorder;
+  std::shared_ptr<cpu::Packer> packer;
+  if (packed != nullptr) {
+    packer = recorder = std::make_shared<cpu::RecordingPacker>();
+  } else if (!file.matrices.empty()) {
+    packer = std::make_shared<cpu::StoredMatrices>(file.matrices, path);
+  } else {
+    packer = std::make_shared<cpu::WeightPacker>();
+  }
   const auto tensor_options =
       at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat);
   RecordedWeights weights(std::move(file.archive.tensors), tensor_options, path,
                           packed == nullptr ? nullptr : &packed->tensors);
-  Encoder encoder(config.encoder, &weights,
-                  cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options)
-                              : MakeLibTorchBackend(config.encoder, &weights));
+  const std::unique_ptr<const EncoderBackend> backend =
+      cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options, packer)
+                  : MakeLibTorchBackend(config.encoder, &weights);
+  Encoder encoder(config.encoder, &weights, *backend);
   const int64_t model_dim = config.encoder.model_dim;
   std::unique_ptr<const CtcHead> ctc_head;
   if (config.has_ctc) {
-    ctc_head = encoder.backend().MakeCtcHead(
-        BindCtcHead(model_dim, config.vocabulary.vocab_size, &weights));
+    ctc_head = backend->MakeCtcHead(BindCtcHead(model_dim, config.vocabulary.vocab_size, &weights));
   }
   std::unique_ptr<const Transducer> transducer;
   if (config.transducer) {
-    transducer = std::make_unique<const Transducer>(*config.transducer, model_dim,
-                                                    encoder.backend(), &weights);
+    transducer =
+        std::make_unique<const Transducer>(*config.transducer, model_dim, *backend, &weights);
   }
   std::unique_ptr<const AttentionDecoder> attention_decoder;
   if (config.attention_decoder) {
-    attention_decoder = std::make_unique<const AttentionDecoder>(
-        *config.attention_decoder, model_dim, encoder.backend(), &weights);
+    attention_decoder = std::make_unique<const AttentionDecoder>(*config.attention_decoder,
+                                                                 model_dim, *backend, &weights);
   }
   std::unique_ptr<const LanguagePrompt> prompt;
   if (config.prompt) {
-    prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, encoder.backend(),
-                                                    &weights);
+    prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, *backend, &weights);
   }
   if (config.ignores_attention_decoder) {
     std::map<std::string, at::Tensor> ignored = weights.TakeAll(kAttentionDecoder);
     if (packed != nullptr) packed->tensors.merge(ignored);
   }
   weights.CheckAllTaken();
-  stored.CheckAllTaken();
-  if (cpu_options) {
-    cpu_options->stored = nullptr;
-    cpu_options->packed = nullptr;
-    WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
-  }
+  packer->CheckAllTaken();
+  if (recorder) packed->matrices = recorder->matrices();
+  if (cpu_options) WarmUp(encoder, ctc_head.get(), transducer.get(), config.streaming);
   std::shared_ptr<const FrameExtractor> frame_extractor = MakeFrameExtractor(config.features);
   return std::make_unique<const ModelParts>(ModelParts{
       options.precision, cpu_options, config, std::move(tokens), std::move(frame_extractor),

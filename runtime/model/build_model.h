@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/cpu/kernels/matmul/stored_matrix.h"
+#include "encoder/cpu/packer.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/model/packed_file.h"
@@ -18,7 +18,7 @@ namespace runnel {
 
 // What the CPU backend packed. The matrices refer to memory of the model.
 struct PackedWeights {
-  std::vector<kernels::StoredMatrix> matrices;  // in the order in which the modules pack them
+  std::vector<cpu::NamedMatrix> matrices;  // in the order in which the modules pack them
   // All tensors of the file. Those that are in the matrices have no values (device meta), so that
   // their memory is free once they are packed.
   std::map<std::string, at::Tensor> tensors;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/json/json_section.h"
 #include "encoder/json/json_text.h"
 #include "runtime/files/checksum.h"
@@ -43,6 +44,9 @@ const std::map<std::string, Precision>& Precisions() {
                                                               {"int8", Precision::kInt8}};
   return precisions;
 }
+
+// Of the files that this version reads and writes.
+std::string Kind() { return std::string("named ") + kernels::kStoredMatrixKind; }
 
 // Gives each section its place and collects the bytes of the file.
 class SectionWriter {
@@ -85,11 +89,14 @@ class PackedFileReader {
     file.archive.units_text = Bytes(&index, "units");
     for (JsonSection& tensor : index.Sections("tensors")) {
       const std::string name = tensor.String("name");
-      file.archive.tensors[name] = Tensor(&tensor);
+      if (!file.archive.tensors.emplace(name, Tensor(&tensor)).second) {
+        Fail("tensor " + name + " is there twice", "once");
+      }
       tensor.CheckAllTaken();
     }
     for (JsonSection& matrix : index.Sections("matrices")) {
-      file.matrices.push_back(Matrix(&matrix));
+      std::string name = matrix.String("name");
+      file.matrices.push_back({std::move(name), Matrix(&matrix)});
       matrix.CheckAllTaken();
     }
     if (file.matrices.empty()) Fail("holds no packed weights", "some");
@@ -128,11 +135,10 @@ class PackedFileReader {
     return {reinterpret_cast<const char*>(mapped_->data()) + sizeof(Header), header_.index_size};
   }
 
-  // Matrices in another arrangement would be read wrongly.
+  // Matrices in another arrangement would be read wrongly, those without names in another order.
   void CheckKind(const std::string& kind) const {
-    const std::string expected = kernels::kStoredMatrixKind;
-    if (kind == expected) return;
-    Fail("holds matrices in " + kind, expected + ": pack the model again with this version");
+    if (kind == Kind()) return;
+    Fail("holds matrices in " + kind, Kind() + ": pack the model again with this version");
   }
 
   std::string_view View(JsonSection* section, const std::string& field) const {
@@ -218,7 +224,7 @@ PackedFile ReadPackedFile(const std::string& path) { return PackedFileReader(pat
 uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   SectionWriter sections;
   nlohmann::ordered_json index;
-  index["kind"] = kernels::kStoredMatrixKind;
+  index["kind"] = Kind();
   index["precision"] = PrecisionName(file.precision);
   index["digest"] = file.digest;
   index["config"] = sections.Add(file.archive.config_json);
@@ -237,8 +243,9 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
     index["tensors"].push_back(std::move(entry));
   }
   index["matrices"] = nlohmann::ordered_json::array();
-  for (const kernels::StoredMatrix& matrix : file.matrices) {
-    index["matrices"].push_back({{"shape", {matrix.shape.output_dim, matrix.shape.input_dim}},
+  for (const auto& [name, matrix] : file.matrices) {
+    index["matrices"].push_back({{"name", name},
+                                 {"shape", {matrix.shape.output_dim, matrix.shape.input_dim}},
                                  {"values", sections.Add(matrix.values)},
                                  {"scales", sections.Add(matrix.scales)},
                                  {"column_sums", sections.Add(matrix.column_sums)}});

@@ -5,14 +5,18 @@
 //   sections   each at a multiple of kMappedAlignment bytes after the aligned end of the index
 //
 // The index:
-//   "kind"       kStoredMatrixKind (encoder/cpu/kernels/matmul/stored_matrix.h)
+//   "kind"       "named " and kStoredMatrixKind (encoder/cpu/kernels/matmul/stored_matrix.h)
 //   "precision"  "float32", "bfloat16" or "int8"
 //   "digest"     of the model file that was packed
 //   "config", "units"  sections: runnel.json and units.txt
 //   "tensors"    {"name", "shape", "values": section, or null for a tensor in the matrices}
-//   "matrices"   {"shape": [output_dim, input_dim], "values", "scales", "column_sums": sections},
-//                in the order in which the modules of the model pack them
-// A section is [offset, size] in bytes. Numbers are little-endian.
+//   "matrices"   {"name", "shape": [output_dim, input_dim], "values", "scales", "column_sums":
+//                sections}. The name is that of the tensor that is packed; the names of several
+//                tensors that are packed as one matrix are joined by '+' (MergedName in
+//                encoder/encoder_weights.h). Matrices are found by name. pack_model writes them in
+//                the order in which a step reads them.
+// A section is [offset, size] in bytes. Numbers are little-endian. Files of other kinds are
+// refused.
 #ifndef RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_
 #define RUNNEL_RUNTIME_MODEL_PACKED_FILE_H_
 
@@ -20,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "encoder/cpu/kernels/matmul/stored_matrix.h"
+#include "encoder/cpu/packer.h"
 #include "encoder/model_file/model_archive.h"
 #include "runtime/model.h"
 
@@ -32,7 +36,7 @@ struct PackedFile {
   ModelArchive archive;
   std::string digest;  // identifies the contents of the model file, packed or not
   Precision precision = Precision::kDefault;
-  std::vector<kernels::StoredMatrix> matrices;
+  std::vector<cpu::NamedMatrix> matrices;
 };
 
 // "float32", "bfloat16", "int8", "float64" or "default".

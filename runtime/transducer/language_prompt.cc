@@ -48,8 +48,10 @@ LanguagePrompt::LanguagePrompt(const LanguagePromptConfig& config, int64_t model
   const auto num_languages = static_cast<int64_t>(config.languages.size());
   // Not a matrix of a linear layer, but the columns of one and biases.
   const int64_t input_dim = model_dim + num_languages;
-  LinearWeights first{weights->Take("prompt.w_1.weight", {config.hidden_dim, input_dim}),
-                      weights->Take("prompt.w_1.bias", {config.hidden_dim})};
+  LinearWeights first;
+  first.name = "prompt.w_1.weight";
+  first.weight = weights->Take(first.name, {config.hidden_dim, input_dim});
+  first.bias = weights->Take("prompt.w_1.bias", {config.hidden_dim});
   const at::Tensor columns = first.weight.narrow(1, model_dim, num_languages).t().contiguous();
   std::memcpy(language_biases_.rows().data, columns.data_ptr(), columns.nbytes());
   first.weight = first.weight.narrow(1, 0, model_dim).contiguous();

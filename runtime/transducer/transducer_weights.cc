@@ -25,9 +25,12 @@ LstmPredictorWeights BindPredictor(const LstmPredictorConfig& config, int64_t vo
   for (int64_t i = 0; i < config.num_layers; ++i) {
     const std::string name = kPredictor + ("lstm." + std::to_string(i));
     const int64_t input_dim = i == 0 ? config.embedding_dim : config.hidden_dim;
+    const std::string input = name + ".weight_ih";
+    const std::string hidden = name + ".weight_hh";
     LinearWeights layer;
-    layer.weight = at::cat({weights->TakeMatrix(name + ".weight_ih", {gates, input_dim}),
-                            weights->TakeMatrix(name + ".weight_hh", {gates, config.hidden_dim})},
+    layer.name = MergedName({input, hidden});
+    layer.weight = at::cat({weights->TakeMatrix(input, {gates, input_dim}),
+                            weights->TakeMatrix(hidden, {gates, config.hidden_dim})},
                            1);
     layer.bias = weights->Take(name + ".bias", {gates});
     bound.layers.push_back(layer);
@@ -46,7 +49,9 @@ ConvPredictorWeights BindPredictor(const ConvPredictorConfig& config, int64_t vo
   ConvPredictorWeights bound;
   bound.embedding = BindEmbedding(vocab_size, dim, weights);
   const std::string name = std::string(kPredictor) + "conv";
-  const at::Tensor taps = weights->Take(name + ".weight", {dim, group_dim, config.context_size});
+  bound.convolution.name = name + ".weight";
+  const at::Tensor taps =
+      weights->Take(bound.convolution.name, {dim, group_dim, config.context_size});
   // matrix[o][k][i] = taps[o][i - first input of o's group][k]
   at::Tensor matrix = at::zeros({dim, config.context_size, dim}, taps.options());
   for (int64_t group = 0; group < config.groups; ++group) {

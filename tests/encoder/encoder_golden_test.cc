@@ -179,7 +179,7 @@ TEST_P(EncoderGoldenTest, Layer) {
 }
 
 TEST_P(EncoderGoldenTest, Subsampling) {
-  const Encoder encoder(TinyConfig(), weights(), MakeLibTorchBackend(TinyConfig(), weights()));
+  const Encoder encoder(TinyConfig(), weights(), *MakeLibTorchBackend(TinyConfig(), weights()));
   const at::Tensor features = Golden("features").to(at::kFloat).contiguous();
   bool seen = false;
   encoder.ForwardUnderMask(features.data_ptr<float>(), features.size(0), -1, -1,
@@ -192,8 +192,9 @@ TEST_P(EncoderGoldenTest, Subsampling) {
 }
 
 TEST_P(EncoderGoldenTest, WholeUtteranceUnderMasks) {
-  const Encoder encoder(TinyConfig(), weights(), MakeLibTorchBackend(TinyConfig(), weights()));
-  const auto ctc_head = encoder.backend().MakeCtcHead(BindCtcHead(16, 7, weights()));
+  const auto backend = MakeLibTorchBackend(TinyConfig(), weights());
+  const Encoder encoder(TinyConfig(), weights(), *backend);
+  const auto ctc_head = backend->MakeCtcHead(BindCtcHead(16, 7, weights()));
   weights()->CheckAllTaken();
   for (const ChunkSetting& mask : Masks()) {
     const at::Tensor rows =
@@ -204,7 +205,7 @@ TEST_P(EncoderGoldenTest, WholeUtteranceUnderMasks) {
 }
 
 TEST_P(EncoderGoldenTest, ChunkByChunk) {
-  const Encoder encoder(TinyConfig(), weights(), MakeLibTorchBackend(TinyConfig(), weights()));
+  const Encoder encoder(TinyConfig(), weights(), *MakeLibTorchBackend(TinyConfig(), weights()));
   const at::Tensor features = Golden("features").to(at::kFloat).contiguous();
   std::vector<std::pair<ChunkSetting, std::string>> runs = {
       {{1, 2}, "encode_chunk_"}, {{4, 8}, "encode_chunk_"}, {{7, -1}, "encode_chunk_"}};

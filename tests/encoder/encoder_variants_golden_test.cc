@@ -67,7 +67,7 @@ TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
   ModelArchive archive = ReadModelArchive(kFolder + name + ".pt");
   const ModelConfig config = ParseModelConfig(archive.config_json, name);
   Weights weights(std::move(archive.tensors), dtype, name);
-  const Encoder encoder(config.encoder, &weights, MakeLibTorchBackend(config.encoder, &weights));
+  const Encoder encoder(config.encoder, &weights, *MakeLibTorchBackend(config.encoder, &weights));
   const auto goldens = testing::Goldens("encoder/variants/" + name + "_goldens.pt");
   const at::Tensor features = goldens.at("features").to(at::kFloat).contiguous();
   int compared = 0;

@@ -61,13 +61,13 @@ at::Tensor RandomWeightSource::Take(const std::string& name, const std::vector<i
 
 std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed) {
   RandomWeightSource source(at::kFloat, seed);
-  const Encoder encoder(config, &source, MakeLibTorchBackend(config, &source));
+  const Encoder encoder(config, &source, *MakeLibTorchBackend(config, &source));
   return source.taken();
 }
 
 Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed) {
   Weights weights(RandomWeights(config, seed), arithmetic.dtype, "random weights");
-  Encoder encoder(config, &weights, arithmetic.MakeBackend(config, &weights));
+  Encoder encoder(config, &weights, *arithmetic.MakeBackend(config, &weights));
   weights.CheckAllTaken();
   return encoder;
 }

@@ -1,6 +1,5 @@
 #include "tools/benchmark/part_timer.h"
 
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -60,9 +59,11 @@ class TimedBackend final : public EncoderBackend {
       : backend_(std::move(backend)), times_(*times) {}
 
   DataType data_type() const override { return backend_->data_type(); }
-  void RunStep(const std::function<void()>& step) const override { backend_->RunStep(step); }
-  void AddInputPositions(int64_t first_frame, Rows x) const override {
-    backend_->AddInputPositions(first_frame, x);
+  std::unique_ptr<const StepRunner> MakeStepRunner() const override {
+    return backend_->MakeStepRunner();
+  }
+  std::unique_ptr<const InputPositionModule> MakeInputPositions() const override {
+    return backend_->MakeInputPositions();
   }
   std::unique_ptr<const SubsamplingModule> MakeSubsampling(
       const SubsamplingWeights& weights) const override {

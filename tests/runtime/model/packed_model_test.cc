@@ -1,20 +1,27 @@
 // Model files with packed weights: equal to packing at load, to the bit, and safe when damaged.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "runtime/files/checksum.h"
+#include "runtime/files/mapped_bytes.h"
 #include "runtime/model.h"
 #include "runtime/model/pack_model.h"
 #include "runtime/model/packed_file.h"
@@ -53,6 +60,37 @@ class PackedModelTest : public ::testing::Test {
     const Checksum checksum = ChecksumOf({std::string_view(bytes).substr(kChecksumEnd)});
     std::memcpy(bytes.data() + kChecksumBegin, checksum.data(), checksum.size());
     return Written(bytes);
+  }
+
+  using Json = nlohmann::ordered_json;
+
+  static Json IndexOf(const std::string& bytes) {
+    uint64_t size = 0;
+    std::memcpy(&size, bytes.data() + kIndexBegin - sizeof(size), sizeof(size));
+    return Json::parse(std::string_view(bytes).substr(kIndexBegin, size));
+  }
+
+  // The file of `bytes` with a changed index and the same sections.
+  std::string WithIndex(const std::string& bytes,
+                        const std::function<void(Json* index)>& change) const {
+    Json index = IndexOf(bytes);
+    const size_t first_section = Aligned(kIndexBegin + index.dump().size());
+    change(&index);
+    const std::string text = index.dump();
+    std::string changed =
+        bytes.substr(0, kChecksumEnd) + std::string(2 * sizeof(uint64_t), 0) + text;
+    changed.resize(Aligned(changed.size()));
+    changed += bytes.substr(first_section);
+    const std::array<uint64_t, 2> sizes = {changed.size(), text.size()};
+    std::memcpy(changed.data() + kChecksumEnd, sizes.data(), sizeof(sizes));
+    return Sealed(changed);
+  }
+
+  // The entry of this name.
+  template <class Entries>
+  static auto Find(Entries& entries, const std::string& name) {
+    return std::find_if(entries.begin(), entries.end(),
+                        [&](const Json& entry) { return entry["name"] == name; });
   }
 
   std::string Written(const std::string& bytes) const {
@@ -162,14 +200,105 @@ TEST_F(PackedModelTest, DamageIsFound) {
   }
 }
 
-TEST_F(PackedModelTest, AnotherArrangementIsNamed) {
-  std::string bytes = testing::ReadBytes(Pack(Precision::kInt8));
-  const std::string kind = kernels::kStoredMatrixKind;
-  std::string other = kind;
-  other.back() = other.back() == '3' ? '7' : '3';
-  bytes.replace(bytes.find(kind), kind.size(), other);
-  EXPECT_EQ(ErrorOf(Sealed(bytes)), "holds matrices in " + other + ", expected " + kind +
-                                        ": pack the model again with this version");
+TEST_F(PackedModelTest, OtherKindsAreNamed) {
+  const std::string bytes = testing::ReadBytes(Pack(Precision::kInt8));
+  const std::string arrangement = kernels::kStoredMatrixKind;
+  std::string changed = "named " + arrangement;
+  changed.back() = changed.back() == '3' ? '7' : '3';
+  // Of this arrangement without names, and of version 0.2.0.
+  for (const std::string& other : {changed, arrangement, std::string("oneDNN 3.11.0")}) {
+    EXPECT_EQ(ErrorOf(WithIndex(bytes, [&](Json* index) { (*index)["kind"] = other; })),
+              "holds matrices in " + other + ", expected named " + arrangement +
+                  ": pack the model again with this version");
+  }
+}
+
+TEST_F(PackedModelTest, MatricesAreNamedAfterTheirTensors) {
+  const Json index = IndexOf(testing::ReadBytes(Pack(Precision::kFloat32)));
+  std::set<std::string> in_matrices, named;
+  for (const Json& tensor : index["tensors"]) {
+    if (tensor["values"].is_null()) in_matrices.insert(tensor["name"].get<std::string>());
+  }
+  for (const Json& matrix : index["matrices"]) {
+    std::istringstream names(matrix["name"].get<std::string>());
+    for (std::string name; std::getline(names, name, '+');) {
+      EXPECT_TRUE(named.insert(name).second) << name << " is in two matrices";
+    }
+  }
+  EXPECT_EQ(named, in_matrices);
+  EXPECT_EQ(named.count("ctc.ctc_lo.weight"), 1U);
+}
+
+TEST_F(PackedModelTest, MatricesAreFoundByName) {
+  const std::string path = Pack(Precision::kInt8);
+  const std::string bytes = testing::ReadBytes(path);
+  const auto final_result = [](const std::string& file) {
+    Stream stream(Model::Load(file), testing::Options(4, 8));
+    const std::vector<float> samples = testing::NoiseOfChangingLevel(2 * 16000, 1);
+    stream.AcceptSamples(samples.data(), samples.size());
+    stream.Finish();
+    stream.Decode();
+    return testing::Final(stream);
+  };
+  const auto expected = final_result(path);
+  const std::string reversed = WithIndex(bytes, [](Json* index) {
+    std::reverse((*index)["matrices"].begin(), (*index)["matrices"].end());
+  });
+  testing::ExpectSame(final_result(reversed), expected);
+  // Two of one shape, which the shape cannot tell apart.
+  const std::string swapped = WithIndex(bytes, [](Json* index) {
+    Json& matrices = (*index)["matrices"];
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      for (size_t j = i + 1; j < matrices.size(); ++j) {
+        if (matrices[i]["shape"] == matrices[j]["shape"])
+          return std::swap(matrices[i], matrices[j]);
+      }
+    }
+    FAIL() << "no two matrices have one shape";
+  });
+  testing::ExpectSame(final_result(swapped), expected);
+}
+
+TEST_F(PackedModelTest, NamesThatDoNotFitAreOneLine) {
+  const std::string bytes = testing::ReadBytes(Pack(Precision::kInt8));
+  const auto error = [&](const std::function<void(Json * matrices)>& change) {
+    return ErrorOf(WithIndex(bytes, [&](Json* index) { change(&(*index)["matrices"]); }));
+  };
+  const Json head = *Find(IndexOf(bytes)["matrices"], "ctc.ctc_lo.weight");
+  const std::string shape = "(" + head["shape"][0].dump() + ", " + head["shape"][1].dump() + ")";
+  const std::string missing = "packed matrix ctc.ctc_lo.weight is missing, expected shape " + shape;
+  EXPECT_EQ(error([](Json* all) { all->erase(Find(*all, "ctc.ctc_lo.weight")); }), missing);
+  EXPECT_EQ(error([](Json* all) { (*Find(*all, "ctc.ctc_lo.weight"))["name"] = "ctc.weight"; }),
+            missing);
+  EXPECT_EQ(error([&](Json* all) { all->push_back(head); }),
+            "packed matrix ctc.ctc_lo.weight is there twice, expected once");
+  EXPECT_EQ(error([&](Json* all) {
+              for (const char* name : {"b.weight", "a.weight"}) {
+                all->push_back(head);
+                all->back()["name"] = name;
+              }
+            }),
+            "packed matrices that the configuration does not call for: a.weight, b.weight");
+  EXPECT_EQ(error([](Json* all) {
+              (*Find(*all, "ctc.ctc_lo.weight"))["shape"] = {3, 5};
+            }),
+            "packed matrix ctc.ctc_lo.weight has shape (3, 5), expected " + shape);
+  EXPECT_EQ(error([](Json* all) {
+              (*Find(*all, "ctc.ctc_lo.weight"))["values"][1] = 1;
+            }).find("packed matrix ctc.ctc_lo.weight has 1 bytes of weights, expected "),
+            0U);
+  EXPECT_TRUE(
+      Contains(error([](Json* all) { Find(*all, "ctc.ctc_lo.weight")->erase("name"); }), "name"));
+}
+
+TEST_F(PackedModelTest, ATensorThatIsThereTwiceIsNamed) {
+  const std::string bytes = testing::ReadBytes(Pack(Precision::kInt8));
+  EXPECT_EQ(ErrorOf(WithIndex(bytes,
+                              [](Json* index) {
+                                Json& tensors = (*index)["tensors"];
+                                tensors.push_back(*Find(tensors, "ctc.ctc_lo.bias"));
+                              })),
+            "tensor ctc.ctc_lo.bias is there twice, expected once");
 }
 
 // With a checksum that fits: each change is refused by name or harmless.

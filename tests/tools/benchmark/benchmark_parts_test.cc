@@ -123,7 +123,7 @@ TEST(PartTimerTest, TimesEveryPartAndChangesNothing) {
     auto backend = MakeCpuBackend(config, &weights, {});
     if (timed) backend = MakeTimedBackend(std::move(backend), &times);
     const auto head = backend->MakeCtcHead(BindCtcHead(config.model_dim, 50, &weights));
-    const Encoder encoder(config, &weights, std::move(backend));
+    const Encoder encoder(config, &weights, *backend);
     const std::vector<float> features(static_cast<size_t>(100 * config.input_dim), 1.0f);
     const Matrix rows = encoder.ForwardUnderMask(features.data(), 100, 4, 8);
     return head->LogProbs(rows.rows());

@@ -1,9 +1,13 @@
 """pack_model and convert.py --store: what a packed file decodes, on this CPU and on others."""
 
+import ctypes
+import json
 import os
+import pathlib
+import struct
 import subprocess
 import sys
-from typing import Any, Dict
+from typing import Any, Callable, Dict, List
 
 import pytest
 
@@ -102,6 +106,107 @@ def test_convert_stores_packed_weights(tmp_path):
     flags = ["--format=json", f"--features={folder / 'features.npy'}", *setting(arrays, 0)]
     assert (succeed("decode_wav", f"--model={output}", *flags)
             == succeed("decode_wav", f"--model={folder / 'model.pt'}", "--precision=int8", *flags))
+
+
+# magic, checksum of all bytes after it, size of the file, size of the index
+HEADER = struct.Struct("<8s16sQQ")
+ALIGNMENT = 64
+
+
+def checksum(data: bytes) -> bytes:
+    """XXH3 128, big-endian."""
+    library = ctypes.CDLL("libxxhash.so.0")
+    library.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    library.XXH3_128bits.restype = type("Hash", (ctypes.Structure,), {
+        "_fields_": [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]})
+    found = library.XXH3_128bits(data, len(data))
+    return struct.pack(">QQ", found.high, found.low)
+
+
+def aligned(text: bytes) -> bytes:
+    return text + bytes(-(HEADER.size + len(text)) % ALIGNMENT)
+
+
+def index_of(path: pathlib.Path) -> Dict[str, Any]:
+    data = path.read_bytes()
+    size = HEADER.unpack_from(data)[3]
+    return json.loads(data[HEADER.size:HEADER.size + size])
+
+
+def with_index(path: pathlib.Path, index: Dict[str, Any], output: pathlib.Path) -> pathlib.Path:
+    """A packed file with another index, the same sections, and a checksum that fits."""
+    data = path.read_bytes()
+    magic, _, _, size = HEADER.unpack_from(data)
+    sections = data[HEADER.size + len(aligned(data[HEADER.size:HEADER.size + size])):]
+    text = json.dumps(index).encode()
+    body = aligned(text) + sections
+    checked = struct.pack("<QQ", HEADER.size + len(body), len(text)) + body
+    output.write_bytes(magic + checksum(checked) + checked)
+    return output
+
+
+def reorder(matrices: List[Dict[str, Any]]) -> None:
+    matrices.reverse()
+
+
+def rename(matrices: List[Dict[str, Any]]) -> None:
+    matrices[-1]["name"] += "s"
+
+
+def double(matrices: List[Dict[str, Any]]) -> None:
+    matrices.append(matrices[-1])
+
+
+def omit(matrices: List[Dict[str, Any]]) -> None:
+    del matrices[-1]
+
+
+def add(matrices: List[Dict[str, Any]]) -> None:
+    matrices.append({**matrices[-1], "name": "another.weight"})
+
+
+def test_matrices_are_found_by_name(tmp_path):
+    packed = tmp_path / "digits.int8"
+    succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={packed}")
+    index = index_of(packed)
+    names = [matrix["name"] for matrix in index["matrices"]]
+    attention = "encoder.encoders.0.self_attn.linear_"
+    assert "+".join(f"{attention}{part}.weight" for part in ("q", "k", "v")) in names
+    assert names[-1] == "ctc.ctc_lo.weight"
+
+    def changed(change: Callable[[List[Dict[str, Any]]], None]) -> pathlib.Path:
+        index = index_of(packed)
+        change(index["matrices"])
+        return with_index(packed, index, tmp_path / "changed.int8")
+
+    flags = [f"--wav_scp={SAMPLE_LIST}", "--format=json"]
+    assert (succeed("decode_wav", f"--model={changed(reorder)}", *flags)
+            == succeed("decode_wav", f"--model={packed}", *flags))
+    shape = tuple(index["matrices"][-1]["shape"])
+    missing = f"packed matrix {names[-1]} is missing, expected shape {shape}"
+    for change, message in [
+            (rename, missing), (omit, missing),
+            (double, f"packed matrix {names[-1]} is there twice, expected once"),
+            (add, "packed matrices that the configuration does not call for: another.weight")]:
+        path = changed(change)
+        assert (error_line(run("decode_wav", f"--model={path}", *flags), FAILURE)
+                == f"decode_wav: {path}: {message}")
+
+
+def test_a_file_of_another_kind_is_to_be_packed_again(tmp_path):
+    packed = tmp_path / "digits.int8"
+    succeed("pack_model", f"--model={MODEL}", "--precision=int8", f"--output={packed}")
+    index = index_of(packed)
+    kind = index["kind"]
+    assert kind.startswith("named ")
+    index["kind"] = kind[len("named "):]
+    for matrix in index["matrices"]:
+        del matrix["name"]
+    path = with_index(packed, index, tmp_path / "former.int8")
+    done = run("decode_wav", f"--model={path}", f"--wav_scp={SAMPLE_LIST}")
+    assert (error_line(done, FAILURE)
+            == f"decode_wav: {path}: holds matrices in {index['kind']}, expected {kind}: pack the "
+               "model again with this version")
 
 
 def test_the_memory_of_packing(tmp_path):

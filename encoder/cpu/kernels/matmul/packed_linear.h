@@ -32,8 +32,8 @@ class PackedLinear {
   // std::runtime_error for an int8 layer of more than 65,536 inputs.
   PackedLinear(const float* weight, const float* bias, LinearShape shape, MatmulType type,
                MatmulOutput output, std::optional<Activation> activation = std::nullopt);
-  // The same with a matrix that Stored() gave, of a layer of the same type. Throws
-  // std::runtime_error if it cannot be.
+  // The same with a matrix that Stored() gave, of a layer of the same type. Throws as AdoptMatrix
+  // does.
   PackedLinear(const StoredMatrix& matrix, const float* bias, MatmulType type, MatmulOutput output,
                std::optional<Activation> activation = std::nullopt);
 

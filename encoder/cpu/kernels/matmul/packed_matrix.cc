@@ -53,7 +53,7 @@ Int8Row Quantize(const float* weight, int64_t count, int8_t* to) {
 template <typename Value>
 std::vector<Value> Values(std::string_view bytes, int64_t count, Value filling) {
   if (bytes.size() != static_cast<size_t>(count) * sizeof(Value)) {
-    throw std::runtime_error("a stored matrix has " + std::to_string(bytes.size()) +
+    throw std::runtime_error("has " + std::to_string(bytes.size()) +
                              " bytes of scales or sums, expected " +
                              std::to_string(static_cast<size_t>(count) * sizeof(Value)));
   }
@@ -114,14 +114,13 @@ PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type)
 PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type) {
   const int64_t max_inputs = type == MatmulType::kInt8 ? kMaxInt8Inputs : kMaxStoredDim;
   if (stored.shape.input_dim > max_inputs || stored.shape.output_dim > kMaxStoredDim) {
-    throw std::runtime_error("a stored matrix is of " + std::to_string(stored.shape.input_dim) +
-                             " by " + std::to_string(stored.shape.output_dim) +
-                             ", expected at most " + std::to_string(max_inputs) + " by " +
-                             std::to_string(kMaxStoredDim));
+    throw std::runtime_error("is of " + std::to_string(stored.shape.input_dim) + " by " +
+                             std::to_string(stored.shape.output_dim) + ", expected at most " +
+                             std::to_string(max_inputs) + " by " + std::to_string(kMaxStoredDim));
   }
   const int64_t num_bytes = NumBytes(stored.shape, type);
   if (static_cast<int64_t>(stored.values.size()) != num_bytes) {
-    throw std::runtime_error("a stored matrix has " + std::to_string(stored.values.size()) +
+    throw std::runtime_error("has " + std::to_string(stored.values.size()) +
                              " bytes of weights, expected " + std::to_string(num_bytes));
   }
   const int64_t num_scales = type == MatmulType::kInt8 ? stored.shape.output_dim : 0;

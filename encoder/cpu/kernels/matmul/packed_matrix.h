@@ -43,7 +43,8 @@ struct PackedMatrix {
 // int8 matrix whose sums could leave 32 bits.
 PackedMatrix PackMatrix(const float* weight, LinearShape shape, MatmulType type);
 
-// Uses the memory of `stored`. Throws std::runtime_error if its sizes are not those of its shape.
+// Uses the memory of `stored`. Throws std::runtime_error if its sizes are not those of its shape;
+// the message goes on after the name of the matrix: "has 7 bytes of weights, expected 8".
 PackedMatrix AdoptMatrix(const StoredMatrix& stored, MatmulType type);
 
 // Refers to the memory of `matrix`.
