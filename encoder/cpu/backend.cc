@@ -7,19 +7,57 @@
 
 #include "encoder/cpu/attention.h"
 #include "encoder/cpu/convolution.h"
-#include "encoder/cpu/ctc_head.h"
 #include "encoder/cpu/feed_forward.h"
 #include "encoder/cpu/frame_positions.h"
 #include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/cpu/kernels/matmul/packed_linear.h"
+#include "encoder/cpu/kernels/row_kernels.h"
+#include "encoder/cpu/kernels/scratch.h"
 #include "encoder/cpu/kernels/step_threads.h"
 #include "encoder/cpu/layer_norm.h"
-#include "encoder/cpu/linear.h"
 #include "encoder/cpu/subsampling.h"
 #include "encoder/position/position_scheme.h"
 
 namespace runnel {
 namespace cpu {
 namespace {
+
+class Linear final : public LinearModule {
+ public:
+  Linear(const LinearWeights& weights, kernels::MatmulType type, Packer* packer)
+      : type_(type), linear_(packer->Pack(weights, {type, kernels::MatmulOutput::kStore})) {}
+
+  const kernels::LinearShape& shape() const { return linear_.shape(); }
+
+  void Forward(ConstRows x, Rows y) const override {
+    kernels::Scratch scratch;
+    const kernels::MatmulInput input = kernels::MatmulInput::Take(&scratch, type_, x.count, x.dim);
+    kernels::StoreRows(x.float32(), x.count, input);
+    linear_.Forward(input, x.count, y.float32());
+  }
+
+ private:
+  kernels::MatmulType type_;
+  kernels::PackedLinear linear_;
+};
+
+class CtcHead final : public runnel::CtcHead {
+ public:
+  CtcHead(const LinearWeights& weights, kernels::MatmulType type, Packer* packer)
+      : linear_(weights, type, packer) {}
+
+  Matrix LogProbs(ConstRows encoder_rows) const override {
+    const auto [input_dim, output_dim] = linear_.shape();
+    if (encoder_rows.dim != input_dim) ThrowWidth(encoder_rows.dim, input_dim);
+    Matrix log_probs(DataType::kFloat32, output_dim, encoder_rows.count);
+    linear_.Forward(encoder_rows, log_probs.rows());
+    kernels::LogSoftmax(encoder_rows.count, output_dim, log_probs.rows().float32());
+    return log_probs;
+  }
+
+ private:
+  Linear linear_;
+};
 
 class ThreadedStepRunner final : public StepRunner {
  public:
@@ -81,10 +119,10 @@ class CpuBackend final : public EncoderBackend {
     return std::make_unique<LayerNorm>(weights);
   }
   std::unique_ptr<const LinearModule> MakeLinear(const LinearWeights& weights) const override {
-    return std::make_unique<Linear>(weights, options_, packer_.get());
+    return std::make_unique<Linear>(weights, options_.matmul_type, packer_.get());
   }
   std::unique_ptr<const runnel::CtcHead> MakeCtcHead(const LinearWeights& weights) const override {
-    return std::make_unique<CtcHead>(weights, options_, packer_.get());
+    return std::make_unique<CtcHead>(weights, options_.matmul_type, packer_.get());
   }
 
  private:
