@@ -12,8 +12,8 @@ class LanguageModelScorer;
 class WordList;
 
 // kPrefixBeam is a beam search of the head's own kind: of CTC prefixes; of a transducer, as the
-// model's family does it (TransducerBeam in runtime/transducer/transducer_config.h). kModifiedBeam, of
-// transducers without durations only, gives each frame one label, as icefall does.
+// model's family does it (TransducerBeam in runtime/transducer/transducer_config.h). kModifiedBeam,
+// of transducers without durations only, gives each frame one label, as icefall does.
 enum class SearchMethod { kGreedy, kPrefixBeam, kModifiedBeam };
 
 // The part of a model that gives the search its probabilities. kDefault: the transducer of a model

@@ -105,7 +105,8 @@ void RunWholeStep(benchmark::State& state, kernels::MatmulType type, const std::
   config.vocabulary.vocab_size = kVocabSize;
   PartTimes times = {};
   RandomWeights weights(at::kFloat);
-  const auto backend = MakeTimedBackend(MakeCpuBackend(config.encoder, &weights, {type, false}), &times);
+  const auto backend =
+      MakeTimedBackend(MakeCpuBackend(config.encoder, &weights, {type, false}), &times);
   const auto head =
       backend->MakeCtcHead(BindCtcHead(config.encoder.model_dim, kVocabSize, &weights));
   EncoderStreams streams(config.encoder, &weights, *backend, num_streams);

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "encoder/model_file/weights.h"
 #include "runtime/attention_decoder/attention_decoder_weights.h"
 #include "runtime/attention_decoder/prefix_rows.h"
-#include "encoder/model_file/weights.h"
 
 namespace runnel {
 namespace {

@@ -7,10 +7,10 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/attention_decoder/attention_decoder_config.h"
-#include "runtime/attention_decoder/transformer_decoder.h"
 #include "encoder/backend.h"
 #include "encoder/rows.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
+#include "runtime/attention_decoder/transformer_decoder.h"
 
 namespace runnel {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/attention_decoder/attention_decoder_config.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/model_file/weights.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
 
 namespace runnel {
 

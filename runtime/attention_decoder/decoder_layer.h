@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 
-#include "runtime/attention_decoder/attention_decoder_config.h"
-#include "runtime/attention_decoder/attention_decoder_weights.h"
-#include "runtime/attention_decoder/prefix_rows.h"
 #include "encoder/backend.h"
 #include "encoder/encoder_config.h"
 #include "encoder/rows.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
+#include "runtime/attention_decoder/attention_decoder_weights.h"
+#include "runtime/attention_decoder/prefix_rows.h"
 
 namespace runnel {
 

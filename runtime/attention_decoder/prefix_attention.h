@@ -2,9 +2,9 @@
 #ifndef RUNNEL_RUNTIME_ATTENTION_DECODER_PREFIX_ATTENTION_H_
 #define RUNNEL_RUNTIME_ATTENTION_DECODER_PREFIX_ATTENTION_H_
 
-#include "runtime/attention_decoder/prefix_rows.h"
 #include "encoder/encoder_config.h"
 #include "encoder/rows.h"
+#include "runtime/attention_decoder/prefix_rows.h"
 
 namespace runnel {
 

@@ -6,14 +6,14 @@
 #include <memory>
 #include <vector>
 
+#include "encoder/backend.h"
+#include "encoder/position/sinusoids.h"
+#include "encoder/rows.h"
 #include "runtime/attention_decoder/attention_decoder_config.h"
 #include "runtime/attention_decoder/attention_decoder_weights.h"
 #include "runtime/attention_decoder/decoder_layer.h"
 #include "runtime/attention_decoder/prefix_rows.h"
-#include "encoder/backend.h"
-#include "encoder/position/sinusoids.h"
 #include "runtime/row_math/embedding.h"
-#include "encoder/rows.h"
 
 namespace runnel {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/attention_decoder/attention_decoder_config.h"
 #include "encoder/encoder_config.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
 #include "runtime/model/feature_config.h"
 #include "runtime/streaming_config.h"
 #include "runtime/transducer/language_prompt.h"

@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/attention_decoder/attention_decoder.h"
 #include "encoder/cpu/options.h"
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
 #include "frontend/features/frame_extractor.h"
+#include "runtime/attention_decoder/attention_decoder.h"
 #include "runtime/model.h"
 #include "runtime/model/model_config.h"
 #include "runtime/token_table.h"

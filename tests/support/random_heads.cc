@@ -11,20 +11,20 @@
 #include <utility>
 #include <variant>
 
-#include "runtime/attention_decoder/attention_decoder_config.h"
-#include "runtime/attention_decoder/attention_decoder_weights.h"
 #include "encoder/encoder_weights.h"
 #include "encoder/json/json_section.h"
 #include "encoder/model_file/model_archive.h"
 #include "frontend/feature_stream.h"
+#include "runtime/attention_decoder/attention_decoder_config.h"
+#include "runtime/attention_decoder/attention_decoder_weights.h"
 #include "runtime/hotwords.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/transducer/transducer_config.h"
+#include "runtime/transducer/transducer_weights.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_streams.h"
-#include "runtime/transducer/transducer_config.h"
-#include "runtime/transducer/transducer_weights.h"
 
 namespace runnel::testing {
 namespace {

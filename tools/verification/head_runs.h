@@ -15,9 +15,9 @@
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/streaming_config.h"
-#include "tools/reference/torchscript_model.h"
 #include "runtime/transducer/language_prompt.h"
 #include "runtime/transducer/transducer.h"
+#include "tools/reference/torchscript_model.h"
 
 namespace runnel {
 

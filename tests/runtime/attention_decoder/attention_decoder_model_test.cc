@@ -11,10 +11,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "encoder/model_file/model_archive.h"
 #include "runtime/attention_decoder/attention_decoder.h"
 #include "runtime/attention_decoder/attention_decoder_config.h"
 #include "runtime/attention_decoder/attention_decoder_weights.h"
-#include "encoder/model_file/model_archive.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "tests/support/archive_files.h"

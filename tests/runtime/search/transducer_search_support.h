@@ -19,8 +19,8 @@
 #include "runtime/search/transducer_search.h"
 #include "runtime/snapshot/state_fields.h"
 #include "runtime/stream/transducer_decoding.h"
-#include "tests/runtime/search/search_test_support.h"
 #include "runtime/transducer/transducer.h"
+#include "tests/runtime/search/search_test_support.h"
 
 namespace runnel {
 

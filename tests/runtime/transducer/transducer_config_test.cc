@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "encoder/json/json_section.h"
+#include "runtime/transducer/language_prompt.h"
 #include "tests/support/error_message.h"
 #include "tests/support/json_faults.h"
-#include "runtime/transducer/language_prompt.h"
 
 namespace runnel {
 namespace {
