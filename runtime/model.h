@@ -75,8 +75,6 @@ class Model {
   const std::string& name() const;
   // Recommended and permitted chunk sizes and left contexts.
   const StreamingConfig& streaming() const;
-  // Whether a stream may have this chunk size and left context.
-  bool Permits(const StreamingSetting& setting) const;
   const TokenTable& tokens() const;
   // What StreamOptions::language may be; empty for a model without a language prompt.
   std::vector<std::string> languages() const;

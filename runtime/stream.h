@@ -82,6 +82,8 @@ struct RestoreOptions {
 // memory, however long it is.
 class Stream {
  public:
+  struct State;  // runtime/stream/stream_state.h
+
   // Throws std::invalid_argument when `model` is null, or an option is out of its range or not
   // permitted by the model.
   explicit Stream(std::shared_ptr<const Model> model, const StreamOptions& options = {});
@@ -104,15 +106,6 @@ class Stream {
 
   // Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.
   void Finish();
-
-  // From now on a chunk has `chunk_size` encoder frames. The chunk mask changes with it, so results
-  // are no longer those of one chunk size. They depend on the sequence of the sizes only, each of
-  // which holds from one chunk boundary to the next. Copies and snapshots keep the size, Reset and
-  // a Recognizer return to options().chunk_size. Throws std::invalid_argument for a size that the
-  // model does not permit with options().left_context (Model::Permits), and for any but its own
-  // when the stream or the size is kWholeUtterance.
-  void SetChunkSize(int64_t chunk_size);
-  int64_t chunk_size() const;
 
   // True when enough samples are there for DecodeChunks to advance this stream.
   bool ChunkReady() const;
@@ -240,7 +233,6 @@ class Stream {
 
  private:
   friend size_t DecodeChunks(const std::vector<Stream*>& streams);
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -58,9 +58,10 @@ bool BatchEntry::Feed(Clock::time_point batch_start) noexcept {
     }
   }
   if (const Stream* computed = decoder()) {
-    const bool is_whole = computed->chunk_size() == StreamOptions::kWholeUtterance;
+    const int64_t chunk_size = computed->options().chunk_size;
+    const bool is_whole = chunk_size == StreamOptions::kWholeUtterance;
     const int64_t num_frames = computed->num_waiting_frames();
-    size_ = StepSize(is_whole ? num_frames : std::min(num_frames, computed->chunk_size()),
+    size_ = StepSize(is_whole ? num_frames : std::min(num_frames, chunk_size),
                      state_.options);
   }
   // Finish may have been called after the batch started.

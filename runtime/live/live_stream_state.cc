@@ -109,7 +109,6 @@ std::shared_ptr<LiveStream> MakeLiveStream(const std::shared_ptr<StreamPool>& po
   auto owned_state = std::make_unique<LiveStream::State>(pool, std::move(stream),
                                                          std::move(on_update), std::move(account));
   LiveStream::State& state = *owned_state;
-  state.stream.SetChunkSize(state.options.chunk_size);  // a snapshot may have another
   state.seen_begin = state.stream.text_begin();
   const int64_t num_ended = state.stream.utterance_index() + (state.stream.IsFinal() ? 1 : 0);
   state.has_undelivered = state.stream.first_utterance() < num_ended;

@@ -1,7 +1,6 @@
 #include "runtime/model.h"
 
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,15 +21,6 @@ std::shared_ptr<const Model> Model::Load(const std::string& path, const ModelOpt
 
 const std::string& Model::name() const { return parts_->config.name; }
 const StreamingConfig& Model::streaming() const { return parts_->config.streaming; }
-
-bool Model::Permits(const StreamingSetting& setting) const {
-  try {
-    CheckStreaming(parts_->config, setting);
-    return true;
-  } catch (const std::invalid_argument&) {
-    return false;
-  }
-}
 const TokenTable& Model::tokens() const { return parts_->tokens; }
 std::vector<std::string> Model::languages() const {
   std::vector<std::string> languages;

@@ -33,16 +33,12 @@ void Stream::Finish() { state_->Finish(); }
 
 bool Stream::finished() const { return state_->ends(); }
 
-void Stream::SetChunkSize(int64_t chunk_size) { state_->SetChunkSize(chunk_size); }
-
-int64_t Stream::chunk_size() const { return state_->chunk_size; }
-
 bool Stream::ChunkReady() const { return state_->NextChunk().has_value(); }
 
 int64_t Stream::MinSamplesToChunk() const {
   return ChunkReady() || options().chunk_size == StreamOptions::kWholeUtterance
              ? 0
-             : MinSamplesTo(chunk_size());
+             : MinSamplesTo(options().chunk_size);
 }
 
 int64_t Stream::num_waiting_frames() const { return state_->num_waiting_frames(); }

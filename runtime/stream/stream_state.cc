@@ -41,7 +41,6 @@ std::optional<Resampler> MakeResampler(int in_rate_hz, int out_rate_hz) {
 Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options)
     : model(std::move(shared_model)),
       options(ResolveOptions(NotNull(model), stream_options)),
-      chunk_size(options.chunk_size),
       resampler(MakeResampler(options.sample_rate_hz, model->sample_rate_hz())),
       features(model->parts().frame_extractor, model->parts().config.features.sample_scale),
       gate(features.dim()),
@@ -54,7 +53,6 @@ Stream::State::State(std::shared_ptr<const Model> shared_model, const StreamOpti
 Stream::State::State(const State& other)
     : model(other.model),
       options(other.options),
-      chunk_size(other.chunk_size),
       resampler(other.resampler),
       features(other.features),
       gate(other.gate),
@@ -76,17 +74,6 @@ Stream::State::State(const State& other)
       failure(other.failure),
       kept_rows(other.kept_rows),
       first_kept_row(other.first_kept_row) {}
-
-void Stream::State::SetChunkSize(int64_t size) {
-  const bool is_whole = options.chunk_size == StreamOptions::kWholeUtterance;
-  if (is_whole != (size == StreamOptions::kWholeUtterance)) {
-    throw std::invalid_argument("chunk_size is " + std::to_string(size) + ", expected " +
-                                (is_whole ? "-1: the stream decodes its whole utterance at once"
-                                          : "at least 1: the stream decodes chunks"));
-  }
-  CheckStreaming(model->parts().config, {size, options.left_context});
-  chunk_size = size;
-}
 
 int64_t Stream::State::num_samples() const {
   return resampler ? resampler->num_in() : features.samples_accepted();
@@ -167,7 +154,7 @@ int64_t Stream::State::NumFramesReady() const {
 
 std::optional<EncoderChunk> Stream::State::NextChunk() const {
   if (!failure.empty() || gate.is_closed()) return std::nullopt;
-  return model->parts().encoder.NextChunk(encoder, chunk_size, NumFramesReady(), ends());
+  return model->parts().encoder.NextChunk(encoder, options.chunk_size, NumFramesReady(), ends());
 }
 
 std::vector<float> Stream::State::TakeFrames(int64_t num_frames) {

@@ -65,7 +65,6 @@ struct Stream::State {
   State(std::shared_ptr<const Model> shared_model, const StreamOptions& stream_options);
   State(const State& other);
 
-  void SetChunkSize(int64_t size);
   int64_t num_samples() const;
   void AcceptSamples(const float* samples, size_t count);
   void AcceptFeatures(const float* frames, size_t count);
@@ -133,8 +132,11 @@ struct Stream::State {
   // State to read into is made with the same model and options.
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    fields.Value(self.chunk_size);
-    if constexpr (Fields::kReading) self.SetChunkSize(self.chunk_size);  // checks it
+    int64_t chunk_size = self.options.chunk_size;  // once more
+    fields.Value(chunk_size);
+    if constexpr (Fields::kReading) {
+      fields.Require(chunk_size == self.options.chunk_size, "its chunk_size has two values");
+    }
     if (self.resampler) Resampler::VisitState(*self.resampler, fields);
     FeatureStream::VisitState(self.features, fields);
     SilenceGate::VisitState(self.gate, fields);
@@ -167,7 +169,6 @@ struct Stream::State {
 
   std::shared_ptr<const Model> model;
   StreamOptions options;
-  int64_t chunk_size;                  // of the chunks to come
   std::optional<Resampler> resampler;  // when the rate of the samples is not the model's
   FeatureStream features;
   SilenceGate gate;  // between features and encoder; with endpoints.skip_silence

@@ -96,11 +96,6 @@ void WriteAll(const std::string& folder) {
       "bad cab :2\nad\n", testing::Tiny()->tokens(), Hotwords::kDefaultScore, "hotwords");
   write("hotwords", hotwords, false);
   WriteFlushed(folder, samples);
-  Stream grown(testing::Tiny(), testing::Options(4, 2));
-  grown.SetChunkSize(16);
-  grown.AcceptSamples(samples.data(), samples.size());
-  grown.Decode();
-  Write(folder, "grown", grown);
 }
 
 }  // namespace

@@ -30,15 +30,6 @@ class Pair {
     while (DecodeChunks({&replaced_}) > 0) Replace();
   }
 
-  // Of the chunks to come, also within one.
-  void SetChunkSize() {
-    const int64_t own = plain_.options().chunk_size;
-    if (own == kWhole) return;
-    const int64_t size = own << ((*random_)() % 3);
-    plain_.SetChunkSize(size);
-    replaced_.SetChunkSize(size);
-  }
-
   void FinalizeUtterance() {
     plain_.FinalizeUtterance();
     replaced_.FinalizeUtterance();
@@ -105,7 +96,6 @@ std::vector<Utterance> OperateAtRandom(const std::shared_ptr<const Model>& model
     const size_t count = std::min(samples.size() - at, size_t{1} + (*random)() % 6000);
     pair.Accept(samples.data() + at, count);
     at += count;
-    if ((*random)() % 8 == 0) pair.SetChunkSize();
     if ((*random)() % 3 != 0) pair.Decode();
     if ((*random)() % 6 == 0) pair.FinalizeUtterance();
     if ((*random)() % 6 == 0) pair.Preview();

@@ -214,21 +214,6 @@ TEST(RecognizerTest, ASnapshotInTheCallbackIsOfThisMoment) {
   EXPECT_EQ(restored.Text(), DecodeAtOnce(samples, options).front().text);
 }
 
-// A Stream and servers of other versions may have had other sizes (Stream::SetChunkSize).
-TEST(RecognizerTest, ARestoredStreamHasTheChunkSizeOfItsOptions) {
-  Stream other(Tiny(), Options(4, 8));
-  other.SetChunkSize(16);
-  const std::vector<float> samples = NoiseOfChangingLevel(7000, 3);  // about 10 frames
-  other.AcceptSamples(samples.data(), samples.size());
-  ASSERT_FALSE(other.ChunkReady());
-  Recognizer recognizer(Tiny(), Workers(1, 4, 1));
-  const auto restored = recognizer.Restore(other.Snapshot());
-  LiveUpdate update;
-  ASSERT_TRUE(restored->WaitForUpdate(kPatienceMs));
-  ASSERT_TRUE(restored->Poll(&update));
-  EXPECT_GE(update.audio_ms, 160);
-}
-
 TEST(RecognizerTest, LongChunksAreNoPartOfABatch) {
   std::mutex mutex;
   std::vector<size_t> batches;  // streams in each

@@ -50,7 +50,7 @@ TEST(SnapshotCorpusTest, IsOfThisFormat) {
     EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()),
               0);
   }
-  EXPECT_EQ(num_files, 14);
+  EXPECT_EQ(num_files, 13);
 }
 
 }  // namespace

@@ -147,17 +147,15 @@ TEST(SnapshotErrorTest, InconsistentContentsAreDescribed) {
       error(changed),
       "snapshot is inconsistent: token of the last frame is 2147483647; expected the blank or "
       "the last token");
-  // The size of the chunks to come follows the options.
-  Stream grown(Tiny(), Options(2, 3));
-  grown.SetChunkSize(4);
-  const std::string other = ContentsOf(grown.Snapshot());
+  // The chunk size is written twice.
   const std::string own = ContentsOf(Stream(Tiny(), Options(2, 3)).Snapshot());
+  const std::string other = ContentsOf(Stream(Tiny(), Options(4, 3)).Snapshot());
   ASSERT_EQ(own.size(), other.size());
-  const auto at = std::mismatch(own.begin(), own.end(), other.begin()).first - own.begin();
+  const auto first = std::mismatch(own.begin(), own.end(), other.begin());
+  const auto second = std::mismatch(first.first + 1, own.end(), first.second + 1);
   changed = contents;
-  changed[static_cast<size_t>(at)] = 0;
-  EXPECT_EQ(error(changed).substr(0, 64),
-            "snapshot is inconsistent: chunk_size is 0 encoder frames, expect");
+  changed[static_cast<size_t>(second.first - own.begin())] = 4;
+  EXPECT_EQ(error(changed), "snapshot is inconsistent: its chunk_size has two values");
 }
 
 std::string Saved(const CtcSearch& search) {
