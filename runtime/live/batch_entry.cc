@@ -61,8 +61,7 @@ bool BatchEntry::Feed(Clock::time_point batch_start) noexcept {
     const int64_t chunk_size = computed->options().chunk_size;
     const bool is_whole = chunk_size == StreamOptions::kWholeUtterance;
     const int64_t num_frames = computed->num_waiting_frames();
-    size_ = StepSize(is_whole ? num_frames : std::min(num_frames, chunk_size),
-                     state_.options);
+    size_ = StepSize(is_whole ? num_frames : std::min(num_frames, chunk_size), state_.options);
   }
   // Finish may have been called after the batch started.
   queue_ms_ = std::max(0.0, Milliseconds(batch_start - arrival_));
