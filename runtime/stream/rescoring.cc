@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -34,70 +33,39 @@ void Rank(const RescoringOptions& options, const std::vector<RescoringScores>& s
 
 }  // namespace
 
-void Stream::State::KeepRows(ConstRows rows) {
-  if (!options.search.rescoring.enabled) return;
-  const int64_t first = encoder.offset - rows.count;
-  if (kept_rows.count() == 0 || first != first_kept_row + kept_rows.count()) {
-    kept_rows.DropFirst(kept_rows.count());
-    first_kept_row = first;
-  }
-  const Rows added = kept_rows.AddRows(rows.count);
-  std::memcpy(added.data, rows.data,
-              static_cast<size_t>(rows.count * rows.dim * BytesOf(rows.type)));
-  DropRows();
-}
-
-void Stream::State::DropRows() {
-  if (!options.search.rescoring.enabled) return;
-  const bool is_too_long = kept_rows.count() > RescoringOptions::kMaxFrames;
-  const int64_t count =
-      is_too_long ? kept_rows.count()
-                  : std::clamp<int64_t>(text_begin() - first_kept_row, 0, kept_rows.count());
-  kept_rows.DropFirst(count);
-  first_kept_row += count;
-}
-
-void Stream::State::AddToRescore() {
-  const int64_t begin = text_begin() - first_kept_row;
-  const int64_t count = ended.back().end_frame - text_begin();
-  const bool are_kept = begin >= 0 && count > 0 && begin + count <= kept_rows.count();
-  to_rescore.emplace_back(are_kept ? std::as_const(kept_rows).rows().Part(begin, count)
-                                   : ConstRows{kept_rows.type(), nullptr, 0, kept_rows.dim()});
-}
-
-void Stream::State::Rescore(const std::vector<State*>& streams) {
+void Rescore(const std::vector<Stream::State*>& streams) {
   std::vector<RescoringQuery> queries;
-  std::vector<std::pair<State*, EndedUtterance*>> utterances;  // of the queries
-  for (State* stream : streams) {
-    const size_t first = stream->ended.size() - stream->to_rescore.size();
-    for (size_t i = 0; i < stream->to_rescore.size(); ++i) {
-      EndedUtterance* utterance = &stream->ended[first + i];
-      const Matrix& rows = stream->to_rescore[i];
-      if (rows.count() == 0) {  // too long
+  std::vector<std::pair<const Stream::State*, EndedUtterance*>> utterances;  // of the queries
+  for (Stream::State* stream : streams) {
+    std::vector<EndedUtterance>& ended = stream->utterances.ended();
+    const auto is_done = [](const EndedUtterance& utterance) { return !utterance.to_rescore; };
+    auto utterance = std::find_if(ended.rbegin(), ended.rend(), is_done).base();
+    for (; utterance != ended.end(); ++utterance) {
+      if (utterance->to_rescore->count() == 0) {  // too long
         const auto count = static_cast<size_t>(stream->options.nbest);
         if (utterance->nbest.size() > count) utterance->nbest.resize(count);
+        utterance->to_rescore.reset();
         continue;
       }
       RescoringQuery query;
-      query.encoder = rows.rows();
+      query.encoder = std::as_const(*utterance->to_rescore).rows();
       query.reverse_weight = stream->options.search.rescoring.reverse_weight;
       for (const TokenSequence& sequence : utterance->nbest) {
         query.hypotheses.push_back(IdsOf(sequence));
       }
       queries.push_back(std::move(query));
-      utterances.emplace_back(stream, utterance);
+      utterances.emplace_back(stream, &*utterance);
     }
   }
-  if (!queries.empty()) {
-    const AttentionDecoder& decoder = *streams.front()->model->parts().attention_decoder;
-    const std::vector<std::vector<RescoringScores>> scores = decoder.Score(queries);
-    for (size_t i = 0; i < utterances.size(); ++i) {
-      const StreamOptions& options = utterances[i].first->options;
-      Rank(options.search.rescoring, scores[i], static_cast<size_t>(options.nbest),
-           &utterances[i].second->nbest);
-    }
+  if (queries.empty()) return;
+  const AttentionDecoder& decoder = *streams.front()->model->parts().attention_decoder;
+  const std::vector<std::vector<RescoringScores>> scores = decoder.Score(queries);
+  for (size_t i = 0; i < utterances.size(); ++i) {
+    const auto& [stream, utterance] = utterances[i];
+    Rank(stream->options.search.rescoring, scores[i], static_cast<size_t>(stream->options.nbest),
+         &utterance->nbest);
+    utterance->to_rescore.reset();
   }
-  for (State* stream : streams) stream->to_rescore.clear();
 }
 
 }  // namespace runnel

@@ -1,5 +1,4 @@
-#include "runtime/stream/resolve_options.h"
-
+// The options of a stream as a model serves them.
 #include <memory>
 #include <string>
 
@@ -7,6 +6,7 @@
 #include "runtime/model/model_parts.h"
 #include "runtime/options/option_error.h"
 #include "runtime/options/stream_options.h"
+#include "runtime/stream/stream_state.h"
 #include "runtime/text/printable.h"
 
 namespace runnel {

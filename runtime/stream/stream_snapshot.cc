@@ -144,7 +144,7 @@ std::shared_ptr<const LanguageModelScorer> RestoreLanguageModel(
 }  // namespace
 
 std::string Stream::Snapshot() const {
-  if (state_->is_preview) throw std::invalid_argument("Snapshot of a preview");
+  if (state_->input.is_preview()) throw std::invalid_argument("Snapshot of a preview");
   SavedOptions saved;
   saved.values.stream = state_->options;
   const SearchOptions& search = saved.values.stream.search;

@@ -4,9 +4,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "runtime/model.h"
+#include "runtime/result.h"
 #include "runtime/search/search.h"
+#include "runtime/search_options.h"
 
 namespace runnel {
 
@@ -31,6 +35,38 @@ struct SpokenMs {
 // and ends where the token before it ends.
 std::vector<SpokenFrames> FramesOf(const std::vector<TokenSpan>& tokens, SpokenFrames within,
                                    const std::function<bool(int32_t)>& takes_no_time);
+
+// The times of the tokens that a stream of a model finds. `within` is as for FramesOf: the frames
+// of an utterance, or of the present text. A duration of TDT may lead further, and after
+// FinalizeUtterance a token may begin before them.
+class TokenTimes {
+ public:
+  // `head`: of the stream, not kDefault. The model must outlive this.
+  TokenTimes(const Model& model, Head head);
+
+  // Special tokens, and punctuation of a model with durations, which is emitted late: after the
+  // pause that it found (NeMo's _refine_timestamps_tdt).
+  bool TakesNoTime(int32_t id) const;
+
+  std::vector<Token> InMilliseconds(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
+
+  // From the start of the first to the end of the last token that is text; none without such
+  // tokens.
+  std::optional<SpokenMs> SpeechOf(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
+
+  // The first encoder frame that does not begin before this time.
+  int64_t FirstFrameFrom(double ms) const;
+
+ private:
+  std::vector<SpokenFrames> Frames(const std::vector<TokenSpan>& spans, SpokenFrames within) const;
+  double BeginMs(int64_t encoder_frame) const;
+  // The end of the audio that this encoder frame reads.
+  double EndOfAudioMs(int64_t encoder_frame) const;
+
+  const Model* model_;
+  double frame_ms_;
+  bool has_durations_;
+};
 
 }  // namespace runnel
 

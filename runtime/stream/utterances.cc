@@ -1,0 +1,197 @@
+#include "runtime/stream/utterances.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "runtime/model/model_parts.h"
+#include "runtime/search/log_probs.h"
+
+namespace runnel {
+
+Utterances::Utterances(const Model& model, const StreamOptions& options)
+    : model_(&model),
+      nbest_(options.nbest),
+      has_rules_(options.endpoints.enabled),
+      endpoints_(options.endpoints, model.encoder_frame_ms()) {}
+
+bool Utterances::AfterFrame(float blank_log_prob, HeadDecoding* head) {
+  if (!has_rules_) {
+    endpoints_.PassFrames(1);
+    return false;
+  }
+  Search& search = head->search();
+  if (!endpoints_.Advance(blank_log_prob, !search.BestIds().empty())) return false;
+  End(UtteranceEnd::kEndpoint, head);
+  if (endpoints_.follows_silence()) {
+    Begin(search.num_frames(), head);
+  } else {
+    search.ContinueAfter(search.NBest(1).front().tokens);  // the length may cut a word
+    ForgetUtterance(head);
+  }
+  return true;
+}
+
+void Utterances::Begin(int64_t first_frame, HeadDecoding* head) {
+  head->search().StartUtterance(first_frame);
+  ForgetUtterance(head);
+}
+
+void Utterances::EndLast(HeadDecoding* head) {
+  if (are_over_) return;
+  End(UtteranceEnd::kFinish, head);
+  are_over_ = true;
+}
+
+void Utterances::End(UtteranceEnd end, HeadDecoding* head) {
+  std::vector<TokenSequence> nbest = head->Finish(nbest_);
+  if (end == UtteranceEnd::kEndpoint && head->TextOf(nbest.front().tokens).empty()) return;
+  const Search& search = head->search();
+  // Frames after the last token of an utterance may be searched again.
+  last_end_frame_ = std::max(last_end_frame_, search.num_frames());
+  ended_.push_back({num_ended_, spoken_end_frame_, last_end_frame_, end, std::move(nbest),
+                    head->RowsToRescore(text_begin(search), last_end_frame_)});
+  ++num_ended_;
+}
+
+void Utterances::ForgetUtterance(HeadDecoding* head) {
+  endpoints_.StartUtterance();
+  cut_tokens_.Clear();
+  head->DropRowsBefore(text_begin(head->search()));
+  stable_text_.clear();
+  stable_end_ = TextEnd();
+  num_stable_ids_ = 0;
+}
+
+bool Utterances::BeginAfter(Utterances* finished, HeadDecoding* finished_head,
+                            const TokenTimes& times, HeadDecoding* head) {
+  std::vector<EndedUtterance>& ended = finished->ended_;
+  const int64_t last_end = ended.size() > 1 ? ended[ended.size() - 2].end_frame : last_end_frame_;
+  if (finished->endpoints_.num_frames() > 0 && finished_head->search().num_frames() > last_end) {
+    ended.back().end = UtteranceEnd::kFinalize;
+  } else {  // the last utterance has no new frame
+    ended.pop_back();
+    --finished->num_ended_;
+  }
+  if (finished->num_ended_ == num_ended_) return false;
+  const auto first_new = ended.cend() - (finished->num_ended_ - num_ended_);
+  CutTokens found_again = ContinueSearch(first_new, *finished, finished_head, head);
+  for (auto utterance = first_new; utterance != ended.cend(); ++utterance) {
+    const std::vector<TokenSpan>& tokens = utterance->nbest.front().tokens;
+    if (const std::optional<SpokenMs> speech = times.SpeechOf(tokens, utterance->frames())) {
+      spoken_end_frame_ = std::max(spoken_end_frame_, times.FirstFrameFrom(speech->end));
+    }
+  }
+  ended_ = std::move(ended);
+  num_ended_ = finished->num_ended_;
+  last_end_frame_ = finished->last_end_frame_;
+  ForgetUtterance(head);
+  cut_tokens_ = std::move(found_again);
+  return true;
+}
+
+// The frames after the last token that was handed out are searched again, when the encoder has
+// computed them with the audio that follows. In the copy they were the last ones: a token that
+// needs this audio was not found.
+CutTokens Utterances::ContinueSearch(std::vector<EndedUtterance>::const_iterator first_new,
+                                     const Utterances& finished, HeadDecoding* finished_head,
+                                     HeadDecoding* head) const {
+  const int64_t begin = head->search().num_frames();
+  std::vector<TokenSpan> known;  // that this search has found too
+  std::vector<TokenSpan> found;
+  bool rule_holds = false;
+  for (auto utterance = first_new; utterance != finished.ended_.end(); ++utterance) {
+    for (const TokenSpan& token : utterance->nbest.front().tokens) {
+      (token.first_frame < begin ? known : found).push_back(token);
+    }
+    rule_holds = rule_holds || utterance->end == UtteranceEnd::kEndpoint;
+  }
+  if (head->is_ctc() || found.empty()) {
+    if (found.empty() && rule_holds) {
+      head->search().StartUtterance(begin);
+    } else {
+      head->search().ContinueAfter(known);
+    }
+    CutTokens tokens;
+    if (known.empty()) tokens = cut_tokens_;  // of a call before this one
+    tokens.Add(found);
+    return tokens;
+  }
+  // After a rule the copy's search has an utterance without tokens.
+  const EndedUtterance& last = finished.ended_.back();
+  const bool is_after_rule = last.end == UtteranceEnd::kEndpoint;
+  head->ReturnTo(finished_head,
+                 is_after_rule ? std::vector<TokenSpan>() : last.nbest.front().tokens,
+                 finished.text_begin(finished_head->search()));
+  return {};
+}
+
+void Utterances::PassCutTokens(const float* log_probs, int64_t num_rows, CtcSearch* search) {
+  if (cut_tokens_.empty() || num_rows == 0) return;
+  const VocabularyConfig& vocabulary = model_->parts().config.vocabulary;
+  const int64_t begin = search->num_frames();
+  const int64_t count = std::min(num_rows, cut_tokens_.end_frame() - begin);
+  const std::vector<int32_t> ids = MostProbableIds(log_probs, count, vocabulary.vocab_size, begin);
+  const std::optional<CutTokens::Place> place =
+      cut_tokens_.Pass(ids, vocabulary.blank_id, {begin, search->TokenOfLastFrame()});
+  if (place) search->StartUtteranceAfter(place->token_before, place->frame);
+}
+
+void Utterances::Update(const Search& search) {
+  const std::vector<int32_t>& ids = search.BestIds();
+  if (!ids.empty()) cut_tokens_.Clear();  // the first of these was not handed out
+  const size_t num_stable = are_over_ ? ids.size() : search.NumStableIds();
+  for (; num_stable_ids_ < num_stable; ++num_stable_ids_) {
+    model_->tokens().AppendText(ids[num_stable_ids_], &stable_end_, &stable_text_);
+  }
+}
+
+SpokenFrames Utterances::text_frames() const {
+  return {spoken_end_frame_, are_over_ ? last_end_frame_ : std::numeric_limits<int64_t>::max()};
+}
+
+std::string Utterances::Inconsistency(const HeadDecoding& head) const {
+  if (spoken_end_frame_ > last_end_frame_) {
+    return "the times of its utterances go on after their last frame";
+  }
+  std::string problem = CutTokensProblem(head);
+  if (!problem.empty()) return problem;
+  if (num_ended_ < static_cast<int64_t>(ended_.size())) {
+    return "number of its utterances is " + std::to_string(num_ended_);
+  }
+  const VocabularyConfig& vocabulary = model_->parts().config.vocabulary;
+  const TokenOrder order = head.is_ctc() ? TokenOrder::kApart : TokenOrder::kSharedFrames;
+  int64_t index = num_ended_ - static_cast<int64_t>(ended_.size());
+  for (const EndedUtterance& utterance : ended_) {
+    if (utterance.index != index++) return "the numbers of its utterances do not ascend";
+    if (utterance.begin_frame > utterance.end_frame || utterance.end_frame > last_end_frame_) {
+      return "the end of an utterance is not among the frames";
+    }
+    if (utterance.nbest.empty()) return "an utterance has no hypothesis";
+    for (const TokenSequence& sequence : utterance.nbest) {
+      if (!std::isfinite(sequence.score)) return "the score of an utterance is not finite";
+      problem = TokenProblem(sequence.tokens, order, utterance.end_frame, vocabulary.vocab_size,
+                             vocabulary.blank_id);
+      if (!problem.empty()) return problem;
+    }
+  }
+  return "";
+}
+
+std::string Utterances::CutTokensProblem(const HeadDecoding& head) const {
+  if (cut_tokens_.empty()) return "";
+  const VocabularyConfig& vocabulary = model_->parts().config.vocabulary;
+  std::string problem =
+      cut_tokens_.Inconsistency(last_end_frame_, vocabulary.vocab_size, vocabulary.blank_id);
+  if (!problem.empty()) return problem;
+  if (!head.is_ctc() || cut_tokens_.end_frame() <= head.search().num_frames()) {
+    return "the tokens that an utterance ended with are not among the frames to be searched";
+  }
+  if (!head.search().BestIds().empty()) {
+    return "the search has tokens before it has found those that an utterance ended with";
+  }
+  return "";
+}
+
+}  // namespace runnel
