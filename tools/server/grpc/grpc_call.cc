@@ -1,13 +1,9 @@
 #include "tools/server/grpc/grpc_call.h"
 
-#include <grpcpp/support/slice.h>
-
-#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <utility>
 
-#include "tools/cli/seconds.h"
 #include "tools/server/resources/rated_log.h"
 
 namespace runnel::server {
@@ -19,13 +15,10 @@ GrpcCall::GrpcCall(CallContext context, net::io_context* io)
 
 void GrpcCall::Begin() {
   self_ = shared_from_this();
-  // On the strand: a drain that comes meanwhile runs after OnBegin.
-  Post([this] {
-    registration_ = context_.shared->registry->Add([weak = weak_from_this()] {
-      if (const auto self = weak.lock()) self->Post([call = self.get()] { call->OnDrain(); });
-    });
-    OnBegin();
+  timer_.SetHandler(weak_from_this(), [this] {
+    if (!has_ended_ && !is_lost_) Run([this] { OnTime(); });
   });
+  Post([this] { OnBegin(); });
 }
 
 // `event` may use this call, which lives until the event has run.
@@ -42,9 +35,7 @@ void GrpcCall::Run(const std::function<void()>& event) {
   } catch (const std::exception& error) {
     LogRated(LogLevel::kError, "call failed", id() + ": " + error.what());
     services().metrics->CountError(ErrorCode::kInternal);
-    if (has_ended_) return;
-    context_.grpc->TryCancel();
-    Lose();
+    Cancel();
   }
 }
 
@@ -89,9 +80,7 @@ void GrpcCall::Write(const std::string& message) {
   const grpc::Slice slice(message);
   outgoing_ = grpc::ByteBuffer(&slice, 1);
   is_writing_ = true;
-  write_deadline_ = Clock::now() + Seconds(services().limits.send_timeout_s);
   StartWrite(&outgoing_);
-  WaitUntil(write_deadline_);
 }
 
 void GrpcCall::AddTrailer(const std::string& key, const std::string& value) {
@@ -100,9 +89,14 @@ void GrpcCall::AddTrailer(const std::string& key, const std::string& value) {
 
 void GrpcCall::End(const grpc::Status& status) {
   has_ended_ = true;
-  timer_.cancel();
-  registration_.reset();
+  timer_.Cancel();
   Finish(status);
+}
+
+void GrpcCall::Cancel() {
+  if (has_ended_) return;
+  context_.grpc->TryCancel();
+  Lose();
 }
 
 // A write that is under way ends soon, because the call is cancelled.
@@ -112,25 +106,7 @@ void GrpcCall::Lose() {
 }
 
 void GrpcCall::WaitUntil(Clock::time_point deadline) {
-  if (is_writing_) deadline = std::min(deadline, write_deadline_);
-  // A timer that is set for an earlier time sets itself again.
-  if (deadline >= armed_for_ || has_ended_) return;
-  armed_for_ = deadline;
-  timer_.expires_at(deadline);
-  timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
-    const auto self = weak.lock();
-    if (error || self == nullptr || self->has_ended_ || self->is_lost_) return;
-    self->armed_for_ = Clock::time_point::max();
-    self->Run([&] { self->OnTimer(); });
-  });
-}
-
-void GrpcCall::OnTimer() {
-  if (!is_writing_ || Clock::now() < write_deadline_) return OnTime();
-  services().metrics->CountRejection(Rejection::kSlowReader);
-  LogRated(LogLevel::kInfo, "call ended", id() + ": the client does not read");
-  context_.grpc->TryCancel();
-  Lose();
+  if (!has_ended_) timer_.WakeBy(deadline);
 }
 
 }  // namespace runnel::server

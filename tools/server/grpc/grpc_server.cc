@@ -15,21 +15,23 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <future>
+#include <iterator>
 #include <limits>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "riva_asr.grpc.pb.h"
 #include "runtime/model.h"
-#include "tools/server/grpc/call_admission.h"
 #include "tools/server/grpc/connection_calls.h"
+#include "tools/server/grpc/grpc_call.h"
 #include "tools/server/grpc/grpc_connection.h"
-#include "tools/server/grpc/grpc_error.h"
-#include "tools/server/grpc/recognize_call.h"
-#include "tools/server/grpc/streaming_call.h"
 #include "tools/server/resources/refusal.h"
 #include "tools/server/riva/riva_models.h"
 #include "tools/server/transport/listener.h"
@@ -67,6 +69,43 @@ int Milliseconds(double seconds) {
 
 RivaModel DescribeModel(const Model& model) {
   return {&model.tokens(), model.name(), model.languages(), model.sample_rate_hz()};
+}
+
+// All values of a key, joined by commas: a proxy may add a line instead of extending one.
+std::string Metadata(const grpc::CallbackServerContext& call, const char* key) {
+  std::string all;
+  const auto [begin, end] = call.client_metadata().equal_range(key);
+  for (auto entry = begin; entry != end; ++entry) {
+    if (!all.empty()) all += ',';
+    all.append(entry->second.data(), entry->second.size());
+  }
+  return all;
+}
+
+// Checks the bearer token in the metadata `authorization`. Counts a rejection.
+std::optional<ProtocolError> CheckToken(const grpc::CallbackServerContext& call,
+                                        const ConnectionServices& shared) {
+  if (shared.access->IsAllowed(Metadata(call, "authorization"), /*target=*/"")) return std::nullopt;
+  shared.services->metrics->CountRejection(Rejection::kUnauthorized);
+  return ProtocolError{ErrorCode::kUnauthorized, "expected a bearer token"};
+}
+
+// The HTTP/2 stream of the call, in the metadata that ConnectionCalls adds.
+uint32_t StreamOf(const grpc::CallbackServerContext& call) {
+  // A client may send the metadata, too, but before that of the server.
+  const auto [begin, end] = call.client_metadata().equal_range(ConnectionCalls::kStreamKey);
+  uint32_t stream = 0;
+  if (begin == end) return stream;
+  const grpc::string_ref digits = std::prev(end)->second;
+  std::from_chars(digits.data(), digits.data() + digits.size(), stream);
+  return stream;
+}
+
+// The address of the client: that of the `peer`, behind a trusted proxy that of the metadata
+// `x-forwarded-for`.
+std::string AddressOf(const grpc::CallbackServerContext& call, const GrpcPeer& peer,
+                      const AccessRules& access) {
+  return access.ClientAddress(peer.address, Metadata(call, "x-forwarded-for"));
 }
 
 class RefusedCall : public grpc::ServerGenericBidiReactor {

@@ -1,5 +1,4 @@
-#include "tools/server/grpc/recognize_call.h"
-
+// A call of Recognize.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -13,9 +12,9 @@
 #include "riva_asr.pb.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
-#include "tools/server/grpc/byte_buffers.h"
-#include "tools/server/grpc/grpc_error.h"
+#include "tools/server/grpc/grpc_call.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/resources/refusal.h"
 #include "tools/server/riva/riva_recording.h"
 #include "tools/server/riva/riva_results.h"
@@ -41,6 +40,7 @@ class RecognizeCall : public GrpcCall {
  private:
   void OnBegin() override {
     connection_ = peer().slot->Join();
+    registration_ = registry()->Add([post = Posting()] { post(&RecognizeCall::OnDrain); });
     deadline_ = Clock::now() + Seconds(services().limits.max_upload_s);
     BeginPeriod();
     Read();
@@ -70,13 +70,11 @@ class RecognizeCall : public GrpcCall {
 
   // Takes one of the places for decoding. False when there is none, and the call was refused.
   bool TakePlace() {
-    SetSlot(nullptr);
+    slot() = nullptr;  // others may take it meanwhile
     Refusal refusal = Refusal::kNone;
-    Ticket place = services().admission->AdmitUpload(client().account, &refusal);
-    if (place == nullptr) Reply(RefusalError(refusal, services().metrics));
-    const bool is_admitted = place != nullptr;
-    SetSlot(std::move(place));
-    return is_admitted;
+    slot() = services().admission->AdmitUpload(client().account, &refusal);
+    if (slot() == nullptr) Reply(RefusalError(refusal, services().metrics));
+    return slot() != nullptr;
   }
 
   // Runs work on the call's strand, if the call still lives.
@@ -120,13 +118,19 @@ class RecognizeCall : public GrpcCall {
       post([message = response.SerializeAsString(),
             announced_ms = result.announced_ms](RecognizeCall* call) {
         if (announced_ms.has_value()) call->AddTrailer(kAnnouncedMs, Decimal(*announced_ms, 0));
-        call->Write(message);
+        call->Send(message);
       });
     };
     receiver.on_error = [post](const ProtocolError& error) {
       post([error](RecognizeCall* call) { call->Reply(error); });
     };
     return receiver;
+  }
+
+  void Send(const std::string& message) {
+    Write(message);
+    deadline_ = Clock::now() + Seconds(services().limits.send_timeout_s);
+    WaitUntil(deadline_);
   }
 
   void OnHalfClose() override {
@@ -137,6 +141,7 @@ class RecognizeCall : public GrpcCall {
 
   void OnTime() override {
     const Clock::time_point now = Clock::now();
+    if (is_writing()) return now < deadline_ ? WaitUntil(deadline_) : EndSlowReader();
     const bool is_too_slow = now >= period_end_ && num_bytes() < least_bytes_;
     if (now < deadline_ && !is_too_slow) {
       return now < period_end_ ? WaitUntil(std::min(period_end_, deadline_)) : BeginPeriod();
@@ -148,7 +153,14 @@ class RecognizeCall : public GrpcCall {
                                             Decimal(services().limits.max_upload_s, 1) + " s"});
   }
 
-  void OnDrain() override {
+  void EndSlowReader() {
+    services().metrics->CountRejection(Rejection::kSlowReader);
+    LogRated(LogLevel::kInfo, "call ended", id() + ": the client does not read");
+    Cancel();
+  }
+
+  // The server shuts down and waits no longer.
+  void OnDrain() {
     if (is_writing()) return;  // the result is there
     if (job_ != nullptr) job_->Cancel();
     Reply(RefusalError(Refusal::kDraining, services().metrics));
@@ -167,8 +179,9 @@ class RecognizeCall : public GrpcCall {
   void Reply(const ProtocolError& error) { End(StatusOf(error)); }
 
   const RivaModel& model_;
-  Ticket connection_;             // kept: a call that sends too little ends
-  Clock::time_point deadline_;    // for the request to arrive
+  Ticket connection_;  // kept: a call that sends too little ends
+  SessionRegistry::Handle registration_;
+  Clock::time_point deadline_;    // for the request to arrive, then for the reply to be read
   Clock::time_point period_end_;  // when the call must have sent
   uint64_t least_bytes_ = 0;      // so many bytes of messages
   std::shared_ptr<RecognizeJob> job_;

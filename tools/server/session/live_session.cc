@@ -15,8 +15,6 @@
 #include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/resources/rated_log.h"
 #include "tools/server/resources/refusal.h"
-#include "tools/server/session/resume.h"
-#include "tools/server/session/session_task.h"
 #include "tools/server/session/stream_request.h"
 
 namespace runnel::server {

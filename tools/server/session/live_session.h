@@ -17,13 +17,13 @@
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/resources/services.h"
 #include "tools/server/session/audio_pacer.h"
-#include "tools/server/session/message_reading.h"
 #include "tools/server/session/outgoing_queue.h"
 #include "tools/server/session/pause_counter.h"
 #include "tools/server/session/session_deadlines.h"
 #include "tools/server/session/session_latency.h"
 #include "tools/server/session/session_mailbox.h"
 #include "tools/server/session/session_snapshots.h"
+#include "tools/server/session/session_task.h"
 #include "tools/server/session/stream_feed.h"
 
 namespace runnel::server {

@@ -12,7 +12,6 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/session/live_session.h"
-#include "tools/server/session/resume.h"
 #include "tools/server/session/stream_request.h"
 
 namespace runnel::server {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace runnel::server {
 
@@ -28,10 +29,24 @@ struct OutgoingMessage {
 // First in, first out. Used by one thread at a time.
 class OutgoingQueue {
  public:
-  void Push(OutgoingMessage message);
+  void Push(OutgoingMessage message) {
+    num_bytes_ += message.text.size();
+    messages_.push_back(std::move(message));
+  }
+
   // Empty when the queue is.
-  std::optional<OutgoingMessage> Take();
-  void Clear();
+  std::optional<OutgoingMessage> Take() {
+    if (messages_.empty()) return std::nullopt;
+    OutgoingMessage message = std::move(messages_.front());
+    messages_.pop_front();
+    num_bytes_ -= message.text.size();
+    return message;
+  }
+
+  void Clear() {
+    messages_.clear();
+    num_bytes_ = 0;
+  }
 
   bool empty() const { return messages_.empty(); }
   // Size of all texts.

@@ -1,4 +1,4 @@
-// Keeps snapshots of a session's stream in the snapshot store while the stream runs.
+// Keeps snapshots of a session's stream in the snapshot store, and resumes a stream from one.
 #ifndef RUNNEL_TOOLS_SERVER_SESSION_SESSION_SNAPSHOTS_H_
 #define RUNNEL_TOOLS_SERVER_SESSION_SESSION_SNAPSHOTS_H_
 
@@ -13,6 +13,7 @@
 #include <string>
 
 #include "runtime/live_stream.h"
+#include "tools/server/protocol/protocol.h"
 #include "tools/server/resources/services.h"
 #include "tools/server/session/session_mailbox.h"
 #include "tools/server/store/utterance_history.h"
@@ -91,6 +92,14 @@ class SessionSnapshots : public std::enable_shared_from_this<SessionSnapshots> {
 UpdateCallback MakeUpdateCallback(Metrics* metrics,
                                   const std::shared_ptr<SessionSnapshots>& snapshots,
                                   const std::shared_ptr<SessionMailbox>& mailbox);
+
+// On a store thread, in a turn of `account`, fetches the snapshot that `request` names and restores
+// its stream. The stream, or the reason for a failure, is put into the mailbox; later updates of
+// the stream too. New snapshots of the stream are taken by `snapshots`. `services` outlive the
+// task.
+void ResumeStream(const Services& services, const std::string& account,
+                  const ResumeRequest& request, const std::shared_ptr<SessionSnapshots>& snapshots,
+                  const std::shared_ptr<SessionMailbox>& mailbox);
 
 // Once a second at most: while the store is unreachable, every stream fails every time.
 void LogStoreError(const std::exception& error);

@@ -1,8 +1,9 @@
-// The times at which a connection acts by itself: when it wakes, and when it pings its client.
+// A connection's strand: wakes it at a time, and calls functions from other threads on it.
 #ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_WAKE_TIMER_H_
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_WAKE_TIMER_H_
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/system/error_code.hpp>
 #include <chrono>
@@ -49,37 +50,11 @@ class WakeTimer {
   Clock::time_point armed_for_ = Clock::time_point::max();
 };
 
-// While nothing is read, only the answer to something sent tells that a client has gone: its system
-// refuses what a program no longer takes. Used by one thread at a time.
-class PingTimes {
- public:
-  using Clock = std::chrono::steady_clock;
-
-  // To be called after every event.
-  void Update(bool is_reading) {
-    if (is_reading) {
-      next_ = Clock::time_point::max();
-    } else if (next_ == Clock::time_point::max()) {
-      next_ = Clock::now() + kStep;
-    }
-  }
-
-  // Whether a ping is to be sent now. The next one is later.
-  bool Take() {
-    const Clock::time_point now = Clock::now();
-    if (now < next_) return false;
-    next_ = now + kStep;
-    return true;
-  }
-
-  // Clock::time_point::max() while the client is read from.
-  Clock::time_point next() const { return next_; }
-
- private:
-  static constexpr std::chrono::seconds kStep{5};
-
-  Clock::time_point next_ = Clock::time_point::max();
-};
+// For a LiveConnection. A function calls another one on the strand of `executor`.
+inline std::function<void(std::function<void()>)> StrandExecutor(
+    const boost::asio::any_io_executor& executor) {
+  return [executor](std::function<void()> work) { boost::asio::post(executor, std::move(work)); };
+}
 
 }  // namespace runnel::server
 
