@@ -87,7 +87,6 @@ class GrpcCall : public grpc::ServerGenericBidiReactor,
   void Post(std::function<void()> event);
 
   bool is_writing() const { return is_writing_; }
-  bool has_ended() const { return has_ended_; }
   const Client& client() const { return context_.client; }
   // The connection of the call.
   const GrpcPeer& peer() const { return *context_.peer; }

@@ -1,7 +1,6 @@
 // A call of StreamingRecognize.
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "tools/server/grpc/grpc_call.h"
