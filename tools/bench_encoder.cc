@@ -87,6 +87,7 @@ Examples:
 )";
 
 constexpr int64_t kMaxStreams = 65536;
+constexpr double kMinTime = 1e-3;  // of each unit
 constexpr double kMaxSeconds = 600;
 constexpr double kMaxHours = 1000;
 constexpr double kPeakSeconds = 0.5;
@@ -116,13 +117,6 @@ std::vector<int64_t> StreamsFromFlag() {
   return streams;
 }
 
-void CheckRange(const char* name, double value, double max) {
-  if (value > 0 && value <= max) return;
-  throw std::invalid_argument("--" + std::string(name) + " is " + std::to_string(value) +
-                              ", expected more than 0 and at most " +
-                              std::to_string(std::lround(max)));
-}
-
 void CheckFlags() {
   if (!FLAGS_head.empty() && FLAGS_head != "ctc" && FLAGS_head != "transducer" &&
       FLAGS_head != "none") {
@@ -131,9 +125,9 @@ void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireRange("num_threads", FLAGS_num_threads, 1, kMaxThreads);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 0, kMaxStreams);
-  CheckRange("seconds", FLAGS_seconds, kMaxSeconds);
+  RequireRange("seconds", FLAGS_seconds, kMinTime, kMaxSeconds, "s");
   if (IsFlagGiven("hours")) {
-    CheckRange("hours", FLAGS_hours, kMaxHours);
+    RequireRange("hours", FLAGS_hours, kMinTime, kMaxHours, "h");
     for (const char* name :
          {"streams", "num_threads", "max_batch_streams", "baseline", "json", "seconds"}) {
       if (IsFlagGiven(name)) {

@@ -73,9 +73,9 @@ constexpr double kStatusS = 1;
 void CheckFlags() {
   RequireRange("streams", FLAGS_streams, 1, kMaxStreams);
   RequireRange("rounds", FLAGS_rounds, 1, std::numeric_limits<int32_t>::max());
-  RequireAtLeast("duration_s", FLAGS_duration_s, 0);
-  RequireAtLeast("ramp_s", FLAGS_ramp_s, 0);
-  RequireAtLeast("behind_s", FLAGS_behind_s, 0);
+  RequireAtLeast("--duration_s", FLAGS_duration_s, 0, "s");
+  RequireAtLeast("--ramp_s", FLAGS_ramp_s, 0, "s");
+  RequireAtLeast("--behind_s", FLAGS_behind_s, 0, "s");
   if (FLAGS_duration_s > 0 && IsFlagGiven("rounds")) {
     throw std::invalid_argument("--rounds and --duration_s are both given, expected one of them");
   }

@@ -40,9 +40,9 @@ int Run(Console* console) {
   RequireFlag("output", "a file to write");
   CheckOutputIsNoInput(FLAGS_output, ModelInputFiles());
   CheckOutputCanBeReplaced(FLAGS_output);
-  const uint64_t size =
-      PackModel(ModelFile(), *PrecisionFromFlag(), ModelUnitsFile(), FLAGS_output);
-  console->Info(FLAGS_output + ": packed as " + PrecisionName(*PrecisionFromFlag()) + ", " +
+  const Precision precision = PrecisionFromFlag().value_or(Precision::kDefault);
+  const uint64_t size = PackModel(ModelFile(), precision, ModelUnitsFile(), FLAGS_output);
+  console->Info(FLAGS_output + ": packed as " + PrecisionName(precision) + ", " +
                 Decimal(static_cast<double>(size) / 1e6, 1) + " MB");
   return kExitSuccess;
 }

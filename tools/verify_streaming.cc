@@ -65,22 +65,19 @@ Examples:
   verify_streaming --model=models/digits/digits.pt --wav=a.wav --precision=float32 --verbose
 )";
 
+constexpr double kMinSeconds = 1e-3;
+constexpr double kMaxSeconds = 3600;
+
 void CheckFlags() {
   RequireFlag("model", kModelFile);
   RequireEither("wav", "seconds");
-  if (FLAGS_wav.empty() && !(FLAGS_seconds > 0 && FLAGS_seconds <= 3600)) {
-    throw std::invalid_argument("--seconds is " + std::to_string(FLAGS_seconds) +
-                                ", expected more than 0 and at most 3600");
-  }
+  if (FLAGS_wav.empty()) RequireRange("seconds", FLAGS_seconds, kMinSeconds, kMaxSeconds, "s");
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
   RequireRange("channel", FLAGS_channel, -1, kMaxChannel);
   if (FLAGS_wav.empty() && IsFlagGiven("channel")) {
     throw std::invalid_argument("--channel cannot be given with --seconds: noise has one");
   }
-  if (!(FLAGS_tolerance >= 0)) {
-    throw std::invalid_argument("--tolerance is " + std::to_string(FLAGS_tolerance) +
-                                ", expected at least 0");
-  }
+  RequireAtLeast("--tolerance", FLAGS_tolerance, 0);
 }
 
 std::vector<Precision> PrecisionsFromFlag() {

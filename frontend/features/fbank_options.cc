@@ -37,7 +37,7 @@ void CheckDuration(const char* field, float milliseconds, float sample_frequency
 }  // namespace
 
 void FbankOptions::Validate() const {
-  kChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
+  kChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz, "Hz");
   CheckDuration("frame_length_ms", frame_length_ms, sample_frequency, 2);
   CheckDuration("frame_shift_ms", frame_shift_ms, sample_frequency, 1);
   kChecks.Range("dither", dither, 0.0F, kMaxDither);
@@ -53,10 +53,7 @@ void FbankOptions::Validate() const {
              << FrameLengthSamples() << ")";
     kChecks.Fail("frame_length_ms", frame_length_ms, expected.str());
   }
-  if (num_mel_bins < kMinMelBins || num_mel_bins > kMaxMelBins) {
-    kChecks.Fail("num_mel_bins", num_mel_bins,
-                 std::to_string(kMinMelBins) + " to " + std::to_string(kMaxMelBins));
-  }
+  kChecks.Range("num_mel_bins", num_mel_bins, kMinMelBins, kMaxMelBins);
 
   const float nyquist = 0.5F * sample_frequency;
   std::ostringstream below_nyquist;

@@ -14,14 +14,11 @@ constexpr OptionChecks kMelChecks("MelSpectrogramOptions");
 }  // namespace
 
 void MelSpectrogramOptions::Validate() const {
-  kMelChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz);
+  kMelChecks.Range("sample_frequency", sample_frequency, kMinFrequencyHz, kMaxFrequencyHz, "Hz");
   kMelChecks.Range("preemph_coeff", preemph_coeff, 0.0F, 1.0F);
   kMelChecks.Range("fft_size", fft_size, 2, kMaxFrameSamples);
   if (fft_size % 2 != 0) kMelChecks.Fail("fft_size", fft_size, "an even number");
-  if (frame_length < 2 || frame_length > fft_size) {
-    kMelChecks.Fail("frame_length", frame_length,
-                    "2 to " + std::to_string(fft_size) + " samples, the FFT's size");
-  }
+  kMelChecks.Range("frame_length", frame_length, 2, fft_size, "samples, the FFT's size");
   kMelChecks.Range("frame_shift", frame_shift, 1, kMaxFrameSamples);
   if (edge == AudioEdge::kMirror) kMelChecks.Fail("edge", "kMirror", "kZero or kReflect");
   if (!IsWindowType(window_type)) {

@@ -31,10 +31,10 @@ class OptionChecks {
 
   // NaN is out of every range.
   template <typename Value>
-  void Range(const char* field, Value value, Value low, Value high) const {
+  void Range(const char* field, Value value, Value low, Value high, const char* unit = "") const {
     if (value >= low && value <= high) return;
     std::ostringstream expected;
-    expected << "a value from " << low << " to " << high;
+    expected << low << " to " << high << (*unit == '\0' ? "" : " ") << unit;
     Fail(field, value, expected.str());
   }
 

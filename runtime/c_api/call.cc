@@ -56,12 +56,6 @@ runnel_status Succeed(runnel_error* error) noexcept {
   return RUNNEL_OK;
 }
 
-bool Truth(int32_t value, const char* name) {
-  if (value == 0 || value == 1) return value == 1;
-  throw std::invalid_argument(std::string(name) + " is " + std::to_string(value) +
-                              ", expected 0 or 1");
-}
-
 }  // namespace runnel::c_api
 
 runnel_error* runnel_error_create(void) { return new (std::nothrow) runnel_error; }

@@ -31,9 +31,6 @@ T& NotNull(T* argument, const char* name) {
   return *argument;
 }
 
-// Throws std::invalid_argument naming the field when the value is neither 0 nor 1.
-bool Truth(int32_t value, const char* name);
-
 }  // namespace runnel::c_api
 
 #endif  // RUNNEL_RUNTIME_C_API_CALL_H_

@@ -4,90 +4,27 @@
 
 #include <cstddef>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include "runtime/c_api.h"
 #include "runtime/c_api/call.h"
 #include "runtime/c_api/handles.h"
+#include "runtime/c_api/options.h"
 #include "runtime/c_api/sized_struct.h"
 #include "runtime/hotwords.h"
 #include "runtime/word_list.h"
 
 using runnel::Hotwords;
 using runnel::Model;
-using runnel::ModelOptions;
 using runnel::WordList;
 using runnel::c_api::Call;
+using runnel::c_api::ModelDefaults;
 using runnel::c_api::NotNull;
-using runnel::c_api::Truth;
-
-namespace {
-
-constexpr runnel_model_options kDefaults = {sizeof(runnel_model_options),
-                                            RUNNEL_PRECISION_DEFAULT,
-                                            RUNNEL_BACKEND_DEFAULT,
-                                            0,
-                                            0,
-                                            0,
-                                            nullptr,
-                                            1};
-
-[[noreturn]] void Unknown(const char* field, int32_t value, const char* expected) {
-  throw std::invalid_argument("runnel_model_options." + std::string(field) + " is " +
-                              std::to_string(value) + ", expected one of " + expected);
-}
-
-runnel::Precision PrecisionOf(int32_t value) {
-  switch (value) {
-    case RUNNEL_PRECISION_DEFAULT:
-      return runnel::Precision::kDefault;
-    case RUNNEL_FLOAT32:
-      return runnel::Precision::kFloat32;
-    case RUNNEL_BFLOAT16:
-      return runnel::Precision::kBfloat16;
-    case RUNNEL_INT8:
-      return runnel::Precision::kInt8;
-    case RUNNEL_FLOAT64:
-      return runnel::Precision::kFloat64;
-  }
-  Unknown("precision", value,
-          "RUNNEL_PRECISION_DEFAULT, RUNNEL_FLOAT32, _BFLOAT16, _INT8 and _FLOAT64");
-}
-
-runnel::Backend BackendOf(int32_t value) {
-  switch (value) {
-    case RUNNEL_BACKEND_DEFAULT:
-      return runnel::Backend::kDefault;
-    case RUNNEL_BACKEND_CPU:
-      return runnel::Backend::kCpu;
-    case RUNNEL_BACKEND_LIBTORCH:
-      return runnel::Backend::kLibTorch;
-  }
-  Unknown("backend", value, "RUNNEL_BACKEND_DEFAULT, _CPU and _LIBTORCH");
-}
-
-ModelOptions OptionsOf(const runnel_model_options* given) {
-  const runnel_model_options c = runnel::c_api::Read(given, kDefaults, "runnel_model_options");
-  ModelOptions options;
-  options.precision = PrecisionOf(c.precision);
-  options.backend = BackendOf(c.backend);
-  options.bfloat16_cache = Truth(c.bfloat16_cache, "runnel_model_options.bfloat16_cache");
-  options.dynamic_chunk_convolution =
-      Truth(c.dynamic_chunk_convolution, "runnel_model_options.dynamic_chunk_convolution");
-  options.running_normalization =
-      Truth(c.running_normalization, "runnel_model_options.running_normalization");
-  if (c.units_file != nullptr) options.units_file = c.units_file;
-  options.step_threads = c.step_threads;
-  return options;
-}
-
-}  // namespace
 
 const char* runnel_version(void) { return RUNNEL_VERSION; }
 
 void runnel_model_options_init(runnel_model_options* options, size_t struct_size) {
-  runnel::c_api::Initialise(kDefaults, options, struct_size);
+  runnel::c_api::Initialise(ModelDefaults(), options, struct_size);
 }
 
 runnel_status runnel_model_load(const char* path, const runnel_model_options* options,
@@ -96,7 +33,9 @@ runnel_status runnel_model_load(const char* path, const runnel_model_options* op
     NotNull(model, "model") = nullptr;
     NotNull(path, "path");
     auto loaded = std::make_unique<runnel_model>();
-    loaded->model = Model::Load(path, OptionsOf(options));
+    const runnel_model_options given =
+        runnel::c_api::Read(options, ModelDefaults(), "runnel_model_options");
+    loaded->model = Model::Load(path, runnel::c_api::ValuesOf(given));
     loaded->description = loaded->model->ComputeDescription();
     loaded->languages = loaded->model->languages();
     *model = loaded.release();

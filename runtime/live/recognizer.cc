@@ -1,24 +1,16 @@
 #include "runtime/recognizer.h"
 
-#include <iomanip>
-#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "runtime/live/batch_workers.h"
 #include "runtime/live/live_stream_state.h"
 #include "runtime/live/stream_pool.h"
+#include "runtime/text/require_range.h"
 
 namespace runnel {
 namespace {
-
-void Check(const char* field, double value, double min, double max) {
-  if (value >= min && value <= max) return;
-  std::ostringstream message;
-  message << std::setprecision(10) << "RecognizerOptions: " << field << " is " << value
-          << ", expected " << min << " to " << max;
-  throw std::invalid_argument(message.str());
-}
 
 const RecognizerOptions& Checked(const std::shared_ptr<const Model>& model,
                                  const RecognizerOptions& options) {
@@ -30,10 +22,11 @@ const RecognizerOptions& Checked(const std::shared_ptr<const Model>& model,
 }  // namespace
 
 void RecognizerOptions::Validate() const {
-  Check("num_threads", num_threads, 1, kMaxThreads);
-  Check("max_batch_streams", max_batch_streams, 1, kMaxBatchStreams);
-  Check("max_batch_wait_ms", max_batch_wait_ms, 0, kMaxBatchWaitMs);
-  Check("max_buffered_s", max_buffered_s, kMinBufferedS, kMaxBufferedS);
+  const std::string options = "RecognizerOptions: ";
+  RequireInRange(options + "num_threads", num_threads, 1, kMaxThreads);
+  RequireInRange(options + "max_batch_streams", max_batch_streams, 1, kMaxBatchStreams);
+  RequireInRange(options + "max_batch_wait_ms", max_batch_wait_ms, 0, kMaxBatchWaitMs, "ms");
+  RequireInRange(options + "max_buffered_s", max_buffered_s, kMinBufferedS, kMaxBufferedS, "s");
 }
 
 Recognizer::Recognizer(std::shared_ptr<const Model> model, const RecognizerOptions& options)

@@ -16,6 +16,8 @@
 #include "encoder/encoder_weights.h"
 #include "encoder/libtorch/backend.h"
 #include "encoder/model_file/weights.h"
+#include "runtime/options/model_options.h"
+#include "runtime/options/option_error.h"
 #include "runtime/snapshot/sha256.h"
 
 namespace runnel {
@@ -66,8 +68,6 @@ ModelConfig WithOptions(ModelConfig config, const ModelOptions& options, const s
   return config;
 }
 
-constexpr int kMaxStepThreads = 64;
-
 // How the CPU backend computes; none for the LibTorch backend. Throws std::invalid_argument for
 // options that exclude each other.
 std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
@@ -77,14 +77,10 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   if (cpu && float64) {
     throw std::invalid_argument("float64 is computed by the LibTorch backend only");
   }
-  if (options.step_threads < 1 || options.step_threads > kMaxStepThreads) {
-    throw std::invalid_argument("step_threads is " + std::to_string(options.step_threads) +
-                                ", expected 1 to " + std::to_string(kMaxStepThreads));
-  }
   if (!cpu) {
     if (options.step_threads > 1) {
-      throw std::invalid_argument("step_threads is " + std::to_string(options.step_threads) +
-                                  ", expected 1 with the LibTorch backend");
+      throw OptionError(OptionName("step_threads") + " is " + std::to_string(options.step_threads) +
+                        ", expected 1 with the LibTorch backend");
     }
     if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
       throw std::invalid_argument(
@@ -205,6 +201,7 @@ PackedFile ReadModel(const std::string& path, const std::string& units_file) {
 std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions& given,
                                              PackedWeights* packed) {
   kernels::UsedInstructionSet();  // limits all kernels, those of the searches too, before they run
+  CheckRanges(given);
   const std::string path = file.archive.path;
   const ModelOptions options = WithPrecision(given, file);
   const ModelConfig config =

@@ -6,6 +6,7 @@
 #include "encoder/json/json_section.h"
 #include "encoder/json/json_text.h"
 #include "runtime/options/option_error.h"
+#include "runtime/text/require_range.h"
 
 namespace runnel {
 namespace {
@@ -95,9 +96,9 @@ void CheckChunkSize(const StreamingConfig& limits, int64_t chunk_size) {
                                 chunk_size <= limits.max_chunk_size.value_or(kMaxChunkSize);
   if (fits) return;
   throw OptionError(
-      OptionName("chunk_size") + " is " + std::to_string(chunk_size) +
-      " encoder frames, expected " + std::to_string(limits.min_chunk_size) + " to " +
-      std::to_string(limits.max_chunk_size.value_or(kMaxChunkSize)) +
+      OptionName("chunk_size") + " is " + NumberText(chunk_size) + ", expected " +
+      RangeText(limits.min_chunk_size, limits.max_chunk_size.value_or(kMaxChunkSize),
+                "encoder frames") +
       (limits.max_chunk_size ? ", the limits of this model" : " or -1 (the whole utterance)"));
 }
 
@@ -107,10 +108,10 @@ void CheckLeftContext(const StreamingConfig& limits, int64_t left_context) {
                               : left_context >= 0 &&
                                     left_context <= limits.max_left_context.value_or(kMaxChunkSize);
   if (fits) return;
-  throw OptionError(OptionName("left_context") + " is " + std::to_string(left_context) +
-                    " encoder frames, expected 0 to " +
-                    std::to_string(limits.max_left_context.value_or(kMaxChunkSize)) +
-                    (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
+  throw OptionError(
+      OptionName("left_context") + " is " + NumberText(left_context) + ", expected " +
+      RangeText(int64_t{0}, limits.max_left_context.value_or(kMaxChunkSize), "encoder frames") +
+      (limits.max_left_context ? ", the limit of this model" : " or -1 (unlimited)"));
 }
 
 std::string StreamingSetting::Name() const {

@@ -29,8 +29,8 @@ void SearchOptions::Validate() const {
 void EndpointOptions::Validate() const {
   for (size_t i = 0; i < rules.size(); ++i) {
     const std::string rule = "endpoints.rules[" + std::to_string(i) + "].";
-    RequireInRange(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds);
-    RequireInRange(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds);
+    RequireInRange(rule + "min_silence_s", rules[i].min_silence_s, 0, kMaxSeconds, "s");
+    RequireInRange(rule + "min_utterance_s", rules[i].min_utterance_s, 0, kMaxSeconds, "s");
   }
   constexpr double kLowest = 1e-6;
   RequireInRange("endpoints.silence_blank_probability", silence_blank_probability, kLowest, 1);

@@ -1,13 +1,10 @@
 #include "runtime/options/stream_options.h"
 
 #include <algorithm>
-#include <sstream>
 #include <stdexcept>
-#include <type_traits>
 #include <utility>
 
 #include "runtime/options/option_error.h"
-#include "runtime/text/printable.h"
 
 namespace runnel {
 namespace {
@@ -25,16 +22,10 @@ constexpr OptionNeed kLanguageModel = {"language_model", ""};
 // A field's path in OptionValues.
 #define FIELD(path) (+[](OptionValues & values) -> auto& { return values.path; })
 
-template <typename Enum>
-OptionChoice Choice(std::vector<std::string> names, Enum& (*field)(OptionValues& values)) {
-  return {std::move(names),
-          [field](OptionValues& values) { return static_cast<int>(field(values)); },
-          [field](OptionValues& values, int number) { field(values) = static_cast<Enum>(number); }};
-}
-
 std::vector<StreamOption> MakeTable() {
   using S = StreamOptions;
   using E = EndpointOptions;
+  using Choice = OptionChoice;
   const std::vector<User> everybody = {User::kDecodeWav, User::kServer, User::kClient};
   const std::vector<User> flags = {User::kDecodeWav, User::kServer};
   const std::pair<int64_t, std::string> of_model = {S::kModelDefault, "the model's"};
@@ -69,11 +60,11 @@ std::vector<StreamOption> MakeTable() {
       {"max_symbols", FIELD(stream.search.max_symbols), &C::max_symbols, 0,
        SearchOptions::kMaxSymbols, {}, "",
        "Most tokens of one encoder frame, with a transducer; 0: as the model says.", kNothing,
-       everybody, "", "max_frame_tokens"},
+       everybody, "", "max_frame_tokens", "transducer"},
       {"ctc_weight", FIELD(stream.search.ctc_weight), &C::ctc_weight, 0, 1, {}, "",
        "Part of the CTC head in the probability of a label, in a transducer's beam search with one "
        "label per frame.",
-       kNothing, everybody, ""},
+       kNothing, everybody, "", "", "transducer"},
       {"rescoring", FIELD(stream.search.rescoring.enabled), &C::rescoring, 0, 0, {}, "",
        "Rescore the hypotheses of each utterance with the model's attention decoder.", kBeam,
        everybody, "rescore"},
@@ -158,45 +149,6 @@ std::vector<StreamOption> MakeTable() {
 
 #undef FIELD
 
-// "a, b or c".
-std::string Listed(const std::vector<std::string>& names) {
-  std::string list;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) list += i + 1 == names.size() ? " or " : ", ";
-    list += names[i];
-  }
-  return list;
-}
-
-std::string Text(double value) {
-  std::ostringstream text;
-  text << value;
-  return text.str();
-}
-
-std::string Text(const OptionValue& value) {
-  if (const bool* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
-  if (const int64_t* integer = std::get_if<int64_t>(&value)) return std::to_string(*integer);
-  if (const double* real = std::get_if<double>(&value)) return Text(*real);
-  return Quoted(std::get<std::string>(value));
-}
-
-[[noreturn]] void FailAsOutOfRange(const StreamOption& option, const OptionValue& value) {
-  throw OptionError(OptionName(option.name) + " is " + Text(value) + ", expected " +
-                    option.Expected());
-}
-
-bool IsInRange(const StreamOption& option, const OptionValue& value) {
-  if (const int64_t* integer = std::get_if<int64_t>(&value)) {
-    const auto number = static_cast<double>(*integer);
-    return (number >= option.least && number <= option.most) ||
-           std::any_of(option.special.begin(), option.special.end(),
-                       [&](const auto& special) { return special.first == *integer; });
-  }
-  const double* real = std::get_if<double>(&value);
-  return real == nullptr || (*real >= option.least && *real <= option.most);  // not a NaN
-}
-
 // Whether what an option needs is there.
 bool IsMet(const OptionNeed& needed, const ChosenOptions& options) {
   const StreamOption& option = StreamOptionOf(needed.name);
@@ -228,35 +180,6 @@ void CheckNBest(const ChosenOptions& options) {
 
 }  // namespace
 
-int OptionChoice::NumberOf(const std::string& name) const {
-  const auto found = std::find(names.begin(), names.end(), name);
-  return found == names.end() ? -1 : static_cast<int>(found - names.begin());
-}
-
-bool StreamOption::IsOf(OptionUser user) const {
-  return std::find(users.begin(), users.end(), user) != users.end();
-}
-
-std::string StreamOption::Expected() const {
-  if (const OptionChoice* choice = std::get_if<OptionChoice>(&field)) {
-    std::vector<std::string> names;
-    for (const std::string& choosable : choice->names) {
-      if (!choosable.empty()) names.push_back(choosable);
-    }
-    return Listed(names);
-  }
-  if (std::holds_alternative<OptionField<bool>>(field)) return "true or false";
-  std::vector<std::string> parts = {Text(least) + " to " + Text(most)};
-  if (most >= kMostFrames) {  // 1e+06 is no way to write it
-    parts.front() = Text(least) + " to " + std::to_string(static_cast<int64_t>(most));
-  }
-  if (!unit.empty()) parts.front() += " " + unit;
-  for (const auto& [value, what] : special) {
-    parts.push_back(std::to_string(value) + " (" + what + ")");
-  }
-  return Listed(parts);
-}
-
 const std::vector<StreamOption>& StreamOptionTable() {
   // Never destroyed: threads of a Recognizer may open streams while the process exits.
   static const auto* const table = new std::vector<StreamOption>(MakeTable());
@@ -264,10 +187,7 @@ const std::vector<StreamOption>& StreamOptionTable() {
 }
 
 const StreamOption* FindStreamOption(std::string_view name) {
-  const std::vector<StreamOption>& table = StreamOptionTable();
-  const auto found = std::find_if(table.begin(), table.end(),
-                                  [&](const StreamOption& option) { return option.name == name; });
-  return found == table.end() ? nullptr : &*found;
+  return FindOption(StreamOptionTable(), name);
 }
 
 const StreamOption& StreamOptionOf(std::string_view name) {
@@ -275,54 +195,10 @@ const StreamOption& StreamOptionOf(std::string_view name) {
   throw std::out_of_range("no stream option has the name " + std::string(name));
 }
 
-OptionValue Get(const StreamOption& option, const OptionValues& values) {
-  // The functions of the table return what may be set, but are only read here.
-  auto& all = const_cast<OptionValues&>(values);
-  return std::visit(
-      [&](const auto& field) -> OptionValue {
-        using Field = std::decay_t<decltype(field)>;
-        if constexpr (std::is_same_v<Field, OptionFile>) {
-          throw std::invalid_argument(option.name + " is no value");
-        } else if constexpr (std::is_same_v<Field, OptionChoice>) {
-          const auto number = static_cast<size_t>(field.get(all));
-          return number < field.names.size() ? field.names[number] : std::to_string(number);
-        } else if constexpr (std::is_same_v<Field, OptionField<int>>) {
-          return int64_t{field(all)};
-        } else {
-          return field(all);
-        }
-      },
-      option.field);
-}
-
-void Set(const StreamOption& option, const OptionValue& value, OptionValues* values) {
-  if (!IsInRange(option, value)) FailAsOutOfRange(option, value);
-  std::visit(
-      [&](const auto& field) {
-        using Field = std::decay_t<decltype(field)>;
-        if constexpr (std::is_same_v<Field, OptionFile>) {
-          throw std::invalid_argument(option.name + " is no value");
-        } else if constexpr (std::is_same_v<Field, OptionChoice>) {
-          const int number = field.NumberOf(std::get<std::string>(value));
-          if (number < 0) FailAsOutOfRange(option, value);
-          field.set(*values, number);
-        } else if constexpr (std::is_same_v<Field, OptionField<int>>) {
-          field(*values) = static_cast<int>(std::get<int64_t>(value));
-        } else {
-          auto& target = field(*values);
-          target = std::get<std::decay_t<decltype(target)>>(value);
-        }
-      },
-      option.field);
-}
-
 void CheckRanges(const OptionValues& values) {
   for (const StreamOption& option : StreamOptionTable()) {
     if (option.is_file() || option.needs.name == kEndpointing.name) continue;
-    const OptionValue value = Get(option, values);
-    const auto* const choice = std::get_if<OptionChoice>(&option.field);
-    const bool is_named = choice == nullptr || choice->NumberOf(std::get<std::string>(value)) >= 0;
-    if (!is_named || !IsInRange(option, value)) FailAsOutOfRange(option, value);
+    CheckRange(option, values);
   }
 }
 

@@ -3,7 +3,6 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,11 +14,14 @@
 #include "runtime/model.h"
 #include "runtime/model/encode_chunks.h"
 #include "runtime/model/model_parts.h"
+#include "runtime/options/model_options.h"
+#include "runtime/options/option_error.h"
 #include "runtime/python/arguments.h"
 #include "runtime/python/array.h"
 #include "runtime/python/bindings.h"
 #include "runtime/python/computation.h"
 #include "runtime/python/gil.h"
+#include "runtime/python/option_keywords.h"
 #include "runtime/python/results.h"
 #include "runtime/stream.h"
 
@@ -28,42 +30,25 @@ namespace py = pybind11;
 namespace runnel::python {
 namespace {
 
-template <typename Value>
-Value ByName(const char* argument, const py::object& given,
-             const std::map<std::string, Value>& values) {
-  const auto name = ValueOf<std::string>(argument, given);
-  const auto found = values.find(name);
-  if (found != values.end()) return found->second;
-  std::string expected;
-  for (const auto& value : values) expected += (expected.empty() ? "'" : ", '") + value.first + "'";
-  throw py::value_error(std::string(argument) + " is '" + name + "', expected one of " + expected);
+ModelOptions OptionsFrom(const py::kwargs& keywords) {
+  ModelOptions options;
+  ForEachKeyword(ModelOptionTable(), keywords, "ModelOptions",
+                 [&](const ModelOption& option, const py::handle& value) {
+                   Set(option, ValueFrom(option, value), &options);
+                 });
+  return options;
 }
 
-std::shared_ptr<Model> Load(const py::object& path, const py::object& precision,
-                            const py::object& backend, const py::object& bfloat16_cache,
-                            const py::object& step_threads, const py::object& units_file,
-                            const py::object& dynamic_chunk_convolution,
-                            const py::object& running_normalization) {
-  ModelOptions options;
-  options.precision = ByName<Precision>("precision", precision,
-                                        {{"default", Precision::kDefault},
-                                         {"float32", Precision::kFloat32},
-                                         {"bfloat16", Precision::kBfloat16},
-                                         {"int8", Precision::kInt8},
-                                         {"float64", Precision::kFloat64}});
-  options.backend = ByName<Backend>(
-      "backend", backend,
-      {{"default", Backend::kDefault}, {"cpu", Backend::kCpu}, {"libtorch", Backend::kLibTorch}});
-  options.bfloat16_cache = ValueOf<bool>("bfloat16_cache", bfloat16_cache);
-  options.step_threads = ValueOf<int>("step_threads", step_threads);
-  if (!units_file.is_none()) options.units_file = ExistingFile(units_file);
-  options.dynamic_chunk_convolution =
-      ValueOf<bool>("dynamic_chunk_convolution", dynamic_chunk_convolution);
-  options.running_normalization = ValueOf<bool>("running_normalization", running_normalization);
-  const std::string file = ExistingFile(path);
-  const ReleasedGil released;
-  const Computation computation;
-  return std::const_pointer_cast<Model>(Model::Load(file, options));
+std::shared_ptr<Model> Load(const py::object& path, const py::kwargs& keywords) {
+  try {
+    const ModelOptions options = OptionsFrom(keywords);
+    const std::string file = ExistingFile(path);
+    const ReleasedGil released;
+    const Computation computation;
+    return std::const_pointer_cast<Model>(Model::Load(file, options));
+  } catch (const OptionError& error) {
+    throw py::value_error(error.In(PythonOption));
+  }
 }
 
 FeatureStream FeaturesOf(const Model& model, const std::vector<float>& samples) {
@@ -148,10 +133,7 @@ py::tuple TokenNames(const Model& model) {
 void BindModel(py::module_* module) {
   py::class_<Model, std::shared_ptr<Model>>(*module, "Model",
                                             "A loaded model. Immutable; threads may share it.")
-      .def(py::init(&Load), py::arg("path"), py::kw_only(), py::arg("precision") = "default",
-           py::arg("backend") = "default", py::arg("bfloat16_cache") = false,
-           py::arg("step_threads") = 1, py::arg("units_file") = py::none(),
-           py::arg("dynamic_chunk_convolution") = false, py::arg("running_normalization") = false)
+      .def(py::init(&Load), py::arg("path"))
       .def_property_readonly("name", &Model::name, "The name in the model file.")
       .def_property_readonly(
           "streaming", [](const Model& self) { return ToPython(self.streaming()); },

@@ -2,16 +2,14 @@
 
 #include <pybind11/stl.h>
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <type_traits>
-#include <variant>
 
 #include "runtime/options/option_error.h"
 #include "runtime/options/stream_options.h"
 #include "runtime/python/arguments.h"
 #include "runtime/python/gil.h"
+#include "runtime/python/option_keywords.h"
 #include "runtime/python/search_files.h"
 
 namespace py = pybind11;
@@ -19,41 +17,17 @@ namespace py = pybind11;
 namespace runnel::python {
 namespace {
 
-// The value of an option that is no file.
-OptionValue ValueFrom(const StreamOption& option, const py::handle& value) {
-  return std::visit(
-      [&](const auto& field) -> OptionValue {
-        using Field = std::decay_t<decltype(field)>;
-        if constexpr (std::is_same_v<Field, OptionField<bool>>) {
-          return ValueOf<bool>(option.name, value);
-        } else if constexpr (std::is_same_v<Field, OptionField<double>>) {
-          return ValueOf<double>(option.name, value);
-        } else if constexpr (std::is_same_v<Field, OptionField<int>> ||
-                             std::is_same_v<Field, OptionField<int64_t>>) {
-          return ValueOf<int64_t>(option.name, value);
-        } else {
-          return ValueOf<std::string>(option.name, value);
-        }
-      },
-      option.field);
-}
-
 // Files and what was made of them stay in `keywords`.
 ChosenOptions Read(const py::kwargs& keywords) {
   ChosenOptions options;
-  for (const auto& [key, value] : keywords) {
-    const auto name = py::cast<std::string>(key);
-    const StreamOption* const option = FindStreamOption(name);
-    if (option == nullptr) {
-      throw py::type_error("'" + name + "' is not an option, expected one of StreamOptions");
-    }
-    if (value.is_none()) continue;
-    if (option->is_file()) {
-      options.names.insert(name);
-    } else {
-      options.Set(*option, ValueFrom(*option, value));
-    }
-  }
+  ForEachKeyword(StreamOptionTable(), keywords, "StreamOptions",
+                 [&](const StreamOption& option, const py::handle& value) {
+                   if (option.is_file()) {
+                     options.names.insert(option.name);
+                   } else {
+                     options.Set(option, ValueFrom(option, value));
+                   }
+                 });
   return options;
 }
 

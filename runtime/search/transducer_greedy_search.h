@@ -22,6 +22,9 @@ class TransducerGreedySearch : public TransducerSearch {
  public:
   // max_symbols: tokens of a frame, at least 1.
   TransducerGreedySearch(const Transducer& transducer, int max_symbols);
+  // As many as the model says.
+  explicit TransducerGreedySearch(const Transducer& transducer)
+      : TransducerGreedySearch(transducer, transducer.config().max_symbols) {}
 
   void BeginFrame(const float* ctc_log_probs) override;
   void Answer(const float* log_probs) override;

@@ -12,6 +12,14 @@
 namespace runnel {
 namespace {
 
+// Throws OptionError for an option of transducers that was chosen beside the CTC head.
+void CheckIsOfNoTransducer(const OptionValues& values) {
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (option.head.empty() || Get(option, values) == Get(option, OptionValues())) continue;
+    throw OptionError(OptionName(option.name) + " is of transducers, got the CTC head");
+  }
+}
+
 void ResolveHead(const Model& model, SearchOptions* search) {
   const ModelParts& parts = model.parts();
   if (search->head == Head::kDefault) {
@@ -22,9 +30,10 @@ void ResolveHead(const Model& model, SearchOptions* search) {
     throw OptionError(OptionName("head") + " is " + (is_ctc ? "ctc" : "transducer") +
                       ", but the model has only a " + (is_ctc ? "transducer" : "CTC head"));
   }
-  if (is_ctc && (search->max_symbols > 0 || search->ctc_weight > 0)) {
-    throw OptionError(OptionName(search->max_symbols > 0 ? "max_symbols" : "ctc_weight") +
-                      " is of transducers, got the CTC head");
+  if (is_ctc) {
+    OptionValues values;
+    values.stream.search = *search;
+    CheckIsOfNoTransducer(values);
   }
   if (search->ctc_weight > 0 && parts.ctc_head == nullptr) {
     throw OptionError(OptionName("ctc_weight") + " is " + std::to_string(search->ctc_weight) +

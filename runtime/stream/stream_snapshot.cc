@@ -65,7 +65,8 @@ void VisitOption(const StreamOption& option, OptionValues& values, Fields& field
           int32_t number = field.get(values);
           fields.Value(number);
           field.set(values, number);  // Stream's constructor checks it
-        } else if constexpr (std::is_same_v<Field, OptionField<std::string>>) {
+        } else if constexpr (std::is_same_v<Field, OptionField<std::string>> ||
+                             std::is_same_v<Field, StreamOption::Path>) {
           fields.Text(field(values));
         } else if constexpr (!std::is_same_v<Field, OptionFile>) {
           fields.Value(field(values));

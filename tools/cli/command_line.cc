@@ -9,8 +9,6 @@
 #include <map>
 #include <stdexcept>
 
-#include "runtime/text/require_range.h"
-
 namespace runnel {
 namespace {
 
@@ -175,16 +173,6 @@ void RequireEither(const std::string& first, const std::string& second) {
   throw std::invalid_argument("--" + first + " and --" + second + " are both " +
                               (both ? "given" : "missing") + ", expected either --" + first +
                               " or --" + second);
-}
-
-void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t max) {
-  if (value >= min && value <= max) return;
-  throw std::invalid_argument("--" + name + " is " + std::to_string(value) + ", expected " +
-                              std::to_string(min) + " to " + std::to_string(max));
-}
-
-void RequireRealRange(const std::string& name, double value, double min, double max) {
-  RequireInRange("--" + name, value, min, max);
 }
 
 std::string HelpText(const ToolInfo& tool) {

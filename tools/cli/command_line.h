@@ -6,9 +6,11 @@
 #ifndef RUNNEL_TOOLS_CLI_COMMAND_LINE_H_
 #define RUNNEL_TOOLS_CLI_COMMAND_LINE_H_
 
-#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
+
+#include "runtime/text/require_range.h"
 
 namespace runnel {
 
@@ -45,11 +47,12 @@ void RequireFlag(const std::string& name, const std::string& expected);
 // Throws std::invalid_argument unless exactly one of two flags differs from its default.
 void RequireEither(const std::string& first, const std::string& second);
 
-// Throws std::invalid_argument unless `value`, that of the integer flag `name`, lies in [min, max].
-void RequireRange(const std::string& name, int64_t value, int64_t min, int64_t max);
-
-// The same for a real number, which must not be a NaN.
-void RequireRealRange(const std::string& name, double value, double min, double max);
+// RequireInRange for `value`, that of the flag `name`.
+template <typename Number>
+void RequireRange(const std::string& name, Number value, std::common_type_t<Number> min,
+                  std::common_type_t<Number> max, const std::string& unit = "") {
+  RequireInRange("--" + name, value, min, max, unit);
+}
 
 // The most threads of any tool: far more than the cores of a machine.
 constexpr int kMaxThreads = 1024;

@@ -11,8 +11,8 @@
 
 namespace runnel {
 
-// For ToolInfo::source_files: the file that defines --model, --units, --precision, --backend,
-// --cache_precision, --dynamic_chunk_convolution and --running_normalization.
+// For ToolInfo::source_files: the file that defines --model and the flags of the options of a model
+// (runtime/options/model_options.h).
 extern const char* const kModelFlagsSource;
 
 // Loads the model that the flags name, in the precision of --precision or in the given one. Throws
@@ -20,7 +20,7 @@ extern const char* const kModelFlagsSource;
 std::shared_ptr<const Model> LoadModel();
 std::shared_ptr<const Model> LoadModel(Precision precision);
 
-// --precision, if given.
+// --precision, if it is not the default.
 std::optional<Precision> PrecisionFromFlag();
 
 // Whether Runnel, with these flags, computes the same as the TorchScript in the model file.
@@ -32,7 +32,7 @@ void RequireTorchScript(const std::string& purpose);
 
 // --model and --units.
 const std::string& ModelFile();
-const std::string& ModelUnitsFile();
+std::string ModelUnitsFile();
 
 // The files that the flags name, for CheckOutputIsNoInput.
 std::vector<std::string> ModelInputFiles();

@@ -1,9 +1,6 @@
 #include "tools/cli/stream_flags.h"
 
-#include <gflags/gflags.h>
-
 #include <string_view>
-#include <type_traits>
 #include <variant>
 
 #include "runtime/word_list.h"
@@ -11,20 +8,6 @@
 
 namespace runnel {
 namespace {
-
-// The meaning of an option, its range and what it needs.
-std::string HelpOf(const StreamOption& option) {
-  std::string help = option.meaning;
-  const bool is_number = option.least < option.most;
-  if (is_number) help += " " + option.Expected() + ".";
-  if (std::holds_alternative<OptionChoice>(option.field) && option.name != "search") {
-    help += " " + option.Expected() + ".";
-  }
-  if (option.needs.name.empty() || option.is_file() || option.name == "rescoring") return help;
-  const std::string value(option.needs.value);
-  return help + " Needs --" + std::string(option.needs.name) +
-         (value.empty() || value == "true" ? "" : "=" + value) + ".";
-}
 
 // Whether an option of a server has an effect for the clients that choose what it needs: a beam
 // search, rescoring or endpoints.
@@ -38,40 +21,23 @@ bool IsForClients(const StreamOption& option) {
 
 const char* const kStreamFlagsSource = __FILE__;
 
-StreamFlags::StreamFlags(OptionUser user) : user_(user) {
-  for (const StreamOption& option : StreamOptionTable()) {
-    if (!option.IsOf(user)) continue;
-    const OptionValue value = option.is_file() ? std::string() : Get(option, OptionValues());
-    Flag& flag = flags_.emplace_back(Flag{&option, HelpOf(option), value, value});
-    std::visit(
-        [&](auto& current) {
-          auto& initial = std::get<std::decay_t<decltype(current)>>(flag.default_value);
-          gflags::FlagRegisterer(option.name.c_str(), flag.help.c_str(), kStreamFlagsSource,
-                                 &current, &initial);
-        },
-        flag.value);
-    if (!option.former_flag.empty()) AcceptFormerFlag(option.former_flag, option.name);
-  }
-}
+StreamFlags::StreamFlags(OptionUser user)
+    : user_(user), flags_(StreamOptionTable(), user, kStreamFlagsSource) {}
 
 ChosenOptions StreamFlags::Read() const {
   ChosenOptions options;
-  for (const Flag& flag : flags_) {
-    const std::string& name = flag.option->name;
-    if (!IsFlagGiven(name)) continue;
-    if (!flag.option->is_file()) {
-      options.Set(*flag.option, flag.value);
-      continue;
+  ChosenOptions checked;
+  flags_.ForEach([&](const StreamOption& option, const OptionValue& value) {
+    if (!IsFlagGiven(option.flag_name())) return;
+    if (option.is_file()) {
+      RequireFlag(option.flag_name(), "a file");
+      options.names.insert(option.name);
+    } else {
+      options.Set(option, value);
     }
-    RequireFlag(name, "a file");
-    options.names.insert(name);
-  }
-  ChosenOptions checked = options;
-  for (const Flag& flag : flags_) {
-    if (user_ == OptionUser::kServer && IsForClients(*flag.option)) {
-      checked.names.erase(flag.option->name);
-    }
-  }
+    if (user_ != OptionUser::kServer || !IsForClients(option)) checked.names.insert(option.name);
+  });
+  checked.values = options.values;
   CompleteSearch(&checked);
   options.values = checked.values;
   return options;
@@ -96,10 +62,11 @@ std::vector<std::string> StreamFlags::InputFiles() const {
 }
 
 std::string StreamFlags::FileOf(const std::string& name) const {
-  for (const Flag& flag : flags_) {
-    if (flag.option->name == name) return std::get<std::string>(flag.value);
-  }
-  return "";
+  std::string file;
+  flags_.ForEach([&](const StreamOption& option, const OptionValue& value) {
+    if (option.name == name) file = std::get<std::string>(value);
+  });
+  return file;
 }
 
 }  // namespace runnel

@@ -2,20 +2,19 @@
 #ifndef RUNNEL_TOOLS_CLI_STREAM_FLAGS_H_
 #define RUNNEL_TOOLS_CLI_STREAM_FLAGS_H_
 
-#include <deque>
 #include <string>
 #include <vector>
 
 #include "runtime/options/stream_options.h"
 #include "runtime/token_table.h"
+#include "tools/cli/option_flags.h"
 
 namespace runnel {
 
 // For ToolInfo::source_files of a tool that has StreamFlags.
 extern const char* const kStreamFlagsSource;
 
-// One per program, a static object: gflags must know its flags before main. Beside the flags' names
-// it accepts those of earlier releases (StreamOption::former_flag).
+// One per program, a static object (OptionFlags).
 class StreamFlags {
  public:
   // Makes a flag of each option of `user`.
@@ -36,17 +35,10 @@ class StreamFlags {
   std::vector<std::string> InputFiles() const;
 
  private:
-  // A flag of gflags, which keeps pointers to it.
-  struct Flag {
-    const StreamOption* option;
-    std::string help;
-    OptionValue value, default_value;
-  };
-
   std::string FileOf(const std::string& name) const;  // "" where it is not given
 
   const OptionUser user_;
-  std::deque<Flag> flags_;
+  const OptionFlags<StreamOption> flags_;
 };
 
 }  // namespace runnel

@@ -105,7 +105,7 @@ void RequireRunnelProtocol(const char* flag) {
 
 // Every Opus packet is one message, so its duration is not that of --packet_ms.
 double PacketMsFromFlag(SampleEncoding encoding) {
-  RequireAtLeast("packet_ms", FLAGS_packet_ms, 0.01);
+  RequireAtLeast("--packet_ms", FLAGS_packet_ms, 0.01, "ms");
   if (encoding != SampleEncoding::kOpus) return FLAGS_packet_ms;
   if (IsFlagGiven("packet_ms") && FLAGS_packet_ms != kOpusPacketMs) {
     throw std::invalid_argument("--packet_ms is " + Decimal(FLAGS_packet_ms, 3) + ", expected " +
@@ -144,14 +144,8 @@ std::string FieldsFromFlag() {
 
 const char* const kClientFlagsSource = __FILE__;
 
-void RequireAtLeast(const char* name, double value, double min) {
-  if (value >= min) return;
-  throw std::invalid_argument(std::string("--") + name + " is " + Decimal(value, 3) +
-                              ", expected at least " + Decimal(min, 3));
-}
-
 ConnectorOptions ConnectorOptionsFromFlags() {
-  RequireAtLeast("timeout_s", FLAGS_timeout_s, 0.01);
+  RequireAtLeast("--timeout_s", FLAGS_timeout_s, 0.01, "s");
   if (FLAGS_insecure && !FLAGS_ca_file.empty()) {
     throw std::invalid_argument("--insecure and --ca_file are both given, expected one of them");
   }
@@ -167,9 +161,9 @@ ConnectorOptions ConnectorOptionsFromFlags() {
 SessionOptions SessionOptionsFromFlags() {
   RequireFlag("server", "a URL such as ws://127.0.0.1:8080/");
   MakeClientProtocol(FLAGS_protocol);  // checks the name
-  RequireAtLeast("speed", FLAGS_speed, 0);
-  RequireAtLeast("retry_s", FLAGS_retry_s, 0);
-  RequireAtLeast("look_ahead_ms", FLAGS_look_ahead_ms, 0);
+  RequireAtLeast("--speed", FLAGS_speed, 0);
+  RequireAtLeast("--retry_s", FLAGS_retry_s, 0, "s");
+  RequireAtLeast("--look_ahead_ms", FLAGS_look_ahead_ms, 0, "ms");
   if (FLAGS_resume) RequireRunnelProtocol("resume");
   SessionOptions options;
   options.servers = ParseServerUrls(FLAGS_server);

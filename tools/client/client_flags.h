@@ -23,9 +23,6 @@ std::vector<Recording> RecordingsFromFlags();
 // --sample_rate with its default resolved; 0: each recording's own rate.
 int SampleRateFromFlags();
 
-// Throws std::invalid_argument unless the flag `name`, which is `value`, is at least `min`.
-void RequireAtLeast(const char* name, double value, double min);
-
 }  // namespace runnel::client
 
 #endif  // RUNNEL_TOOLS_CLIENT_CLIENT_FLAGS_H_

@@ -137,12 +137,8 @@ void CheckFlags() {
   RequireRange("num_threads", FLAGS_num_threads, 0, kMaxThreads);
   RequireRange("max_batch_streams", FLAGS_max_batch_streams, 1,
                RecognizerOptions::kMaxBatchStreams);
-  if (!(FLAGS_max_batch_wait_ms >= 0 &&
-        FLAGS_max_batch_wait_ms <= RecognizerOptions::kMaxBatchWaitMs)) {
-    throw std::invalid_argument("--max_batch_wait_ms is " +
-                                std::to_string(FLAGS_max_batch_wait_ms) +
-                                ", expected 0 to 3600000");
-  }
+  RequireRange("max_batch_wait_ms", FLAGS_max_batch_wait_ms, 0, RecognizerOptions::kMaxBatchWaitMs,
+               "ms");
   if (FLAGS_tls_certificate.empty() != FLAGS_tls_key.empty()) {
     throw std::invalid_argument("--tls_certificate and --tls_key go together");
   }

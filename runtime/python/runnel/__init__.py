@@ -17,13 +17,13 @@ from runnel.async_stream import AsyncStream
 from runnel.converting import convert
 from runnel.errors import DataError, SnapshotError
 from runnel.model import Model, load
-from runnel.options import StreamOptions
+from runnel.options import ModelOptions, StreamOptions
 from runnel.results import (HotwordMatch, Hypothesis, LiveUpdate, RecognizerStatus, Result,
                             StreamingConfig, Token, Utterance, Word, join_texts)
 
 __all__ = [
     "AsyncStream", "AudioSource", "DataError", "HotwordMatch", "Hotwords", "Hypothesis",
-    "LanguageModel", "LiveStream", "LiveUpdate", "Model", "Recognizer", "RecognizerStatus",
-    "Result", "SnapshotError", "Stream", "StreamOptions", "StreamingConfig", "Token", "Utterance",
-    "Word", "WordList", "__version__", "convert", "decode_chunks", "join_texts",
+    "LanguageModel", "LiveStream", "LiveUpdate", "Model", "ModelOptions", "Recognizer",
+    "RecognizerStatus", "Result", "SnapshotError", "Stream", "StreamOptions", "StreamingConfig", "Token",
+    "Utterance", "Word", "WordList", "__version__", "convert", "decode_chunks", "join_texts",
     "load", "resample"]

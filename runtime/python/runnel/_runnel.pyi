@@ -6,7 +6,7 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Typ
 import numpy as np
 from numpy.typing import NDArray
 
-from runnel.options import Path, StreamOptions
+from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import (Hypothesis, LiveUpdate, RecognizerStatus, StreamingConfig, Utterance)
 
 __version__: str
@@ -41,11 +41,7 @@ def resample(samples: _Samples, in_rate_hz: int, out_rate_hz: int) -> NDArray[np
 
 class Model:
     """A loaded model. Immutable; threads may share it."""
-    def __init__(self, path: Path, *, precision: str = "default", backend: str = "default",
-                 bfloat16_cache: bool = False, step_threads: int = 1,
-                 units_file: Optional[Path] = None,
-                 dynamic_chunk_convolution: bool = False,
-                 running_normalization: bool = False) -> None: ...
+    def __init__(self, path: Path, **options: Unpack[ModelOptions]) -> None: ...
     @property
     def name(self) -> str:
         """The name in the model file."""

@@ -1,13 +1,12 @@
 """A loaded model, and what it does with whole recordings."""
 
-from typing import (Any, Iterable, Iterator, List, Literal, Optional, Tuple, Union, Unpack,
-                    overload)
+from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runnel import _runnel
-from runnel.options import Path, StreamOptions
+from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
 from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of,
                                   transcribe)
@@ -21,16 +20,7 @@ class Model(_runnel.Model):
     Args:
         path: a model file (models/README.md), or WeNet's TorchScript export with units_file.
         threads: threads that transcribe uses for a list of recordings, at most one per core.
-        precision: data type of the large matrix multiplications. "default": that of a file with
-            packed weights, "float32" for other files.
-        backend: "cpu" or "libtorch"; "default": the faster one for the precision.
-        bfloat16_cache: half the memory per stream.
-        step_threads: threads that compute one chunk together. More than 1 shorten the time of a
-            chunk where few streams run. More threads than idle cores make it longer. Results
-            are the same.
-        units_file: units.txt of a model file that holds none.
-        dynamic_chunk_convolution, running_normalization: let a model stream that was trained on
-            whole utterances only.
+        options: runnel.ModelOptions.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -39,21 +29,12 @@ class Model(_runnel.Model):
     """
 
     def __init__(self, path: Path, *, threads: int = 1,
-                 precision: Literal["default", "float32", "bfloat16", "int8",
-                                    "float64"] = "default",
-                 backend: Literal["default", "cpu", "libtorch"] = "default",
-                 bfloat16_cache: bool = False, step_threads: int = 1,
-                 units_file: Optional[Path] = None,
-                 dynamic_chunk_convolution: bool = False,
-                 running_normalization: bool = False) -> None:
+                 **options: Unpack[ModelOptions]) -> None:
         if not isinstance(threads, int):
             raise TypeError(f"threads is {threads!r}, expected an integer")
         if threads < 1:
             raise ValueError(f"threads is {threads}, expected at least 1")
-        super().__init__(path, precision=precision, backend=backend, bfloat16_cache=bfloat16_cache,
-                         step_threads=step_threads, units_file=units_file,
-                         dynamic_chunk_convolution=dynamic_chunk_convolution,
-                         running_normalization=running_normalization)
+        super().__init__(path, **options)
         self.threads = threads
 
     def __repr__(self) -> str:

@@ -64,14 +64,14 @@ TEST(CApiModelTest, OptionsOutOfRangeAreNamed) {
         Case{&runnel_model_options::backend, "backend"},
         Case{&runnel_model_options::bfloat16_cache, "bfloat16_cache"},
         Case{&runnel_model_options::dynamic_chunk_convolution, "dynamic_chunk_convolution"},
-        Case{&runnel_model_options::running_normalization, "running_normalization"}}) {
+        Case{&runnel_model_options::running_normalization, "running_normalization"},
+        Case{&runnel_model_options::step_threads, "step_threads"}}) {
     for (const int32_t value : {-1, 77, std::numeric_limits<int32_t>::min()}) {
       runnel_model_options options;
       runnel_model_options_init(&options, sizeof options);
       options.*bad.field = value;
-      EXPECT_TRUE(Contains(
-          LoadFailure(RUNNEL_INVALID_ARGUMENT, DigitsFile("digits.pt"), &options),
-          std::string("runnel_model_options.") + bad.name + " is " + std::to_string(value)));
+      EXPECT_TRUE(Contains(LoadFailure(RUNNEL_INVALID_ARGUMENT, DigitsFile("digits.pt"), &options),
+                           std::string(bad.name) + " is " + std::to_string(value) + ", expected "));
     }
   }
 }

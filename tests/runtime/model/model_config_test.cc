@@ -423,11 +423,11 @@ TEST(ModelConfigTest, LimitsOfStreams) {
   EXPECT_NO_THROW(CheckChunkSize(limits, 2));
   EXPECT_NO_THROW(CheckChunkSize(limits, -1));
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckChunkSize(limits, 1); }),
-            "chunk_size is 1 encoder frames, expected 2 to 16777216 or -1 (the whole utterance)");
+            "chunk_size is 1, expected 2 to 16777216 encoder frames or -1 (the whole utterance)");
   EXPECT_NO_THROW(CheckLeftContext(limits, 0));
   EXPECT_NO_THROW(CheckLeftContext(limits, -1));
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckLeftContext(limits, -2); }),
-            "left_context is -2 encoder frames, expected 0 to 16777216 or -1 (unlimited)");
+            "left_context is -2, expected 0 to 16777216 encoder frames or -1 (unlimited)");
   limits.max_chunk_size = 8;
   limits.max_left_context = 10;
   EXPECT_NO_THROW(CheckChunkSize(limits, 8));
@@ -435,12 +435,12 @@ TEST(ModelConfigTest, LimitsOfStreams) {
   for (const int64_t size : {0, 1, 9, -1, -2}) {
     EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckChunkSize(limits, size); }),
               "chunk_size is " + std::to_string(size) +
-                  " encoder frames, expected 2 to 8, the limits of this model");
+                  ", expected 2 to 8 encoder frames, the limits of this model");
   }
   for (const int64_t size : {11, -1, -2}) {
     EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { CheckLeftContext(limits, size); }),
               "left_context is " + std::to_string(size) +
-                  " encoder frames, expected 0 to 10, the limit of this model");
+                  ", expected 0 to 10 encoder frames, the limit of this model");
   }
 }
 

@@ -49,12 +49,12 @@ TEST(StreamOptionsTest, OptionsOutOfRange) {
        {int64_t{0}, int64_t{-3}, int64_t{1} << 40, std::numeric_limits<int64_t>::min()}) {
     EXPECT_EQ(error(Options(size, 4)),
               "chunk_size is " + std::to_string(size) +
-                  " encoder frames, expected 1 to 16777216 or -1 (the whole utterance)");
+                  ", expected 1 to 16777216 encoder frames or -1 (the whole utterance)");
   }
   for (const int64_t size : {int64_t{-3}, int64_t{1} << 40, std::numeric_limits<int64_t>::min()}) {
     EXPECT_EQ(error(Options(4, size)),
               "left_context is " + std::to_string(size) +
-                  " encoder frames, expected 0 to 16777216 or -1 (unlimited)");
+                  ", expected 0 to 16777216 encoder frames or -1 (unlimited)");
   }
   StreamOptions options = Options(4, 4, SearchMethod::kPrefixBeam);
   options.search.beam_size = 0;

@@ -442,7 +442,7 @@ TEST(StreamUtterancesTest, WrongOptionsAreNamed) {
     return testing::ErrorMessage<std::invalid_argument>([&] { Stream(Tiny(), options); });
   };
   EXPECT_EQ(message([](StreamOptions* o) { o->endpoints.rules[1].min_silence_s = -1; }),
-            "endpoints.rules[1].min_silence_s is -1, expected 0 to 86400");
+            "endpoints.rules[1].min_silence_s is -1, expected 0 to 86400 s");
   EXPECT_EQ(message([](StreamOptions* o) { o->endpoints.rules[2].min_utterance_s = 1e9; }),
             "endpoints.rules[2].min_utterance_s is 1e+09, expected 0 to 86400");
   EXPECT_EQ(

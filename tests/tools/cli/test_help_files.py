@@ -97,5 +97,5 @@ def test_manual_page_has_the_help(tool):
 
 def test_the_page_of_options_is_that_of_the_table():
     page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
-    assert page == succeed("write_stream_options", "page"), (
-        "build/bin/write_stream_options page > docs/options.md")
+    assert page == succeed("write_options", "page"), (
+        "build/bin/write_options page > docs/options.md")

@@ -39,7 +39,7 @@ def test_threads_of_a_step_change_nothing(precision):
 @pytest.mark.parametrize("value", ["0", "65", "-1"])
 def test_wrong_number_of_step_threads(value):
     done = run("decode_wav", MODEL, f"--wav_scp={SAMPLE_LIST}", f"--step_threads={value}")
-    assert f"step_threads is {value}, expected 1 to 64" in error_line(done, USAGE)
+    assert f"--step_threads is {value}, expected 1 to 64 threads" in error_line(done, USAGE)
 
 
 @pytest.mark.parametrize("options", [[], ["--batch_streams=3", "--num_threads=2"]])

@@ -3,7 +3,7 @@
 namespace runnel {
 
 RandomTokenSearch::RandomTokenSearch(const Transducer& transducer, uint32_t seed)
-    : TransducerGreedySearch(transducer, transducer.config().max_symbols),
+    : TransducerGreedySearch(transducer),
       config_(transducer.config()),
       generator_(seed + 1) {}  // 0 would be replaced by 1
 

@@ -1,10 +1,8 @@
 #include "tools/server/resources/limits.h"
 
-#include <cstdio>
-#include <stdexcept>
-
 #include "runtime/recognizer.h"
 #include "runtime/stream.h"
+#include "runtime/text/require_range.h"
 #include "tools/server/protocol/start_options.h"
 #include "tools/server/store/make_snapshot_store.h"
 
@@ -125,7 +123,7 @@ std::vector<LimitRow> MakeTable() {
       {FIELD(max_beam_size), 1, SearchOptions::kMaxBeamSize, "",
        "Largest beam_size that a client may ask for.", ""},
       {FIELD(max_frame_tokens), 0, SearchOptions::kMaxSymbols, "",
-       "Largest max_symbols (tokens of one encoder frame) that a client may ask for.", ""},
+       "Most tokens of one encoder frame that a client may ask for.", ""},
       {FIELD(max_nbest), 1, kMaxNBest, "",
        "Largest nbest (results of an utterance) that a client may ask for. Clients of Vosk, Riva "
        "and "
@@ -152,13 +150,6 @@ double ValueOf(const Limits& limits, const LimitRow& row) {
                     row.field);
 }
 
-// In the fewest digits: every limit is exact in 15.
-std::string ShortNumber(double value) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.15g", value);
-  return text;
-}
-
 }  // namespace
 
 const std::vector<LimitRow>& LimitTable() {
@@ -168,11 +159,7 @@ const std::vector<LimitRow>& LimitTable() {
 
 void CheckLimits(const Limits& limits) {
   for (const LimitRow& row : LimitTable()) {
-    const double value = ValueOf(limits, row);
-    if (value >= row.min && value <= row.max) continue;
-    throw std::invalid_argument(std::string("--") + row.name + " is " + ShortNumber(value) +
-                                ", expected " + ShortNumber(row.min) + " to " +
-                                ShortNumber(row.max));
+    RequireInRange(std::string("--") + row.name, ValueOf(limits, row), row.min, row.max, row.unit);
   }
 }
 
@@ -181,9 +168,8 @@ std::string LimitTableAsMarkdown() {
   std::string text =
       "| flag | default | unit | meaning | counted by |\n| --- | --- | --- | --- | --- |\n";
   for (const LimitRow& row : LimitTable()) {
-    text += "| " + code(std::string("--") + row.name) + " | " +
-            ShortNumber(ValueOf(Limits{}, row)) + " | " + row.unit + " | " + row.meaning + " | " +
-            code(row.metric) + " |\n";
+    text += "| " + code(std::string("--") + row.name) + " | " + NumberText(ValueOf(Limits{}, row)) +
+            " | " + row.unit + " | " + row.meaning + " | " + code(row.metric) + " |\n";
   }
   return text;
 }

@@ -94,7 +94,12 @@ void AdaptSearch(const StartRequest& request, const SearchOptions& defaults,
     if (is_too_simple || has_no_such) search.method = SearchMethod::kPrefixBeam;
   }
   const bool is_of_server = search.method == defaults.method && !chooses_ctc;
-  if (chooses_ctc && !options->Has("max_symbols")) search.max_symbols = 0;
+  if (chooses_ctc) {
+    for (const StreamOption& option : StreamOptionTable()) {
+      if (option.head.empty() || options->Has(option.name)) continue;
+      runnel::Set(option, Get(option, OptionValues()), &options->values);
+    }
+  }
   if (!is_of_server && !options->Has("ctc_weight")) search.ctc_weight = 0;
   if (search.method == SearchMethod::kGreedy) {
     if (!options->Has("rescoring")) search.rescoring = RescoringOptions();

@@ -4,10 +4,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "runtime/text/require_range.h"
 #include "tools/server/store/directory_snapshot_store.h"
 #include "tools/server/store/fair_snapshot_store.h"
 #include "tools/server/store/redis_snapshot_store.h"
@@ -48,11 +48,8 @@ std::string DefaultSnapshotFolder() {
 std::unique_ptr<SnapshotStore> MakeSnapshotStore(const std::string& location,
                                                  std::chrono::seconds time_to_live,
                                                  int64_t max_bytes, std::function<void()> on_drop) {
-  if (time_to_live < std::chrono::seconds(1) || time_to_live > kMaxSnapshotLife) {
-    throw std::invalid_argument("the time to live of snapshots is " +
-                                std::to_string(time_to_live.count()) + " s, expected 1 to " +
-                                std::to_string(kMaxSnapshotLife.count()) + " s");
-  }
+  RequireInRange("the time to live of snapshots", time_to_live.count(), 1, kMaxSnapshotLife.count(),
+                 "s");
   return std::make_unique<FairSnapshotStore>(MakeUnshared(location, time_to_live, max_bytes),
                                              time_to_live, max_bytes, std::move(on_drop));
 }

@@ -41,15 +41,15 @@ TEST(Limits, EachRowIsOneField) {
 TEST(Limits, MessagesNameValueAndRange) {
   Limits limits;
   limits.snapshot_ttl_s = 10000000000;
-  EXPECT_EQ(Message(limits), "--snapshot_ttl_s is 10000000000, expected 1 to 31536000");
+  EXPECT_EQ(Message(limits), "--snapshot_ttl_s is 10000000000, expected 1 to 31536000 s");
   limits = {};
   limits.send_timeout_s = 0.05;
-  EXPECT_EQ(Message(limits), "--send_timeout_s is 0.05, expected 0.1 to 1000000000");
+  EXPECT_EQ(Message(limits), "--send_timeout_s is 0.05, expected 0.1 to 1000000000 s");
   limits.max_streams = 0;
   EXPECT_EQ(Message(limits), "--max_streams is 0, expected 1 to 1099511627776");
   limits = {};
   limits.send_timeout_s = std::nan("");
-  EXPECT_EQ(Message(limits), "--send_timeout_s is nan, expected 0.1 to 1000000000");
+  EXPECT_EQ(Message(limits), "--send_timeout_s is nan, expected 0.1 to 1000000000 s");
 }
 
 TEST(Limits, EachMetricIsExported) {

@@ -166,7 +166,7 @@ TEST_P(SnapshotStoreTest, LivesASecondToAYear) {
     EXPECT_EQ(
         ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Location(), seconds(life)); }),
         "the time to live of snapshots is " + std::to_string(life) +
-            " s, expected 1 to 31536000 s");
+            ", expected 1 to 31536000 s");
   }
   const std::string token = NewSnapshotToken();
   const auto store = MakeSnapshotStore(Location(), kMaxSnapshotLife);
