@@ -24,6 +24,6 @@ from runnel.results import (HotwordMatch, Hypothesis, LiveUpdate, RecognizerStat
 __all__ = [
     "AsyncStream", "AudioSource", "DataError", "HotwordMatch", "Hotwords", "Hypothesis",
     "LanguageModel", "LiveStream", "LiveUpdate", "Model", "ModelOptions", "Recognizer",
-    "RecognizerStatus", "Result", "SnapshotError", "Stream", "StreamOptions", "StreamingConfig", "Token",
-    "Utterance", "Word", "WordList", "__version__", "convert", "decode_chunks", "join_texts",
-    "load", "resample"]
+    "RecognizerStatus", "Result", "SnapshotError", "Stream", "StreamOptions", "StreamingConfig",
+    "Token", "Utterance", "Word", "WordList", "__version__", "convert", "decode_chunks",
+    "join_texts", "load", "resample"]

@@ -375,14 +375,14 @@ TEST(ModelConfigTest, StreamingOutOfRange) {
 TEST(ModelConfigTest, RecommendedSizesMustKeepTheLimits) {
   json config = ValidConfig();
   config["streaming"]["max_chunk_size"] = 8;
-  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size is 16 encoder frames"));
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size is 16, expected"));
   config["streaming"]["chunk_size"] = -1;  // a whole utterance may have any length
-  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size is -1 encoder frames"));
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: chunk_size is -1, expected"));
   config = ValidConfig();
   config["streaming"]["max_left_context"] = 63;
-  EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is 64 encoder frames"));
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is 64, expected"));
   config["streaming"]["left_context"] = -1;
-  EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is -1 encoder frames"));
+  EXPECT_TRUE(Contains(ParseError(config), "streaming: left_context is -1, expected"));
 }
 
 TEST(ModelConfigTest, SettingsTheModelWasTrainedFor) {

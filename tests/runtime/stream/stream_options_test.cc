@@ -85,12 +85,12 @@ TEST(StreamOptionsTest, TheModelsLimitsHold) {
   for (const int64_t size : {int64_t{1}, int64_t{9}, kWhole}) {
     EXPECT_TRUE(
         Contains(ErrorMessage<std::invalid_argument>([&] { Stream(model, Options(size, 4)); }),
-                 "expected 2 to 8, the limits of this model"));
+                 "expected 2 to 8 encoder frames, the limits of this model"));
   }
   for (const int64_t size : {int64_t{11}, kUnlimited}) {
     EXPECT_TRUE(
         Contains(ErrorMessage<std::invalid_argument>([&] { Stream(model, Options(4, size)); }),
-                 "expected 0 to 10, the limit of this model"));
+                 "expected 0 to 10 encoder frames, the limit of this model"));
   }
 }
 

@@ -444,7 +444,7 @@ TEST(StreamUtterancesTest, WrongOptionsAreNamed) {
   EXPECT_EQ(message([](StreamOptions* o) { o->endpoints.rules[1].min_silence_s = -1; }),
             "endpoints.rules[1].min_silence_s is -1, expected 0 to 86400 s");
   EXPECT_EQ(message([](StreamOptions* o) { o->endpoints.rules[2].min_utterance_s = 1e9; }),
-            "endpoints.rules[2].min_utterance_s is 1e+09, expected 0 to 86400");
+            "endpoints.rules[2].min_utterance_s is 1000000000, expected 0 to 86400 s");
   EXPECT_EQ(
       message([](StreamOptions* o) { o->endpoints.silence_blank_probability = std::nan(""); }),
       "endpoints.silence_blank_probability is nan, expected 1e-06 to 1");

@@ -165,8 +165,7 @@ TEST_P(SnapshotStoreTest, LivesASecondToAYear) {
                              std::numeric_limits<int64_t>::max()}) {
     EXPECT_EQ(
         ErrorMessage<std::invalid_argument>([&] { MakeSnapshotStore(Location(), seconds(life)); }),
-        "the time to live of snapshots is " + std::to_string(life) +
-            ", expected 1 to 31536000 s");
+        "the time to live of snapshots is " + std::to_string(life) + ", expected 1 to 31536000 s");
   }
   const std::string token = NewSnapshotToken();
   const auto store = MakeSnapshotStore(Location(), kMaxSnapshotLife);
