@@ -34,6 +34,7 @@ void PrefixScorer::Extend(State* state, int32_t token) const {
   if (language_model_ != nullptr) {
     state->language_model_score += language_model_->Extend(&state->language_model, token);
   }
+  UpdateBonus(state);
 }
 
 void PrefixScorer::End(State* state) const {
@@ -44,14 +45,12 @@ void PrefixScorer::End(State* state) const {
   if (language_model_ != nullptr) {
     state->language_model_score += language_model_->End(state->language_model);
   }
+  UpdateBonus(state);
 }
 
-double PrefixScorer::Bonus(const State& state) const {
-  return state.language_model_score + state.hotword_bonus + Potential(state);
-}
-
-double PrefixScorer::Potential(const State& state) const {
-  return automaton_ == nullptr ? 0 : automaton_->Potential(state.hotword_node);
+void PrefixScorer::UpdateBonus(State* state) const {
+  state->potential = automaton_ == nullptr ? 0 : automaton_->Potential(state->hotword_node);
+  state->bonus = state->language_model_score + state->hotword_bonus + state->potential;
 }
 
 double PrefixScorer::MostGain(const State& state) const {

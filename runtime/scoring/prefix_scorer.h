@@ -16,8 +16,12 @@ namespace runnel {
 // Immutable: every method may be called from several threads.
 class PrefixScorer {
  public:
-  // Of one token sequence.
+  // Of one token sequence. Bonus and potential are those of the sequence.
   struct State {
+    // A natural logarithm. After End, without the potential of an unfinished phrase.
+    double bonus = 0;
+    // The part of `bonus` that is lost when the unfinished phrase is abandoned; 0 or more.
+    double potential = 0;
     double hotword_bonus = 0;  // of completed phrases
     double language_model_score = 0;
     HotwordAutomaton::Node hotword_node = HotwordAutomaton::kStart;
@@ -43,16 +47,12 @@ class PrefixScorer {
   // The end of the utterance.
   void End(State* state) const;
 
-  // A natural logarithm. After End, without the potential of an unfinished phrase.
-  double Bonus(const State& state) const;
-
-  // The part of Bonus that is lost when the unfinished phrase is abandoned; 0 or more.
-  double Potential(const State& state) const;
-
   // At least as large as the growth of the bonus by one token.
   double MostGain(const State& state) const;
 
  private:
+  void UpdateBonus(State* state) const;
+
   std::shared_ptr<const Hotwords> hotwords_;  // keeps automaton_
   const HotwordAutomaton* automaton_ = nullptr;
   std::shared_ptr<const LanguageModelScorer> language_model_;

@@ -91,6 +91,13 @@ class CountedTree {
     }
   }
 
+  // Gives back one reference to each of these, but the root.
+  void ReleaseAll(const std::vector<int32_t>& nodes) {
+    for (const int32_t node : nodes) {
+      if (node != kRoot) Release(node);
+    }
+  }
+
   size_t num_nodes() const { return num_nodes_; }     // alive, the root included
   size_t num_slots() const { return nodes_.size(); }  // the most that were alive at once
 

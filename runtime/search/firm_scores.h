@@ -24,10 +24,13 @@ inline size_t NumFirmest(size_t beam_size, const PrefixScorer& scorer) {
 
 // [begin, end) are kept for their scores. Moves those of [end, items_end) that are among the
 // num_firmest firmest of all to `end`, and returns the new end. Of equally firm items those before
-// `end` come first. `firmer` orders by firm_score(). `scratch` is overwritten.
-template <typename Iterator, typename Firmer>
+// `end` come first, then the better ones. `scratch` is overwritten.
+template <typename Iterator, typename Better>
 Iterator KeepFirmest(Iterator begin, Iterator end, Iterator items_end, size_t num_firmest,
-                     const Firmer& firmer, std::vector<double>* scratch) {
+                     const Better& better, std::vector<double>* scratch) {
+  const auto firmer = [&better](const auto& a, const auto& b) {
+    return a.firm_score() != b.firm_score() ? a.firm_score() > b.firm_score() : better(a, b);
+  };
   std::vector<double>& kept = *scratch;  // firm scores of [begin, end)
   kept.clear();
   for (Iterator item = begin; item != end; ++item) kept.push_back(item->firm_score());

@@ -33,8 +33,7 @@ void CtcGreedySearch::AdvanceFrame(int32_t id, float log_prob) {
   if (id != blank_id_ && !state_.tokens.empty()) {
     TokenSpan& token = state_.tokens.back();
     token.last_frame = state_.num_frames;
-    // A log-softmax may round to just above zero.
-    token.confidence = std::max(token.confidence, std::min(1.0F, std::exp(log_prob)));
+    token.confidence = std::max(token.confidence, Confidence(log_prob));
   }
   state_.last_id = id;
   state_.score += log_prob;
@@ -57,13 +56,6 @@ void CtcGreedySearch::ContinueAfter(const std::vector<TokenSpan>& /*tokens*/) {
 
 int32_t CtcGreedySearch::TokenOfLastFrame() const {
   return state_.last_id == blank_id_ ? kNoToken : state_.last_id;
-}
-
-std::vector<TokenSequence> CtcGreedySearch::NBest(int n) const {
-  if (n < 1) {
-    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
-  }
-  return {TokenSequence{state_.tokens, state_.score}};
 }
 
 std::vector<TokenSpan> CtcGreedySearch::BestTokensSince(size_t first) const {

@@ -28,7 +28,6 @@ class CtcGreedySearch : public CtcSearch {
   void StartUtteranceAfter(int32_t token_before, int64_t first_frame) override;
   void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
   int32_t TokenOfLastFrame() const override;
-  std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
   size_t NumStableIds() const override { return state_.ids.size(); }
@@ -39,6 +38,9 @@ class CtcGreedySearch : public CtcSearch {
   void Reset() override;
 
  private:
+  size_t num_sequences() const override { return 1; }
+  TokenSequence SequenceAt(size_t /*rank*/) const override { return {state_.tokens, state_.score}; }
+
   // The whole state of the search.
   struct State {
     std::vector<int32_t> ids;       // of `tokens`

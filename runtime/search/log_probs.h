@@ -2,6 +2,8 @@
 #ifndef RUNNEL_RUNTIME_SEARCH_LOG_PROBS_H_
 #define RUNNEL_RUNTIME_SEARCH_LOG_PROBS_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -18,8 +20,19 @@ int32_t MostProbableId(const float* log_probs, int size, const char* what);
 std::vector<int32_t> MostProbableIds(const float* log_probs, int64_t num_frames, int vocab_size,
                                      int64_t first_frame);
 
+// Orders outcomes; of equally probable ones the lower comes first.
+struct MoreProbable {
+  const float* log_probs;
+  bool operator()(int32_t a, int32_t b) const {
+    return log_probs[a] > log_probs[b] || (log_probs[a] == log_probs[b] && a < b);
+  }
+};
+
 // log(exp(a) + exp(b)); both may be minus infinity.
 double LogAdd(double a, double b);
+
+// The probability of a logarithm, which a log-softmax may round to just above zero.
+inline float Confidence(float log_prob) { return std::min(1.0F, std::exp(log_prob)); }
 
 }  // namespace runnel
 

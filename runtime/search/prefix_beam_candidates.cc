@@ -10,17 +10,6 @@
 #include "runtime/search/prefix_beam_search.h"
 
 namespace runnel {
-namespace {
-
-// Orders tokens; of equally probable ones the lower id comes first.
-struct MoreProbable {
-  const float* log_probs;
-  bool operator()(int32_t a, int32_t b) const {
-    return log_probs[a] > log_probs[b] || (log_probs[a] == log_probs[b] && a < b);
-  }
-};
-
-}  // namespace
 
 void CtcPrefixBeamSearch::PickTokens(const float* log_probs) {
   const MoreProbable better{log_probs};
@@ -78,15 +67,14 @@ void CtcPrefixBeamSearch::AddUnextended(const float* log_probs) {
       }
     }
     candidate.total = LogAdd(candidate.blank, candidate.non_blank);
-    SetScores(prefix.scorer, prefix.bonus, &candidate);
+    SetScores(prefix.scorer, &candidate);
     if (candidate.total > kImpossible) scratch_.candidates.push_back(candidate);
   }
 }
 
-void CtcPrefixBeamSearch::SetScores(const PrefixScorer::State& scorer, double bonus,
-                                    Candidate* candidate) const {
-  candidate->score = candidate->total + bonus;
-  candidate->potential = scorer_.Potential(scorer);
+void CtcPrefixBeamSearch::SetScores(const PrefixScorer::State& scorer, Candidate* candidate) {
+  candidate->score = candidate->total + scorer.bonus;
+  candidate->potential = scorer.potential;
 }
 
 // The unextended candidates, which are the only ones so far, fill the beam.
@@ -118,7 +106,7 @@ void CtcPrefixBeamSearch::AddExtended(const float* log_probs) {
   for (size_t i = 0; i < state_.beam.size(); ++i) {
     const Prefix& prefix = state_.beam[i];
     const double most_bonus =
-        prefix.bonus + (scorer_.scores() ? scorer_.MostGain(prefix.scorer) : 0);
+        prefix.scorer.bonus + (scorer_.scores() ? scorer_.MostGain(prefix.scorer) : 0);
     if (words_ != nullptr) PickTokensAfter(prefix, log_probs);
     MarkLongerPrefixes(prefix, true);
     for (const int32_t token : scratch_.tokens) {
@@ -147,7 +135,7 @@ void CtcPrefixBeamSearch::SetScoresAfter(const Prefix& prefix, Candidate* candid
   }
   PrefixScorer::State state = prefix.scorer;
   scorer_.Extend(&state, candidate->token);
-  SetScores(state, scorer_.Bonus(state), candidate);
+  SetScores(state, candidate);
 }
 
 // Sets is_merged for each token by which `prefix` becomes another one in the beam.
@@ -165,16 +153,13 @@ void CtcPrefixBeamSearch::KeepBestCandidates() {
     if (a.source != b.source) return a.source < b.source;
     return a.token < b.token;
   };
-  const auto firmer = [&better](const Candidate& a, const Candidate& b) {
-    return a.firm_score() != b.firm_score() ? a.firm_score() > b.firm_score() : better(a, b);
-  };
   std::vector<Candidate>& candidates = scratch_.candidates;
   const size_t num_kept = std::min(beam_size_, candidates.size());
   auto end = candidates.begin() + static_cast<std::ptrdiff_t>(num_kept);
   if (end != candidates.end()) {
     std::nth_element(candidates.begin(), end, candidates.end(), better);
     if (num_firmest_ > 0) {
-      end = KeepFirmest(candidates.begin(), end, candidates.end(), num_firmest_, firmer,
+      end = KeepFirmest(candidates.begin(), end, candidates.end(), num_firmest_, better,
                         &scratch_.scores);
     }
     const auto is_complete = [this](const Candidate& candidate) { return IsComplete(candidate); };

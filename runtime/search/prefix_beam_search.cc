@@ -26,7 +26,6 @@ CtcPrefixBeamSearch::State::State(const WordTree* words, const PrefixScorer& sco
   (goes_on ? empty.best_non_blank : empty.best_blank).score = 0;
   prefixes.value(kRoot).rank = 0;
   prefixes.Acquire(kRoot);   // by the beam
-  prefixes.Acquire(kRoot);   // by the best path
   emissions.Acquire(kRoot);  // by best_blank
   emissions.Acquire(kRoot);  // by best_non_blank
 }
@@ -61,28 +60,19 @@ void CtcPrefixBeamSearch::Advance(const float* log_probs, int64_t num_frames) {
                                 "list cannot pass");
   }
   for (int64_t t = 0; t < num_frames; ++t) AdvanceFrame(log_probs + t * vocab_size_);
-  UpdateBestPath();
-  UpdateNumStable();
+  state_.prefixes.Follow(state_.beam);
 }
 
 void CtcPrefixBeamSearch::Finish() {
   if (state_.is_finished) return;
   state_.is_finished = true;
   if (words_ != nullptr) DropIncomplete();
-  if (scorer_.scores()) AddEndBonuses();
-  RankBeam();
-  UpdateBestPath();
-  UpdateNumStable();
-}
-
-void CtcPrefixBeamSearch::AddEndBonuses() {
   std::vector<Prefix>& beam = state_.beam;
-  for (Prefix& prefix : beam) {
-    scorer_.End(&prefix.scorer);
-    prefix.bonus = scorer_.Bonus(prefix.scorer);
-  }
+  for (Prefix& prefix : beam) scorer_.End(&prefix.scorer);
   std::stable_sort(beam.begin(), beam.end(),
                    [](const Prefix& a, const Prefix& b) { return a.score() > b.score(); });
+  RankBeam();
+  state_.prefixes.Follow(state_.beam);
 }
 
 void CtcPrefixBeamSearch::DropIncomplete() {
@@ -145,10 +135,7 @@ CtcPrefixBeamSearch::Prefix CtcPrefixBeamSearch::MakePrefix(const Candidate& can
     prefix.node = FindOrAddNode(prefix.node, candidate.token);
     prefix.last_token = candidate.token;
     if (words_ != nullptr) prefix.word_nodes = words_->Next(prefix.word_nodes, candidate.token);
-    if (scorer_.scores()) {
-      scorer_.Extend(&prefix.scorer, candidate.token);
-      prefix.bonus = scorer_.Bonus(prefix.scorer);
-    }
+    scorer_.Extend(&prefix.scorer, candidate.token);
   } else {
     state_.prefixes.Acquire(prefix.node);
   }
@@ -184,10 +171,7 @@ CtcPrefixBeamSearch::Prefix CtcPrefixBeamSearch::MakePrefix(const Candidate& can
 int32_t CtcPrefixBeamSearch::FindOrAddNode(int32_t parent, int32_t token) {
   const int32_t node = state_.prefixes.FindChild(
       parent, [token](const PrefixNode& child) { return child.token == token; });
-  if (node == kNone) {
-    const int32_t length = state_.prefixes.value(parent).length + 1;
-    return state_.prefixes.Add(parent, {token, length, kNone});
-  }
+  if (node == kNone) return state_.prefixes.Add(parent, {token});
   state_.prefixes.Acquire(node);
   return node;
 }
@@ -202,56 +186,9 @@ int32_t CtcPrefixBeamSearch::StemAfter(size_t rank, const Alignment& alignment) 
   return stem;
 }
 
-void CtcPrefixBeamSearch::UpdateBestPath() {
-  std::vector<int32_t>& ids = state_.best_ids;
-  std::vector<int32_t>& nodes = state_.best_nodes;
-  const int32_t old_end = nodes.empty() ? kRoot : nodes.back();
-  const int32_t new_end = state_.beam.front().node;
-  if (new_end == old_end) return;
-  // Down to where the paths part. The old path is held, so equal indices are the same node.
-  const auto length_of = [this](int32_t node) {
-    return static_cast<size_t>(state_.prefixes.value(node).length);
-  };
-  const size_t new_length = length_of(new_end);
-  size_t common = new_length;
-  for (int32_t node = new_end; common > 0; node = state_.prefixes.parent(node), --common) {
-    if (common <= nodes.size() && nodes[common - 1] == node) break;
-  }
-  ids.resize(new_length);
-  nodes.resize(new_length);
-  int32_t node = new_end;
-  for (size_t i = new_length; i > common; --i) {
-    nodes[i - 1] = node;
-    ids[i - 1] = state_.prefixes.value(node).token;
-    node = state_.prefixes.parent(node);
-  }
-  state_.prefixes.Acquire(new_end);
-  state_.prefixes.Release(old_end);
-}
-
-// All living nodes lead to prefixes in the beam, so what all of these begin with ends where the
-// tree parts first. What follows is only ever cut off further down, so that place never moves up.
-void CtcPrefixBeamSearch::UpdateNumStable() {
-  size_t& num_stable = state_.num_stable;
-  int32_t node = num_stable == 0 ? kRoot : state_.best_nodes[num_stable - 1];
-  while (state_.prefixes.value(node).rank == kNone) {
-    node = state_.prefixes.OnlyChild(node);
-    if (node == kNone) return;
-    ++num_stable;
-  }
-}
-
-std::vector<TokenSequence> CtcPrefixBeamSearch::NBest(int n) const {
-  if (n < 1) {
-    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
-  }
-  const size_t count = std::min(static_cast<size_t>(n), state_.beam.size());
-  std::vector<TokenSequence> sequences(count);
-  std::transform(state_.beam.begin(), state_.beam.begin() + static_cast<std::ptrdiff_t>(count),
-                 sequences.begin(), [this](const Prefix& prefix) {
-                   return TokenSequence{TokensSince(prefix, 0), prefix.score()};
-                 });
-  return sequences;
+TokenSequence CtcPrefixBeamSearch::SequenceAt(size_t rank) const {
+  const Prefix& prefix = state_.beam[rank];
+  return {TokensSince(prefix, 0), prefix.score()};
 }
 
 std::vector<TokenSpan> CtcPrefixBeamSearch::BestTokensSince(size_t first) const {
@@ -259,17 +196,14 @@ std::vector<TokenSpan> CtcPrefixBeamSearch::BestTokensSince(size_t first) const 
 }
 
 std::vector<TokenSpan> CtcPrefixBeamSearch::TokensSince(const Prefix& prefix, size_t first) const {
-  const auto length = static_cast<size_t>(state_.prefixes.value(prefix.node).length);
+  const size_t length = state_.prefixes.Length(prefix.node);
   std::vector<TokenSpan> tokens(length - std::min(first, length));
   const Alignment& alignment = BestAlignment(prefix);
   Emission emission = alignment.last;
   int32_t stem = alignment.stem;
   int32_t node = prefix.node;
   for (size_t i = tokens.size(); i > 0; --i) {
-    // A log-softmax may round to just above zero.
-    const float confidence = std::min(1.0F, std::exp(emission.log_prob));
-    tokens[i - 1] = {state_.prefixes.value(node).token, emission.first_frame, emission.last_frame,
-                     confidence};
+    tokens[i - 1] = emission.SpanOf(state_.prefixes.value(node).token);
     node = state_.prefixes.parent(node);
     emission = state_.emissions.value(stem);
     if (i > 1) stem = state_.emissions.parent(stem);
@@ -291,16 +225,7 @@ void CtcPrefixBeamSearch::StartUtteranceAfter(int32_t token_before, int64_t firs
 }
 
 void CtcPrefixBeamSearch::ContinueAfter(const std::vector<TokenSpan>& tokens) {
-  const auto has_tokens = [this, &tokens](const Prefix& prefix) {
-    int32_t node = prefix.node;
-    if (static_cast<size_t>(state_.prefixes.value(node).length) != tokens.size()) return false;
-    return std::all_of(tokens.rbegin(), tokens.rend(), [this, &node](const TokenSpan& token) {
-      return state_.prefixes.value(std::exchange(node, state_.prefixes.parent(node))).token ==
-             token.id;
-    });
-  };
-  const auto found = std::find_if(state_.beam.begin(), state_.beam.end(), has_tokens);
-  StartUtteranceAfter(TokenOfLastFrame(found == state_.beam.end() ? state_.beam.front() : *found),
+  StartUtteranceAfter(TokenOfLastFrame(state_.prefixes.FindOrBest(state_.beam, tokens)),
                       state_.num_frames);
 }
 

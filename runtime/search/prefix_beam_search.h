@@ -16,6 +16,8 @@
 #include "runtime/scoring/prefix_scorer.h"
 #include "runtime/search/counted_tree.h"
 #include "runtime/search/ctc_search.h"
+#include "runtime/search/emission.h"
+#include "runtime/search/token_tree.h"
 #include "runtime/text/word_tree.h"
 #include "runtime/word_list.h"
 
@@ -62,10 +64,9 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void StartUtteranceAfter(int32_t token_before, int64_t first_frame) override;
   void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
   int32_t TokenOfLastFrame() const override;
-  std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
-  const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
-  size_t NumStableIds() const override { return state_.num_stable; }
+  const std::vector<int32_t>& BestIds() const override { return state_.prefixes.best_ids(); }
+  size_t NumStableIds() const override { return state_.prefixes.num_stable(); }
   int64_t num_frames() const override { return state_.num_frames; }
   void Save(StateWriter* writer) const override;  // these two in prefix_beam_state.cc
   void Restore(StateReader* reader) override;
@@ -86,13 +87,6 @@ class CtcPrefixBeamSearch : public CtcSearch {
     int32_t rank = kNone;  // index in the beam, or kNone
   };
 
-  // Where an alignment emits one token.
-  struct Emission {
-    int64_t first_frame = 0;
-    int64_t last_frame = 0;
-    float log_prob = 0;  // the highest over these frames
-  };
-
   // The most probable alignment of a prefix among those that end in a certain way.
   struct Alignment {
     double score = kImpossible;  // log probability
@@ -104,13 +98,12 @@ class CtcPrefixBeamSearch : public CtcSearch {
     int32_t node = kRoot;
     int32_t last_token = kNone;  // of the empty prefix: State::token_before
     WordTree::Nodes word_nodes;  // empty without a word list
-    PrefixScorer::State scorer;  // meaningless without a scorer
-    double bonus = 0;
+    PrefixScorer::State scorer;
     // Log probabilities of the alignments that end in a blank, in the last token, in either.
     double blank = kImpossible;
     double non_blank = kImpossible;
     double total = kImpossible;
-    double score() const { return total + bonus; }
+    double score() const { return total + scorer.bonus; }
     Alignment best_blank;
     Alignment best_non_blank;
   };
@@ -122,12 +115,8 @@ class CtcPrefixBeamSearch : public CtcSearch {
     int64_t num_frames = 0;
     bool is_finished = false;  // the bonuses are those of whole utterances
     std::vector<Prefix> beam;  // best first; holds references to its nodes and stems
-    CountedTree<PrefixNode> prefixes;
+    TokenTree<PrefixNode> prefixes;
     CountedTree<Emission> emissions;
-    // Path from the root to the best prefix (root not included); holds a reference to its end.
-    std::vector<int32_t> best_ids;
-    std::vector<int32_t> best_nodes;
-    size_t num_stable = 0;  // of best_ids
   };
 
   // A prefix that may be in the next beam: beam[source] as it is, or with one token more.
@@ -165,9 +154,6 @@ class CtcPrefixBeamSearch : public CtcSearch {
   };
 
   // The part of State that is saved; the rest is computed from it (prefix_beam_state.cc).
-  struct SavedNode;
-  struct SavedEmission;
-  struct SavedPrefix;
   struct Saved;
   template <class Self, class Fields>
   static void VisitSaved(Self& saved, Fields& fields);
@@ -182,7 +168,7 @@ class CtcPrefixBeamSearch : public CtcSearch {
   void AddUnextended(const float* log_probs);
   void AddExtended(const float* log_probs);
   LeastScores LeastUsefulScores();
-  void SetScores(const PrefixScorer::State& scorer, double bonus, Candidate* candidate) const;
+  static void SetScores(const PrefixScorer::State& scorer, Candidate* candidate);
   void SetScoresAfter(const Prefix& prefix, Candidate* candidate) const;
   void MarkLongerPrefixes(const Prefix& prefix, bool is_merged);
   void KeepBestCandidates();
@@ -193,11 +179,10 @@ class CtcPrefixBeamSearch : public CtcSearch {
   int32_t StemAfter(size_t rank, const Alignment& alignment);
   void ReleasePrefix(const Prefix& prefix);
   void DropIncomplete();
-  void AddEndBonuses();
   void RankBeam();
   bool IsComplete(const Candidate& candidate) const;
-  void UpdateBestPath();
-  void UpdateNumStable();
+  size_t num_sequences() const override { return state_.beam.size(); }
+  TokenSequence SequenceAt(size_t rank) const override;
   std::vector<TokenSpan> TokensSince(const Prefix& prefix, size_t first) const;
 
   static const Alignment& BestAlignment(const Prefix& prefix);

@@ -23,18 +23,24 @@ struct TokenSpan {
   float confidence = 0;     // probability, 0 to 1
 };
 
-// For the snapshot of a stream (runtime/snapshot/state_fields.h).
+// For the snapshot of a stream (runtime/snapshot/state_fields.h): a list, each of whose items
+// visit_item passes to `fields` as at least `bytes_each` bytes.
+template <class List, class Fields, class VisitItem>
+void VisitList(List& list, Fields& fields, size_t bytes_each, VisitItem visit_item) {
+  const size_t count = fields.Count(list.size(), bytes_each);
+  if constexpr (Fields::kReading) list.resize(count);
+  for (auto& item : list) visit_item(item);
+}
+
 template <class Tokens, class Fields>
 void VisitTokens(Tokens& tokens, Fields& fields) {
   constexpr size_t kTokenSize = sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
-  const size_t count = fields.Count(tokens.size(), kTokenSize);
-  if constexpr (Fields::kReading) tokens.resize(count);
-  for (auto& token : tokens) {
+  VisitList(tokens, fields, kTokenSize, [&fields](auto& token) {
     fields.Value(token.id);
     fields.Counter(token.first_frame);
     fields.Counter(token.last_frame);
     fields.Value(token.confidence);
-  }
+  });
 }
 
 // Where the tokens of a sequence may be.
@@ -42,6 +48,9 @@ enum class TokenOrder {
   kApart,         // each begins after the end of the one before (CTC)
   kSharedFrames,  // several may begin in one frame, and the last one may end later (transducers)
 };
+
+// What is wrong with a restored token; "" if nothing is.
+std::string TokenIdProblem(int32_t id, int vocab_size, int blank_id);
 
 // What is wrong with restored tokens of frames before `end_frame`; "" if nothing is.
 std::string TokenProblem(const std::vector<TokenSpan>& tokens, TokenOrder order, int64_t end_frame,
@@ -80,7 +89,7 @@ class Search {
 
   // Best first; at most `n`, at least one (the empty sequence before any token). Throws
   // std::invalid_argument when n < 1.
-  virtual std::vector<TokenSequence> NBest(int n) const = 0;
+  std::vector<TokenSequence> NBest(int n) const;
 
   // The tokens of the best sequence from index `first` on; empty when it has no more. O(their
   // number).
@@ -101,6 +110,11 @@ class Search {
   // then not be used. A state that it accepts is safe to continue from.
   virtual void Save(StateWriter* writer) const = 0;
   virtual void Restore(StateReader* reader) = 0;
+
+ protected:
+  // The sequences of NBest: their number, and one by its rank.
+  virtual size_t num_sequences() const = 0;
+  virtual TokenSequence SequenceAt(size_t rank) const = 0;
 };
 
 }  // namespace runnel

@@ -1,9 +1,7 @@
 #include "runtime/search/transducer_beam_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <stdexcept>
 #include <utility>
 
 #include "runtime/search/firm_scores.h"
@@ -30,27 +28,12 @@ TransducerBeamSearch::State TransducerBeamSearch::InitialState(int64_t first_fra
   empty.scorer = scorer_.Start();
   empty.predictor = transducer_->Start();
   state.emissions.Acquire(kRoot);  // by the beam
-  state.emissions.Acquire(kRoot);  // by the best path
   return state;
 }
 
 void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
   queries_.clear();  // of a frame that failed
   state_ = InitialState(first_frame);
-}
-
-const TransducerBeamSearch::Hypothesis& TransducerBeamSearch::HypothesisWith(
-    const std::vector<TokenSpan>& tokens) const {
-  const auto has_tokens = [this, &tokens](const Hypothesis& hypothesis) {
-    int32_t node = hypothesis.node;
-    if (static_cast<size_t>(state_.emissions.value(node).length) != tokens.size()) return false;
-    return std::all_of(tokens.rbegin(), tokens.rend(), [this, &node](const TokenSpan& token) {
-      return state_.emissions.value(std::exchange(node, state_.emissions.parent(node))).token ==
-             token.id;
-    });
-  };
-  const auto found = std::find_if(state_.beam.begin(), state_.beam.end(), has_tokens);
-  return found == state_.beam.end() ? state_.beam.front() : *found;
 }
 
 void TransducerBeamSearch::GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame,
@@ -63,13 +46,13 @@ void TransducerBeamSearch::GoOnFrom(const Hypothesis& hypothesis, int64_t first_
 }
 
 void TransducerBeamSearch::ContinueAfter(const std::vector<TokenSpan>& tokens) {
-  const Hypothesis& hypothesis = HypothesisWith(tokens);
+  const Hypothesis& hypothesis = state_.emissions.FindOrBest(state_.beam, tokens);
   GoOnFrom(hypothesis, state_.num_frames, hypothesis.next_frame);
 }
 
 void TransducerBeamSearch::ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) {
   const int64_t frame = tokens.empty() ? begin_frame : FrameAfter(tokens.back());
-  GoOnFrom(HypothesisWith(tokens), frame, frame);
+  GoOnFrom(state_.emissions.FindOrBest(state_.beam, tokens), frame, frame);
 }
 
 void TransducerBeamSearch::Finish() {
@@ -78,12 +61,7 @@ void TransducerBeamSearch::Finish() {
   std::vector<Hypothesis> merged;  // some may wait for different frames
   for (Hypothesis& hypothesis : state_.beam) Merge(std::move(hypothesis), &merged);
   state_.beam = std::move(merged);
-  if (scorer_.scores()) {
-    for (Hypothesis& hypothesis : state_.beam) {
-      scorer_.End(&hypothesis.scorer);
-      SetBonus(&hypothesis);
-    }
-  }
+  for (Hypothesis& hypothesis : state_.beam) scorer_.End(&hypothesis.scorer);
   RankBeam();
 }
 
@@ -94,9 +72,7 @@ const std::vector<int32_t>& TransducerBeamSearch::LikelyTokens(const float* log_
   tokens_.erase(tokens_.begin() + config.blank_id);
   const size_t count = std::min(token_beam_, tokens_.size());
   const auto end = tokens_.begin() + static_cast<std::ptrdiff_t>(count);
-  std::partial_sort(tokens_.begin(), end, tokens_.end(), [log_probs](int32_t a, int32_t b) {
-    return log_probs[a] != log_probs[b] ? log_probs[a] > log_probs[b] : a < b;
-  });
+  std::partial_sort(tokens_.begin(), end, tokens_.end(), MoreProbable{log_probs});
   tokens_.erase(end, tokens_.end());
   return tokens_;
 }
@@ -106,13 +82,18 @@ TransducerBeamSearch::Candidate TransducerBeamSearch::MakeCandidate(const Hypoth
                                                                     int64_t next_frame,
                                                                     double log_prob,
                                                                     float token_log_prob) const {
-  Candidate made = {&source,        token,        next_frame,      log_prob,
-                    token_log_prob, source.bonus, source.potential};
+  Candidate made = {&source,
+                    token,
+                    next_frame,
+                    log_prob,
+                    token_log_prob,
+                    source.scorer.bonus,
+                    source.scorer.potential};
   if (token != kNone && scorer_.scores()) {
     PrefixScorer::State state = source.scorer;
     scorer_.Extend(&state, token);
-    made.bonus = scorer_.Bonus(state);
-    made.potential = scorer_.Potential(state);
+    made.bonus = state.bonus;
+    made.potential = state.potential;
   }
   return made;
 }
@@ -120,15 +101,12 @@ TransducerBeamSearch::Candidate TransducerBeamSearch::MakeCandidate(const Hypoth
 template <typename Item>
 typename std::vector<Item>::iterator TransducerBeamSearch::SortKept(std::vector<Item>* items) {
   const auto better = [](const Item& a, const Item& b) { return a.score() > b.score(); };
-  const auto firmer = [better](const Item& a, const Item& b) {
-    return a.firm_score() != b.firm_score() ? a.firm_score() > b.firm_score() : better(a, b);
-  };
   std::stable_sort(items->begin(), items->end(), better);
   if (items->size() <= beam_size_) return items->end();
   const auto best_end = items->begin() + static_cast<std::ptrdiff_t>(beam_size_);
   if (num_firmest_ == 0) return best_end;
   const auto end =
-      KeepFirmest(items->begin(), best_end, items->end(), num_firmest_, firmer, &firm_scores_);
+      KeepFirmest(items->begin(), best_end, items->end(), num_firmest_, better, &firm_scores_);
   std::stable_sort(best_end, end, better);
   return end;
 }
@@ -143,18 +121,12 @@ void TransducerBeamSearch::KeepBest(std::vector<Hypothesis>* hypotheses) {
   hypotheses->erase(end, hypotheses->end());
 }
 
-void TransducerBeamSearch::SetBonus(Hypothesis* hypothesis) const {
-  hypothesis->bonus = scorer_.Bonus(hypothesis->scorer);
-  hypothesis->potential = scorer_.Potential(hypothesis->scorer);
-}
-
-int32_t TransducerBeamSearch::AddEmission(int32_t parent, Emission emission) {
+int32_t TransducerBeamSearch::AddEmission(int32_t parent, int32_t token, const Emission& emission) {
   constexpr uint64_t kOdd = 0x9E3779B97F4A7C15U;  // of the golden ratio (Knuth)
-  const Emission& above = state_.emissions.value(parent);
-  emission.length = above.length + 1;
-  emission.hash = (above.hash + static_cast<uint64_t>(emission.token) + 1) * kOdd;
-  emission.hash ^= emission.hash >> 32;
-  return state_.emissions.Add(parent, emission);
+  EmittedToken added = {token, emission};
+  added.hash = (state_.emissions.value(parent).hash + static_cast<uint64_t>(token) + 1) * kOdd;
+  added.hash ^= added.hash >> 32;
+  return state_.emissions.Add(parent, added);
 }
 
 TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& candidate) {
@@ -166,12 +138,9 @@ TransducerBeamSearch::Hypothesis TransducerBeamSearch::Make(const Candidate& can
     return made;
   }
   const int64_t last_frame = std::max(state_.num_frames, candidate.next_frame - 1);
-  made.node = AddEmission(
-      made.node, {candidate.token, state_.num_frames, last_frame, candidate.token_log_prob});
-  if (scorer_.scores()) {
-    scorer_.Extend(&made.scorer, candidate.token);
-    SetBonus(&made);
-  }
+  made.node = AddEmission(made.node, candidate.token,
+                          {state_.num_frames, last_frame, candidate.token_log_prob});
+  scorer_.Extend(&made.scorer, candidate.token);
   made.is_behind = true;
   return made;
 }
@@ -195,7 +164,7 @@ void TransducerBeamSearch::TakeStates(const SharedPredictorState* states) {
 }
 
 bool TransducerBeamSearch::HaveEqualTokens(int32_t a, int32_t b) const {
-  const CountedTree<Emission>& tree = state_.emissions;
+  const TokenTree<EmittedToken>& tree = state_.emissions;
   if (tree.value(a).length != tree.value(b).length || tree.value(a).hash != tree.value(b).hash) {
     return false;
   }
@@ -236,56 +205,12 @@ void TransducerBeamSearch::RankBeam() {
   std::stable_sort(
       state_.beam.begin(), state_.beam.end(),
       [this](const Hypothesis& a, const Hypothesis& b) { return RankScore(a) > RankScore(b); });
-  UpdateBestPath();
-  UpdateNumStable();
+  state_.emissions.Follow(state_.beam);
 }
 
-void TransducerBeamSearch::UpdateBestPath() {
-  std::vector<int32_t>& ids = state_.best_ids;
-  std::vector<int32_t>& nodes = state_.best_nodes;
-  const int32_t old_end = nodes.empty() ? kRoot : nodes.back();
-  const int32_t new_end = state_.beam.front().node;
-  if (new_end == old_end) return;
-  // Down to where the paths part. The old path is held, so equal indices are the same node.
-  const auto length = static_cast<size_t>(state_.emissions.value(new_end).length);
-  size_t common = length;
-  for (int32_t node = new_end; common > 0; node = state_.emissions.parent(node), --common) {
-    if (common <= nodes.size() && nodes[common - 1] == node) break;
-  }
-  ids.resize(length);
-  nodes.resize(length);
-  int32_t node = new_end;
-  for (size_t i = length; i > common; --i) {
-    nodes[i - 1] = node;
-    ids[i - 1] = state_.emissions.value(node).token;
-    node = state_.emissions.parent(node);
-  }
-  state_.emissions.Acquire(new_end);
-  state_.emissions.Release(old_end);
-}
-
-// The nodes that all hypotheses begin with. They are never cut off, so the count never falls.
-void TransducerBeamSearch::UpdateNumStable() {
-  std::vector<int32_t> ends;
-  for (const Hypothesis& hypothesis : state_.beam) ends.push_back(hypothesis.node);
-  int32_t node = state_.num_stable == 0 ? kRoot : state_.best_nodes[state_.num_stable - 1];
-  while (std::find(ends.begin(), ends.end(), node) == ends.end()) {
-    node = state_.emissions.OnlyChild(node);
-    if (node == kNone) return;
-    ++state_.num_stable;
-  }
-}
-
-std::vector<TokenSequence> TransducerBeamSearch::NBest(int n) const {
-  if (n < 1) {
-    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
-  }
-  std::vector<TokenSequence> sequences;
-  for (const Hypothesis& hypothesis : state_.beam) {
-    if (sequences.size() == static_cast<size_t>(n)) break;
-    sequences.push_back({TokensSince(hypothesis, 0), hypothesis.score()});
-  }
-  return sequences;
+TokenSequence TransducerBeamSearch::SequenceAt(size_t rank) const {
+  const Hypothesis& hypothesis = state_.beam[rank];
+  return {TokensSince(hypothesis, 0), hypothesis.score()};
 }
 
 std::vector<TokenSpan> TransducerBeamSearch::BestTokensSince(size_t first) const {
@@ -294,14 +219,12 @@ std::vector<TokenSpan> TransducerBeamSearch::BestTokensSince(size_t first) const
 
 std::vector<TokenSpan> TransducerBeamSearch::TokensSince(const Hypothesis& hypothesis,
                                                          size_t first) const {
-  const auto length = static_cast<size_t>(state_.emissions.value(hypothesis.node).length);
+  const size_t length = state_.emissions.Length(hypothesis.node);
   std::vector<TokenSpan> tokens(length - std::min(first, length));
   int32_t node = hypothesis.node;
   for (size_t i = tokens.size(); i > 0; --i, node = state_.emissions.parent(node)) {
-    const Emission& emission = state_.emissions.value(node);
-    // A log-softmax may round to just above zero.
-    tokens[i - 1] = {emission.token, emission.first_frame, emission.last_frame,
-                     std::min(1.0F, std::exp(emission.log_prob))};
+    const EmittedToken& emitted = state_.emissions.value(node);
+    tokens[i - 1] = emitted.emission.SpanOf(emitted.token);
   }
   return tokens;
 }

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "runtime/scoring/prefix_scorer.h"
-#include "runtime/search/counted_tree.h"
+#include "runtime/search/emission.h"
+#include "runtime/search/token_tree.h"
 #include "runtime/search/transducer_search.h"
 
 namespace runnel {
@@ -29,10 +30,9 @@ class TransducerBeamSearch : public TransducerSearch {
   void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
   void ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) override;
   void Reset() override { StartUtterance(0); }
-  std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
-  const std::vector<int32_t>& BestIds() const override { return state_.best_ids; }
-  size_t NumStableIds() const override { return state_.num_stable; }
+  const std::vector<int32_t>& BestIds() const override { return state_.emissions.best_ids(); }
+  size_t NumStableIds() const override { return state_.emissions.num_stable(); }
   int64_t num_frames() const override { return state_.num_frames; }
   void Save(StateWriter* writer) const override;
   void Restore(StateReader* reader) override;
@@ -42,11 +42,9 @@ class TransducerBeamSearch : public TransducerSearch {
   static constexpr int32_t kRoot = CountedTree<int32_t>::kRoot;
 
   // A token of a hypothesis, at the end of the path from the root.
-  struct Emission {
+  struct EmittedToken {
     int32_t token = 0;
-    int64_t first_frame = 0;
-    int64_t last_frame = 0;
-    float log_prob = 0;
+    Emission emission;
     // These two of the tokens from the root to here (AddEmission).
     int32_t length = 0;
     uint64_t hash = 0;
@@ -55,15 +53,13 @@ class TransducerBeamSearch : public TransducerSearch {
   struct Hypothesis {
     int32_t node = kRoot;  // in `emissions`, which holds a reference
     double log_prob = 0;
-    PrefixScorer::State scorer;  // meaningless without a scorer
-    double bonus = 0;
-    double potential = 0;    // of an unfinished hotword; a part of `bonus`
+    PrefixScorer::State scorer;
     int64_t next_frame = 0;  // that it reads
     SharedPredictorState predictor;
     bool is_behind = false;  // `predictor` has not read the last token
 
-    double score() const { return log_prob + bonus; }
-    double firm_score() const { return score() - potential; }
+    double score() const { return log_prob + scorer.bonus; }
+    double firm_score() const { return score() - scorer.potential; }
   };
 
   // A hypothesis that may be kept: `*source` as it is, or with a token more.
@@ -129,11 +125,7 @@ class TransducerBeamSearch : public TransducerSearch {
     bool is_finished = false;  // the bonuses are those of whole utterances
     float blank_log_prob = 0;
     std::vector<Hypothesis> beam;  // best first
-    CountedTree<Emission> emissions;
-    // The path to the best hypothesis, root not included; holds a reference to its end.
-    std::vector<int32_t> best_ids;
-    std::vector<int32_t> best_nodes;
-    size_t num_stable = 0;  // of best_ids
+    TokenTree<EmittedToken> emissions;
   };
 
   // The part of State that is saved; the rest is computed from it (transducer_beam_state.cc).
@@ -146,19 +138,16 @@ class TransducerBeamSearch : public TransducerSearch {
   // Puts what is kept first, best first; returns its end.
   template <typename Item>
   typename std::vector<Item>::iterator SortKept(std::vector<Item>* items);
-  void SetBonus(Hypothesis* hypothesis) const;
   // Adds a node below `parent`, with one reference.
-  int32_t AddEmission(int32_t parent, Emission emission);
+  int32_t AddEmission(int32_t parent, int32_t token, const Emission& emission);
   State InitialState(int64_t first_frame) const;
-  // The first one with these tokens, or the best one.
-  const Hypothesis& HypothesisWith(const std::vector<TokenSpan>& tokens) const;
   // Begins an utterance with this hypothesis' predictor, which reads `next_frame` next.
   void GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame, int64_t next_frame);
   double RankScore(const Hypothesis& hypothesis) const;
   bool HaveEqualTokens(int32_t a, int32_t b) const;
   void RankBeam();
-  void UpdateBestPath();
-  void UpdateNumStable();
+  size_t num_sequences() const override { return state_.beam.size(); }
+  TokenSequence SequenceAt(size_t rank) const override;
   std::vector<TokenSpan> TokensSince(const Hypothesis& hypothesis, size_t first) const;
 
   const Transducer* transducer_;

@@ -7,23 +7,19 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/search/listed_tree.h"
 #include "runtime/search/predictor_state_fields.h"
 #include "runtime/search/transducer_beam_search.h"
 #include "runtime/snapshot/state_fields.h"
 
 namespace runnel {
 
-// Nodes are referred to by their index in the list, from 1 on; 0 is the root.
 struct TransducerBeamSearch::Saved {
-  struct Node {
-    int32_t parent = 0;
-    Emission emission;
-  };
   int64_t num_frames = 0;
   bool is_finished = false;
   float blank_log_prob = 0;
-  std::vector<Node> nodes;
-  std::vector<Hypothesis> beam;  // whose nodes are such indices
+  ListedTree<EmittedToken> emissions;
+  std::vector<Hypothesis> beam;  // whose nodes are names of the list
 };
 
 template <class Self, class Fields>
@@ -31,47 +27,33 @@ void TransducerBeamSearch::VisitSaved(const Transducer& transducer, Self& saved,
   fields.Counter(saved.num_frames);
   fields.Value(saved.is_finished);
   fields.Value(saved.blank_log_prob);
-  constexpr size_t kNodeSize = 2 * sizeof(int32_t) + 2 * sizeof(int64_t) + sizeof(float);
-  const size_t num_nodes = fields.Count(saved.nodes.size(), kNodeSize);
-  if constexpr (Fields::kReading) saved.nodes.resize(num_nodes);
-  for (auto& node : saved.nodes) {
-    fields.Value(node.parent);
-    fields.Value(node.emission.token);
-    fields.Counter(node.emission.first_frame);
-    fields.Counter(node.emission.last_frame);
-    fields.Value(node.emission.log_prob);
-  }
+  ListedTree<EmittedToken>::VisitState(saved.emissions, fields,
+                                       sizeof(int32_t) + Emission::kSavedSize, [&](auto& emitted) {
+                                         fields.Value(emitted.token);
+                                         Emission::VisitState(emitted.emission, fields);
+                                       });
   constexpr size_t kHypothesisSize = sizeof(int32_t) + sizeof(double) + sizeof(int64_t);
-  const size_t num_hypotheses = fields.Count(saved.beam.size(), kHypothesisSize);
-  if constexpr (Fields::kReading) saved.beam.resize(num_hypotheses);
-  for (auto& hypothesis : saved.beam) {
+  VisitList(saved.beam, fields, kHypothesisSize, [&](auto& hypothesis) {
     fields.Value(hypothesis.node);
     fields.Value(hypothesis.log_prob);
     fields.Counter(hypothesis.next_frame);
     VisitPredictorState(transducer, hypothesis.predictor, fields);
-  }
+  });
 }
 
 void TransducerBeamSearch::Save(StateWriter* writer) const {
+  std::vector<int32_t> ends;
+  for (const Hypothesis& hypothesis : state_.beam) ends.push_back(hypothesis.node);
   Saved saved;
   saved.num_frames = state_.num_frames;
   saved.is_finished = state_.is_finished;
   saved.blank_log_prob = state_.blank_log_prob;
-  std::vector<int32_t> ends;
-  for (const Hypothesis& hypothesis : state_.beam) ends.push_back(hypothesis.node);
-  const std::vector<int32_t> nodes = state_.emissions.NodesTo(ends);
-  std::vector<int32_t> names(state_.emissions.num_slots(), kRoot);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    names[static_cast<size_t>(nodes[i])] = static_cast<int32_t>(i + 1);
-    const int32_t parent = state_.emissions.parent(nodes[i]);
-    saved.nodes.push_back({names[static_cast<size_t>(parent)], state_.emissions.value(nodes[i])});
-  }
+  saved.emissions = {state_.emissions, ends};
   saved.beam = state_.beam;
   for (Hypothesis& hypothesis : saved.beam) {
-    hypothesis.node = names[static_cast<size_t>(hypothesis.node)];
+    hypothesis.node = saved.emissions.NameOf(hypothesis.node);
   }
-  const Saved& fields = saved;
-  VisitSaved(*transducer_, fields, *writer);
+  VisitSaved(*transducer_, std::as_const(saved), *writer);
 }
 
 void TransducerBeamSearch::Restore(StateReader* reader) {
@@ -84,42 +66,38 @@ void TransducerBeamSearch::Restore(StateReader* reader) {
 std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
   const TransducerConfig& config = transducer_->config();
   if (std::isnan(saved.blank_log_prob)) return "the blank's log probability is not a number";
-  const size_t num_nodes = saved.nodes.size() + 1;
-  if (num_nodes >= std::numeric_limits<int32_t>::max()) return "the tree has more than 2^31 nodes";
+  std::string problem = saved.emissions.Problem("tokens");
+  for (const auto& [parent, emitted] : saved.emissions.nodes()) {
+    if (problem.empty()) {
+      problem = TokenIdProblem(emitted.token, config.vocab_size, config.blank_id);
+    }
+  }
+  if (!problem.empty()) return problem;
   const int64_t longest = config.durations.empty()
                               ? 1
                               : std::max<int64_t>(1, *std::max_element(config.durations.begin(),
                                                                        config.durations.end()));
-  std::vector<bool> leads(num_nodes);  // to a hypothesis
-  for (size_t i = 1; i < num_nodes; ++i) {
-    const auto& [parent, emission] = saved.nodes[i - 1];
-    if (parent < 0 || static_cast<size_t>(parent) >= i) {
-      return "the tree of tokens has a parent after its child";
+  const std::vector<int64_t> begins = saved.emissions.AlongPaths(
+      int64_t{0},
+      [](int64_t, const EmittedToken& emitted) { return emitted.emission.first_frame; });
+  for (const auto& [parent, emitted] : saved.emissions.nodes()) {
+    const Emission& emission = emitted.emission;
+    if (!emission.IsWithin(begins[static_cast<size_t>(parent)], saved.num_frames) ||
+        emission.last_frame - emission.first_frame >= longest) {
+      return "the frames of a token are out of order or of range";
     }
-    if (emission.token < 0 || emission.token >= config.vocab_size ||
-        emission.token == config.blank_id) {
-      return "token id is " + std::to_string(emission.token) +
-             "; expected a token that is not the blank";
-    }
-    const int64_t begin =
-        parent == 0 ? 0 : saved.nodes[static_cast<size_t>(parent) - 1].emission.first_frame;
-    const bool is_right =
-        emission.first_frame >= begin && emission.first_frame < saved.num_frames &&
-        emission.last_frame >= emission.first_frame &&
-        emission.last_frame - emission.first_frame < longest && std::isfinite(emission.log_prob);
-    if (!is_right) return "the frames of a token are out of order or of range";
-    leads[static_cast<size_t>(parent)] = true;
   }
   const size_t most = (beam_size_ + num_firmest_) * static_cast<size_t>(longest);
   if (saved.beam.empty() || saved.beam.size() > most) {
     return "the beam has " + std::to_string(saved.beam.size()) + " hypotheses; expected 1 to " +
            std::to_string(most);
   }
+  std::vector<int32_t> ends;
   for (const Hypothesis& hypothesis : saved.beam) {
-    if (hypothesis.node < 0 || static_cast<size_t>(hypothesis.node) >= num_nodes) {
+    if (!saved.emissions.Has(hypothesis.node)) {
       return "a hypothesis is not in the tree of tokens";
     }
-    leads[static_cast<size_t>(hypothesis.node)] = true;
+    ends.push_back(hypothesis.node);
     if (!std::isfinite(hypothesis.log_prob)) return "the scores of the hypotheses are not finite";
     if (hypothesis.next_frame < saved.num_frames ||
         hypothesis.next_frame - saved.num_frames > longest) {
@@ -128,38 +106,33 @@ std::string TransducerBeamSearch::Inconsistency(const Saved& saved) const {
              std::to_string(longest) + " later";
     }
   }
-  const bool all_lead = std::all_of(leads.begin() + 1, leads.end(), [](bool lead) { return lead; });
-  return all_lead ? "" : "the tree has tokens that no hypothesis uses";
+  return saved.emissions.EachLeadsTo(ends) ? "" : "the tree has tokens that no hypothesis uses";
 }
 
 void TransducerBeamSearch::Rebuild(const Saved& saved) {
   state_ = InitialState(saved.num_frames);
   state_.is_finished = saved.is_finished;
   state_.blank_log_prob = saved.blank_log_prob;
-  // The list holds one reference to each node until the beam does.
-  std::vector<int32_t> nodes = {kRoot};
-  std::vector<PrefixScorer::State> scorers = {state_.beam.front().scorer};
-  for (const auto& [parent, emission] : saved.nodes) {
-    const int32_t above = nodes[static_cast<size_t>(parent)];
-    nodes.push_back(AddEmission(above, emission));
-    if (!scorer_.scores()) continue;
-    scorers.push_back(scorers[static_cast<size_t>(parent)]);
-    scorer_.Extend(&scorers.back(), emission.token);
-  }
+  // By name. The vector holds one reference to each node until the beam does.
+  const std::vector<int32_t> nodes =
+      saved.emissions.AlongPaths(kRoot, [this](int32_t above, const EmittedToken& emitted) {
+        return AddEmission(above, emitted.token, emitted.emission);
+      });
+  const auto scorers = saved.emissions.AlongPaths(
+      scorer_.Start(), [this](PrefixScorer::State scorer, const EmittedToken& emitted) {
+        scorer_.Extend(&scorer, emitted.token);
+        return scorer;
+      });
   Release(state_.beam.front());
-  state_.beam.clear();
-  for (Hypothesis hypothesis : saved.beam) {
+  state_.beam = saved.beam;
+  for (Hypothesis& hypothesis : state_.beam) {
     const auto name = static_cast<size_t>(hypothesis.node);
     hypothesis.node = nodes[name];
     state_.emissions.Acquire(hypothesis.node);
-    if (scorer_.scores()) {
-      hypothesis.scorer = scorers[name];
-      if (saved.is_finished) scorer_.End(&hypothesis.scorer);
-      SetBonus(&hypothesis);
-    }
-    state_.beam.push_back(std::move(hypothesis));
+    hypothesis.scorer = scorers[name];
+    if (saved.is_finished) scorer_.End(&hypothesis.scorer);
   }
-  for (size_t i = nodes.size(); i > 1; --i) state_.emissions.Release(nodes[i - 1]);
+  state_.emissions.ReleaseAll(nodes);
   RankBeam();
 }
 

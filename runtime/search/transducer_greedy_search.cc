@@ -50,10 +50,8 @@ void TransducerGreedySearch::Answer(const float* log_probs) {
   steps_.clear();
   if (is_blank) return GoOn(std::max<int64_t>(1, duration));
   const int64_t last_frame = state_.num_frames + std::max<int64_t>(1, duration) - 1;
-  // A log-softmax may round to just above zero.
-  const float confidence = std::min(1.0F, std::exp(log_probs[label]));
   state_.ids.push_back(label);
-  state_.tokens.push_back({label, state_.num_frames, last_frame, confidence});
+  state_.tokens.push_back({label, state_.num_frames, last_frame, Confidence(log_probs[label])});
   ++num_symbols_;
   advance_ = duration == 0 && num_symbols_ == max_symbols_ ? 1 : duration;
   steps_ = {{state_.predictor.get(), label}};
@@ -96,13 +94,6 @@ void TransducerGreedySearch::ReturnTo(const std::vector<TokenSpan>& tokens, int6
   next.predictor = std::move(state_.predictor);
   queries_.clear();
   state_ = std::move(next);
-}
-
-std::vector<TokenSequence> TransducerGreedySearch::NBest(int n) const {
-  if (n < 1) {
-    throw std::invalid_argument("NBest: n must be at least 1, got " + std::to_string(n));
-  }
-  return {TokenSequence{state_.tokens, state_.score}};
 }
 
 std::vector<TokenSpan> TransducerGreedySearch::BestTokensSince(size_t first) const {

@@ -37,7 +37,6 @@ class TransducerGreedySearch : public TransducerSearch {
   void ContinueAfter(const std::vector<TokenSpan>& tokens) override;
   void ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) override;
   void Reset() override { StartUtterance(0); }
-  std::vector<TokenSequence> NBest(int n) const override;
   std::vector<TokenSpan> BestTokensSince(size_t first) const override;
   const std::vector<int32_t>& BestIds() const override { return state_.ids; }
   size_t NumStableIds() const override { return state_.ids.size(); }
@@ -46,6 +45,9 @@ class TransducerGreedySearch : public TransducerSearch {
   void Restore(StateReader* reader) override;
 
  private:
+  size_t num_sequences() const override { return 1; }
+  TokenSequence SequenceAt(size_t /*rank*/) const override { return {state_.tokens, state_.score}; }
+
   // The whole state of the search between frames.
   struct State {
     std::vector<int32_t> ids;  // of `tokens`
