@@ -16,7 +16,6 @@
 #include "runtime/scoring/prefix_scorer.h"
 #include "runtime/search/counted_tree.h"
 #include "runtime/search/ctc_search.h"
-#include "runtime/search/emission.h"
 #include "runtime/search/token_tree.h"
 #include "runtime/text/word_tree.h"
 #include "runtime/word_list.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/scoring/prefix_scorer.h"
-#include "runtime/search/emission.h"
 #include "runtime/search/token_tree.h"
 #include "runtime/search/transducer_search.h"
 
