@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/search/listed_tree.h"
 #include "runtime/search/log_probs.h"
 #include "runtime/search/prefix_beam_search.h"
 #include "runtime/snapshot/state_fields.h"

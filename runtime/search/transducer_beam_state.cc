@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/search/listed_tree.h"
 #include "runtime/search/predictor_state_fields.h"
 #include "runtime/search/transducer_beam_search.h"
 #include "runtime/snapshot/state_fields.h"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/search/listed_tree.h"
 #include "runtime/snapshot/state_fields.h"
 
 namespace runnel {
