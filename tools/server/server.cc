@@ -27,7 +27,7 @@
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/origins.h"
 #include "tools/server/resources/rated_log.h"
-#include "tools/server/session/stream_request.h"
+#include "tools/server/resources/stream_request.h"
 #include "tools/server/store/make_snapshot_store.h"
 #include "tools/server/transport/http_session.h"
 #include "tools/server/transport/listener.h"

@@ -22,7 +22,7 @@
 #include "tools/server/protocol/protocol_error.h"
 #include "tools/server/riva/grpc_status.h"
 #include "tools/server/riva/riva_config.h"
-#include "tools/server/transport/connection_context.h"
+#include "tools/server/session/connection_context.h"
 #include "tools/server/transport/wake_timer.h"
 
 namespace runnel::server {

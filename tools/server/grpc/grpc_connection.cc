@@ -18,8 +18,8 @@
 
 #include "tools/cli/seconds.h"
 #include "tools/server/grpc/connection_calls.h"
+#include "tools/server/resources/admission.h"
 #include "tools/server/resources/rated_log.h"
-#include "tools/server/resources/refusal.h"
 #include "tools/server/transport/wake_timer.h"
 
 namespace runnel::server {

@@ -10,7 +10,7 @@
 #include "tools/network/any_stream.h"
 #include "tools/server/grpc/call_places.h"
 #include "tools/server/grpc/grpc_peers.h"
-#include "tools/server/transport/connection_context.h"
+#include "tools/server/session/connection_context.h"
 
 namespace runnel::server {
 

@@ -32,7 +32,7 @@
 #include "tools/server/grpc/connection_calls.h"
 #include "tools/server/grpc/grpc_call.h"
 #include "tools/server/grpc/grpc_connection.h"
-#include "tools/server/resources/refusal.h"
+#include "tools/server/resources/admission.h"
 #include "tools/server/riva/riva_models.h"
 #include "tools/server/transport/listener.h"
 #include "tools/server/transport/tls.h"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "tools/server/transport/connection_context.h"
+#include "tools/server/session/connection_context.h"
 
 namespace runnel::server {
 

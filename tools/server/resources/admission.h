@@ -1,4 +1,5 @@
-// Admits connections, streams and recordings while the limits leave slots for them.
+// Admits connections, streams and recordings while the limits leave slots for them, and says what a
+// client is told that gets none.
 #ifndef RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_
 #define RUNNEL_TOOLS_SERVER_RESOURCES_ADMISSION_H_
 
@@ -9,7 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "tools/server/protocol/protocol_error.h"
 #include "tools/server/resources/limits.h"
+#include "tools/server/resources/metrics.h"
 #include "tools/server/resources/shares.h"
 #include "tools/server/resources/upload_places.h"
 
@@ -54,6 +57,10 @@ enum class Refusal {
   kConnections,        // max_connections
   kAddressConnections  // max_connections_per_address
 };
+
+// What a client is told that was refused a slot: kDraining, kFull or kAddressFull. Counts the
+// rejection.
+ProtocolError RefusalError(Refusal refusal, Metrics* metrics);
 
 // Thread-safe. Tickets may live longer than the Admission. `account`: of the client (AccountOf).
 class Admission {

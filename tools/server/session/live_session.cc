@@ -13,9 +13,8 @@
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/dialects/protocol_registry.h"
+#include "tools/server/resources/admission.h"
 #include "tools/server/resources/rated_log.h"
-#include "tools/server/resources/refusal.h"
-#include "tools/server/session/stream_request.h"
 
 namespace runnel::server {
 namespace {

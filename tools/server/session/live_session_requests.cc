@@ -11,8 +11,8 @@
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/resources/stream_request.h"
 #include "tools/server/session/live_session.h"
-#include "tools/server/session/stream_request.h"
 
 namespace runnel::server {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "tools/server/session/stream_request.h"
+#include "tools/server/resources/stream_request.h"
 
 namespace runnel::server {
 

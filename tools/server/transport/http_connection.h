@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "tools/network/any_stream.h"
-#include "tools/server/transport/connection_context.h"
+#include "tools/server/session/connection_context.h"
 #include "tools/server/transport/http_reply.h"
 
 namespace runnel::server {

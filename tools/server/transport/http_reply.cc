@@ -11,7 +11,7 @@
 #include "tools/server/page/page_files.h"
 #include "tools/server/protocol/deepgram_messages.h"
 #include "tools/server/resources/access.h"
-#include "tools/server/resources/refusal.h"
+#include "tools/server/resources/admission.h"
 
 namespace runnel::server {
 namespace {

@@ -3,7 +3,7 @@
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_SESSION_H_
 
 #include "tools/network/any_stream.h"
-#include "tools/server/transport/connection_context.h"
+#include "tools/server/session/connection_context.h"
 
 namespace runnel::server {
 

@@ -17,12 +17,12 @@
 #include "runtime/model.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/recordings/recognize_job.h"
 #include "tools/server/recordings/recording_request.h"
 #include "tools/server/recordings/transcription_formats.h"
+#include "tools/server/recordings/upload_share.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/rated_log.h"
-#include "tools/server/resources/upload_share.h"
-#include "tools/server/transport/recognize_job.h"
 
 namespace runnel::server {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "tools/network/any_stream.h"
+#include "tools/server/session/connection_context.h"
 #include "tools/server/transport/acceptor.h"
-#include "tools/server/transport/connection_context.h"
 
 namespace runnel::server {
 

@@ -8,7 +8,7 @@
 
 #include "tools/network/any_stream.h"
 #include "tools/server/protocol/protocol.h"
-#include "tools/server/transport/connection_context.h"
+#include "tools/server/session/connection_context.h"
 
 namespace runnel::server {
 

@@ -17,7 +17,7 @@
 #include "tools/server/dialects/wyoming_protocol.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/resources/message_buffer.h"
-#include "tools/server/resources/refusal.h"
+#include "tools/server/resources/admission.h"
 #include "tools/server/session/live_connection.h"
 #include "tools/server/session/session_deadlines.h"
 #include "tools/server/transport/wake_timer.h"

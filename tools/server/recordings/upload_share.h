@@ -1,6 +1,6 @@
 // What an uploaded recording holds of the server: slots, memory, and a place for decoding.
-#ifndef RUNNEL_TOOLS_SERVER_RESOURCES_UPLOAD_SHARE_H_
-#define RUNNEL_TOOLS_SERVER_RESOURCES_UPLOAD_SHARE_H_
+#ifndef RUNNEL_TOOLS_SERVER_RECORDINGS_UPLOAD_SHARE_H_
+#define RUNNEL_TOOLS_SERVER_RECORDINGS_UPLOAD_SHARE_H_
 
 #include <chrono>
 #include <cstddef>
@@ -100,4 +100,4 @@ class UploadShare {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_RESOURCES_UPLOAD_SHARE_H_
+#endif  // RUNNEL_TOOLS_SERVER_RECORDINGS_UPLOAD_SHARE_H_

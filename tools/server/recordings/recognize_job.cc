@@ -1,4 +1,4 @@
-#include "tools/server/transport/recognize_job.h"
+#include "tools/server/recordings/recognize_job.h"
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "runtime/text/first_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/server/resources/rated_log.h"
-#include "tools/server/session/stream_request.h"
+#include "tools/server/resources/stream_request.h"
 
 namespace runnel::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/server/session/stream_request.h"
+#include "tools/server/resources/stream_request.h"
 
 #include <gtest/gtest.h>
 

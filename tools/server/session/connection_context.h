@@ -1,6 +1,6 @@
 // The data of a connection from its acceptance to its end.
-#ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_CONNECTION_CONTEXT_H_
-#define RUNNEL_TOOLS_SERVER_TRANSPORT_CONNECTION_CONTEXT_H_
+#ifndef RUNNEL_TOOLS_SERVER_SESSION_CONNECTION_CONTEXT_H_
+#define RUNNEL_TOOLS_SERVER_SESSION_CONNECTION_CONTEXT_H_
 
 #include <string>
 
@@ -33,4 +33,4 @@ struct ConnectionContext {
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_TRANSPORT_CONNECTION_CONTEXT_H_
+#endif  // RUNNEL_TOOLS_SERVER_SESSION_CONNECTION_CONTEXT_H_

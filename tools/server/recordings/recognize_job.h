@@ -1,6 +1,6 @@
 // Decodes an uploaded recording, for every interface that takes one.
-#ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_RECOGNIZE_JOB_H_
-#define RUNNEL_TOOLS_SERVER_TRANSPORT_RECOGNIZE_JOB_H_
+#ifndef RUNNEL_TOOLS_SERVER_RECORDINGS_RECOGNIZE_JOB_H_
+#define RUNNEL_TOOLS_SERVER_RECORDINGS_RECOGNIZE_JOB_H_
 
 #include <functional>
 #include <memory>
@@ -42,4 +42,4 @@ std::shared_ptr<RecognizeJob> StartRecognizeJob(const Services& services, const 
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_TRANSPORT_RECOGNIZE_JOB_H_
+#endif  // RUNNEL_TOOLS_SERVER_RECORDINGS_RECOGNIZE_JOB_H_

@@ -1,6 +1,6 @@
 // Completes a client's request with the server's defaults, and checks it against the limits.
-#ifndef RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
-#define RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
+#ifndef RUNNEL_TOOLS_SERVER_RESOURCES_STREAM_REQUEST_H_
+#define RUNNEL_TOOLS_SERVER_RESOURCES_STREAM_REQUEST_H_
 
 #include <cstddef>
 #include <memory>
@@ -49,4 +49,4 @@ std::string UtteranceTooLong(const Limits& limits);
 
 }  // namespace runnel::server
 
-#endif  // RUNNEL_TOOLS_SERVER_SESSION_STREAM_REQUEST_H_
+#endif  // RUNNEL_TOOLS_SERVER_RESOURCES_STREAM_REQUEST_H_
