@@ -78,6 +78,22 @@ def test_no_source_includes_a_source():
     assert not found
 
 
+def test_transport_resources_and_session_name_no_protocol():
+    """A protocol is a class and its rows in protocol_registry.cc. Wyoming has a port of its own.
+    The texts of limits.cc, which the manual shows, name the clients that a limit is for."""
+    server = ROOT / "tools/server"
+    names = {path.name.split("_")[0] for path in (server / "dialects").glob("*_protocol.h")}
+    assert {"deepgram", "openai", "vosk", "wenet", "sherpa"} <= names
+    names = (names | {"(?<!p)riva"}) - {"runnel", "wyoming"}  # not in "private"
+    pattern = re.compile("|".join(sorted(names)), re.IGNORECASE)
+    found = [f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+             for folder in ("transport", "resources", "session")
+             for path in sorted((server / folder).iterdir()) if path.name != "limits.cc"
+             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+             if pattern.search(line)]
+    assert not found, "\n".join(found)
+
+
 def test_folders_have_no_cycles(used):
     left = {folder: set(others) for folder, others in used.items()}
     while left:

@@ -22,6 +22,7 @@
 #include "tools/server/control/admin_port.h"
 #include "tools/server/control/control_thread.h"
 #include "tools/server/control/memory_return.h"
+#include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/dialects/wyoming_protocol.h"
 #include "tools/server/grpc/grpc_server.h"
 #include "tools/server/resources/access.h"
@@ -110,7 +111,7 @@ class Server {
  public:
   Server(const std::shared_ptr<const Model>& model, const ServerOptions& options)
       : options_(options),
-        access_(options.token, options.trusted_proxies),
+        access_(options.token, options.trusted_proxies, AllTokenPlaces()),
         origins_(options.allowed_origins,
                  IsLoopback(options.listen) && options.trusted_proxies.empty()),
         admission_(options.limits),

@@ -11,9 +11,6 @@
 namespace runnel::server {
 namespace {
 
-constexpr std::string_view kPath = "/v1/listen";
-constexpr std::string_view kOtherPath = "/v2/listen";
-
 // Of mono audio: index of the channel, number of channels.
 OrderedJson OneChannel() { return OrderedJson::array({0, 1}); }
 
@@ -75,20 +72,10 @@ bool DeepgramProtocol::TakesLong(const ClientMessage& message) const {
 std::vector<ClientRequest> DeepgramProtocol::Read(const ClientMessage& message) {
   // Messages after CloseStream are ignored.
   if (phase_ == Phase::kFinished || phase_ == Phase::kOver) return {};
-  return Checked([&]() -> std::vector<ClientRequest> {
+  return Checked(&phase_, [&]() -> std::vector<ClientRequest> {
     if (message.is_text) return ReadText(message);
     return message.bytes.empty() ? std::vector<ClientRequest>() : ReadAudio(message.bytes);
   });
-}
-
-template <typename Reading>
-std::vector<ClientRequest> DeepgramProtocol::Checked(const Reading& read) {
-  try {
-    return read();
-  } catch (const ClientMistake& mistake) {
-    phase_ = Phase::kOver;
-    return {ProtocolError{mistake.code(), mistake.what()}};
-  }
 }
 
 StartRequest DeepgramProtocol::Start() {
@@ -100,7 +87,7 @@ StartRequest DeepgramProtocol::Start() {
 }
 
 std::vector<ClientRequest> DeepgramProtocol::ReadMore(std::string_view rest) {
-  return Checked([&] {
+  return Checked(&phase_, [&] {
     return phase_ == Phase::kEnding ? ReadEnd(options_.decoder->Decode({})) : ReadAudio(rest);
   });
 }
@@ -148,14 +135,8 @@ std::vector<ClientRequest> DeepgramProtocol::ReadEnd(std::vector<float> samples)
     requests.emplace_back(Start());
   }
   num_samples_ += static_cast<int64_t>(samples.size());
-  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
-  if (options_.decoder->has_more()) {
-    phase_ = Phase::kEnding;
-    requests.emplace_back(MoreRequest{});
-  } else {
-    phase_ = Phase::kFinished;
-    requests.emplace_back(FinishRequest{});
-  }
+  const bool has_more = AppendEnd(*options_.decoder, std::move(samples), &requests);
+  phase_ = has_more ? Phase::kEnding : Phase::kFinished;
   return requests;
 }
 

@@ -19,7 +19,10 @@ namespace runnel::server {
 
 class DeepgramProtocol : public Protocol {
  public:
-  // The path is /v1/listen, or /v2/listen, which is another protocol.
+  static constexpr std::string_view kPath = "/v1/listen";
+  static constexpr std::string_view kOtherPath = "/v2/listen";  // of another protocol
+
+  // Also for the other protocol, which is refused.
   static bool IsFor(const Opening& opening);
 
   // `tokens` must outlive the protocol. Throws ClientMistake with kBadOption for a query that
@@ -47,9 +50,6 @@ class DeepgramProtocol : public Protocol {
   std::vector<ClientRequest> ReadAudio(std::string_view bytes);
   // The next part of what only the end of the audio completes.
   std::vector<ClientRequest> ReadEnd(std::vector<float> samples);
-  // What `read` returns, or the mistake that it throws.
-  template <typename Reading>
-  std::vector<ClientRequest> Checked(const Reading& read);
   StartRequest Start();
   // A Results message: the words and the audio that it covers, which begins at stretch_start_ms_.
   // Its other fields are in `kind`.

@@ -46,7 +46,8 @@ std::string QueryValue(const Opening& opening, std::string_view name) {
 }
 
 OpenAiShape ShapeOf(const Opening& opening) {
-  const bool is_beta = opening.openai_beta == kBetaHeader || Offers(opening, kBetaSubprotocol);
+  const bool is_beta =
+      opening.header("OpenAI-Beta") == kBetaHeader || Offers(opening, kBetaSubprotocol);
   return is_beta ? OpenAiShape::kBeta : OpenAiShape::kGeneral;
 }
 

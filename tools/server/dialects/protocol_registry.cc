@@ -1,7 +1,9 @@
 #include "tools/server/dialects/protocol_registry.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "tools/server/dialects/deepgram_protocol.h"
@@ -11,6 +13,8 @@
 #include "tools/server/dialects/vosk_protocol.h"
 #include "tools/server/dialects/wenet_protocol.h"
 #include "tools/server/protocol/client_json.h"
+#include "tools/server/protocol/deepgram_messages.h"
+#include "tools/server/protocol/protocol_error.h"
 
 namespace runnel::server {
 namespace {
@@ -38,14 +42,25 @@ struct ByMessage {
   // `json`: the object that a text message holds; null for any other message.
   bool (*recognizes)(const ClientMessage& first, const nlohmann::json& json);
   std::unique_ptr<Protocol> (*make)(const TokenTable& tokens);
+  // Whether reading this text of the first message may prepare hotwords; null: never.
+  bool (*prepares_hotwords)(std::string_view text);
 };
 
 template <typename Kind>
-constexpr ByMessage MessageOf() {
-  return {&Kind::Recognizes, [](const TokenTable& tokens) -> std::unique_ptr<Protocol> {
+constexpr ByMessage MessageOf(bool (*prepares_hotwords)(std::string_view text) = nullptr) {
+  return {&Kind::Recognizes,
+          [](const TokenTable& tokens) -> std::unique_ptr<Protocol> {
             return std::make_unique<Kind>(tokens);
-          }};
+          },
+          prepares_hotwords};
 }
+
+// An interface for recordings.
+struct ByPath {
+  std::string_view path;
+  RecordingRequest (*read)(RecordingPost post, const TokenTable& tokens,
+                           const std::string& model_name);
+};
 
 // The first entry that fits is chosen.
 constexpr std::array kByOpening = {
@@ -54,11 +69,62 @@ constexpr std::array kByOpening = {
     OpeningOf<OpenAiRealtimeProtocol>(),
 };
 constexpr std::array kByMessage = {
-    MessageOf<RunnelProtocol>(),
+    MessageOf<RunnelProtocol>(&RunnelProtocol::PreparesHotwords),
     MessageOf<WenetProtocol>(),
-    MessageOf<VoskProtocol>(),
+    MessageOf<VoskProtocol>(&VoskProtocol::PreparesHotwords),
     MessageOf<SherpaProtocol>(),
 };
+
+constexpr std::string_view kTranscriptionsPath = "/v1/audio/transcriptions";  // OpenAI's
+constexpr std::array kRecordings = {
+    ByPath{"/v1/recognize",  // Runnel's
+           [](RecordingPost post, const TokenTable& tokens, const std::string& /*model_name*/) {
+             return ReadRecognizeRequest(post.query, std::move(post.body), tokens);
+           }},
+    ByPath{kTranscriptionsPath,
+           [](RecordingPost post, const TokenTable& tokens, const std::string& /*model_name*/) {
+             return ReadTranscriptionRequest(post.content_type, std::move(post.body), tokens);
+           }},
+    ByPath{
+        DeepgramProtocol::kPath,
+        [](RecordingPost post, const TokenTable& tokens, const std::string& model_name) {
+          return ReadListenRequest(post.query, std::move(post.body), tokens, {post.id, model_name});
+        }},
+};
+
+// The list of models, and each model below it.
+bool IsModelsPath(std::string_view path) {
+  constexpr std::string_view kModels = "/v1/models";
+  return path.substr(0, kModels.size()) == kModels &&
+         (path.size() == kModels.size() || path[kModels.size()] == '/');
+}
+
+HttpReply AsItIs(HttpReply reply, const std::string& /*request_id*/) { return reply; }
+
+// The first entry that fits counts.
+const std::array<HttpDialect, 3>& HttpDialects() {
+  static const std::array<HttpDialect, 3> dialects = {{
+      {[](std::string_view path) {
+         return path == DeepgramProtocol::kPath || path == DeepgramProtocol::kOtherPath;
+       },
+       {{"token"}, {"token", "bearer"}, {}},
+       "invalid_auth",
+       &DeepgramReply},
+      {[](std::string_view path) {
+         return path == OpenAiRealtimeProtocol::kPath || path == kTranscriptionsPath ||
+                IsModelsPath(path);
+       },
+       {{}, {}, {"openai-insecure-api-key."}},
+       "invalid_api_key",
+       &AsItIs},
+      // All others.
+      {[](std::string_view /*path*/) { return true; },
+       {},
+       CodeName(ErrorCode::kUnauthorized),
+       &AsItIs},
+  }};
+  return dialects;
+}
 
 }  // namespace
 
@@ -71,8 +137,10 @@ std::unique_ptr<Protocol> ChooseProtocol(const Opening& opening, const TokenTabl
 
 bool FirstTakesLong(const ClientMessage& first) {
   if (!first.is_text) return first.bytes.size() > kShortAudioBytes;
-  return first.bytes.size() > kShortTextBytes || RunnelProtocol::PreparesHotwords(first.bytes) ||
-         VoskProtocol::PreparesHotwords(first.bytes);
+  return first.bytes.size() > kShortTextBytes ||
+         std::any_of(kByMessage.begin(), kByMessage.end(), [&](const ByMessage& known) {
+           return known.prepares_hotwords != nullptr && known.prepares_hotwords(first.bytes);
+         });
 }
 
 std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const TokenTable& tokens,
@@ -98,6 +166,43 @@ std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const Tok
   }
   requests->emplace_back(std::move(error));
   return nullptr;
+}
+
+std::vector<std::string> RecordingPaths() {
+  std::vector<std::string> paths;
+  for (const ByPath& known : kRecordings) paths.emplace_back(known.path);
+  return paths;
+}
+
+bool TakesRecordings(std::string_view path) {
+  return std::any_of(kRecordings.begin(), kRecordings.end(),
+                     [path](const ByPath& known) { return known.path == path; });
+}
+
+RecordingRequest ReadRecording(RecordingPost post, const TokenTable& tokens,
+                               const std::string& model_name) {
+  for (const ByPath& known : kRecordings) {
+    if (known.path == post.path) return known.read(std::move(post), tokens, model_name);
+  }
+  throw std::invalid_argument("no recordings are posted to " + post.path);
+}
+
+const HttpDialect& HttpDialectOf(std::string_view path) {
+  return *std::find_if(HttpDialects().begin(), HttpDialects().end(),
+                       [path](const HttpDialect& known) { return known.is_for(path); });
+}
+
+TokenPlaces AllTokenPlaces() {
+  TokenPlaces all;
+  const auto append = [](const std::vector<std::string>& from, std::vector<std::string>* to) {
+    to->insert(to->end(), from.begin(), from.end());
+  };
+  for (const HttpDialect& known : HttpDialects()) {
+    append(known.token_places.schemes, &all.schemes);
+    append(known.token_places.names, &all.names);
+    append(known.token_places.prefixes, &all.prefixes);
+  }
+  return all;
 }
 
 }  // namespace runnel::server

@@ -1,19 +1,23 @@
-// The WebSocket protocols of the server, and the choice between them.
+// The protocols of the server, live and for recordings, and the choice between them.
 #ifndef RUNNEL_TOOLS_SERVER_DIALECTS_PROTOCOL_REGISTRY_H_
 #define RUNNEL_TOOLS_SERVER_DIALECTS_PROTOCOL_REGISTRY_H_
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/token_table.h"
+#include "tools/server/protocol/http_dialect.h"
 #include "tools/server/protocol/protocol.h"
+#include "tools/server/recordings/recording_request.h"
 
 namespace runnel::server {
 
 // A protocol is chosen by the request that opens the WebSocket if its clients use a path or a
 // subprotocol of their own, otherwise by the first message. docs/protocol.md has the rules. To add
-// a protocol, write its class (protocol.h) and one line in a table of protocol_registry.cc.
-// `tokens` must outlive the protocol.
+// a protocol, write its class (protocol.h) and its rows in the tables of protocol_registry.cc: no
+// other file of the server names it. `tokens` must outlive the protocol.
 
 // Null when the first message decides. Throws ClientMistake when the opening is wrong for its
 // protocol, e.g. an unknown encoding in the query.
@@ -26,6 +30,18 @@ bool FirstTakesLong(const ClientMessage& first);
 // into `requests`. Null when none does: the request is then an error, to be sent as ErrorText.
 std::unique_ptr<Protocol> ReadFirstMessage(const ClientMessage& first, const TokenTable& tokens,
                                            std::vector<ClientRequest>* requests);
+
+// The paths whose POST has a recording.
+std::vector<std::string> RecordingPaths();
+bool TakesRecordings(std::string_view path);
+// `post`: to one of these paths. Throws FieldMistake.
+RecordingRequest ReadRecording(RecordingPost post, const TokenTable& tokens,
+                               const std::string& model_name);
+
+// How the clients read replies that make requests to `path`. Valid as long as the program.
+const HttpDialect& HttpDialectOf(std::string_view path);
+// Those of all protocols.
+TokenPlaces AllTokenPlaces();
 
 }  // namespace runnel::server
 

@@ -63,24 +63,14 @@ bool RunnelProtocol::TakesLong(const ClientMessage& message) const {
 
 std::vector<ClientRequest> RunnelProtocol::Read(const ClientMessage& message) {
   if (phase_ == Phase::kOver) return {};
-  return Checked([&] {
+  return Checked(&phase_, [&] {
     return message.is_text ? std::vector<ClientRequest>{ReadText(message)}
                            : ReadAudio(message.bytes);
   });
 }
 
 std::vector<ClientRequest> RunnelProtocol::ReadMore(std::string_view rest) {
-  return Checked([&] { return ReadAudio(rest); });
-}
-
-template <typename Reading>
-std::vector<ClientRequest> RunnelProtocol::Checked(const Reading& read) {
-  try {
-    return read();
-  } catch (const std::runtime_error& error) {
-    phase_ = Phase::kOver;
-    return {ErrorOf(error)};
-  }
+  return Checked(&phase_, [&] { return ReadAudio(rest); });
 }
 
 ClientRequest RunnelProtocol::ReadText(const ClientMessage& text) {

@@ -44,9 +44,6 @@ class RunnelProtocol : public Protocol {
  private:
   enum class Phase { kBeforeStart, kAudio, kFinished, kOver };
 
-  // The requests that `read` returns, or the error for the mistake that it throws.
-  template <typename Reading>
-  std::vector<ClientRequest> Checked(const Reading& read);
   ClientRequest ReadText(const ClientMessage& text);
   std::vector<ClientRequest> ReadAudio(std::string_view bytes);
   ClientRequest ReadStart(JsonSection* message);

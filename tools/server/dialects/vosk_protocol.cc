@@ -5,7 +5,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "encoder/json/json_section.h"
@@ -120,13 +119,10 @@ bool VoskProtocol::TakesLong(const ClientMessage& message) const {
 std::vector<ClientRequest> VoskProtocol::Read(const ClientMessage& message) {
   // Messages after the end of the audio are ignored.
   if (phase_ == Phase::kOver) return {};
-  try {
+  return Checked(&phase_, [&] {
     if (phase_ == Phase::kEnding) return ReadEnd(decoder()->Decode({}));
     return message.is_text ? ReadText(message) : ReadAudio(message.bytes);
-  } catch (const std::runtime_error& error) {
-    phase_ = Phase::kOver;
-    return {ErrorOf(error)};
-  }
+  });
 }
 
 std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
@@ -148,14 +144,8 @@ std::vector<ClientRequest> VoskProtocol::ReadText(const ClientMessage& text) {
 std::vector<ClientRequest> VoskProtocol::ReadEnd(std::vector<float> samples) {
   std::vector<ClientRequest> requests;
   if (phase_ == Phase::kBeforeStart) requests.emplace_back(Start());
-  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
-  if (decoder()->has_more()) {
-    phase_ = Phase::kEnding;
-    requests.emplace_back(MoreRequest{});
-  } else {
-    phase_ = Phase::kOver;
-    requests.emplace_back(FinishRequest{});
-  }
+  const bool has_more = AppendEnd(*decoder(), std::move(samples), &requests);
+  phase_ = has_more ? Phase::kEnding : Phase::kOver;
   return requests;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "encoder/json/json_section.h"
 #include "runtime/text/printable.h"
@@ -39,7 +38,7 @@ bool WenetProtocol::Recognizes(const ClientMessage& /*first*/, const nlohmann::j
 std::vector<ClientRequest> WenetProtocol::Read(const ClientMessage& message) {
   // Messages after the end are ignored, as by WeNet's server.
   if (phase_ == Phase::kOver) return {};
-  return Checked([&]() -> std::vector<ClientRequest> {
+  return Checked(&phase_, [&]() -> std::vector<ClientRequest> {
     if (message.is_text) return {ReadSignal(message)};
     if (phase_ == Phase::kBeforeStart) {
       throw ClientMistake(ErrorCode::kUnsupportedOrder, "audio before the start signal");
@@ -49,17 +48,7 @@ std::vector<ClientRequest> WenetProtocol::Read(const ClientMessage& message) {
 }
 
 std::vector<ClientRequest> WenetProtocol::ReadMore(std::string_view rest) {
-  return Checked([&] { return ReadSamples(&decoder_, rest); });
-}
-
-template <typename Reading>
-std::vector<ClientRequest> WenetProtocol::Checked(const Reading& read) {
-  try {
-    return read();
-  } catch (const std::runtime_error& error) {
-    phase_ = Phase::kOver;
-    return {ErrorOf(error)};
-  }
+  return Checked(&phase_, [&] { return ReadSamples(&decoder_, rest); });
 }
 
 ClientRequest WenetProtocol::ReadSignal(const ClientMessage& text) {

@@ -33,9 +33,6 @@ class WenetProtocol : public Protocol {
  private:
   enum class Phase { kBeforeStart, kAudio, kOver };
 
-  // The requests that `read` returns, or the error for the mistake that it throws.
-  template <typename Reading>
-  std::vector<ClientRequest> Checked(const Reading& read);
   ClientRequest ReadSignal(const ClientMessage& text);
   StartRequest ReadStart(const nlohmann::json& message);
   // The list of results as JSON text, which the protocol sends as a string.

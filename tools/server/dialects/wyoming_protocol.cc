@@ -1,7 +1,6 @@
 #include "tools/server/dialects/wyoming_protocol.h"
 
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -58,12 +57,7 @@ bool WyomingProtocol::TakesLong(const ClientMessage& message) const {
 
 std::vector<ClientRequest> WyomingProtocol::Read(const ClientMessage& message) {
   if (phase_ == Phase::kOver) return {};
-  try {
-    return ReadEvent(ReadWyomingEvent(message.bytes));
-  } catch (const std::runtime_error& error) {
-    phase_ = Phase::kOver;
-    return {ErrorOf(error)};
-  }
+  return Checked(&phase_, [&] { return ReadEvent(ReadWyomingEvent(message.bytes)); });
 }
 
 std::vector<ClientRequest> WyomingProtocol::ReadEvent(const WyomingEvent& event) {

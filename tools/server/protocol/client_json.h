@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/server/protocol/protocol.h"
 #include "tools/server/protocol/protocol_error.h"
@@ -30,6 +31,18 @@ class ClientMistake : public std::runtime_error {
 // What to tell a client when its message cannot be read. Errors that are no ClientMistake are those
 // of JsonSection, which mean kBadOption.
 ProtocolError ErrorOf(const std::runtime_error& error);
+
+// The requests that `read` returns. When it throws a mistake of the client, the error for it, and
+// `phase` is Phase::kOver then.
+template <typename Phase, typename Reading>
+std::vector<ClientRequest> Checked(Phase* phase, const Reading& read) {
+  try {
+    return read();
+  } catch (const std::runtime_error& error) {
+    *phase = Phase::kOver;
+    return {ErrorOf(error)};
+  }
+}
 
 // The object in a text message. Throws ClientMistake with kMessageTooLarge or kBadJson.
 nlohmann::json ReadClientJson(std::string_view text, size_t max_bytes = kMaxControlBytes);

@@ -63,17 +63,18 @@ OrderedJson DeepgramModelInfo(const std::string& model_name) {
   return {{"name", model_name}, {"version", ""}, {"arch", "runnel"}};
 }
 
-std::string DeepgramErrorBody(const std::string& code, const std::string& message,
-                              const std::string& request_id) {
-  std::string own_code = code;
-  if (code == CodeName(ErrorCode::kUnauthorized)) own_code = "invalid_auth";
-  if (code == CodeName(ErrorCode::kBadOption)) own_code = "invalid_query_parameter";
-  std::transform(own_code.begin(), own_code.end(), own_code.begin(),
+HttpReply DeepgramReply(HttpReply reply, const std::string& request_id) {
+  reply.headers.emplace_back("dg-request-id", request_id);
+  if (!reply.error.has_value()) return reply;
+  std::string code = reply.error->code;
+  if (code == CodeName(ErrorCode::kBadOption)) code = "invalid_query_parameter";
+  std::transform(code.begin(), code.end(), code.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-  return JsonText({{"err_code", own_code},
-                   {"err_msg", Printable(message)},
-                   {"request_id", request_id}}) +
-         "\n";
+  const std::string message = Printable(reply.error->message);
+  reply.body =
+      JsonText({{"err_code", code}, {"err_msg", message}, {"request_id", request_id}}) + "\n";
+  reply.headers.emplace_back("dg-error", message);
+  return reply;
 }
 
 }  // namespace runnel::server

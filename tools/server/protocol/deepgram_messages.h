@@ -8,6 +8,7 @@
 
 #include "runtime/result.h"
 #include "tools/json/json_text.h"
+#include "tools/server/protocol/http_dialect.h"
 
 namespace runnel::server {
 
@@ -31,9 +32,9 @@ OrderedJson DeepgramAlternative(const std::string& text, const std::vector<Word>
 // {"name","version","arch"}.
 OrderedJson DeepgramModelInfo(const std::string& model_name);
 
-// The body of an HTTP error, {"err_code","err_msg","request_id"}. `code` as for HttpErrorBody.
-std::string DeepgramErrorBody(const std::string& code, const std::string& message,
-                              const std::string& request_id);
+// `reply` with the header dg-request-id. The body of an error is {"err_code","err_msg",
+// "request_id"}, and its message is also in the header dg-error.
+HttpReply DeepgramReply(HttpReply reply, const std::string& request_id);
 
 }  // namespace runnel::server
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -31,7 +32,10 @@ struct Opening {
   std::string path;        // "/v1/listen"
   std::vector<std::pair<std::string, std::string>> query;  // (name, value), decoded, in order
   std::vector<std::string> subprotocols;                   // offered by the client, in its order
-  std::string openai_beta;                                 // the header OpenAI-Beta
+  // The value of a header of the request; "" without it. To be called while the opening is read.
+  std::function<std::string_view(std::string_view name)> header = [](std::string_view /*name*/) {
+    return std::string_view();
+  };
 };
 
 // The close frame of a WebSocket.

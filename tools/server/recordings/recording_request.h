@@ -39,6 +39,15 @@ class RecordingFormat {
   virtual std::string Finish(const RecordingResult& result) = 0;
 };
 
+// The POST of a recording.
+struct RecordingPost {
+  std::string id;    // that the client and the log know the request by
+  std::string path;  // of the URL
+  std::vector<std::pair<std::string, std::string>> query;  // (name, value), decoded, in order
+  std::string content_type;                                // of the body
+  std::string body;
+};
+
 struct RecordingRequest {
   Recording recording;
   std::unique_ptr<RecordingFormat> format;

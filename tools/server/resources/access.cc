@@ -4,6 +4,7 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstring>
@@ -34,31 +35,13 @@ bool IsSame(std::string_view a, std::string_view b) {
   return ::CRYPTO_memcmp(of_a.data(), of_b.data(), of_a.size()) == 0;
 }
 
-// The token in "<scheme> <token>"; "" for any other scheme than those of clients.
-std::string AfterScheme(std::string_view authorization) {
-  for (const std::string_view scheme : {"bearer ", "token "}) {
-    bool is_same = authorization.size() > scheme.size();
-    for (size_t i = 0; is_same && i < scheme.size(); ++i) {
-      is_same = std::tolower(static_cast<unsigned char>(authorization[i])) == scheme[i];
-    }
-    if (is_same) return std::string(Trim(authorization.substr(scheme.size())));
+// The token in "<scheme> <token>", where `scheme` has lower case; "" for another scheme.
+std::string TokenOfScheme(std::string_view authorization, std::string_view scheme) {
+  bool is_same = authorization.size() > scheme.size() && authorization[scheme.size()] == ' ';
+  for (size_t i = 0; is_same && i < scheme.size(); ++i) {
+    is_same = std::tolower(static_cast<unsigned char>(authorization[i])) == scheme[i];
   }
-  return "";
-}
-
-// As the browser clients of Deepgram and OpenAI send it.
-std::string TokenAmong(const std::vector<std::string>& subprotocols) {
-  constexpr std::string_view kOpenAiKey = "openai-insecure-api-key.";
-  for (size_t i = 0; i < subprotocols.size(); ++i) {
-    const std::string& name = subprotocols[i];
-    if ((name == "token" || name == "bearer") && i + 1 < subprotocols.size()) {
-      return subprotocols[i + 1];
-    }
-    if (name.compare(0, kOpenAiKey.size(), kOpenAiKey) == 0) {
-      return name.substr(kOpenAiKey.size());
-    }
-  }
-  return "";
+  return is_same ? std::string(Trim(authorization.substr(scheme.size()))) : "";
 }
 
 bool IsPort(std::string_view text) {
@@ -89,8 +72,8 @@ int HexDigit(char c) {
 
 }  // namespace
 
-AccessRules::AccessRules(std::string token, const std::string& trusted_proxies)
-    : token_(std::move(token)) {
+AccessRules::AccessRules(std::string token, const std::string& trusted_proxies, TokenPlaces places)
+    : token_(std::move(token)), places_(std::move(places)) {
   for (const std::string& proxy : SplitAtCommas(trusted_proxies)) {
     const std::string address = NormalAddress(proxy);
     if (address.empty()) {
@@ -107,6 +90,28 @@ bool AccessRules::IsAllowed(std::string_view authorization, std::string_view tar
   if (token.empty()) token = TokenAmong(subprotocols);
   if (token.empty()) token = QueryValue(target, "token");
   return IsSame(token_, token);
+}
+
+std::string AccessRules::AfterScheme(std::string_view authorization) const {
+  std::string token = TokenOfScheme(authorization, "bearer");
+  for (const std::string& scheme : places_.schemes) {
+    if (token.empty()) token = TokenOfScheme(authorization, scheme);
+  }
+  return token;
+}
+
+std::string AccessRules::TokenAmong(const std::vector<std::string>& subprotocols) const {
+  const std::vector<std::string>& names = places_.names;
+  for (size_t i = 0; i < subprotocols.size(); ++i) {
+    const std::string& offered = subprotocols[i];
+    if (std::count(names.begin(), names.end(), offered) > 0 && i + 1 < subprotocols.size()) {
+      return subprotocols[i + 1];
+    }
+    for (const std::string& prefix : places_.prefixes) {
+      if (offered.compare(0, prefix.size(), prefix) == 0) return offered.substr(prefix.size());
+    }
+  }
+  return "";
 }
 
 bool AccessRules::IsTrusted(const std::string& peer) const {

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/server/protocol/http_dialect.h"
+
 namespace runnel::server {
 
 // Immutable: every method may be called from any thread.
@@ -15,16 +17,16 @@ class AccessRules {
  public:
   // `token`: the bearer token that clients must send; empty: none. `trusted_proxies`: IP addresses
   // in any notation, separated by commas, whose X-Forwarded-For is believed. Throws
-  // std::invalid_argument when one of them is not an IP address.
-  AccessRules(std::string token, const std::string& trusted_proxies);
+  // std::invalid_argument when one of them is not an IP address. `places`: where else than after
+  // "Bearer" in the header Authorization, and in the query, a token may be.
+  AccessRules(std::string token, const std::string& trusted_proxies, TokenPlaces places = {});
 
   // Whether clients need a token.
   bool has_token() const { return !token_.empty(); }
 
-  // `authorization`: value of the header, with the scheme "Bearer" or "Token"; `target`: of the
-  // request, perhaps with ?token=; `subprotocols`: that a WebSocket client offers. Browsers cannot
-  // send the header, and some clients have the token there: after "token" or "bearer", or as
-  // "openai-insecure-api-key.<token>". Takes the same time for all wrong tokens of one length.
+  // `authorization`: value of the header; `target`: of the request, perhaps with ?token=;
+  // `subprotocols`: that a WebSocket client offers. Browsers cannot send the header, and some
+  // clients have the token there. Takes the same time for all wrong tokens of one length.
   bool IsAllowed(std::string_view authorization, std::string_view target,
                  const std::vector<std::string>& subprotocols = {}) const;
 
@@ -37,7 +39,12 @@ class AccessRules {
   std::string ClientAddress(const std::string& peer, std::string_view forwarded_for) const;
 
  private:
+  // The token in "<scheme> <token>"; "" for a scheme of no client.
+  std::string AfterScheme(std::string_view authorization) const;
+  std::string TokenAmong(const std::vector<std::string>& subprotocols) const;
+
   const std::string token_;
+  const TokenPlaces places_;
   std::set<std::string> trusted_proxies_;  // as NormalAddress
 };
 

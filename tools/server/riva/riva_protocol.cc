@@ -74,23 +74,13 @@ bool RivaProtocol::TakesLong(const ClientMessage& message) const {
 
 std::vector<ClientRequest> RivaProtocol::Read(const ClientMessage& message) {
   if (phase_ == Phase::kOver) return {};
-  return Checked([&] { return message.is_text ? ReadEnd() : ReadRequest(message.bytes); });
+  return Checked(&phase_, [&] { return message.is_text ? ReadEnd() : ReadRequest(message.bytes); });
 }
 
 std::vector<ClientRequest> RivaProtocol::ReadMore(std::string_view rest) {
-  return Checked([&] {
+  return Checked(&phase_, [&] {
     return phase_ == Phase::kEnding ? ReadLast(decoder_->Decode({})) : ReadAudio(rest, 0);
   });
-}
-
-template <typename Reading>
-std::vector<ClientRequest> RivaProtocol::Checked(const Reading& read) {
-  try {
-    return read();
-  } catch (const ClientMistake& mistake) {
-    phase_ = Phase::kOver;
-    return {ProtocolError{mistake.code(), mistake.what()}};
-  }
 }
 
 std::vector<ClientRequest> RivaProtocol::ReadRequest(std::string_view bytes) {
@@ -161,14 +151,8 @@ std::vector<ClientRequest> RivaProtocol::ReadLast(std::vector<float> samples) {
     const int known_hz = decoder_->sample_rate_hz();
     StartAt(known_hz > 0 ? known_hz : model_.sample_rate_hz, &requests);
   }
-  if (!samples.empty()) requests.emplace_back(AudioRequest{std::move(samples)});
-  if (decoder_->has_more()) {
-    phase_ = Phase::kEnding;
-    requests.emplace_back(MoreRequest{});
-  } else {
-    phase_ = Phase::kOver;
-    requests.emplace_back(FinishRequest{});
-  }
+  const bool has_more = AppendEnd(*decoder_, std::move(samples), &requests);
+  phase_ = has_more ? Phase::kEnding : Phase::kOver;
   return requests;
 }
 

@@ -45,9 +45,6 @@ class RivaProtocol : public Protocol {
     kOver
   };
 
-  // The requests that `read` returns, or the error for the mistake that it throws.
-  template <typename Reading>
-  std::vector<ClientRequest> Checked(const Reading& read);
   std::vector<ClientRequest> ReadRequest(std::string_view bytes);
   std::vector<ClientRequest> ReadEnd();
   // The next part of what only the end of the audio completes.

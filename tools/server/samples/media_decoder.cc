@@ -1,6 +1,7 @@
 #include "tools/server/samples/media_decoder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace runnel::server {
 
@@ -10,6 +11,17 @@ MediaPart DecodePart(MediaDecoder* decoder, std::string_view rest) {
   part.samples = decoder->Decode(rest.substr(0, part.num_read));
   part.has_more = decoder->has_more() || part.num_read < rest.size();
   return part;
+}
+
+bool AppendEnd(const MediaDecoder& decoder, std::vector<float> samples,
+               std::vector<ClientRequest>* requests) {
+  if (!samples.empty()) requests->emplace_back(AudioRequest{std::move(samples)});
+  if (decoder.has_more()) {
+    requests->emplace_back(MoreRequest{});
+    return true;
+  }
+  requests->emplace_back(FinishRequest{});
+  return false;
 }
 
 }  // namespace runnel::server

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/server/protocol/protocol.h"
+
 namespace runnel::server {
 
 // The most bytes of one Decode, unless a decoder says otherwise; a sample has one byte at least.
@@ -57,6 +59,12 @@ struct MediaPart {
 
 // Decodes the next part of a message, whose bytes `rest` were not read yet.
 MediaPart DecodePart(MediaDecoder* decoder, std::string_view rest);
+
+// Appends the requests of the end of the audio: `samples`, which Finish or, while has_more(), a
+// later Decode has returned, then a MoreRequest or, when these were the last, a FinishRequest.
+// Whether there are more.
+bool AppendEnd(const MediaDecoder& decoder, std::vector<float> samples,
+               std::vector<ClientRequest>* requests);
 
 }  // namespace runnel::server
 

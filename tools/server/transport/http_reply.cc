@@ -5,11 +5,10 @@
 #include <cstddef>
 
 #include "runtime/model.h"
-#include "runtime/text/printable.h"
 #include "tools/cli/decimal.h"
 #include "tools/json/json_text.h"
+#include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/page/page_files.h"
-#include "tools/server/protocol/deepgram_messages.h"
 #include "tools/server/resources/access.h"
 #include "tools/server/resources/admission.h"
 
@@ -72,7 +71,7 @@ HttpReply PageReply(const PageFile& file) {
            {"Referrer-Policy", "no-referrer"}}};
 }
 
-// OpenAI's list of models.
+// A model in the list of models.
 OrderedJson ModelObject(const Services& services) {
   return {{"id", services.recognizer->model()->name()},
           {"object", "model"},
@@ -142,18 +141,6 @@ HttpReply ErrorReply(const ProtocolError& error, const std::string& param) {
   return ErrorReply(StatusOf(error.code), CodeName(error.code), error.message, param);
 }
 
-HttpReply DeepgramReply(HttpReply reply, const std::string& request_id) {
-  reply.headers.emplace_back("dg-request-id", request_id);
-  if (!reply.error.has_value()) return reply;
-  reply.body = DeepgramErrorBody(reply.error->code, reply.error->message, request_id);
-  reply.headers.emplace_back("dg-error", Printable(reply.error->message));
-  return reply;
-}
-
-bool TakesRecordings(std::string_view path) {
-  return path == kRecognizePath || path == kTranscriptionsPath || path == kListenPath;
-}
-
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics) {
   HttpReply reply = ErrorReply(RefusalError(refusal, metrics));
   reply.headers.emplace_back("Retry-After", kRetryAfterS);
@@ -194,10 +181,12 @@ HttpReply Answer(const Services& services, std::string_view method, std::string_
   for (const PageFile& file : PageFiles()) {
     if (file.path == path) return only_reads([&] { return PageReply(file); });
   }
+  std::string recordings;
+  for (const std::string& known : RecordingPaths()) recordings += known + ", ";
   return ErrorReply(404, "not_found",
-                    "expected /, /healthz, /readyz, /metrics, /v1/recognize, "
-                    "/v1/audio/transcriptions, /v1/listen, /v1/models or a WebSocket upgrade, for "
-                    "example on /v1/realtime or /v1/listen");
+                    "expected /, /healthz, /readyz, /metrics, " + recordings +
+                        "/v1/models or a WebSocket upgrade, for example on /v1/realtime or "
+                        "/v1/listen");
 }
 
 HttpReply AdminAnswer(const Services& services, double hung_s, std::string_view method,

@@ -2,34 +2,14 @@
 #ifndef RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_
 #define RUNNEL_TOOLS_SERVER_TRANSPORT_HTTP_REPLY_H_
 
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
+#include "tools/server/protocol/http_dialect.h"
 #include "tools/server/protocol/protocol_error.h"
 #include "tools/server/resources/services.h"
 
 namespace runnel::server {
-
-struct HttpErrorText {
-  std::string code;  // as for HttpErrorBody
-  std::string message;
-};
-
-struct HttpReply {
-  int status = 200;
-  std::string content_type = "application/json";
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
-  std::optional<HttpErrorText> error{};  // that the body holds, of an ErrorReply
-};
-
-// The paths of recordings: Runnel's own, OpenAI's, and Deepgram's.
-constexpr char kRecognizePath[] = "/v1/recognize";
-constexpr char kTranscriptionsPath[] = "/v1/audio/transcriptions";
-constexpr char kListenPath[] = "/v1/listen";
 
 // The reply whose body is HttpErrorBody.
 HttpReply ErrorReply(int status, const std::string& code, const std::string& message,
@@ -37,12 +17,6 @@ HttpReply ErrorReply(int status, const std::string& code, const std::string& mes
 
 // The same with the status of the error: 400, 413, 422, 500 or 503.
 HttpReply ErrorReply(const ProtocolError& error, const std::string& param = "");
-
-// `reply` in the words of Deepgram's clients, if it is an error.
-HttpReply DeepgramReply(HttpReply reply, const std::string& request_id);
-
-// Whether a POST to this path has a recording.
-bool TakesRecordings(std::string_view path);
 
 // The reply to a client that was refused a slot: 503 with Retry-After. Counts the rejection.
 HttpReply RefusalReply(Refusal refusal, Metrics* metrics);

@@ -26,8 +26,6 @@
 
 #include "runtime/model.h"
 #include "tools/cli/seconds.h"
-#include "tools/server/dialects/deepgram_protocol.h"
-#include "tools/server/dialects/openai_realtime_protocol.h"
 #include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/protocol/message_text.h"
@@ -283,25 +281,28 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
       return true;
     }
     metrics().CountRejection(Rejection::kUnauthorized);
-    const std::string_view path = PathOf(View(request().target()));
-    const bool is_openai = NeedsToken(path) || path == kTranscriptionsPath ||
-                           OpenAiRealtimeProtocol::IsFor(OpeningRequest());
-    HttpReply reply =
-        ErrorReply(401, is_openai ? "invalid_api_key" : CodeName(ErrorCode::kUnauthorized),
-                   "expected a bearer token");
+    HttpReply reply = ErrorReply(401, dialect().unauthorized_code, "expected a bearer token");
     reply.headers.emplace_back("WWW-Authenticate", "Bearer");
     Refuse(std::move(reply));
     return false;
   }
 
+  // Of the request, without a slash at its end.
+  std::string_view Path() const {
+    std::string_view path = PathOf(View(request().target()));
+    if (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
+    return path;
+  }
+
+  const HttpDialect& dialect() const { return HttpDialectOf(Path()); }
+
   Opening OpeningRequest() const {
     Opening opening;
     opening.session_id = context().id;
-    opening.path = PathOf(View(request().target()));
-    if (opening.path.size() > 1 && opening.path.back() == '/') opening.path.pop_back();
+    opening.path = Path();
     opening.query = QueryFields(View(request().target()));
     opening.subprotocols = Subprotocols();
-    opening.openai_beta = View(request()["OpenAI-Beta"]);
+    opening.header = [this](std::string_view name) { return View(request()[name]); };
     return opening;
   }
 
@@ -347,10 +348,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
 
   // Refuses a request in the words that its client knows.
   void Refuse(HttpReply reply) {
-    if (DeepgramProtocol::IsFor(OpeningRequest())) {
-      reply = DeepgramReply(std::move(reply), context().id);
-    }
-    ReplyAndClose(std::move(reply));
+    ReplyAndClose(dialect().in_words(std::move(reply), context().id));
   }
 
   void ReplyAndClose(HttpReply reply) { Reply(std::move(reply), /*keeps_alive=*/false); }

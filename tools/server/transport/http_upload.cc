@@ -17,6 +17,7 @@
 #include "runtime/model.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/seconds.h"
+#include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/recordings/recognize_job.h"
 #include "tools/server/recordings/recording_request.h"
 #include "tools/server/recordings/transcription_formats.h"
@@ -37,16 +38,13 @@ constexpr std::chrono::seconds kProbeInterval{1};
 RecordingRequest ReadRequest(http::request<http::string_body>* upload, const Model& model,
                              const std::string& id) {
   const std::string_view target(upload->target().data(), upload->target().size());
-  const TokenTable& tokens = model.tokens();
-  if (PathOf(target) == kRecognizePath) {
-    return ReadRecognizeRequest(QueryFields(target), std::move(upload->body()), tokens);
-  }
-  if (PathOf(target) == kListenPath) {
-    return ReadListenRequest(QueryFields(target), std::move(upload->body()), tokens,
-                             {id, model.name()});
-  }
-  const auto type = (*upload)[http::field::content_type];
-  return ReadTranscriptionRequest({type.data(), type.size()}, std::move(upload->body()), tokens);
+  RecordingPost post;
+  post.id = id;
+  post.path = PathOf(target);
+  post.query = QueryFields(target);
+  post.content_type = std::string((*upload)[http::field::content_type]);
+  post.body = std::move(upload->body());
+  return ReadRecording(std::move(post), model.tokens(), model.name());
 }
 
 // Held by its operations, and by the registry until it has replied. All members on the stream's
@@ -58,8 +56,8 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
       : connection_(std::move(connection)),
         share_(services().admission, client().account, std::move(slot),
                connection_->context().ticket),
-        is_deepgram_(PathOf({header.get().target().data(), header.get().target().size()}) ==
-                     kListenPath),
+        dialect_(
+            HttpDialectOf(PathOf({header.get().target().data(), header.get().target().size()}))),
         body_(std::in_place, std::move(header)),
         deadline_(Clock::now() + Seconds(limits().max_upload_s)),
         wait_timer_(connection_->stream().get_executor()),
@@ -382,10 +380,9 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
     wait_timer_.cancel();
     probe_timer_.cancel();
     job_.reset();
-    if (is_deepgram_) reply = DeepgramReply(std::move(reply), connection_->context().id);
-    connection_->SendReply(std::move(reply), {}, [self = shared_from_this()](const auto& error) {
-      self->OnReplied(error);
-    });
+    connection_->SendReply(
+        dialect_.in_words(std::move(reply), connection_->context().id), {},
+        [self = shared_from_this()](const auto& error) { self->OnReplied(error); });
   }
 
   void OnReplied(const SystemError& error) {
@@ -415,7 +412,7 @@ class HttpUpload : public std::enable_shared_from_this<HttpUpload> {
   UploadShare share_;
   Ticket slot_until_close_;
   SessionRegistry::Handle registration_;
-  const bool is_deepgram_;  // the reply is for Deepgram's clients
+  const HttpDialect& dialect_;  // of the client
   std::optional<http::request_parser<http::string_body>> body_;
   const Clock::time_point deadline_;  // of the body
   net::steady_timer wait_timer_;      // for the body, then for a place

@@ -1,5 +1,6 @@
 #include "tools/server/transport/request_route.h"
 
+#include "tools/server/dialects/protocol_registry.h"
 #include "tools/server/transport/http_reply.h"
 
 namespace runnel::server {

@@ -44,7 +44,9 @@ Opening Opened(std::vector<std::pair<std::string, std::string>> query = {}) {
 
 Opening Beta() {
   Opening opening = Opened({{"intent", "transcription"}});
-  opening.openai_beta = "realtime=v1";
+  opening.header = [](std::string_view name) {
+    return std::string_view(name == "OpenAI-Beta" ? "realtime=v1" : "");
+  };
   return opening;
 }
 

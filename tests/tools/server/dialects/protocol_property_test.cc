@@ -116,11 +116,11 @@ void ExpectValid(const std::vector<std::string>& texts) {
 // Null in most cases: the first message decides.
 std::unique_ptr<Protocol> ChooseByOpening(std::mt19937* random) {
   const std::vector<Opening> openings = {
-      {"id", "/v1/listen", {{"interim_results", "true"}, {"utterance_end_ms", "1000"}}, {}, ""},
-      {"id", "/v1/listen", {{"encoding", "linear16"}, {"sample_rate", "16000"}}, {"token"}, ""},
-      {"id", "/vosk", {}, {"ws"}, ""},
-      {"id", "/v1/realtime", {{"intent", "transcription"}}, {"realtime"}, ""},
-      {"id", "/", {}, {}, ""}};
+      {"id", "/v1/listen", {{"interim_results", "true"}, {"utterance_end_ms", "1000"}}, {}},
+      {"id", "/v1/listen", {{"encoding", "linear16"}, {"sample_rate", "16000"}}, {"token"}},
+      {"id", "/vosk", {}, {"ws"}},
+      {"id", "/v1/realtime", {{"intent", "transcription"}}, {"realtime"}},
+      {"id", "/", {}, {}}};
   // Every second leaves the choice to the first message.
   return ChooseProtocol(openings[std::min((*random)() % 8, openings.size() - 1)], Units());
 }

@@ -64,6 +64,54 @@ TEST(FirstTakesLong, LargeMessagesAndHotwords) {
   EXPECT_TRUE(FirstTakesLong(Text(R"({"config":{"phrase_list":["two"]}})")));
 }
 
+TEST(RecordingPaths, AreThoseThatTakeRecordings) {
+  const std::vector<std::string> expected = {"/v1/recognize", "/v1/audio/transcriptions",
+                                             "/v1/listen"};
+  EXPECT_EQ(RecordingPaths(), expected);
+  for (const std::string& path : expected) EXPECT_TRUE(TakesRecordings(path)) << path;
+  for (const char* path : {"/", "/v1/listen/", "/v1/realtime", "/v2/listen"}) {
+    EXPECT_FALSE(TakesRecordings(path)) << path;
+  }
+}
+
+TEST(HttpDialectOf, AnswersClientsInTheirWords) {
+  struct Case {
+    std::string path;
+    std::string unauthorized_code;
+    bool is_renamed;  // the reply has fields of its own
+  };
+  for (const Case& c : std::vector<Case>{{"/v1/listen", "invalid_auth", true},
+                                         {"/v2/listen", "invalid_auth", true},
+                                         {"/v1/realtime", "invalid_api_key", false},
+                                         {"/v1/audio/transcriptions", "invalid_api_key", false},
+                                         {"/v1/models", "invalid_api_key", false},
+                                         {"/v1/models/tiny", "invalid_api_key", false},
+                                         {"/v1/modelsx", "unauthorized", false},
+                                         {"/v1/realtime/x", "unauthorized", false},
+                                         {"/vosk", "unauthorized", false},
+                                         {"/v1/recognize", "unauthorized", false},
+                                         {"/", "unauthorized", false}}) {
+    const HttpDialect& dialect = HttpDialectOf(c.path);
+    EXPECT_EQ(dialect.unauthorized_code, c.unauthorized_code) << c.path;
+    HttpReply reply;
+    reply.body = "as it was";
+    reply.error = {"bad_option", "no"};
+    reply = dialect.in_words(reply, "7");
+    EXPECT_EQ(reply.body, c.is_renamed ? "{\"err_code\":\"INVALID_QUERY_PARAMETER\","
+                                         "\"err_msg\":\"no\",\"request_id\":\"7\"}\n"
+                                       : "as it was")
+        << c.path;
+    EXPECT_EQ(reply.headers.size(), c.is_renamed ? 2U : 0U) << c.path;
+  }
+}
+
+TEST(AllTokenPlaces, ThoseOfEveryProtocol) {
+  const TokenPlaces all = AllTokenPlaces();
+  EXPECT_EQ(all.schemes, std::vector<std::string>{"token"});
+  EXPECT_EQ(all.names, (std::vector<std::string>{"token", "bearer"}));
+  EXPECT_EQ(all.prefixes, std::vector<std::string>{"openai-insecure-api-key."});
+}
+
 TEST(ErrorCode, NamesAndCloseCodes) {
   std::set<std::string> names;
   for (int i = 0; i <= static_cast<int>(ErrorCode::kInternal); ++i) {
