@@ -5,14 +5,35 @@
 #include <cstddef>
 #include <limits>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tools/cli/sample_encoding.h"
 #include "tools/server/protocol/protocol.h"
-#include "tools/server/samples/container_watch.h"
 
 namespace runnel::server {
+
+// Refuses a file where samples are expected. Many clients send a file, such as a recording of a
+// browser, to a stream of samples. Its bytes would be recognised as noise. The watch holds nothing
+// back: samples go on while the first bytes may still be those of a file.
+class ContainerWatch {
+ public:
+  // `encoding`: what is expected, for the message.
+  explicit ContainerWatch(std::string encoding) : encoding_(std::move(encoding)) {}
+
+  // Looks at the next bytes of the audio. Throws ClientMistake with kBadMessage when those so far
+  // begin a file; for WAV, the message has its rate.
+  void Look(std::string_view bytes);
+
+ private:
+  [[noreturn]] void Refuse(const char* container) const;
+
+  const std::string encoding_;
+  std::string begin_;  // the bytes so far, until they tell
+  bool is_decided_ = false;
+};
 
 // Decodes the messages of one connection. Every sample that it returns is at most
 // kMaxAmplitude (frontend/sample_range.h).
