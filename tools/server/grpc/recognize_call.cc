@@ -15,8 +15,8 @@
 #include "tools/server/grpc/grpc_call.h"
 #include "tools/server/protocol/client_json.h"
 #include "tools/server/recordings/recognize_job.h"
-#include "tools/server/resources/rated_log.h"
 #include "tools/server/resources/admission.h"
+#include "tools/server/resources/rated_log.h"
 #include "tools/server/riva/riva_recording.h"
 #include "tools/server/riva/riva_results.h"
 
