@@ -260,12 +260,13 @@ typedef struct runnel_stream_options {
   runnel_update_callback on_update;            /* NULL: results are polled */
   void* user_data;                             /* NULL; given to on_update */
   int32_t head;                                /* RUNNEL_HEAD_DEFAULT */
-  int32_t max_symbols;      /* 0: the model's; most tokens of one encoder frame (transducers) */
-  double ctc_weight;        /* 0; of the CTC head in a transducer's beam search, 0 to 1 */
-  int32_t rescoring;        /* 0; 1: by the attention decoder, when an utterance has ended */
-  double first_pass_weight; /* 0.5; of the score before rescoring, 0 to 100 */
-  double reverse_weight;    /* 0; of the decoder from right to left, 0 to 1 */
-  const char* language;     /* NULL: the model's default; one of runnel_model_language */
+  int32_t max_symbols;        /* 0: the model's; most tokens of one encoder frame (transducers) */
+  double ctc_weight;          /* 0; of the CTC head in a transducer's beam search, 0 to 1 */
+  int32_t rescoring;          /* 0; 1: by the attention decoder, when an utterance has ended */
+  double first_pass_weight;   /* 0.5; of the score before rescoring, 0 to 100 */
+  double reverse_weight;      /* 0; of the decoder from right to left, 0 to 1 */
+  const char* language;       /* NULL: the model's default; one of runnel_model_language */
+  double skip_silence_lead_s; /* 0.6; audio before the sound that ends skipped silence */
 } runnel_stream_options;
 
 void runnel_stream_options_init(runnel_stream_options* options, size_t struct_size);

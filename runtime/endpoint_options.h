@@ -46,10 +46,11 @@ struct EndpointOptions {
   bool reset_encoder = false;
 
   // After an utterance that a rule with min_silence_s above 0 ended, nothing is computed until the
-  // audio is louder than the background. The first chunk then begins with the 0.6 s before that and
-  // has no left context. Saves the time of silent audio. Speech that is hardly louder than the
-  // background is lost. No effect without `enabled`.
+  // audio is louder than the background. The first chunk then begins with the skip_silence_lead_s
+  // before that and has no left context. Saves the time of silent audio. Speech that is hardly
+  // louder than the background is lost. No effect without `enabled`.
   bool skip_silence = false;
+  double skip_silence_lead_s = 0.6;  // 0.1 to 10 s; longer for speech that begins softly
 
   // Throws std::invalid_argument naming field, value and range.
   void Validate() const;

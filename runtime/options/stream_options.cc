@@ -111,6 +111,10 @@ std::vector<StreamOption> MakeTable() {
        "After an utterance that ended in silence, compute nothing until the audio is louder than "
        "its background. Faster; speech that is hardly louder than noise is lost.",
        kEndpointing, everybody, ""},
+      {"skip_silence_lead_s", FIELD(stream.endpoints.skip_silence_lead_s),
+       &C::skip_silence_lead_s, 0.1, 10, {}, "s",
+       "Audio before the sound that ends skipped silence, with which the next chunk begins.",
+       {"skip_silence", "true"}, everybody, ""},
       {"early_text_interval", FIELD(stream.early_text.interval), &C::early_text_interval, 0,
        kMostFrames, {}, "encoder frames",
        "Tentative text of a live stream after each so much audio; 0: none.", kNothing,
@@ -193,6 +197,12 @@ const StreamOption* FindStreamOption(std::string_view name) {
 const StreamOption& StreamOptionOf(std::string_view name) {
   if (const StreamOption* option = FindStreamOption(name)) return *option;
   throw std::out_of_range("no stream option has the name " + std::string(name));
+}
+
+bool NeedsEndpointing(const StreamOption& option) {
+  if (option.needs.name.empty()) return false;
+  return option.needs.name == kEndpointing.name ||
+         NeedsEndpointing(StreamOptionOf(option.needs.name));
 }
 
 void CheckRanges(const OptionValues& values) {

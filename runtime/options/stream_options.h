@@ -35,6 +35,10 @@ const StreamOption* FindStreamOption(std::string_view name);
 // Throws std::out_of_range for one.
 const StreamOption& StreamOptionOf(std::string_view name);
 
+// Whether an option needs endpoint rules, itself or by the option that it needs: a field of the
+// object "endpointing" of a client's message.
+bool NeedsEndpointing(const StreamOption& option);
+
 // Throws OptionError for the first value that is out of its range. Not for the rules of endpoints:
 // in C++ they may be shorter than elsewhere (EndpointOptions::Validate).
 void CheckRanges(const OptionValues& values);

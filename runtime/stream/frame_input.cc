@@ -1,6 +1,7 @@
 #include "runtime/stream/frame_input.h"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "runtime/model/model_parts.h"
@@ -13,12 +14,17 @@ std::optional<Resampler> MakeResampler(int in_rate_hz, int out_rate_hz) {
   return Resampler(in_rate_hz, out_rate_hz);
 }
 
+size_t LeadFrames(const Model& model, double lead_s) {
+  return std::max(size_t{1},
+                  static_cast<size_t>(std::lround(lead_s * 1000 / model.feature_frame_ms())));
+}
+
 }  // namespace
 
 FrameInput::FrameInput(const Model& model, const StreamOptions& options)
     : resampler_(MakeResampler(options.sample_rate_hz, model.sample_rate_hz())),
       features_(model.parts().frame_extractor, model.parts().config.features.sample_scale),
-      gate_(features_.dim()),
+      gate_(features_.dim(), LeadFrames(model, options.endpoints.skip_silence_lead_s)),
       learns_silence_(options.endpoints.skip_silence) {}
 
 void FrameInput::AcceptSamples(const float* samples, size_t count) {

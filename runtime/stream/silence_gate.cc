@@ -24,7 +24,7 @@ void SilenceGate::Close() {
 
 void SilenceGate::Hold(const float* frame) {
   held_.insert(held_.end(), frame, frame + dim_);
-  if (num_held() > kPreRoll) Take(1, nullptr);
+  if (num_held() > num_lead_frames_) Take(1, nullptr);
   recent_ = (recent_ << 1U | (IsLoud(frame) ? 1U : 0U)) & ((1U << kWindow) - 1);
   if (std::bitset<kWindow>(recent_).count() >= kOnsetFrames) is_closed_ = false;
 }
@@ -48,7 +48,7 @@ bool SilenceGate::IsLoud(const float* frame) {
 
 std::string SilenceGate::Inconsistency() const {
   if (!std::isfinite(background_)) return "the level of the background is not finite";
-  if (held_.size() % dim_ != 0 || num_held() > kPreRoll) {
+  if (held_.size() % dim_ != 0 || num_held() > num_lead_frames_) {
     return "the number of feature values that wait for speech is " + std::to_string(held_.size());
   }
   const auto is_finite = [](float value) { return std::isfinite(value); };

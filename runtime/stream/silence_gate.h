@@ -16,13 +16,13 @@ namespace runnel {
 // kMargin above it. A value; depends on the frames only.
 class SilenceGate {
  public:
-  static constexpr size_t kPreRoll = 60;  // frames kept from before the onset
-  static constexpr int kWindow = 8;       // frames
+  static constexpr int kWindow = 8;  // frames
   static constexpr int kOnsetFrames = 5;
   static constexpr float kMargin = 1.0F;  // 4.3 dB
 
-  // dim: of a frame.
-  explicit SilenceGate(int dim) : dim_(static_cast<size_t>(dim)) {}
+  // dim: of a frame. num_lead_frames: those kept from before the onset, at least 1.
+  SilenceGate(int dim, size_t num_lead_frames)
+      : dim_(static_cast<size_t>(dim)), num_lead_frames_(num_lead_frames) {}
 
   // While open: learns the level of a frame that passes.
   void Observe(const float* frame);
@@ -30,7 +30,7 @@ class SilenceGate {
   // To be called in silence.
   void Close();
 
-  // While closed: takes the next frame, drops the oldest one if it holds more than kPreRoll, and
+  // While closed: takes the next frame, drops the oldest one if it holds more than the lead, and
   // opens at the onset of speech.
   void Hold(const float* frame);
 
@@ -58,6 +58,7 @@ class SilenceGate {
   std::string Inconsistency() const;
 
   size_t dim_;
+  size_t num_lead_frames_;
   bool is_closed_ = false;
   bool has_background_ = false;
   float background_ = 0;  // level

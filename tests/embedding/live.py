@@ -30,7 +30,7 @@ class StreamOptions(ctypes.Structure):
                 ("head", ctypes.c_int32), ("max_symbols", ctypes.c_int32),
                 ("ctc_weight", ctypes.c_double), ("rescoring", ctypes.c_int32),
                 ("first_pass_weight", ctypes.c_double), ("reverse_weight", ctypes.c_double),
-                ("language", ctypes.c_char_p)]
+                ("language", ctypes.c_char_p), ("skip_silence_lead_s", ctypes.c_double)]
 
 
 class Runnel:

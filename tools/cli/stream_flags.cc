@@ -14,7 +14,7 @@ namespace {
 bool IsForClients(const StreamOption& option) {
   const std::string_view needed = option.needs.name;
   const bool selects_beam = option.is_file() || option.name == "rescoring";
-  return !selects_beam && (needed == "search" || needed == "rescoring" || needed == "endpointing");
+  return !selects_beam && (needed == "search" || needed == "rescoring" || NeedsEndpointing(option));
 }
 
 }  // namespace

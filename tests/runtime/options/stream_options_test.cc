@@ -40,7 +40,7 @@ TEST(StreamOptionTable, EveryRowIsWhole) {
 }
 
 // All fields of C's struct but its size, its objects and its callback: none is forgotten, none has
-// two options. `language` is the last.
+// two options. `skip_silence_lead_s` is the last.
 TEST(StreamOptionTable, CHasAFieldForEachOption) {
   std::set<size_t> offsets;
   const runnel_stream_options c = {};
@@ -55,7 +55,7 @@ TEST(StreamOptionTable, CHasAFieldForEachOption) {
         },
         option.c_field);
   }
-  constexpr size_t kFields = 32, kOthers = 6;  // struct_size, three objects, on_update, user_data
+  constexpr size_t kFields = 33, kOthers = 6;  // struct_size, three objects, on_update, user_data
   EXPECT_EQ(offsets.size(), kFields - kOthers);
 }
 
@@ -128,15 +128,18 @@ TEST(CompleteSearch, EachOptionNeedsWhatItsRowSays) {
                             option.name != "rescoring";  // false, which asks for nothing
     EXPECT_EQ(Uselessness(options), is_useless ? option.name + " needs " + needed : "");
     if (!is_useless) continue;
-    const StreamOption& other = StreamOptionOf(option.needs.name);
-    if (other.is_file()) {
-      options.names.insert(other.name);
-    } else if (option.needs.value == "true") {
-      options.Set(other, true);
-    } else if (option.needs.value.empty()) {
-      options.Set(other, int64_t{1});
-    } else {
-      options.Set(other, std::string(option.needs.value));
+    for (OptionNeed need = option.needs; !need.name.empty();) {
+      const StreamOption& other = StreamOptionOf(need.name);
+      if (other.is_file()) {
+        options.names.insert(other.name);
+      } else if (need.value == "true") {
+        options.Set(other, true);
+      } else if (need.value.empty()) {
+        options.Set(other, int64_t{1});
+      } else {
+        options.Set(other, std::string(need.value));
+      }
+      need = other.needs;
     }
     EXPECT_EQ(Uselessness(options), "");
   }

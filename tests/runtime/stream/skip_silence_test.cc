@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "runtime/stream.h"
+#include "tests/support/error_message.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
 
@@ -18,6 +20,7 @@ namespace {
 
 using testing::Append;
 using testing::Describe;
+using testing::ErrorMessage;
 using testing::ExpectSameUtterances;
 using testing::kUnlimited;
 using testing::NoiseWithPauses;
@@ -35,22 +38,41 @@ StreamOptions Skipping(StreamOptions options) {
   return options;
 }
 
+int64_t NumChunks(const std::vector<float>& samples, const StreamOptions& options) {
+  Stream stream(Tiny(), options);
+  int64_t count = 0;
+  for (size_t at = 0; at < samples.size(); at += 3200) {
+    stream.AcceptSamples(samples.data() + at, 3200);
+    while (DecodeChunks({&stream}) > 0) ++count;
+  }
+  return count;
+}
+
 TEST(SkipSilenceTest, SkippedSilenceIsNotComputed) {
   const std::vector<float> samples = NoiseWithPauses(320000, 14, kPeriod);
-  const auto num_chunks = [&](const StreamOptions& options) {
-    Stream stream(Tiny(), options);
-    size_t count = 0;
-    for (size_t at = 0; at < samples.size(); at += 3200) {
-      stream.AcceptSamples(samples.data() + at, 3200);
-      while (DecodeChunks({&stream}) > 0) ++count;
-    }
-    return count;
-  };
   StreamOptions options = Skipping(Options(4, 8));
-  const size_t skipping = num_chunks(options);
+  const int64_t skipping = NumChunks(samples, options);
   options.endpoints.skip_silence = false;
-  EXPECT_LT(skipping, num_chunks(options) * 7 / 10);
-  EXPECT_GT(skipping, num_chunks(options) * 3 / 10);
+  EXPECT_LT(skipping, NumChunks(samples, options) * 7 / 10);
+  EXPECT_GT(skipping, NumChunks(samples, options) * 3 / 10);
+}
+
+// After each pause as many frames more are computed as the lead is longer.
+TEST(SkipSilenceTest, TheLeadIsComputed) {
+  const std::vector<float> samples = NoiseWithPauses(320000, 14, kPeriod);
+  constexpr int64_t kPauses = 3;  // that are followed by sound
+  const auto num_chunks = [&](double lead_s) {
+    StreamOptions options = Skipping(Options(1, 8));
+    options.endpoints.skip_silence_lead_s = lead_s;
+    return NumChunks(samples, options);
+  };
+  constexpr int64_t kChunks = 12;  // of 40 ms, in the half second more
+  EXPECT_NEAR(num_chunks(0.6) - num_chunks(0.1), kPauses * kChunks, 2 * kPauses);
+  EXPECT_NEAR(num_chunks(1.1) - num_chunks(0.6), kPauses * kChunks, 2 * kPauses);
+  EXPECT_NE(ErrorMessage<std::invalid_argument>([&] {
+              num_chunks(10.5);
+            }).find("skip_silence_lead_s is 10.5, expected 0.1 to 10 s"),
+            std::string::npos);
 }
 
 TEST(SkipSilenceTest, SkippingDependsOnTheAudioOnly) {

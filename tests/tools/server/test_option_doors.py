@@ -83,7 +83,8 @@ def test_every_place_refuses_in_the_same_words(server, options, message):
 
 @pytest.mark.parametrize("options", [
     {"search": "beam", "beam_size": 2, "nbest": 2}, {"chunk_size": 8, "left_context": 32},
-    {"endpointing": True, "skip_silence": True, "endpoint_silence_s": 0.5}])
+    {"endpointing": True, "skip_silence": True, "endpoint_silence_s": 0.5,
+     "skip_silence_lead_s": 1.5}])
 def test_every_place_accepts_the_same(server, options):
     succeed("decode_wav", f"--model={DIGITS / 'digits.pt'}", f"--wav={SAMPLE}", *flags_of(options))
     query = "&".join(f"{name}={written(value)}" for name, value in options.items())

@@ -27,8 +27,6 @@ constexpr std::string_view kEndpointPrefix = "endpoint_";
 // The library's message repeats the name of a language that the model does not know.
 constexpr size_t kMaxLanguageBytes = 64;
 
-bool IsEndpointRule(const StreamOption& option) { return option.needs.name == "endpointing"; }
-
 bool IsText(const StreamOption& option) {
   return option.is_file() || std::holds_alternative<OptionField<std::string>>(option.field);
 }
@@ -45,7 +43,7 @@ const StreamOption* OptionOfQuery(const std::string& name) {
   for (const StreamOption& option : StreamOptionTable()) {
     if (!option.IsOf(OptionUser::kClient)) continue;
     if (option.name == name) return &option;
-    if (IsEndpointRule(option) && std::string(kEndpointPrefix) + NameInSection(option) == name) {
+    if (NeedsEndpointing(option) && std::string(kEndpointPrefix) + NameInSection(option) == name) {
       return &option;
     }
   }
@@ -63,7 +61,7 @@ nlohmann::json TypedValue(const StreamOption& option, const std::string& text) {
 std::string QueryFieldNames() {
   std::string names;
   for (const StreamOption& option : StreamOptionTable()) {
-    if (option.IsOf(OptionUser::kClient) && !IsEndpointRule(option)) names += option.name + ", ";
+    if (option.IsOf(OptionUser::kClient) && !NeedsEndpointing(option)) names += option.name + ", ";
   }
   return names + "token, or one of those that need endpointing";
 }
@@ -124,7 +122,7 @@ void ReadEndpointing(JsonSection* fields, ChosenOptions* options) {
   JsonSection section = fields->Section("endpointing");
   options->Set("endpointing", true);
   for (const StreamOption& option : StreamOptionTable()) {
-    if (IsEndpointRule(option)) ReadOption(&section, NameInSection(option), option, options);
+    if (NeedsEndpointing(option)) ReadOption(&section, NameInSection(option), option, options);
   }
   section.CheckAllTaken();
 }
@@ -132,7 +130,7 @@ void ReadEndpointing(JsonSection* fields, ChosenOptions* options) {
 void ReadOptions(JsonSection* fields, const TokenTable& tokens, StartRequest* start) {
   for (const StreamOption& option : StreamOptionTable()) {
     if (!option.IsOf(OptionUser::kClient) || option.is_file()) continue;
-    if (option.name == "endpointing" || IsEndpointRule(option)) continue;
+    if (option.name == "endpointing" || NeedsEndpointing(option)) continue;
     ReadOption(fields, option.name, option, &start->options);
   }
   if (start->options.values.stream.language.size() > kMaxLanguageBytes) {
@@ -186,7 +184,7 @@ StartRequest ReadStartQuery(const std::vector<std::pair<std::string, std::string
   StartRequest start;
   ReadOptions(&fields, tokens, &start);
   for (const auto& [option, name] : given) {
-    if (option->name != "endpointing" && !IsEndpointRule(*option)) continue;
+    if (option->name != "endpointing" && !NeedsEndpointing(*option)) continue;
     ReadOption(&fields, name, *option, &start.options);
   }
   fields.CheckAllTaken();
@@ -199,7 +197,7 @@ OrderedJson EndpointingAsJson(const EndpointOptions& options) {
   values.stream.endpoints = options;
   OrderedJson object;
   for (const StreamOption& option : StreamOptionTable()) {
-    if (!IsEndpointRule(option)) continue;
+    if (!NeedsEndpointing(option)) continue;
     const OptionValue value = Get(option, values);
     if (const bool* truth = std::get_if<bool>(&value)) {
       object[NameInSection(option)] = *truth;
