@@ -24,6 +24,9 @@ template <>
 inline constexpr std::array<size_t, 2> kSizesOf<runnel_model_options> = {
     offsetof(runnel_model_options, step_threads), sizeof(runnel_model_options)};
 template <>
+inline constexpr std::array<size_t, 2> kSizesOf<runnel_stream_options> = {
+    offsetof(runnel_stream_options, skip_silence_lead_s), sizeof(runnel_stream_options)};
+template <>
 inline constexpr std::array<size_t, 2> kSizesOf<runnel_token> = {offsetof(runnel_token, frame),
                                                                  sizeof(runnel_token)};
 

@@ -55,7 +55,7 @@ class EndpointDetector {
     int64_t min_frames;
   };
 
-  std::array<Rule, 3> rules_{};
+  std::array<Rule, std::tuple_size_v<decltype(EndpointOptions::rules)>> rules_{};
   double silence_log_prob_;
   int64_t num_frames_ = 0;  // of the utterance
   int64_t num_silent_ = 0;  // at its end

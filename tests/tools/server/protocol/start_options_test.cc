@@ -23,11 +23,15 @@ using testing::Units;
 
 StartRequest Read(const Query& query) { return ReadStartQuery(query, Units()); }
 
-// What a query may have.
+// What a query may have: the options that the table offers to clients.
 std::string Expected() {
-  return "expected chunk_size, left_context, search, head, beam_size, max_symbols, ctc_weight, "
-         "rescoring, first_pass_weight, reverse_weight, language, nbest, endpointing, hotwords, "
-         "hotword_score, token, or one of those that need endpointing";
+  std::string names;
+  for (const StreamOption& option : StreamOptionTable()) {
+    const std::string_view need = option.needs.name;
+    const bool is_rule = need == "endpointing" || need == "skip_silence";
+    if (option.IsOf(OptionUser::kClient) && !is_rule) names += option.name + ", ";
+  }
+  return "expected " + names + "token, or one of those that need endpointing";
 }
 
 // Why an option of a query has no effect.
