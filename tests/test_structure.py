@@ -121,7 +121,7 @@ def test_a_folder_stands_with_those_that_use_it(used):
     assert not wrong
 
 
-def production_users() -> Dict[str, Set[str]]:
+def users_of_headers() -> Dict[str, Set[str]]:
     """For each header the sources that include it, tests too, but for its own."""
     users: Dict[str, Set[str]] = {}
     for folder in TOP_FOLDERS + ("tests",):
@@ -144,7 +144,7 @@ def test_a_small_header_with_one_user_joins_it():
         return len(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else 0
 
     wrong = {}
-    for header, users in production_users().items():
+    for header, users in users_of_headers().items():
         lines = lines_of(header) + lines_of(header[:-2] + ".cc")
         if len(users) == 1 and lines < few_lines:
             user, = users

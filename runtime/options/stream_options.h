@@ -39,8 +39,8 @@ const StreamOption& StreamOptionOf(std::string_view name);
 // object "endpointing" of a client's message.
 bool NeedsEndpointing(const StreamOption& option);
 
-// Throws OptionError for the first value that is out of its range. Not for the rules of endpoints:
-// in C++ they may be shorter than elsewhere (EndpointOptions::Validate).
+// Throws OptionError for the first value that is out of its range. Not for the numbers of endpoint
+// rules: in C++ they may be smaller than elsewhere (EndpointOptions::Validate).
 void CheckRanges(const OptionValues& values);
 
 // Options, and which of them somebody has chosen.

@@ -87,7 +87,7 @@ std::optional<Matrix> HeadDecoding::RowsToRescore(int64_t begin_frame, int64_t e
                          : ConstRows{rows_.type(), nullptr, 0, rows_.dim()});
 }
 
-bool HeadDecoding::RowsEndAt(int64_t end_frame) const {
+bool HeadDecoding::RowsAreConsistent(int64_t end_frame) const {
   return rows_.count() <= RescoringOptions::kMaxFrames &&
          (rows_.count() == 0 || first_row_ + rows_.count() == end_frame) && AllFinite(rows_.rows());
 }

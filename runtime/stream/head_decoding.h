@@ -90,7 +90,7 @@ class HeadDecoding {
     }
   }
   // Whether the restored rows end before `end_frame`, where the encoder stands.
-  bool RowsEndAt(int64_t end_frame) const;
+  bool RowsAreConsistent(int64_t end_frame) const;
 
  private:
   const Model* model_;

@@ -37,25 +37,17 @@ struct SavedOptions {
   }
 };
 
-bool IsOfEndpoints(const StreamOption& option) {
-  return option.name == "endpointing" || option.needs.name == "endpointing";
-}
-
-// The rules as a whole, also those that have no option of their own.
+// The rules as a whole, also their numbers that have no option.
 template <class Fields>
-void VisitEndpoints(EndpointOptions& endpoints, Fields& fields) {
-  fields.Value(endpoints.enabled);
+void VisitRules(EndpointOptions& endpoints, Fields& fields) {
   for (auto& rule : endpoints.rules) {
     fields.Value(rule.needs_speech);
     fields.Value(rule.min_silence_s);
     fields.Value(rule.min_utterance_s);
   }
-  fields.Value(endpoints.silence_blank_probability);
-  fields.Value(endpoints.reset_encoder);
-  fields.Value(endpoints.skip_silence);
 }
 
-// An option that is neither a file nor one of the endpoints.
+// An option that is no file.
 template <class Fields>
 void VisitOption(const StreamOption& option, OptionValues& values, Fields& fields) {
   std::visit(
@@ -78,13 +70,12 @@ void VisitOption(const StreamOption& option, OptionValues& values, Fields& field
 // Not hotword_score, which is in the list of the hotwords.
 template <class Fields>
 void VisitOptions(SavedOptions& saved, Fields& fields) {
+  VisitRules(saved.values.stream.endpoints, fields);
   for (const StreamOption& option : StreamOptionTable()) {
     if (option.name == "hotword_score") continue;
     if (option.is_file()) {
       fields.Text(saved.TextOf(option.name));
-    } else if (option.name == "endpointing") {
-      VisitEndpoints(saved.values.stream.endpoints, fields);
-    } else if (!IsOfEndpoints(option)) {
+    } else {
       VisitOption(option, saved.values, fields);
     }
   }

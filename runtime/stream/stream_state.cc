@@ -99,7 +99,7 @@ std::string Stream::State::Inconsistency() const {
     problem = model->parts().encoder.Inconsistency(encoder, options.left_context, failure.empty());
   }
   if (problem.empty()) problem = SearchProblem(*this);
-  if (problem.empty() && !head.RowsEndAt(encoder.offset)) {
+  if (problem.empty() && !head.RowsAreConsistent(encoder.offset)) {
     problem = "the encoder frames kept for rescoring do not end with the last one";
   }
   if (problem.empty()) problem = utterances.Inconsistency(head);

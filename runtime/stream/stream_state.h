@@ -42,11 +42,6 @@ struct Stream::State {
   // State to read into is made with the same model and options.
   template <class Self, class Fields>
   static void VisitState(Self& self, Fields& fields) {
-    int64_t chunk_size = self.options.chunk_size;  // once more
-    fields.Value(chunk_size);
-    if constexpr (Fields::kReading) {
-      fields.Require(chunk_size == self.options.chunk_size, "its chunk_size has two values");
-    }
     FrameInput::VisitState(self.input, fields);
     EncoderState::VisitState(self.encoder, fields);
     fields.Text(self.failure);

@@ -14,27 +14,27 @@ constexpr char32_t kNextLine = 0x85;
 constexpr char32_t kLineSeparator = 0x2028;
 constexpr char32_t kParagraphSeparator = 0x2029;
 
-struct Range {
+struct CodePoints {
   char32_t first;
   char32_t last;
 };
 
 // Controls, and format characters of Unicode. The joiners U+200C and U+200D belong to the text of
 // many languages.
-constexpr std::array<Range, 11> kNotShown = {{{0x00, 0x1F},
-                                              {0x7F, 0x9F},
-                                              {0x61C, 0x61C},
-                                              {0x200B, 0x200B},
-                                              {0x200E, 0x200F},
-                                              {0x2028, 0x202E},
-                                              {0x2060, 0x206F},
-                                              {0xFEFF, 0xFEFF},
-                                              {0xFFF9, 0xFFFB},
-                                              {0x1D173, 0x1D17A},
-                                              {0xE0000, 0xE007F}}};
+constexpr std::array<CodePoints, 11> kNotShown = {{{0x00, 0x1F},
+                                                   {0x7F, 0x9F},
+                                                   {0x61C, 0x61C},
+                                                   {0x200B, 0x200B},
+                                                   {0x200E, 0x200F},
+                                                   {0x2028, 0x202E},
+                                                   {0x2060, 0x206F},
+                                                   {0xFEFF, 0xFEFF},
+                                                   {0xFFF9, 0xFFFB},
+                                                   {0x1D173, 0x1D17A},
+                                                   {0xE0000, 0xE007F}}};
 
 bool IsShown(char32_t code_point) {
-  return std::none_of(kNotShown.begin(), kNotShown.end(), [&](const Range& range) {
+  return std::none_of(kNotShown.begin(), kNotShown.end(), [&](const CodePoints& range) {
     return code_point >= range.first && code_point <= range.last;
   });
 }

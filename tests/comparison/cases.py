@@ -75,7 +75,7 @@ measure_delay --model=($DIGITS|$BOTH) $SAMPLES --text=models/digits/samples/text
 runnel (decode --model=$DIGITS $SAMPLES|encoder --model=$DIGITS --wav=$KED --output=$OUT/x.npy|none)
 (bench_encoder|bench_language_model|compile_lm|decode_wav|dump_encoder|dump_features|load_client|
   measure_delay|pack_model|runnel|stream_client|stream_server|verify_streaming) (--help|--version)
-write_stream_options (page|module)
+write_options (page|module)
 
 # The server
 post $BOTH /v1/recognize?head=(ctc|transducer)&(search=greedy|search=beam&nbest=3|

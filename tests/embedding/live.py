@@ -10,7 +10,7 @@ UpdateCallback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes
 
 
 class StreamOptions(ctypes.Structure):
-    """runnel_stream_options of runtime/c_api.h."""
+    """runnel_stream_options of runtime/c_api.h, as of version 0.2.0."""
 
     _fields_ = [("struct_size", ctypes.c_size_t), ("chunk_size", ctypes.c_int64),
                 ("left_context", ctypes.c_int64), ("sample_rate_hz", ctypes.c_int32),
@@ -30,7 +30,7 @@ class StreamOptions(ctypes.Structure):
                 ("head", ctypes.c_int32), ("max_symbols", ctypes.c_int32),
                 ("ctc_weight", ctypes.c_double), ("rescoring", ctypes.c_int32),
                 ("first_pass_weight", ctypes.c_double), ("reverse_weight", ctypes.c_double),
-                ("language", ctypes.c_char_p), ("skip_silence_lead_s", ctypes.c_double)]
+                ("language", ctypes.c_char_p)]
 
 
 class Runnel:

@@ -139,7 +139,7 @@ def test_help():
     (["--rounds=1", "--duration_s=5"], USAGE, "--rounds and --duration_s are both given"),
     (["--streams=0"], USAGE, "--streams is 0, expected 1 to"),
     (["--vanish=1"], USAGE, "vanish"),
-    (["--ramp_s=-1"], USAGE, "--ramp_s is -1.000"),
+    (["--ramp_s=-1"], USAGE, "--ramp_s is -1, expected at least 0 s"),
     (["--expected=none"], FAILURE, "none: cannot open"),
     ([f"--expected={SAMPLE_LIST.parent / 'none'}"], FAILURE, "cannot open"),
     (["--server=ftp://h/"], USAGE, "has the scheme 'ftp'"),

@@ -350,7 +350,7 @@ def test_tls(tmp_path):
     (["--server=ws://h/", "--wav=a", "--protocol=kaldi"], "--protocol is 'kaldi', expected"),
     (["--server=ws://h/", "--wav=a", "--speed=-1"], "--speed is -1, expected at least 0"),
     (["--server=ws://h/", "--wav=a", "--packet_ms=0"], "--packet_ms is 0, expected at least"),
-    (["--server=ws://h/", "--wav=a", "--timeout_s=0"], "--timeout_s is 0.000"),
+    (["--server=ws://h/", "--wav=a", "--timeout_s=0"], "--timeout_s is 0, expected at least 0.01 s"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--resume"], "--resume needs --protocol"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--chunk_size=4"], "--chunk_size needs"),
     (["--server=ws://h/", "--wav=a", "--protocol=wenet", "--options={}"], "--options needs"),

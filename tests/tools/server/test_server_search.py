@@ -197,7 +197,7 @@ def test_resume_needs_the_language_model_of_the_stream(lists, tmp_path, has_othe
     (["--hotword_score=1"], USAGE, "--hotword_score needs --hotwords"),
     (["--language_model_weight=1"], USAGE, "--language_model_weight needs --language_model"),
     (["--language_model=lm", "--language_model_bonus=1e9"], USAGE,
-     "--language_model_bonus is 1e+09, expected -100 to 100"),
+     "--language_model_bonus is 1000000000, expected -100 to 100"),
     (["--language_model=lm", "--language_model_level=letter"], USAGE,
      "--language_model_level is 'letter', expected word or token"),
 ])

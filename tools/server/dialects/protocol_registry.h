@@ -16,8 +16,8 @@ namespace runnel::server {
 
 // A protocol is chosen by the request that opens the WebSocket if its clients use a path or a
 // subprotocol of their own, otherwise by the first message. docs/protocol.md has the rules. To add
-// a protocol, write its class (protocol.h) and its rows in the tables of protocol_registry.cc: no
-// other file of the server names it. `tokens` must outlive the protocol.
+// a protocol, write its class (protocol.h) and its rows in the tables of protocol_registry.cc:
+// transport and resources do not name it. `tokens` must outlive the protocol.
 
 // Null when the first message decides. Throws ClientMistake when the opening is wrong for its
 // protocol, e.g. an unknown encoding in the query.

@@ -31,6 +31,11 @@ bool IsText(const StreamOption& option) {
   return option.is_file() || std::holds_alternative<OptionField<std::string>>(option.field);
 }
 
+// Whether an option is a field of the object "endpointing".
+bool IsField(const StreamOption& option) {
+  return option.IsOf(OptionUser::kClient) && NeedsEndpointing(option);
+}
+
 // The name in the object "endpointing".
 std::string NameInSection(const StreamOption& option) {
   return option.name.compare(0, kEndpointPrefix.size(), kEndpointPrefix) == 0
@@ -43,9 +48,8 @@ const StreamOption* OptionOfQuery(const std::string& name) {
   for (const StreamOption& option : StreamOptionTable()) {
     if (!option.IsOf(OptionUser::kClient)) continue;
     if (option.name == name) return &option;
-    if (NeedsEndpointing(option) && std::string(kEndpointPrefix) + NameInSection(option) == name) {
-      return &option;
-    }
+    const bool is_former = option.name == "reset_encoder" || option.name == "skip_silence";
+    if (is_former && std::string(kEndpointPrefix) + option.name == name) return &option;
   }
   return nullptr;
 }
@@ -122,7 +126,7 @@ void ReadEndpointing(JsonSection* fields, ChosenOptions* options) {
   JsonSection section = fields->Section("endpointing");
   options->Set("endpointing", true);
   for (const StreamOption& option : StreamOptionTable()) {
-    if (NeedsEndpointing(option)) ReadOption(&section, NameInSection(option), option, options);
+    if (IsField(option)) ReadOption(&section, NameInSection(option), option, options);
   }
   section.CheckAllTaken();
 }
@@ -197,13 +201,16 @@ OrderedJson EndpointingAsJson(const EndpointOptions& options) {
   values.stream.endpoints = options;
   OrderedJson object;
   for (const StreamOption& option : StreamOptionTable()) {
-    if (!NeedsEndpointing(option)) continue;
-    const OptionValue value = Get(option, values);
-    if (const bool* truth = std::get_if<bool>(&value)) {
-      object[NameInSection(option)] = *truth;
-    } else {
-      object[NameInSection(option)] = Rounded(std::get<double>(value));
-    }
+    if (!IsField(option)) continue;
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
+            object[NameInSection(option)] = Rounded(value);
+          } else {
+            object[NameInSection(option)] = value;
+          }
+        },
+        Get(option, values));
   }
   return object;
 }

@@ -102,8 +102,8 @@ void LiveConnection::SendNext() {
   const std::optional<Closing> closing = session_->closing();
   if (!closing.has_value()) return;
   is_open_ = false;
-  registration_.reset();
   transport_->Close(*closing);
+  if (!is_open_) registration_.reset();  // no next session has begun
 }
 
 void LiveConnection::Send(std::string text) {

@@ -129,16 +129,20 @@ class WebSocketSession : public LiveTransport,
     ws_.text(true);
     ws_.async_write(net::buffer(message),
                     [self = shared_from_this()](SystemError error, size_t /*count*/) {
-                      if (error) return self->Disconnect();
-                      self->live_.Guard([&] { self->live_.OnWritten(); });
+                      self->live_.Guard([&] { self->OnWritten(error); });
                     });
+  }
+
+  void OnWritten(const SystemError& error) {
+    if (error) return Disconnect();
+    live_.OnWritten();
   }
 
   void Ping() override {
     if (std::exchange(is_pinging_, true)) return;
     ws_.async_ping({}, [self = shared_from_this()](SystemError error) {
       self->is_pinging_ = false;
-      if (error && self->live_.is_open()) self->Disconnect();
+      if (error && self->live_.is_open()) self->live_.Guard([&] { self->Disconnect(); });
     });
   }
 
@@ -160,7 +164,9 @@ class WebSocketSession : public LiveTransport,
     timer_.Cancel();
     // Reads on until the client closes too, for handshake_timeout at most.
     ws_.async_close({static_cast<websocket::close_code>(closing.code), closing.reason},
-                    [self = shared_from_this()](SystemError /*error*/) { self->Disconnect(); });
+                    [self = shared_from_this()](SystemError /*error*/) {
+                      self->live_.Guard([&] { self->Disconnect(); });
+                    });
   }
 
   void Disconnect() override {

@@ -63,7 +63,8 @@ class WyomingConnection : public LiveTransport,
   void WatchForLoss() {
     stream_.tcp().socket().async_wait(net::ip::tcp::socket::wait_error,
                                       [self = shared_from_this()](SystemError error) {
-                                        if (!error && self->live_.is_open()) self->Disconnect();
+                                        if (error || !self->live_.is_open()) return;
+                                        self->live_.Guard([&] { self->Disconnect(); });
                                       });
   }
 
@@ -166,9 +167,13 @@ class WyomingConnection : public LiveTransport,
   void Write(const std::string& message) override {
     net::async_write(stream_, net::buffer(message),
                      [self = shared_from_this()](SystemError error, size_t /*count*/) {
-                       if (error) return self->Disconnect();
-                       self->live_.Guard([&] { self->live_.OnWritten(); });
+                       self->live_.Guard([&] { self->OnWritten(error); });
                      });
+  }
+
+  void OnWritten(const SystemError& error) {
+    if (error) return Disconnect();
+    live_.OnWritten();
   }
 
   // Clients pass over the event, as over all that they do not wait for.
