@@ -1,4 +1,4 @@
-"""The source tree against DESIGN.md: which folder includes which, and what a folder and a header are."""
+"""The source tree against DESIGN.md: who includes whom, and what a folder and a header are."""
 
 import json
 import os
@@ -16,8 +16,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:%s)/[^">]+)[">]' % "|".join(TOP
 
 
 def allowed_dependencies() -> Dict[str, Set[str]]:
-    """The table of folders in DESIGN.md: for each folder with C++ those that it may include; x/* is x
-    and all folders below it."""
+    """The table of folders in DESIGN.md: for each folder with C++ those that it may include. x/* is
+    x and all folders below it."""
     text = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([^`|]+)/` \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
     folders = [folder for folder, others in rows if others != "-"]

@@ -3,12 +3,11 @@
 namespace runnel {
 namespace {
 
-using C = runnel_model_options;
-
 // A field of ModelOptions.
 #define FIELD(name) (+[](ModelOptions & options) -> auto& { return options.name; })
 
-std::vector<ModelOption> MakeTable() {
+std::vector<ModelOption> MakeModelTable() {
+  using C = runnel_model_options;
   using Choice = ModelOption::Choice;
   constexpr OptionNeed nothing;
   constexpr double most_step_threads = 64;
@@ -58,7 +57,7 @@ std::vector<ModelOption> MakeTable() {
 
 const std::vector<ModelOption>& ModelOptionTable() {
   // Never destroyed: flags of the tools keep pointers to its rows.
-  static const auto* const table = new std::vector<ModelOption>(MakeTable());
+  static const auto* const table = new std::vector<ModelOption>(MakeModelTable());
   return *table;
 }
 

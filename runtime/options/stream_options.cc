@@ -9,7 +9,6 @@
 namespace runnel {
 namespace {
 
-using C = runnel_stream_options;
 using User = OptionUser;
 
 constexpr double kMostFrames = 1000000;  // encoder frames: eleven hours of audio
@@ -22,7 +21,8 @@ constexpr OptionNeed kLanguageModel = {"language_model", ""};
 // A field's path in OptionValues.
 #define FIELD(path) (+[](OptionValues & values) -> auto& { return values.path; })
 
-std::vector<StreamOption> MakeTable() {
+std::vector<StreamOption> MakeStreamTable() {
+  using C = runnel_stream_options;
   using S = StreamOptions;
   using E = EndpointOptions;
   using Choice = OptionChoice;
@@ -186,7 +186,7 @@ void CheckNBest(const ChosenOptions& options) {
 
 const std::vector<StreamOption>& StreamOptionTable() {
   // Never destroyed: threads of a Recognizer may open streams while the process exits.
-  static const auto* const table = new std::vector<StreamOption>(MakeTable());
+  static const auto* const table = new std::vector<StreamOption>(MakeStreamTable());
   return *table;
 }
 
