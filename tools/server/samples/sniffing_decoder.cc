@@ -8,10 +8,6 @@
 namespace runnel::server {
 namespace {
 
-bool BeginsWith(std::string_view bytes, std::string_view magic) {
-  return bytes.substr(0, magic.size()) == magic;
-}
-
 [[noreturn]] void Refuse(const std::string& format) {
   throw ClientMistake(ErrorCode::kBadMessage,
                       "the audio is " + format +
@@ -25,13 +21,13 @@ ContainerMatch SniffingDecoder::Find() const {
   // Samples may look like one frame.
   const ContainerMatch found = MatchContainer(begin_, headerless_ == nullptr ? 1 : kSureMpegFrames);
   // The first packet of an Ogg stream tells its codec.
-  const bool is_ogg = BeginsWith(begin_, OggOpusDecoder::kMagic);
+  const bool is_ogg = begin_.rfind(OggOpusDecoder::kMagic, 0) == 0;
   if (is_ogg && begin_.size() < OggOpusDecoder::kHeadEnd) return {Match::kMaybe, nullptr};
   return found;
 }
 
 std::unique_ptr<MediaDecoder> SniffingDecoder::DecoderOf(const Container& container) const {
-  if (BeginsWith(begin_, WavDecoder::kRiff)) return std::make_unique<WavDecoder>();
+  if (begin_.rfind(WavDecoder::kRiff, 0) == 0) return std::make_unique<WavDecoder>();
   if (OggOpusDecoder::Begins(begin_)) return std::make_unique<OggOpusDecoder>();
   if (&container == &kWav) Refuse("RF64");  // which is WAV otherwise
   if (container.demuxer == nullptr) Refuse(container.name);

@@ -214,7 +214,8 @@ TEST(RunnelEndpointing, SetsTheRules) {
 
 TEST(RunnelEndpointing, ReadyStatesWhatStartMaySay) {
   const std::string value = R"({"silence_s":0.5,"initial_silence_s":3.0,"max_utterance_s":60.0,)"
-                            R"("blank_probability":0.9,"reset_encoder":true,"skip_silence":false})";
+                            R"("blank_probability":0.9,"reset_encoder":true,"skip_silence":false,)"
+                            R"("skip_silence_lead_s":1.5})";
   RunnelProtocol protocol(Units());
   SessionInfo info;
   info.options.endpoints = EndpointsOf(value);
