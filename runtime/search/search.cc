@@ -25,7 +25,7 @@ std::string TokenProblem(const std::vector<TokenSpan>& tokens, TokenOrder order,
                          int vocab_size, int blank_id) {
   int64_t next_frame = 0;
   for (const TokenSpan& token : tokens) {
-    const std::string problem = TokenIdProblem(token.id, vocab_size, blank_id);
+    std::string problem = TokenIdProblem(token.id, vocab_size, blank_id);
     if (!problem.empty()) return problem;
     const int64_t last_begun = order == TokenOrder::kApart ? token.last_frame : token.first_frame;
     if (token.first_frame < next_frame || token.last_frame < token.first_frame ||
