@@ -170,3 +170,23 @@ def test_the_root_cannot_shadow_standard_headers():
             assert f"{flag}{ROOT}" not in words and f"{flag}{ROOT}/" not in words, entry["file"]
         assert not any(first == "-isystem" and second.rstrip("/") == str(ROOT)
                        for first, second in zip(words, words[1:])), entry["file"]
+
+
+CONSTANT = re.compile(r"^(?:inline )?constexpr [\w:]+ (k\w+)", re.MULTILINE)
+UNNAMED = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.MULTILINE | re.DOTALL)
+
+
+def test_no_source_hides_a_constant_of_a_header():
+    """Builds that compile several sources as one would take the source's constant in the others."""
+    namespace = re.compile(r"^namespace ([\w:]+) \{$", re.MULTILINE)
+    of_headers: Dict[str, Set[str]] = {}
+    texts = {path: path.read_text(encoding="utf-8") for path in sources()}
+    for path, text in texts.items():
+        if path.suffix == ".h":
+            for name in namespace.findall(text):
+                of_headers.setdefault(name, set()).update(CONSTANT.findall(text))
+    found = [f"{path.relative_to(ROOT)}: {constant}" for path, text in texts.items()
+             if path.suffix == ".cc" for name in namespace.findall(text)
+             for part in UNNAMED.findall(text) for constant in CONSTANT.findall(part)
+             if constant in of_headers.get(name, set())]
+    assert not found, found

@@ -239,10 +239,12 @@ void CompleteSearch(ChosenOptions* options) {
   for (const StreamOption& option : table) {
     if (!options->Has(option.name) || option.needs.name.empty()) continue;
     if (option.name == "rescoring" && !options->values.stream.search.rescoring.enabled) continue;
-    if (!IsMet(option.needs, *options)) {
-      throw OptionError(
-          OptionName(option.name) + " needs " +
-          OptionName(std::string(option.needs.name), std::string(option.needs.value)));
+    // What it needs may need another one, which the caller has switched off.
+    for (OptionNeed need = option.needs; !need.name.empty();
+         need = StreamOptionOf(need.name).needs) {
+      if (IsMet(need, *options)) continue;
+      throw OptionError(OptionName(option.name) + " needs " +
+                        OptionName(std::string(need.name), std::string(need.value)));
     }
   }
   CheckNBest(*options);

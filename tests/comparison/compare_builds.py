@@ -47,11 +47,11 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     for name in ("before", "after"):
         parser.add_argument(f"--{name}", type=_programs, required=True,
                             help="folder of a build or of its programs")
-    parser.add_argument("--only", type=re.compile, default=re.compile(""), metavar="PATTERN",
+    parser.add_argument("--only", type=_pattern, default=re.compile(""), metavar="PATTERN",
                         help="only the cases in which this regular expression is found")
     parser.add_argument("--renamed", action="append", default=[], metavar="OLD:NEW", type=_renaming,
                         help="a field of JSON that has another name after; may be repeated")
-    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER",
+    parser.add_argument("--keep", type=_new_folder, metavar="FOLDER",
                         help="a new folder for all outputs, which stays; by default none does")
     parser.add_argument("--list", action="store_true", help="print the cases and run none")
     return parser.parse_args(arguments)
@@ -63,6 +63,19 @@ def _programs(text: str) -> pathlib.Path:
     if not (folder / "decode_wav").exists():
         raise argparse.ArgumentTypeError(f"{text}: no decode_wav, expected the folder of a build")
     return folder
+
+
+def _pattern(text: str) -> "re.Pattern[str]":
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {error}")
+
+
+def _new_folder(text: str) -> pathlib.Path:
+    if pathlib.Path(text).exists():
+        raise argparse.ArgumentTypeError(f"{text} exists, expected a new folder")
+    return pathlib.Path(text)
 
 
 def _renaming(text: str) -> Tuple[str, str]:

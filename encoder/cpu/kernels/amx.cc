@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kTileRows = 16;
 constexpr int64_t kTileBytes = 64;  // of a row
 // Four bytes of a row, of kAmxOutputs outputs.
-constexpr int64_t kGroupBytes = 4 * kAmxOutputs;
+constexpr int64_t kAmxGroupBytes = 4 * kAmxOutputs;
 
 // Weights are fetched this far ahead of their use.
-constexpr int64_t kBytesAhead = 8192;
+constexpr int64_t kAmxBytesAhead = 8192;
 
 // The operand of LDTILECFG.
 struct TileConfiguration {
@@ -48,17 +48,17 @@ void SumTiles(const uint8_t* x, int64_t stride, int64_t num_bytes, const uint8_t
   }
   const uint8_t* const lower = x + kTileRows * stride;
   for (int64_t byte = 0; byte < num_bytes; byte += kTileBytes) {
-    const uint8_t* const panel = weights + byte / 4 * kGroupBytes;
+    const uint8_t* const panel = weights + byte / 4 * kAmxGroupBytes;
     if (fetches_ahead) {
       for (int64_t line = 0; line < 2 * kTileRows; ++line) {
-        __builtin_prefetch(panel + kBytesAhead + line * kTileBytes, 0, 2);
+        __builtin_prefetch(panel + kAmxBytesAhead + line * kTileBytes, 0, 2);
       }
     }
     asm volatile(
         "tileloadd (%0,%1,1), %%tmm4\n\t"
         "tileloadd (%2,%4,1), %%tmm6\n\t"
         "tileloadd (%3,%4,1), %%tmm7\n\t" ::"r"(x + byte),
-        "r"(stride), "r"(panel), "r"(panel + kTileBytes), "r"(kGroupBytes)
+        "r"(stride), "r"(panel), "r"(panel + kTileBytes), "r"(kAmxGroupBytes)
         : "memory");
     if constexpr (kIsInt8) {
       asm volatile(
@@ -89,14 +89,14 @@ void SumTiles(const uint8_t* x, int64_t stride, int64_t num_bytes, const uint8_t
   asm volatile(
       "tilestored %%tmm0, (%0,%2,1)\n\t"
       "tilestored %%tmm1, (%1,%2,1)\n\t" ::"r"(sums),
-      "r"(sums + kTileBytes), "r"(kGroupBytes)
+      "r"(sums + kTileBytes), "r"(kAmxGroupBytes)
       : "memory");
   if constexpr (kIsTall) {
-    uint8_t* const lower_sums = sums + kTileRows * kGroupBytes;
+    uint8_t* const lower_sums = sums + kTileRows * kAmxGroupBytes;
     asm volatile(
         "tilestored %%tmm2, (%0,%2,1)\n\t"
         "tilestored %%tmm3, (%1,%2,1)\n\t" ::"r"(lower_sums),
-        "r"(lower_sums + kTileBytes), "r"(kGroupBytes)
+        "r"(lower_sums + kTileBytes), "r"(kAmxGroupBytes)
         : "memory");
   }
 }

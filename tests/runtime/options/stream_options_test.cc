@@ -160,6 +160,14 @@ TEST(CompleteSearch, EachOptionNeedsWhatItsRowSays) {
   }
 }
 
+TEST(CompleteSearch, WhatAnOptionNeedsMustHaveAnEffectItself) {
+  ChosenOptions options;
+  options.values.stream.endpoints.skip_silence = true;  // a default of a server
+  options.Set("endpointing", false);
+  options.Set("skip_silence_lead_s", 0.3);
+  EXPECT_EQ(Uselessness(options), "skip_silence_lead_s needs endpointing=true");
+}
+
 TEST(CompleteSearch, SelectsTheBeamWhereNoSearchIsChosen) {
   for (const char* name : {"word_list", "hotwords", "language_model"}) {
     ChosenOptions options;
