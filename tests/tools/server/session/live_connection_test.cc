@@ -27,6 +27,9 @@ struct FakeServer {
     services.file_threads = &file_threads;
   }
 
+  // As the server does when its threads have ended: connections that are open are dropped.
+  ~FakeServer() { registry.Clear(); }
+
   LiveConnection::Executor MakeExecutor() {
     return [this](std::function<void()> work) {
       const std::lock_guard<std::mutex> lock(mutex);
