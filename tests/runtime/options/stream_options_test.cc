@@ -6,22 +6,21 @@
 #include <cstddef>
 #include <limits>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "runtime/options/option_error.h"
 #include "tests/support/error_message.h"
-#include "tests/support/file_bytes.h"
+#include "tests/support/option_fields.h"
 
 namespace runnel {
 namespace {
 
 using testing::ErrorMessage;
-using testing::ReadBytes;
+using testing::NumFieldsInC;
+using testing::NumOptionFields;
 
 TEST(StreamOptionTable, EveryRowIsWhole) {
   std::set<std::string> names;
@@ -42,36 +41,11 @@ TEST(StreamOptionTable, EveryRowIsWhole) {
   CheckRanges(OptionValues());
 }
 
-// The fields of a struct in the text of runtime/c_api.h, each on a line of its own.
-size_t NumFieldsInC(const std::string& name) {
-  std::istringstream lines(ReadBytes(std::string(RUNNEL_SOURCE_DIR) + "/runtime/c_api.h"));
-  std::string line;
-  while (std::getline(lines, line) && line != "typedef struct " + name + " {") continue;
-  size_t count = 0;
-  while (std::getline(lines, line) && line != "} " + name + ";") {
-    if (line.find(';') < line.find("/*")) ++count;
-  }
-  return count;
-}
-
 // All fields of C's struct but its size, its objects and its callback: none is forgotten, none has
 // two options.
 TEST(StreamOptionTable, CHasAFieldForEachOption) {
-  std::set<size_t> offsets;
-  const runnel_stream_options c = {};
-  for (const StreamOption& option : StreamOptionTable()) {
-    std::visit(
-        [&](const auto& field) {
-          if constexpr (!std::is_same_v<std::decay_t<decltype(field)>, std::monostate>) {
-            const auto* const address = reinterpret_cast<const char*>(&(c.*field));
-            const auto offset = static_cast<size_t>(address - reinterpret_cast<const char*>(&c));
-            EXPECT_TRUE(offsets.insert(offset).second) << option.name;
-          }
-        },
-        option.c_field);
-  }
   constexpr size_t kOthers = 6;  // struct_size, three objects, on_update, user_data
-  EXPECT_EQ(offsets.size(), NumFieldsInC("runnel_stream_options") - kOthers);
+  EXPECT_EQ(NumOptionFields(StreamOptionTable()), NumFieldsInC("runnel_stream_options") - kOthers);
 }
 
 TEST(StreamOptionTable, ANumberOutOfItsRangeIsRefused) {
