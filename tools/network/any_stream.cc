@@ -9,6 +9,15 @@
 #include <boost/beast/websocket/teardown.hpp>
 
 namespace runnel {
+namespace {
+
+// What of `asked` poll(2) reports at once. It reports failures unasked.
+int Events(net::ip::tcp::socket& socket, int asked) {
+  pollfd entry{socket.native_handle(), static_cast<int16_t>(asked), 0};
+  return ::poll(&entry, 1, /*timeout=*/0) > 0 ? entry.revents : 0;
+}
+
+}  // namespace
 
 struct AnyStream::TlsStream {
   TlsStream(net::ip::tcp::socket socket, net::ssl::context& context)
@@ -51,10 +60,17 @@ void AnyStream::WriteSome(const BufferList<net::const_buffer>& buffers,
   tcp_->async_write_some(buffers, std::move(handler));
 }
 
+void AnyStream::WaitForLoss(std::function<void(SystemError)> handler) {
+  // Asio can take an event of a socket that was just closed for one of a socket opened after it.
+  auto check = [this, handler = std::move(handler)](SystemError error) mutable {
+    const bool is_lost = error || Events(tcp().socket(), POLLPRI) != 0;
+    is_lost ? handler(error) : WaitForLoss(std::move(handler));
+  };
+  tcp().socket().async_wait(net::ip::tcp::socket::wait_error, std::move(check));
+}
+
 bool AnyStream::IsPeerGone() {
-  pollfd socket{tcp().socket().native_handle(), POLLRDHUP, 0};
-  return ::poll(&socket, 1, /*timeout=*/0) > 0 &&
-         (socket.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  return (Events(tcp().socket(), POLLRDHUP) & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
 void AnyStream::Close() {

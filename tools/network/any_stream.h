@@ -66,6 +66,13 @@ class AnyStream {
   // nothing more, but what it sent before may not be read yet.
   bool IsPeerGone();
 
+  // Calls the handler when the connection has failed or is closed in both directions, also while
+  // nothing is read. Urgent data counts as a failure: the protocols here have none. Once at a time.
+  template <typename Handler>
+  void async_wait_for_loss(Handler&& handler) {
+    WaitForLoss(Share<SystemError>(std::forward<Handler>(handler)));
+  }
+
   // Closes at once. Operations under way end with an error.
   void Close();
 
@@ -108,6 +115,7 @@ class AnyStream {
                 std::function<void(SystemError, size_t)> handler);
   void WriteSome(const BufferList<net::const_buffer>& buffers,
                  std::function<void(SystemError, size_t)> handler);
+  void WaitForLoss(std::function<void(SystemError)> handler);
   void TearDown(beast::role_type role, std::function<void(SystemError)> handler);
 
   std::unique_ptr<beast::tcp_stream> tcp_;  // exactly one of the two is set

@@ -110,10 +110,9 @@ class GrpcConnection : public std::enable_shared_from_this<GrpcConnection> {
 
   // Notices a client that has gone while a call of it waits.
   void WatchForLoss() {
-    client_.tcp().socket().async_wait(net::ip::tcp::socket::wait_error,
-                                      [self = shared_from_this()](SystemError error) {
-                                        if (!error) self->End();
-                                      });
+    client_.async_wait_for_loss([self = shared_from_this()](SystemError error) {
+      if (!error) self->End();
+    });
   }
 
   void ReadClient() {

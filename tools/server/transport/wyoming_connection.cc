@@ -61,11 +61,10 @@ class WyomingConnection : public LiveTransport,
 
   // Notices a client that has gone while nothing is read from it.
   void WatchForLoss() {
-    stream_.tcp().socket().async_wait(net::ip::tcp::socket::wait_error,
-                                      [self = shared_from_this()](SystemError error) {
-                                        if (error || !self->live_.is_open()) return;
-                                        self->live_.Guard([&] { self->Disconnect(); });
-                                      });
+    stream_.async_wait_for_loss([self = shared_from_this()](SystemError error) {
+      if (error || !self->live_.is_open()) return;
+      self->live_.Guard([&] { self->Disconnect(); });
+    });
   }
 
   void BeginUtterance() {
