@@ -7,8 +7,8 @@
 #include <cstring>
 #include <string_view>
 
-#include "frontend/media/file_descriptor.h"
 #include "frontend/sndfile_errors.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
 namespace {

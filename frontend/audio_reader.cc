@@ -1,6 +1,5 @@
 #include "frontend/audio_reader.h"
 
-#include <fcntl.h>
 #include <sndfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,13 +16,14 @@
 
 #include "frontend/audio_format.h"
 #include "frontend/media/container.h"
-#include "frontend/media/file_descriptor.h"
 #include "frontend/media/media_process.h"
 #include "frontend/mix_channels.h"
 #include "frontend/sample_range.h"
 #include "frontend/sndfile_errors.h"
+#include "frontend/sndfile_file.h"
 #include "frontend/wav_stream.h"
 #include "frontend/what_follows.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
 namespace {
@@ -171,16 +171,10 @@ class AudioReader::Impl {
   }
 
   void OpenDescriptor() {
-    ::lseek(descriptor_.get(), first_, SEEK_SET);
-    // A descriptor of its own: libsndfile 1.2.0 closes one that it cannot open as audio, also where
-    // it is told not to (sf_open_fd, close_desc).
-    const int duplicate = ::fcntl(descriptor_.get(), F_DUPFD_CLOEXEC, 0);
-    if (duplicate < 0) {
-      throw std::system_error(errno, std::generic_category(), "cannot duplicate its descriptor");
-    }
+    sndfile_file_ = std::make_unique<SndfileFile>(descriptor_.get(), first_);
     try {
       const auto lock = LockSndfileErrors();
-      SetFile(sf_open_fd(duplicate, SFM_READ, &info_, SF_TRUE));
+      SetFile(sndfile_file_->Open(&info_));
     } catch (const std::runtime_error&) {
       if (container_ != nullptr) CheckForOthers();
       throw;
@@ -238,6 +232,7 @@ class AudioReader::Impl {
 
   void RethrowReadError() const {
     if (wav_stream_ != nullptr) wav_stream_->RethrowReadError();
+    if (sndfile_file_ != nullptr) sndfile_file_->RethrowReadError();
   }
 
   bool HasType(int type) const { return (info_.format & SF_FORMAT_TYPEMASK) == type; }
@@ -390,6 +385,7 @@ class AudioReader::Impl {
   off_t first_ = 0;                       // in descriptor_: of the recording, behind its tags
   const Container* container_ = nullptr;  // of descriptor_; null: one that only libsndfile knows
   std::unique_ptr<WavStream> wav_stream_;
+  std::unique_ptr<SndfileFile> sndfile_file_;
   std::unique_ptr<SNDFILE, SndfileCloser> file_;
   // Instead of it, for what libsndfile does not read.
   std::unique_ptr<MediaProcess> media_;
@@ -397,7 +393,8 @@ class AudioReader::Impl {
 
 AudioReader::AudioReader(const std::string& path, const AudioReaderOptions& options)
     : impl_(std::make_unique<Impl>(
-          path == "-" ? "standard input" : path, [&path] { return OpenForReading(path); },
+          path == "-" ? "standard input" : path,
+          [&path] { return path == "-" ? Duplicate(STDIN_FILENO) : OpenForReading(path); },
           options)) {}
 
 AudioReader::AudioReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

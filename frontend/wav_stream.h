@@ -15,9 +15,9 @@
 #include <string>
 
 #include "frontend/media/container.h"
-#include "frontend/media/file_descriptor.h"
 #include "frontend/media/recording_scanner.h"
 #include "frontend/media/wav_chunks.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
 

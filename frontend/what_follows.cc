@@ -2,10 +2,10 @@
 
 #include <cstddef>
 
-#include "frontend/media/file_descriptor.h"
 #include "frontend/media/flac_end.h"
 #include "frontend/media/recording_scanner.h"
 #include "frontend/media/wav_chunks.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
 

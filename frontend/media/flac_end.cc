@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "frontend/media/container.h"
-#include "frontend/media/file_descriptor.h"
 #include "frontend/media/tags.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
 namespace {

@@ -1,9 +1,5 @@
 #include "frontend/media/media_process.h"
 
-#include <dlfcn.h>
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +7,9 @@
 #include <system_error>
 #include <utility>
 #include <vector>
+
+#include "platform/process.h"
+#include "platform/socket_pair.h"
 
 namespace runnel {
 namespace {
@@ -32,21 +31,18 @@ constexpr int kCannotRun = 127;  // exit status when the libraries of a program 
   Fail(what + ": " + std::generic_category().message(number));
 }
 
-// The folder of the library or the extension module that this code is in; of a program, perhaps "".
-std::filesystem::path OwnFolder() {
-  Dl_info info = {};
-  if (::dladdr(reinterpret_cast<void*>(&OwnFolder), &info) == 0) return {};
-  const std::filesystem::path file = info.dli_fname;
-  return file.is_absolute() ? file.parent_path() : std::filesystem::path();
-}
-
 std::filesystem::path FindProgram() {
   if (const char* const chosen = std::getenv(kProgramVariable)) return chosen;
+  if (!CanStartPrograms()) {
+    Fail(
+        "cannot be decoded, because there is no media_decoder for this system; expected WAV, FLAC "
+        "or another format of libsndfile");
+  }
   std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::filesystem::path program = ProgramFolder();
   const std::filesystem::path installed = std::filesystem::path(RUNNEL_LIBEXEC_DIR) / kProgram;
   for (const auto& path : {program / kProgram, program / "../libexec/runnel" / kProgram,
-                           OwnFolder() / "bin" / kProgram, installed}) {
+                           ModuleFolder() / "bin" / kProgram, installed}) {
     if (path.is_absolute() && std::filesystem::is_regular_file(path, error)) return path;
   }
   Fail("needs the program media_decoder (Debian package runnel-media), expected as " +
@@ -79,6 +75,14 @@ std::vector<std::string> Environment() {
   return {std::string(kLibrariesVariable) + "=" + folders};
 }
 
+std::pair<FileDescriptor, FileDescriptor> Sockets() {
+  try {
+    return MakeSocketPair();
+  } catch (const std::system_error& error) {
+    FailWithErrno("cannot be given to media_decoder", error.code().value());
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<MediaProcess> MediaProcess::OfFile(int file, const std::string& container,
@@ -102,13 +106,8 @@ MediaProcess::~MediaProcess() = default;
 
 std::unique_ptr<MediaProcess> MediaProcess::Start(int file, MediaSource source,
                                                   const std::string& container, int channel) {
-  int ends[2] = {-1, -1};
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    FailWithErrno("cannot be given to media_decoder", errno);
-  }
-  FileDescriptor ours(ends[0]);
-  const FileDescriptor theirs(ends[1]);
   const std::string program = FindProgram().string();
+  auto [ours, theirs] = Sockets();
   try {
     return std::unique_ptr<MediaProcess>(
         new MediaProcess(program, file, source, container, channel, std::move(ours), theirs.get()));
@@ -138,16 +137,14 @@ void MediaProcess::Give(std::string_view bytes) {
   request += bytes;
   replies_.OnRequest();
   for (std::string_view rest = request; !rest.empty();) {
-    const ssize_t sent =
-        ::send(replies_.socket(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
+    const SocketResult sent = SendSome(replies_.socket(), rest.data(), rest.size());
     // The socket has room for a request, because a hungry decoder has read the last one.
-    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    if (sent.state == SocketState::kWouldWait) {
       Fail("cannot be decoded (media_decoder asked for bytes and does not read them)");
     }
     // A decoder that has gone leaves an end or an error, which the next Read finds.
-    if (sent < 0) return;
-    rest.remove_prefix(static_cast<size_t>(sent));
+    if (sent.state == SocketState::kClosed) return;
+    rest.remove_prefix(sent.count);
   }
 }
 

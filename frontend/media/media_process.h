@@ -14,8 +14,8 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/media/child_process.h"
 #include "frontend/media/media_replies.h"
+#include "platform/child_process.h"
 
 namespace runnel {
 

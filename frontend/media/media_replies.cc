@@ -1,13 +1,10 @@
 #include "frontend/media/media_replies.h"
 
-#include <poll.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <string>
-#include <system_error>
+
+#include "platform/socket_pair.h"
 
 namespace runnel {
 namespace {
@@ -27,22 +24,20 @@ std::string Seconds(std::chrono::milliseconds time) {
 void MediaReplies::WaitForBytes() {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
   if (left.count() <= 0) FailAsBroken("made no progress for " + Seconds(patience_));
-  pollfd readable = {socket_.get(), POLLIN, 0};
-  ::poll(&readable, 1, static_cast<int>(left.count()));
+  WaitToReceive(socket_.get(), left);
 }
 
 void MediaReplies::Receive(void* bytes, size_t size) {
   auto* to = static_cast<char*>(bytes);
   while (size > 0) {
-    const ssize_t count = ::recv(socket_.get(), to, size, MSG_DONTWAIT);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    const SocketResult received = ReceiveSome(socket_.get(), to, size);
+    if (received.state == SocketState::kWouldWait) {
       WaitForBytes();
       continue;
     }
-    if (count <= 0) throw MediaProcessGone();
-    to += count;
-    size -= static_cast<size_t>(count);
+    if (received.state == SocketState::kClosed) throw MediaProcessGone();
+    to += received.count;
+    size -= received.count;
   }
 }
 

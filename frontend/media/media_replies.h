@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "frontend/media/file_descriptor.h"
 #include "frontend/media/media_protocol.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "platform/file_descriptor.h"
 #include "runtime/files/mapped_bytes.h"
 
 namespace runnel {
@@ -17,9 +18,6 @@ namespace runnel {
 class File {
  public:
   explicit File(const std::string& path);
-  ~File();
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
   bool is_pipe() const { return is_pipe_; }  // a pipe or a device
   uint64_t size() const { return size_; }    // bytes; 0 of a pipe
@@ -33,7 +31,7 @@ class File {
 
  private:
   std::string path_;
-  int fd_;
+  FileDescriptor file_;
   bool is_pipe_;
   uint64_t size_;
 };

@@ -1,18 +1,16 @@
 #include "runtime/files/mapped_bytes.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
 #include <cstring>
 #include <new>
-#include <system_error>
 #include <utility>
+
+#include "platform/memory.h"
 
 namespace runnel {
 
 void MappedBytes::Deleter::operator()(unsigned char* bytes) const {
   if (mapped_size > 0) {
-    ::munmap(bytes, mapped_size);
+    UnmapFile(bytes, mapped_size);
   } else {
     ::operator delete(bytes, std::align_val_t(kMappedAlignment));
   }
@@ -28,9 +26,7 @@ MappedBytes::MappedBytes(size_t size)
 }
 
 MappedBytes MappedBytes::Map(int fd, size_t size) {
-  void* mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) throw std::system_error(errno, std::generic_category());
-  return MappedBytes(Owner(static_cast<unsigned char*>(mapped), Deleter{size}), size);
+  return MappedBytes(Owner(static_cast<unsigned char*>(MapFile(fd, size)), Deleter{size}), size);
 }
 
 }  // namespace runnel

@@ -1,17 +1,19 @@
 // Starts a program and ends it.
-#ifndef RUNNEL_FRONTEND_MEDIA_CHILD_PROCESS_H_
-#define RUNNEL_FRONTEND_MEDIA_CHILD_PROCESS_H_
+#ifndef RUNNEL_PLATFORM_CHILD_PROCESS_H_
+#define RUNNEL_PLATFORM_CHILD_PROCESS_H_
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "frontend/media/file_descriptor.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel {
+
+// Whether ChildProcess works on this system.
+bool CanStartPrograms();
 
 // How a process has ended.
 struct ProcessEnd {
@@ -19,9 +21,9 @@ struct ProcessEnd {
   int number = 0;  // of the signal, or the exit status
 };
 
-// A process, which is killed when its ChildProcess is destroyed. The program that starts it may
-// wait for all of its children, or ignore SIGCHLD: no other process is ever killed in its place.
-// One thread at a time.
+// A process, which is killed when its ChildProcess is destroyed. On Linux the program that starts
+// it may wait for all of its children, or ignore SIGCHLD: no other process is ever killed in its
+// place. One thread at a time.
 class ChildProcess {
  public:
   // `words`: the path of the program and its arguments. `environment`: "NAME=value" each. `input`
@@ -41,15 +43,13 @@ class ChildProcess {
  private:
   void Open();
   void Kill();
-  // As waitid.
-  int Wait(int options, siginfo_t* info) const;
 
   pid_t pid_ = -1;
-  // Of the process (pidfd); none: the kernel has none, or the process is gone.
+  // Of the process (pidfd); none: the system has none, or the process is gone.
   FileDescriptor handle_{-1};
   bool is_gone_ = false;
 };
 
 }  // namespace runnel
 
-#endif  // RUNNEL_FRONTEND_MEDIA_CHILD_PROCESS_H_
+#endif  // RUNNEL_PLATFORM_CHILD_PROCESS_H_

@@ -1,11 +1,13 @@
-#include "frontend/media/child_process.h"
+#include "platform/child_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 #include <cerrno>
 #include <chrono>
@@ -18,10 +20,36 @@ namespace {
 
 constexpr int kMaxEndMs = 1000;
 constexpr int kMinDescriptor = 3;
-constexpr auto kByHandle = static_cast<idtype_t>(3);  // P_PIDFD, which older headers lack
+
+// A handle of a process stays its own; its number goes to others after it was waited for. These
+// return -1 and set errno, to ENOSYS where the system has no handles.
+#ifdef __linux__
+int OpenHandle(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+int KillByHandle(int handle) {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, handle, SIGKILL, nullptr, 0));
+}
+int WaitByHandle(int handle, siginfo_t* info, int options) {
+  constexpr auto kByHandle = static_cast<idtype_t>(3);  // P_PIDFD, which older headers lack
+  return ::waitid(kByHandle, static_cast<id_t>(handle), info, options);
+}
+#else
+int Missing() {
+  errno = ENOSYS;
+  return -1;
+}
+int OpenHandle(pid_t /*pid*/) { return Missing(); }
+int KillByHandle(int /*handle*/) { return Missing(); }
+int WaitByHandle(int /*handle*/, siginfo_t* /*info*/, int /*options*/) { return Missing(); }
+#endif
+
+// As waitid. `handle`: -1 where there is none.
+int Wait(int handle, pid_t pid, int options, siginfo_t* info) {
+  if (handle >= 0) return WaitByHandle(handle, info, options);
+  return ::waitid(P_PID, static_cast<id_t>(pid), info, options);
+}
 
 // One that posix_spawn may put anywhere: dup2 of a descriptor onto itself would leave it closed.
-FileDescriptor Duplicate(int fd) {
+FileDescriptor DuplicateForChild(int fd) {
   const int duplicate = ::fcntl(fd, F_DUPFD_CLOEXEC, kMinDescriptor);
   if (duplicate < 0) throw std::system_error(errno, std::generic_category());
   return FileDescriptor(duplicate);
@@ -73,10 +101,12 @@ std::vector<char*> PointersTo(std::vector<std::string>* words) {
 
 }  // namespace
 
+bool CanStartPrograms() { return true; }
+
 ChildProcess::ChildProcess(std::vector<std::string> words, std::vector<std::string> environment,
                            int input, int output) {
-  const FileDescriptor input_copy = input < 0 ? FileDescriptor(-1) : Duplicate(input);
-  const FileDescriptor output_copy = Duplicate(output);
+  const FileDescriptor input_copy = input < 0 ? FileDescriptor(-1) : DuplicateForChild(input);
+  const FileDescriptor output_copy = DuplicateForChild(output);
   const SpawnSettings settings(input_copy.get(), output_copy.get());
   const int error =
       ::posix_spawn(&pid_, words.front().c_str(), settings.actions(), settings.attributes(),
@@ -87,9 +117,8 @@ ChildProcess::ChildProcess(std::vector<std::string> words, std::vector<std::stri
 
 ChildProcess::~ChildProcess() { Kill(); }
 
-// A process that was waited for leaves its number to others. A handle stays its own.
 void ChildProcess::Open() {
-  handle_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  handle_ = FileDescriptor(OpenHandle(pid_));
   if (handle_.get() >= 0) return;
   const int error = errno;
   is_gone_ = error == ESRCH;
@@ -101,24 +130,17 @@ void ChildProcess::Open() {
 
 void ChildProcess::Kill() {
   if (std::exchange(is_gone_, true)) return;
-  const bool is_refused =
-      handle_.get() < 0 ||
-      (::syscall(SYS_pidfd_send_signal, handle_.get(), SIGKILL, nullptr, 0) != 0 && errno != ESRCH);
+  const bool is_refused = handle_.get() < 0 || (KillByHandle(handle_.get()) != 0 && errno != ESRCH);
   if (is_refused) ::kill(pid_, SIGKILL);
   siginfo_t info = {};
-  while (Wait(WEXITED, &info) < 0 && errno == EINTR) {
+  while (Wait(handle_.get(), pid_, WEXITED, &info) < 0 && errno == EINTR) {
   }
-}
-
-int ChildProcess::Wait(int options, siginfo_t* info) const {
-  if (handle_.get() < 0) return ::waitid(P_PID, static_cast<id_t>(pid_), info, options);
-  return ::waitid(kByHandle, static_cast<id_t>(handle_.get()), info, options);
 }
 
 std::optional<ProcessEnd> ChildProcess::WaitForEnd() {
   for (int ms = 0; ms < kMaxEndMs && !is_gone_; ++ms) {
     siginfo_t info = {};
-    const int waited = Wait(WEXITED | WNOHANG, &info);
+    const int waited = Wait(handle_.get(), pid_, WEXITED | WNOHANG, &info);
     is_gone_ = waited < 0 ? errno != EINTR : info.si_pid != 0;
     if (waited == 0 && is_gone_) return ProcessEnd{info.si_code != CLD_EXITED, info.si_status};
     if (!is_gone_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
