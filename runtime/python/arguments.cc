@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
-namespace py = pybind11;
+#include "runtime/python/array.h"
+#include "runtime/python/class.h"
 
 namespace runnel::python {
 namespace {
@@ -16,7 +18,7 @@ constexpr float kInt16Scale = 1.0F / 32768;
 
 // `count` values of T, `stride` bytes apart and perhaps unaligned, times `scale`.
 template <typename T>
-void Append(const std::byte* data, py::ssize_t stride, size_t count, float scale,
+void Append(const std::byte* data, ptrdiff_t stride, size_t count, float scale,
             std::vector<float>* values) {
   for (size_t i = 0; i < count; ++i) {
     T value;
@@ -26,103 +28,168 @@ void Append(const std::byte* data, py::ssize_t stride, size_t count, float scale
   }
 }
 
-py::array ArrayOf(const char* name, const py::object& object, const char* types) {
-  if (!py::isinstance<py::array>(object)) {
-    throw py::type_error(std::string(name) + ": expected a NumPy array of " + types + ", got " +
-                         Py_TYPE(object.ptr())->tp_name);
+void CheckArray(const char* name, const Object& object, const char* types) {
+  if (!IsInstance(object, Numpy::Get().array)) {
+    Raise(PyExc_TypeError, std::string(name) + ": expected a NumPy array of " + types + ", got " +
+                               ClassNameOf(object));
   }
-  return py::reinterpret_borrow<py::array>(object);
 }
 
-[[noreturn]] void RaiseDataType(const char* name, const py::array& array, const char* types) {
-  throw py::type_error(std::string(name) + ": the data type is " +
-                       py::str(array.dtype()).cast<std::string>() + ", expected " + types);
+// Of the shape or the strides.
+std::vector<int64_t> NumbersOf(const Object& array, const char* attribute) {
+  const Object tuple = array.Attribute(attribute);
+  std::vector<int64_t> numbers(static_cast<size_t>(PyTuple_Size(tuple.get())));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    numbers[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple.get(), static_cast<Py_ssize_t>(i)));
+  }
+  return numbers;
 }
 
-[[noreturn]] void RaiseShape(const char* name, const py::array& array, const std::string& shape) {
-  throw py::value_error(std::string(name) + ": the shape is " +
-                        py::str(array.attr("shape")).cast<std::string>() + ", expected " + shape);
+[[noreturn]] void RaiseDataType(const char* name, const Object& array, const char* types) {
+  Raise(PyExc_TypeError, std::string(name) + ": the data type is " +
+                             StrOf(array.Attribute("dtype")) + ", expected " + types);
 }
 
-// An array of samples; raises for anything else.
-py::array SampleArray(const py::object& samples) {
+[[noreturn]] void RaiseShape(const char* name, const Object& array, const std::string& shape) {
+  Raise(PyExc_ValueError, std::string(name) + ": the shape is " + StrOf(array.Attribute("shape")) +
+                              ", expected " + shape);
+}
+
+// Raises for anything but an array of samples.
+const Object& SampleArray(const Object& samples) {
   const char* types = "float32 in [-1, 1] or int16";
-  py::array array = ArrayOf("samples", samples, types);
-  if (py::isinstance<py::array_t<double, 0>>(array)) {
-    RaiseDataType("samples", array, "float32 in [-1, 1], as samples.astype('float32'), or int16");
+  CheckArray("samples", samples, types);
+  const Numpy& numpy = Numpy::Get();
+  if (!HasType(samples, numpy.float32) && !HasType(samples, numpy.int16)) {
+    if (HasType(samples, numpy.float64)) {
+      types = "float32 in [-1, 1], as samples.astype('float32'), or int16";
+    }
+    RaiseDataType("samples", samples, types);
   }
-  if (!py::isinstance<py::array_t<float, 0>>(array) &&
-      !py::isinstance<py::array_t<int16_t, 0>>(array)) {
-    RaiseDataType("samples", array, types);
+  if (NumbersOf(samples, "shape").size() != 1) RaiseShape("samples", samples, "(n,): one channel");
+  return samples;
+}
+
+// An integer from T's least to its greatest.
+template <typename T>
+T IntegerOf(const std::string& name, const Object& value, const char* expected) {
+  PyObject* const index = PyNumber_Index(value.get());
+  if (index == nullptr) {
+    PyErr_Clear();
+    RaiseTypeError(name, value, expected);
   }
-  if (array.ndim() != 1) RaiseShape("samples", array, "(n,): one channel");
-  return array;
+  const Object integer = Object::Own(index);
+  int is_beyond = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(integer.get(), &is_beyond);
+  using Limits = std::numeric_limits<T>;
+  if (is_beyond != 0 || number < Limits::min() || number > Limits::max()) {
+    RaiseValueError(name, value,
+                    std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()));
+  }
+  return static_cast<T>(number);
 }
 
 }  // namespace
 
-Samples::Samples(const py::object& samples)
-    : array_(SampleArray(samples)), is_float_(py::isinstance<py::array_t<float, 0>>(array_)) {}
+Samples::Samples(const Object& samples)
+    : array_(SampleArray(samples)),
+      is_float_(HasType(array_, Numpy::Get().float32)),
+      size_(static_cast<size_t>(NumbersOf(array_, "shape")[0])),
+      data_(DataOf(array_)),
+      stride_(NumbersOf(array_, "strides")[0]) {}
 
 std::vector<float> Samples::Read(size_t begin, size_t count) const {
   count = std::min(count, size() - begin);
-  const py::ssize_t stride = array_.strides(0);
-  const auto* data = static_cast<const std::byte*>(array_.data());
-  data += static_cast<py::ssize_t>(begin) * stride;
+  const std::byte* const data = data_ + static_cast<ptrdiff_t>(begin) * stride_;
   std::vector<float> values;
   values.reserve(count);
   if (is_float_) {
-    Append<float>(data, stride, count, 1, &values);
+    Append<float>(data, stride_, count, 1, &values);
   } else {
-    Append<int16_t>(data, stride, count, kInt16Scale, &values);
+    Append<int16_t>(data, stride_, count, kInt16Scale, &values);
   }
   return values;
 }
 
-std::vector<float> FramesOf(const py::object& frames, int dim) {
-  const py::array array = ArrayOf("frames", frames, "float32");
-  if (!py::isinstance<py::array_t<float, 0>>(array)) RaiseDataType("frames", array, "float32");
-  if (array.ndim() != 2 || array.shape(1) != dim) {
-    RaiseShape("frames", array, "(n, " + std::to_string(dim) + ")");
+std::vector<float> FramesOf(const Object& frames, int dim) {
+  CheckArray("frames", frames, "float32");
+  if (!HasType(frames, Numpy::Get().float32)) RaiseDataType("frames", frames, "float32");
+  const std::vector<int64_t> shape = NumbersOf(frames, "shape");
+  if (shape.size() != 2 || shape[1] != dim) {
+    RaiseShape("frames", frames, "(n, " + std::to_string(dim) + ")");
   }
-  const auto* data = static_cast<const std::byte*>(array.data());
+  const std::vector<int64_t> strides = NumbersOf(frames, "strides");
+  const std::byte* const data = DataOf(frames);
   std::vector<float> values;
-  for (py::ssize_t row = 0; row < array.shape(0); ++row) {
-    Append<float>(data + row * array.strides(0), array.strides(1), static_cast<size_t>(dim), 1,
-                  &values);
+  for (int64_t row = 0; row < shape[0]; ++row) {
+    Append<float>(data + row * strides[0], strides[1], static_cast<size_t>(dim), 1, &values);
   }
   return values;
 }
 
-std::string ExistingFile(const py::handle& path, const char* expected) {
-  if (!py::isinstance<py::str>(path) && !py::hasattr(path, "__fspath__")) {
-    throw py::type_error(std::string("expected ") + expected + ", got " +
-                         Py_TYPE(path.ptr())->tp_name);
+std::shared_ptr<Model> ModelOf(const Object& object) {
+  std::shared_ptr<Model> model = HeldBy<Model>(object);
+  if (model == nullptr) RaiseTypeError("model", object, "a Model");
+  return model;
+}
+
+std::string ExistingFile(const Object& path, const char* expected) {
+  if (PyUnicode_Check(path.get()) == 0 && PyObject_HasAttrString(path.get(), "__fspath__") == 0) {
+    Raise(PyExc_TypeError, std::string("expected ") + expected + ", got " + ClassNameOf(path));
   }
-  auto bytes = py::module_::import("os").attr("fsencode")(path).cast<std::string>();
+  std::string bytes = BytesOf(Import("os").Attribute("fsencode")(path));
   if (bytes != "-" && access(bytes.c_str(), F_OK) != 0) {
-    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path.ptr());
-    throw py::error_already_set();
+    PyErr_SetFromErrnoWithFilenameObject(PyExc_OSError, path.get());
+    throw ExceptionIsSet();
   }
   return bytes;
 }
 
-void RaiseTypeError(const std::string& name, const py::handle& value, const std::string& expected) {
-  throw py::type_error(name + " is " + py::repr(value).cast<std::string>() + ", expected " +
-                       expected);
+void RaiseTypeError(const std::string& name, const Object& value, const std::string& expected) {
+  Raise(PyExc_TypeError, name + " is " + ReprOf(value) + ", expected " + expected);
 }
 
-void RaiseValueError(const std::string& name, const py::handle& value,
-                     const std::string& expected) {
-  throw py::value_error(name + " is " + py::repr(value).cast<std::string>() + ", expected " +
-                        expected);
+void RaiseValueError(const std::string& name, const Object& value, const std::string& expected) {
+  Raise(PyExc_ValueError, name + " is " + ReprOf(value) + ", expected " + expected);
 }
 
 template <>
-bool ValueOf<bool>(const std::string& name, const py::handle& value, const char* expected) {
-  const bool is_numpy = std::strcmp(Py_TYPE(value.ptr())->tp_name, "numpy.bool_") == 0;
-  if (!PyBool_Check(value.ptr()) && !is_numpy) RaiseTypeError(name, value, expected);
-  return PyObject_IsTrue(value.ptr()) == 1;
+bool ValueOf(const std::string& name, const Object& value, const char* expected) {
+  if (PyBool_Check(value.get()) == 0 && !IsInstance(value, Numpy::Get().boolean)) {
+    RaiseTypeError(name, value, expected);
+  }
+  return PyObject_IsTrue(value.get()) == 1;
+}
+
+template <>
+int ValueOf(const std::string& name, const Object& value, const char* expected) {
+  return IntegerOf<int>(name, value, expected);
+}
+
+template <>
+int64_t ValueOf(const std::string& name, const Object& value, const char* expected) {
+  return IntegerOf<int64_t>(name, value, expected);
+}
+
+template <>
+double ValueOf(const std::string& name, const Object& value, const char* expected) {
+  const double number = PyFloat_AsDouble(value.get());
+  if (number == -1 && PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    RaiseTypeError(name, value, expected);
+  }
+  return number;
+}
+
+template <>
+float ValueOf(const std::string& name, const Object& value, const char* expected) {
+  return static_cast<float>(ValueOf<double>(name, value, expected));
+}
+
+template <>
+std::string ValueOf(const std::string& name, const Object& value, const char* expected) {
+  if (PyUnicode_Check(value.get()) == 0) RaiseTypeError(name, value, expected);
+  return TextOf(value);
 }
 
 }  // namespace runnel::python

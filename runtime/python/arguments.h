@@ -2,14 +2,15 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_ARGUMENTS_H_
 #define RUNNEL_RUNTIME_PYTHON_ARGUMENTS_H_
 
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
-#include <limits>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "runtime/model.h"
+#include "runtime/python/object.h"
 
 namespace runnel::python {
 
@@ -18,34 +19,39 @@ namespace runnel::python {
 class Samples {
  public:
   // Raises TypeError for another object or data type, ValueError for another number of dimensions.
-  explicit Samples(const pybind11::object& samples);
+  explicit Samples(const Object& samples);
 
-  size_t size() const { return static_cast<size_t>(array_.shape(0)); }
+  size_t size() const { return size_; }
 
   // Those from `begin` on, at most `count`. Needs no GIL.
   std::vector<float> Read(size_t begin, size_t count) const;
   std::vector<float> ReadAll() const { return Read(0, size()); }
 
  private:
-  const pybind11::array array_;
+  const Object array_;
   const bool is_float_;
+  const size_t size_;
+  const std::byte* const data_;
+  const ptrdiff_t stride_;  // bytes
 };
 
 // Feature frames, (n, dim) float32, as rows. Raises TypeError and ValueError likewise.
-std::vector<float> FramesOf(const pybind11::object& frames, int dim);
+std::vector<float> FramesOf(const Object& frames, int dim);
+
+// The model of a runnel.Model. Raises TypeError for another object.
+std::shared_ptr<Model> ModelOf(const Object& object);
 
 // The path of a file: str or os.PathLike. Raises TypeError for another object, which names what is
 // `expected`, and FileNotFoundError, or another OSError, when nothing has the path. "-" is standard
 // input.
-std::string ExistingFile(const pybind11::handle& path,
-                         const char* expected = "a path (str or os.PathLike)");
+std::string ExistingFile(const Object& path, const char* expected = "a path (str or os.PathLike)");
 
 // Raises TypeError "`name` is `value`, expected `expected`".
-[[noreturn]] void RaiseTypeError(const std::string& name, const pybind11::handle& value,
+[[noreturn]] void RaiseTypeError(const std::string& name, const Object& value,
                                  const std::string& expected);
 
 // Raises ValueError "`name` is `value`, expected `expected`".
-[[noreturn]] void RaiseValueError(const std::string& name, const pybind11::handle& value,
+[[noreturn]] void RaiseValueError(const std::string& name, const Object& value,
                                   const std::string& expected);
 
 template <typename T>
@@ -56,25 +62,21 @@ constexpr const char* kKindOf = std::is_same_v<T, bool>       ? "True or False"
 
 // `value` as T; raises TypeError for another type, and ValueError for an integer beyond T.
 template <typename T>
-T ValueOf(const std::string& name, const pybind11::handle& value,
-          const char* expected = kKindOf<T>) {
-  try {
-    return pybind11::cast<T>(value);
-  } catch (const pybind11::cast_error&) {
-    if constexpr (std::is_integral_v<T>) {
-      if (PyLong_Check(value.ptr())) {
-        RaiseValueError(name, value,
-                        std::to_string(std::numeric_limits<T>::min()) + " to " +
-                            std::to_string(std::numeric_limits<T>::max()));
-      }
-    }
-    RaiseTypeError(name, value, expected);
-  }
-}
+T ValueOf(const std::string& name, const Object& value, const char* expected = kKindOf<T>);
 
 // Strictly True or False, of Python or NumPy.
 template <>
-bool ValueOf<bool>(const std::string& name, const pybind11::handle& value, const char* expected);
+bool ValueOf(const std::string& name, const Object& value, const char* expected);
+template <>
+int ValueOf(const std::string& name, const Object& value, const char* expected);
+template <>
+int64_t ValueOf(const std::string& name, const Object& value, const char* expected);
+template <>
+double ValueOf(const std::string& name, const Object& value, const char* expected);
+template <>
+float ValueOf(const std::string& name, const Object& value, const char* expected);
+template <>
+std::string ValueOf(const std::string& name, const Object& value, const char* expected);
 
 }  // namespace runnel::python
 

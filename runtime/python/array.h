@@ -1,26 +1,46 @@
-// NumPy arrays that own values computed in C++. Needs the GIL.
+// NumPy arrays, by their attributes in Python. Needs the GIL.
 #ifndef RUNNEL_RUNTIME_PYTHON_ARRAY_H_
 #define RUNNEL_RUNTIME_PYTHON_ARRAY_H_
 
-#include <pybind11/numpy.h>
-
-#include <memory>
-#include <utility>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
 #include <vector>
+
+#include "runtime/python/object.h"
 
 namespace runnel::python {
 
-// An array of shape (n), or with `dim` above 0 of shape (n / dim, dim). Copies nothing.
+// What the functions below and those of arguments.h use of NumPy.
+struct Numpy {
+  // Looked up in the first call.
+  static const Numpy& Get();
+
+  Object array;  // the classes
+  Object boolean;
+  Object float32;  // the data types
+  Object float64;
+  Object int16;
+  Object empty;  // the function
+};
+
+// Whether the values of an array have this data type, in the byte order of the machine.
+bool HasType(const Object& array, const Object& type);
+
+// The first value of an array.
+std::byte* DataOf(const Object& array);
+
+// An array of shape (n), or with `dim` above 0 of shape (n / dim, dim).
 template <typename T>
-pybind11::array_t<T> ArrayFrom(std::vector<T> values, pybind11::ssize_t dim = 0) {
-  auto owned = std::make_unique<std::vector<T>>(std::move(values));
-  std::vector<T>* raw = owned.get();
-  const pybind11::capsule owner(
-      raw, [](void* pointer) { delete static_cast<std::vector<T>*>(pointer); });
-  static_cast<void>(owned.release());  // the capsule's now
-  std::vector<pybind11::ssize_t> shape{static_cast<pybind11::ssize_t>(raw->size())};
-  if (dim > 0) shape = {shape[0] / dim, dim};
-  return pybind11::array_t<T>(shape, raw->data(), owner);
+Object ArrayFrom(const std::vector<T>& values, int64_t dim = 0) {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, double>);
+  const auto size = static_cast<int64_t>(values.size());
+  const Object shape = dim > 0 ? TupleOf({ToObject(size / dim), ToObject(dim)}) : ToObject(size);
+  const Numpy& numpy = Numpy::Get();
+  Object array = numpy.empty(shape, std::is_same_v<T, float> ? numpy.float32 : numpy.float64);
+  if (size > 0) std::memcpy(DataOf(array), values.data(), values.size() * sizeof(T));
+  return array;
 }
 
 }  // namespace runnel::python

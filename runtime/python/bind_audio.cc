@@ -1,13 +1,8 @@
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -17,10 +12,9 @@
 #include "runtime/python/arguments.h"
 #include "runtime/python/array.h"
 #include "runtime/python/bindings.h"
+#include "runtime/python/class.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/locked.h"
-
-namespace py = pybind11;
 
 namespace runnel::python {
 namespace {
@@ -29,8 +23,8 @@ using LockedSource = Locked<AudioSource>;
 
 constexpr int64_t kBlockSamples = 1 << 16;  // read at a time, between two looks for signals
 
-std::unique_ptr<LockedSource> Open(const py::object& path, const py::object& rate_hz,
-                                   const py::object& channel) {
+std::unique_ptr<LockedSource> Open(const Object& path, const Object& rate_hz,
+                                   const Object& channel) {
   const std::string file = ExistingFile(path);
   const int hz = ValueOf<int>("rate_hz", rate_hz);
   AudioReaderOptions options;
@@ -40,7 +34,7 @@ std::unique_ptr<LockedSource> Open(const py::object& path, const py::object& rat
 }
 
 // Memory is that of the samples there are, not of max_samples.
-py::array_t<float> Read(LockedSource* source, const py::object& max_samples) {
+Object Read(LockedSource* source, const Object& max_samples) {
   const int64_t most = max_samples.is_none() ? std::numeric_limits<int64_t>::max()
                                              : ValueOf<int64_t>("max_samples", max_samples);
   if (most < 0) RaiseValueError("max_samples", max_samples, "at least 0");
@@ -61,8 +55,7 @@ py::array_t<float> Read(LockedSource* source, const py::object& max_samples) {
   }));
 }
 
-py::array_t<float> Resample(const py::object& samples, const py::object& in_rate_hz,
-                            const py::object& out_rate_hz) {
+Object Resample(const Object& samples, const Object& in_rate_hz, const Object& out_rate_hz) {
   const Samples given(samples);
   const int in_hz = ValueOf<int>("in_rate_hz", in_rate_hz);
   const int out_hz = ValueOf<int>("out_rate_hz", out_rate_hz);
@@ -78,36 +71,36 @@ py::array_t<float> Resample(const py::object& samples, const py::object& in_rate
     resampler.Process(input.data(), input.size(), &output);
     resampler.Flush(&output);
   }
-  return ArrayFrom(std::move(output));
+  return ArrayFrom(output);
 }
 
 }  // namespace
 
-void BindAudio(py::module_* module) {
-  py::class_<LockedSource>(*module, "AudioSource",
-                           R"(Reads an audio file, or a pipe, as mono samples at a chosen rate.
+void BindAudio(PyObject* module) {
+  Class<LockedSource>("AudioSource",
+                      R"(Reads an audio file, or a pipe, as mono samples at a chosen rate.
 
 path: a file of a format that libsndfile reads, or "-" for standard input. rate_hz: rate of the
 samples that read returns. channel: counted from 0; -1: the mean of all.)")
-      .def(py::init(&Open), py::arg("path"), py::arg("rate_hz"), py::arg("channel") = -1)
-      .def("read", &Read, py::arg("max_samples") = py::none(),
-           R"(The next samples, (n,) float32: max_samples, fewer only at the end, then none.
+      .Init(kCall<&Open>, {"path", "rate_hz", {"channel", -1}})
+      .Method("read", kCall<&Read>, {{"max_samples", kNone}},
+              R"(The next samples, (n,) float32: max_samples, fewer only at the end, then none.
 
 None: all that are left.)")
-      .def_property_readonly(
+      .Property(
           "duration_s",
           [](LockedSource& self) {
             return self.With([](auto& audio) { return audio.duration_s(); });
           },
           "Seconds of the whole input; None if not known before reading.")
-      .def_property_readonly(
+      .Property(
           "seconds_read",
           [](LockedSource& self) {
             return self.With([](auto& audio) { return audio.seconds_read(); });
           },
-          "Seconds of the input read so far.");
-  module->def("resample", &Resample, py::arg("samples"), py::arg("in_rate_hz"),
-              py::arg("out_rate_hz"),
+          "Seconds of the input read so far.")
+      .AddTo(module);
+  AddFunction(module, "resample", kCall<&Resample>, {"samples", "in_rate_hz", "out_rate_hz"},
               R"(Converts samples, (n,) float32 in [-1, 1] or int16, to another rate.
 
 Returns (round(n * out_rate_hz / in_rate_hz),) float32, aligned with the input.

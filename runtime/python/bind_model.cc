@@ -1,9 +1,6 @@
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,27 +16,26 @@
 #include "runtime/python/arguments.h"
 #include "runtime/python/array.h"
 #include "runtime/python/bindings.h"
+#include "runtime/python/class.h"
 #include "runtime/python/computation.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/option_keywords.h"
 #include "runtime/python/results.h"
 #include "runtime/stream.h"
 
-namespace py = pybind11;
-
 namespace runnel::python {
 namespace {
 
-ModelOptions OptionsFrom(const py::kwargs& keywords) {
+ModelOptions OptionsFrom(const Keywords& keywords) {
   ModelOptions options;
   ForEachKeyword(ModelOptionTable(), keywords, "ModelOptions",
-                 [&](const ModelOption& option, const py::handle& value) {
+                 [&](const ModelOption& option, const Object& value) {
                    Set(option, ValueFrom(option, value), &options);
                  });
   return options;
 }
 
-std::shared_ptr<Model> Load(const py::object& path, const py::kwargs& keywords) {
+std::shared_ptr<Model> Load(const Object& path, const Keywords& keywords) {
   try {
     const ModelOptions options = OptionsFrom(keywords);
     const std::string file = ExistingFile(path);
@@ -47,7 +43,7 @@ std::shared_ptr<Model> Load(const py::object& path, const py::kwargs& keywords) 
     const Computation computation;
     return std::const_pointer_cast<Model>(Model::Load(file, options));
   } catch (const OptionError& error) {
-    throw py::value_error(error.In(PythonOption));
+    throw std::invalid_argument(error.In(PythonOption));
   }
 }
 
@@ -66,7 +62,7 @@ std::vector<float> Pop(FeatureStream* features, int64_t max_frames) {
   return frames;
 }
 
-py::array Features(const Model& model, const py::object& samples) {
+Object Features(const Model& model, const Object& samples) {
   const Samples given(samples);
   std::vector<float> frames;
   {
@@ -74,7 +70,7 @@ py::array Features(const Model& model, const py::object& samples) {
     FeatureStream features = FeaturesOf(model, given.ReadAll());
     frames = Pop(&features, features.NumFramesReady());
   }
-  return ArrayFrom(std::move(frames), model.feature_dim());
+  return ArrayFrom(frames, model.feature_dim());
 }
 
 // Appends rows of type T.
@@ -86,8 +82,8 @@ void Append(const Matrix& rows, std::vector<T>* values) {
 
 // Log probabilities of the CTC head, (encoder frames, vocabulary) of type T.
 template <typename T>
-py::array LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
-                     StreamOptions options) {
+Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
+                  StreamOptions options) {
   std::vector<T> log_probs;
   {
     const ReleasedGil released;
@@ -106,11 +102,11 @@ py::array LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples
           signals.Look();
         });
   }
-  return ArrayFrom(std::move(log_probs), model->tokens().size());
+  return ArrayFrom(log_probs, model->tokens().size());
 }
 
-py::array LogProbs(const std::shared_ptr<Model>& model, const py::object& samples,
-                   const py::object& chunk_size, const py::object& left_context) {
+Object LogProbs(const std::shared_ptr<Model>& model, const Object& samples,
+                const Object& chunk_size, const Object& left_context) {
   const Samples values(samples);
   StreamOptions options;
   options.chunk_size = ValueOf<int64_t>("chunk_size", chunk_size);
@@ -120,50 +116,49 @@ py::array LogProbs(const std::shared_ptr<Model>& model, const py::object& sample
              : LogProbsAs<float>(model, values, options);
 }
 
-py::tuple TokenNames(const Model& model) {
-  py::tuple names(static_cast<size_t>(model.tokens().size()));
+Object TokenNames(const Model& model) {
+  std::vector<Object> names;
   for (int32_t id = 0; id < model.tokens().size(); ++id) {
-    names[static_cast<size_t>(id)] = model.tokens().name(id);
+    names.push_back(ToObject(model.tokens().name(id)));
   }
-  return names;
+  return TupleOf(names);
 }
 
 }  // namespace
 
-void BindModel(py::module_* module) {
-  py::class_<Model, std::shared_ptr<Model>>(*module, "Model",
-                                            "A loaded model. Immutable; threads may share it.")
-      .def(py::init(&Load), py::arg("path"))
-      .def_property_readonly("name", &Model::name, "The name in the model file.")
-      .def_property_readonly(
+void BindModel(PyObject* module) {
+  Class<Model>("Model", "A loaded model. Immutable; threads may share it.")
+      .Init(kCall<&Load>, {"path"})
+      .Property("name", kCall<&Model::name>, "The name in the model file.")
+      .Property(
           "streaming", [](const Model& self) { return ToPython(self.streaming()); },
           "Recommended and permitted chunk sizes and left contexts.")
-      .def_property_readonly("tokens", &TokenNames, "The tokens by id, as in units.txt.")
-      .def_property_readonly(
+      .Property("tokens", kCall<&TokenNames>, "The tokens by id, as in units.txt.")
+      .Property(
           "blank_id", [](const Model& self) { return self.tokens().blank_id(); },
           "Index of the blank in tokens.")
-      .def_property_readonly(
+      .Property(
           "has_word_boundaries",
           [](const Model& self) { return self.tokens().has_word_boundaries(); },
           "Whether texts are joined by spaces.")
-      .def_property_readonly("languages", &Model::languages,
-                             "What the option language may be; empty without a language prompt.")
-      .def_property_readonly("sample_rate_hz", &Model::sample_rate_hz,
-                             "Rate of the audio that the model was trained on.")
-      .def_property_readonly("feature_dim", &Model::feature_dim, "Width of a feature frame.")
-      .def_property_readonly("feature_frame_ms", &Model::feature_frame_ms,
-                             "Milliseconds of audio from one feature frame to the next.")
-      .def_property_readonly("encoder_frame_ms", &Model::encoder_frame_ms,
-                             "Duration of one encoder frame, in milliseconds of audio.")
-      .def_property_readonly("fingerprint", &Model::fingerprint,
-                             "32 hexadecimal digits, equal for models that compute the same.")
-      .def_property_readonly("is_bit_reproducible", &Model::is_bit_reproducible,
-                             "True for the CPU backend: results do not depend on batch or packets.")
-      .def_property_readonly("compute_description", &Model::ComputeDescription,
-                             "Precision, cache and instruction set in one line, for a log.")
-      .def("_features", &Features, py::arg("samples"))
-      .def("_log_probs", &LogProbs, py::arg("samples"), py::arg("chunk_size"),
-           py::arg("left_context"));
+      .Property("languages", kCall<&Model::languages>,
+                "What the option language may be; empty without a language prompt.")
+      .Property("sample_rate_hz", kCall<&Model::sample_rate_hz>,
+                "Rate of the audio that the model was trained on.")
+      .Property("feature_dim", kCall<&Model::feature_dim>, "Width of a feature frame.")
+      .Property("feature_frame_ms", kCall<&Model::feature_frame_ms>,
+                "Milliseconds of audio from one feature frame to the next.")
+      .Property("encoder_frame_ms", kCall<&Model::encoder_frame_ms>,
+                "Duration of one encoder frame, in milliseconds of audio.")
+      .Property("fingerprint", kCall<&Model::fingerprint>,
+                "32 hexadecimal digits, equal for models that compute the same.")
+      .Property("is_bit_reproducible", kCall<&Model::is_bit_reproducible>,
+                "True for the CPU backend: results do not depend on batch or packets.")
+      .Property("compute_description", kCall<&Model::ComputeDescription>,
+                "Precision, cache and instruction set in one line, for a log.")
+      .Method("_features", kCall<&Features>, {"samples"})
+      .Method("_log_probs", kCall<&LogProbs>, {"samples", "chunk_size", "left_context"})
+      .AddTo(module);
 }
 
 }  // namespace runnel::python

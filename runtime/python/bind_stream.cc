@@ -1,8 +1,4 @@
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
-
 #include <algorithm>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,14 +7,13 @@
 
 #include "runtime/python/arguments.h"
 #include "runtime/python/bindings.h"
+#include "runtime/python/class.h"
 #include "runtime/python/computation.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/locked.h"
 #include "runtime/python/results.h"
 #include "runtime/python/stream_options.h"
 #include "runtime/stream.h"
-
-namespace py = pybind11;
 
 namespace runnel::python {
 namespace {
@@ -47,16 +42,18 @@ class PyStream : public LockedStream {
   const std::shared_ptr<const Model> model_;
 };
 
-std::unique_ptr<PyStream> Open(const std::shared_ptr<Model>& model, const py::kwargs& keywords) {
+std::unique_ptr<PyStream> Open(const Object& model_object, const Keywords& keywords) {
+  const std::shared_ptr<Model> model = ModelOf(model_object);
   const StreamOptions options = StreamOptionsFrom(model, keywords);
   const ReleasedGil released;
   const Computation computation;
   return std::make_unique<PyStream>(Stream(model, options), model);
 }
 
-std::unique_ptr<PyStream> Restore(const std::shared_ptr<Model>& model, const py::object& snapshot,
-                                  const py::object& word_list, const py::object& language_model,
-                                  const py::object& nbest) {
+std::unique_ptr<PyStream> Restore(const Object& model_object, const Object& snapshot,
+                                  const Object& word_list, const Object& language_model,
+                                  const Object& nbest) {
+  const std::shared_ptr<Model> model = ModelOf(model_object);
   const RestoreOptions options = RestoreOptionsFrom(model, word_list, language_model, nbest);
   const std::string bytes = SnapshotBytes(snapshot);
   const ReleasedGil released;
@@ -71,7 +68,7 @@ void Decode(Stream* stream) {
   stream->Decode();  // throws the failure
 }
 
-void AcceptSamples(PyStream* self, const py::object& samples) {
+void AcceptSamples(PyStream* self, const Object& samples) {
   const Samples given(samples);
   self->With([&given](Stream& stream) {
     const std::vector<float> values = given.ReadAll();
@@ -79,7 +76,7 @@ void AcceptSamples(PyStream* self, const py::object& samples) {
   });
 }
 
-void Accept(PyStream* self, const py::object& samples) {
+void Accept(PyStream* self, const Object& samples) {
   const Samples given(samples);
   self->With([&given](Stream& stream) {
     const std::vector<float> values = given.ReadAll();
@@ -88,19 +85,19 @@ void Accept(PyStream* self, const py::object& samples) {
   });
 }
 
-void AcceptFeatures(PyStream* self, const py::object& frames) {
+void AcceptFeatures(PyStream* self, const Object& frames) {
   const int dim = self->model().feature_dim();
   self->With([dim, values = FramesOf(frames, dim)](Stream& stream) {
     stream.AcceptFeatures(values.data(), values.size() / static_cast<size_t>(dim));
   });
 }
 
-py::list Utterances(PyStream* self) {
+Object Utterances(PyStream* self) {
   return ToPython(self->With([](Stream& stream) { return stream.TakeUtterances(); }),
                   self->model().tokens());
 }
 
-py::list Finish(PyStream* self) {
+Object Finish(PyStream* self) {
   self->With([](Stream& stream) {
     stream.Finish();
     Decode(&stream);
@@ -108,32 +105,38 @@ py::list Finish(PyStream* self) {
   return Utterances(self);
 }
 
-py::list NBest(PyStream* self, const py::object& n) {
+Object NBest(PyStream* self, const Object& n) {
   const int most = ValueOf<int>("n", n);
   if (most < 1) RaiseValueError("n", n, "at least 1");
   return ToPython(self->With([most](Stream& stream) { return stream.NBest(most); }),
                   self->model().tokens());
 }
 
-py::bytes Snapshot(PyStream* self) {
-  return self->With([](Stream& stream) { return stream.Snapshot(); });
+Object Snapshot(PyStream* self) {
+  return Bytes(self->With([](Stream& stream) { return stream.Snapshot(); }));
 }
 
-size_t DecodeChunksOf(const py::object& list) {
-  auto streams = ValueOf<std::vector<PyStream*>>("streams", list, "a list of Stream");
-  if (std::count(streams.begin(), streams.end(), nullptr) > 0) {  // pybind11 takes None
-    RaiseTypeError("streams", list, "a list of Stream");
+size_t DecodeChunksOf(const Object& list) {
+  if (PySequence_Check(list.get()) == 0) RaiseTypeError("streams", list, "a list of Stream");
+  // The list may change while the GIL is free.
+  std::vector<std::shared_ptr<PyStream>> streams;
+  for (Py_ssize_t i = 0;; ++i) {
+    const Py_ssize_t size = PySequence_Size(list.get());
+    if (size < 0) throw ExceptionIsSet();
+    if (i >= size) break;
+    streams.push_back(HeldBy<PyStream>(Object::Own(PySequence_GetItem(list.get(), i))));
+    if (streams.back() == nullptr) RaiseTypeError("streams", list, "a list of Stream");
   }
   const ReleasedGil released;
   // In one order in all threads, so that two calls with the same streams do not deadlock.
-  std::sort(streams.begin(), streams.end(), std::less<>());
+  std::sort(streams.begin(), streams.end());
   if (std::adjacent_find(streams.begin(), streams.end()) != streams.end()) {
     throw std::invalid_argument("decode_chunks: a stream is listed twice, expected each once");
   }
   std::vector<LockedStream::Lock> locks;
   std::vector<Stream*> ready;
-  for (PyStream* stream : streams) {
-    locks.emplace_back(stream);
+  for (const std::shared_ptr<PyStream>& stream : streams) {
+    locks.emplace_back(stream.get());
     ready.push_back(&stream->Get());
   }
   const Computation computation;
@@ -141,13 +144,13 @@ size_t DecodeChunksOf(const py::object& list) {
 }
 
 // Defines a property that reads the stream.
-template <typename Class, typename Read>
-void Property(Class* stream, const char* name, const char* doc, const Read& read) {
-  stream->def_property_readonly(
+template <typename Read>
+void Property(Class<PyStream>* stream, const char* name, const char* doc, const Read& read) {
+  stream->Property(
       name, [read](PyStream& self) { return self.With(read); }, doc);
 }
 
-void BindReading(py::class_<PyStream>* stream) {
+void BindReading(Class<PyStream>* stream) {
   Property(stream, "partial", "The text of the utterance that is spoken now, so far.",
            [](Stream& s) { return s.Text(); });
   Property(stream, "stable_partial",
@@ -175,70 +178,71 @@ void BindReading(py::class_<PyStream>* stream) {
     const int rate_hz = s.options().sample_rate_hz;
     return rate_hz == StreamOptions::kModelRate ? s.model().sample_rate_hz() : rate_hz;
   });
-  stream->def("utterances", &Utterances,
-              "The utterances that ended since the last call, in order, each once.");
-  stream->def("nbest", &NBest, py::arg("n") = 1,
-              "The n best hypotheses of the utterance that is spoken now, best first.");
+  stream->Method("utterances", kCall<&Utterances>, {},
+                 "The utterances that ended since the last call, in order, each once.");
+  stream->Method("nbest", kCall<&NBest>, {{"n", 1}},
+                 "The n best hypotheses of the utterance that is spoken now, best first.");
 }
 
 }  // namespace
 
-void BindStream(py::module_* module) {
-  py::class_<PyStream> stream(*module, "Stream",
-                              R"(One audio stream, decoded by the thread that feeds it.
+void BindStream(PyObject* module) {
+  Class<PyStream> stream("Stream",
+                         R"(One audio stream, decoded by the thread that feeds it.
 
 Stream(model, **options) opens a stream; StreamOptions describes the options. A stream is a sequence
 of utterances: they end by the rules of endpointing, by finalize_utterance and with the stream. Threads may
 share a stream; their calls take turns. A signal handler that interrupts a call of a stream gets
 RuntimeError from the methods of that stream. Raises ValueError for an option out of its range or not
 permitted by the model.)");
-  stream.def(py::init(&Open), py::arg("model"))
-      .def_static("restore", &Restore, py::arg("model"), py::arg("snapshot"), py::kw_only(),
-                  py::arg("word_list") = py::none(), py::arg("language_model") = py::none(),
-                  py::arg("nbest") = 0,
-                  R"(Continues from a snapshot, with bit-identical results on the CPU backend.
+  stream.Init(kCall<&Open>, {"model"})
+      .Static(
+          "restore", kCall<&Restore>,
+          {{"model", "snapshot"}, {{"word_list", kNone}, {"language_model", kNone}, {"nbest", 0}}},
+          R"(Continues from a snapshot, with bit-identical results on the CPU backend.
 
 word_list and language_model: those of the stream, which the snapshot only names. nbest: 0 keeps
 that of the stream. Raises SnapshotError for bytes that are not a snapshot of this model.)")
-      .def("accept", &Accept, py::arg("samples"),
-           R"(Takes samples and decodes every chunk that they complete.
+      .Method("accept", kCall<&Accept>, {"samples"},
+              R"(Takes samples and decodes every chunk that they complete.
 
 samples: (n,) float32 in [-1, 1] or int16 at sample_rate_hz, one channel, of any length. Raises
 ValueError after finish and for a sample that is NaN or beyond 100 in magnitude. Ctrl-C interrupts
 it between two chunks: the samples are accepted, and decode goes on.)")
-      .def("accept_samples", &AcceptSamples, py::arg("samples"),
-           "As accept, but decodes nothing; see decode and decode_chunks.")
-      .def("accept_features", &AcceptFeatures, py::arg("frames"),
-           R"(Takes feature frames, (n, feature_dim) float32, in place of samples; decodes nothing.
+      .Method("accept_samples", kCall<&AcceptSamples>, {"samples"},
+              "As accept, but decodes nothing; see decode and decode_chunks.")
+      .Method(
+          "accept_features", kCall<&AcceptFeatures>, {"frames"},
+          R"(Takes feature frames, (n, feature_dim) float32, in place of samples; decodes nothing.
 
 Raises ValueError for a stream that has samples, and for a value that is not finite.)")
-      .def(
-          "decode", [](PyStream& self) { self.With([](Stream& s) { Decode(&s); }); },
+      .Method(
+          "decode", [](PyStream& self) { self.With([](Stream& s) { Decode(&s); }); }, {},
           "Decodes every chunk that is ready. Raises DataError with failure if there is one.")
-      .def(
-          "end_samples", [](PyStream& self) { self.With([](Stream& s) { s.Finish(); }); },
+      .Method(
+          "end_samples", [](PyStream& self) { self.With([](Stream& s) { s.Finish(); }); }, {},
           "Ends the audio: the rest of the samples becomes the last chunk. Decodes nothing.")
-      .def("finish", &Finish, "Ends the audio, decodes the rest and returns utterances().")
-      .def(
+      .Method("finish", kCall<&Finish>, {},
+              "Ends the audio, decodes the rest and returns utterances().")
+      .Method(
           "finalize_utterance",
-          [](PyStream& self) { self.With([](Stream& s) { s.FinalizeUtterance(); }); },
+          [](PyStream& self) { self.With([](Stream& s) { s.FinalizeUtterance(); }); }, {},
           "Ends the utterance now, as if the audio ended here; the stream goes on.")
-      .def(
-          "reset", [](PyStream& self) { self.With([](Stream& s) { s.Reset(); }); },
+      .Method(
+          "reset", [](PyStream& self) { self.With([](Stream& s) { s.Reset(); }); }, {},
           "Returns to the state after construction, with the same options.")
-      .def("snapshot", &Snapshot, "The state of the stream, for restore in any process.")
-      .def("fork", &PyStream::Copy, "A copy, which continues independently from this point.")
-      .def(
-          "close", [](PyStream& self) { self.Close(); },
+      .Method("snapshot", kCall<&Snapshot>, {},
+              "The state of the stream, for restore in any process.")
+      .Method("fork", kCall<&PyStream::Copy>, {},
+              "A copy, which continues independently from this point.")
+      .Method(
+          "close", [](PyStream& self) { self.Close(); }, {},
           "Frees the memory of the stream. Later calls raise ValueError.")
-      .def("__repr__",
-           [](const PyStream& self) { return "<runnel.Stream: " + self.model().name() + ">"; })
-      .def(
-          "__enter__", [](PyStream& self) -> PyStream& { return self; },
-          py::return_value_policy::reference)
-      .def("__exit__", [](PyStream& self, const py::args&) { self.Close(); });
+      .Repr([](const PyStream& self) { return "<runnel.Stream: " + self.model().name() + ">"; })
+      .Context([](PyStream& self) { self.Close(); });
   BindReading(&stream);
-  module->def("decode_chunks", &DecodeChunksOf, py::arg("streams"),
+  stream.AddTo(module);
+  AddFunction(module, "decode_chunks", kCall<&DecodeChunksOf>, {"streams"},
               R"(Decodes one chunk of every stream that has one ready, all in one batch.
 
 Returns how many streams advanced. Each gets the results that it would get alone. A stream whose

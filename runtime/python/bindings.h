@@ -5,17 +5,16 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_BINDINGS_H_
 #define RUNNEL_RUNTIME_PYTHON_BINDINGS_H_
 
-#include <pybind11/pybind11.h>
+#include "runtime/python/object.h"
 
 namespace runnel::python {
 
-void BindErrors();                               // C++ exceptions to those of runnel/errors.py
-void BindAudio(pybind11::module_* module);       // AudioSource, resample
-void BindModel(pybind11::module_* module);       // Model, features, log probabilities
-void BindSearch(pybind11::module_* module);      // WordList, Hotwords, LanguageModel
-void BindStream(pybind11::module_* module);      // Stream, decode_chunks
-void BindRecognizer(pybind11::module_* module);  // Recognizer
-void BindLiveStream(pybind11::module_* module);  // LiveStream
+void BindAudio(PyObject* module);       // AudioSource, resample
+void BindModel(PyObject* module);       // Model, features, log probabilities
+void BindSearch(PyObject* module);      // WordList, Hotwords, LanguageModel
+void BindStream(PyObject* module);      // Stream, decode_chunks
+void BindRecognizer(PyObject* module);  // Recognizer
+void BindLiveStream(PyObject* module);  // LiveStream
 
 }  // namespace runnel::python
 

@@ -3,12 +3,12 @@
 #define RUNNEL_RUNTIME_PYTHON_CALLBACK_H_
 
 #include <cxxabi.h>
-#include <pybind11/pybind11.h>
 
 #include <memory>
 #include <utility>
 
 #include "runtime/python/gil.h"
+#include "runtime/python/object.h"
 
 namespace runnel::python {
 
@@ -16,8 +16,7 @@ namespace runnel::python {
 class Callback {
  public:
   // Needs the GIL.
-  explicit Callback(pybind11::function function)
-      : function_(new pybind11::function(std::move(function)), &Free) {}
+  explicit Callback(Object function) : function_(new Object(std::move(function)), &Free) {}
 
   // Calls the function with the objects that `make` make while the GIL is held. An exception goes
   // to sys.unraisablehook: the threads that call have no use for it.
@@ -26,21 +25,31 @@ class Callback {
     const InCallback in_callback;
     const TakenGil gil;
     // A reference that the garbage collector sees: `make` may let it run in another thread.
-    const pybind11::function function = *function_;
+    const Object function = *function_;
     try {
       function(make()...);
-    } catch (pybind11::error_already_set& error) {
-      error.discard_as_unraisable(function);
+    } catch (const ExceptionIsSet&) {
+      PyErr_WriteUnraisable(function.get());
     } catch (abi::__forced_unwind&) {  // the interpreter ends
       StopThread();
     }
   }
 
   // The function while a copy of this object lives.
-  std::weak_ptr<const pybind11::function> Watch() const { return function_; }
+  std::weak_ptr<const Object> Watch() const { return function_; }
 
   // Whether this thread is in a callback now.
   static bool IsRunning() { return depth_ > 0; }
+
+  // Lives while the garbage collector visits objects in this thread. No object may be freed
+  // meanwhile, so a function whose last copy is destroyed is freed later.
+  class Traversal {
+   public:
+    Traversal() { is_traversing_ = true; }
+    ~Traversal() { is_traversing_ = false; }
+    Traversal(const Traversal&) = delete;
+    Traversal& operator=(const Traversal&) = delete;
+  };
 
  private:
   struct InCallback {
@@ -48,15 +57,26 @@ class Callback {
     ~InCallback() { --depth_; }
   };
 
-  static void Free(pybind11::function* function) {
+  static void Free(Object* function) {
     // Without an interpreter the function cannot be freed; its memory ends with the process.
     if (Py_IsInitialized() == 0) return;
     const TakenGil gil;
-    delete function;
+    if (is_traversing_) {
+      // Fails when too many calls are pending: then the function is never freed.
+      Py_AddPendingCall(&FreeLater, function);
+    } else {
+      delete function;
+    }
+  }
+  static int FreeLater(void* function) {
+    const GilHolder holder;
+    delete static_cast<Object*>(function);
+    return 0;
   }
 
   inline static thread_local int depth_ = 0;
-  std::shared_ptr<const pybind11::function> function_;
+  inline static thread_local bool is_traversing_ = false;
+  std::shared_ptr<const Object> function_;
 };
 
 }  // namespace runnel::python

@@ -8,7 +8,6 @@
 #include <atomic>
 
 #include "runtime/live/exit_gate.h"
-#include "runtime/threads.h"
 
 namespace runnel::python {
 
@@ -17,15 +16,6 @@ namespace runnel::python {
 // Nothing may be waited for meanwhile.
 class Computation {
  public:
-  // Sets the number of threads of LibTorch's operations for the calling thread, once.
-  Computation() {
-    thread_local const bool is_set = [] {
-      SetThreadsPerOperation(1);
-      return true;
-    }();
-    static_cast<void>(is_set);
-  }
-
   // For Py_AtExit, after which no thread takes the GIL: waits for the computations that run, and
   // lets none begin.
   static void EndAll() {

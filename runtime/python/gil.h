@@ -8,10 +8,12 @@
 #define RUNNEL_RUNTIME_PYTHON_GIL_H_
 
 #include <cxxabi.h>
-#include <pybind11/pybind11.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
+
+#include "runtime/python/object.h"
 
 namespace runnel::python {
 
@@ -30,12 +32,32 @@ auto TakeGil(const Take& take) {
   }
 }
 
+// Lives while this thread runs code of the module and has the GIL.
+class GilHolder {
+ public:
+  GilHolder() : before_(std::exchange(is_held_, true)) {}
+  ~GilHolder() { is_held_ = before_; }
+  GilHolder(const GilHolder&) = delete;
+  GilHolder& operator=(const GilHolder&) = delete;
+
+  // Whether this thread has the GIL. (Not all of the versions of Python that the module serves
+  // tell.)
+  static bool IsHeld() { return is_held_; }
+
+ private:
+  friend class ReleasedGil;
+
+  inline static thread_local bool is_held_ = false;
+  const bool before_;
+};
+
 // Gives the GIL back for the lifetime of the object.
 class ReleasedGil {
  public:
-  ReleasedGil() : state_(PyEval_SaveThread()) {}
+  ReleasedGil() : state_(PyEval_SaveThread()) { GilHolder::is_held_ = false; }
   ~ReleasedGil() {
     TakeGil([this] { PyEval_RestoreThread(state_); });
+    GilHolder::is_held_ = true;
   }
   ReleasedGil(const ReleasedGil&) = delete;
   ReleasedGil& operator=(const ReleasedGil&) = delete;
@@ -61,6 +83,7 @@ class TakenGil {
   }
 
   const PyGILState_STATE state_;
+  const GilHolder holder_;
 };
 
 // How long a call computes or waits before it looks for signals, such as Ctrl-C.
@@ -68,7 +91,7 @@ constexpr std::chrono::milliseconds kSignalInterval(100);
 
 // Raises what the handlers of signals raise. Needs the GIL.
 inline void RaiseSignals() {
-  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+  if (PyErr_CheckSignals() != 0) throw ExceptionIsSet();
 }
 
 // For a long computation without the GIL: Look raises as above, once per kSignalInterval. Other

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "runtime/python/callback.h"
-
-namespace py = pybind11;
+#include "runtime/python/class.h"
 
 namespace runnel::python {
 namespace {
@@ -36,7 +35,7 @@ void Delete(Recognizer* recognizer) {
   if (Callback::IsRunning()) {
     // A worker that drops the last reference cannot wait for itself.
     std::thread([recognizer] { delete recognizer; }).detach();
-  } else if (PyGILState_Check() == 0) {
+  } else if (!GilHolder::IsHeld()) {
     delete recognizer;
   } else {
     const ReleasedGil released;
@@ -46,10 +45,10 @@ void Delete(Recognizer* recognizer) {
 
 }  // namespace
 
-Listener::Listener(const py::object& given, const std::shared_ptr<const Model>& model) {
+Listener::Listener(const Object& given, const std::shared_ptr<const Model>& model) {
   if (given.is_none()) return;
-  if (PyCallable_Check(given.ptr()) == 0) RaiseTypeError("on_update", given, "a callable");
-  const Callback callback(py::reinterpret_borrow<py::function>(given));
+  if (PyCallable_Check(given.get()) == 0) RaiseTypeError("on_update", given, "a callable");
+  const Callback callback(given);
   function = callback.Watch();
   // Updates of a stream come one at a time, so its text needs no lock.
   on_update = [callback, model, text = std::make_shared<LiveText>()](LiveStream&,
@@ -59,7 +58,7 @@ Listener::Listener(const py::object& given, const std::shared_ptr<const Model>& 
 }
 
 PyLiveStream::PyLiveStream(std::shared_ptr<LiveStream> stream, const Listener& listener,
-                           py::object recognizer, std::shared_ptr<const Model> model)
+                           Object recognizer, std::shared_ptr<const Model> model)
     : stream_(std::move(stream)),
       is_polled_(!listener.on_update),
       callback_(listener.function),
@@ -71,7 +70,7 @@ PyLiveStream::~PyLiveStream() {
   stream_.reset();
 }
 
-bool PyLiveStream::Accept(const py::object& samples) {
+bool PyLiveStream::Accept(const Object& samples) {
   RefuseInCallback("accept in a callback, expected accept_now: it may wait for this thread");
   const Samples given(samples);
   size_t taken = 0;
@@ -96,7 +95,7 @@ bool PyLiveStream::Accept(const py::object& samples) {
   }
 }
 
-size_t PyLiveStream::AcceptNow(const py::object& samples) {
+size_t PyLiveStream::AcceptNow(const Object& samples) {
   const Samples given(samples);
   const ReleasedGil released;
   return Offer(given, 0);
@@ -118,9 +117,11 @@ void PyLiveStream::Cancel() {
 }
 
 int PyLiveStream::Traverse(visitproc visit, void* arg) const {
-  Py_VISIT(recognizer_.ptr());
+  Py_VISIT(recognizer_.get());
+  // A worker may drop its copy of the callback meanwhile, so that this one is the last.
+  const Callback::Traversal traversal;
   const auto callback = callback_.lock();
-  if (callback != nullptr && !is_finished_) Py_VISIT(callback->ptr());
+  if (callback != nullptr && !is_finished_) Py_VISIT(callback->get());
   return 0;
 }
 
@@ -128,9 +129,9 @@ void PyLiveStream::Finalize() {
   if (!is_finished_) Cancel();
 }
 
-void PyLiveStream::Clear() { const py::object dropped = std::move(recognizer_); }
+void PyLiveStream::Clear() { const Object dropped = std::move(recognizer_); }
 
-py::object PyLiveStream::Poll(double timeout_s) {
+Object PyLiveStream::Poll(double timeout_s) {
   if (!is_polled_) {
     throw std::invalid_argument("the stream has a callback, expected one that is polled");
   }
@@ -149,13 +150,15 @@ py::object PyLiveStream::Poll(double timeout_s) {
       return stream.Poll(&update);
     });
     if (has_update) return text_.Add(update, model_->tokens());
-    if (is_over || !(left_ms > interval_ms)) return py::none();
+    if (is_over || !(left_ms > interval_ms)) return None();
     RaiseSignals();
   }
 }
 
-PyRecognizer::PyRecognizer(const std::shared_ptr<Model>& model, const RecognizerOptions& options)
-    : model_(model), recognizer_(new Recognizer(model, options), &Delete) {
+PyRecognizer::PyRecognizer(Object model, const RecognizerOptions& options)
+    : model_object_(std::move(model)),
+      model_(HeldBy<Model>(model_object_)),
+      recognizer_(new Recognizer(model_, options), &Delete) {
   if (is_ending) throw std::runtime_error("the interpreter ends, so no recognizer can be made");
   OpenRecognizers().insert(this);
 }

@@ -2,8 +2,6 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_LIVE_H_
 #define RUNNEL_RUNTIME_PYTHON_LIVE_H_
 
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "runtime/live_stream.h"
 #include "runtime/python/arguments.h"
 #include "runtime/python/gil.h"
+#include "runtime/python/object.h"
 #include "runtime/python/results.h"
 #include "runtime/recognizer.h"
 
@@ -19,18 +18,18 @@ namespace runnel::python {
 // What a live stream calls with its updates, made of a function of Python; nothing for None.
 struct Listener {
   // Raises TypeError for anything else.
-  Listener(const pybind11::object& function, const std::shared_ptr<const Model>& model);
+  Listener(const Object& function, const std::shared_ptr<const Model>& model);
 
   UpdateCallback on_update;  // for Recognizer::Open and LiveStream::Fork, which free the function
-  std::weak_ptr<const pybind11::function> function;
+  std::weak_ptr<const Object> function;
 };
 
 // A live stream and, when it is polled, the text of its updates. Methods need the GIL, and release
 // it for calls that wait. Its recognizer lives as long as it.
 class PyLiveStream {
  public:
-  PyLiveStream(std::shared_ptr<LiveStream> stream, const Listener& listener,
-               pybind11::object recognizer, std::shared_ptr<const Model> model);
+  PyLiveStream(std::shared_ptr<LiveStream> stream, const Listener& listener, Object recognizer,
+               std::shared_ptr<const Model> model);
   // May wait for a callback that needs the GIL, so it releases it.
   ~PyLiveStream();
   PyLiveStream(const PyLiveStream&) = delete;
@@ -44,17 +43,17 @@ class PyLiveStream {
     return use(*stream_);
   }
   const std::shared_ptr<const Model>& model() const { return model_; }
-  const pybind11::object& recognizer() const { return recognizer_; }
+  const Object& recognizer() const { return recognizer_; }
 
   // Waits until all are taken or the stream is over. False: it is over. Throws
   // std::invalid_argument in a callback, as only the thread of that callback might make room.
-  bool Accept(const pybind11::object& samples);
+  bool Accept(const Object& samples);
   // Takes what there is room for; returns the number.
-  size_t AcceptNow(const pybind11::object& samples);
+  size_t AcceptNow(const Object& samples);
   // The next update as soon as there is one; None after `timeout_s` and when the stream is over.
   // Throws std::invalid_argument for a stream with a callback and, unless timeout_s is 0, in a
   // callback.
-  pybind11::object Poll(double timeout_s);
+  Object Poll(double timeout_s);
   void Finish();
   void Cancel();
 
@@ -71,8 +70,8 @@ class PyLiveStream {
 
   std::shared_ptr<LiveStream> stream_;
   const bool is_polled_;
-  const std::weak_ptr<const pybind11::function> callback_;
-  pybind11::object recognizer_;
+  const std::weak_ptr<const Object> callback_;
+  Object recognizer_;
   const std::shared_ptr<const Model> model_;
   LiveText text_;
   bool is_finished_ = false;  // guarded by the GIL
@@ -82,7 +81,7 @@ class PyLiveStream {
 class PyRecognizer {
  public:
   // Throws std::runtime_error after CloseAll.
-  PyRecognizer(const std::shared_ptr<Model>& model, const RecognizerOptions& options);
+  PyRecognizer(Object model, const RecognizerOptions& options);
   ~PyRecognizer();
   PyRecognizer(const PyRecognizer&) = delete;
   PyRecognizer& operator=(const PyRecognizer&) = delete;
@@ -90,7 +89,9 @@ class PyRecognizer {
   // Throws std::invalid_argument after Close. The last reference may be dropped with or without the
   // GIL.
   std::shared_ptr<Recognizer> Get() const;
-  std::shared_ptr<Model> model() const { return model_; }
+  const std::shared_ptr<Model>& model() const { return model_; }
+  // The object that was given.
+  const Object& model_object() const { return model_object_; }
 
   // Cancels the streams that are left and waits for the workers, without the GIL. Throws
   // std::invalid_argument in a callback.
@@ -101,6 +102,7 @@ class PyRecognizer {
   static void CloseAll();
 
  private:
+  const Object model_object_;
   const std::shared_ptr<Model> model_;
   std::shared_ptr<Recognizer> recognizer_;
 };

@@ -2,8 +2,6 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_LOCKED_H_
 #define RUNNEL_RUNTIME_PYTHON_LOCKED_H_
 
-#include <pybind11/pybind11.h>
-
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -17,13 +15,12 @@
 namespace runnel::python {
 
 // Becomes RuntimeError.
-class Reentered : public pybind11::builtin_exception {
+class Reentered : public std::logic_error {
  public:
   explicit Reentered(const std::string& name)
-      : builtin_exception("a signal handler uses " + name +
-                          " while a call of its thread does; expected another thread, or after "
-                          "the call") {}
-  void set_error() const override { PyErr_SetString(PyExc_RuntimeError, what()); }
+      : logic_error("a signal handler uses " + name +
+                    " while a call of its thread does; expected another thread, or after the "
+                    "call") {}
 };
 
 // Waits for other threads without the GIL, so a thread that holds the lock may need it. A handler

@@ -2,8 +2,6 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_OPTION_KEYWORDS_H_
 #define RUNNEL_RUNTIME_PYTHON_OPTION_KEYWORDS_H_
 
-#include <pybind11/pybind11.h>
-
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -12,13 +10,14 @@
 
 #include "runtime/options/option_row.h"
 #include "runtime/python/arguments.h"
+#include "runtime/python/object.h"
 
 namespace runnel::python {
 
 // The value of an option that is no OptionFile. Raises TypeError for another type, and for a path
 // what ExistingFile raises.
 template <typename Row>
-OptionValue ValueFrom(const Row& option, const pybind11::handle& value) {
+OptionValue ValueFrom(const Row& option, const Object& value) {
   return std::visit(
       [&](const auto& field) -> OptionValue {
         using Field = std::decay_t<decltype(field)>;
@@ -41,15 +40,18 @@ OptionValue ValueFrom(const Row& option, const pybind11::handle& value) {
 // Calls see(row, value) for each keyword that is not None. Raises TypeError, which names `type`,
 // for one that is no option.
 template <typename Row, typename See>
-void ForEachKeyword(const std::vector<Row>& table, const pybind11::kwargs& keywords,
-                    const char* type, const See& see) {
-  for (const auto& [key, value] : keywords) {
-    const auto name = pybind11::cast<std::string>(key);
+void ForEachKeyword(const std::vector<Row>& table, const Keywords& keywords, const char* type,
+                    const See& see) {
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  while (PyDict_Next(keywords.get(), &position, &key, &value) != 0) {
+    const std::string name = TextOf(Object::Share(key));
     const Row* const option = FindOption(table, name);
     if (option == nullptr) {
-      throw pybind11::type_error("'" + name + "' is not an option, expected one of " + type);
+      Raise(PyExc_TypeError, "'" + name + "' is not an option, expected one of " + type);
     }
-    if (!value.is_none()) see(*option, value);
+    if (value != Py_None) see(*option, Object::Share(value));
   }
 }
 

@@ -1,36 +1,36 @@
 #include "runtime/python/search_files.h"
 
-#include <pybind11/stl.h>
-
+#include <stdexcept>
 #include <string>
 
 #include "runtime/python/arguments.h"
+#include "runtime/python/class.h"
 #include "runtime/python/gil.h"
-
-namespace py = pybind11;
 
 namespace runnel::python {
 
-std::shared_ptr<const WordList> ReadWordList(const py::handle& path, const Model& model) {
-  if (py::isinstance<WordList>(path)) return path.cast<std::shared_ptr<WordList>>();
+std::shared_ptr<const WordList> ReadWordList(const Object& path, const Model& model) {
+  if (auto word_list = HeldBy<WordList>(path)) return word_list;
   const std::string file = ExistingFile(path, "a path or WordList");
   const ReleasedGil released;
   return WordList::Read(file, model.tokens());
 }
 
-std::shared_ptr<const Hotwords> ReadHotwords(const py::handle& phrases, const Model& model,
+std::shared_ptr<const Hotwords> ReadHotwords(const Object& phrases, const Model& model,
                                              float score) {
-  if (py::isinstance<Hotwords>(phrases)) return phrases.cast<std::shared_ptr<Hotwords>>();
-  if (!py::isinstance<py::list>(phrases) && !py::isinstance<py::tuple>(phrases)) {
+  if (auto hotwords = HeldBy<Hotwords>(phrases)) return hotwords;
+  if (PyList_Check(phrases.get()) == 0 && PyTuple_Check(phrases.get()) == 0) {
     const std::string file = ExistingFile(phrases, "a path, a list of phrases or Hotwords");
     const ReleasedGil released;
     return Hotwords::Read(file, model.tokens(), score);
   }
   std::string text;
-  for (const py::handle phrase : phrases) {
+  const Py_ssize_t num_phrases = PySequence_Size(phrases.get());
+  for (Py_ssize_t i = 0; i < num_phrases; ++i) {
+    const Object phrase = Object::Own(PySequence_GetItem(phrases.get(), i));
     const auto line = ValueOf<std::string>("a phrase of hotwords", phrase);
     if (line.find('\n') != std::string::npos) {
-      throw py::value_error("a phrase of hotwords contains a line break, expected one line");
+      throw std::invalid_argument("a phrase of hotwords contains a line break, expected one line");
     }
     text += line + "\n";
   }
@@ -38,10 +38,8 @@ std::shared_ptr<const Hotwords> ReadHotwords(const py::handle& phrases, const Mo
   return std::make_shared<const Hotwords>(text, model.tokens(), score, "hotwords");
 }
 
-std::shared_ptr<SharedLanguageModel> ReadLanguageModel(const py::handle& path) {
-  if (py::isinstance<SharedLanguageModel>(path)) {
-    return path.cast<std::shared_ptr<SharedLanguageModel>>();
-  }
+std::shared_ptr<SharedLanguageModel> ReadLanguageModel(const Object& path) {
+  if (auto language_model = HeldBy<SharedLanguageModel>(path)) return language_model;
   const std::string file = ExistingFile(path, "a path or LanguageModel");
   const ReleasedGil released;
   auto loaded = std::make_shared<SharedLanguageModel>();

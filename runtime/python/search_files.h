@@ -2,14 +2,13 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_SEARCH_FILES_H_
 #define RUNNEL_RUNTIME_PYTHON_SEARCH_FILES_H_
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 
 #include "runtime/c_api/shared_scorers.h"
 #include "runtime/hotwords.h"
 #include "runtime/language_model.h"
 #include "runtime/model.h"
+#include "runtime/python/object.h"
 #include "runtime/word_list.h"
 
 namespace runnel::python {
@@ -24,13 +23,13 @@ struct SharedLanguageModel {
 // be an object of the class that the function returns. They raise TypeError for an object of
 // another type, FileNotFoundError, and what the classes throw.
 
-std::shared_ptr<const WordList> ReadWordList(const pybind11::handle& path, const Model& model);
+std::shared_ptr<const WordList> ReadWordList(const Object& path, const Model& model);
 
 // `phrases`: a path, or a list or tuple of str.
-std::shared_ptr<const Hotwords> ReadHotwords(const pybind11::handle& phrases, const Model& model,
+std::shared_ptr<const Hotwords> ReadHotwords(const Object& phrases, const Model& model,
                                              float score);
 
-std::shared_ptr<SharedLanguageModel> ReadLanguageModel(const pybind11::handle& path);
+std::shared_ptr<SharedLanguageModel> ReadLanguageModel(const Object& path);
 
 }  // namespace runnel::python
 

@@ -1,27 +1,25 @@
 #include "runtime/python/stream_options.h"
 
-#include <pybind11/stl.h>
-
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "runtime/options/option_error.h"
 #include "runtime/options/stream_options.h"
 #include "runtime/python/arguments.h"
+#include "runtime/python/class.h"
 #include "runtime/python/gil.h"
 #include "runtime/python/option_keywords.h"
 #include "runtime/python/search_files.h"
-
-namespace py = pybind11;
 
 namespace runnel::python {
 namespace {
 
 // Files and what was made of them stay in `keywords`.
-ChosenOptions Read(const py::kwargs& keywords) {
+ChosenOptions Read(const Keywords& keywords) {
   ChosenOptions options;
   ForEachKeyword(StreamOptionTable(), keywords, "StreamOptions",
-                 [&](const StreamOption& option, const py::handle& value) {
+                 [&](const StreamOption& option, const Object& value) {
                    if (option.is_file()) {
                      options.names.insert(option.name);
                    } else {
@@ -33,16 +31,16 @@ ChosenOptions Read(const py::kwargs& keywords) {
 
 }  // namespace
 
-StreamOptions StreamOptionsFrom(const std::shared_ptr<Model>& model, const py::kwargs& keywords) {
+StreamOptions StreamOptionsFrom(const std::shared_ptr<Model>& model, const Keywords& keywords) {
   try {
     ChosenOptions all = Read(keywords);
     CompleteSearch(&all);
     SearchOptions& search = all.values.stream.search;
     if (all.Has("word_list")) search.word_list = ReadWordList(keywords["word_list"], *model);
     if (all.Has("hotwords")) {
-      const py::object hotwords = keywords["hotwords"];
-      if (all.Has("hotword_score") && py::isinstance<Hotwords>(hotwords)) {
-        throw py::value_error("hotword_score needs hotwords as a path or a list");
+      const Object hotwords = keywords["hotwords"];
+      if (all.Has("hotword_score") && HeldBy<Hotwords>(hotwords) != nullptr) {
+        throw std::invalid_argument("hotword_score needs hotwords as a path or a list");
       }
       search.hotwords =
           ReadHotwords(hotwords, *model, static_cast<float>(all.values.hotword_score));
@@ -55,12 +53,12 @@ StreamOptions StreamOptionsFrom(const std::shared_ptr<Model>& model, const py::k
     }
     return all.values.stream;
   } catch (const OptionError& error) {
-    throw py::value_error(error.In(PythonOption));
+    throw std::invalid_argument(error.In(PythonOption));
   }
 }
 
-RestoreOptions RestoreOptionsFrom(const std::shared_ptr<Model>& model, const py::object& word_list,
-                                  const py::object& language_model, const py::object& nbest) {
+RestoreOptions RestoreOptionsFrom(const std::shared_ptr<Model>& model, const Object& word_list,
+                                  const Object& language_model, const Object& nbest) {
   RestoreOptions options;
   if (!word_list.is_none()) options.word_list = ReadWordList(word_list, *model);
   if (!language_model.is_none()) options.language_model = ReadLanguageModel(language_model)->model;
@@ -68,12 +66,11 @@ RestoreOptions RestoreOptionsFrom(const std::shared_ptr<Model>& model, const py:
   return options;
 }
 
-std::string SnapshotBytes(const py::object& snapshot) {
-  if (!py::isinstance<py::bytes>(snapshot)) {
-    throw py::type_error(std::string("snapshot: expected bytes, got ") +
-                         Py_TYPE(snapshot.ptr())->tp_name);
+std::string SnapshotBytes(const Object& snapshot) {
+  if (PyBytes_Check(snapshot.get()) == 0) {
+    Raise(PyExc_TypeError, "snapshot: expected bytes, got " + ClassNameOf(snapshot));
   }
-  return snapshot.cast<std::string>();
+  return BytesOf(snapshot);
 }
 
 }  // namespace runnel::python

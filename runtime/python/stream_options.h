@@ -2,12 +2,11 @@
 #ifndef RUNNEL_RUNTIME_PYTHON_STREAM_OPTIONS_H_
 #define RUNNEL_RUNTIME_PYTHON_STREAM_OPTIONS_H_
 
-#include <pybind11/pybind11.h>
-
 #include <memory>
 #include <string>
 
 #include "runtime/model.h"
+#include "runtime/python/object.h"
 #include "runtime/stream.h"
 
 namespace runnel::python {
@@ -16,17 +15,14 @@ namespace runnel::python {
 // search when another option needs one, as in decode_wav. None stands for "not given". Raises
 // TypeError for an unknown name or a wrong type, ValueError for an unknown value and for an option
 // that has no effect, and what the files raise.
-StreamOptions StreamOptionsFrom(const std::shared_ptr<Model>& model,
-                                const pybind11::kwargs& keywords);
+StreamOptions StreamOptionsFrom(const std::shared_ptr<Model>& model, const Keywords& keywords);
 
 // None stands for null. `nbest`: as in RestoreOptions.
-RestoreOptions RestoreOptionsFrom(const std::shared_ptr<Model>& model,
-                                  const pybind11::object& word_list,
-                                  const pybind11::object& language_model,
-                                  const pybind11::object& nbest);
+RestoreOptions RestoreOptionsFrom(const std::shared_ptr<Model>& model, const Object& word_list,
+                                  const Object& language_model, const Object& nbest);
 
 // Raises TypeError for anything but bytes.
-std::string SnapshotBytes(const pybind11::object& snapshot);
+std::string SnapshotBytes(const Object& snapshot);
 
 }  // namespace runnel::python
 

@@ -2,7 +2,8 @@
 
 `pip install .` configures and builds the folder build/ with the preset `release`. With the setting
 build-dir (pip install . --config-settings=build-dir=build-debug), it takes a folder that is
-configured already. Nothing is downloaded.
+configured already. Nothing is downloaded. The wheel is for this machine: it uses the libraries of
+the system. portable_wheel.py makes one for others.
 """
 
 import os
@@ -11,8 +12,13 @@ import re
 import subprocess
 import sys
 import sysconfig
-import tomllib
 from typing import Any, Dict, List, Optional
+
+try:
+    import tomllib
+except ModuleNotFoundError as missing:
+    raise RuntimeError(
+        "building needs Python 3.11 or newer; the wheel runs with 3.9 too") from missing
 
 from wheel_file import write_wheel
 
@@ -42,23 +48,31 @@ def build_wheel(wheel_directory: str, config_settings: Optional[Dict[str, Any]] 
                 metadata_directory: Optional[str] = None) -> str:
     """Builds what is not up to date and writes the wheel; returns its file name."""
     del metadata_directory
-    files = {**python_files(), **built_files(build((config_settings or {}).get("build-dir")))}
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    if f"runnel/_runnel{suffix}" not in files:
-        raise RuntimeError("the extension module is not for this Python, expected one that ends "
-                           f"in {suffix}; remove the build folder")
+    files = all_files(build((config_settings or {}).get("build-dir")))
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    return write(pathlib.Path(wheel_directory), files, platform, {})
+
+
+def all_files(folder: pathlib.Path) -> Dict[str, pathlib.Path]:
+    """What a wheel of this build folder holds, by the names in the wheel."""
+    return {**python_files(), **built_files(folder)}
+
+
+def write(folder: pathlib.Path, files: Dict[str, pathlib.Path], platform: str,
+          licences: Dict[str, pathlib.Path]) -> str:
+    """Writes the wheel of these files for a platform; returns its name."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
-    return write_wheel(pathlib.Path(wheel_directory), project, version(), files, ROOT)
+    return write_wheel(folder, project, version(), files, ROOT, f"cp39-abi3-{platform}", licences)
 
 
-def build(build_dir: Optional[str]) -> pathlib.Path:
-    """Runs CMake; returns the build folder."""
+def build(build_dir: Optional[str], preset: str = "release") -> pathlib.Path:
+    """Runs CMake; returns the build folder. None: that of the preset."""
     if build_dir is None:
-        folder = ROOT / "build"
+        folder = ROOT / {"release": "build", "wheel": "build/wheel"}[preset]
         # The interpreter itself: that of a virtual environment may be gone at the next build.
         interpreter = os.path.realpath(sys.executable)
-        _run("cmake", "--preset", "release", f"-DPython3_EXECUTABLE={interpreter}")
+        _run("cmake", "--preset", preset, f"-DPython3_EXECUTABLE={interpreter}")
     else:
         folder = (ROOT / build_dir).resolve()
     _run("cmake", "--build", str(folder), "--parallel", str(len(os.sched_getaffinity(0))),

@@ -3,20 +3,11 @@
 import base64
 import hashlib
 import pathlib
-import sys
-import sysconfig
 import zipfile
 from typing import Any, Dict, List
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # the first that a ZIP file can hold
 _EXECUTABLE, _PLAIN = 0o100755, 0o100644  # file modes
-
-
-def _tag() -> str:
-    """The interpreter, its interface and the platform, e.g. cp311-cp311-linux_x86_64."""
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-    return f"{python}-{python}-{platform}"
 
 
 def _metadata(project: Dict[str, Any], version: str, root: pathlib.Path) -> str:
@@ -35,21 +26,24 @@ def _entry_points(project: Dict[str, Any]) -> str:
 
 
 def write_wheel(folder: pathlib.Path, project: Dict[str, Any], version: str,
-                files: Dict[str, pathlib.Path], root: pathlib.Path) -> str:
+                files: Dict[str, pathlib.Path], root: pathlib.Path, tag: str,
+                licences: Dict[str, pathlib.Path]) -> str:
     """Writes the wheel of `project`, a table of pyproject.toml, into `folder`; returns its name.
 
-    `files`: the content by the names in the wheel. `root`: the folder of pyproject.toml.
+    `files`: the content by the names in the wheel. `root`: the folder of pyproject.toml. `tag`: the
+    interpreter, its interface and the platform. `licences`: of what others wrote, by its names.
     """
     base = f"{project['name']}-{version}"
     info = f"{base}.dist-info"
     wheel = (f"Wheel-Version: 1.0\nGenerator: runnel_build ({version})\nRoot-Is-Purelib: false\n"
-             f"Tag: {_tag()}\n")
+             f"Tag: {tag}\n")
     texts = {f"{info}/METADATA": _metadata(project, version, root), f"{info}/WHEEL": wheel,
              f"{info}/entry_points.txt": _entry_points(project)}
     contents = {name: path.read_bytes() for name, path in files.items()}
     contents[f"{info}/LICENSE"] = (root / "LICENSE").read_bytes()
+    contents |= {f"{info}/licenses/{name}": path.read_bytes() for name, path in licences.items()}
     contents |= {name: text.encode() for name, text in texts.items()}
-    name = f"{base}-{_tag()}.whl"
+    name = f"{base}-{tag}.whl"
     record: List[str] = []
     with zipfile.ZipFile(folder / name, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(contents.items()):

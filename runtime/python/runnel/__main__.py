@@ -16,6 +16,12 @@ serve       runs the server: the flags of stream_server
 verify      compares chunked with full-utterance output of a model: the flags of verify_streaming
 convert     makes a model file from a model of another toolkit: the flags of models/convert.py"""
 _PROGRAMS = {"serve": "stream_server", "verify": "verify_streaming"}
+# Where a package has a program that some builds lack.
+_EXPECTED = {
+    "serve": "a build with the packages of tools/install_packages.sh python, or Debian's package "
+             "runnel-server",
+    "verify": "a build with the packages of tools/install_packages.sh reference, or Debian's "
+              "package runnel-reference"}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,8 +77,7 @@ def _start(name: str, arguments: List[str]) -> NoReturn:
         _become(name, converting.command(arguments), converting.environment())
     program = converting.PROGRAMS / _PROGRAMS[name]
     if not program.is_file():
-        raise DataError(f"this package has no {program.name}; expected a build with the packages "
-                        "of tools/install_packages.sh python, or Debian's package runnel-server")
+        raise DataError(f"this package has no {program.name}; expected {_EXPECTED[name]}")
     _become(name, [str(program), *arguments], dict(os.environ))
 
 

@@ -1,8 +1,10 @@
 """A live stream for asyncio."""
 
+from __future__ import annotations  # Unpack is of Python 3.11
+
 import asyncio
 import functools
-from typing import Any, List, Optional, Unpack
+from typing import TYPE_CHECKING, Any, List, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,9 @@ from runnel._runnel import LiveStream, Recognizer
 from runnel.errors import DataError
 from runnel.options import StreamOptions
 from runnel.results import LiveUpdate, Utterance
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 
 class _Listener:

@@ -1,6 +1,9 @@
 """A loaded model, and what it does with whole recordings."""
 
-from typing import Any, Iterable, Iterator, List, Optional, Tuple, Union, Unpack, overload
+from __future__ import annotations  # Unpack is of Python 3.11
+
+from typing import (TYPE_CHECKING, Any, Iterable, Iterator, List, Optional, Tuple, Union,
+                    overload)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +13,9 @@ from runnel.options import ModelOptions, Path, StreamOptions
 from runnel.results import Result
 from runnel.transcription import (check_audio, is_one, progress_bar, recordings_of,
                                   transcribe)
+
+if TYPE_CHECKING:
+    from typing import Unpack
 
 Audio = Union[Path, NDArray[np.float32], NDArray[np.int16]]
 

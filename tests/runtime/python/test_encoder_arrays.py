@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from optional_parts import needs_reference
 from recordings import samples_of
 from tool_runner import DIGITS, SAMPLES, TINY_MODEL, succeed
 
@@ -38,6 +39,7 @@ def test_log_probs(model, tmp_path, sizes):
     np.testing.assert_array_equal(model.log_probs(samples_of("rms_telephone"), **sizes), expected)
 
 
+@needs_reference
 def test_log_probs_in_double_precision(tmp_path):
     model = runnel.load(TINY_MODEL, precision="float64")
     found = model.log_probs(WAV)

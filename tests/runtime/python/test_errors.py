@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pytest
 import soundfile
+from optional_parts import HAS_REFERENCE
 from recordings import samples_of
 from search_files import write_unigrams
 from tool_runner import DIGITS, ROOT, SAMPLES
@@ -159,6 +160,14 @@ def test_models(model):
         model.transcribe(SAMPLES / "ked_year.flac", sample_rate_hz=16000)
     with pytest.raises(ValueError, match="batch_streams"):
         model.transcribe([], batch_streams=0)
+
+
+@pytest.mark.skipif(HAS_REFERENCE, reason="this build has the reference")
+def test_models_without_the_reference():
+    for options in {"precision": "float64"}, {"backend": "libtorch"}:
+        with pytest.raises(RuntimeError, match="LibTorch.* needs the reference, ") as error:
+            runnel.load(DIGITS / "digits.pt", **options)
+        assert message(error)
 
 
 def test_order_of_calls(model):

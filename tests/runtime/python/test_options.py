@@ -3,7 +3,7 @@
 import typing
 
 import pytest
-from models_with_heads import multilingual
+from optional_parts import needs_pytorch
 from recordings import as_json, decode_wav
 from search_files import write_digits
 from tool_runner import DIGITS, SAMPLES, succeed
@@ -71,12 +71,14 @@ def test_restored_streams_take_their_files_again(model, tmp_path):
     assert found[0].nbest[:1] == expected[0].nbest and len(found[0].nbest) == 2
 
 
+@needs_pytorch
 @pytest.mark.parametrize("options, flags", [
     ({"head": "ctc"}, ["--head=ctc"]), ({"head": "transducer"}, ["--head=transducer"]),
     ({"search": "beam", "beam_size": 3, "nbest": 3}, ["--search=beam", "--beam_size=3",
                                                       "--nbest=3"]),
     ({"language": "de-DE", "max_symbols": 2}, ["--language=de-DE", "--max_symbols=2"])])
 def test_heads_and_languages_equal_decode_wav(options, flags):
+    from models_with_heads import multilingual
     model = runnel.load(multilingual())
     assert "de-DE" in model.languages
     result = model.transcribe(SAMPLES / "ked_year.flac", **options)
