@@ -1,18 +1,18 @@
-// The page's controls. Audio comes from sources.js, text from session.js and goes to caption.js.
+// The page's controls. Audio comes from sources.js, text from a session of connection.js and goes to
+// caption.js.
 import {Caption, formatTime} from './caption.js';
+import {explain, openSession} from './connection.js';
 import {takeDrops} from './drop.js';
 import {save} from './exports.js';
 import {LevelMeter} from './level_meter.js';
 import {Player} from './player.js';
-import {Session} from './session.js';
 import {keepInLink} from './settings.js';
 import {SourceError, openFile, openMicrophone} from './sources.js';
 
 const byId = (id) => document.getElementById(id);
 const elements = Object.fromEntries(['status', 'caption', 'ended', 'stable', 'tentative', 'hint', 'error',
   'recording', 'exports', 'microphone', 'file', 'aloud', 'paragraphs', 'hotwords', 'latency', 'chunk',
-  'audio', 'model', 'history', 'earlier', 'drop', 'token'].map((id) => [id, byId(id)]));
-const tokenForm = byId('token-form');
+  'audio', 'model', 'history', 'earlier', 'drop'].map((id) => [id, byId(id)]));
 const hotwordScore = byId('hotword-score');
 const settings = ['aloud', 'paragraphs', 'hotwords', 'hotword-score'].map(byId);
 const meter = new LevelMeter(byId('meter'), byId('levels'));
@@ -21,7 +21,6 @@ const caption = new Caption({scroller: elements.caption, ended: elements.ended,
 const player = new Player(byId('player'), (milliseconds) => caption.mark(milliseconds));
 
 let current = null; // {session, source, isStopping} while a stream runs
-let accessToken = '';
 let title = ''; // of the text: the name of its files
 
 function showStatus(state, text) {
@@ -71,7 +70,7 @@ function showRunning(isRunning) {
   for (const control of rested) control.disabled = isRunning;
 }
 
-/** What the controls ask of the server: fields of the start message. */
+/** What the controls ask for: fields of the start message. */
 function streamOptions() {
   const options = {endpointing: elements.paragraphs.checked};
   const hotwords = elements.hotwords.value.replace(/[,，、]/g, '\n').trim();
@@ -79,13 +78,6 @@ function streamOptions() {
   options.hotwords = hotwords; // a phrase per line
   if (hotwordScore.value) options.hotword_score = hotwordScore.valueAsNumber;
   return options;
-}
-
-// The page may lie below a path of a proxy: all its addresses are relative to its own.
-function serverUrl() {
-  const url = new URL('.', location.href);
-  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
-  return url;
 }
 
 /**
@@ -114,7 +106,7 @@ async function start(open, label, recording = null) {
     return end(run);
   }
   beginText(recording);
-  run.session = new Session(serverUrl(), accessToken, run.source.rate, streamOptions());
+  run.session = openSession(run.source.rate, streamOptions());
   listen(run, label);
   run.source.ended.then(() => stop(run));
   run.source.start();
@@ -123,7 +115,6 @@ async function start(open, label, recording = null) {
 function listen(run, label) {
   const on = (name, handle) => run.session.addEventListener(name, ({detail}) => handle(detail));
   on('ready', ({model, chunkMs}) => {
-    tokenForm.hidden = true;
     elements.model.textContent = model;
     elements.chunk.textContent = chunkMs < 0 ? 'whole' : `${Math.round(chunkMs)} ms`;
     if (!run.isStopping) showStatus('live', label);
@@ -144,10 +135,9 @@ function listen(run, label) {
     elements.hint.hidden = caption.text() !== '';
     end(run);
   });
-  on('failed', ({code, message}) => {
+  on('failed', (failure) => {
     end(run);
-    if (code === 'unauthorized') return askForToken();
-    showError(message);
+    showError(explain(failure));
   });
 }
 
@@ -171,12 +161,6 @@ function end(run) {
   meter.clear();
   showRunning(false);
   showStatus('idle', 'Ready');
-}
-
-function askForToken() {
-  showError(accessToken ? 'The server does not know this access token.' : '');
-  tokenForm.hidden = false;
-  elements.token.focus();
 }
 
 /** `files` that were chosen or dropped. */
@@ -220,14 +204,6 @@ keepInLink(byId('link'), settings);
 elements.exports.addEventListener('click', ({target}) => {
   const {format} = target.dataset;
   if (format) save(caption.utterances, title, format);
-});
-
-tokenForm.addEventListener('submit', (event) => {
-  event.preventDefault();
-  accessToken = elements.token.value.trim();
-  tokenForm.hidden = true;
-  showError('');
-  elements.microphone.focus();
 });
 
 window.addEventListener('pagehide', () => current?.session?.cancel());

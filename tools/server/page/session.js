@@ -95,14 +95,19 @@ export class Session extends EventTarget {
   }
 
   connect() {
-    const socket = new WebSocket(this.url);
-    socket.binaryType = 'arraybuffer';
+    const socket = this.openSocket();
     this.socket = socket;
     this.isReady = false;
     this.refusal = null; // the server's last error
     socket.onopen = () => this.start();
     socket.onmessage = ({data}) => this.onMessage(JSON.parse(data));
     socket.onclose = () => this.onClose(socket);
+  }
+
+  openSocket() {
+    const socket = new WebSocket(this.url);
+    socket.binaryType = 'arraybuffer';
+    return socket;
   }
 
   sendMessage(message) {
