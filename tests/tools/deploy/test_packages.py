@@ -13,15 +13,18 @@ SCRIPTS = ROOT / "tools" / "deploy" / "packages"
 
 def depends(field: str, package: str) -> Set[str]:
     """The names in a field of the paragraph of a package, or of `Source: runnel`."""
-    paragraph, = (text for text in CONTROL.split("\n\n") if f": {package}\n" in text)
+    paragraph, = (text for text in CONTROL.split("\n\n")
+                  if text.startswith((f"Package: {package}\n", f"Source: {package}\n")))
     value = re.search(rf"^{field}:(.*?)(?=^\S|\Z)", paragraph, re.MULTILINE | re.DOTALL)[1]
     return {re.sub(r"\s*\(.*\)", "", name).strip() for name in value.split(",") if name.strip()}
 
 
 def shell_list(name: str) -> Set[str]:
-    """The words of an array in tools/install_packages.sh."""
+    """The words of an array in tools/install_packages.sh, with those of arrays in it."""
     text = (ROOT / "tools" / "install_packages.sh").read_text(encoding="utf-8")
-    return set(re.search(rf"^{name}=\((.*?)\)$", text, re.MULTILINE | re.DOTALL)[1].split())
+    words = re.search(rf"^{name}=\((.*?)\)$", text, re.MULTILINE | re.DOTALL)[1]
+    arrays = re.findall(r'"\$\{(\w+)\[@\]\}"', words)
+    return set(re.sub(r'"\$.*?"', "", words).split()).union(*map(shell_list, arrays))
 
 
 def test_version_is_the_same_everywhere():
@@ -45,12 +48,20 @@ def test_build_dependencies_are_those_of_the_script():
 def test_development_package_has_what_the_cmake_package_looks_for():
     """Each pkg-config module of RunnelConfig.cmake.in is of a package in Depends."""
     config = (ROOT / "RunnelConfig.cmake.in").read_text(encoding="utf-8")
-    modules = re.search(r"foreach\(module IN ITEMS (.*?)\)", config)[1].split()
+    modules = " ".join(re.findall(r"(?:set\(|APPEND )runnel_modules (.*?)\)", config)).split()
     names = {"sndfile": "libsndfile1-dev", "soxr": "libsoxr-dev", "libzip": "libzip-dev",
              "kissfft-float": "libkissfft-dev", "libhwy": "libhwy-dev",
              "libxxhash": "libxxhash-dev"}
-    assert {names[module] for module in modules} | {"libtorch-dev", "libssl-dev", "pkg-config"} <= \
+    assert set(modules) == set(names)
+    assert {names[module] for module in modules} | {"libssl-dev", "pkg-config"} <= \
         depends("Depends", "librunnel-dev")
+
+
+def test_only_the_reference_needs_libtorch():
+    users = {package for package in re.findall(r"^Package: (\S+)$", CONTROL, re.MULTILINE)
+             if any("torch" in name or "openblas" in name for name in depends("Depends", package))}
+    # That of LibTorch itself is found when the package is built.
+    assert users == {"runnel-reference"}
 
 
 def test_python_package_links_what_a_wheel_holds():

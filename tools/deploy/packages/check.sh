@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the packages in build/package: lintian, then installed, used and removed in a minimal Debian.
+# Checks the packages in build/package: lintian, then installed, used and removed in a minimal Debian, first without
+# and then with the reference and its LibTorch.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 

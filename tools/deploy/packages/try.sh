@@ -10,7 +10,16 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 apt() { apt-get -qq --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@"; }
 [ -z "$(runnel_files)" ] || die "this system has files of Runnel: $(runnel_files)"
 apt install gcc libc6-dev systemd-standalone-sysusers
-apt install /packages/*.deb
+# All but the reference, and so without LibTorch.
+without_reference=
+for file in /packages/*.deb; do
+  case "$file" in */runnel-reference_*) ;; *) without_reference="$without_reference $file" ;; esac
+done
+# shellcheck disable=SC2086  # several files
+apt install $without_reference
+libraries="$(dpkg-query --show --showformat='${Package} ${db:Status-Status}\n' '*torch*' '*openblas*' 2>/dev/null |
+  sed -n 's/ installed$//p')"
+[ -z "$libraries" ] || die "the packages need $libraries without runnel-reference"
 
 # Tools, from every folder of the path, as their manual pages and completions name them.
 version="$(dpkg-query --show --showformat='${Version}' runnel-tools)"
@@ -22,6 +31,24 @@ sh /packages/decode_samples.sh
 runnel convert --help >/tmp/output 2>&1 && die "runnel convert ran without PyTorch"
 grep -q '^runnel convert: .* has no .*; expected one with numpy, torch and yaml: apt-get install' /tmp/output ||
   die "runnel convert: $(cat /tmp/output)"
+
+# The reference: without its package one line names it, from tools, the server and Python.
+digits=/usr/share/runnel/models/digits/digits.pt
+sample=/usr/share/runnel/models/digits/samples/ked_year.flac
+refuses() {
+  "$@" >/tmp/output 2>/tmp/errors && die "$* ran without runnel-reference"
+  [ "$(wc -l </tmp/errors)" = 1 ] && grep -q 'expected the Debian package runnel-reference' /tmp/errors ||
+    die "$* without runnel-reference: $(cat /tmp/errors)"
+}
+reference_in_python="import runnel, sys
+try:
+    print(runnel.load('$digits', backend='libtorch').transcribe('$sample'))
+except runnel.DataError as error:
+    sys.exit(str(error))"
+refuses runnel decode --model=$digits --wav=$sample --backend=libtorch
+refuses runnel verify --model=$digits --wav=$sample
+refuses stream_server --model=$digits --port=0 --precision=float64 --snapshot_store=none
+refuses python3 -c "$reference_in_python"
 
 # The server, as its user.
 cd /usr/share/runnel/models/digits
@@ -72,6 +99,14 @@ C
 # shellcheck disable=SC2046  # several flags
 gcc -Wall -Werror /tmp/version.c $(pkg-config --cflags --libs runnel) -o /tmp/version
 [ "$(/tmp/version)" = "$version" ] || die "runnel_version: $(/tmp/version), expected $version"
+
+# The same with the reference.
+apt install /packages/runnel-reference_*.deb
+sh /packages/decode_samples.sh --backend=libtorch
+sh /packages/decode_samples.sh --precision=float64
+[ "ked_year $(python3 -c "$reference_in_python")" = "$(grep '^ked_year ' /usr/share/runnel/models/digits/samples/text)" ] ||
+  die "runnel.load(backend='libtorch'): wrong text"
+runnel verify --model=$digits --wav=$sample --precision=float32 >/tmp/output || die "runnel verify: $(cat /tmp/output)"
 
 # shellcheck disable=SC2046  # several names
 apt purge $(for file in /packages/*.deb; do dpkg-deb --field "$file" Package; done)

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Builds and tests /source as its user would. minimal.sh runs it in a system of its own: it installs packages.
+#   in_minimal_system.sh [demo]
+set -eu
+
+die() { echo "in_minimal_system: $*" >&2; exit 1; }
+without_libtorch() {
+  found="$(dpkg-query --show --showformat='${Package} ${db:Status-Status}\n' '*torch*' 2>/dev/null |
+    sed -n 's/ installed$//p')"
+  [ -z "$found" ] || die "this system has $found, expected none"
+}
+
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
+cd /source
+git config --global --add safe.directory /source
+# The packages by themselves, so that the time is that of the build.
+tools/install_packages.sh build
+without_libtorch
+# shellcheck disable=SC2086  # options
+command time -f 'in_minimal_system: make demo took %e s, %U s of them user time' make demo ${JOBS:+JOBS=$JOBS}
+! grep -q torch build/compile_commands.json build/build.ninja || die "the build names LibTorch"
+
+libraries="$(ldd build/bin/decode_wav | sed -n 's/.*=> \(\S*\) .*/\1/p')"
+if echo "$libraries" | grep -q -e torch -e c10; then die "decode_wav is linked with LibTorch"; fi
+# shellcheck disable=SC2086  # several files
+echo "in_minimal_system: decode_wav is linked with $(echo "$libraries" | wc -l) libraries of $(
+  du --dereference --apparent-size --total --block-size=1000 $libraries | sed -n 's/\s*total$//p') kB"
+for flag in --backend=libtorch --precision=float64; do
+  if build/bin/decode_wav --model=models/digits/digits.pt --wav_scp=models/digits/samples/wav.scp $flag \
+    >/dev/null 2>/tmp/errors; then die "decode_wav $flag ran without LibTorch"; fi
+  [ "$(wc -l </tmp/errors)" = 1 ] && grep -q runnel-reference /tmp/errors ||
+    die "decode_wav $flag, expected one line that names runnel-reference: $(cat /tmp/errors)"
+done
+[ "${1:-}" != demo ] || exit 0
+
+tools/install_packages.sh minimal
+without_libtorch
+cmake --preset minimal
+cmake --build --preset minimal ${JOBS:+--parallel "$JOBS"}
+ctest --preset minimal ${JOBS:+--parallel "$JOBS"}
