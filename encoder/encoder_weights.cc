@@ -1,10 +1,7 @@
 #include "encoder/encoder_weights.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/zeros.h>
-
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "encoder/subsampling_geometry.h"
@@ -17,25 +14,42 @@ LinearWeights BindPointwise(Weights* weights, const std::string& name, int64_t i
                             int64_t output_dim, bool bias) {
   LinearWeights linear;
   linear.name = name + ".weight";
-  linear.weight = weights->TakeMatrix(linear.name, {output_dim, input_dim, 1}).squeeze(2);
+  linear.weight = weights->TakeMatrix(linear.name, {output_dim, input_dim, 1})
+                      .Reshaped({output_dim, input_dim});
   if (bias) linear.bias = weights->Take(name + ".bias", {output_dim});
   return linear;
 }
 
+// The values, rounded to the type of `weights`.
+Tensor Rounded(const Weights& weights, const Shape& shape, std::vector<double> values) {
+  if (weights.data_type() == DataType::kFloat64) return {shape, std::move(values)};
+  return {shape, std::vector<float>(values.begin(), values.end())};
+}
+
 void FoldBatchNorm(Weights* weights, const std::string& name, double epsilon,
                    ConvolutionWeights* convolution) {
-  const std::vector<int64_t> shape = {convolution->bias.size(0)};
+  const Shape shape = convolution->bias.shape();
   const auto take = [&](const char* field) {
-    return weights->Take(name + field, shape).to(at::kDouble);
+    return Float64Values(weights->Take(name + field, shape));
   };
-  const at::Tensor mean = take(".running_mean");
-  const at::Tensor scale = take(".weight") / (take(".running_var") + epsilon).sqrt();
-  const at::Tensor bias = (convolution->bias - mean) * scale + take(".bias");
-  if (!at::isfinite(scale).all().item<bool>()) {
+  const std::vector<double> mean = take(".running_mean");
+  const std::vector<double> weight = take(".weight");
+  const std::vector<double> variance = take(".running_var");
+  const std::vector<double> norm_bias = take(".bias");
+  const size_t dim = mean.size();
+  std::vector<double> scale(dim);
+  std::vector<double> bias = Float64Values(convolution->bias);
+  for (size_t i = 0; i < dim; ++i) {
+    scale[i] = weight[i] / std::sqrt(variance[i] + epsilon);
+    bias[i] = (bias[i] - mean[i]) * scale[i] + norm_bias[i];
+  }
+  if (!std::all_of(scale.begin(), scale.end(), [](double x) { return std::isfinite(x); })) {
     weights->Fail(name + ".running_var", "holds a negative value, expected a variance");
   }
-  convolution->taps = (convolution->taps * scale).to(weights->dtype());
-  convolution->bias = bias.to(weights->dtype());
+  std::vector<double> taps = Float64Values(convolution->taps);
+  for (size_t i = 0; i < taps.size(); ++i) taps[i] *= scale[i % dim];
+  convolution->taps = Rounded(*weights, convolution->taps.shape(), std::move(taps));
+  convolution->bias = Rounded(*weights, shape, std::move(bias));
 }
 
 // Channels of the subsampling's convolutions.
@@ -53,8 +67,8 @@ std::vector<SubsamplingStageWeights> BindStages(const EncoderConfig& config, Wei
     const bool first = index == 0;
     SubsamplingStageWeights bound;
     // Convolutions over all channels are computed as matmuls.
-    const auto take = [&](int layer, bool all_channels, const std::vector<int64_t>& shape,
-                          at::Tensor* weight, at::Tensor* bias) {
+    const auto take = [&](int layer, bool all_channels, const Shape& shape, Tensor* weight,
+                          Tensor* bias) {
       const std::string name = "encoder.embed.conv." + std::to_string(layer);
       if (all_channels) bound.matrix_name = name + ".weight";
       *weight = all_channels ? weights->TakeMatrix(bound.matrix_name, shape)
@@ -103,16 +117,26 @@ std::string MergedName(const std::vector<std::string>& names) {
 
 LinearWeights Stacked(const std::vector<LinearWeights>& parts) {
   std::vector<std::string> names;
-  std::vector<at::Tensor> matrices, biases;
+  std::vector<Tensor> matrices, biases;
   for (const LinearWeights& part : parts) {
     names.push_back(part.name);
     matrices.push_back(part.weight);
-    // Not of the weight's device: a packed weight has no values.
-    biases.push_back(part.bias.defined()
-                         ? part.bias
-                         : at::zeros({part.weight.size(0)}, part.weight.scalar_type()));
+    biases.push_back(part.bias.defined() ? part.bias
+                                         : Zeros(part.weight.type(), {part.weight.size(0)}));
   }
-  return {MergedName(names), at::cat(matrices), at::cat(biases)};
+  return {MergedName(names), Concatenated(matrices), Concatenated(biases)};
+}
+
+Tensor Scaled(const Tensor& tensor, double scale) {
+  if (!tensor.defined() || scale == 1.0) return tensor;
+  if (tensor.type() == DataType::kFloat64) {
+    std::vector<double> values = Float64Values(tensor);
+    for (double& value : values) value *= scale;
+    return {tensor.shape(), std::move(values)};
+  }
+  std::vector<float> values = Float32Values(tensor);
+  for (float& value : values) value *= static_cast<float>(scale);
+  return {tensor.shape(), std::move(values)};
 }
 
 std::string AttentionName(int layer) { return LayerName(layer) + ".self_attn"; }
@@ -162,12 +186,11 @@ ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::strin
   ConvolutionWeights convolution;
   convolution.pointwise_1 =
       BindPointwise(weights, name + ".pointwise_conv1", dim, 2 * dim, sizes.bias);
-  convolution.taps = weights->Take(name + ".depthwise_conv.weight", {dim, 1, sizes.kernel_size})
-                         .squeeze(1)
-                         .t()
-                         .contiguous();
+  convolution.taps =
+      Transposed(weights->Take(name + ".depthwise_conv.weight", {dim, 1, sizes.kernel_size})
+                     .Reshaped({dim, sizes.kernel_size}));
   convolution.bias = sizes.bias ? weights->Take(name + ".depthwise_conv.bias", {dim})
-                                : at::zeros({dim}, weights->dtype());
+                                : Zeros(weights->data_type(), {dim});
   if (sizes.norm == ConvolutionNorm::kBatchNorm) {
     FoldBatchNorm(weights, name + ".norm", sizes.norm_epsilon, &convolution);
   } else {
@@ -216,13 +239,6 @@ LayerNormWeights BindAfterNorm(const EncoderConfig& config, Weights* weights) {
 
 LinearWeights BindCtcHead(int64_t model_dim, int64_t vocab_size, Weights* weights) {
   return BindLinear(weights, "ctc.ctc_lo", model_dim, vocab_size);
-}
-
-std::vector<float> Float32Values(const at::Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  const at::Tensor values = tensor.to(at::kFloat).contiguous();
-  const auto* begin = values.data_ptr<float>();
-  return {begin, begin + values.numel()};
 }
 
 }  // namespace runnel

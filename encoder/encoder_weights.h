@@ -3,14 +3,13 @@
 #ifndef RUNNEL_ENCODER_ENCODER_WEIGHTS_H_
 #define RUNNEL_ENCODER_ENCODER_WEIGHTS_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "encoder/encoder_config.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
 
 namespace runnel {
@@ -19,14 +18,14 @@ namespace runnel {
 
 // y = x W^T + b. Convolutions whose kernel has one tap are such layers.
 struct LinearWeights {
-  std::string name;   // of the weight in the model file, or MergedName; of no other matrix
-  at::Tensor weight;  // (output_dim, input_dim)
-  at::Tensor bias;    // (output_dim) or undefined
+  std::string name;  // of the weight in the model file, or MergedName; of no other matrix
+  Tensor weight;     // (output_dim, input_dim)
+  Tensor bias;       // (output_dim) or undefined
 };
 
 struct LayerNormWeights {
-  at::Tensor weight;  // (dim)
-  at::Tensor bias;    // (dim)
+  Tensor weight;  // (dim)
+  Tensor bias;    // (dim)
   double epsilon = 0;
 };
 
@@ -40,8 +39,8 @@ struct AttentionWeights {
 struct ConvolutionWeights {
   LinearWeights pointwise_1;  // (2 d, d): values, then gates
   // The depthwise convolution, with a batch norm folded in.
-  at::Tensor taps;  // (kernel_size, d), oldest frame first
-  at::Tensor bias;  // (d)
+  Tensor taps;  // (kernel_size, d), oldest frame first
+  Tensor bias;  // (d)
   std::optional<LayerNormWeights> norm;
   LinearWeights pointwise_2;  // (d, d)
 };
@@ -54,12 +53,12 @@ struct FeedForwardWeights {
 // A stage of the subsampling. A depthwise convolution (groups = channels) is followed by a
 // pointwise one.
 struct SubsamplingStageWeights {
-  at::Tensor weight;  // (channels, input channels / groups, k, k)
-  at::Tensor bias;    // (channels)
+  Tensor weight;  // (channels, input channels / groups, k, k)
+  Tensor bias;    // (channels)
   int64_t groups = 1;
-  std::string matrix_name;      // LinearWeights::name of the convolution over all channels, if any
-  at::Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
-  at::Tensor pointwise_bias;    // (channels) or undefined
+  std::string matrix_name;  // LinearWeights::name of the convolution over all channels, if any
+  Tensor pointwise_weight;  // (channels, channels, 1, 1) or undefined
+  Tensor pointwise_bias;    // (channels) or undefined
 };
 
 struct SubsamplingWeights {
@@ -118,8 +117,9 @@ ConvolutionWeights BindConvolution(const EncoderConfig& config, const std::strin
 FeedForwardWeights BindFeedForward(const EncoderConfig& config, const std::string& name,
                                    Weights* weights);
 
-// The values of a tensor, row-major, rounded to float32; none for an undefined one.
-std::vector<float> Float32Values(const at::Tensor& tensor);
+// Each value times `scale`, rounded to the tensor's type, float32 or float64. The tensor itself
+// where it is undefined, or the scale 1.
+Tensor Scaled(const Tensor& tensor, double scale);
 
 }  // namespace runnel
 

@@ -25,7 +25,7 @@ bool AllFinite(ConstRows rows) {
       return AllFiniteValues(rows.float32(), count);
     case DataType::kFloat64:
       return AllFiniteValues(rows.float64(), count);
-    case DataType::kBfloat16:
+    default:  // kBfloat16
       break;
   }
   constexpr uint16_t kExponent = 0x7F80;

@@ -6,14 +6,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "encoder/model_file/data_type.h"
+
 namespace runnel {
 
-// Data types of rows. kBfloat16 occurs in RowRing only.
-enum class DataType { kFloat32, kBfloat16, kFloat64 };
-
-constexpr int64_t BytesOf(DataType type) {
-  return type == DataType::kFloat64 ? 8 : type == DataType::kFloat32 ? 4 : 2;
-}
+// Rows are kFloat32 or kFloat64; those of a RowRing may be kBfloat16.
 
 // A view of (count, dim) values, row-major and contiguous. The memory belongs to another object.
 struct ConstRows {

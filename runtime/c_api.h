@@ -90,7 +90,8 @@ enum {
   RUNNEL_FLOAT64 = 3,
   RUNNEL_PRECISION_DEFAULT = 4
 };
-/* The faster backend for the precision, Runnel's own kernels, or LibTorch's operations. */
+/* The faster backend for the precision, Runnel's own kernels, or LibTorch's operations, an optional
+   component. */
 enum { RUNNEL_BACKEND_DEFAULT = 0, RUNNEL_BACKEND_CPU = 1, RUNNEL_BACKEND_LIBTORCH = 2 };
 
 /* The fields and defaults of ModelOptions in runtime/model.h. */

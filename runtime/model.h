@@ -30,7 +30,8 @@ enum class Precision { kFloat32, kBfloat16, kInt8, kFloat64, kDefault };
 enum class Backend {
   kDefault,  // kCpu where the precision is not kFloat64
   kCpu,      // Runnel's own kernels
-  kLibTorch  // LibTorch's operations, the reference; kFloat32 and kFloat64 only
+  kLibTorch  // LibTorch's operations, the reference; kFloat32 and kFloat64 only. A component that
+             // is loaded when a model first needs it.
 };
 
 struct ModelOptions {
@@ -64,7 +65,9 @@ class Model {
  public:
   // Reads a model file (models/README.md) or WeNet's export. Throws std::runtime_error with one
   // line that names the file, what is wrong and what was expected; std::invalid_argument for
-  // options that exclude each other or that this model does not support.
+  // options that exclude each other or that this model does not support. Where the component of
+  // LibTorch is not installed, a model that needs it throws std::runtime_error with one line that
+  // says how to install it.
   static std::shared_ptr<const Model> Load(const std::string& path,
                                            const ModelOptions& options = {});
   ~Model();

@@ -1,7 +1,5 @@
 #include "encoder/cpu/attention.h"
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -194,8 +192,8 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
   if (const auto* by_distance = std::get_if<RowsByDistance>(&position_.rows)) {
     range =
         (*by_distance)->Covering(DistancesBetween(rows->first_query, chunk.count, rows->num_keys));
-    table.columns = range->columns.data_ptr<float>();
-    table.stride = range->columns.size(1);
+    table.columns = range->columns.rows().float32();
+    table.stride = range->columns.dim();
     table.num_distances = range->distances.size();
     table.first = range->distances.first;
     table.head_rows = heads_.head_dim;
@@ -210,8 +208,8 @@ void Attention::Attend(const Keys& keys, const Chunk& chunk, kernels::AttentionR
   } else if (const auto* legacy = std::get_if<LegacyRows>(&position_.rows)) {
     range = legacy->Covering(rows->num_keys);
     const int64_t skipped = range->distances.first - legacy->FirstDistance(rows->num_keys);
-    table.columns = range->columns.data_ptr<float>() + skipped;
-    table.stride = range->columns.size(1);
+    table.columns = range->columns.rows().float32() + skipped;
+    table.stride = range->columns.dim();
     table.num_distances = rows->num_keys;
     table.head_rows = heads_.head_dim;
     table.shift = kernels::Shift::kLegacy;

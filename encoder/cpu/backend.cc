@@ -140,9 +140,9 @@ std::unique_ptr<const EncoderBackend> MakeCpuBackend(const EncoderConfig& config
                                                      const cpu::Options& options,
                                                      std::shared_ptr<cpu::Packer> packer) {
   kernels::UsedInstructionSet();  // limits all kernels before the first of them runs
-  if (weights->dtype() != at::kFloat) {
+  if (weights->data_type() != DataType::kFloat32) {
     throw std::invalid_argument(std::string("the CPU backend was given weights of type ") +
-                                c10::toString(weights->dtype()) + ", expected float32");
+                                NameOf(weights->data_type()) + ", expected float32");
   }
   return std::make_unique<cpu::CpuBackend>(config, weights, options, std::move(packer));
 }

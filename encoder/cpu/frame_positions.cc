@@ -13,12 +13,10 @@ namespace {
 
 // PE holds sine and cosine of each frequency in turn. Here the columns of all sines come first.
 kernels::PackedLinear PackSinesFirst(const LinearPos& linear_pos, kernels::MatmulType type) {
-  const at::Tensor& weight = linear_pos.weight();
-  const int64_t dim = weight.size(0);
-  const at::Tensor sines_first =
-      weight.reshape({dim, dim / 2, 2}).transpose(1, 2).reshape({dim, dim}).contiguous();
+  const int64_t dim = linear_pos.weight().size(0);
+  const Tensor sines_first = Transposed(linear_pos.weight().Reshaped({dim, dim / 2, 2}));
   const std::vector<float> bias = Float32Values(linear_pos.bias());
-  return {sines_first.data_ptr<float>(),
+  return {sines_first.float32(),
           bias.empty() ? nullptr : bias.data(),
           {dim, dim},
           type,
@@ -37,8 +35,8 @@ FrameSinusoids::FrameSinusoids(int64_t model_dim)
       // The highest digit of an int64 is at most 7.
       if (place == kNumDigits - 1 && digit > 7) continue;
       const int64_t frame = digit << (place * kDigitBits);
-      const at::Tensor values = sinusoids.Rows(frame, frame);
-      const auto* from = values.data_ptr<double>();
+      const Matrix values = sinusoids.Rows(frame, frame);
+      const double* from = values.rows().float64();
       for (int64_t m = 0; m < num_frequencies_; ++m) {
         row[m] = static_cast<float>(from[2 * m]);
         row[num_frequencies_ + m] = static_cast<float>(from[2 * m + 1]);

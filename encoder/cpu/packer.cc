@@ -1,7 +1,5 @@
 #include "encoder/cpu/packer.h"
 
-#include <ATen/TensorOperators.h>
-
 #include <stdexcept>
 #include <utility>
 
@@ -9,10 +7,6 @@
 
 namespace runnel::cpu {
 namespace {
-
-at::Tensor Scaled(const at::Tensor& tensor, double scale) {
-  return scale == 1.0 || !tensor.defined() ? tensor : tensor * scale;
-}
 
 kernels::LinearShape ShapeOf(const LinearWeights& weights) {
   return {weights.weight.size(1), weights.weight.size(0)};
@@ -34,10 +28,10 @@ std::string Text(kernels::LinearShape shape) {
 }  // namespace
 
 kernels::PackedLinear WeightPacker::Pack(const LinearWeights& weights, const LinearForm& form) {
-  const at::Tensor matrix = Scaled(weights.weight, form.scale).contiguous();
+  const Tensor matrix = Scaled(weights.weight, form.scale);
   const std::vector<float> bias = BiasOf(weights, form);
-  return {matrix.data_ptr<float>(), DataOrNull(bias), ShapeOf(weights), form.type, form.output,
-          form.activation};
+  return {matrix.float32(), DataOrNull(bias), ShapeOf(weights),
+          form.type,        form.output,      form.activation};
 }
 
 kernels::PackedLinear RecordingPacker::Pack(const LinearWeights& weights, const LinearForm& form) {

@@ -1,7 +1,5 @@
 #include "encoder/cpu/subsampling.h"
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -17,8 +15,9 @@ constexpr int64_t kBlockFrames = 8;
 constexpr int64_t kBlockRows = 64;
 
 // (channels, 1, k, k) -> (k * k, channels)
-std::vector<float> TapsFirst(const at::Tensor& weight) {
-  return Float32Values(weight.flatten(1).t().contiguous());
+std::vector<float> TapsFirst(const Tensor& weight) {
+  return Float32Values(
+      Transposed(weight.Reshaped({weight.size(0), weight.size(2) * weight.size(3)})));
 }
 
 // The last layer, for rows whose channels are innermost.
@@ -26,17 +25,18 @@ LinearWeights ChannelsInnermost(const LinearWeights& out, int64_t bins) {
   const int64_t rows = out.weight.size(0);
   const int64_t columns = out.weight.size(1);
   return {out.name,
-          out.weight.view({rows, columns / bins, bins})
-              .transpose(1, 2)
-              .contiguous()
-              .view({rows, columns}),
+          Transposed(out.weight.Reshaped({rows, columns / bins, bins})).Reshaped({rows, columns}),
           out.bias};
 }
 
 // A convolution as a matmul of its patches, whose input channels are innermost.
-LinearWeights PatchLayer(const std::string& name, const at::Tensor& weight,
-                         const at::Tensor& bias) {
-  return {name, weight.permute({0, 2, 3, 1}).contiguous().flatten(1), bias};
+LinearWeights PatchLayer(const std::string& name, const Tensor& weight, const Tensor& bias) {
+  const int64_t channels = weight.size(0);
+  const int64_t taps = weight.size(2) * weight.size(3);
+  return {name,
+          Transposed(weight.Reshaped({channels, weight.size(1), taps}))
+              .Reshaped({channels, taps * weight.size(1)}),
+          bias};
 }
 
 kernels::ImageKernel KernelOf(const SubsamplingStage& stage) {

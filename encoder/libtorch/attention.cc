@@ -32,12 +32,13 @@ at::Tensor Attention::Attend(const at::Tensor& queries, const at::Tensor& keys,
   // The left context may have become shorter since the last chunk.
   if (segment.left_context >= 0) state.DropKeys(state.keys.size() - segment.left_context);
   const int64_t cached = state.keys.size();
-  const int64_t num_keys = cached + segment.num_rows();
   AttentionChunk chunk{
       queries, at::cat({Copy(state.keys), keys}), at::cat({Copy(state.values), values}), {}};
+  std::optional<Matrix> key_positions;
   if (const auto* positions = std::get_if<RowsByKeyFrame>(&position_.rows)) {
-    chunk.key_positions =
-        positions->Rows(segment.frames.begin - cached, segment.frames.end).narrow(0, 0, num_keys);
+    key_positions =
+        positions->linear_pos.Rows(segment.frames.begin - cached, segment.frames.end - 1);
+    chunk.key_positions = View(key_positions->rows());
   }
   std::optional<ChunkMask> mask;
   if (segment.chunk_size < segment.num_rows()) {

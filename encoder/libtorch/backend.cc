@@ -2,11 +2,11 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
-#include <c10/core/InferenceMode.h>
 
 #include "encoder/libtorch/attention.h"
 #include "encoder/libtorch/convolution.h"
 #include "encoder/libtorch/dense.h"
+#include "encoder/libtorch/operation_guard.h"
 #include "encoder/libtorch/subsampling.h"
 #include "encoder/libtorch/tensor_rows.h"
 #include "encoder/position/position_scheme.h"
@@ -20,7 +20,7 @@ class Norm final : public NormModule {
   explicit Norm(const LayerNormWeights& weights) : weights_(weights) {}
 
   void Normalize(Rows x) const override {
-    const c10::InferenceMode guard;
+    const OperationGuard guard;
     at::Tensor rows = View(x);
     rows.copy_(LayerNorm(weights_, rows));
   }
@@ -34,7 +34,7 @@ class LinearLayer final : public LinearModule {
   explicit LinearLayer(const LinearWeights& weights) : weights_(weights) {}
 
   void Forward(ConstRows x, Rows y) const override {
-    const c10::InferenceMode guard;
+    const OperationGuard guard;
     View(y).copy_(Linear(weights_, View(x)));
   }
 
@@ -49,7 +49,7 @@ class CtcHead final : public runnel::CtcHead {
   Matrix LogProbs(ConstRows encoder_rows) const override {
     const int64_t input_dim = weights_.weight.size(1);
     if (encoder_rows.dim != input_dim) ThrowWidth(encoder_rows.dim, input_dim);
-    const c10::InferenceMode guard;
+    const OperationGuard guard;
     return Matrix(View(at::log_softmax(Linear(weights_, View(encoder_rows)), -1)));
   }
 
@@ -61,7 +61,7 @@ class LibTorchBackend final : public EncoderBackend {
  public:
   LibTorchBackend(const EncoderConfig& config, Weights* weights)
       : config_(config),
-        data_type_(DataTypeOf(weights->dtype())),
+        data_type_(weights->data_type()),
         positions_(BuildPositions(config.position, weights, AttentionNames(config),
                                   config.attention_sizes())) {}
 

@@ -16,7 +16,7 @@ namespace runnel::libtorch {
 Convolution::Convolution(const ConvolutionWeights& weights, const LayerNormWeights* norm,
                          const ConvolutionConfig& config)
     : TensorModule(norm), weights_(weights), config_(config) {
-  const at::Tensor silence = at::zeros({1, weights.bias.size(0)}, weights.bias.options());
+  const at::Tensor silence = at::zeros({1, weights.bias.size(0)}, View(weights.bias).options());
   initial_frame_ =
       config.gated_padding ? at::glu(Linear(weights.pointwise_1, silence), 1) : silence;
 }
@@ -52,12 +52,13 @@ at::Tensor Convolution::Depthwise(const at::Tensor& gated) const {
   const int64_t frames = gated.size(0) - left_frames;
   // One multiply-add per tap over all frames: every frame is summed in the same order, whatever the
   // length of the chunk. Taps beyond the chunk's end meet zeros, which are left out.
-  at::Tensor sum = weights_.bias.expand({frames, -1}).clone();
-  for (int64_t tap = 0; tap < weights_.taps.size(0); ++tap) {
+  at::Tensor sum = View(weights_.bias).expand({frames, -1}).clone();
+  const at::Tensor taps = View(weights_.taps);
+  for (int64_t tap = 0; tap < taps.size(0); ++tap) {
     const int64_t beyond = std::max<int64_t>(0, tap - left_frames);
     if (beyond >= frames) break;
     sum.narrow(0, 0, frames - beyond)
-        .addcmul_(gated.narrow(0, tap, frames - beyond), weights_.taps.select(0, tap));
+        .addcmul_(gated.narrow(0, tap, frames - beyond), taps.select(0, tap));
   }
   return sum;
 }

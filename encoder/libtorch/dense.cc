@@ -8,9 +8,9 @@
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/tanh.h>
-#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 
+#include "encoder/libtorch/operation_guard.h"
 #include "encoder/libtorch/tensor_rows.h"
 
 namespace runnel::libtorch {
@@ -32,16 +32,17 @@ at::Tensor Activate(Activation activation, const at::Tensor& x) {
 }
 
 at::Tensor Linear(const LinearWeights& weights, const at::Tensor& x) {
-  return weights.bias.defined() ? at::linear(x, weights.weight, weights.bias)
-                                : at::linear(x, weights.weight);
+  return weights.bias.defined() ? at::linear(x, View(weights.weight), View(weights.bias))
+                                : at::linear(x, View(weights.weight));
 }
 
 at::Tensor LayerNorm(const LayerNormWeights& weights, const at::Tensor& x) {
-  return at::layer_norm(x, weights.weight.sizes(), weights.weight, weights.bias, weights.epsilon);
+  return at::layer_norm(x, weights.weight.shape(), View(weights.weight), View(weights.bias),
+                        weights.epsilon);
 }
 
 void TensorModule::AddTo(const std::vector<Segment>& segments, Rows x) const {
-  const c10::InferenceMode guard;
+  const OperationGuard guard;
   at::Tensor rows = View(x);
   rows.add_(Forward(norm_ ? LayerNorm(*norm_, rows) : rows, segments));
 }

@@ -4,11 +4,11 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/relu.h>
-#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 
 #include "encoder/libtorch/dense.h"
+#include "encoder/libtorch/operation_guard.h"
 #include "encoder/libtorch/tensor_rows.h"
 
 namespace runnel::libtorch {
@@ -24,7 +24,7 @@ constexpr int64_t kNoDilation = 1;
 }  // namespace
 
 void Subsampling::Forward(const std::vector<Segment>& segments, Rows x) const {
-  const c10::InferenceMode guard;
+  const OperationGuard guard;
   for (const Segment& segment : segments) {
     View(x.Part(segment.first_row, segment.num_rows()))
         .copy_(Forward(View(segment.features), segment.first_feature, segment.frames,
@@ -60,10 +60,11 @@ at::Tensor Subsampling::ForwardBlock(const at::Tensor& features, int64_t first_f
           at::constant_pad_nd(image, {stage.padding_before, stage.padding_after, before, after});
     }
     const SubsamplingStageWeights& weights = weights_.stages[i];
-    image = at::conv2d(image, weights.weight, weights.bias, at::IntArrayRef(stage.stride),
-                       at::IntArrayRef(kNoPadding), at::IntArrayRef(kNoDilation), weights.groups);
+    image =
+        at::conv2d(image, View(weights.weight), View(weights.bias), at::IntArrayRef(stage.stride),
+                   at::IntArrayRef(kNoPadding), at::IntArrayRef(kNoDilation), weights.groups);
     if (weights.pointwise_weight.defined()) {
-      image = at::conv2d(image, weights.pointwise_weight, weights.pointwise_bias);
+      image = at::conv2d(image, View(weights.pointwise_weight), View(weights.pointwise_bias));
     }
     image = at::relu(image);  // (1, channels, frames, bins)
   }

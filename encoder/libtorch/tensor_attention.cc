@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "encoder/libtorch/rel_shift.h"
+#include "encoder/libtorch/tensor_rows.h"
 
 namespace runnel::libtorch {
 namespace {
@@ -41,10 +42,15 @@ at::Tensor HiddenKeys(const ChunkMask& mask, int64_t first_query, int64_t num_qu
   return hidden;
 }
 
+// The rows of a table, (n, d), sharing memory.
+at::Tensor RowsOf(const PositionTable::Range& range) {
+  return View(range.columns.rows()).narrow(1, 0, range.distances.size()).t();
+}
+
 // s q + bias. q: (H, rows, d_k); bias: (H, d_k) or undefined.
-at::Tensor Biased(const at::Tensor& q, double scale, const at::Tensor& bias) {
+at::Tensor Biased(const at::Tensor& q, double scale, const Tensor& bias) {
   const at::Tensor scaled = scale == 1.0 ? q : q * scale;
-  return bias.defined() ? scaled + bias.unsqueeze(1) : scaled;
+  return bias.defined() ? scaled + View(bias).unsqueeze(1) : scaled;
 }
 
 // One stream's chunk, evaluated block by block.
@@ -59,7 +65,7 @@ class ChunkAttention {
     // The rows of p, (H, rows, d_k), once for all blocks.
     if (const auto* table = std::get_if<RowsByDistance>(&scheme.rows)) {
       range_ = (*table)->Covering(DistancesBetween(num_cached_, queries_.size(1), keys_.size(1)));
-      positions_ = SplitHeads(range_->rows(), num_heads);
+      positions_ = SplitHeads(RowsOf(*range_), num_heads);
     } else if (std::holds_alternative<RowsByKeyFrame>(scheme.rows)) {
       positions_ = SplitHeads(chunk.key_positions, num_heads);
     } else if (const auto* legacy = std::get_if<LegacyRows>(&scheme.rows)) {
@@ -67,7 +73,7 @@ class ChunkAttention {
       const int64_t num_frames = keys_.size(1);
       range_ = legacy->Covering(num_frames);
       const int64_t first = range_->distances.first - legacy->FirstDistance(num_frames);
-      positions_ = SplitHeads(range_->rows().narrow(0, first, num_frames), num_heads);
+      positions_ = SplitHeads(RowsOf(*range_).narrow(0, first, num_frames), num_heads);
     }
   }
 
@@ -108,7 +114,7 @@ class ChunkAttention {
       return DistanceScores(queries(count), positions_, range_->distances, wanted);
     }
     if (const auto* learned = std::get_if<LearnedRows>(&scheme_.rows)) {
-      return DistanceScores(queries(count), learned->keys, learned->distances, wanted);
+      return DistanceScores(queries(count), View(learned->keys), learned->distances, wanted);
     }
     if (std::holds_alternative<LegacyRows>(scheme_.rows)) {
       const int64_t rows = std::min(count + 1, queries_.size(1) - first);
@@ -130,8 +136,8 @@ class ChunkAttention {
     const at::Tensor columns = used.first - distances.clamp(used.last, used.first);  // (count, L)
     const at::Tensor sums = at::zeros({weights.size(0), count, used.size()}, weights.options())
                                 .scatter_add_(2, columns.expand(weights.sizes()), weights);
-    return at::matmul(sums,
-                      learned.values.narrow(0, learned.distances.first - used.first, used.size()));
+    return at::matmul(
+        sums, View(learned.values).narrow(0, learned.distances.first - used.first, used.size()));
   }
 
   Distances BlockDistances(int64_t first, int64_t count) const {

@@ -27,6 +27,17 @@ at::Tensor View(ConstRows rows) {
   return View(Rows{rows.type, const_cast<void*>(rows.data), rows.count, rows.dim});
 }
 
+at::Tensor View(const Tensor& weight) {
+  if (!weight.defined()) return {};
+  TORCH_INTERNAL_ASSERT(weight.type() == DataType::kFloat32 || weight.type() == DataType::kFloat64,
+                        "a weight of type ", NameOf(weight.type()));
+  // Packed weights have no values here.
+  TORCH_INTERNAL_ASSERT(weight.has_values() || weight.count() == 0, "a weight without values");
+  // from_blob takes a pointer to non-const.
+  return at::from_blob(const_cast<void*>(weight.data()), weight.shape(),
+                       weight.type() == DataType::kFloat64 ? at::kDouble : at::kFloat);
+}
+
 ConstRows View(const at::Tensor& tensor) {
   TORCH_INTERNAL_ASSERT(tensor.dim() == 2 && tensor.is_contiguous(), "rows that are not a matrix");
   return {DataTypeOf(tensor.scalar_type()), tensor.data_ptr(), tensor.size(0), tensor.size(1)};

@@ -1,4 +1,4 @@
-// Rows as tensors, and back.
+// Rows and weights as tensors of LibTorch, and back.
 #ifndef RUNNEL_ENCODER_LIBTORCH_TENSOR_ROWS_H_
 #define RUNNEL_ENCODER_LIBTORCH_TENSOR_ROWS_H_
 
@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "encoder/model_file/tensor.h"
 #include "encoder/row_ring.h"
 #include "encoder/rows.h"
 
@@ -18,6 +19,9 @@ DataType DataTypeOf(at::ScalarType type);
 // A (count, dim) view of the rows. The tensor of ConstRows must not be written to.
 at::Tensor View(Rows rows);
 at::Tensor View(ConstRows rows);
+// A view of a weight of type kFloat32 or kFloat64, which must not be written to. It shares the
+// values and does not keep them. Undefined for an undefined weight.
+at::Tensor View(const Tensor& weight);
 // A (count, dim) view of a contiguous tensor on the CPU.
 ConstRows View(const at::Tensor& tensor);
 

@@ -1,8 +1,5 @@
 #include "encoder/model_file/model_archive.h"
 
-#include <c10/util/Exception.h>
-#include <torch/csrc/jit/serialization/import.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +11,7 @@
 #include <vector>
 
 #include "encoder/model_file/affixes.h"
+#include "encoder/model_file/script_archive.h"
 #include "encoder/model_file/wenet_export.h"
 #include "encoder/model_file/zip_file.h"
 
@@ -29,18 +27,11 @@ bool IsRunnelArchive(const std::vector<std::string>& entry_names) {
   });
 }
 
-// One line. LibTorch's messages go on with a stack trace or a piece of source text.
-std::string ShortMessage(const std::exception& error) {
-  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
-  const std::string text =
-      torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-// Throws for a file that is not a zip archive at all, about which LibTorch's message is obscure.
+// Throws for a file that is not a zip archive at all, about which libzip says little.
 void CheckLooksLikeArchive(const std::string& path) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const std::filesystem::file_status status =
+      std::filesystem::status(std::filesystem::u8path(path), error);
   if (error && error != std::errc::no_such_file_or_directory &&
       error != std::errc::not_a_directory) {
     throw std::runtime_error(path + ": cannot open: " + error.message());
@@ -52,10 +43,9 @@ void CheckLooksLikeArchive(const std::string& path) {
     throw std::runtime_error(path + ": is a directory, expected a model archive");
   }
   if (!std::filesystem::is_regular_file(status)) {
-    throw std::runtime_error(
-        path + ": is a pipe or a device, expected a model archive in a file, which is read twice");
+    throw std::runtime_error(path + ": is a pipe or a device, expected a model archive in a file");
   }
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
   if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));
   char magic[4] = {};
   file.read(magic, sizeof(magic));
@@ -69,7 +59,7 @@ void CheckLooksLikeArchive(const std::string& path) {
 }
 
 std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file || text.str().empty()) {
@@ -78,68 +68,79 @@ std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-ModelArchive ReadForeign(const std::string& path, const ZipFile& zip,
-                         const std::string& units_file) {
+[[noreturn]] void ThrowDamaged(const std::string& path, const std::exception& error) {
+  throw std::runtime_error(path + ": is truncated, damaged or not a TorchScript archive (" +
+                           error.what() + ")");
+}
+
+ZipFile OpenZip(const std::string& path) {
+  try {
+    return ZipFile(path);
+  } catch (const std::exception& error) {
+    ThrowDamaged(path, error);
+  }
+}
+
+// Reads the whole file, once: a damaged byte is found wherever it is.
+ScriptArchive ReadWhole(const std::string& path, ZipFile* zip) {
+  try {
+    ScriptArchive script(zip);
+    zip->CheckUnreadEntries();
+    return script;
+  } catch (const std::exception& error) {
+    ThrowDamaged(path, error);
+  }
+}
+
+ModelArchive ReadForeign(const std::string& path, ZipFile* zip, const std::string& units_file) {
   if (units_file.empty()) {
     throw std::runtime_error(path +
                              ": is a WeNet export, which holds no units, expected the "
                              "units.txt beside it too (--units)");
   }
   const std::string units_text = ReadText(units_file);
+  const ScriptArchive script = ReadWhole(path, zip);
   try {
-    ModelArchive archive = ReadWenetExport(zip, units_text);
+    ModelArchive archive = ReadWenetExport(script, units_text);
     archive.path = path;
     return archive;
   } catch (const std::exception& error) {
-    throw std::runtime_error(path + ": " + ShortMessage(error));
+    throw std::runtime_error(path + ": " + error.what());
   }
 }
 
-[[noreturn]] void ThrowDamaged(const std::string& path, const std::exception& error) {
-  throw std::runtime_error(path + ": is truncated, damaged or not a TorchScript archive (" +
-                           ShortMessage(error) + ")");
-}
-
-ZipFile OpenWholeZip(const std::string& path) {
-  try {
-    ZipFile zip(path);
-    zip.CheckEntries();
-    return zip;
-  } catch (const std::exception& error) {
-    ThrowDamaged(path, error);
+// The text of that name beside the module. An empty one is as good as none.
+std::string TextBeside(const ScriptArchive& script, const char* name, const std::string& path) {
+  const auto found = script.extra_files().find(name);
+  if (found == script.extra_files().end() || found->second.empty()) {
+    throw std::runtime_error(path + ": holds no " + name +
+                             ", expected an archive in Runnel's format (models/README.md)");
   }
+  return found->second;
 }
 
 }  // namespace
 
 ModelArchive ReadModelArchive(const std::string& path, const std::string& units_file) {
   CheckLooksLikeArchive(path);
-  const ZipFile zip = OpenWholeZip(path);
+  ZipFile zip = OpenZip(path);
   const std::vector<std::string> entries = zip.EntryNames();
   if (!IsRunnelArchive(entries) && (!units_file.empty() || IsWenetExport(entries))) {
-    return ReadForeign(path, zip, units_file);
+    return ReadForeign(path, &zip, units_file);
   }
   if (!units_file.empty()) {
     throw std::runtime_error(path + ": holds its own units, expected no other (" + units_file +
                              ")");
   }
+  const ScriptArchive script = ReadWhole(path, &zip);
   ModelArchive archive;
   archive.path = path;
-  torch::jit::ExtraFilesMap extra{{kConfigFile, ""}, {kUnitsFile, ""}};
+  archive.config_json = TextBeside(script, kConfigFile, path);
+  archive.units_text = TextBeside(script, kUnitsFile, path);
   try {
-    const torch::jit::Module module = torch::jit::load(path, c10::Device(c10::kCPU), extra);
-    for (const auto& named : module.named_parameters()) archive.tensors[named.name] = named.value;
-    for (const auto& named : module.named_buffers()) archive.tensors[named.name] = named.value;
+    archive.tensors = script.Tensors();
   } catch (const std::exception& error) {
-    ThrowDamaged(path, error);
-  }
-  archive.config_json = extra[kConfigFile];
-  archive.units_text = extra[kUnitsFile];
-  for (const char* name : {kConfigFile, kUnitsFile}) {
-    if (extra[name].empty()) {
-      throw std::runtime_error(path + ": holds no " + name +
-                               ", expected an archive in Runnel's format (models/README.md)");
-    }
+    throw std::runtime_error(path + ": " + error.what());
   }
   return archive;
 }

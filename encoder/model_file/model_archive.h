@@ -2,19 +2,19 @@
 #ifndef RUNNEL_ENCODER_MODEL_FILE_MODEL_ARCHIVE_H_
 #define RUNNEL_ENCODER_MODEL_FILE_MODEL_ARCHIVE_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <map>
 #include <string>
+
+#include "encoder/model_file/tensor.h"
 
 namespace runnel {
 
 // The contents of a model file; nothing is interpreted yet.
 struct ModelArchive {
   std::string path;
-  std::string config_json;                    // runnel.json
-  std::string units_text;                     // units.txt
-  std::map<std::string, at::Tensor> tensors;  // parameters and buffers by qualified name
+  std::string config_json;                // runnel.json
+  std::string units_text;                 // units.txt
+  std::map<std::string, Tensor> tensors;  // parameters and buffers by qualified name
 };
 
 // Reads an archive in Runnel's format, or WeNet's TorchScript export (final.zip). The export holds

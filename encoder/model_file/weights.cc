@@ -1,9 +1,8 @@
 #include "encoder/model_file/weights.h"
 
-#include <ATen/ops/isfinite.h>
-#include <ATen/ops/sum.h>
-
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -12,64 +11,66 @@
 namespace runnel {
 namespace {
 
-std::string ShapeText(at::IntArrayRef shape) {
-  std::string text = "(";
-  for (size_t i = 0; i < shape.size(); ++i) {
-    text += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
-  }
-  return text + ")";
+bool IsFloat(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kFloat16 || type == DataType::kBfloat16;
 }
 
-// The sum of finite values is finite, unless they are so many and so large that it overflows, and
-// reads a large tensor once.
-bool AllFinite(const at::Tensor& tensor) {
-  return std::isfinite(tensor.sum().item<double>()) || at::isfinite(tensor).all().item<bool>();
+bool AllFinite(const float* values, int64_t count) {
+  constexpr uint32_t kExponent = 0x7f800000;  // all ones: NaN or infinity
+  uint32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, values + i, sizeof(bits));
+    found |= (bits & kExponent) == kExponent ? 1U : 0U;
+  }
+  return found == 0;
 }
 
 }  // namespace
 
-Weights::Weights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options,
-                 std::string source)
-    : tensors_(std::move(tensors)), options_(options), source_(std::move(source)) {}
+Weights::Weights(std::map<std::string, Tensor> tensors, DataType type, std::string source)
+    : tensors_(std::move(tensors)), type_(type), source_(std::move(source)) {}
 
-at::Tensor Weights::TakeMatrix(const std::string& name, const std::vector<int64_t>& shape) {
+Tensor Weights::TakeMatrix(const std::string& name, const Shape& shape) {
   matrices_.insert(name);
   return Take(name, shape);
 }
 
-at::Tensor Weights::Take(const std::string& name, const std::vector<int64_t>& shape) {
+Tensor Weights::Take(const std::string& name, const Shape& shape) {
   if (taken_.count(name) > 0) {
     throw std::logic_error(source_ + ": tensor " + name + " is taken twice");
   }
   const auto found = tensors_.find(name);
   if (found == tensors_.end()) {
     throw std::runtime_error(source_ + ": tensor " + name + " is missing, expected shape " +
-                             ShapeText(shape));
+                             TextOf(shape));
   }
-  at::Tensor tensor = found->second.detach();
-  if (tensor.scalar_type() != at::kFloat) {
+  if (!IsFloat(found->second.type())) {
     throw std::runtime_error(source_ + ": tensor " + name + " is of type " +
-                             c10::toString(tensor.scalar_type()) + ", expected Float");
+                             NameOf(found->second.type()) +
+                             ", expected float32, float16 or bfloat16");
   }
-  if (tensor.sizes() != at::IntArrayRef(shape)) {
+  if (found->second.shape() != shape) {
     throw std::runtime_error(source_ + ": tensor " + name + " has shape " +
-                             ShapeText(tensor.sizes()) + ", expected " + ShapeText(shape));
+                             TextOf(found->second.shape()) + ", expected " + TextOf(shape));
   }
+  Tensor tensor = std::move(found->second);
   tensors_.erase(found);
   taken_.insert(name);
-  if (tensor.is_meta()) {
+  if (!tensor.has_values()) {
     if (matrices_.count(name) == 0) Fail(name, "is packed, expected plain values");
     return tensor;
   }
-  if (!AllFinite(tensor)) {
+  if (tensor.type() != DataType::kFloat32) tensor = Tensor(shape, Float32Values(tensor));
+  if (!AllFinite(tensor.float32(), tensor.count())) {
     throw std::runtime_error(source_ + ": tensor " + name +
                              " holds NaN or infinity, expected finite values");
   }
-  return tensor.to(options_).contiguous();
+  return type_ == DataType::kFloat64 ? Tensor(shape, Float64Values(tensor)) : tensor;
 }
 
-std::map<std::string, at::Tensor> Weights::TakeAll(const std::string& prefix) {
-  std::map<std::string, at::Tensor> found;
+std::map<std::string, Tensor> Weights::TakeAll(const std::string& prefix) {
+  std::map<std::string, Tensor> found;
   for (auto next = tensors_.begin(); next != tensors_.end();) {
     const auto tensor = next++;
     if (!StartsWith(tensor->first, prefix)) continue;

@@ -1,22 +1,23 @@
 #include "encoder/model_file/wenet_export.h"
 
-#include <ATen/TensorOperators.h>
-#include <torch/csrc/jit/serialization/import.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "encoder/model_file/affixes.h"
-#include "encoder/model_file/stripped_archive.h"
+#include "encoder/model_file/printable_name.h"
+#include "encoder/model_file/tensor.h"
 
 namespace runnel {
 namespace {
 
 using nlohmann::json;
-using torch::jit::Module;
+using Module = ScriptModule;
 
 constexpr int kUsualBins = 80;
 constexpr char kLayers[] = "encoder.encoders.";
@@ -25,34 +26,27 @@ constexpr char kLayers[] = "encoder.encoders.";
   throw std::runtime_error("is a WeNet export " + what);
 }
 
-std::string ClassName(const Module& module) { return module.type()->name()->name(); }
+std::string ClassName(const Module& module) { return PrintableName(module.ClassName()); }
 
 bool HasModule(const Module& module, const std::string& name) {
-  return module.hasattr(name) && module.attr(name).isModule();
+  return module.Child(name).has_value();
 }
 
 Module Child(const Module& module, const std::string& name) {
-  if (!HasModule(module, name)) {
+  const std::optional<Module> child = module.Child(name);
+  if (!child.has_value()) {
     Refuse("whose " + ClassName(module) + " has no " + name + ", which is not supported");
   }
-  return module.attr(name).toModule();
-}
-
-bool BoolAttribute(const Module& module, const std::string& name, bool otherwise) {
-  return module.hasattr(name) && module.attr(name).isBool() ? module.attr(name).toBool()
-                                                            : otherwise;
-}
-
-int64_t IntAttribute(const Module& module, const std::string& name, int64_t otherwise) {
-  return module.hasattr(name) && module.attr(name).isInt() ? module.attr(name).toInt() : otherwise;
+  return *child;
 }
 
 double Epsilon(const Module& norm) {
   if (ClassName(norm) != "LayerNorm" && ClassName(norm) != "BatchNorm1d") {
     Refuse("with a norm of class " + ClassName(norm) + ", expected LayerNorm or BatchNorm1d");
   }
-  if (!norm.hasattr("eps")) Refuse("whose " + ClassName(norm) + " has no eps");
-  return norm.attr("eps").toDouble();
+  const auto epsilon = norm.Get<double>("eps");
+  if (!epsilon.has_value()) Refuse("whose " + ClassName(norm) + " has no eps");
+  return *epsilon;
 }
 
 std::string ActivationName(const Module& activation) {
@@ -70,6 +64,7 @@ std::string RunnelName(const std::string& name) {
   const auto moved = [&](const std::string& from, const std::string& to) {
     return to + name.substr(from.size());
   };
+  if (StartsWith(name, "decoder.") && EndsWith(name, ".embed.1.pe")) return "";
   if (StartsWith(name, "decoder.")) return moved("decoder.", "attention_decoder.");
   if (StartsWith(name, "encoder.embed.linear.")) {
     return moved("encoder.embed.linear.", "encoder.embed.out.0.");
@@ -85,16 +80,14 @@ std::string RunnelName(const std::string& name) {
   return name;
 }
 
-using Tensors = std::map<std::string, at::Tensor>;
+using Tensors = std::map<std::string, Tensor>;
 
-Tensors RenamedTensors(const Module& module) {
+Tensors RenamedTensors(const ScriptArchive& script) {
   Tensors tensors;
-  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+  for (const auto& [name, tensor] : script.Tensors()) {
     const std::string renamed = RunnelName(name);
     if (!renamed.empty()) tensors[renamed] = tensor;
-  };
-  for (const auto& named : module.named_parameters()) add(named.name, named.value);
-  for (const auto& named : module.named_buffers()) add(named.name, named.value);
+  }
   return tensors;
 }
 
@@ -111,14 +104,18 @@ int64_t Size(const Tensors& tensors, const std::string& name, int64_t num_dims, 
 
 json ReadConvolution(const Module& module) {
   const Module depthwise = Child(module, "depthwise_conv");
-  const bool causal = IntAttribute(module, "lorder", 0) > 0;
+  const bool causal = module.Get<int64_t>("lorder").value_or(0) > 0;
   const Module norm = Child(module, "norm");
+  const Tensor* weight = depthwise.TensorNamed("weight");
+  if (weight == nullptr || weight->dim() != 3) {
+    Refuse("whose depthwise convolution has no weight of 3 dimensions");
+  }
   return {{"type", causal ? "causal" : "symmetric"},
-          {"kernel_size", depthwise.attr("weight").toTensor().size(2)},
+          {"kernel_size", weight->size(2)},
           {"norm", ClassName(norm) == "BatchNorm1d" ? "batch_norm" : "layer_norm"},
           {"norm_epsilon", Epsilon(norm)},
           {"activation", ActivationName(Child(module, "activation"))},
-          {"bias", depthwise.hasattr("bias") && depthwise.attr("bias").isTensor()},
+          {"bias", depthwise.TensorNamed("bias") != nullptr},
           // A causal convolution is padded before its gate, a symmetric one after it.
           {"left_padding", causal ? "gated_zero" : "zero"}};
 }
@@ -141,15 +138,27 @@ json ReadPosition(const std::string& attention, const std::string& encoding) {
          ", which is not supported here; models/convert.py may know it");
 }
 
+Tensor Sum(const Tensor& a, const Tensor& b) {
+  std::vector<float> sum = Float32Values(a);
+  const std::vector<float> others = Float32Values(b);
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += others[i];
+  return {a.shape(), std::move(sum)};
+}
+
 // Relative attention without positions: (q + u) k is q' k with u added to the query's bias.
 void FoldContentBias(int64_t num_layers, Tensors* tensors) {
   for (int64_t i = 0; i < num_layers; ++i) {
     const std::string attention = kLayers + std::to_string(i) + ".self_attn.";
+    const std::string name = attention + "linear_q.bias";
     Size(*tensors, attention + "pos_bias_u", 2, 0);
-    const at::Tensor content = tensors->at(attention + "pos_bias_u").flatten();
-    const auto bias = tensors->find(attention + "linear_q.bias");
-    (*tensors)[attention + "linear_q.bias"] =
-        bias == tensors->end() ? content : bias->second + content;
+    const Tensor& matrix = tensors->at(attention + "pos_bias_u");
+    const Tensor content = matrix.Reshaped({matrix.count()});
+    const auto bias = tensors->find(name);
+    if (bias != tensors->end() && bias->second.shape() != content.shape()) {
+      Refuse("whose " + name + " has the shape " + TextOf(bias->second.shape()) + ", expected " +
+             TextOf(content.shape()));
+    }
+    (*tensors)[name] = bias == tensors->end() ? content : Sum(bias->second, content);
     for (const char* unused : {"pos_bias_u", "pos_bias_v", "linear_pos.weight"}) {
       tensors->erase(attention + unused);
     }
@@ -213,9 +222,9 @@ void CheckEpsilon(const Module& parent, const std::string& name, double expected
 }
 
 // Quantised linear layers hold their weights packed.
-void CheckFloatWeights(const Module& module) {
-  for (const Module& part : module.modules()) {
-    if (part.hasattr("_packed_params")) {
+void CheckFloatWeights(const ScriptArchive& script) {
+  for (const auto& [prefix, part] : script.Modules()) {
+    if (part.Has("_packed_params")) {
       Refuse("with int8 weights (" + ClassName(part) +
              "; WeNet's final_quant.zip), expected the float one (final.zip)");
     }
@@ -241,9 +250,9 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
   }
   const Module embed = Child(encoder, "embed");
   const Module encoding = Child(embed, "pos_enc");
-  if (BoolAttribute(layer, "concat_after", false)) Refuse("with concat_after, not supported");
-  const int64_t num_heads = IntAttribute(attention, "h", 0);
-  if (IntAttribute(attention, "h_kv", num_heads) != num_heads) {
+  if (layer.Get<bool>("concat_after").value_or(false)) Refuse("with concat_after, not supported");
+  const int64_t num_heads = attention.Get<int64_t>("h").value_or(0);
+  if (attention.Get<int64_t>("h_kv").value_or(num_heads) != num_heads) {
     Refuse("whose heads share keys, which is not supported");
   }
   const auto has = [&](const std::string& name) {
@@ -256,13 +265,13 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
     FoldContentBias(num_layers, tensors);
   }
   const bool scaled = ClassName(encoding) != "NoPositionalEncoding";
-  if (scaled && !encoding.hasattr("xscale")) Refuse("whose positional encoding has no xscale");
-  if (scaled && std::abs(encoding.attr("xscale").toDouble() -
-                         std::sqrt(static_cast<double>(model_dim))) > 1e-6) {
+  const auto scale = encoding.Get<double>("xscale");
+  if (scaled && !scale.has_value()) Refuse("whose positional encoding has no xscale");
+  if (scaled && std::abs(*scale - std::sqrt(static_cast<double>(model_dim))) > 1e-6) {
     Refuse("that scales its input by another factor than sqrt(model_dim)");
   }
-  const bool norm_first = BoolAttribute(encoder, "normalize_before", true);
-  const bool after_norm = norm_first && BoolAttribute(encoder, "final_norm", true);
+  const bool norm_first = encoder.Get<bool>("normalize_before").value_or(true);
+  const bool after_norm = norm_first && encoder.Get<bool>("final_norm").value_or(true);
   const double epsilon = traits["layer_norm_eps"].get<double>();
   if (HasModule(embed, "out")) CheckEpsilon(Child(embed, "out"), "1", epsilon);
   if (after_norm) {
@@ -300,12 +309,12 @@ json ReadEncoder(const Module& encoder, Tensors* tensors) {
 
 // As WeNet's runtime: chunks of 16 for a model that was trained with chunks of any size.
 json ReadStreaming(const Module& encoder, const json& encoder_section) {
-  const int64_t fixed = IntAttribute(encoder, "static_chunk_size", 0);
-  const bool dynamic = BoolAttribute(encoder, "use_dynamic_chunk", false);
+  const int64_t fixed = encoder.Get<int64_t>("static_chunk_size").value_or(0);
+  const bool dynamic = encoder.Get<bool>("use_dynamic_chunk").value_or(false);
   const json& convolution = encoder_section["convolution"];
   const bool whole =
       (fixed <= 0 && !dynamic) || (convolution.is_object() && convolution["type"] == "symmetric");
-  const bool dynamic_left = BoolAttribute(encoder, "use_dynamic_left_chunk", false);
+  const bool dynamic_left = encoder.Get<bool>("use_dynamic_left_chunk").value_or(false);
   return {{"chunk_size", whole                   ? -1
                          : fixed > 0 && !dynamic ? fixed
                                                  : 16},
@@ -357,17 +366,16 @@ bool IsWenetExport(const std::vector<std::string>& entry_names) {
   });
 }
 
-ModelArchive ReadWenetExport(const ZipFile& zip, const std::string& units_text) {
-  std::istringstream stripped(StrippedArchive(zip));
-  const Module module = torch::jit::load(stripped, c10::Device(c10::kCPU));
+ModelArchive ReadWenetExport(const ScriptArchive& script, const std::string& units_text) {
+  const Module module = script.Root();
   if (ClassName(module) != "ASRModel") {
     throw std::runtime_error("holds a module of class " + ClassName(module) +
                              ", expected WeNet's ASRModel (joint CTC and attention)");
   }
-  ModelArchive archive;
-  archive.tensors = RenamedTensors(module);
   const Module encoder = Child(module, "encoder");
-  CheckFloatWeights(module);
+  CheckFloatWeights(script);
+  ModelArchive archive;
+  archive.tensors = RenamedTensors(script);
   if (archive.tensors.count("ctc.ctc_lo.weight") == 0) {
     Refuse("without ctc.ctc_lo.weight, which its CTC head needs");
   }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "encoder/model_file/model_archive.h"
-#include "encoder/model_file/zip_file.h"
+#include "encoder/model_file/script_archive.h"
 
 namespace runnel {
 
@@ -22,9 +22,9 @@ bool IsWenetExport(const std::vector<std::string>& entry_names);
 // The result has no path. The export does not hold the features and the recommended chunks; these
 // are WeNet's defaults: Kaldi's fbank at 16 kHz (80 bins unless the model tells otherwise) and
 // chunks of 16 encoder frames. The attention decoder's tensors are kept under "attention_decoder.".
-// `zip` has passed CheckEntries; units_text: WeNet's units.txt. Throws std::runtime_error that says
-// what is not supported, without the path.
-ModelArchive ReadWenetExport(const ZipFile& zip, const std::string& units_text);
+// units_text: WeNet's units.txt. Throws std::runtime_error that says what is not supported, without
+// the path.
+ModelArchive ReadWenetExport(const ScriptArchive& script, const std::string& units_text);
 
 }  // namespace runnel
 

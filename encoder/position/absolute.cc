@@ -25,8 +25,8 @@ class InputPositions final : public InputPositionModule {
   explicit InputPositions(const Sinusoids& sinusoids) : sinusoids_(sinusoids) {}
 
   void AddTo(int64_t first_frame, Rows x) const override {
-    const at::Tensor positions = sinusoids_.Rows(first_frame, first_frame + x.count - 1);
-    const auto* values = positions.data_ptr<double>();
+    const Matrix positions = sinusoids_.Rows(first_frame, first_frame + x.count - 1);
+    const double* values = positions.rows().float64();
     if (x.type == DataType::kFloat64) {
       AddValues(values, x.count * x.dim, x.float64());
     } else {

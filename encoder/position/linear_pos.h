@@ -2,14 +2,14 @@
 #ifndef RUNNEL_ENCODER_POSITION_LINEAR_POS_H_
 #define RUNNEL_ENCODER_POSITION_LINEAR_POS_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string>
 
 #include "encoder/encoder_config.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
 #include "encoder/position/sinusoids.h"
+#include "encoder/rows.h"
 
 namespace runnel {
 
@@ -20,16 +20,18 @@ class LinearPos {
   LinearPos(Weights* weights, const std::string& attention_name, const AttentionSizes& sizes,
             bool bias);
 
-  // (n, d) in the type of the weights: positions first, ..., last, counting up or down. The
-  // rounding of a row may depend on n.
-  at::Tensor Rows(int64_t first, int64_t last) const;
+  // (n, d) in the type of the weights: positions first, ..., last, counting up or down. A row does
+  // not depend on which others are asked for.
+  Matrix Rows(int64_t first, int64_t last) const;
 
-  const at::Tensor& weight() const { return weight_; }
-  const at::Tensor& bias() const { return bias_; }  // undefined: none
+  DataType data_type() const { return weight_.type(); }
+  int64_t dim() const { return weight_.size(0); }  // d
+  const Tensor& weight() const { return weight_; }
+  const Tensor& bias() const { return bias_; }  // undefined: none
 
  private:
-  at::Tensor weight_;
-  at::Tensor bias_;  // undefined: none
+  Tensor weight_;
+  Tensor bias_;  // undefined: none
   Sinusoids sinusoids_;
 };
 

@@ -3,8 +3,6 @@
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_SCHEME_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -14,6 +12,7 @@
 
 #include "encoder/backend.h"
 #include "encoder/encoder_config.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
 #include "encoder/position/distances.h"
 #include "encoder/position/linear_pos.h"
@@ -30,18 +29,14 @@ using RowsByDistance = std::shared_ptr<const PositionTable>;
 // p_ij is the row of the absolute frame of key j.
 struct RowsByKeyFrame {
   LinearPos linear_pos;
-
-  // (n, d): the frames first, ..., end - 1 (at least one), and perhaps more after them. A row has
-  // the same bits however a stream is divided into chunks.
-  at::Tensor Rows(int64_t first, int64_t end) const;
 };
 
 // p_ij is a learned row of d_k values that all heads share, by distance. The context vector of
 // query i also gets the sum over j of weight_ij times such a row.
 struct LearnedRows {
   Distances distances;  // of the rows; distances beyond them read the row at the nearest end
-  at::Tensor keys;      // (n, d_k): p
-  at::Tensor values;    // (n, d_k), undefined: nothing is added to the context
+  Tensor keys;          // (n, d_k): p
+  Tensor values;        // (n, d_k), undefined: nothing is added to the context
 };
 
 // p_ij by ESPnet's legacy shift (LegacyShift in libtorch/rel_shift.h), for whole utterances. Their
@@ -61,8 +56,8 @@ struct LegacyRows {
 // libtorch/tensor_attention.h evaluates it on tensors, cpu/kernels/attention/attention_kernel.h on
 // rows of float32.
 struct PositionScheme {
-  at::Tensor content_bias;   // u (H, d_k), undefined: 0
-  at::Tensor position_bias;  // v (H, d_k), undefined: 0
+  Tensor content_bias;       // u (H, d_k), undefined: 0
+  Tensor position_bias;      // v (H, d_k), undefined: 0
   double query_scale = 1.0;  // s
   double score_scale = 1.0;  // t
   // Where p_ij comes from; std::monostate: p is 0.

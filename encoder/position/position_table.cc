@@ -1,23 +1,16 @@
 #include "encoder/position/position_table.h"
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/zeros.h>
-
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <utility>
 
 namespace runnel {
 namespace {
 
-constexpr int64_t kBlockSize = 32;
-
 // The table never gets wider (22 minutes of audio at 40 ms), so that one huge utterance does not
 // enlarge the model for good. It is never replaced either, because readers hold no lock.
 constexpr int64_t kMaxRemembered = 32768;
-
-int64_t BlockOf(int64_t distance) {
-  return distance >= 0 ? distance / kBlockSize : -((-distance + kBlockSize - 1) / kBlockSize);
-}
 
 // An odd number of cache lines of float32, so that a column does not lie in one set of the cache.
 int64_t StrideFor(int64_t num_columns) {
@@ -27,8 +20,29 @@ int64_t StrideFor(int64_t num_columns) {
   return (lines | 1) * kLineValues;
 }
 
-Distances DistancesOfBlock(int64_t block) {
-  return {block * kBlockSize + kBlockSize - 1, block * kBlockSize};
+// (n, d) to n columns from `first` on.
+template <class T>
+void StoreAsColumns(ConstRows rows, int64_t first, Rows columns) {
+  const auto* from = static_cast<const T*>(rows.data);
+  T* to = static_cast<T*>(columns.data) + first;
+  for (int64_t k = 0; k < rows.dim; ++k, to += columns.dim) {
+    for (int64_t r = 0; r < rows.count; ++r) to[r] = from[r * rows.dim + k];
+  }
+}
+
+// The columns of `distances`, which both ranges hold.
+void CopyColumns(const PositionTable::Range& from, const Distances& distances,
+                 PositionTable::Range* to) {
+  const int64_t bytes = BytesOf(from.columns.type());
+  for (int64_t k = 0; k < from.columns.count(); ++k) {
+    const auto first_of = [&](const auto& rows, const Distances& all) {
+      return static_cast<std::byte*>(const_cast<void*>(rows.Part(k, 1).data)) +
+             (all.first - distances.first) * bytes;
+    };
+    std::memcpy(first_of(to->columns.rows(), to->distances),
+                first_of(from.columns.rows(), from.distances),
+                static_cast<size_t>(distances.size() * bytes));
+  }
 }
 
 // Not owned: the table keeps it.
@@ -69,23 +83,34 @@ Distances PositionTable::Widened(const Distances& known, const Distances& wanted
 }
 
 PositionTable::Range PositionTable::Compute(const Distances& distances, const Range* known) const {
-  const int64_t first_block = BlockOf(distances.first);
-  std::vector<at::Tensor> blocks;
-  for (int64_t block = first_block; block >= BlockOf(distances.last); --block) {
-    const Distances rows = DistancesOfBlock(block);
-    if (known != nullptr && known->distances.Contains(rows)) {
-      blocks.push_back(known->rows().narrow(0, known->distances.first - rows.first, kBlockSize));
+  Range range{Matrix(linear_pos_.data_type(), StrideFor(distances.size()), linear_pos_.dim()),
+              distances};
+  const Rows columns = range.columns.rows();
+  std::memset(columns.data, 0,
+              static_cast<size_t>(columns.count * columns.dim * BytesOf(columns.type)));
+  const auto compute = [&](int64_t first, int64_t last) {
+    if (first < last) return;
+    const int64_t sign = order_ == TableOrder::kDescending ? 1 : -1;
+    const Matrix rows = linear_pos_.Rows(sign * first, sign * last);
+    if (columns.type == DataType::kFloat64) {
+      StoreAsColumns<double>(rows.rows(), distances.first - first, columns);
     } else {
-      blocks.push_back(order_ == TableOrder::kDescending
-                           ? linear_pos_.Rows(rows.first, rows.last)
-                           : linear_pos_.Rows(-rows.first, -rows.last));
+      StoreAsColumns<float>(rows.rows(), distances.first - first, columns);
     }
+  };
+  // What both ranges hold; nothing where they do not meet.
+  const Distances common = known == nullptr
+                               ? Distances{distances.last - 1, distances.last}
+                               : Distances{std::min(known->distances.first, distances.first),
+                                           std::max(known->distances.last, distances.last)};
+  if (common.size() <= 0) {
+    compute(distances.first, distances.last);
+  } else {
+    compute(distances.first, common.first + 1);
+    CopyColumns(*known, common, &range);
+    compute(common.last - 1, distances.last);
   }
-  const at::Tensor rows = at::cat(blocks).narrow(
-      0, DistancesOfBlock(first_block).first - distances.first, distances.size());
-  const at::Tensor columns = at::zeros({rows.size(1), StrideFor(distances.size())}, rows.options());
-  columns.narrow(1, 0, distances.size()).copy_(rows.t());
-  return {columns, distances};
+  return range;
 }
 
 }  // namespace runnel

@@ -2,8 +2,6 @@
 #ifndef RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 #define RUNNEL_ENCODER_POSITION_POSITION_TABLE_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -13,14 +11,14 @@
 #include "encoder/position/distances.h"
 #include "encoder/position/linear_pos.h"
 #include "encoder/position_config.h"
+#include "encoder/rows.h"
 
 namespace runnel {
 
 // Distances are query frame minus key frame (Dai et al. 2019, section 3.3). The table of a chunk of
 // C frames with M frames of left context is a slice of this one, and all streams share its rows.
 //
-// A row has the same bits whatever was asked for before: rows are computed in blocks of fixed size
-// and place, because the rounding of a matrix multiplication may depend on its number of rows.
+// A row has the same bits whatever was asked for before.
 //
 // Covering may be called from several threads at once, and takes no lock for distances that the
 // table remembers.
@@ -30,13 +28,10 @@ class PositionTable {
   static constexpr int64_t kColumnPadding = 16;
 
   struct Range {
-    // (d, stride), contiguous, in the type of the weights: one column per distance, then at least
+    // (d, stride), in the type of the weights: one column per distance, then at least
     // kColumnPadding zeros.
-    at::Tensor columns;
+    Matrix columns;
     Distances distances;
-
-    // (distances.size(), d), sharing memory.
-    at::Tensor rows() const { return columns.narrow(1, 0, distances.size()).t(); }
   };
 
   // Distances beyond -max_distance .. max_distance have no rows.
@@ -51,7 +46,7 @@ class PositionTable {
   // twice as far as `wanted` needs.
   Distances Widened(const Distances& known, const Distances& wanted) const;
 
-  // Rows within `known`, unless null, are copied from there.
+  // Columns of `known`, which may be null, are copied from there.
   Range Compute(const Distances& distances, const Range* known) const;
 
   LinearPos linear_pos_;

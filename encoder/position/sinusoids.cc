@@ -1,10 +1,5 @@
 #include "encoder/position/sinusoids.h"
 
-#include <ATen/ops/cos.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/sin.h>
-#include <ATen/ops/stack.h>
-
 #include <cmath>
 
 namespace runnel {
@@ -21,22 +16,23 @@ Sinusoids::Sinusoids(int64_t model_dim) {
   }
 }
 
-at::Tensor Sinusoids::Rows(int64_t first, int64_t last) const {
+Matrix Sinusoids::Rows(int64_t first, int64_t last) const {
   const int64_t step = first <= last ? 1 : -1;
   const int64_t num_rows = (last - first) * step + 1;
-  const auto num_angles = static_cast<int64_t>(turns_per_frame_.size());
-  const at::Tensor angles = at::empty({num_rows, num_angles}, at::kDouble);
-  double* angle = angles.data_ptr<double>();
+  Matrix rows(DataType::kFloat64, 2 * static_cast<int64_t>(turns_per_frame_.size()), num_rows);
+  double* value = rows.rows().float64();
   for (int64_t row = 0; row < num_rows; ++row) {
     const auto position = static_cast<long double>(first + step * row);
     for (const long double frequency : turns_per_frame_) {
       // Whole turns are dropped in extended precision: an angle of millions rounded to float64
       // would be off by 1e-9.
       const long double turns = position * frequency;
-      *angle++ = static_cast<double>((turns - std::rint(turns)) * kTwoPi);
+      const auto angle = static_cast<double>((turns - std::rint(turns)) * kTwoPi);
+      *value++ = std::sin(angle);
+      *value++ = std::cos(angle);
     }
   }
-  return at::stack({at::sin(angles), at::cos(angles)}, 2).flatten(1);
+  return rows;
 }
 
 }  // namespace runnel

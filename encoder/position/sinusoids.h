@@ -2,10 +2,10 @@
 #ifndef RUNNEL_ENCODER_POSITION_SINUSOIDS_H_
 #define RUNNEL_ENCODER_POSITION_SINUSOIDS_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <vector>
+
+#include "encoder/rows.h"
 
 namespace runnel {
 
@@ -17,9 +17,9 @@ class Sinusoids {
   // model_dim: d, even.
   explicit Sinusoids(int64_t model_dim);
 
-  // (n, d), float64: positions first, ..., last, counting up or down. A row does not depend on
+  // (n, d), kFloat64: positions first, ..., last, counting up or down. A row does not depend on
   // which others are asked for.
-  at::Tensor Rows(int64_t first, int64_t last) const;
+  Matrix Rows(int64_t first, int64_t last) const;
 
  private:
   std::vector<long double> turns_per_frame_;  // w_m / (2 pi)

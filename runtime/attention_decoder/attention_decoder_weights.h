@@ -2,14 +2,13 @@
 #ifndef RUNNEL_RUNTIME_ATTENTION_DECODER_ATTENTION_DECODER_WEIGHTS_H_
 #define RUNNEL_RUNTIME_ATTENTION_DECODER_ATTENTION_DECODER_WEIGHTS_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "encoder/encoder_weights.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
 #include "runtime/attention_decoder/attention_decoder_config.h"
 
@@ -30,7 +29,7 @@ struct DecoderLayerWeights {
 
 // One direction.
 struct TransformerDecoderWeights {
-  at::Tensor embedding;  // (vocab_size, d)
+  Tensor embedding;  // (vocab_size, d)
   std::vector<DecoderLayerWeights> layers;
   std::optional<LayerNormWeights> after_norm;  // with norm_first
   LinearWeights output;                        // (vocab_size, d)

@@ -1,12 +1,10 @@
 #include "runtime/attention_decoder/transformer_decoder.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "encoder/encoder_weights.h"
 #include "runtime/row_math/row_math.h"
 
 namespace runnel {
@@ -25,7 +23,7 @@ TransformerDecoder::TransformerDecoder(const AttentionDecoderConfig& config,
                                        const EncoderBackend& backend)
     : vocab_size_(config.vocab_size),
       type_(backend.data_type()),
-      embedding_(weights.embedding * std::sqrt(static_cast<double>(model_dim)), type_),
+      embedding_(Scaled(weights.embedding, std::sqrt(static_cast<double>(model_dim)))),
       sinusoids_(model_dim),
       output_(backend.MakeLinear(weights.output)) {
   for (const DecoderLayerWeights& layer : weights.layers) {
@@ -43,11 +41,11 @@ Matrix TransformerDecoder::Forward(const DecoderBatch& batch) const {
 
 Matrix TransformerDecoder::Embed(const PrefixRows& prefixes) const {
   const int64_t dim = embedding_.dim();
-  const at::Tensor positions = sinusoids_.Rows(0, prefixes.num_positions() - 1);
+  const Matrix positions = sinusoids_.Rows(0, prefixes.num_positions() - 1);
   Matrix x(type_, dim, prefixes.count());
   for (int64_t row = 0; row < prefixes.count(); ++row) {
     embedding_.Copy(prefixes.token(row), x.rows().Part(row, 1).data);
-    const double* position = positions.data_ptr<double>() + prefixes.position(row) * dim;
+    const double* position = positions.rows().float64(prefixes.position(row));
     if (type_ == DataType::kFloat64) {
       AddValues(position, dim, x.rows().float64(row));
     } else {

@@ -1,14 +1,13 @@
 #include "runtime/hotwords.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <unordered_map>
 
+#include "platform/number_text.h"
 #include "runtime/hotwords/hotword_automaton.h"
 #include "runtime/hotwords/hotword_spelling.h"
 #include "runtime/text/list_file.h"
@@ -21,26 +20,17 @@ namespace {
 
 constexpr ListFormat kFormat = {Hotwords::kMaxTextSize, "phrases", "'PHRASE' or 'PHRASE :SCORE'"};
 
-// The shortest decimal number that reads back as the same float.
-std::string ToText(float score) {
-  std::array<char, 32> digits{};
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), score);
-  if (error != std::errc()) throw std::logic_error("a float has more than 32 digits");
-  return {digits.data(), end};
-}
-
 std::string ScoreRange() {
-  return "a score of " + ToText(-Hotwords::kMaxScore) + " to " + ToText(Hotwords::kMaxScore);
+  return "a score of " + ShortestText(-Hotwords::kMaxScore) + " to " +
+         ShortestText(Hotwords::kMaxScore);
 }
 
 bool IsScore(float score) { return std::abs(score) <= Hotwords::kMaxScore; }  // a NaN is none
 
 // `field` begins with ':'. Throws std::runtime_error.
 float ParseScore(std::string_view field) {
-  float score = 0;
-  const char* end = field.data() + field.size();
-  const auto [parsed_end, error] = std::from_chars(field.data() + 1, end, score);
-  if (error == std::errc() && parsed_end == end && IsScore(score)) return score;
+  const std::optional<float> score = ReadFloat(field.substr(1));
+  if (score.has_value() && IsScore(*score)) return *score;
   throw std::runtime_error("expected " + ScoreRange() + " after ':', got " + Quoted(field));
 }
 
@@ -65,7 +55,7 @@ std::string ParsePhrase(const ListFields& words) {
 // comment, and a first byte order mark from being removed.
 std::string Line(const std::string& phrase, float score) {
   const bool is_plain = phrase.front() != '#' && phrase.front() != '\xEF';
-  return (is_plain ? "" : " ") + phrase + " :" + ToText(score) + "\n";
+  return (is_plain ? "" : " ") + phrase + " :" + ShortestText(score) + "\n";
 }
 
 }  // namespace
@@ -74,7 +64,7 @@ Hotwords::Hotwords(const std::string& text, const TokenTable& tokens, float defa
                    const std::string& source)
     : vocab_size_(tokens.size()), blank_id_(tokens.blank_id()) {
   if (!IsScore(default_score)) {
-    throw std::invalid_argument("default score of hotwords: " + ToText(default_score) +
+    throw std::invalid_argument("default score of hotwords: " + ShortestText(default_score) +
                                 "; expected " + ScoreRange());
   }
   const HotwordSpelling spelling(tokens);

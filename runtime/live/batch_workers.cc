@@ -12,7 +12,6 @@
 #include "runtime/live/batch_entry.h"
 #include "runtime/live/error_of.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
 
 namespace runnel {
 namespace {
@@ -64,7 +63,6 @@ void BatchWorkers::Stop() {
 
 void BatchWorkers::Work() {
   ExitGate::Pass pass(&ExitGate::OfProcess(), &is_stopping_);
-  if (pass.is_inside()) SetThreadsPerOperation(1);
   while (TakeBatch(&pass)) {
   }
 }

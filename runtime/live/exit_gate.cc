@@ -5,9 +5,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <thread>
-
-#include "runtime/threads.h"
 
 namespace runnel {
 namespace {
@@ -26,10 +23,6 @@ ExitGate& ExitGate::OfProcess() {
 }
 
 void ExitGate::CloseAtExit() {
-  // LibTorch makes its thread pool, a static object, when a thread first sets the number of
-  // threads.
-  static std::once_flag has_pool;
-  std::call_once(has_pool, [] { std::thread([] { SetThreadsPerOperation(1); }).join(); });
   registered_by = getpid();
   // Fails only when there is no memory; the process then ends without the gate.
   std::atexit(CloseUnlessForked);

@@ -22,8 +22,7 @@ class ExitGate {
 
   // Registers the exit handler. It runs before the destructors of static objects that exist now, so
   // call it when a model is loaded and before threads compute. In a child process of fork, which
-  // has none of the threads, the handler does nothing. Throws std::system_error when no thread can
-  // be started.
+  // has none of the threads, the handler does nothing.
   static void CloseAtExit();
 
   // One thread inside the gate, until this is destroyed.

@@ -1,7 +1,5 @@
 #include "runtime/model/build_model.h"
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <optional>
 #include <stdexcept>
@@ -14,8 +12,9 @@
 #include "encoder/cpu/kernels/instruction_set.h"
 #include "encoder/cpu/packer.h"
 #include "encoder/encoder_weights.h"
-#include "encoder/libtorch/backend.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
+#include "runtime/model/reference_component.h"
 #include "runtime/options/model_options.h"
 #include "runtime/options/option_error.h"
 #include "runtime/snapshot/sha256.h"
@@ -100,16 +99,43 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   return cpu_options;
 }
 
+// LibTorch's name of the type. Digests have it in them since LibTorch read the model files;
+// snapshots and packed files name models by these digests.
+const char* DigestNameOf(DataType type) {
+  switch (type) {
+    case DataType::kBool:
+      return "Bool";
+    case DataType::kUint8:
+      return "Byte";
+    case DataType::kInt8:
+      return "Char";
+    case DataType::kInt16:
+      return "Short";
+    case DataType::kInt32:
+      return "Int";
+    case DataType::kInt64:
+      return "Long";
+    case DataType::kFloat16:
+      return "Half";
+    case DataType::kBfloat16:
+      return "BFloat16";
+    case DataType::kFloat32:
+      return "Float";
+    case DataType::kFloat64:
+      return "Double";
+  }
+  throw std::logic_error("a type of elements without a name");
+}
+
 // The digest of a model file's contents, whichever kind of file holds them.
 std::string DigestOf(const ModelArchive& archive) {
   Sha256 hash;
   hash.AddText("runnel model").AddText(archive.config_json).AddText(archive.units_text);
   hash.AddNumber(static_cast<int64_t>(archive.tensors.size()));
   for (const auto& [name, tensor] : archive.tensors) {
-    const at::Tensor values = tensor.detach().cpu().contiguous();
-    hash.AddText(name).AddText(c10::toString(values.scalar_type())).AddNumber(values.dim());
-    for (const int64_t size : values.sizes()) hash.AddNumber(size);
-    hash.Add(values.data_ptr(), values.nbytes());
+    hash.AddText(name).AddText(DigestNameOf(tensor.type())).AddNumber(tensor.dim());
+    for (const int64_t size : tensor.shape()) hash.AddNumber(size);
+    hash.Add(tensor.data(), static_cast<size_t>(tensor.num_bytes()));
   }
   return hash.Fingerprint();
 }
@@ -153,20 +179,20 @@ void WarmUp(const Encoder& encoder, const CtcHead* ctc_head, const Transducer* t
 class RecordedWeights final : public Weights {
  public:
   // `taken`: null, or gets the tensors, matrices without their values.
-  RecordedWeights(std::map<std::string, at::Tensor> tensors, at::TensorOptions options,
-                  const std::string& source, std::map<std::string, at::Tensor>* taken)
-      : Weights(std::move(tensors), options, source), taken_(taken) {}
+  RecordedWeights(std::map<std::string, Tensor> tensors, DataType type, const std::string& source,
+                  std::map<std::string, Tensor>* taken)
+      : Weights(std::move(tensors), type, source), taken_(taken) {}
 
-  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
-    at::Tensor tensor = Weights::Take(name, shape);
+  Tensor Take(const std::string& name, const Shape& shape) override {
+    Tensor tensor = Weights::Take(name, shape);
     if (taken_ != nullptr) {
-      taken_->emplace(name, matrices().count(name) > 0 ? tensor.to(at::kMeta) : tensor);
+      taken_->emplace(name, matrices().count(name) > 0 ? tensor.WithoutValues() : tensor);
     }
     return tensor;
   }
 
  private:
-  std::map<std::string, at::Tensor>* const taken_;
+  std::map<std::string, Tensor>* const taken_;
 };
 
 // The options with the precision that the file has or, if it holds plain weights, the default.
@@ -223,13 +249,13 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
   } else {
     packer = std::make_shared<cpu::WeightPacker>();
   }
-  const auto tensor_options =
-      at::TensorOptions(options.precision == Precision::kFloat64 ? at::kDouble : at::kFloat);
-  RecordedWeights weights(std::move(file.archive.tensors), tensor_options, path,
+  const DataType type =
+      options.precision == Precision::kFloat64 ? DataType::kFloat64 : DataType::kFloat32;
+  RecordedWeights weights(std::move(file.archive.tensors), type, path,
                           packed == nullptr ? nullptr : &packed->tensors);
   const std::unique_ptr<const EncoderBackend> backend =
       cpu_options ? MakeCpuBackend(config.encoder, &weights, *cpu_options, packer)
-                  : MakeLibTorchBackend(config.encoder, &weights);
+                  : MakeReferenceBackend(config.encoder, &weights);
   Encoder encoder(config.encoder, &weights, *backend);
   const int64_t model_dim = config.encoder.model_dim;
   std::unique_ptr<const CtcHead> ctc_head;
@@ -251,7 +277,7 @@ std::unique_ptr<const ModelParts> BuildModel(PackedFile file, const ModelOptions
     prompt = std::make_unique<const LanguagePrompt>(*config.prompt, model_dim, *backend, &weights);
   }
   if (config.ignores_attention_decoder) {
-    std::map<std::string, at::Tensor> ignored = weights.TakeAll(kAttentionDecoder);
+    std::map<std::string, Tensor> ignored = weights.TakeAll(kAttentionDecoder);
     if (packed != nullptr) packed->tensors.merge(ignored);
   }
   weights.CheckAllTaken();

@@ -2,14 +2,13 @@
 #ifndef RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_
 #define RUNNEL_RUNTIME_MODEL_BUILD_MODEL_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "encoder/cpu/packer.h"
+#include "encoder/model_file/tensor.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/model/packed_file.h"
@@ -19,9 +18,9 @@ namespace runnel {
 // What the CPU backend packed. The matrices refer to memory of the model.
 struct PackedWeights {
   std::vector<cpu::NamedMatrix> matrices;  // in the order in which the modules pack them
-  // All tensors of the file. Those that are in the matrices have no values (device meta), so that
-  // their memory is free once they are packed.
-  std::map<std::string, at::Tensor> tensors;
+  // All tensors of the file. Those that are in the matrices have no values, so that their memory is
+  // free once they are packed.
+  std::map<std::string, Tensor> tensors;
 };
 
 // Reads a model file of any kind. `matrices` are empty for one that holds plain weights.

@@ -1,9 +1,7 @@
 #include "runtime/model/packed_file.h"
 
-#include <ATen/ops/empty.h>
-#include <ATen/ops/from_blob.h>
-
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -16,6 +14,7 @@
 #include "encoder/cpu/kernels/matmul/stored_matrix.h"
 #include "encoder/json/json_section.h"
 #include "encoder/json/json_text.h"
+#include "encoder/model_file/tensor.h"
 #include "runtime/files/checksum.h"
 #include "runtime/files/file.h"
 #include "runtime/files/mapped_bytes.h"
@@ -47,6 +46,17 @@ const std::map<std::string, Precision>& Precisions() {
 
 // Of the files that this version reads and writes.
 std::string Kind() { return std::string("named ") + kernels::kStoredMatrixKind; }
+
+// In the data type of all tensors of a packed file.
+Tensor ToFloat32(const std::string& name, const Tensor& tensor) {
+  if (tensor.type() == DataType::kFloat32) return tensor;
+  try {
+    return {tensor.shape(), Float32Values(tensor)};
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error("tensor " + name + ": " + error.what() +
+                             ", expected floating-point numbers");
+  }
+}
 
 // Gives each section its place and collects the bytes of the file.
 class SectionWriter {
@@ -89,14 +99,14 @@ class PackedFileReader {
     file.archive.units_text = Bytes(&index, "units");
     for (JsonSection& tensor : index.Sections("tensors")) {
       const std::string name = tensor.String("name");
-      if (!file.archive.tensors.emplace(name, Tensor(&tensor)).second) {
+      if (!file.archive.tensors.emplace(name, ReadTensor(&tensor)).second) {
         Fail("tensor " + name + " is there twice", "once");
       }
       tensor.CheckAllTaken();
     }
     for (JsonSection& matrix : index.Sections("matrices")) {
       std::string name = matrix.String("name");
-      file.matrices.push_back({std::move(name), Matrix(&matrix)});
+      file.matrices.push_back({std::move(name), ReadMatrix(&matrix)});
       matrix.CheckAllTaken();
     }
     if (file.matrices.empty()) Fail("holds no packed weights", "some");
@@ -132,7 +142,8 @@ class PackedFileReader {
   }
 
   std::string IndexText() const {
-    return {reinterpret_cast<const char*>(mapped_->data()) + sizeof(Header), header_.index_size};
+    return {reinterpret_cast<const char*>(mapped_->data()) + sizeof(Header),
+            static_cast<size_t>(header_.index_size)};
   }
 
   // Matrices in another arrangement would be read wrongly, those without names in another order.
@@ -158,27 +169,26 @@ class PackedFileReader {
     return std::string(View(section, field));
   }
 
-  at::Tensor Tensor(JsonSection* section) const {
-    const std::vector<int64_t> shape = section->Integers("shape", 0, kMaxNumber);
-    if (section->IsNull("values")) {
-      return at::empty(shape, at::TensorOptions(at::kFloat).device(at::kMeta));
+  // Without its values.
+  static Tensor ReadShape(JsonSection* section) {
+    try {
+      return {DataType::kFloat32, section->Integers("shape", 0, kMaxNumber), nullptr};
+    } catch (const std::invalid_argument&) {  // too large
+      section->Fail("shape", "that of a tensor");
     }
-    const std::string_view values = View(section, "values");
-    const auto num_values = static_cast<int64_t>(values.size() / sizeof(float));
-    int64_t product = 1;
-    for (const int64_t size : shape) {
-      if (size != 0 && product > num_values / size) section->Fail("shape", "that of the values");
-      product *= size;
-    }
-    if (static_cast<size_t>(product) * sizeof(float) != values.size()) {
-      section->Fail("shape", "that of the values");
-    }
-    return at::from_blob(
-        const_cast<char*>(values.data()), shape, [owner = mapped_](void* /*values*/) {},
-        at::kFloat);
   }
 
-  kernels::StoredMatrix Matrix(JsonSection* section) const {
+  Tensor ReadTensor(JsonSection* section) const {
+    Tensor tensor = ReadShape(section);
+    if (section->IsNull("values")) return tensor;
+    const std::string_view values = View(section, "values");
+    if (static_cast<size_t>(tensor.num_bytes()) != values.size()) {
+      section->Fail("shape", "that of the values");
+    }
+    return {tensor.type(), tensor.shape(), std::shared_ptr<const void>(mapped_, values.data())};
+  }
+
+  kernels::StoredMatrix ReadMatrix(JsonSection* section) const {
     const std::vector<int64_t> shape = section->Integers("shape", 1, int64_t{1} << 31);
     if (shape.size() != 2) section->Fail("shape", "[output_dim, input_dim]");
     return {{shape[1], shape[0]},
@@ -213,7 +223,7 @@ const char* PrecisionName(Precision precision) {
 }
 
 bool IsPackedFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
   char magic[kMagic.size()] = {};
   file.read(magic, sizeof(magic));
   return file && std::string_view(magic, sizeof(magic)) == kMagic;
@@ -230,15 +240,15 @@ uint64_t WritePackedFile(const PackedFile& file, const std::string& path) {
   index["config"] = sections.Add(file.archive.config_json);
   index["units"] = sections.Add(file.archive.units_text);
   index["tensors"] = nlohmann::ordered_json::array();
-  std::vector<at::Tensor> kept;
+  std::vector<Tensor> kept;
   for (const auto& [name, tensor] : file.archive.tensors) {
-    nlohmann::ordered_json entry = {{"name", name}, {"shape", tensor.sizes().vec()}};
-    if (tensor.is_meta()) {
-      entry["values"] = nullptr;
+    nlohmann::ordered_json entry = {{"name", name}, {"shape", tensor.shape()}};
+    if (tensor.has_values()) {
+      kept.push_back(ToFloat32(name, tensor));
+      entry["values"] = sections.Add({static_cast<const char*>(kept.back().data()),
+                                      static_cast<size_t>(kept.back().num_bytes())});
     } else {
-      kept.push_back(tensor.detach().to(at::kFloat).contiguous());
-      entry["values"] =
-          sections.Add({static_cast<const char*>(kept.back().data_ptr()), kept.back().nbytes()});
+      entry["values"] = nullptr;
     }
     index["tensors"].push_back(std::move(entry));
   }

@@ -31,7 +31,7 @@
 namespace runnel {
 
 // The contents of a model file. Without packed weights, `matrices` are empty and `precision` is of
-// no meaning; with them, tensors that are in the matrices have shapes but no values (device meta).
+// no meaning; with them, tensors that are in the matrices have shapes but no values.
 struct PackedFile {
   ModelArchive archive;
   std::string digest;  // identifies the contents of the model file, packed or not

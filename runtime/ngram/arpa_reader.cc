@@ -8,6 +8,8 @@
 #include <optional>
 #include <system_error>
 
+#include "platform/number_text.h"
+
 namespace runnel {
 namespace {
 
@@ -217,15 +219,13 @@ std::string_view ArpaReader::Decoded(std::string_view word) const {
 float ArpaReader::ParseNumber(std::string_view field, const char* what) const {
   std::string_view digits = field;
   if (digits.size() > 1 && digits.front() == '+' && digits[1] != '-') digits.remove_prefix(1);
-  double value = 0;
-  const char* end = digits.data() + digits.size();
-  const auto [parsed_end, error] = std::from_chars(digits.data(), end, value);
-  const bool is_number = error == std::errc() && parsed_end == end && !std::isnan(value);
-  if (is_number && value == -std::numeric_limits<double>::infinity()) return kLogZero;
-  if (!is_number || std::abs(value) > std::numeric_limits<float>::max()) {
+  const std::optional<double> value = ReadDouble(digits);
+  const bool is_number = value.has_value() && !std::isnan(*value);
+  if (is_number && *value == -std::numeric_limits<double>::infinity()) return kLogZero;
+  if (!is_number || std::abs(*value) > std::numeric_limits<float>::max()) {
     lines_->Fail("expected " + std::string(what) + ", got " + Quoted(field));
   }
-  return static_cast<float>(value);
+  return static_cast<float>(*value);
 }
 
 }  // namespace runnel

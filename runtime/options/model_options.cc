@@ -21,7 +21,8 @@ std::vector<ModelOption> MakeModelTable() {
        "that of a packed model file, float32 of others; verify_streaming: float32 and float64.",
        nothing, tools},
       {"backend", Choice({"default", "cpu", "libtorch"}, FIELD(backend)), &C::backend, 0, 0, {}, "",
-       "cpu: Runnel's kernels; libtorch: the reference. default: cpu, but libtorch for float64.",
+       "cpu: Runnel's kernels; libtorch: the reference, an optional component. default: cpu, but "
+       "libtorch for float64.",
        nothing, tools},
       {"bfloat16_cache", FIELD(bfloat16_cache), &C::bfloat16_cache, 0, 0, {}, "",
        "Keep the keys and values of a stream as bfloat16, not float32, for half the memory (CPU "

@@ -206,13 +206,18 @@ bool NeedsEndpointing(const StreamOption& option) {
 }
 
 // EndpointOptions::Validate has their ranges in C++.
-const std::set<std::string_view> kWiderInCpp = {"endpoint_silence_s", "endpoint_initial_silence_s",
-                                                "endpoint_max_utterance_s",
-                                                "endpoint_blank_probability"};
+constexpr std::string_view kWiderInCpp[] = {"endpoint_silence_s", "endpoint_initial_silence_s",
+                                            "endpoint_max_utterance_s",
+                                            "endpoint_blank_probability"};
+
+bool IsWiderInCpp(const StreamOption& option) {
+  return std::find(std::begin(kWiderInCpp), std::end(kWiderInCpp), option.name) !=
+         std::end(kWiderInCpp);
+}
 
 void CheckRanges(const OptionValues& values) {
   for (const StreamOption& option : StreamOptionTable()) {
-    if (option.is_file() || kWiderInCpp.count(option.name) > 0) continue;
+    if (option.is_file() || IsWiderInCpp(option)) continue;
     CheckRange(option, values);
   }
 }

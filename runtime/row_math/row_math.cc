@@ -37,6 +37,11 @@ void LogSoftmax(double* row, int64_t count) {
 
 }  // namespace
 
+ConstRows TensorRows(const Tensor& tensor) {
+  const int64_t dim = tensor.size(tensor.dim() - 1);
+  return {tensor.type(), tensor.data(), dim == 0 ? 0 : tensor.count() / dim, dim};
+}
+
 void AdvanceLstm(ConstRows gates, Rows cell, Rows hidden) {
   if (gates.type == DataType::kFloat32) {
     kernels::AdvanceLstm(gates.float32(), cell.count, cell.dim, cell.float32(), hidden.float32());

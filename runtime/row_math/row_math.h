@@ -6,9 +6,14 @@
 #include <cstdint>
 
 #include "encoder/activation.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/rows.h"
 
 namespace runnel {
+
+// A view of a tensor of float32 or float64 with values: rows as wide as its last dimension. Valid
+// as long as the tensor.
+ConstRows TensorRows(const Tensor& tensor);
 
 // All matrices of a call have the same data type. Each row is computed on its own.
 

@@ -1,28 +1,14 @@
 #include "runtime/snapshot/sha256.h"
 
-#include <openssl/evp.h>
-
-#include <stdexcept>
-
 namespace runnel {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789abcdef";
 
-void Check(int result) {
-  if (result != 1) throw std::runtime_error("OpenSSL cannot compute SHA-256");
-}
-
 }  // namespace
 
-void Sha256::Deleter::operator()(evp_md_ctx_st* context) const { EVP_MD_CTX_free(context); }
-
-Sha256::Sha256() : context_(EVP_MD_CTX_new()) {
-  Check(context_ == nullptr ? 0 : EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr));
-}
-
 Sha256& Sha256::Add(const void* bytes, size_t count) {
-  Check(EVP_DigestUpdate(context_.get(), bytes, count));
+  state_.Add(bytes, count);
   return *this;
 }
 
@@ -39,9 +25,9 @@ Sha256& Sha256::AddText(std::string_view text) {
 }
 
 std::string Sha256::Bytes() {
-  unsigned char bytes[kSize];
-  Check(EVP_DigestFinal_ex(context_.get(), bytes, nullptr));
-  return {bytes, bytes + kSize};
+  const auto bytes = state_.Finish();
+  static_assert(sizeof(bytes) == kSize);
+  return {bytes.begin(), bytes.end()};
 }
 
 std::string Sha256::Fingerprint() {

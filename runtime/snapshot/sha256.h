@@ -4,20 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
-struct evp_md_ctx_st;
+#include "platform/sha256_state.h"
 
 namespace runnel {
 
-// Computed by OpenSSL; throws std::runtime_error when that fails. One thread at a time.
+// Methods throw std::runtime_error as those of Sha256State. One thread at a time.
 class Sha256 {
  public:
   static constexpr size_t kSize = 32;  // bytes
-
-  Sha256();
 
   Sha256& Add(const void* bytes, size_t count);
   // A number is added as 8 bytes, a text after its length, so that different sequences of calls add
@@ -32,10 +29,7 @@ class Sha256 {
   static bool IsFingerprint(std::string_view text);
 
  private:
-  struct Deleter {
-    void operator()(evp_md_ctx_st* context) const;
-  };
-  std::unique_ptr<evp_md_ctx_st, Deleter> context_;
+  Sha256State state_;
 };
 
 }  // namespace runnel

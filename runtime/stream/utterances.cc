@@ -23,7 +23,11 @@ bool Utterances::AfterFrame(float blank_log_prob, HeadDecoding* head) {
   }
   Search& search = head->search();
   if (!endpoints_.Advance(blank_log_prob, !search.BestIds().empty())) return false;
-  End(UtteranceEnd::kEndpoint, head);
+  if (End(UtteranceEnd::kEndpoint, head)) {
+    // Where frames are searched again, its last token may end after the frame that the next
+    // utterance begins with.
+    MarkSpoken(ended_.back(), TokenTimes(*model_, head->is_ctc() ? Head::kCtc : Head::kTransducer));
+  }
   if (endpoints_.follows_silence()) {
     Begin(search.num_frames(), head);
   } else {
@@ -44,15 +48,23 @@ void Utterances::EndLast(HeadDecoding* head) {
   are_over_ = true;
 }
 
-void Utterances::End(UtteranceEnd end, HeadDecoding* head) {
+bool Utterances::End(UtteranceEnd end, HeadDecoding* head) {
   std::vector<TokenSequence> nbest = head->Finish(nbest_);
-  if (end == UtteranceEnd::kEndpoint && head->TextOf(nbest.front().tokens).empty()) return;
+  if (end == UtteranceEnd::kEndpoint && head->TextOf(nbest.front().tokens).empty()) return false;
   const Search& search = head->search();
   // Frames after the last token of an utterance may be searched again.
   last_end_frame_ = std::max(last_end_frame_, search.num_frames());
   ended_.push_back({num_ended_, spoken_end_frame_, last_end_frame_, end, std::move(nbest),
                     head->RowsToRescore(text_begin(search), last_end_frame_)});
   ++num_ended_;
+  return true;
+}
+
+void Utterances::MarkSpoken(const EndedUtterance& utterance, const TokenTimes& times) {
+  const std::vector<TokenSpan>& tokens = utterance.nbest.front().tokens;
+  if (const std::optional<SpokenMs> speech = times.SpeechOf(tokens, utterance.frames())) {
+    spoken_end_frame_ = std::max(spoken_end_frame_, times.FirstFrameFrom(speech->end));
+  }
 }
 
 void Utterances::ForgetUtterance(HeadDecoding* head) {
@@ -78,10 +90,7 @@ bool Utterances::BeginAfter(Utterances* finished, HeadDecoding* finished_head,
   const auto first_new = ended.cend() - (finished->num_ended_ - num_ended_);
   CutTokens found_again = ContinueSearch(first_new, *finished, finished_head, head);
   for (auto utterance = first_new; utterance != ended.cend(); ++utterance) {
-    const std::vector<TokenSpan>& tokens = utterance->nbest.front().tokens;
-    if (const std::optional<SpokenMs> speech = times.SpeechOf(tokens, utterance->frames())) {
-      spoken_end_frame_ = std::max(spoken_end_frame_, times.FirstFrameFrom(speech->end));
-    }
+    MarkSpoken(*utterance, times);
   }
   ended_ = std::move(ended);
   num_ended_ = finished->num_ended_;

@@ -130,7 +130,10 @@ class Utterances {
   std::string Inconsistency(const HeadDecoding& head) const;
 
  private:
-  void End(UtteranceEnd end, HeadDecoding* head);
+  // False for an endpoint after no text, which ends no utterance.
+  bool End(UtteranceEnd end, HeadDecoding* head);
+  // No later utterance begins before the end of this one.
+  void MarkSpoken(const EndedUtterance& utterance, const TokenTimes& times);
   // The search stands at the beginning of an utterance.
   void ForgetUtterance(HeadDecoding* head);
   // Of BeginAfter: the search goes on after the tokens of the utterances that have ended in

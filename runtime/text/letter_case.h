@@ -2,23 +2,19 @@
 #ifndef RUNNEL_RUNTIME_TEXT_LETTER_CASE_H_
 #define RUNNEL_RUNTIME_TEXT_LETTER_CASE_H_
 
-#include <locale.h>
-
-#include <memory>
 #include <string>
 #include <string_view>
-#include <type_traits>
+
+#include "platform/character_case.h"
 
 namespace runnel {
 
-// Maps characters one by one, as the C library does in the locale C.UTF-8; the locale of the
-// process has no effect. Immutable: every method may be called from several threads.
+// Maps characters one by one. Immutable: every method may be called from several threads. The
+// constructor throws as that of CharacterCase.
 class LetterCase {
  public:
-  LetterCase();  // throws std::runtime_error when the system lacks the locale
-
-  char32_t Lower(char32_t character) const;
-  char32_t Upper(char32_t character) const;
+  char32_t Lower(char32_t character) const { return characters_.Lower(character); }
+  char32_t Upper(char32_t character) const { return characters_.Upper(character); }
 
   // Of well-formed UTF-8.
   std::string Lower(std::string_view text) const;
@@ -29,10 +25,7 @@ class LetterCase {
   bool HasUpper(std::string_view text) const { return Lower(text) != text; }
 
  private:
-  struct Deleter {
-    void operator()(locale_t locale) const { ::freelocale(locale); }
-  };
-  std::unique_ptr<std::remove_pointer_t<locale_t>, Deleter> locale_;
+  CharacterCase characters_;
 };
 
 }  // namespace runnel

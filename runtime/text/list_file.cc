@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
@@ -60,7 +61,7 @@ void ReadList(const std::string& text, const ListFormat& format, const std::stri
 }
 
 std::string ReadListFile(const std::string& path, const ListFormat& format) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
   if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));
   std::string text;
   std::vector<char> block(size_t{1} << 16);

@@ -1,6 +1,5 @@
 #include "runtime/transducer/language_prompt.h"
 
-#include <cstring>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -42,9 +41,7 @@ LanguagePromptConfig ParseLanguagePromptConfig(JsonSection section) {
 
 LanguagePrompt::LanguagePrompt(const LanguagePromptConfig& config, int64_t model_dim,
                                const EncoderBackend& backend, Weights* weights)
-    : hidden_dim_(config.hidden_dim),
-      language_biases_(backend.data_type(), config.hidden_dim,
-                       static_cast<int64_t>(config.languages.size())) {
+    : hidden_dim_(config.hidden_dim), language_biases_(backend.data_type(), config.hidden_dim) {
   const auto num_languages = static_cast<int64_t>(config.languages.size());
   // Not a matrix of a linear layer, but the columns of one and biases.
   const int64_t input_dim = model_dim + num_languages;
@@ -52,9 +49,9 @@ LanguagePrompt::LanguagePrompt(const LanguagePromptConfig& config, int64_t model
   first.name = "prompt.w_1.weight";
   first.weight = weights->Take(first.name, {config.hidden_dim, input_dim});
   first.bias = weights->Take("prompt.w_1.bias", {config.hidden_dim});
-  const at::Tensor columns = first.weight.narrow(1, model_dim, num_languages).t().contiguous();
-  std::memcpy(language_biases_.rows().data, columns.data_ptr(), columns.nbytes());
-  first.weight = first.weight.narrow(1, 0, model_dim).contiguous();
+  language_biases_ =
+      Matrix(TensorRows(Transposed(Narrowed(first.weight, 1, model_dim, num_languages))));
+  first.weight = Narrowed(first.weight, 1, 0, model_dim);
   linear_1_ = backend.MakeLinear(first);
   linear_2_ = backend.MakeLinear(BindLinear(weights, "prompt.w_2", config.hidden_dim, model_dim));
 }

@@ -20,7 +20,7 @@ class LstmPredictor final : public Predictor {
  public:
   LstmPredictor(const LstmPredictorWeights& weights, const LstmPredictorConfig& config,
                 const EncoderBackend& backend)
-      : type_(backend.data_type()), config_(config), embedding_(weights.embedding, type_) {
+      : type_(backend.data_type()), config_(config), embedding_(weights.embedding) {
     for (const LinearWeights& layer : weights.layers) layers_.push_back(backend.MakeLinear(layer));
     if (weights.out) out_ = backend.MakeLinear(*weights.out);
   }
@@ -86,8 +86,8 @@ class LstmPredictor final : public Predictor {
 // State: the embeddings of the tokens before the last one, oldest first.
 class Context {
  public:
-  Context(const at::Tensor& embedding, int64_t context_size, DataType type)
-      : embedding_(embedding, type), context_size_(context_size) {}
+  Context(const Tensor& embedding, int64_t context_size)
+      : embedding_(embedding), context_size_(context_size) {}
 
   int64_t state_dim() const { return (context_size_ - 1) * embedding_.dim(); }
 
@@ -119,7 +119,7 @@ class ConvPredictor final : public Predictor {
   ConvPredictor(const ConvPredictorWeights& weights, const ConvPredictorConfig& config,
                 const EncoderBackend& backend)
       : activation_(config.activation),
-        context_(weights.embedding, config.context_size, backend.data_type()),
+        context_(weights.embedding, config.context_size),
         convolution_(backend.MakeLinear(weights.convolution)) {
     if (weights.norm) norm_ = backend.MakeNorm(*weights.norm);
   }
@@ -164,12 +164,10 @@ class EmbeddingPredictor final : public Predictor {
   EmbeddingPredictor(const EmbeddingPredictorWeights& weights,
                      const EmbeddingPredictorConfig& config, const EncoderBackend& backend)
       : config_(config),
-        context_(weights.embedding, config.context_size, backend.data_type()),
-        position_(backend.data_type(), weights.position.numel(), 1),
+        context_(weights.embedding, config.context_size),
+        position_(weights.position),
         linear_(backend.MakeLinear(weights.linear)),
-        norm_(backend.MakeNorm(weights.norm)) {
-    std::memcpy(position_.rows().data, weights.position.data_ptr(), weights.position.nbytes());
-  }
+        norm_(backend.MakeNorm(weights.norm)) {}
 
   int64_t state_dim() const override { return context_.state_dim(); }
   int64_t output_dim() const override { return context_.dim(); }
@@ -179,10 +177,10 @@ class EmbeddingPredictor final : public Predictor {
     Matrix sums(states.type, context_.dim(), context.count());
     for (int64_t r = 0; r < context.count(); ++r) {
       if (states.type == DataType::kFloat64) {
-        WeightTokens(context.rows().float64(r), position_.rows().float64(), config_,
+        WeightTokens(context.rows().float64(r), position_.float64(), config_,
                      sums.rows().float64(r));
       } else {
-        WeightTokens(context.rows().float32(r), position_.rows().float32(), config_,
+        WeightTokens(context.rows().float32(r), position_.float32(), config_,
                      sums.rows().float32(r));
       }
     }
@@ -194,7 +192,7 @@ class EmbeddingPredictor final : public Predictor {
  private:
   EmbeddingPredictorConfig config_;
   Context context_;
-  Matrix position_;
+  Tensor position_;
   std::unique_ptr<const LinearModule> linear_;
   std::unique_ptr<const NormModule> norm_;
 };

@@ -1,18 +1,35 @@
 #include "runtime/transducer/transducer_weights.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/zeros.h>
-
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace runnel {
 namespace {
 
 constexpr char kPredictor[] = "transducer.predictor.";
 
-at::Tensor BindEmbedding(int64_t vocab_size, int64_t dim, Weights* weights) {
+Tensor BindEmbedding(int64_t vocab_size, int64_t dim, Weights* weights) {
   return weights->Take(std::string(kPredictor) + "embedding.weight", {vocab_size, dim});
+}
+
+// The matrix (outputs, taps * outputs) of a grouped convolution over as many channels as it has
+// outputs. `weights`: (outputs, inputs of a group, taps), whose values are `values`.
+template <class T>
+Tensor GroupedMatrix(const Tensor& weights, const T* values) {
+  const int64_t dim = weights.size(0);
+  const int64_t group_dim = weights.size(1);
+  const int64_t num_taps = weights.size(2);
+  std::vector<T> matrix(static_cast<size_t>(dim * num_taps * dim));
+  for (int64_t output = 0; output < dim; ++output) {
+    const int64_t first_input = output / group_dim * group_dim;  // of the output's group
+    for (int64_t tap = 0; tap < num_taps; ++tap) {
+      T* to = matrix.data() + (output * num_taps + tap) * dim + first_input;
+      const T* from = values + output * group_dim * num_taps + tap;
+      for (int64_t i = 0; i < group_dim; ++i) to[i] = from[i * num_taps];
+    }
+  }
+  return {{dim, num_taps * dim}, std::move(matrix)};
 }
 
 }  // namespace
@@ -29,9 +46,9 @@ LstmPredictorWeights BindPredictor(const LstmPredictorConfig& config, int64_t vo
     const std::string hidden = name + ".weight_hh";
     LinearWeights layer;
     layer.name = MergedName({input, hidden});
-    layer.weight = at::cat({weights->TakeMatrix(input, {gates, input_dim}),
-                            weights->TakeMatrix(hidden, {gates, config.hidden_dim})},
-                           1);
+    layer.weight = Concatenated({weights->TakeMatrix(input, {gates, input_dim}),
+                                 weights->TakeMatrix(hidden, {gates, config.hidden_dim})},
+                                1);
     layer.bias = weights->Take(name + ".bias", {gates});
     bound.layers.push_back(layer);
   }
@@ -45,22 +62,15 @@ LstmPredictorWeights BindPredictor(const LstmPredictorConfig& config, int64_t vo
 ConvPredictorWeights BindPredictor(const ConvPredictorConfig& config, int64_t vocab_size,
                                    Weights* weights) {
   const int64_t dim = config.embedding_dim;
-  const int64_t group_dim = dim / config.groups;
   ConvPredictorWeights bound;
   bound.embedding = BindEmbedding(vocab_size, dim, weights);
   const std::string name = std::string(kPredictor) + "conv";
   bound.convolution.name = name + ".weight";
-  const at::Tensor taps =
-      weights->Take(bound.convolution.name, {dim, group_dim, config.context_size});
-  // matrix[o][k][i] = taps[o][i - first input of o's group][k]
-  at::Tensor matrix = at::zeros({dim, config.context_size, dim}, taps.options());
-  for (int64_t group = 0; group < config.groups; ++group) {
-    const int64_t first = group * group_dim;
-    matrix.narrow(0, first, group_dim)
-        .narrow(2, first, group_dim)
-        .copy_(taps.narrow(0, first, group_dim).transpose(1, 2));
-  }
-  bound.convolution.weight = matrix.reshape({dim, config.context_size * dim});
+  const Tensor taps =
+      weights->Take(bound.convolution.name, {dim, dim / config.groups, config.context_size});
+  bound.convolution.weight = taps.type() == DataType::kFloat64
+                                 ? GroupedMatrix(taps, taps.float64())
+                                 : GroupedMatrix(taps, taps.float32());
   if (config.bias) bound.convolution.bias = weights->Take(name + ".bias", {dim});
   if (config.norm_epsilon.has_value()) {
     bound.norm =
@@ -74,11 +84,8 @@ EmbeddingPredictorWeights BindPredictor(const EmbeddingPredictorConfig& config, 
   const int64_t dim = config.embedding_dim;
   EmbeddingPredictorWeights bound;
   bound.embedding = BindEmbedding(vocab_size, dim, weights);
-  bound.position = weights
-                       ->Take(std::string(kPredictor) + "position.weight",
-                              {config.num_heads, dim, config.context_size})
-                       .transpose(1, 2)
-                       .contiguous();
+  bound.position = Transposed(weights->Take(std::string(kPredictor) + "position.weight",
+                                            {config.num_heads, dim, config.context_size}));
   bound.linear = BindLinear(weights, std::string(kPredictor) + "ffn", dim, dim);
   bound.norm = BindLayerNorm(weights, std::string(kPredictor) + "norm", dim, config.norm_epsilon);
   return bound;

@@ -2,20 +2,19 @@
 #ifndef RUNNEL_RUNTIME_TRANSDUCER_TRANSDUCER_WEIGHTS_H_
 #define RUNNEL_RUNTIME_TRANSDUCER_TRANSDUCER_WEIGHTS_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <optional>
 #include <vector>
 
 #include "encoder/encoder_weights.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
 #include "runtime/transducer/transducer_config.h"
 
 namespace runnel {
 
 struct LstmPredictorWeights {
-  at::Tensor embedding;  // (vocab_size, embedding_dim)
+  Tensor embedding;  // (vocab_size, embedding_dim)
   // Per layer, one matrix for [input, hidden]: (4 hidden_dim, input_dim + hidden_dim). The rows are
   // the input, forget, cell and output gate.
   std::vector<LinearWeights> layers;
@@ -23,7 +22,7 @@ struct LstmPredictorWeights {
 };
 
 struct ConvPredictorWeights {
-  at::Tensor embedding;  // (vocab_size, embedding_dim)
+  Tensor embedding;  // (vocab_size, embedding_dim)
   // The convolution as one matrix for the context, oldest token first:
   // (embedding_dim, context_size * embedding_dim). Zero between groups.
   LinearWeights convolution;
@@ -31,8 +30,8 @@ struct ConvPredictorWeights {
 };
 
 struct EmbeddingPredictorWeights {
-  at::Tensor embedding;  // (vocab_size, embedding_dim)
-  at::Tensor position;   // (num_heads, context_size, embedding_dim), oldest token first
+  Tensor embedding;      // (vocab_size, embedding_dim)
+  Tensor position;       // (num_heads, context_size, embedding_dim), oldest token first
   LinearWeights linear;  // (embedding_dim, embedding_dim)
   LayerNormWeights norm;
 };

@@ -15,6 +15,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests/support/python"), str(ROOT / "tests/models")]
 from audio_files import FORMATS, audio_file  # noqa: E402
 from search_files import write_digits, write_unigrams  # noqa: E402
+from shared_data import SHARED  # noqa: E402
 from tool_runner import DIGITS, SAMPLES, TINY_MODEL  # noqa: E402
 
 _KED = SAMPLES / "ked_year.flac"
@@ -115,7 +116,6 @@ class Inputs(Dict[str, str]):
 
 
 def _shared(name: str) -> pathlib.Path:
-    from convert_support import SHARED  # loads PyTorch
     for folder in (SHARED / name, *SHARED.glob(f"*/{name}")):
         if folder.is_dir():
             return folder

@@ -1,14 +1,8 @@
 // The encoder and each of its modules against PyTorch's recorded values.
-#include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/cat.h>
-#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,25 +11,25 @@
 #include "encoder/conformer_layer.h"
 #include "encoder/encoder.h"
 #include "encoder/encoder_weights.h"
-#include "encoder/libtorch/attention.h"
-#include "encoder/libtorch/backend.h"
-#include "encoder/libtorch/convolution.h"
-#include "encoder/libtorch/dense.h"
-#include "encoder/libtorch/tensor_rows.h"
 #include "encoder/model_file/model_archive.h"
+#include "encoder/model_file/tensor.h"
+#include "encoder/rows.h"
 #include "tests/support/archive_files.h"
+#include "tests/support/arithmetic.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
-#include "tests/support/tolerances.h"
 
 namespace runnel {
 namespace {
 
-using libtorch::Copy;
-using libtorch::View;
-using testing::FormulaTolerance;
+using testing::Arithmetic;
+using testing::Converted;
+using testing::MatrixOf;
 using testing::RelativeError;
+using testing::RowsOf;
+using testing::ValueAt;
 
 constexpr char kLayer[] = "encoder.encoders.0";
 
@@ -70,148 +64,166 @@ const std::vector<ChunkSetting>& Masks() {
   return masks;
 }
 
-class EncoderGoldenTest : public ::testing::TestWithParam<at::ScalarType> {
+// Rows of a ring, oldest first.
+Matrix Copy(const RowRing& ring) {
+  std::vector<ConstRows> rows = {{ring.type(), nullptr, 0, ring.dim()}};
+  for (int64_t i = 0; i < ring.size(); ++i)
+    rows.push_back({ring.type(), ring.Row(i), 1, ring.dim()});
+  return testing::Joined(rows);
+}
+
+class EncoderGoldenTest : public ::testing::TestWithParam<Arithmetic> {
  protected:
   EncoderGoldenTest()
       : goldens_(testing::TinyGoldens()),
-        weights_(ReadModelArchive(testing::TinyModelPath()).tensors, GetParam(), "tiny.pt") {}
+        weights_(ReadModelArchive(testing::TinyModelPath()).tensors, GetParam().type, "tiny.pt"),
+        backend_(GetParam().MakeBackend(TinyConfig(), &weights_)) {}
 
-  const at::Tensor& Golden(const std::string& name) const { return goldens_.at(name); }
+  const Tensor& Golden(const std::string& name) const { return goldens_.at(name); }
 
   // In the precision under test.
-  at::Tensor Input(const std::string& name) const { return Golden(name).to(GetParam()); }
+  Matrix Input(const std::string& name) const { return Converted(Golden(name), GetParam().type); }
+  // float32
+  Matrix Features() const { return Converted(Golden("features"), DataType::kFloat32); }
 
-  void ExpectGolden(const at::Tensor& actual, const std::string& name) const {
-    EXPECT_EQ(actual.scalar_type(), GetParam());
-    EXPECT_LE(RelativeError(actual, Golden(name)), FormulaTolerance(GetParam())) << name;
+  template <class Actual>
+  void ExpectGolden(const Actual& actual, const std::string& name) const {
+    EXPECT_EQ(RowsOf(actual).type, GetParam().type);
+    EXPECT_LE(RelativeError(actual, Golden(name)), GetParam().FromExact()) << name;
   }
 
   Weights* weights() { return &weights_; }
+  const EncoderBackend& backend() const { return *backend_; }
 
-  // Of the first layer alone.
-  PositionScheme Position() {
-    return BuildPositions(TinyConfig().position, weights(), {std::string(kLayer) + ".self_attn"},
-                          TinyConfig().attention_sizes())
-        .layers[0];
+  // What a module adds to rows, times `scale`.
+  Matrix Added(const ResidualModule& module, const Matrix& x, LayerState* state,
+               double scale = 1) const {
+    Matrix sum = x;
+    module.AddTo({testing::OneChunk(0, x.count(), 0, state, -1)}, sum.rows());
+    return MatrixOf(x.type(), x.count(), x.dim(), [&](int64_t row, int64_t column) {
+      const int64_t index = row * x.dim() + column;
+      return scale * (ValueAt(RowsOf(sum), index) - ValueAt(RowsOf(x), index));
+    });
   }
 
   // (H, rows, 2 d_k), as recorded, to rows of keys (part 0) or values (part 1): (rows, d).
-  static at::Tensor Part(const at::Tensor& keys_values, int64_t part) {
+  static Matrix Part(const Tensor& keys_values, int64_t part) {
+    const int64_t num_rows = keys_values.size(1);
     const int64_t head_dim = keys_values.size(2) / 2;
-    return keys_values.narrow(2, part * head_dim, head_dim).transpose(0, 1).flatten(1);
+    return MatrixOf(DataType::kFloat64, num_rows, keys_values.size(0) * head_dim,
+                    [&](int64_t row, int64_t column) {
+                      const int64_t head = column / head_dim;
+                      return ValueAt(RowsOf(keys_values), (head * num_rows + row) * 2 * head_dim +
+                                                              part * head_dim + column % head_dim);
+                    });
   }
 
   // A state without any context, or with the recorded caches.
   LayerState State(bool cached) const {
-    const int64_t dim = TinyConfig().model_dim;
-    const RowRing empty(dim, libtorch::DataTypeOf(GetParam()));
+    const RowRing empty(TinyConfig().model_dim, GetParam().type);
     LayerState state{empty, empty, empty};
-    const at::Tensor cnn_cache = Input("module_cnn_cache").t();
-    libtorch::Append(cached ? cnn_cache : cnn_cache * 0, -1, &state.cnn_cache);
+    const auto append = [&](const Matrix& values, RowRing* ring) {
+      const Matrix rows = Converted(values, GetParam().type);
+      ring->Append(rows.rows().data, rows.dim(), rows.count(), -1);
+    };
+    const Tensor frames = Transposed(Golden("module_cnn_cache"));
+    const auto zero = [](int64_t, int64_t) { return 0; };
+    append(cached ? Converted(frames, DataType::kFloat64)
+                  : MatrixOf(DataType::kFloat64, frames.size(0), frames.size(1), zero),
+           &state.cnn_cache);
     if (cached) {
-      libtorch::Append(Part(Input("module_att_cache"), 0), -1, &state.keys);
-      libtorch::Append(Part(Input("module_att_cache"), 1), -1, &state.values);
+      append(Part(Golden("module_att_cache"), 0), &state.keys);
+      append(Part(Golden("module_att_cache"), 1), &state.values);
     }
     return state;
   }
 
  private:
-  const c10::InferenceMode guard_;  // as in the LibTorch backend
-  std::map<std::string, at::Tensor> goldens_;
+  std::map<std::string, Tensor> goldens_;
   Weights weights_;
+  std::unique_ptr<const EncoderBackend> backend_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Precisions, EncoderGoldenTest, ::testing::Values(at::kFloat, at::kDouble),
-                         [](const auto& precision) { return c10::toString(precision.param); });
+INSTANTIATE_TEST_SUITE_P(FullPrecision, EncoderGoldenTest,
+                         ::testing::ValuesIn(testing::FullPrecision()),
+                         [](const auto& arithmetic) { return arithmetic.param.name; });
 
 // The names of the recorded values whose input is empty or cached.
 std::string Suffix(bool cached) { return cached ? "_cached" : ""; }
 
-std::vector<Segment> OneSegment(const at::Tensor& x, LayerState* state) {
-  return {testing::OneChunk(0, x.size(0), 0, state, -1)};
-}
-
 TEST_P(EncoderGoldenTest, FeedForward) {
-  const libtorch::FeedForward module(
-      BindFeedForward(TinyConfig(), std::string(kLayer) + ".feed_forward", weights()), nullptr,
-      TinyConfig().feed_forward);
+  const auto module = backend().MakeFeedForward(
+      BindFeedForward(TinyConfig(), std::string(kLayer) + ".feed_forward", weights()), nullptr);
   // Recorded before the 1/2 of a macaron layer.
-  ExpectGolden(module.Forward(Input("module_x"), {}) * 2, "feed_forward");
+  ExpectGolden(Added(*module, Input("module_x"), nullptr, 2), "feed_forward");
 }
 
 TEST_P(EncoderGoldenTest, Attention) {
-  const libtorch::Attention module(BindAttention(TinyConfig(), AttentionName(0), weights()),
-                                   nullptr, TinyConfig(), Position());
-  const at::Tensor x = Input("module_x");
+  const auto module =
+      backend().MakeAttention(0, BindAttention(TinyConfig(), AttentionName(0), weights()), nullptr);
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
-    ExpectGolden(module.Forward(x, OneSegment(x, &state)), "attention" + Suffix(cached));
-    const at::Tensor& keys_values = Golden("attention_keys_values" + Suffix(cached));
-    EXPECT_LE(RelativeError(Copy(state.keys), Part(keys_values, 0)), FormulaTolerance(GetParam()));
-    EXPECT_LE(RelativeError(Copy(state.values), Part(keys_values, 1)),
-              FormulaTolerance(GetParam()));
+    ExpectGolden(Added(*module, Input("module_x"), &state), "attention" + Suffix(cached));
+    const Tensor& keys_values = Golden("attention_keys_values" + Suffix(cached));
+    EXPECT_LE(RelativeError(Copy(state.keys), Part(keys_values, 0)), GetParam().FromExact());
+    EXPECT_LE(RelativeError(Copy(state.values), Part(keys_values, 1)), GetParam().FromExact());
   }
 }
 
 TEST_P(EncoderGoldenTest, Convolution) {
-  const libtorch::Convolution module(
-      BindConvolution(TinyConfig(), std::string(kLayer) + ".conv_module", weights()), nullptr,
-      *TinyConfig().convolution);
-  const at::Tensor x = Input("module_x");
+  const auto module = backend().MakeConvolution(
+      BindConvolution(TinyConfig(), std::string(kLayer) + ".conv_module", weights()), nullptr);
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
-    ExpectGolden(module.Forward(x, OneSegment(x, &state)), "convolution" + Suffix(cached));
-    ExpectGolden(Copy(state.cnn_cache).t(), "convolution_next_cache" + Suffix(cached));
+    ExpectGolden(Added(*module, Input("module_x"), &state), "convolution" + Suffix(cached));
+    EXPECT_LE(RelativeError(Copy(state.cnn_cache),
+                            Transposed(Golden("convolution_next_cache" + Suffix(cached)))),
+              GetParam().FromExact());
   }
 }
 
 TEST_P(EncoderGoldenTest, Layer) {
-  const std::unique_ptr<const EncoderBackend> backend =
-      MakeLibTorchBackend(TinyConfig(), weights());
-  const ConformerLayer module(*backend, BindLayer(TinyConfig(), 0, weights()), 0, true);
-  const at::Tensor x = Input("module_x");
+  const ConformerLayer module(backend(), BindLayer(TinyConfig(), 0, weights()), 0, true);
   for (const bool cached : {false, true}) {
     LayerState state = State(cached);
-    Matrix rows(View(x.contiguous()));
-    module.Forward(OneSegment(x, &state), rows.rows());
-    ExpectGolden(View(rows.rows()), "layer" + Suffix(cached));
+    Matrix x = Input("module_x");
+    module.Forward({testing::OneChunk(0, x.count(), 0, &state, -1)}, x.rows());
+    ExpectGolden(x, "layer" + Suffix(cached));
   }
 }
 
 TEST_P(EncoderGoldenTest, Subsampling) {
-  const Encoder encoder(TinyConfig(), weights(), *MakeLibTorchBackend(TinyConfig(), weights()));
-  const at::Tensor features = Golden("features").to(at::kFloat).contiguous();
+  const Encoder encoder(TinyConfig(), weights(), backend());
+  const Matrix features = Features();
   bool seen = false;
-  encoder.ForwardUnderMask(features.data_ptr<float>(), features.size(0), -1, -1,
+  encoder.ForwardUnderMask(features.rows().float32(), features.count(), -1, -1,
                            [&](const std::string& name, ConstRows rows) {
                              if (name != "subsampling") return;
                              seen = true;
-                             ExpectGolden(View(rows), "subsampling");
+                             ExpectGolden(rows, "subsampling");
                            });
   EXPECT_TRUE(seen);
 }
 
 TEST_P(EncoderGoldenTest, WholeUtteranceUnderMasks) {
-  const auto backend = MakeLibTorchBackend(TinyConfig(), weights());
-  const Encoder encoder(TinyConfig(), weights(), *backend);
-  const auto ctc_head = backend->MakeCtcHead(BindCtcHead(16, 7, weights()));
+  const Encoder encoder(TinyConfig(), weights(), backend());
+  const auto ctc_head = backend().MakeCtcHead(BindCtcHead(16, 7, weights()));
   weights()->CheckAllTaken();
   for (const ChunkSetting& mask : Masks()) {
-    const at::Tensor rows =
-        testing::ForwardUnderMask(encoder, Golden("features"), mask.chunk_size, mask.left_context);
+    const Matrix rows =
+        testing::ForwardUnderMask(encoder, Features(), mask.chunk_size, mask.left_context);
     ExpectGolden(rows, "encode_" + mask.Name());
-    ExpectGolden(View(ctc_head->LogProbs(View(rows)).rows()).clone(), "log_probs_" + mask.Name());
+    ExpectGolden(ctc_head->LogProbs(rows.rows()), "log_probs_" + mask.Name());
   }
 }
 
 TEST_P(EncoderGoldenTest, ChunkByChunk) {
-  const Encoder encoder(TinyConfig(), weights(), *MakeLibTorchBackend(TinyConfig(), weights()));
-  const at::Tensor features = Golden("features").to(at::kFloat).contiguous();
+  const Encoder encoder(TinyConfig(), weights(), backend());
   std::vector<std::pair<ChunkSetting, std::string>> runs = {
       {{1, 2}, "encode_chunk_"}, {{4, 8}, "encode_chunk_"}, {{7, -1}, "encode_chunk_"}};
   for (const ChunkSetting& mask : Masks()) runs.emplace_back(mask, "encode_");
   for (const auto& [setting, prefix] : runs) {
-    ExpectGolden(testing::RunAlone(encoder, features, setting.chunk_size, setting.left_context),
+    ExpectGolden(testing::RunAlone(encoder, Features(), setting.chunk_size, setting.left_context),
                  prefix + setting.Name());
   }
 }

@@ -55,12 +55,12 @@ class EncoderSkipTest : public ::testing::TestWithParam<std::tuple<Arithmetic, I
   static std::vector<std::string> Play(const Encoder& encoder, EncoderState* state, int count,
                                        uint64_t seed, int64_t left_context = kUnlimited,
                                        bool forgets = false) {
-    const at::Tensor features = RandomFeatures(encoder.config(), 2000, seed);
+    const Matrix features = RandomFeatures(encoder.config(), 2000, seed);
     int64_t next = 0;
     std::vector<std::string> chunks;
     for (int i = 0; i < count; ++i) {
       const EncoderChunk chunk = *encoder.NextChunk(*state, kChunk, 2000 - next, false);
-      const float* frames = features.data_ptr<float>() + next * encoder.config().input_dim;
+      const float* frames = features.rows().float32(next);
       const EncoderOutput output = encoder.Step({{state, frames, chunk, left_context}});
       next += chunk.num_frames;
       EXPECT_EQ(output.num_rows, std::vector<int64_t>{kChunk});

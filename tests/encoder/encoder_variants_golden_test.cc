@@ -1,6 +1,5 @@
 // Ten architectures, in which every option of the encoder occurs, against values of the reference
 // in PyTorch (tests/golden/encoder/README.md).
-#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,19 +11,20 @@
 #include <vector>
 
 #include "encoder/encoder.h"
-#include "encoder/libtorch/backend.h"
 #include "encoder/model_file/model_archive.h"
 #include "encoder/model_file/weights.h"
+#include "encoder/rows.h"
 #include "runtime/model/model_config.h"
 #include "tests/support/archive_files.h"
+#include "tests/support/arithmetic.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/relative_error.h"
-#include "tests/support/tolerances.h"
 
 namespace runnel {
 namespace {
 
-using testing::FormulaTolerance;
+using testing::Arithmetic;
 using testing::ForwardUnderMask;
 using testing::Normalize;
 using testing::RelativeError;
@@ -52,24 +52,25 @@ StreamingSetting SettingOf(const std::string& text) {
 }
 
 class EncoderVariantsGoldenTest
-    : public ::testing::TestWithParam<std::tuple<std::string, at::ScalarType>> {};
+    : public ::testing::TestWithParam<std::tuple<std::string, Arithmetic>> {};
 
 INSTANTIATE_TEST_SUITE_P(All, EncoderVariantsGoldenTest,
                          ::testing::Combine(::testing::ValuesIn(Names()),
-                                            ::testing::Values(at::kFloat, at::kDouble)),
+                                            ::testing::ValuesIn(testing::FullPrecision())),
                          [](const auto& variant) {
                            return std::get<0>(variant.param) + "_" +
-                                  c10::toString(std::get<1>(variant.param));
+                                  std::get<1>(variant.param).name;
                          });
 
 TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
-  const auto& [name, dtype] = GetParam();
+  const auto& [name, arithmetic] = GetParam();
   ModelArchive archive = ReadModelArchive(kFolder + name + ".pt");
   const ModelConfig config = ParseModelConfig(archive.config_json, name);
-  Weights weights(std::move(archive.tensors), dtype, name);
-  const Encoder encoder(config.encoder, &weights, *MakeLibTorchBackend(config.encoder, &weights));
+  Weights weights(std::move(archive.tensors), arithmetic.type, name);
+  const Encoder encoder(config.encoder, &weights,
+                        *arithmetic.MakeBackend(config.encoder, &weights));
   const auto goldens = testing::Goldens("encoder/variants/" + name + "_goldens.pt");
-  const at::Tensor features = goldens.at("features").to(at::kFloat).contiguous();
+  const Matrix features = testing::Converted(goldens.at("features"), DataType::kFloat32);
   int compared = 0;
   for (const auto& [golden, expected] : goldens) {
     const size_t underscore = golden.find('_');
@@ -79,18 +80,18 @@ TEST_P(EncoderVariantsGoldenTest, GivesTheRecordedValues) {
     ++compared;
     if (golden.substr(0, underscore) == "normalized") {
       EXPECT_LE(RelativeError(Normalize(encoder, features, setting.chunk_size), expected),
-                FormulaTolerance(dtype));
+                arithmetic.FromExact());
       continue;
     }
     ASSERT_EQ(golden.substr(0, underscore), "encode");
     EXPECT_LE(
         RelativeError(ForwardUnderMask(encoder, features, setting.chunk_size, setting.left_context),
                       expected),
-        FormulaTolerance(dtype));
+        arithmetic.FromExact());
     EXPECT_LE(RelativeError(
                   testing::RunAlone(encoder, features, setting.chunk_size, setting.left_context),
                   expected),
-              FormulaTolerance(dtype));
+              arithmetic.FromExact());
   }
   EXPECT_GE(compared, 1);
 }

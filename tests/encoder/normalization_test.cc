@@ -1,37 +1,73 @@
 // Statistics that follow the stream, against sums over all frames received.
 #include "encoder/normalization.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/std.h>
-#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
-#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/rows.h"
+#include "tests/support/matrices.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
+#include "tests/support/worst_of.h"
 
 namespace runnel {
 namespace {
 
+using testing::MatrixOf;
 using testing::RandomFeatures;
 using testing::RelativeError;
+using testing::ValueAt;
 
 constexpr double kTolerance = 1e-12;  // sums in another order, float64
 
 FeatureNormalizer MakeNormalizer(const EncoderConfig& config) {
-  Weights none({}, at::kDouble, "no weights");
+  Weights none({}, DataType::kFloat64, "no weights");
   return FeatureNormalizer(config, &none);
 }
 
 // In float64.
-at::Tensor Normalize(const FeatureNormalizer& normalizer, const float* frames, int64_t num_frames,
-                     FeatureStatistics* statistics) {
+Matrix Normalize(const FeatureNormalizer& normalizer, const float* frames, int64_t num_frames,
+                 FeatureStatistics* statistics) {
   Matrix rows(DataType::kFloat64, testing::SmallConfig().input_dim, num_frames);
   normalizer.Normalize(frames, statistics, rows.rows());
-  return libtorch::View(rows.rows()).clone();
+  return rows;
+}
+
+// Standard normal, times `scale`, plus `shift`.
+Matrix ShiftedFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed, double scale,
+                       double shift) {
+  const Matrix features = RandomFeatures(config, num_frames, seed);
+  return MatrixOf(DataType::kFloat32, num_frames, features.dim(), [&](int64_t row, int64_t bin) {
+    return scale * static_cast<double>(features.rows().float32(row)[bin]) + shift;
+  });
+}
+
+struct Moments {
+  double mean;
+  double deviation;  // of a sample; 0 for a single frame
+};
+
+Moments MomentsOf(ConstRows rows, int64_t bin) {
+  double sum = 0;
+  for (int64_t row = 0; row < rows.count; ++row) sum += ValueAt(rows, row * rows.dim + bin);
+  const double mean = sum / static_cast<double>(rows.count);
+  double squares = 0;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    squares += std::pow(ValueAt(rows, row * rows.dim + bin) - mean, 2);
+  }
+  const auto others = static_cast<double>(std::max<int64_t>(1, rows.count - 1));
+  return {mean, std::sqrt(squares / others)};
+}
+
+double LargestMagnitude(const Matrix& matrix) {
+  double largest = 0;
+  for (int64_t i = 0; i < matrix.count() * matrix.dim(); ++i) {
+    largest = testing::WorstOf(largest, std::abs(ValueAt(matrix.rows(), i)));
+  }
+  return largest;
 }
 
 EncoderConfig Config(Normalization normalization) {
@@ -42,45 +78,42 @@ EncoderConfig Config(Normalization normalization) {
 }
 
 TEST(NormalizationTest, RunningUsesAllThatWasReceived) {
-  const c10::InferenceMode guard;
   const EncoderConfig config = Config(Normalization::kRunning);
   const FeatureNormalizer normalizer = MakeNormalizer(config);
   // A large mean beside a small deviation, where sums of squares would cancel.
-  const at::Tensor features = RandomFeatures(config, 300, 1) + 1000;
-  const at::Tensor exact = features.to(at::kDouble);
+  const Matrix features = ShiftedFeatures(config, 300, 1, 1, 1000);
   FeatureStatistics statistics;
   int64_t received = 0;
   for (const int64_t size : {1, 2, 70, 0, 5, 222}) {
-    const at::Tensor rows = Normalize(
-        normalizer, features.data_ptr<float>() + received * features.size(1), size, &statistics);
-    const at::Tensor chunk = exact.narrow(0, received, size);
+    const ConstRows chunk = features.rows().Part(received, size);
+    const Matrix rows = Normalize(normalizer, chunk.float32(), size, &statistics);
     received += size;
     EXPECT_EQ(statistics.num_frames, received);
-    if (size == 0) {
-      EXPECT_EQ(rows.size(0), 0);
-      continue;
+    std::vector<Moments> moments;
+    for (int64_t bin = 0; bin < features.dim(); ++bin) {
+      moments.push_back(MomentsOf(features.rows().Part(0, received), bin));
     }
-    const at::Tensor so_far = exact.narrow(0, 0, received);
-    const at::Tensor deviation =
-        received == 1 ? so_far[0] * 0 : at::std(so_far, at::IntArrayRef({0}), true);
-    const at::Tensor expected =
-        (chunk - so_far.mean(at::IntArrayRef({0}))) / (deviation + config.normalization_epsilon);
+    const Matrix expected =
+        MatrixOf(DataType::kFloat64, size, features.dim(), [&](int64_t row, int64_t bin) {
+          const auto [mean, deviation] = moments[static_cast<size_t>(bin)];
+          return (ValueAt(chunk, row * chunk.dim + bin) - mean) /
+                 (deviation + config.normalization_epsilon);
+        });
     EXPECT_LE(RelativeError(rows, expected), 1e-9);
   }
 }
 
 TEST(NormalizationTest, TheMeanFrameBecomesZero) {
-  const c10::InferenceMode guard;
   for (const Normalization normalization : {Normalization::kNone, Normalization::kRunning}) {
     const EncoderConfig config = Config(normalization);
     const FeatureNormalizer normalizer = MakeNormalizer(config);
-    const at::Tensor features = RandomFeatures(config, 300, 3) * 2 + 10;
+    const Matrix features = ShiftedFeatures(config, 300, 3, 2, 10);
     FeatureStatistics statistics;
-    Normalize(normalizer, features.data_ptr<float>(), 300, &statistics);
+    Normalize(normalizer, features.rows().float32(), 300, &statistics);
     const std::vector<float> mean = normalizer.MeanFrame(statistics, config.input_dim);
     ASSERT_EQ(mean.size(), static_cast<size_t>(config.input_dim));
-    const at::Tensor row = Normalize(normalizer, mean.data(), 1, &statistics);
-    EXPECT_LE(row.abs().max().item<double>(), 1e-6);  // rounding of the mean to float32
+    const Matrix row = Normalize(normalizer, mean.data(), 1, &statistics);
+    EXPECT_LE(LargestMagnitude(row), 1e-6);  // rounding of the mean to float32
   }
   // Before any frame it is zero too.
   const FeatureNormalizer running = MakeNormalizer(Config(Normalization::kRunning));
@@ -88,34 +121,32 @@ TEST(NormalizationTest, TheMeanFrameBecomesZero) {
 }
 
 TEST(NormalizationTest, UtteranceHasMeanZeroAndDeviationOne) {
-  const c10::InferenceMode guard;
   EncoderConfig config = Config(Normalization::kUtterance);
   config.normalization_epsilon = 1e-15;
-  const at::Tensor features = RandomFeatures(config, 77, 2) * 3 - 5;
+  const Matrix features = ShiftedFeatures(config, 77, 2, 3, -5);
   FeatureStatistics statistics;
-  const at::Tensor rows =
-      Normalize(MakeNormalizer(config), features.data_ptr<float>(), 77, &statistics);
-  EXPECT_LE(rows.mean(at::IntArrayRef({0})).abs().max().item<double>(), kTolerance);
-  EXPECT_LE((at::std(rows, at::IntArrayRef({0}), true) - 1).abs().max().item<double>(), kTolerance);
+  const Matrix rows = Normalize(MakeNormalizer(config), features.rows().float32(), 77, &statistics);
+  for (int64_t bin = 0; bin < config.input_dim; ++bin) {
+    const auto [mean, deviation] = MomentsOf(rows.rows(), bin);
+    EXPECT_LE(std::abs(mean), kTolerance);
+    EXPECT_LE(std::abs(deviation - 1), kTolerance);
+  }
 }
 
 TEST(NormalizationTest, ConstantBinsStayFinite) {
-  const c10::InferenceMode guard;
   const EncoderConfig config = Config(Normalization::kRunning);
   const std::vector<float> frames(static_cast<size_t>(config.input_dim) * 4, 7.0F);
   FeatureStatistics statistics;
-  const at::Tensor rows = Normalize(MakeNormalizer(config), frames.data(), 4, &statistics);
-  EXPECT_EQ(rows.abs().max().item<double>(), 0.0);
+  const Matrix rows = Normalize(MakeNormalizer(config), frames.data(), 4, &statistics);
+  EXPECT_EQ(LargestMagnitude(rows), 0.0);
 }
 
 TEST(NormalizationTest, NoneChangesNothingAndKeepsNoStatistics) {
-  const c10::InferenceMode guard;
   const EncoderConfig config = Config(Normalization::kNone);
-  const at::Tensor features = RandomFeatures(config, 5, 3);
+  const Matrix features = RandomFeatures(config, 5, 3);
   FeatureStatistics statistics;
-  const at::Tensor rows =
-      Normalize(MakeNormalizer(config), features.data_ptr<float>(), 5, &statistics);
-  EXPECT_EQ(RelativeError(rows, features.to(at::kDouble)), 0.0);
+  const Matrix rows = Normalize(MakeNormalizer(config), features.rows().float32(), 5, &statistics);
+  EXPECT_EQ(RelativeError(rows, features), 0.0);
   EXPECT_EQ(statistics.num_frames, 0);
 }
 

@@ -1,30 +1,29 @@
 // The frame arithmetic of every kind of subsampling, and the padded kinds against padding by hand.
 #include "encoder/subsampling_geometry.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/conv2d.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/relu.h>
-#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "encoder/backend.h"
 #include "encoder/encoder_weights.h"
-#include "encoder/libtorch/subsampling.h"
+#include "encoder/rows.h"
+#include "tests/support/arithmetic.h"
+#include "tests/support/matrices.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
-#include "tests/support/tolerances.h"
 
 namespace runnel {
 namespace {
 
-using testing::FormulaTolerance;
+using testing::Arithmetic;
 using testing::RandomFeatures;
 using testing::RelativeError;
 
@@ -62,68 +61,150 @@ TEST(SubsamplingGeometryTest, EncoderFrames) {
   EXPECT_EQ(conv2d4.NumEncoderFrames(int64_t{4} << 40), (int64_t{1} << 40) - 1);
 }
 
-class PaddedSubsamplingTest : public ::testing::TestWithParam<SubsamplingConfig> {};
+// Values by channel, frame and bin.
+struct Image {
+  int64_t channels;
+  int64_t frames;
+  int64_t bins;
+  std::vector<double> values;
+
+  // Zero outside, which is padding.
+  double At(int64_t channel, int64_t frame, int64_t bin) const {
+    if (frame < 0 || frame >= frames || bin < 0 || bin >= bins) return 0;
+    return values[static_cast<size_t>((channel * frames + frame) * bins + bin)];
+  }
+};
+
+Image ImageOf(const Matrix& features) {
+  const ConstRows rows = features.rows();
+  return {1, rows.count, rows.dim, std::vector<double>(rows.float32(), rows.float32(rows.count))};
+}
+
+// weight: (channels, inputs / groups, k, k). `padding`: before and after frames and bins.
+Image Convolved(const Image& image, const Tensor& weight, const Tensor& bias, int64_t stride,
+                std::pair<int64_t, int64_t> padding) {
+  const std::vector<double> taps = Float64Values(weight);
+  const std::vector<double> biases = Float64Values(bias);
+  const int64_t inputs = weight.size(1);
+  const int64_t kernel_size = weight.size(2);
+  const auto outputs = [&](int64_t size) {
+    return (size + padding.first + padding.second - kernel_size) / stride + 1;
+  };
+  Image result{weight.size(0), outputs(image.frames), outputs(image.bins), {}};
+  for (int64_t channel = 0; channel < result.channels; ++channel) {
+    const int64_t first_input = channel * (image.channels / inputs) / result.channels * inputs;
+    for (int64_t frame = 0; frame < result.frames; ++frame) {
+      for (int64_t bin = 0; bin < result.bins; ++bin) {
+        double sum = biases[static_cast<size_t>(channel)];
+        auto tap = taps.begin() + channel * inputs * kernel_size * kernel_size;
+        for (int64_t input = 0; input < inputs; ++input) {
+          for (int64_t i = 0; i < kernel_size; ++i) {
+            for (int64_t j = 0; j < kernel_size; ++j) {
+              sum += *tap++ * image.At(first_input + input, frame * stride + i - padding.first,
+                                       bin * stride + j - padding.first);
+            }
+          }
+        }
+        result.values.push_back(sum);
+      }
+    }
+  }
+  return result;
+}
+
+Image Relu(Image image) {
+  for (double& value : image.values) value = std::max(value, 0.0);
+  return image;
+}
+
+// (frames, d), of the channels of a frame one after another.
+Matrix Projected(const Image& image, const Tensor& weight, const Tensor& bias) {
+  const std::vector<double> weights = Float64Values(weight);
+  const std::vector<double> biases = Float64Values(bias);
+  return testing::MatrixOf(DataType::kFloat64, image.frames, weight.size(0),
+                           [&](int64_t frame, int64_t output) {
+                             double sum = biases[static_cast<size_t>(output)];
+                             auto factor = weights.begin() + output * weight.size(1);
+                             for (int64_t channel = 0; channel < image.channels; ++channel) {
+                               for (int64_t bin = 0; bin < image.bins; ++bin) {
+                                 sum += *factor++ * image.At(channel, frame, bin);
+                               }
+                             }
+                             return sum;
+                           });
+}
+
+class PaddedSubsamplingTest
+    : public ::testing::TestWithParam<std::tuple<SubsamplingConfig, Arithmetic>> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, PaddedSubsamplingTest,
-    ::testing::Values(SubsamplingConfig{SubsamplingType::kStriding4, 5, false},
-                      SubsamplingConfig{SubsamplingType::kStriding4, 5, true},
-                      SubsamplingConfig{SubsamplingType::kDwStriding8, 5, false},
-                      SubsamplingConfig{SubsamplingType::kDwStriding8, 5, true}),
+    ::testing::Combine(::testing::Values(SubsamplingConfig{SubsamplingType::kStriding4, 5, false},
+                                         SubsamplingConfig{SubsamplingType::kStriding4, 5, true},
+                                         SubsamplingConfig{SubsamplingType::kDwStriding8, 5, false},
+                                         SubsamplingConfig{SubsamplingType::kDwStriding8, 5, true}),
+                       ::testing::ValuesIn(testing::FullPrecision())),
     [](const auto& variant) {
-      return std::string(variant.param.type == SubsamplingType::kStriding4 ? "striding4"
-                                                                           : "dw_striding8") +
-             (variant.param.causal ? "_causal" : "");
+      const SubsamplingConfig& config = std::get<0>(variant.param);
+      return std::string(config.type == SubsamplingType::kStriding4 ? "striding4"
+                                                                    : "dw_striding8") +
+             (config.causal ? "_causal_" : "_") + std::get<1>(variant.param).name;
     });
 
 TEST_P(PaddedSubsamplingTest, WholeAndInPiecesIsEveryStagePaddedByHand) {
-  const c10::InferenceMode guard;
-  EncoderConfig config = testing::SmallConfig();
-  config.subsampling = GetParam();
-  std::map<std::string, at::Tensor> tensors;
-  for (const auto& [name, tensor] : testing::RandomWeights(config, 5)) {
-    if (name.rfind("encoder.embed.", 0) == 0) tensors[name] = tensor;
-  }
-  Weights weights(tensors, at::kDouble, "random weights");
-  const libtorch::Subsampling module(BindSubsampling(config, &weights), config);
-  weights.CheckAllTaken();
-  const auto get = [&](const std::string& name) {
-    return tensors.at("encoder.embed." + name).to(at::kDouble);
+  const auto& [subsampling, arithmetic] = GetParam();
+  EncoderConfig config = testing::SmallConfig(R"({"scheme": "none"})");
+  config.subsampling = subsampling;
+  const auto tensors = testing::RandomWeights(config, 5);
+  Weights weights(tensors, arithmetic.type, "random weights");
+  const auto backend = arithmetic.MakeBackend(config, &weights);
+  const std::unique_ptr<const SubsamplingModule> module =
+      backend->MakeSubsampling(BindSubsampling(config, &weights));
+  const DataType type = arithmetic.type;
+  // The encoder frames `frames` from the features `read` of the stream.
+  const auto forward = [&](const Matrix& features, FrameRange read, FrameRange frames) {
+    const Matrix input =
+        testing::Converted(features.rows().Part(read.begin, read.end - read.begin), type);
+    Segment segment;
+    segment.frames = frames;
+    segment.features = input.rows();
+    segment.first_feature = read.begin;
+    segment.num_features = features.count();
+    Matrix output(type, config.model_dim, segment.num_rows());
+    module->Forward({segment}, output.rows());
+    return output;
   };
-  const int64_t before = GetParam().causal ? 2 : 1;
-  const bool depthwise = GetParam().type == SubsamplingType::kDwStriding8;
-  const auto stage = [&](const at::Tensor& image, const std::string& layer, int64_t groups) {
-    return at::conv2d(at::constant_pad_nd(image, {before, 1, before, 1}), get(layer + ".weight"),
-                      get(layer + ".bias"), at::IntArrayRef({2, 2}), at::IntArrayRef({0, 0}),
-                      at::IntArrayRef({1, 1}), groups);
+  const auto convolved = [&](const Image& image, const std::string& layer, int64_t stride,
+                             std::pair<int64_t, int64_t> padding) {
+    const std::string name = "encoder.embed." + layer;
+    return Convolved(image, tensors.at(name + ".weight"), tensors.at(name + ".bias"), stride,
+                     padding);
   };
+  const std::pair<int64_t, int64_t> padding = {subsampling.causal ? 2 : 1, 1};
   for (const int64_t num_frames : {1, 2, 3, 4, 5, 8, 9, 16, 17, 50, 63, 64, 65}) {
-    const at::Tensor features = RandomFeatures(config, num_frames, 6).to(at::kDouble);
-    at::Tensor image = at::relu(stage(features.unsqueeze(0).unsqueeze(0), "conv.0", 1));
-    if (depthwise) {
-      for (const std::string layer : {"2", "5"}) {
-        image = stage(image, "conv." + layer, 5);
-        const std::string pointwise = "conv." + std::to_string(std::stoi(layer) + 1);
-        image = at::relu(at::conv2d(image, get(pointwise + ".weight"), get(pointwise + ".bias")));
+    const Matrix features = RandomFeatures(config, num_frames, 6);
+    Image image = Relu(convolved(ImageOf(features), "conv.0", 2, padding));
+    if (subsampling.type == SubsamplingType::kDwStriding8) {
+      for (const int depthwise : {2, 5}) {
+        image = convolved(image, "conv." + std::to_string(depthwise), 2, padding);
+        image = Relu(convolved(image, "conv." + std::to_string(depthwise + 1), 1, {0, 0}));
       }
     } else {
-      image = at::relu(stage(image, "conv.2", 1));
+      image = Relu(convolved(image, "conv.2", 2, padding));
     }
-    const at::Tensor expected = at::linear(image.squeeze(0).transpose(0, 1).flatten(1),
-                                           get("out.0.weight"), get("out.0.bias"));
+    const Matrix expected = Projected(image, tensors.at("encoder.embed.out.0.weight"),
+                                      tensors.at("encoder.embed.out.0.bias"));
     const SubsamplingGeometry geometry(config.subsampling);
-    ASSERT_EQ(geometry.NumEncoderFrames(num_frames), expected.size(0));
-    EXPECT_LE(
-        RelativeError(module.Forward(features, 0, {0, expected.size(0)}, num_frames), expected),
-        FormulaTolerance(at::kDouble));
+    ASSERT_EQ(geometry.NumEncoderFrames(num_frames), expected.count());
+    EXPECT_LE(RelativeError(forward(features, {0, num_frames}, {0, expected.count()}), expected),
+              arithmetic.FromExact());
     // One encoder frame at a time, from no more frames than it reads.
-    for (int64_t t = 0; t < expected.size(0); ++t) {
+    for (int64_t t = 0; t < expected.count(); ++t) {
       const int64_t first = std::max<int64_t>(0, t * geometry.rate() - geometry.left_overlap());
       const int64_t end = std::min(num_frames, t * geometry.rate() + geometry.right_context() + 1);
-      EXPECT_LE(RelativeError(module.Forward(features.narrow(0, first, end - first), first,
-                                             {t, t + 1}, num_frames),
-                              expected.narrow(0, t, 1)),
-                FormulaTolerance(at::kDouble))
+      EXPECT_LE(
+          RelativeError(forward(features, {first, end}, {t, t + 1}), expected.rows().Part(t, 1)),
+          arithmetic.FromExact())
           << num_frames << " frames, encoder frame " << t;
     }
   }

@@ -511,6 +511,52 @@ def connection() -> None:
     seed('grpc_left', grpc, preface + call, 1, b'\x09\x30')
 
 
+def script_archive() -> None:
+    """Modules as torch.jit.save writes them: attributes of all kinds, layouts, packed weights."""
+    import torch  # pylint: disable=import-outside-toplevel
+
+    class Part(torch.nn.Module):
+        """Parameters, buffers, constants."""
+        __constants__ = ['eps', 'size']
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.eps, self.size, self.scale = 1e-5, 3, 2.5
+            self.weight = torch.nn.Parameter(torch.ones(2, 3).t())
+            self.register_buffer('halves', torch.ones(2, 2).half()[1])
+            self.register_buffer('byte', torch.ones(3, 2, dtype=torch.uint8)[:, 1])
+            self.numbers, self.names = [1, 300, -2, 1 << 40], {'a': torch.zeros(1)}
+            self.pair = (0.5, 'text', [True, False])
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.eps * self.scale + self.size + self.pair[0] + self.numbers[0]
+
+    class Whole(torch.nn.Module):
+        """Two parts that share a weight, and one that is held twice."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder, self.other = Part(), Part()
+            self.other.weight = self.encoder.weight
+            self.again = self.encoder
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.again(self.other(self.encoder(x)))
+
+    packed = torch.nn.Sequential(torch.nn.quantized.dynamic.Linear(4, 2))
+    for name, module in ('part', Part()), ('whole', Whole()), ('packed', packed):
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.script(module), file)
+        with zipfile.ZipFile(file) as archive:
+            files = {entry.split('/', 1)[1]: archive.read(entry) for entry in archive.namelist()}
+        write('script_archive', name,
+              files.get('code/__torch__.py', b'') + b'\0' + files['data.pkl'])
+    code = b'class A(Module):\n  a : Tensor\n\0'
+    objects = b'\x80\x02c__torch__\nA\nq\x00)\x81q\x01}(X\x01\0\0\0ah\x01ub.'
+    write('script_archive', 'cycle', code + objects)
+    write('script_archive', 'deep', b'\0\x80\x02]' + b'\x85' * 1000 + b'.')
+
+
 def long_messages() -> None:
     """Messages whose parsing must take time that is linear in their size."""
     write('openai_protocol', 'objects', repeated('{"type":"x","a":[', '{},', '{}]}'))
@@ -540,5 +586,6 @@ if __name__ == '__main__':
     model_config()
     hotwords()
     language_model()
+    script_archive()
     long_messages()
     connection()

@@ -1,6 +1,5 @@
 """What the tests of the importers share."""
 
-import os
 import pathlib
 import sys
 from typing import Any, Dict, List, Tuple
@@ -11,23 +10,12 @@ import torch
 from torch import Tensor
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "support" / "python")]
+from shared_data import need_shared  # noqa: E402,F401
 from models.convert.command import main  # noqa: E402
 from models.reference.archive import read_archive  # noqa: E402
 
-SHARED = pathlib.Path(os.environ.get("RUNNEL_SHARED_DATA_DIR",
-                                     ROOT.parent / "shared" / "data"))
 TOLERANCE = 2e-5  # float32 sums in another order, in other people's code
-
-
-def need_shared(name: str) -> pathlib.Path:
-    """A folder of the shared data; skips without it, fails where it must be."""
-    path = SHARED / name
-    if not path.exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{path} is missing")
-        pytest.skip(f"{path} is missing")
-    return path
 
 
 def convert(family: str, source: pathlib.Path, output: pathlib.Path, *options: str

@@ -1,30 +1,32 @@
 #include "tests/support/attention_reference.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/zeros.h>
-#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "encoder/chunk_mask.h"
 #include "encoder/encoder_weights.h"
-#include "encoder/libtorch/tensor_rows.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
+#include "tests/support/random_values.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
 
 namespace runnel::testing {
 namespace {
 
-constexpr char kName[] = "encoder.encoders.0.self_attn";
 constexpr uint64_t kSeed = 11;
+
+EncoderConfig OneLayer(const std::string& position) {
+  EncoderConfig config = SmallConfig(position);
+  config.num_layers = 1;
+  return config;
+}
 
 }  // namespace
 
@@ -74,71 +76,87 @@ double ModuleWeights::Product(const double* q, double q_scale, const double* bia
   return sum;
 }
 
-at::Tensor RandomRows(int64_t rows, uint64_t seed) {
-  at::Generator generator = at::detail::createCPUGenerator(seed);
-  return at::randn({rows, SmallConfig().model_dim}, generator, at::TensorOptions(at::kDouble));
+Matrix RandomRows(int64_t rows, uint64_t seed) {
+  NormalNumbers normal(seed);
+  return MatrixOf(DataType::kFloat64, rows, SmallConfig().model_dim,
+                  [&](int64_t, int64_t) { return static_cast<float>(normal()); });
 }
 
 AttentionReference::AttentionReference(const std::string& position, const MakeFormula& make_formula,
-                                       at::ScalarType dtype, const AttentionBias& bias)
-    : type_(libtorch::DataTypeOf(dtype)) {
-  EncoderConfig config = SmallConfig(position);
+                                       const Arithmetic& arithmetic, const AttentionBias& bias)
+    : type_(arithmetic.type) {
+  EncoderConfig config = OneLayer(position);
   config.attention_bias = bias;
-  RandomWeightSource source(dtype, kSeed);
-  const PositionModules modules =
-      BuildPositions(config.position, &source, {kName}, config.attention_sizes());
-  attention_.emplace(BindAttention(config, kName, &source), nullptr, config, modules.layers.at(0));
-  const std::string prefix = std::string(kName) + ".";
+  RandomWeightSource source(type_, kSeed);
+  const auto backend = arithmetic.MakeBackend(config, &source);
+  const std::string name = AttentionName(0);
+  attention_ = backend->MakeAttention(0, BindAttention(config, name, &source), nullptr);
   std::map<std::string, std::vector<double>> values;
-  for (const auto& [name, tensor] : source.taken()) {
-    const std::string short_name = name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
-    // Rounded as the module's are.
-    tensors_[short_name] = tensor.to(at::kDouble).contiguous();
-    const double* data = tensors_[short_name].data_ptr<double>();
-    values[short_name].assign(data, data + tensor.numel());
+  for (const auto& [full_name, tensor] : source.taken()) {
+    const bool is_own = full_name.rfind(name + ".", 0) == 0;
+    values[is_own ? full_name.substr(name.size() + 1) : full_name] = Float64Values(tensor);
   }
   weights_ = std::make_unique<ModuleWeights>(std::move(values), config.model_dim, config.num_heads);
   formula_ = make_formula(*weights_);
 }
 
-LayerState AttentionReference::State(const at::Tensor& keys, const at::Tensor& values) const {
+LayerState AttentionReference::InitialState() const {
   const RowRing empty(SmallConfig().model_dim, type_);
   LayerState state{empty, empty, empty};
-  libtorch::Append(keys.to(libtorch::ScalarTypeOf(type_)), -1, &state.keys);
-  libtorch::Append(values.to(libtorch::ScalarTypeOf(type_)), -1, &state.values);
+  attention_->Initialize(&state);
   return state;
 }
 
-at::Tensor AttentionReference::Linear(const at::Tensor& x, const std::string& name) const {
-  const at::Tensor y = at::linear(x, tensors_.at(name + ".weight"));
-  const auto bias = tensors_.find(name + ".bias");
-  return (bias == tensors_.end() ? y : y + bias->second).contiguous();
+Matrix AttentionReference::Forward(ConstRows x, const std::vector<Segment>& segments) const {
+  const Matrix input = Converted(x, type_);
+  Matrix sum = input;
+  attention_->AddTo(segments, sum.rows());
+  const ConstRows before = input.rows();
+  const ConstRows after = RowsOf(sum);
+  return MatrixOf(DataType::kFloat64, x.count, x.dim, [&](int64_t row, int64_t column) {
+    const int64_t index = row * x.dim + column;
+    return ValueAt(after, index) - ValueAt(before, index);
+  });
 }
 
-at::Tensor AttentionReference::Attend(const at::Tensor& x, const at::Tensor& cached_keys,
-                                      const at::Tensor& cached_values, int64_t offset,
-                                      const Visible& visible) const {
+Matrix AttentionReference::Linear(ConstRows x, const std::string& name) const {
+  const std::vector<double>& weight = weights_->At(name + ".weight");
+  const double* bias =
+      weights_->Has(name + ".bias") ? weights_->At(name + ".bias").data() : nullptr;
+  return MatrixOf(DataType::kFloat64, x.count, x.dim, [&](int64_t row, int64_t output) {
+    double sum = bias == nullptr ? 0 : bias[output];
+    for (int64_t i = 0; i < x.dim; ++i) {
+      sum += weight[static_cast<size_t>(output * x.dim + i)] * ValueAt(x, row * x.dim + i);
+    }
+    return sum;
+  });
+}
+
+Matrix AttentionReference::Attend(ConstRows x, ConstRows cached_keys, ConstRows cached_values,
+                                  int64_t offset, const Visible& visible) const {
   const EncoderConfig config = SmallConfig();
   const int64_t dim = config.model_dim;
   const int64_t head_dim = config.head_dim();
-  const at::Tensor q = Linear(x, "linear_q");
-  const at::Tensor k = at::cat({cached_keys, Linear(x, "linear_k")});
-  const at::Tensor v = at::cat({cached_values, Linear(x, "linear_v")});
-  const int64_t queries = q.size(0);
-  const int64_t keys = k.size(0);
+  const Matrix q = Linear(x, "linear_q");
+  const Matrix k =
+      Joined<Matrix>({Converted(cached_keys, DataType::kFloat64), Linear(x, "linear_k")});
+  const Matrix v =
+      Joined<Matrix>({Converted(cached_values, DataType::kFloat64), Linear(x, "linear_v")});
+  const int64_t queries = q.count();
+  const int64_t keys = k.count();
   const int64_t first_key = offset - (keys - queries);
-  at::Tensor context = at::zeros({queries, dim}, at::kDouble);
+  Matrix context = MatrixOf(DataType::kFloat64, queries, dim, [](int64_t, int64_t) { return 0; });
   for (int64_t head = 0; head < config.num_heads; ++head) {
     const int64_t column = head * head_dim;
     for (int64_t i = 0; i < queries; ++i) {
-      const double* q_i = q.data_ptr<double>() + i * dim + column;
+      const double* q_i = q.rows().float64(i) + column;
       const auto pair = [&](int64_t j) {
         return Pair{head,
                     offset + i,
                     first_key + j,
                     queries,
                     q_i,
-                    k.data_ptr<double>() + j * dim + column,
+                    k.rows().float64(j) + column,
                     i + 1 < queries ? q_i + dim : nullptr};
       };
       std::vector<double> weights(static_cast<size_t>(keys), 0.0);
@@ -148,68 +166,72 @@ at::Tensor AttentionReference::Attend(const at::Tensor& x, const at::Tensor& cac
         weights[static_cast<size_t>(j)] = std::exp(formula_->Score(pair(j)));
         total += weights[static_cast<size_t>(j)];
       }
-      double* out = context.data_ptr<double>() + i * dim + column;
+      double* out = context.rows().float64(i) + column;
       for (int64_t j = 0; j < keys; ++j) {
         const double weight = weights[static_cast<size_t>(j)] / total;
         if (weight == 0) continue;
-        const double* v_j = v.data_ptr<double>() + j * dim + column;
+        const double* v_j = v.rows().float64(j) + column;
         for (int64_t n = 0; n < head_dim; ++n) {
           out[n] += weight * (v_j[n] + formula_->ValueTerm(pair(j), n));
         }
       }
     }
   }
-  return Linear(context, "linear_out");
+  return Linear(RowsOf(context), "linear_out");
 }
 
 namespace {
 
-// The same module in both precisions: its weights are float32 values.
-class BothPrecisions {
+// The same module in every arithmetic: its weights are float32 values.
+class EveryArithmetic {
  public:
-  BothPrecisions(const std::string& position, const MakeFormula& make_formula)
-      : float32_(position, make_formula, at::kFloat),
-        float64_(position, make_formula, at::kDouble) {}
+  EveryArithmetic(const std::string& position, const MakeFormula& make_formula) {
+    for (const Arithmetic& arithmetic : FullPrecision()) {
+      modules_.emplace_back(arithmetic, AttentionReference(position, make_formula, arithmetic));
+    }
+  }
 
   // A segment of `rows` queries from frame `offset`, after `cached` frames.
   void Expect(int64_t rows, int64_t cached, int64_t offset, const std::optional<ChunkMask>& mask) {
-    const at::Tensor x = RandomRows(rows, 1);
-    const at::Tensor keys = RandomRows(cached, 2);
-    const at::Tensor values = RandomRows(cached, 3);
+    const Matrix x = RandomRows(rows, 1);
+    const Matrix before = RandomRows(cached, 2);
     const auto visible = [&](int64_t i, int64_t j) {
       if (!mask) return true;
       const int64_t start = i / mask->chunk_size * mask->chunk_size;
       return j < start + mask->chunk_size &&
              (mask->left_context < 0 || j >= start - mask->left_context);
     };
-    const at::Tensor expected = float64_.Attend(x, keys, values, offset, visible);
-    for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-      const AttentionReference& module = dtype == at::kFloat ? float32_ : float64_;
-      LayerState state = module.State(keys, values);
+    const AttentionReference& any = modules_.front().second;
+    const Matrix expected =
+        any.Attend(RowsOf(x), RowsOf(any.Linear(RowsOf(before), "linear_k")),
+                   RowsOf(any.Linear(RowsOf(before), "linear_v")), offset, visible);
+    for (const auto& [arithmetic, module] : modules_) {
+      SCOPED_TRACE(arithmetic.name);
+      LayerState state = module.InitialState();
+      if (cached > 0) {
+        module.Forward(RowsOf(before), {OneChunk(0, cached, offset - cached, &state, -1)});
+      }
       Segment segment = OneChunk(0, rows, offset, &state, -1);
       if (mask) {
         segment.chunk_size = mask->chunk_size;
         segment.left_context = mask->left_context;
       }
-      const at::Tensor y = module.attention().Forward(x.to(dtype), {segment});
-      EXPECT_EQ(y.scalar_type(), dtype);
-      EXPECT_LE(RelativeError(y, expected), FormulaTolerance(dtype));
+      EXPECT_LE(RelativeError(module.Forward(RowsOf(x), {segment}), expected),
+                arithmetic.FromExact());
     }
   }
 
  private:
-  AttentionReference float32_;
-  AttentionReference float64_;
+  std::vector<std::pair<Arithmetic, AttentionReference>> modules_;
 };
 
 }  // namespace
 
 void ExpectAttentionIs(const std::string& position, const MakeFormula& make_formula,
                        Chunks chunks) {
-  const c10::InferenceMode guard;  // as in the LibTorch backend
   SCOPED_TRACE(position);
   constexpr int64_t kFarAway = 10000007;
-  BothPrecisions modules(position, make_formula);
+  EveryArithmetic modules(position, make_formula);
   for (const int64_t rows : {1, 2, 5, 16, 128, 129, 260}) {  // 128 queries are handled at a time
     SCOPED_TRACE(::testing::Message() << "whole utterance of " << rows);
     modules.Expect(rows, 0, 0, std::nullopt);

@@ -2,22 +2,23 @@
 #ifndef RUNNEL_TESTS_SUPPORT_ATTENTION_REFERENCE_H_
 #define RUNNEL_TESTS_SUPPORT_ATTENTION_REFERENCE_H_
 
-#include <ATen/core/Tensor.h>
-
+#include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include "encoder/backend.h"
+#include "encoder/encoder_config.h"
 #include "encoder/layer_state.h"
-#include "encoder/libtorch/attention.h"
+#include "encoder/rows.h"
+#include "tests/support/arithmetic.h"
 #include "tests/support/pair_formula.h"
 
 namespace runnel::testing {
 
-// (rows, d) float64, standard normal.
-at::Tensor RandomRows(int64_t rows, uint64_t seed);
+// (rows, d) float64, standard normal, rounded to float32: the same input for either data type.
+Matrix RandomRows(int64_t rows, uint64_t seed);
 
 // True where query i of a chunk attends to key j.
 using Visible = std::function<bool(int64_t i, int64_t j)>;
@@ -26,26 +27,27 @@ class AttentionReference {
  public:
   // Of the first layer of SmallConfig(position).
   AttentionReference(const std::string& position, const MakeFormula& make_formula,
-                     at::ScalarType dtype, const AttentionBias& bias = {});
+                     const Arithmetic& arithmetic, const AttentionBias& bias = {});
 
-  const libtorch::Attention& attention() const { return *attention_; }
+  // Of a new stream.
+  LayerState InitialState() const;
 
-  // A state whose caches hold these rows.
-  LayerState State(const at::Tensor& keys, const at::Tensor& values) const;
+  // The module without the residual connection around it, in float64: (rows, d) -> (rows, d).
+  // Rounds x to its data type. Advances the state of each segment.
+  Matrix Forward(ConstRows x, const std::vector<Segment>& segments) const;
 
-  // x: (C, d), whose row 0 is encoder frame `offset`; keys, values: (M', d) cached. Returns (C, d),
-  // float64.
-  at::Tensor Attend(
-      const at::Tensor& x, const at::Tensor& cached_keys, const at::Tensor& cached_values,
-      int64_t offset, const Visible& visible = [](int64_t, int64_t) { return true; }) const;
+  // The formula in float64. x: (C, d), whose row 0 is encoder frame `offset`; cached_keys,
+  // cached_values: (M', d) of the frames before it. Returns (C, d).
+  Matrix Attend(
+      ConstRows x, ConstRows cached_keys, ConstRows cached_values, int64_t offset,
+      const Visible& visible = [](int64_t, int64_t) { return true; }) const;
 
-  // By the layer of this name, float64.
-  at::Tensor Linear(const at::Tensor& x, const std::string& name) const;
+  // By the layer of this name ("linear_k"), float64.
+  Matrix Linear(ConstRows x, const std::string& name) const;
 
  private:
-  std::map<std::string, at::Tensor> tensors_;
-  std::optional<libtorch::Attention> attention_;
   DataType type_;
+  std::unique_ptr<const ResidualModule> attention_;
   std::unique_ptr<ModuleWeights> weights_;
   std::unique_ptr<PairFormula> formula_;
 };

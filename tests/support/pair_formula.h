@@ -1,5 +1,5 @@
 // A position scheme written out for one query and one key, and the comparison of attention with it.
-// Needs nothing of LibTorch: the test of a scheme is its formula.
+// The test of a scheme is its formula.
 #ifndef RUNNEL_TESTS_SUPPORT_PAIR_FORMULA_H_
 #define RUNNEL_TESTS_SUPPORT_PAIR_FORMULA_H_
 
@@ -70,8 +70,9 @@ using MakeFormula = std::function<std::unique_ptr<PairFormula>(const ModuleWeigh
 
 enum class Chunks { kAny, kWholeUtteranceOnly };
 
-// Attention with this `encoder.position` must be the formula, in float32 and float64: any number of
-// queries and cached keys, anywhere in the stream, with and without a chunk mask.
+// Attention with this `encoder.position` must be the formula, in every arithmetic of
+// FullPrecision(): any number of queries and cached keys, anywhere in the stream, with and without
+// a chunk mask.
 void ExpectAttentionIs(const std::string& position, const MakeFormula& make_formula,
                        Chunks chunks = Chunks::kAny);
 

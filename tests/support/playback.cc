@@ -1,50 +1,40 @@
 #include "tests/support/playback.h"
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
-#include "encoder/libtorch/tensor_rows.h"
-
 namespace runnel::testing {
 
-using libtorch::ScalarTypeOf;
-using libtorch::View;
-
-Playback::Playback(const Encoder& runs_on, at::Tensor all_features, int64_t chunk, int64_t left)
+Playback::Playback(const Encoder& runs_on, Matrix all_features, int64_t chunk, int64_t left)
     : encoder(&runs_on),
       features(std::move(all_features)),
       chunk_size(chunk),
       left_context(left),
-      state(runs_on.InitialState()) {}
+      state(runs_on.InitialState()),
+      output(runs_on.data_type(), runs_on.config().model_dim) {}
 
 std::optional<EncoderChunk> Playback::NextChunk() const {
-  return encoder->NextChunk(state, chunk_size, features.size(0) - position, true);
-}
-
-at::Tensor Playback::Output() const {
-  if (outputs.empty())
-    return at::empty({0, encoder->config().model_dim}, ScalarTypeOf(encoder->data_type()));
-  return at::cat(outputs, 0);
+  return encoder->NextChunk(state, chunk_size, features.count() - position, true);
 }
 
 void StepTogether(const Encoder& encoder, const std::vector<Playback*>& runs) {
   std::vector<EncoderSegment> segments;
   for (Playback* run : runs) {
     const EncoderChunk chunk = run->NextChunk().value();
-    segments.push_back({&run->state,
-                        run->features.data_ptr<float>() + run->position * run->features.size(1),
-                        chunk, run->left_context});
+    segments.push_back(
+        {&run->state, run->features.rows().float32(run->position), chunk, run->left_context});
     run->position += chunk.num_frames;
   }
   const EncoderOutput output = encoder.Step(segments);
   int64_t row = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
-    runs[i]->outputs.push_back(View(output.rows.rows().Part(row, output.num_rows[i])).clone());
-    row += output.num_rows[i];
+    const ConstRows rows = output.rows.rows().Part(row, output.num_rows[i]);
+    row += rows.count;
+    if (rows.count == 0) continue;
+    std::memcpy(runs[i]->output.AddRows(rows.count).data, rows.data,
+                static_cast<size_t>(rows.count * rows.dim * BytesOf(rows.type)));
   }
   if (row != output.rows.count()) throw std::logic_error("a step gave rows that belong to nobody");
 }
@@ -63,25 +53,21 @@ void PlayInRandomBatches(const Encoder& encoder, std::vector<Playback>* runs,
   }
 }
 
-at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
-                    int64_t left_context) {
+Matrix RunAlone(const Encoder& encoder, const Matrix& features, int64_t chunk_size,
+                int64_t left_context) {
   Playback run(encoder, features, chunk_size, left_context);
   while (!run.Done()) StepTogether(encoder, {&run});
-  return run.Output();
+  return std::move(run.output);
 }
 
-at::Tensor ForwardUnderMask(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
-                            int64_t left_context) {
-  const at::Tensor frames = features.to(at::kFloat).contiguous();
-  const Matrix rows =
-      encoder.ForwardUnderMask(frames.data_ptr<float>(), frames.size(0), chunk_size, left_context);
-  return View(rows.rows()).clone();
+Matrix ForwardUnderMask(const Encoder& encoder, const Matrix& features, int64_t chunk_size,
+                        int64_t left_context) {
+  return encoder.ForwardUnderMask(features.rows().float32(), features.count(), chunk_size,
+                                  left_context);
 }
 
-at::Tensor Normalize(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size) {
-  const at::Tensor frames = features.to(at::kFloat).contiguous();
-  const Matrix rows = encoder.Normalize(frames.data_ptr<float>(), frames.size(0), chunk_size);
-  return View(rows.rows()).clone();
+Matrix Normalize(const Encoder& encoder, const Matrix& features, int64_t chunk_size) {
+  return encoder.Normalize(features.rows().float32(), features.count(), chunk_size);
 }
 
 std::vector<int64_t> ChunkSizes() { return {1, 2, 3, 4, 8, 16, kFull}; }

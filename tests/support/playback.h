@@ -2,14 +2,13 @@
 #ifndef RUNNEL_TESTS_SUPPORT_PLAYBACK_H_
 #define RUNNEL_TESTS_SUPPORT_PLAYBACK_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <optional>
 #include <random>
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/rows.h"
 
 namespace runnel::testing {
 
@@ -18,20 +17,18 @@ constexpr int64_t kFull = -1;
 // What was fed and what came out. A copy continues on its own. The encoder must outlive it.
 struct Playback {
   // features: (T, input_dim) float32. Sizes as in Encoder::NextChunk and EncoderSegment.
-  Playback(const Encoder& runs_on, at::Tensor all_features, int64_t chunk, int64_t left);
+  Playback(const Encoder& runs_on, Matrix all_features, int64_t chunk, int64_t left);
 
   std::optional<EncoderChunk> NextChunk() const;
   bool Done() const { return !NextChunk().has_value(); }
-  // (T', d) so far.
-  at::Tensor Output() const;
 
   const Encoder* encoder;
-  at::Tensor features;
+  Matrix features;
   int64_t chunk_size;
   int64_t left_context;
   EncoderState state;
   int64_t position = 0;  // feature frames fed
-  std::vector<at::Tensor> outputs;
+  Matrix output;         // (T', d) so far
 };
 
 // `num_rows` rows from `first_row` on, as one chunk whose first encoder frame is `offset`.
@@ -54,14 +51,13 @@ void PlayInRandomBatches(const Encoder& encoder, std::vector<Playback>* runs,
                          std::mt19937_64* random);
 
 // One stream from start to end.
-at::Tensor RunAlone(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
-                    int64_t left_context);
+Matrix RunAlone(const Encoder& encoder, const Matrix& features, int64_t chunk_size,
+                int64_t left_context);
 
-// Encoder::ForwardUnderMask and Encoder::Normalize on tensors. features: (T, input_dim), rounded to
-// float32.
-at::Tensor ForwardUnderMask(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size,
-                            int64_t left_context);
-at::Tensor Normalize(const Encoder& encoder, const at::Tensor& features, int64_t chunk_size);
+// Encoder::ForwardUnderMask and Encoder::Normalize of a matrix. features: (T, input_dim) float32.
+Matrix ForwardUnderMask(const Encoder& encoder, const Matrix& features, int64_t chunk_size,
+                        int64_t left_context);
+Matrix Normalize(const Encoder& encoder, const Matrix& features, int64_t chunk_size);
 
 // The grid of the property tests: C in {1, 2, 3, 4, 8, 16, full}, M in {0, 1, C, 3 C + 1, all}.
 std::vector<int64_t> ChunkSizes();

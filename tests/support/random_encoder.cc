@@ -1,13 +1,15 @@
 #include "tests/support/random_encoder.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/randn.h>
-
 #include <cmath>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
+#include "encoder/cpu/backend.h"
 #include "encoder/json/json_section.h"
+#include "tests/support/matrices.h"
+#include "tests/support/random_values.h"
 
 namespace runnel::testing {
 namespace {
@@ -43,42 +45,51 @@ EncoderConfig SmallConfig(const std::string& position) {
   return config;
 }
 
-RandomWeightSource::RandomWeightSource(at::ScalarType dtype, uint64_t seed)
-    : Weights({}, dtype, "random weights"), dtype_(dtype), seed_(seed) {}
+RandomWeightSource::RandomWeightSource(DataType type, uint64_t seed)
+    : Weights({}, type, "random weights"), seed_(seed) {}
 
-at::Tensor RandomWeightSource::Take(const std::string& name, const std::vector<int64_t>& shape) {
-  at::Generator generator = at::detail::createCPUGenerator(Hash(seed_, name));
-  at::Tensor tensor = at::randn(shape, generator, at::TensorOptions(at::kFloat));
+Tensor RandomWeightSource::Take(const std::string& name, const Shape& shape) {
   // Weights of n inputs have deviation 1/sqrt(n); biases and everything else 0.3.
   int64_t inputs = 1;
-  for (size_t i = 1; i < shape.size(); ++i) inputs *= shape[i];
-  tensor *= shape.size() == 1 ? 0.3 : 1 / std::sqrt(static_cast<double>(inputs));
-  if (shape.size() == 1 && EndsWith(name, ".weight")) tensor += 1;  // of a norm
-  if (EndsWith(name, ".running_var")) tensor = tensor.abs() + 0.5;
+  int64_t count = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    count *= shape[i];
+    if (i > 0) inputs *= shape[i];
+  }
+  const double deviation = shape.size() == 1 ? 0.3 : 1 / std::sqrt(static_cast<double>(inputs));
+  const bool is_norm = shape.size() == 1 && EndsWith(name, ".weight");
+  const bool is_variance = EndsWith(name, ".running_var");
+  NormalNumbers normal(Hash(seed_, name));
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) {
+    double random = deviation * normal();
+    if (is_norm) random += 1;
+    if (is_variance) random = std::abs(random) + 0.5;
+    value = static_cast<float>(random);
+  }
+  const Tensor tensor(shape, std::move(values));
   taken_[name] = tensor;
-  return tensor.to(dtype_);
+  if (data_type() == DataType::kFloat32) return tensor;
+  return {shape, Float64Values(tensor)};
 }
 
-std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed) {
-  RandomWeightSource source(at::kFloat, seed);
-  const Encoder encoder(config, &source, *MakeLibTorchBackend(config, &source));
+std::map<std::string, Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed) {
+  RandomWeightSource source(DataType::kFloat32, seed);
+  const Encoder encoder(config, &source, *MakeCpuBackend(config, &source, {}));
   return source.taken();
 }
 
 Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed) {
-  Weights weights(RandomWeights(config, seed), arithmetic.dtype, "random weights");
+  Weights weights(RandomWeights(config, seed), arithmetic.type, "random weights");
   Encoder encoder(config, &weights, *arithmetic.MakeBackend(config, &weights));
   weights.CheckAllTaken();
   return encoder;
 }
 
-Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed) {
-  return RandomEncoder(config, LibTorchArithmetic(dtype), seed);
-}
-
-at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed) {
-  at::Generator generator = at::detail::createCPUGenerator(seed);
-  return at::randn({num_frames, config.input_dim}, generator, at::TensorOptions(at::kFloat));
+Matrix RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed) {
+  NormalNumbers normal(seed);
+  return MatrixOf(DataType::kFloat32, num_frames, config.input_dim,
+                  [&](int64_t, int64_t) { return normal(); });
 }
 
 }  // namespace runnel::testing

@@ -2,16 +2,15 @@
 #ifndef RUNNEL_TESTS_SUPPORT_RANDOM_ENCODER_H_
 #define RUNNEL_TESTS_SUPPORT_RANDOM_ENCODER_H_
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "encoder/encoder.h"
 #include "encoder/encoder_config.h"
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
+#include "encoder/rows.h"
 #include "tests/support/arithmetic.h"
 
 namespace runnel::testing {
@@ -30,28 +29,25 @@ EncoderConfig SmallConfig(const std::string& position = kChunkRpe);
 // depends on the seed, name and shape only.
 class RandomWeightSource : public Weights {
  public:
-  RandomWeightSource(at::ScalarType dtype, uint64_t seed);
+  RandomWeightSource(DataType type, uint64_t seed);
 
-  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
+  Tensor Take(const std::string& name, const Shape& shape) override;
 
   // What was asked for, float32.
-  const std::map<std::string, at::Tensor>& taken() const { return taken_; }
+  const std::map<std::string, Tensor>& taken() const { return taken_; }
 
  private:
-  at::ScalarType dtype_;
   uint64_t seed_;
-  std::map<std::string, at::Tensor> taken_;
+  std::map<std::string, Tensor> taken_;
 };
 
 // Every tensor such an encoder takes, float32.
-std::map<std::string, at::Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed);
+std::map<std::string, Tensor> RandomWeights(const EncoderConfig& config, uint64_t seed);
 
 Encoder RandomEncoder(const EncoderConfig& config, const Arithmetic& arithmetic, uint64_t seed);
-// With the LibTorch backend.
-Encoder RandomEncoder(const EncoderConfig& config, at::ScalarType dtype, uint64_t seed);
 
 // (num_frames, input_dim) float32, standard normal.
-at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed);
+Matrix RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed);
 
 }  // namespace runnel::testing
 

@@ -1,8 +1,5 @@
 #include "tests/support/random_heads.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -14,6 +11,7 @@
 #include "encoder/encoder_weights.h"
 #include "encoder/json/json_section.h"
 #include "encoder/model_file/model_archive.h"
+#include "encoder/model_file/tensor.h"
 #include "frontend/feature_stream.h"
 #include "runtime/attention_decoder/attention_decoder_config.h"
 #include "runtime/attention_decoder/attention_decoder_weights.h"
@@ -63,17 +61,17 @@ Recipe RecipeOf(Heads heads) {
           "norm_epsilon": 1e-5, "activation": "swish"})";
   switch (heads) {
     case Heads::kLstm:
-      return {"RNN-T", lstm2, "time_synchronous", {}, 3, false, 5, 8};
+      return {"RNN-T", lstm2, "time_synchronous", {}, 3, false, 9, 5};
     case Heads::kTdt:
-      return {"TDT", lstm1, "time_synchronous", {0, 1, 2, 4}, 3, false, 5, 8};
+      return {"TDT", lstm1, "time_synchronous", {0, 1, 2, 4}, 3, false, 3, 6};
     case Heads::kStateless:
-      return {"stateless", conv, "modified", {}, 1, false, 5, 8};
+      return {"stateless", conv, "modified", {}, 1, false, 7, 6};
     case Heads::kHybrid:
-      return {"hybrid", embedding, "prefix", {}, 3, true, 5, 8};
+      return {"hybrid", embedding, "prefix", {}, 3, true, 3, 8};
     case Heads::kPrompt:
-      return {"prompt", lstm1, "time_synchronous", {}, 3, true, 6, 6};
+      return {"prompt", lstm1, "time_synchronous", {}, 3, true, 34, 4};
     case Heads::kDecoder:
-      return {"decoder", lstm2, "time_synchronous", {}, 3, true, 5, 8};
+      return {"decoder", lstm2, "time_synchronous", {}, 3, true, 9, 5};
   }
   throw std::logic_error("heads without a recipe");
 }
@@ -126,7 +124,7 @@ std::shared_ptr<const Model> Make(Heads heads, Precision precision) {
   config["name"] = recipe.name;
   config["prompt"] = nullptr;
   config["attention_decoder"] = nullptr;
-  RandomWeightSource source(at::kFloat, recipe.seed);
+  RandomWeightSource source(DataType::kFloat32, recipe.seed);
   AddTransducer(recipe, &config, &source);
   if (heads == Heads::kPrompt) AddPrompt(&config, &source);
   if (heads == Heads::kDecoder) AddAttentionDecoder(&config, &source);
@@ -137,13 +135,16 @@ std::shared_ptr<const Model> Make(Heads heads, Precision precision) {
   }
   for (const auto& [name, tensor] : source.taken()) archive.tensors[name] = tensor;
   const auto scale = [&archive](const std::string& name, double factor) {
-    at::Tensor& tensor = archive.tensors[name];
-    tensor = tensor * factor;
+    Tensor& tensor = archive.tensors[name];
+    tensor = Scaled(tensor, factor);
   };
   scale("transducer.joint.out.weight", kOutputScale);
   scale("transducer.joint.encoder.weight", kEncoderScale);
   scale("transducer.joint.predictor.weight", kPredictorScale);
-  archive.tensors["transducer.joint.out.bias"].data_ptr<float>()[0] += recipe.blank_bias;
+  Tensor& bias = archive.tensors["transducer.joint.out.bias"];
+  std::vector<float> biases = Float32Values(bias);
+  biases[0] += recipe.blank_bias;
+  bias = Tensor(bias.shape(), std::move(biases));
   if (heads == Heads::kTdt) archive.units_text = kUnitsOfTdt;
   const TemporaryFolder folder;
   const std::string path = folder.File("model.pt");

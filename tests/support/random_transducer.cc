@@ -1,13 +1,11 @@
 #include "tests/support/random_transducer.h"
 
-#include <ATen/TensorOperators.h>
-
 #include <random>
 #include <stdexcept>
 
 #include "encoder/cpu/backend.h"
 #include "encoder/encoder_config.h"
-#include "encoder/libtorch/backend.h"
+#include "encoder/encoder_weights.h"
 #include "tests/support/random_encoder.h"
 
 namespace runnel::testing {
@@ -26,26 +24,11 @@ class SharpWeights final : public RandomWeightSource {
  public:
   using RandomWeightSource::RandomWeightSource;
 
-  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override {
-    const at::Tensor tensor = RandomWeightSource::Take(name, shape);
-    return name == "transducer.joint.out.weight" ? tensor * 4.0 : tensor;
+  Tensor Take(const std::string& name, const Shape& shape) override {
+    const Tensor tensor = RandomWeightSource::Take(name, shape);
+    return name == "transducer.joint.out.weight" ? Scaled(tensor, 4) : tensor;
   }
 };
-
-std::unique_ptr<const EncoderBackend> MakeBackend(TransducerBackend backend, Weights* weights) {
-  EncoderConfig config = SmallConfig();
-  config.num_layers = 0;  // no positions are needed
-  if (backend == TransducerBackend::kLibTorchFloat32 || backend == TransducerBackend::kFloat64) {
-    return MakeLibTorchBackend(config, weights);
-  }
-  cpu::Options options;
-  if (backend == TransducerBackend::kCpuBfloat16) {
-    options.matmul_type = kernels::MatmulType::kBfloat16;
-  } else if (backend == TransducerBackend::kCpuInt8) {
-    options.matmul_type = kernels::MatmulType::kInt8;
-  }
-  return MakeCpuBackend(config, weights, options);
-}
 
 }  // namespace
 
@@ -62,24 +45,23 @@ TransducerConfig SmallTransducer(const std::string& predictor, int vocab_size,
   return config;
 }
 
-std::unique_ptr<const Transducer> RandomTransducer(const TransducerConfig& config,
-                                                   TransducerBackend backend, uint64_t seed) {
-  SharpWeights weights(backend == TransducerBackend::kFloat64 ? at::kDouble : at::kFloat, seed);
-  const std::unique_ptr<const EncoderBackend> made = MakeBackend(backend, &weights);
-  return std::make_unique<const Transducer>(config, kTransducerModelDim, *made, &weights);
+std::unique_ptr<const Transducer> RandomTransducer(const TransducerConfig& config, uint64_t seed,
+                                                   kernels::MatmulType matmul_type) {
+  SharpWeights weights(DataType::kFloat32, seed);
+  EncoderConfig encoder = SmallConfig();
+  encoder.num_layers = 0;  // no positions are needed
+  cpu::Options options;
+  options.matmul_type = matmul_type;
+  const std::unique_ptr<const EncoderBackend> backend = MakeCpuBackend(encoder, &weights, options);
+  return std::make_unique<const Transducer>(config, kTransducerModelDim, *backend, &weights);
 }
 
-Matrix RandomEncoderRows(int64_t num_rows, uint64_t seed, DataType type, double scale) {
+Matrix RandomEncoderRows(int64_t num_rows, uint64_t seed, double scale) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal(0, scale);
-  Matrix matrix(type, kTransducerModelDim, num_rows);
+  Matrix matrix(DataType::kFloat32, kTransducerModelDim, num_rows);
   for (int64_t i = 0; i < num_rows * kTransducerModelDim; ++i) {
-    const auto value = static_cast<float>(normal(random));  // the same in both types
-    if (type == DataType::kFloat64) {
-      matrix.rows().float64()[i] = static_cast<double>(value);
-    } else {
-      matrix.rows().float32()[i] = value;
-    }
+    matrix.rows().float32()[i] = static_cast<float>(normal(random));
   }
   return matrix;
 }

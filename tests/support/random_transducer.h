@@ -1,4 +1,4 @@
-// Transducers with seeded random weights: small, of any kind.
+// Transducers with seeded random weights: small, of any kind, on the CPU backend.
 #ifndef RUNNEL_TESTS_SUPPORT_RANDOM_TRANSDUCER_H_
 #define RUNNEL_TESTS_SUPPORT_RANDOM_TRANSDUCER_H_
 
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "encoder/cpu/options.h"
 #include "encoder/rows.h"
 #include "runtime/transducer/transducer.h"
 
@@ -19,15 +20,12 @@ constexpr int64_t kTransducerModelDim = 18;
 TransducerConfig SmallTransducer(const std::string& predictor, int vocab_size,
                                  const std::vector<int64_t>& durations = {});
 
-enum class TransducerBackend { kCpuFloat32, kCpuBfloat16, kCpuInt8, kLibTorchFloat32, kFloat64 };
+std::unique_ptr<const Transducer> RandomTransducer(
+    const TransducerConfig& config, uint64_t seed,
+    kernels::MatmulType matmul_type = kernels::MatmulType::kFloat32);
 
-// Throws std::invalid_argument where this build has no such backend.
-std::unique_ptr<const Transducer> RandomTransducer(const TransducerConfig& config,
-                                                   TransducerBackend backend, uint64_t seed);
-
-// (num_rows, kTransducerModelDim), standard normal times `scale`, of the transducer's data type.
-Matrix RandomEncoderRows(int64_t num_rows, uint64_t seed, DataType type = DataType::kFloat32,
-                         double scale = 2);
+// (num_rows, kTransducerModelDim) float32, standard normal times `scale`.
+Matrix RandomEncoderRows(int64_t num_rows, uint64_t seed, double scale = 2);
 
 }  // namespace runnel::testing
 

@@ -1,13 +1,11 @@
 #include "tests/support/tiny_streams.h"
 
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/full_like.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <map>
+#include <vector>
 
 #include "encoder/model_file/model_archive.h"
 #include "tests/support/archive_files.h"
@@ -32,16 +30,20 @@ const std::shared_ptr<const Model>& Tiny() {
   return model;
 }
 
-std::shared_ptr<const Model> TinyThatFails() {
+std::shared_ptr<const Model> TinyWith(const std::string& name, const Tensor& tensor) {
   const TemporaryFolder folder;
-  const ModelArchive archive = ReadModelArchive(TinyModelPath());
-  std::map<std::string, at::Tensor> tensors;
-  for (const auto& [name, tensor] : archive.tensors) {
-    tensors[name] = name == "ctc.ctc_lo.weight" ? at::full_like(tensor, 3e38) : tensor;
-  }
-  WriteArchive(folder.File("m.pt"), tensors,
+  ModelArchive archive = ReadModelArchive(TinyModelPath());
+  archive.tensors.at(name) = tensor;
+  WriteArchive(folder.File("m.pt"), archive.tensors,
                {{"runnel.json", archive.config_json}, {"units.txt", archive.units_text}});
   return Model::Load(folder.File("m.pt"));
+}
+
+std::shared_ptr<const Model> TinyThatFails() {
+  constexpr char kWeight[] = "ctc.ctc_lo.weight";
+  const Tensor tensor = ReadModelArchive(TinyModelPath()).tensors.at(kWeight);
+  return TinyWith(kWeight, Tensor(tensor.shape(),
+                                  std::vector<float>(static_cast<size_t>(tensor.count()), 3e38F)));
 }
 
 std::string Describe(const StreamOptions& options) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "encoder/model_file/tensor.h"
 #include "runtime/model.h"
 #include "runtime/result.h"
 #include "runtime/stream.h"
@@ -27,7 +28,9 @@ std::shared_ptr<const Model> LoadTiny();
 // Loaded once per process.
 const std::shared_ptr<const Model>& Tiny();
 
-// The golden model with weights so large that no probability is finite. On the default backend.
+// The golden model with another tensor of this name, on the default backend.
+std::shared_ptr<const Model> TinyWith(const std::string& name, const Tensor& tensor);
+// With weights so large that no probability is finite.
 std::shared_ptr<const Model> TinyThatFails();
 
 StreamOptions Options(int64_t chunk_size, int64_t left_context,

@@ -2,6 +2,8 @@
 #ifndef RUNNEL_TESTS_SUPPORT_TOLERANCES_H_
 #define RUNNEL_TESTS_SUPPORT_TOLERANCES_H_
 
+#include "encoder/rows.h"
+
 namespace runnel::testing {
 
 // ---- Bounds on RelativeError (tests/support/relative_error.h) ----
@@ -9,10 +11,8 @@ namespace runnel::testing {
 // The same formula in another order of sums (brute force, PyTorch's recorded values, chunk by chunk
 // against the whole utterance). float64: sums of some thousand terms near 1 lose under 1e-12, four
 // layers under 1e-11. float32: the same with an epsilon of 1.2e-7; what the project promises.
-// `dtype`: an at::ScalarType, which the tests without LibTorch do not have.
-template <class ScalarType>
-double FormulaTolerance(ScalarType dtype) {
-  return dtype == ScalarType::Double ? 1e-10 : 1e-5;
+constexpr double FormulaTolerance(DataType type) {
+  return type == DataType::kFloat64 ? 1e-10 : 1e-5;
 }
 
 // A stream beside others in a batch: rows of one matrix multiplication may be rounded differently

@@ -3,11 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#if defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
-
 namespace runnel::kernels {
 
 #if defined(__x86_64__)
@@ -103,12 +98,6 @@ void SumTiles(const uint8_t* x, int64_t stride, int64_t num_bytes, const uint8_t
 
 }  // namespace
 
-bool EnableAmx() {
-  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr int kTileData = 18;               // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-}
-
 void AmxTiles::Configure(int64_t num_rows) {
   if (num_rows == num_rows_) return;
   num_rows_ = num_rows;
@@ -139,8 +128,7 @@ void AmxTiles::Sum(MatmulType type, const uint8_t* x, int64_t stride, int64_t nu
 
 #else
 
-// Other processors have no tiles, and nothing asks for them.
-bool EnableAmx() { return false; }
+// Other processors have no tiles.
 AmxTiles::~AmxTiles() = default;
 void AmxTiles::Sum(MatmulType /*type*/, const uint8_t* /*x*/, int64_t /*stride*/,
                    int64_t /*num_rows*/, int64_t /*num_bytes*/, const uint8_t* /*weights*/,

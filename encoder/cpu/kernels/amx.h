@@ -9,9 +9,6 @@
 
 namespace runnel::kernels {
 
-// Asks the system to let this process use tiles; false if it does not. For a CPU that has them.
-bool EnableAmx();
-
 // Rows and outputs that are computed at once.
 constexpr int64_t kAmxRows = 32;
 constexpr int64_t kAmxOutputs = 32;

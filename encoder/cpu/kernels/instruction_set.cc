@@ -6,13 +6,10 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "encoder/cpu/kernels/amx.h"
+#include "platform/processor.h"
 
 #if HWY_ARCH_X86
 #include <cpuid.h>
-#elif HWY_ARCH_ARM_A64
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
 #endif
 
 namespace runnel::kernels {
@@ -46,19 +43,20 @@ bool HasVexVnni() { return CpuidBit(1, 0, 4); }
 bool HasBfloat16() { return HasVnni() && CpuidBit(1, 0, 5); }
 bool HasAmx() {
   return HasBfloat16() && CpuidBit(0, 3, 22) && CpuidBit(0, 3, 24) && CpuidBit(0, 3, 25) &&
-         EnableAmx();
+         AllowTileRegisters();
 }
 #elif HWY_ARCH_ARM_A64
-bool HasDotProducts() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
-bool HasBfloat16() { return HasDotProducts() && (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0; }
+bool HasBfloat16() { return HasArmDotProducts() && HasArmBfloat16(); }
 #endif
 
 const std::vector<Level>& Levels() {
   static const std::vector<Level> levels = {
 #if HWY_ARCH_ARM_A64
     {"neon", HWY_STATIC_TARGET, Always, false, false, false, 255},
-    {"neon_dot", HWY_STATIC_TARGET, HasDotProducts, true, false, false, 255},
+    {"neon_dot", HWY_STATIC_TARGET, HasArmDotProducts, true, false, false, 255},
     {"neon_bf16", HWY_STATIC_TARGET, HasBfloat16, true, true, false, 255},
+#elif HWY_ARCH_WASM
+    {"simd128", HWY_STATIC_TARGET, Always, false, false, false, 255},
 #else
     {"portable", HWY_STATIC_TARGET, Always, false, false, false, 255},
 #endif

@@ -25,8 +25,8 @@ struct InstructionSet {
 // thread. Throws std::runtime_error, at each call, if the variable holds another name.
 const InstructionSet& UsedInstructionSet();
 
-// The names, from the least to the most. The first, "neon" on ARM and "portable" elsewhere, uses
-// nothing that a compiler's default target lacks.
+// The names, from the least to the most. The first, "neon" on ARM, "simd128" in WebAssembly and
+// "portable" elsewhere, uses nothing that the compiler's target lacks.
 const std::vector<std::string>& InstructionSetNames();
 
 }  // namespace runnel::kernels

@@ -1,7 +1,6 @@
 // Sinusoids of frame numbers, and positions folded into keys.
 #include "encoder/cpu/frame_positions.h"
 
-#include <ATen/core/Tensor.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "encoder/cpu/kernels/attention/position_kernels.h"
 #include "encoder/position/sinusoids.h"
+#include "encoder/rows.h"
 #include "tests/support/random_values.h"
 
 namespace runnel::cpu {
@@ -29,12 +29,12 @@ TEST(FrameSinusoidsTest, AreTheFormula) {
   const Sinusoids formula(kDim);
   for (const int64_t first : {0, 5, 4090, 10000007}) {
     const std::vector<float> rows = Filled(sinusoids, {first, first + 40});
-    const at::Tensor expected = formula.Rows(first, first + 39);
+    const Matrix expected = formula.Rows(first, first + 39);
     double worst = 0;
     for (int64_t i = 0; i < 40; ++i) {
       for (int64_t k = 0; k < kDim; ++k) {
         const auto place = static_cast<size_t>(i * kDim + (k % 2 == 0 ? k / 2 : kDim / 2 + k / 2));
-        worst = std::max(worst, std::abs(expected.data_ptr<double>()[i * kDim + k] - rows[place]));
+        worst = std::max(worst, std::abs(expected.rows().float64(i)[k] - rows[place]));
       }
     }
     EXPECT_LE(worst, 1e-6) << "from frame " << first;

@@ -2,7 +2,6 @@
 // keeps the packer.
 #include "encoder/cpu/packer.h"
 
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,13 +16,16 @@
 #include "encoder/cpu/backend.h"
 #include "encoder/encoder.h"
 #include "encoder/encoder_weights.h"
+#include "encoder/rows.h"
 #include "tests/support/error_message.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 
 namespace runnel {
 namespace {
 
+using testing::EqualBits;
 using testing::ErrorMessage;
 using testing::RandomWeightSource;
 using testing::SmallConfig;
@@ -39,14 +41,13 @@ EncoderConfig WithSubsampling(SubsamplingType type) {
 
 // An encoder whose matrices `packer` makes.
 Encoder MakeEncoder(const EncoderConfig& config, std::shared_ptr<cpu::Packer> packer) {
-  RandomWeightSource weights(at::kFloat, kPackedSeed);
+  RandomWeightSource weights(DataType::kFloat32, kPackedSeed);
   const auto backend = MakeCpuBackend(config, &weights, {}, std::move(packer));
   return Encoder(config, &weights, *backend);
 }
 
-std::string ErrorOfPacking(cpu::Packer* packer, const std::string& name,
-                           const std::vector<int64_t>& shape) {
-  RandomWeightSource weights(at::kFloat, kPackedSeed);
+std::string ErrorOfPacking(cpu::Packer* packer, const std::string& name, const Shape& shape) {
+  RandomWeightSource weights(DataType::kFloat32, kPackedSeed);
   LinearWeights layer;
   layer.name = name;
   layer.weight = weights.Take(name, shape);
@@ -66,8 +67,8 @@ TEST(PackerTest, ModulesDoNotKeepIt) {
   EXPECT_EQ(stored.use_count(), 1);
   recorder.reset();
   stored.reset();
-  const at::Tensor features = testing::RandomFeatures(config, 60, kPackedSeed);
-  EXPECT_TRUE(at::equal(testing::RunAlone(adopted, features, 4, 8),
+  const Matrix features = testing::RandomFeatures(config, 60, kPackedSeed);
+  EXPECT_TRUE(EqualBits(testing::RunAlone(adopted, features, 4, 8),
                         testing::RunAlone(packed, features, 4, 8)));
 }
 
@@ -75,7 +76,7 @@ TEST(PackerTest, ABackendKeepsIt) {
   const EncoderConfig config = SmallConfig();
   auto recorder = std::make_shared<cpu::RecordingPacker>();
   const Encoder packed = MakeEncoder(config, recorder);
-  RandomWeightSource weights(at::kFloat, kPackedSeed);
+  RandomWeightSource weights(DataType::kFloat32, kPackedSeed);
   const auto backend = MakeCpuBackend(
       config, &weights, {}, std::make_shared<cpu::StoredMatrices>(recorder->matrices(), "model"));
   const LinearWeights out = BindSubsampling(config, &weights).out;
@@ -93,7 +94,7 @@ TEST(PackerTest, NamesAreThoseOfTheTensors) {
        {SubsamplingType::kConv2d4, SubsamplingType::kConv2d8, SubsamplingType::kLinear,
         SubsamplingType::kStriding4, SubsamplingType::kDwStriding8}) {
     const EncoderConfig config = WithSubsampling(type);
-    RandomWeightSource weights(at::kFloat, kPackedSeed);
+    RandomWeightSource weights(DataType::kFloat32, kPackedSeed);
     const auto recorder = std::make_shared<cpu::RecordingPacker>();
     const Encoder encoder(config, &weights, *MakeCpuBackend(config, &weights, {}, recorder));
     std::set<std::string> names;

@@ -1,7 +1,5 @@
 // The kernels in bfloat16 and int8: near the exact result, and with the promises of streaming kept
 // to the bit, whatever else is computed with a stream and in however many threads.
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +9,9 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/rows.h"
 #include "tests/support/arithmetic.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
@@ -20,6 +20,7 @@ namespace runnel {
 namespace {
 
 using testing::Arithmetic;
+using testing::EqualBits;
 using testing::ForwardUnderMask;
 using testing::Playback;
 using testing::RandomEncoder;
@@ -51,9 +52,9 @@ INSTANTIATE_TEST_SUITE_P(All, ReducedPrecisionTest,
 
 TEST_P(ReducedPrecisionTest, IsNearTheExactResultButNotIt) {
   for (const EncoderConfig& config : {SmallConfig(), WideConfig()}) {
-    const Encoder exact = RandomEncoder(config, at::kDouble, kSeed);
+    const Encoder exact = RandomEncoder(config, testing::MostExact(), kSeed);
     const Encoder encoder = RandomEncoder(config, GetParam(), kSeed);
-    const at::Tensor features = RandomFeatures(config, 301, kSeed + 1);
+    const Matrix features = RandomFeatures(config, 301, kSeed + 1);
     const double error =
         RelativeError(RunAlone(encoder, features, 16, 32), RunAlone(exact, features, 16, 32));
     EXPECT_LT(error, 0.05);
@@ -65,10 +66,10 @@ TEST_P(ReducedPrecisionTest, ChunkedIsTheMaskToTheBit) {
   for (const EncoderConfig& config : {SmallConfig(), WideConfig()}) {
     const Encoder encoder = RandomEncoder(config, GetParam(), kSeed);
     for (const int64_t num_frames : {7, 66, 143, 301}) {
-      const at::Tensor features = RandomFeatures(config, num_frames, kSeed + 1);
+      const Matrix features = RandomFeatures(config, num_frames, kSeed + 1);
       for (const int64_t chunk_size : testing::ChunkSizes()) {
         for (const int64_t left_context : testing::LeftContexts(chunk_size)) {
-          EXPECT_TRUE(at::equal(RunAlone(encoder, features, chunk_size, left_context),
+          EXPECT_TRUE(EqualBits(RunAlone(encoder, features, chunk_size, left_context),
                                 ForwardUnderMask(encoder, features, chunk_size, left_context)))
               << num_frames << " frames, C=" << chunk_size << " M=" << left_context;
         }
@@ -84,11 +85,11 @@ TEST_P(ReducedPrecisionTest, BatchesInThreadsAreTheStreamsAloneToTheBit) {
   const auto decode = [&](uint64_t seed, bool* all_equal) {
     std::mt19937_64 random(seed);
     std::vector<Playback> runs;
-    std::vector<at::Tensor> alone;
+    std::vector<Matrix> alone;
     for (int i = 0; i < 19; ++i) {
       const std::vector<int64_t> sizes = testing::ChunkSizes();
       const int64_t chunk_size = sizes[random() % sizes.size()];
-      const at::Tensor features =
+      const Matrix features =
           RandomFeatures(config, static_cast<int64_t>(7 + random() % 260), random());
       alone.push_back(RunAlone(encoder, features, chunk_size, 24));
       runs.emplace_back(encoder, features, chunk_size, 24);
@@ -96,7 +97,7 @@ TEST_P(ReducedPrecisionTest, BatchesInThreadsAreTheStreamsAloneToTheBit) {
     testing::PlayInRandomBatches(encoder, &runs, &random);
     *all_equal = true;
     for (size_t i = 0; i < runs.size(); ++i) {
-      *all_equal = *all_equal && at::equal(runs[i].Output(), alone[i]);
+      *all_equal = *all_equal && EqualBits(runs[i].output, alone[i]);
     }
   };
   bool equal[kNumThreads] = {};
@@ -116,7 +117,7 @@ TEST(CachePrecisionTest, Bfloat16HalvesKeysAndValues) {
     while (!run.Done()) StepTogether(encoder, {&run});
     return run.state.num_bytes();
   };
-  const int64_t full = bytes_of(testing::FullPrecision().back());
+  const int64_t full = bytes_of(testing::CpuArithmetic());
   const int64_t half = bytes_of(testing::ReducedPrecision().front());
   EXPECT_EQ(full - half, 2 * config.num_layers * 64 * config.model_dim * 2);
 }

@@ -1,6 +1,5 @@
 // Threads of a step change no bit of an encoder's output, whatever its layers are. The sizes are
 // large enough that the kernels share their work.
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include "encoder/encoder.h"
+#include "encoder/rows.h"
 #include "tests/support/arithmetic.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
 
@@ -19,6 +20,7 @@ namespace runnel {
 namespace {
 
 using testing::Arithmetic;
+using testing::EqualBits;
 using testing::RandomEncoder;
 
 constexpr uint64_t kSeed = 20261124;
@@ -49,7 +51,7 @@ const std::vector<Layers>& AllLayers() {
 
 std::vector<Arithmetic> CpuArithmetics() {
   std::vector<Arithmetic> all = testing::ReducedPrecision();
-  all.push_back(testing::FullPrecision().back());
+  all.push_back(testing::CpuArithmetic());
   return all;
 }
 
@@ -87,7 +89,7 @@ TEST_P(StepThreadsEncoderTest, ChangeNothing) {
     int step_threads;
   };
   const Encoder alone = MakeEncoder(1);
-  const at::Tensor features = testing::RandomFeatures(alone.config(), 700, kSeed + 1);
+  const Matrix features = testing::RandomFeatures(alone.config(), 700, kSeed + 1);
   std::vector<Case> cases = {{testing::kFull, 2}};
   if (!NeedsWholeUtterance(alone.config().position)) {
     cases.insert(cases.end(), {{3, 2}, {67, 3}});
@@ -95,7 +97,7 @@ TEST_P(StepThreadsEncoderTest, ChangeNothing) {
   for (const auto [chunk_size, step_threads] : cases) {
     const int64_t left_context = chunk_size == testing::kFull ? -1 : 64;
     EXPECT_TRUE(
-        at::equal(testing::RunAlone(MakeEncoder(step_threads), features, chunk_size, left_context),
+        EqualBits(testing::RunAlone(MakeEncoder(step_threads), features, chunk_size, left_context),
                   testing::RunAlone(alone, features, chunk_size, left_context)))
         << step_threads << " threads, C=" << chunk_size;
   }

@@ -18,10 +18,12 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "encoder/encoder_weights.h"
 #include "encoder/libtorch/tensor_rows.h"
+#include "tests/support/arithmetic.h"
 #include "tests/support/error_message.h"
 #include "tests/support/playback.h"
 #include "tests/support/random_encoder.h"
@@ -34,7 +36,11 @@ namespace {
 using libtorch::Copy;
 using testing::FormulaTolerance;
 using testing::OneChunk;
-using testing::RelativeError;
+
+double RelativeError(const at::Tensor& actual, const at::Tensor& expected) {
+  return testing::RelativeError(libtorch::View(actual.contiguous()),
+                                libtorch::View(expected.contiguous()));
+}
 
 constexpr char kName[] = "encoder.encoders.0.conv_module";
 
@@ -52,12 +58,11 @@ at::Tensor RandomRows(int64_t rows, uint64_t seed) {
 // The module and its definition.
 class Reference {
  public:
-  Reference(int kernel_size, at::ScalarType dtype)
-      : kernel_size_(kernel_size), type_(libtorch::DataTypeOf(dtype)) {
+  Reference(int kernel_size, DataType type) : kernel_size_(kernel_size), type_(type) {
     for (const auto& [name, tensor] : testing::RandomWeights(Config(kernel_size), 3)) {
       if (name.rfind(std::string(kName) + ".", 0) == 0) weights_[name] = tensor;
     }
-    Weights weights(weights_, dtype, "random weights");
+    Weights weights(weights_, type, "random weights");
     const EncoderConfig config = Config(kernel_size);
     convolution_.emplace(BindConvolution(config, kName, &weights), nullptr, *config.convolution);
     weights.CheckAllTaken();
@@ -76,7 +81,7 @@ class Reference {
   at::Tensor Gated(const at::Tensor& x) const {
     const int64_t dim = x.size(1);
     const at::Tensor both =
-        at::linear(x, Tensor("pointwise_conv1.weight").squeeze(2), Tensor("pointwise_conv1.bias"));
+        at::linear(x, Get("pointwise_conv1.weight").squeeze(2), Get("pointwise_conv1.bias"));
     return both.narrow(1, 0, dim) * at::sigmoid(both.narrow(1, dim, dim));
   }
 
@@ -84,8 +89,8 @@ class Reference {
   at::Tensor Forward(const at::Tensor& x) const {
     const int64_t dim = x.size(1);
     const at::Tensor gated = Gated(x).contiguous();
-    const at::Tensor kernel = Tensor("depthwise_conv.weight");
-    const at::Tensor bias = Tensor("depthwise_conv.bias");
+    const at::Tensor kernel = Get("depthwise_conv.weight");
+    const at::Tensor bias = Get("depthwise_conv.bias");
     at::Tensor filtered = at::zeros(x.sizes(), at::kDouble);
     for (int64_t t = 0; t < x.size(0); ++t) {
       for (int64_t n = 0; n < dim; ++n) {
@@ -99,39 +104,41 @@ class Reference {
         filtered.data_ptr<double>()[t * dim + n] = sum;
       }
     }
-    const at::Tensor normed =
-        at::layer_norm(filtered, {dim}, Tensor("norm.weight"), Tensor("norm.bias"),
-                       Config(1).convolution->norm_epsilon);
-    return at::linear(normed * at::sigmoid(normed), Tensor("pointwise_conv2.weight").squeeze(2),
-                      Tensor("pointwise_conv2.bias"));
+    const at::Tensor normed = at::layer_norm(filtered, {dim}, Get("norm.weight"), Get("norm.bias"),
+                                             Config(1).convolution->norm_epsilon);
+    return at::linear(normed * at::sigmoid(normed), Get("pointwise_conv2.weight").squeeze(2),
+                      Get("pointwise_conv2.bias"));
   }
 
  private:
-  at::Tensor Tensor(const std::string& name) const {
-    return weights_.at(std::string(kName) + "." + name).to(at::kDouble).contiguous();
+  at::Tensor Get(const std::string& name) const {
+    return libtorch::View(weights_.at(std::string(kName) + "." + name)).to(at::kDouble);
   }
 
   int64_t kernel_size_;
-  std::map<std::string, at::Tensor> weights_;
+  std::map<std::string, Tensor> weights_;
   std::optional<libtorch::Convolution> convolution_;
   DataType type_;
 };
 
-class ConvolutionTest : public ::testing::TestWithParam<at::ScalarType> {
+class ConvolutionTest : public ::testing::TestWithParam<DataType> {
  protected:
-  at::ScalarType dtype() const { return GetParam(); }
-  double tolerance() const { return FormulaTolerance(dtype()); }
+  at::ScalarType dtype() const { return libtorch::ScalarTypeOf(GetParam()); }
+  double tolerance() const { return FormulaTolerance(GetParam()); }
 
  private:
   const c10::InferenceMode guard_;  // as in the LibTorch backend
 };
 
-INSTANTIATE_TEST_SUITE_P(Precisions, ConvolutionTest, ::testing::Values(at::kFloat, at::kDouble),
-                         [](const auto& precision) { return c10::toString(precision.param); });
+INSTANTIATE_TEST_SUITE_P(Precisions, ConvolutionTest,
+                         ::testing::Values(DataType::kFloat32, DataType::kFloat64),
+                         [](const auto& precision) {
+                           return testing::LibTorchArithmetic(precision.param).name;
+                         });
 
 TEST_P(ConvolutionTest, IsTheFormulaInPiecesOfAnyLength) {
   for (const int kernel_size : {1, 2, 5, 6, 31}) {
-    const Reference reference(kernel_size, dtype());
+    const Reference reference(kernel_size, GetParam());
     const at::Tensor x = RandomRows(47, 1);
     const at::Tensor expected = reference.Forward(x);
     for (const int64_t piece : {1, 2, 3, 7, 16, 47}) {
@@ -152,20 +159,22 @@ TEST_P(ConvolutionTest, IsTheFormulaInPiecesOfAnyLength) {
 TEST_P(ConvolutionTest, ANegativeVarianceIsRefused) {
   EncoderConfig config = Config(5);
   config.convolution->norm = ConvolutionNorm::kBatchNorm;
-  std::map<std::string, at::Tensor> all = testing::RandomWeights(config, 3);
+  std::map<std::string, Tensor> all = testing::RandomWeights(config, 3);
   const std::string variance = std::string(kName) + ".norm.running_var";
   const auto load = [&] {
-    Weights weights(all, dtype(), "m.pt");
+    Weights weights(all, GetParam(), "m.pt");
     BindConvolution(config, kName, &weights);
   };
   EXPECT_NO_THROW(load());
-  all.at(variance)[2] = -0.25;
+  std::vector<float> values = Float32Values(all.at(variance));
+  values[2] = -0.25F;
+  all.at(variance) = Tensor(all.at(variance).shape(), std::move(values));
   EXPECT_EQ(testing::ErrorMessage<std::runtime_error>(load),
             "m.pt: tensor " + variance + " holds a negative value, expected a variance");
 }
 
 TEST_P(ConvolutionTest, CacheIsTheLastGatedFrames) {
-  const Reference reference(6, dtype());
+  const Reference reference(6, GetParam());
   const at::Tensor x = RandomRows(9, 2);
   LayerState state = reference.State();
   EXPECT_TRUE(at::equal(Copy(state.cnn_cache), at::zeros({5, x.size(1)}, dtype())));
@@ -179,7 +188,7 @@ TEST_P(ConvolutionTest, CacheIsTheLastGatedFrames) {
 }
 
 TEST_P(ConvolutionTest, SegmentsOfABatchDoNotMix) {
-  const Reference reference(6, dtype());
+  const Reference reference(6, GetParam());
   const std::vector<int64_t> lengths = {1, 9, 4};
   std::vector<at::Tensor> inputs;
   std::vector<LayerState> states(lengths.size(), reference.State());

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "encoder/encoder_weights.h"
+#include "encoder/libtorch/tensor_rows.h"
+#include "tests/support/arithmetic.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/tolerances.h"
@@ -23,8 +25,15 @@ namespace runnel {
 namespace {
 
 using testing::FormulaTolerance;
-using testing::RandomFeatures;
-using testing::RelativeError;
+
+double RelativeError(const at::Tensor& actual, const at::Tensor& expected) {
+  return testing::RelativeError(libtorch::View(actual.contiguous()),
+                                libtorch::View(expected.contiguous()));
+}
+
+at::Tensor RandomFeatures(const EncoderConfig& config, int64_t num_frames, uint64_t seed) {
+  return libtorch::View(testing::RandomFeatures(config, num_frames, seed).rows()).clone();
+}
 
 constexpr char kName[] = "encoder.embed";
 
@@ -34,16 +43,16 @@ EncoderConfig Config(int input_dim) {
   return config;
 }
 
-std::map<std::string, at::Tensor> EmbedWeights(const EncoderConfig& config) {
-  std::map<std::string, at::Tensor> weights;
+std::map<std::string, Tensor> EmbedWeights(const EncoderConfig& config) {
+  std::map<std::string, Tensor> weights;
   for (const auto& [name, tensor] : testing::RandomWeights(config, 5)) {
     if (name.rfind(std::string(kName) + ".", 0) == 0) weights[name] = tensor;
   }
   return weights;
 }
 
-libtorch::Subsampling MakeModule(const EncoderConfig& config, at::ScalarType dtype) {
-  Weights weights(EmbedWeights(config), dtype, "random weights");
+libtorch::Subsampling MakeModule(const EncoderConfig& config, DataType type) {
+  Weights weights(EmbedWeights(config), type, "random weights");
   libtorch::Subsampling module(BindSubsampling(config, &weights), config);
   weights.CheckAllTaken();
   return module;
@@ -89,7 +98,7 @@ at::Tensor Convolve(const at::Tensor& image, const at::Tensor& weight, const at:
 at::Tensor ByFormula(const EncoderConfig& config, const at::Tensor& features) {
   const auto weights = EmbedWeights(config);
   const auto get = [&](const std::string& name) {
-    return weights.at(std::string(kName) + "." + name).to(at::kDouble).contiguous();
+    return libtorch::View(weights.at(std::string(kName) + "." + name)).to(at::kDouble);
   };
   at::Tensor image = features.to(at::kDouble).unsqueeze(0).contiguous();
   image = Convolve(image, get("conv.0.weight"), get("conv.0.bias"));
@@ -99,13 +108,19 @@ at::Tensor ByFormula(const EncoderConfig& config, const at::Tensor& features) {
   return at::linear(rows, get("out.0.weight"), get("out.0.bias"));
 }
 
-class SubsamplingTest : public ::testing::TestWithParam<at::ScalarType> {
+class SubsamplingTest : public ::testing::TestWithParam<DataType> {
+ protected:
+  at::ScalarType dtype() const { return libtorch::ScalarTypeOf(GetParam()); }
+
  private:
   const c10::InferenceMode guard_;  // as in the LibTorch backend
 };
 
-INSTANTIATE_TEST_SUITE_P(Precisions, SubsamplingTest, ::testing::Values(at::kFloat, at::kDouble),
-                         [](const auto& precision) { return c10::toString(precision.param); });
+INSTANTIATE_TEST_SUITE_P(Precisions, SubsamplingTest,
+                         ::testing::Values(DataType::kFloat32, DataType::kFloat64),
+                         [](const auto& precision) {
+                           return testing::LibTorchArithmetic(precision.param).name;
+                         });
 
 TEST_P(SubsamplingTest, IsTheFormula) {
   for (const int input_dim : {7, 8, 9, 10, 19, 40}) {
@@ -114,7 +129,7 @@ TEST_P(SubsamplingTest, IsTheFormula) {
     for (const int64_t frames : {7, 8, 9, 10, 11, 30}) {
       SCOPED_TRACE(::testing::Message() << input_dim << " bins, " << frames << " frames");
       const at::Tensor features = RandomFeatures(config, frames, 1);
-      const at::Tensor rows = Whole(module, features.to(GetParam()));
+      const at::Tensor rows = Whole(module, features.to(dtype()));
       EXPECT_EQ(rows.size(0), NumEncoderFrames(frames));
       EXPECT_LE(RelativeError(rows, ByFormula(config, features)), FormulaTolerance(GetParam()));
     }
@@ -126,7 +141,7 @@ TEST_P(SubsamplingTest, LongerThanTheInternalBlock) {
   const libtorch::Subsampling module = MakeModule(config, GetParam());
   for (const int64_t encoder_frames : {256, 257, 700}) {
     const at::Tensor features = RandomFeatures(config, 4 * encoder_frames + 5, 2);
-    const at::Tensor whole = Whole(module, features.to(GetParam()));
+    const at::Tensor whole = Whole(module, features.to(dtype()));
     ASSERT_EQ(whole.size(0), encoder_frames);
     EXPECT_LE(RelativeError(whole, ByFormula(config, features)), FormulaTolerance(GetParam()));
   }
@@ -135,7 +150,7 @@ TEST_P(SubsamplingTest, LongerThanTheInternalBlock) {
 TEST_P(SubsamplingTest, EncoderFrameReadsSevenFrames) {
   const EncoderConfig config = Config(19);
   const libtorch::Subsampling module = MakeModule(config, GetParam());
-  const at::Tensor features = RandomFeatures(config, 31, 3).to(GetParam());
+  const at::Tensor features = RandomFeatures(config, 31, 3).to(dtype());
   const at::Tensor rows = Whole(module, features);
   for (int64_t changed = 0; changed < features.size(0); ++changed) {
     at::Tensor other = features.clone();

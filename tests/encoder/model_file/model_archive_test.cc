@@ -1,33 +1,21 @@
 // Files that are no model archives, or damaged ones, end in one line that says so.
 #include "encoder/model_file/model_archive.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/support/archive_files.h"
 #include "tests/support/error_message.h"
 #include "tests/support/file_bytes.h"
 #include "tests/support/temporary_folder.h"
-
-// LibTorch's zip reader loses some bytes when it throws in its constructor. Read by the leak
-// sanitizer, if the test is built with it.
-#ifdef __clang__
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wreserved-identifier"  // the sanitizer chose the name
-#endif
-extern "C" const char* __lsan_default_suppressions() { return "leak:libtorch_cpu"; }
-#ifdef __clang__
-#pragma clang diagnostic pop
-#endif
 
 namespace runnel {
 namespace {
@@ -39,6 +27,14 @@ using testing::TemporaryFolder;
 using testing::TinyModelPath;
 using testing::WriteArchive;
 using testing::WriteBytes;
+
+::testing::AssertionResult Equal(const Tensor& a, const Tensor& b) {
+  if (a.type() == b.type() && a.shape() == b.shape() &&
+      std::memcmp(a.data(), b.data(), static_cast<size_t>(a.num_bytes())) == 0) {
+    return ::testing::AssertionSuccess();
+  }
+  return ::testing::AssertionFailure() << "another tensor";
+}
 
 // The message for a file, which must start with its path; the rest is returned.
 std::string ReadError(const std::string& path) {
@@ -61,21 +57,22 @@ TEST(ModelArchiveTest, ReadsTensorsAndTexts) {
   EXPECT_TRUE(Contains(archive.config_json, "\"runnel-model\""));
   EXPECT_EQ(archive.units_text, "<blank> 0\n\u2581 1\na 2\nb 3\nc 4\nd 5\n\u00e9 6\n");
   EXPECT_EQ(archive.tensors.size(), 86U);
-  EXPECT_EQ(archive.tensors.at("encoder.global_cmvn.mean").sizes(), at::IntArrayRef({20}));
-  EXPECT_EQ(archive.tensors.at("ctc.ctc_lo.weight").sizes(), at::IntArrayRef({7, 16}));
+  EXPECT_EQ(archive.tensors.at("encoder.global_cmvn.mean").shape(), (Shape{20}));
+  EXPECT_EQ(archive.tensors.at("ctc.ctc_lo.weight").shape(), (Shape{7, 16}));
 }
 
 TEST(ModelArchiveTest, ArchiveOfTensorsAloneIsEnough) {
   const TemporaryFolder folder;
-  const at::Tensor tensor = at::arange(6, at::kFloat).view({2, 3});
-  WriteArchive(folder.File("m.pt"), {{"a.0.weight", tensor}, {"a.0.bias", tensor + 1}},
+  const Tensor weight(Shape{2, 3}, std::vector<float>{0, 1, 2, 3, 4, 5});
+  const Tensor bias(Shape{3}, std::vector<float>{6, 7, 8});
+  WriteArchive(folder.File("m.pt"), {{"a.0.weight", weight}, {"a.0.bias", bias}},
                {{"runnel.json", "{}"}, {"units.txt", "u"}});
   const ModelArchive archive = ReadModelArchive(folder.File("m.pt"));
   EXPECT_EQ(archive.config_json, "{}");
   EXPECT_EQ(archive.units_text, "u");
   ASSERT_EQ(archive.tensors.size(), 2U);
-  EXPECT_TRUE(at::equal(archive.tensors.at("a.0.weight"), tensor));
-  EXPECT_TRUE(at::equal(archive.tensors.at("a.0.bias"), tensor + 1));
+  EXPECT_TRUE(Equal(archive.tensors.at("a.0.weight"), weight));
+  EXPECT_TRUE(Equal(archive.tensors.at("a.0.bias"), bias));
 }
 
 TEST(ModelArchiveTest, MissingFile) {
@@ -95,8 +92,7 @@ TEST(ModelArchiveTest, NoFile) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo(folder.File("pipe").c_str(), 0600), 0);
   for (const std::string& path : {folder.File("pipe"), std::string("/dev/null")}) {
-    EXPECT_EQ(ReadError(path),
-              "is a pipe or a device, expected a model archive in a file, which is read twice");
+    EXPECT_EQ(ReadError(path), "is a pipe or a device, expected a model archive in a file");
   }
   const std::string long_name = folder.File(std::string(300, 'x'));
   EXPECT_EQ(ReadError(long_name), "cannot open: File name too long");
@@ -135,7 +131,7 @@ TEST(ModelArchiveTest, PlainZip) {
 TEST(ModelArchiveTest, ForeignTorchScriptArchive) {
   const TemporaryFolder folder;
   const std::string path = folder.File("foreign.pt");
-  const at::Tensor tensor = at::arange(3, at::kFloat);
+  const Tensor tensor(Shape{3}, std::vector<float>{0, 1, 2});
   WriteArchive(path, {{"weight", tensor}}, {});
   EXPECT_EQ(ReadError(path),
             "holds no runnel.json, expected an archive in Runnel's format (models/README.md)");
@@ -191,9 +187,8 @@ TEST_P(DamagedArchiveTest, OneWrongByteInAFileIsFound) {
     return ReadError(path_);
   };
   for (const auto& [name, tensor] : original_.tensors) {
-    const at::Tensor values = tensor.contiguous();
-    EXPECT_TRUE(Contains(error_with_wrong_byte_in({static_cast<const char*>(values.data_ptr()),
-                                                   static_cast<size_t>(values.nbytes())}),
+    EXPECT_TRUE(Contains(error_with_wrong_byte_in({static_cast<const char*>(tensor.data()),
+                                                   static_cast<size_t>(tensor.num_bytes())}),
                          ": CRC error"))
         << name;
   }
@@ -224,7 +219,7 @@ TEST_P(DamagedArchiveTest, FlippedBytesThrowOrDoNotMatter) {
       EXPECT_EQ(archive.units_text, original_.units_text);
       EXPECT_EQ(archive.tensors.size(), original_.tensors.size());
       for (const auto& [name, tensor] : original_.tensors) {
-        EXPECT_TRUE(at::equal(archive.tensors.at(name), tensor)) << name;
+        EXPECT_TRUE(Equal(archive.tensors.at(name), tensor)) << name;
       }
     } catch (const std::runtime_error& error) {
       const std::string message = error.what();

@@ -1,20 +1,20 @@
 // Rows of the projected sinusoids: the formula, and the same bits whatever was asked before.
 #include "encoder/position/position_table.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/equal.h>
-#include <ATen/ops/linear.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "encoder/rows.h"
+#include "tests/support/matrices.h"
 #include "tests/support/pair_formula.h"
 #include "tests/support/random_encoder.h"
 #include "tests/support/relative_error.h"
@@ -23,34 +23,55 @@
 namespace runnel {
 namespace {
 
+using testing::EqualBits;
 using testing::FormulaTolerance;
+using testing::MatrixOf;
 using testing::RelativeError;
+using testing::ValueAt;
 
 constexpr int64_t kDim = 18;
 
 constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 constexpr AttentionSizes kSizes = {kDim, 3};
 
+// The rows of the distances first, ..., last.
+Matrix RowsIn(const PositionTable::Range& range, int64_t first, int64_t last) {
+  const ConstRows columns = range.columns.rows();
+  const int64_t begin = range.distances.first - first;
+  return MatrixOf(columns.type, first - last + 1, columns.count, [&](int64_t row, int64_t k) {
+    return ValueAt(columns, k * columns.dim + begin + row);
+  });
+}
+Matrix RowsIn(const PositionTable::Range& range) {
+  return RowsIn(range, range.distances.first, range.distances.last);
+}
+
 class Table {
  public:
-  explicit Table(at::ScalarType dtype, TableOrder order = TableOrder::kDescending,
+  explicit Table(DataType type, TableOrder order = TableOrder::kDescending,
                  int64_t max_distance = kUnbounded)
-      : Table(testing::RandomWeightSource(dtype, 7), order, max_distance) {}
+      : Table(testing::RandomWeightSource(type, 7), order, max_distance) {}
 
   std::shared_ptr<const PositionTable::Range> Covering(int64_t first, int64_t last) const {
     const auto range = table_.Covering({first, last});
-    EXPECT_EQ(range->rows().sizes(), at::IntArrayRef({range->distances.size(), kDim}));
-    const at::Tensor padding = range->columns.slice(1, range->distances.size());
-    EXPECT_GE(padding.size(1), PositionTable::kColumnPadding);
-    EXPECT_TRUE(padding.eq(0).all().item<bool>());
+    const ConstRows columns = range->columns.rows();
+    EXPECT_EQ(columns.count, kDim);
+    EXPECT_GE(columns.dim, range->distances.size() + PositionTable::kColumnPadding);
+    bool padding_is_zero = true;
+    for (int64_t k = 0; k < columns.count; ++k) {
+      for (int64_t i = range->distances.size(); i < columns.dim; ++i) {
+        padding_is_zero = padding_is_zero && ValueAt(columns, k * columns.dim + i) == 0;
+      }
+    }
+    EXPECT_TRUE(padding_is_zero);
     return range;
   }
 
   // (first - last + 1, d)
-  at::Tensor Rows(int64_t first, int64_t last) const {
+  Matrix Rows(int64_t first, int64_t last) const {
     const auto range = Covering(first, last);
     EXPECT_TRUE(range->distances.Contains({first, last}));
-    return range->rows().narrow(0, range->distances.first - first, first - last + 1);
+    return RowsIn(*range, first, last);
   }
 
  private:
@@ -61,22 +82,23 @@ class Table {
 };
 
 // W_pos PE(r) + b, r = first down to last.
-at::Tensor ByFormula(int64_t first, int64_t last, int64_t sign = 1) {
-  testing::RandomWeightSource source(at::kDouble, 7);
-  const at::Tensor weight = source.Take("a.linear_pos.weight", {kDim, kDim});
-  const at::Tensor bias = source.Take("a.linear_pos.bias", {kDim});
-  at::Tensor sinusoids = at::empty({first - last + 1, kDim}, at::kDouble);
-  double* out = sinusoids.data_ptr<double>();
+Matrix ByFormula(int64_t first, int64_t last, int64_t sign = 1) {
+  testing::RandomWeightSource source(DataType::kFloat64, 7);
+  const Tensor weight = source.Take("a.linear_pos.weight", {kDim, kDim});
+  const Tensor bias = source.Take("a.linear_pos.bias", {kDim});
+  std::vector<std::vector<double>> sinusoids;
   for (int64_t r = first; r >= last; --r) {
-    for (const double value : testing::SinusoidsByFormula(sign * r, kDim)) *out++ = value;
+    sinusoids.push_back(testing::SinusoidsByFormula(sign * r, kDim));
   }
-  return at::linear(sinusoids, weight, bias);
+  return MatrixOf(DataType::kFloat64, first - last + 1, kDim, [&](int64_t row, int64_t k) {
+    const double* weights = weight.float64() + k * kDim;
+    return std::inner_product(weights, weights + kDim, sinusoids[static_cast<size_t>(row)].begin(),
+                              bias.float64()[k]);
+  });
 }
 
 // The rows of a new table.
-at::Tensor Fresh(at::ScalarType dtype, int64_t first, int64_t last) {
-  return Table(dtype).Rows(first, last).clone();
-}
+Matrix Fresh(DataType type, int64_t first, int64_t last) { return Table(type).Rows(first, last); }
 
 using Range = std::pair<int64_t, int64_t>;  // first, last
 
@@ -85,10 +107,13 @@ Range RandomRange(std::mt19937_64* random) {
   return {last + static_cast<int64_t>((*random)() % 700), last};
 }
 
-class PositionTableTest : public ::testing::TestWithParam<at::ScalarType> {};
+class PositionTableTest : public ::testing::TestWithParam<DataType> {};
 
-INSTANTIATE_TEST_SUITE_P(Precisions, PositionTableTest, ::testing::Values(at::kFloat, at::kDouble),
-                         [](const auto& precision) { return c10::toString(precision.param); });
+INSTANTIATE_TEST_SUITE_P(Types, PositionTableTest,
+                         ::testing::Values(DataType::kFloat32, DataType::kFloat64),
+                         [](const auto& type) -> std::string {
+                           return type.param == DataType::kFloat64 ? "Float64" : "Float32";
+                         });
 
 TEST_P(PositionTableTest, RowsAreTheFormula) {
   const Table table(GetParam());
@@ -97,8 +122,8 @@ TEST_P(PositionTableTest, RowsAreTheFormula) {
                                      {-3, -70},  {300, 64}, {30000, 29990}};
   for (const auto& [first, last] : ranges) {
     SCOPED_TRACE(::testing::Message() << "distances " << first << " to " << last);
-    const at::Tensor rows = table.Rows(first, last);
-    EXPECT_EQ(rows.scalar_type(), GetParam());
+    const Matrix rows = table.Rows(first, last);
+    EXPECT_EQ(rows.type(), GetParam());
     EXPECT_LE(RelativeError(rows, ByFormula(first, last)), FormulaTolerance(GetParam()));
   }
 }
@@ -125,7 +150,7 @@ TEST_P(PositionTableTest, SameBitsWhateverWasAskedBefore) {
     const Table table(GetParam());
     for (int i = 0; i < 15; ++i) {
       const auto [first, last] = RandomRange(&random);
-      EXPECT_TRUE(at::equal(table.Rows(first, last), Fresh(GetParam(), first, last)))
+      EXPECT_TRUE(EqualBits(table.Rows(first, last), Fresh(GetParam(), first, last)))
           << first << " to " << last;
     }
   }
@@ -133,21 +158,21 @@ TEST_P(PositionTableTest, SameBitsWhateverWasAskedBefore) {
 
 TEST_P(PositionTableTest, GrowingContextGivesTheSameBits) {
   const Table table(GetParam());
-  const at::Tensor all = Fresh(GetParam(), 2000, -15);
+  const Matrix all = Fresh(GetParam(), 2000, -15);
   for (int64_t first = 15; first <= 2000; first += 16) {
-    EXPECT_TRUE(at::equal(table.Rows(first, -15), all.narrow(0, 2000 - first, first + 16)));
+    EXPECT_TRUE(EqualBits(table.Rows(first, -15), all.rows().Part(2000 - first, first + 16)));
   }
 }
 
 TEST_P(PositionTableTest, RangesTooWideToRememberAreComputedAllTheSame) {
   const Table table(GetParam());
-  const at::Tensor before = table.Rows(100, -20).clone();
-  const at::Tensor wide = table.Rows(80000, -80000);
-  EXPECT_EQ(wide.size(0), 160001);
-  EXPECT_TRUE(at::equal(wide.narrow(0, 80000 - 100, 121), before));
-  EXPECT_TRUE(at::equal(wide.narrow(0, 0, 10), Fresh(GetParam(), 80000, 79991)));
-  EXPECT_TRUE(at::equal(table.Rows(100, -20), before));
-  EXPECT_TRUE(at::equal(table.Rows(300, -90), Fresh(GetParam(), 300, -90)));
+  const Matrix before = table.Rows(100, -20);
+  const Matrix wide = table.Rows(80000, -80000);
+  EXPECT_EQ(wide.count(), 160001);
+  EXPECT_TRUE(EqualBits(wide.rows().Part(80000 - 100, 121), before));
+  EXPECT_TRUE(EqualBits(wide.rows().Part(0, 10), Fresh(GetParam(), 80000, 79991)));
+  EXPECT_TRUE(EqualBits(table.Rows(100, -20), before));
+  EXPECT_TRUE(EqualBits(table.Rows(300, -90), Fresh(GetParam(), 300, -90)));
 }
 
 TEST_P(PositionTableTest, AGrowingContextIsComputedAFewTimesOnly) {
@@ -182,24 +207,24 @@ TEST_P(PositionTableTest, StaysWithinTheLargestDistance) {
   const auto all = table.Covering(100, -100);
   EXPECT_EQ(all->distances.first, 7);
   EXPECT_EQ(all->distances.last, -7);
-  EXPECT_TRUE(at::equal(all->rows(), Fresh(GetParam(), 7, -7)));
+  EXPECT_TRUE(EqualBits(RowsIn(*all), Fresh(GetParam(), 7, -7)));
   const Table other(GetParam(), TableOrder::kDescending, 7);
   const auto beyond = other.Covering(100, 90);
-  EXPECT_TRUE(at::equal(beyond->rows(), Fresh(GetParam(), 7, 7)));
+  EXPECT_TRUE(EqualBits(RowsIn(*beyond), Fresh(GetParam(), 7, 7)));
 }
 
 TEST_P(PositionTableTest, RowsStayValidWhenTheTableGrows) {
   const Table table(GetParam());
-  const at::Tensor rows = table.Rows(10, -10);
-  const at::Tensor copy = rows.clone();
+  const auto range = table.Covering(10, -10);
+  const Matrix copy = range->columns;
   for (int64_t first = 20; first < 5000; first *= 2) table.Rows(first, -first);
-  EXPECT_TRUE(at::equal(rows, copy));
+  EXPECT_TRUE(EqualBits(range->columns, copy));
 }
 
 TEST_P(PositionTableTest, SeveralThreads) {
   const Table table(GetParam());
   constexpr int kThreads = 4;
-  std::vector<std::vector<std::pair<Range, at::Tensor>>> results(kThreads);
+  std::vector<std::vector<std::pair<Range, Matrix>>> results(kThreads);
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&table, &mine = results[static_cast<size_t>(t)], t] {
@@ -208,14 +233,14 @@ TEST_P(PositionTableTest, SeveralThreads) {
       for (int64_t furthest = 100; furthest < 3200; furthest += 100) {
         const auto first = furthest - static_cast<int64_t>(random() % 100);
         const Range range{first, first - 50 - static_cast<int64_t>(random() % 300)};
-        mine.emplace_back(range, table.Rows(range.first, range.second).clone());
+        mine.emplace_back(range, table.Rows(range.first, range.second));
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& mine : results) {
     for (const auto& [range, rows] : mine) {
-      EXPECT_TRUE(at::equal(rows, Fresh(GetParam(), range.first, range.second)));
+      EXPECT_TRUE(EqualBits(rows, Fresh(GetParam(), range.first, range.second)));
     }
   }
 }

@@ -1,22 +1,11 @@
 // Scores equal the formula, whatever the batch, the hypotheses beside them, and the thread.
 #include "runtime/attention_decoder/attention_decoder.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/gelu.h>
-#include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
-#include <ATen/ops/log_softmax.h>
-#include <ATen/ops/randn.h>
-#include <ATen/ops/relu.h>
-#include <ATen/ops/softmax.h>
-#include <ATen/ops/triu.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <random>
@@ -25,10 +14,13 @@
 #include <thread>
 #include <vector>
 
-#include "encoder/libtorch/tensor_rows.h"
+#include "encoder/model_file/tensor.h"
+#include "encoder/rows.h"
 #include "tests/support/arithmetic.h"
 #include "tests/support/error_message.h"
+#include "tests/support/matrices.h"
 #include "tests/support/random_encoder.h"
+#include "tests/support/random_values.h"
 
 namespace runnel {
 namespace {
@@ -57,14 +49,19 @@ EncoderConfig SmallEncoder() { return testing::SmallConfig(R"({"scheme": "none"}
 int64_t ModelDim() { return SmallEncoder().model_dim; }
 
 AttentionDecoder MakeDecoder(const AttentionDecoderConfig& config, const Arithmetic& arithmetic) {
-  testing::RandomWeightSource weights(arithmetic.dtype, kSeed);
+  testing::RandomWeightSource weights(arithmetic.type, kSeed);
   const auto backend = arithmetic.MakeBackend(SmallEncoder(), &weights);
   return {config, ModelDim(), *backend, &weights};
 }
 
 // Queries that own their encoder rows.
 struct Utterance {
-  at::Tensor encoder;  // (frames, model_dim) float32
+  ConstRows encoder_rows() const {
+    return {DataType::kFloat32, encoder.data(), static_cast<int64_t>(encoder.size()) / ModelDim(),
+            ModelDim()};
+  }
+
+  std::vector<float> encoder;  // (frames, model_dim)
   std::vector<std::vector<int32_t>> hypotheses;
   double reverse_weight;
 };
@@ -72,12 +69,11 @@ struct Utterance {
 // Some hundred rows together, hypotheses of 0 to 12 tokens that often begin and end alike.
 std::vector<Utterance> RandomUtterances(int count) {
   std::mt19937_64 random(kSeed);
-  at::Generator generator = at::detail::createCPUGenerator(kSeed);
   std::vector<Utterance> utterances;
   for (int u = 0; u < count; ++u) {
     Utterance utterance;
     const auto frames = static_cast<int64_t>(1 + random() % 40);
-    utterance.encoder = at::randn({frames, ModelDim()}, generator, at::TensorOptions(at::kFloat));
+    utterance.encoder = testing::RandomValues(frames * ModelDim(), random());
     for (int h = 0; h < 1 + u % 6; ++h) {
       std::vector<int32_t> tokens(random() % 13);
       for (int32_t& token : tokens) token = static_cast<int32_t>(random() % 2 + 1);
@@ -92,106 +88,180 @@ std::vector<Utterance> RandomUtterances(int count) {
 std::vector<std::vector<RescoringScores>> Score(const AttentionDecoder& decoder,
                                                 const Arithmetic& arithmetic,
                                                 const std::vector<Utterance>& utterances) {
-  std::vector<at::Tensor> encoders;
+  std::vector<Matrix> encoders;
   std::vector<RescoringQuery> queries;
   for (const Utterance& utterance : utterances) {
-    encoders.push_back(utterance.encoder.to(arithmetic.dtype).contiguous());
-    queries.push_back(
-        {libtorch::View(encoders.back()), utterance.hypotheses, utterance.reverse_weight});
+    encoders.push_back(testing::Converted(utterance.encoder_rows(), arithmetic.type));
+    queries.push_back({encoders.back().rows(), utterance.hypotheses, utterance.reverse_weight});
   }
   return decoder.Score(queries);
 }
 
 // ---- The formula in float64, hypothesis by hypothesis ----
 
+// One per position.
+using Vectors = std::vector<std::vector<double>>;
+
 class Formula {
  public:
   explicit Formula(const AttentionDecoderConfig& config) : config_(config) {
-    testing::RandomWeightSource source(at::kFloat, kSeed);
-    const AttentionDecoder taken(
-        config, ModelDim(),
-        *testing::LibTorchArithmetic(at::kFloat).MakeBackend(SmallEncoder(), &source), &source);
-    for (const auto& [name, tensor] : source.taken()) tensors_[name] = tensor.to(at::kDouble);
+    testing::RandomWeightSource source(DataType::kFloat32, kSeed);
+    const AttentionDecoder taken(config, ModelDim(),
+                                 *testing::CpuArithmetic().MakeBackend(SmallEncoder(), &source),
+                                 &source);
+    for (const auto& [name, tensor] : source.taken()) values_[name] = Float64Values(tensor);
   }
 
-  double Score(const std::string& direction, int num_layers, const at::Tensor& encoder,
+  double Score(const std::string& direction, int num_layers, const Utterance& utterance,
                const std::vector<int32_t>& tokens) const {
     std::vector<int64_t> inputs = {config_.sos_id};
     inputs.insert(inputs.end(), tokens.begin(), tokens.end());
-    const at::Tensor log_probs = LogProbs(direction, num_layers, encoder.to(at::kDouble), inputs);
+    Vectors encoder;
+    const auto dim = static_cast<std::ptrdiff_t>(ModelDim());
+    for (auto at = utterance.encoder.begin(); at != utterance.encoder.end(); at += dim) {
+      encoder.emplace_back(at, at + dim);
+    }
+    const Vectors log_probs = LogProbs(direction, num_layers, encoder, inputs);
     double sum = 0;
     for (size_t i = 0; i < inputs.size(); ++i) {
       const int64_t next = i < tokens.size() ? tokens[i] : config_.eos_id;
-      sum += log_probs[static_cast<int64_t>(i)][next].item<double>();
+      sum += log_probs[i][static_cast<size_t>(next)];
     }
     return sum;
   }
 
  private:
-  at::Tensor Linear(const std::string& name, const at::Tensor& x) const {
-    return at::linear(x, tensors_.at(name + ".weight"), tensors_.at(name + ".bias"));
-  }
-  at::Tensor Norm(const std::string& name, const at::Tensor& x) const {
-    return at::layer_norm(x, {ModelDim()}, tensors_.at(name + ".weight"),
-                          tensors_.at(name + ".bias"), config_.layer_norm_eps);
-  }
-
-  at::Tensor Attention(const std::string& name, const at::Tensor& x, const at::Tensor& memory,
-                       bool causal) const {
-    const at::Tensor q = Linear(name + ".linear_q", x);
-    const at::Tensor k = Linear(name + ".linear_k", memory);
-    const at::Tensor v = Linear(name + ".linear_v", memory);
-    const int64_t head_dim = ModelDim() / config_.num_heads;
-    std::vector<at::Tensor> heads;
-    for (int64_t first = 0; first < ModelDim(); first += head_dim) {
-      at::Tensor scores = q.narrow(1, first, head_dim).matmul(k.narrow(1, first, head_dim).t()) /
-                          std::sqrt(static_cast<double>(head_dim));
-      if (causal) {
-        scores = scores + at::triu(at::full(scores.sizes(), -1e300, at::kDouble), 1);
+  Vectors Linear(const std::string& name, const Vectors& x) const {
+    const std::vector<double>& weight = values_.at(name + ".weight");
+    const std::vector<double>& bias = values_.at(name + ".bias");
+    Vectors y;
+    for (const std::vector<double>& from : x) {
+      y.push_back(bias);
+      for (size_t i = 0; i < bias.size(); ++i) {
+        for (size_t j = 0; j < from.size(); ++j) {
+          y.back()[i] += weight[i * from.size() + j] * from[j];
+        }
       }
-      heads.push_back(at::softmax(scores, -1).matmul(v.narrow(1, first, head_dim)));
     }
-    return Linear(name + ".linear_out", at::cat(heads, 1));
+    return y;
   }
 
-  at::Tensor LogProbs(const std::string& direction, int num_layers, const at::Tensor& encoder,
-                      const std::vector<int64_t>& inputs) const {
-    const std::string prefix = "attention_decoder." + direction;
-    std::vector<at::Tensor> rows;
+  Vectors Norm(const std::string& name, Vectors x) const {
+    const std::vector<double>& weight = values_.at(name + ".weight");
+    const std::vector<double>& bias = values_.at(name + ".bias");
+    for (std::vector<double>& row : x) {
+      const auto size = static_cast<double>(row.size());
+      double mean = 0;
+      for (const double value : row) mean += value / size;
+      double variance = 0;
+      for (const double value : row) variance += (value - mean) * (value - mean) / size;
+      const double deviation = std::sqrt(variance + config_.layer_norm_eps);
+      for (size_t i = 0; i < row.size(); ++i) {
+        row[i] = (row[i] - mean) / deviation * weight[i] + bias[i];
+      }
+    }
+    return x;
+  }
+
+  Vectors Attention(const std::string& name, const Vectors& x, const Vectors& memory,
+                    bool causal) const {
+    const Vectors queries = Linear(name + ".linear_q", x);
+    const Vectors keys = Linear(name + ".linear_k", memory);
+    const Vectors values = Linear(name + ".linear_v", memory);
+    const size_t dim = queries[0].size();
+    const size_t head_dim = dim / static_cast<size_t>(config_.num_heads);
+    Vectors contexts(x.size(), std::vector<double>(dim));
+    for (size_t i = 0; i < x.size(); ++i) {
+      const size_t num_keys = causal ? i + 1 : memory.size();
+      for (size_t first = 0; first < dim; first += head_dim) {
+        std::vector<double> scores(num_keys);
+        for (size_t j = 0; j < num_keys; ++j) {
+          for (size_t m = first; m < first + head_dim; ++m) {
+            scores[j] += queries[i][m] * keys[j][m];
+          }
+          scores[j] /= std::sqrt(static_cast<double>(head_dim));
+        }
+        const double sum = LogSumExp(scores);
+        for (size_t j = 0; j < num_keys; ++j) {
+          for (size_t m = first; m < first + head_dim; ++m) {
+            contexts[i][m] += std::exp(scores[j] - sum) * values[j][m];
+          }
+        }
+      }
+    }
+    return Linear(name + ".linear_out", contexts);
+  }
+
+  Vectors FeedForward(const std::string& name, const Vectors& x) const {
+    Vectors hidden = Linear(name + ".w_1", x);
+    for (std::vector<double>& row : hidden) {
+      for (double& value : row) {
+        value = config_.activation == Activation::kGelu
+                    ? value * (1 + std::erf(value / std::sqrt(2.0))) / 2
+                    : std::max(value, 0.0);
+      }
+    }
+    return Linear(name + ".w_2", hidden);
+  }
+
+  Vectors Embedded(const std::string& name, const std::vector<int64_t>& inputs) const {
+    const std::vector<double>& table = values_.at(name + ".weight");
+    const auto dim = static_cast<size_t>(ModelDim());
+    Vectors x(inputs.size(), std::vector<double>(dim));
     for (size_t i = 0; i < inputs.size(); ++i) {
-      at::Tensor row = tensors_.at(prefix + ".embed.weight")[inputs[i]] *
-                       std::sqrt(static_cast<double>(ModelDim()));
-      for (int64_t m = 0; m < ModelDim(); ++m) {
+      for (size_t m = 0; m < dim; ++m) {
         const double angle =
             static_cast<double>(i) *
-            std::pow(10000.0, -static_cast<double>(m / 2 * 2) / static_cast<double>(ModelDim()));
-        row[m] += m % 2 == 0 ? std::sin(angle) : std::cos(angle);
+            std::pow(10000.0, -static_cast<double>(m / 2 * 2) / static_cast<double>(dim));
+        x[i][m] =
+            table[static_cast<size_t>(inputs[i]) * dim + m] * std::sqrt(static_cast<double>(dim)) +
+            (m % 2 == 0 ? std::sin(angle) : std::cos(angle));
       }
-      rows.push_back(row.unsqueeze(0));
     }
-    at::Tensor x = at::cat(rows);
+    return x;
+  }
+
+  Vectors LogProbs(const std::string& direction, int num_layers, const Vectors& encoder,
+                   const std::vector<int64_t>& inputs) const {
+    const std::string prefix = "attention_decoder." + direction;
+    Vectors x = Embedded(prefix + ".embed", inputs);
     const auto add = [&](const std::string& norm, const auto& module) {
-      x = config_.norm_first ? x + module(Norm(norm, x)) : Norm(norm, x + module(x));
+      x = config_.norm_first ? Sum(x, module(Norm(norm, x))) : Norm(norm, Sum(x, module(x)));
     };
     for (int i = 0; i < num_layers; ++i) {
       const std::string layer = prefix + ".layers." + std::to_string(i);
       add(layer + ".norm1",
-          [&](const at::Tensor& y) { return Attention(layer + ".self_attn", y, y, true); });
+          [&](const Vectors& y) { return Attention(layer + ".self_attn", y, y, true); });
       add(layer + ".norm2",
-          [&](const at::Tensor& y) { return Attention(layer + ".src_attn", y, encoder, false); });
-      add(layer + ".norm3", [&](const at::Tensor& y) {
-        const at::Tensor hidden = Linear(layer + ".feed_forward.w_1", y);
-        return Linear(layer + ".feed_forward.w_2", config_.activation == Activation::kGelu
-                                                       ? at::gelu(hidden)
-                                                       : at::relu(hidden));
-      });
+          [&](const Vectors& y) { return Attention(layer + ".src_attn", y, encoder, false); });
+      add(layer + ".norm3",
+          [&](const Vectors& y) { return FeedForward(layer + ".feed_forward", y); });
     }
     if (config_.norm_first) x = Norm(prefix + ".after_norm", x);
-    return at::log_softmax(Linear(prefix + ".output", x), -1);
+    Vectors log_probs = Linear(prefix + ".output", x);
+    for (std::vector<double>& row : log_probs) {
+      const double sum = LogSumExp(row);
+      for (double& value : row) value -= sum;
+    }
+    return log_probs;
+  }
+
+  static Vectors Sum(Vectors x, const Vectors& y) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      for (size_t m = 0; m < x[i].size(); ++m) x[i][m] += y[i][m];
+    }
+    return x;
+  }
+
+  static double LogSumExp(const std::vector<double>& values) {
+    const double most = *std::max_element(values.begin(), values.end());
+    double sum = 0;
+    for (const double value : values) sum += std::exp(value - most);
+    return most + std::log(sum);
   }
 
   AttentionDecoderConfig config_;
-  std::map<std::string, at::Tensor> tensors_;
+  std::map<std::string, std::vector<double>> values_;
 };
 
 std::vector<Arithmetic> AllArithmetics() {
@@ -210,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(All, AttentionDecoderBatchTest, ::testing::ValuesIn(All
                          kName);
 
 TEST_P(AttentionDecoderTest, ScoresAreThoseOfTheFormula) {
-  const double tolerance = GetParam().dtype == at::kDouble ? 1e-9 : 1e-4;
+  const double tolerance = GetParam().type == DataType::kFloat64 ? 1e-9 : 1e-4;
   for (const bool norm_first : {true, false}) {
     AttentionDecoderConfig config = SmallDecoder();
     config.norm_first = norm_first;
@@ -225,12 +295,10 @@ TEST_P(AttentionDecoderTest, ScoresAreThoseOfTheFormula) {
       ASSERT_EQ(scores[u].size(), utterance.hypotheses.size());
       for (size_t h = 0; h < scores[u].size(); ++h) {
         std::vector<int32_t> tokens = utterance.hypotheses[h];
-        EXPECT_NEAR(scores[u][h].left, formula.Score("left", 2, utterance.encoder, tokens),
-                    tolerance);
+        EXPECT_NEAR(scores[u][h].left, formula.Score("left", 2, utterance, tokens), tolerance);
         std::reverse(tokens.begin(), tokens.end());
-        const double right = utterance.reverse_weight == 0
-                                 ? 0.0
-                                 : formula.Score("right", 1, utterance.encoder, tokens);
+        const double right =
+            utterance.reverse_weight == 0 ? 0.0 : formula.Score("right", 1, utterance, tokens);
         EXPECT_NEAR(scores[u][h].right, right, tolerance);
       }
     }
@@ -302,7 +370,7 @@ TEST_P(AttentionDecoderTest, NothingToScore) {
 
 TEST_P(AttentionDecoderTest, WrongQueriesAreRefused) {
   const AttentionDecoder decoder = MakeDecoder(SmallDecoder(), GetParam());
-  const Matrix rows(libtorch::DataTypeOf(GetParam().dtype), ModelDim(), 2);
+  const Matrix rows(GetParam().type, ModelDim(), 2);
   const auto error = [&](const RescoringQuery& query) {
     return ErrorMessage<std::invalid_argument>([&] { decoder.Score({query}); });
   };

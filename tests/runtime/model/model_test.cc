@@ -1,10 +1,6 @@
 // Loading a model: the tiny archive unchanged, and with one error at a time.
 #include "runtime/model.h"
 
-#include <ATen/TensorOperators.h>
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/cat.h>
-#include <ATen/ops/ones.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,14 +10,18 @@
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "encoder/libtorch/tensor_rows.h"
 #include "encoder/model_file/model_archive.h"
+#include "encoder/model_file/tensor.h"
+#include "encoder/rows.h"
 #include "frontend/features/frame_extractor.h"
 #include "runtime/model/model_parts.h"
 #include "tests/support/archive_files.h"
+#include "tests/support/arithmetic.h"
 #include "tests/support/error_message.h"
+#include "tests/support/matrices.h"
 #include "tests/support/playback.h"
 #include "tests/support/relative_error.h"
 #include "tests/support/temporary_folder.h"
@@ -133,38 +133,37 @@ TEST_F(ModelTest, SubstitutesWithoutEffectAreRefused) {
   EXPECT_EQ(Model::Load(legacy)->streaming().chunk_size, -1);
 }
 
+// The recorded features of the tiny model.
+Matrix Features() {
+  return testing::Converted(testing::TinyGoldens().at("features"), DataType::kFloat32);
+}
+
 TEST_F(ModelTest, ComputesInTheChosenPrecision) {
-  for (const auto& [precision, dtype] : std::map<Precision, at::ScalarType>{
-           {Precision::kFloat32, at::kFloat}, {Precision::kFloat64, at::kDouble}}) {
+  std::map<Precision, DataType> precisions = {{Precision::kFloat32, DataType::kFloat32}};
+  if (testing::kHasLibTorch) precisions[Precision::kFloat64] = DataType::kFloat64;
+  for (const auto& [precision, type] : precisions) {
     ModelOptions options;
     options.precision = precision;
     const std::shared_ptr<const Model> model = Model::Load(TinyModelPath(), options);
-    EXPECT_EQ(model->parts().encoder.data_type(), libtorch::DataTypeOf(dtype));
-    const auto goldens = testing::TinyGoldens();
-    const at::Tensor rows =
-        testing::ForwardUnderMask(model->parts().encoder, goldens.at("features"), 4, 8);
-    const Matrix log_probs = model->parts().RequireCtcHead().LogProbs(libtorch::View(rows));
-    EXPECT_LE(
-        testing::RelativeError(libtorch::View(log_probs.rows()), goldens.at("log_probs_c4_m8")),
-        testing::FormulaTolerance(dtype));
+    EXPECT_EQ(model->parts().encoder.data_type(), type);
+    const Matrix rows = testing::ForwardUnderMask(model->parts().encoder, Features(), 4, 8);
+    EXPECT_LE(testing::RelativeError(model->parts().RequireCtcHead().LogProbs(rows.rows()),
+                                     testing::TinyGoldens().at("log_probs_c4_m8")),
+              testing::FormulaTolerance(type));
   }
 }
 
 TEST_F(ModelTest, AnArchiveWithoutCodeIsTheSameModel) {
   const std::shared_ptr<const Model> model = Model::Load(Write(archive_));
-  const at::Tensor features = testing::TinyGoldens().at("features");
-  EXPECT_EQ(
-      testing::RelativeError(
-          testing::ForwardUnderMask(model->parts().encoder, features, 3, 5),
-          testing::ForwardUnderMask(Model::Load(TinyModelPath())->parts().encoder, features, 3, 5)),
-      0.0);
+  EXPECT_TRUE(testing::EqualBits(
+      testing::ForwardUnderMask(model->parts().encoder, Features(), 3, 5),
+      testing::ForwardUnderMask(Model::Load(TinyModelPath())->parts().encoder, Features(), 3, 5)));
 }
 
 TEST_F(ModelTest, OutlivesItsFile) {
   const std::shared_ptr<const Model> model = Model::Load(Write(archive_));
   ErrorAfter([](ModelArchive* archive) { archive->tensors.erase("ctc.ctc_lo.bias"); });
-  EXPECT_NO_THROW(testing::ForwardUnderMask(model->parts().encoder,
-                                            testing::TinyGoldens().at("features"), 3, 5));
+  EXPECT_NO_THROW(testing::ForwardUnderMask(model->parts().encoder, Features(), 3, 5));
 }
 
 TEST_F(ModelTest, NoFile) {
@@ -183,8 +182,10 @@ TEST_F(ModelTest, EveryTensorIsRequired) {
 
 TEST_F(ModelTest, EveryShapeIsChecked) {
   for (const auto& [name, tensor] : archive_.tensors) {
-    const std::vector<at::Tensor> wrong = {tensor.unsqueeze(0), at::cat({tensor, tensor}, -1)};
-    for (const at::Tensor& other : wrong) {
+    Shape longer = tensor.shape();
+    longer.insert(longer.begin(), 1);
+    for (const Tensor& other :
+         {tensor.Reshaped(longer), Concatenated({tensor, tensor}, tensor.dim() - 1)}) {
       EXPECT_TRUE(Contains(
           ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors[n] = other; }),
           "tensor " + name + " has shape ("));
@@ -194,16 +195,17 @@ TEST_F(ModelTest, EveryShapeIsChecked) {
 
 TEST_F(ModelTest, EveryTypeIsChecked) {
   for (const auto& [name, tensor] : archive_.tensors) {
-    const at::Tensor other = tensor.to(at::kDouble);
+    const Tensor other(tensor.shape(), Float64Values(tensor));
     EXPECT_EQ(ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors[n] = other; }),
-              "tensor " + name + " is of type Double, expected Float");
+              "tensor " + name + " is of type float64, expected float32, float16 or bfloat16");
   }
 }
 
 TEST_F(ModelTest, EveryValueMustBeFinite) {
   for (const auto& [name, tensor] : archive_.tensors) {
-    at::Tensor other = tensor.detach().clone();
-    other.view({-1})[other.numel() - 1] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<float> values = Float32Values(tensor);
+    values.back() = std::numeric_limits<float>::quiet_NaN();
+    const Tensor other(tensor.shape(), std::move(values));
     EXPECT_EQ(ErrorAfter([&, n = name](ModelArchive* archive) { archive->tensors[n] = other; }),
               "tensor " + name + " holds NaN or infinity, expected finite values");
   }
@@ -211,8 +213,9 @@ TEST_F(ModelTest, EveryValueMustBeFinite) {
 
 TEST_F(ModelTest, ExtraTensors) {
   EXPECT_EQ(ErrorAfter([](ModelArchive* archive) {
-              archive->tensors["encoder.embed.extra"] = at::ones({2});
-              archive->tensors["decoder.weight"] = at::ones({2});
+              const Tensor extra({2}, std::vector<float>{1, 1});
+              archive->tensors["encoder.embed.extra"] = extra;
+              archive->tensors["decoder.weight"] = extra;
             }),
             "tensors that the configuration does not call for: decoder.weight, "
             "encoder.embed.extra");

@@ -25,7 +25,6 @@ namespace {
 
 using testing::RandomEncoderRows;
 using testing::RandomTransducer;
-using testing::TransducerBackend;
 
 constexpr int kVocabSize = 5;  // of Tokens()
 
@@ -64,8 +63,8 @@ TEST_F(TransducerScoredSearchTest, EqualsBruteForceOverAllAlignments) {
     for (uint64_t seed = 0; seed < 6; ++seed) {
       SCOPED_TRACE(kind.predictor + ", seed " + std::to_string(seed));
       const SearchOptions options = Options(seed % 3 != 1, seed % 3 != 0);
-      const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, seed);
-      Oracle oracle(*transducer, RandomEncoderRows(kind.num_frames, seed, DataType::kFloat64, 0.5));
+      const auto transducer = RandomTransducer(config, seed);
+      Oracle oracle(*transducer, RandomEncoderRows(kind.num_frames, seed, 0.5));
       std::map<TokenIds, double> expected =
           SumOverAlignments(config, &oracle, kind.max_symbols, kind.one_label());
       for (auto& [ids, score] : expected) score += Bonus(Tokens().Text(ids), options);
@@ -88,7 +87,7 @@ TEST_F(TransducerScoredSearchTest, EqualsBruteForceOverAllAlignments) {
 TEST_F(TransducerScoredSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
   std::mt19937_64 random(26);
   for (const Kind& kind : AllKinds()) {
-    const auto transducer = RandomTransducer(kind.Config(), TransducerBackend::kCpuFloat32, 4);
+    const auto transducer = RandomTransducer(kind.Config(), 4);
     const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(50, 8).rows());
     for (const int scorers : {1, 2, 3}) {
       SCOPED_TRACE(kind.predictor + ", scorers " + std::to_string(scorers));
@@ -138,8 +137,8 @@ TEST_F(TransducerScoredSearchTest, TheCtcHeadHasItsPartOfEveryProbability) {
     const TransducerConfig config = kind.Config();
     for (const double weight : {0.0, 0.3, 1.0}) {
       SCOPED_TRACE(kind.predictor + ", weight " + std::to_string(weight));
-      const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, 3);
-      Oracle oracle(*transducer, RandomEncoderRows(kind.num_frames, 3, DataType::kFloat64, 0.5));
+      const auto transducer = RandomTransducer(config, 3);
+      Oracle oracle(*transducer, RandomEncoderRows(kind.num_frames, 3, 0.5));
       const std::vector<float> ctc_log_probs = RandomCtc(kind.num_frames, 27);
       oracle.Fuse(ctc_log_probs, weight);
       SearchOptions options = Options(true, true);
@@ -169,8 +168,8 @@ TEST_F(TransducerScoredSearchTest, AConfidenceIsTheProbabilityOfTheTokenWhereItW
   size_t num_tokens = 0;
   for (const Kind& kind : AllKinds()) {
     SCOPED_TRACE(kind.predictor);
-    const auto transducer = RandomTransducer(kind.Config(), TransducerBackend::kFloat64, 5);
-    Oracle oracle(*transducer, RandomEncoderRows(30, 5, DataType::kFloat64));
+    const auto transducer = RandomTransducer(kind.Config(), 5);
+    Oracle oracle(*transducer, RandomEncoderRows(30, 5));
     for (SearchOptions options : {SearchOptions(), Options(true, true, 4)}) {
       const std::vector<TokenSequence> found =
           SearchAll(*transducer, oracle.projected(), options, 4);
@@ -179,7 +178,7 @@ TEST_F(TransducerScoredSearchTest, AConfidenceIsTheProbabilityOfTheTokenWhereItW
     }
     if (!kind.one_label()) continue;
     const std::vector<float> ctc_log_probs = RandomCtc(30, 28);
-    Oracle fused(*transducer, RandomEncoderRows(30, 5, DataType::kFloat64));
+    Oracle fused(*transducer, RandomEncoderRows(30, 5));
     fused.Fuse(ctc_log_probs, 0.4);
     SearchOptions options = Options(false, false, 4);
     options.ctc_weight = 0.4;

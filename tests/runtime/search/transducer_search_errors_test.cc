@@ -25,11 +25,10 @@ using testing::ErrorMessage;
 using testing::RandomEncoderRows;
 using testing::RandomTransducer;
 using testing::SmallTransducer;
-using testing::TransducerBackend;
 
 TEST(TransducerSearchErrorsTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) {
   const TransducerConfig config = SmallTransducer("lstm1", 5);
-  const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+  const auto transducer = RandomTransducer(config, 4);
   Matrix bad = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
   const Matrix good(std::as_const(bad).rows());
   bad.rows().float32(4)[0] = std::numeric_limits<float>::quiet_NaN();
@@ -59,8 +58,7 @@ TEST(TransducerSearchErrorsTest, ProbabilitiesThatAreNoNumbersEndOneSearchOnly) 
 }
 
 TEST(TransducerSearchErrorsTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
-  const auto transducer =
-      RandomTransducer(SmallTransducer("conv", 5), TransducerBackend::kCpuFloat32, 4);
+  const auto transducer = RandomTransducer(SmallTransducer("conv", 5), 4);
   const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(10, 8).rows());
   for (const float value :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
@@ -86,7 +84,7 @@ TEST(TransducerSearchErrorsTest, CtcProbabilitiesThatAreNoNumbersEndTheSearch) {
 // Durations have a distribution of their own.
 TEST(TransducerSearchErrorsTest, DurationsThatAreNoNumbersEndTheSearch) {
   const TransducerConfig config = SmallTransducer("lstm1", 3, {0, 1});
-  const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+  const auto transducer = RandomTransducer(config, 4);
   const float third = std::log(1 / 3.0F);
   const std::vector<float> answer = {third, third, third, std::log(0.5F),
                                      std::numeric_limits<float>::quiet_NaN()};
@@ -101,8 +99,7 @@ TEST(TransducerSearchErrorsTest, DurationsThatAreNoNumbersEndTheSearch) {
 
 // With all of the weight, a token that the CTC head excludes has probability zero.
 TEST(TransducerSearchErrorsTest, NoHypothesisHasProbabilityZero) {
-  const auto transducer =
-      RandomTransducer(SmallTransducer("conv", 5), TransducerBackend::kCpuFloat32, 4);
+  const auto transducer = RandomTransducer(SmallTransducer("conv", 5), 4);
   const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(4, 8).rows());
   std::vector<float> ctc_log_probs(20, std::log(0.25F));
   for (size_t t = 0; t < 4; ++t) {
@@ -128,8 +125,7 @@ TEST(TransducerSearchErrorsTest, NoHypothesisHasProbabilityZero) {
 }
 
 TEST(TransducerSearchErrorsTest, WrongOptionsAreNamed) {
-  const auto transducer =
-      RandomTransducer(SmallTransducer("lstm1", 5), TransducerBackend::kCpuFloat32, 4);
+  const auto transducer = RandomTransducer(SmallTransducer("lstm1", 5), 4);
   SearchOptions options;
   options.max_symbols = -1;
   EXPECT_EQ(
@@ -142,7 +138,7 @@ TEST(TransducerSearchErrorsTest, OptionsWithoutEffectAreRefused) {
     SearchOptions options;
     options.method = method;
     options.ctc_weight = ctc_weight;
-    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+    const auto transducer = RandomTransducer(config, 4);
     return ErrorMessage<std::invalid_argument>([&] { MakeTransducerSearch(options, *transducer); });
   };
   const std::string needs = "ctc_weight needs a beam search with one label per frame, got ";

@@ -23,10 +23,10 @@
 namespace runnel {
 namespace {
 
+using kernels::MatmulType;
 using testing::RandomEncoderRows;
 using testing::RandomTransducer;
 using testing::SmallTransducer;
-using testing::TransducerBackend;
 
 struct GreedyResult {
   TokenIds ids;
@@ -85,8 +85,8 @@ TEST(TransducerSearchTest, GreedyIsTheMostProbableLabelAtEveryStep) {
     for (uint64_t seed = 0; seed < 12; ++seed) {
       SCOPED_TRACE(kind.predictor + ", seed " + std::to_string(seed));
       const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
-      const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, seed);
-      const Matrix rows = RandomEncoderRows(40, seed, DataType::kFloat64);
+      const auto transducer = RandomTransducer(config, seed);
+      const Matrix rows = RandomEncoderRows(40, seed);
       Oracle oracle(*transducer, rows);
       const GreedyResult expected = GreedyByLoops(config, &oracle);
       const std::vector<TokenSequence> found =
@@ -118,8 +118,8 @@ TEST(TransducerSearchTest, ABeamThatHoldsEverythingSumsOverAllAlignments) {
       for (const int max_symbols : {1, 2}) {
         SCOPED_TRACE(kind.predictor + ", seed " + std::to_string(seed));
         const TransducerConfig config = SmallTransducer(kind.predictor, 3, kind.durations);
-        const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, seed);
-        Oracle oracle(*transducer, RandomEncoderRows(3, seed, DataType::kFloat64, 0.5));
+        const auto transducer = RandomTransducer(config, seed);
+        Oracle oracle(*transducer, RandomEncoderRows(3, seed, 0.5));
         SearchOptions options = Everything(SearchMethod::kPrefixBeam);
         options.max_symbols = max_symbols;
         ExpectSums(SearchAll(*transducer, oracle.projected(), options, 5000),
@@ -134,8 +134,8 @@ TEST(TransducerSearchTest, OneLabelPerFrameSumsOverItsAlignments) {
     for (const TransducerBeam beam : {TransducerBeam::kModified, TransducerBeam::kPrefix}) {
       TransducerConfig config = SmallTransducer(predictor, 3);
       config.beam = beam;
-      const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, 7);
-      Oracle oracle(*transducer, RandomEncoderRows(5, 7, DataType::kFloat64, 0.5));
+      const auto transducer = RandomTransducer(config, 7);
+      Oracle oracle(*transducer, RandomEncoderRows(5, 7, 0.5));
       ExpectSums(
           SearchAll(*transducer, oracle.projected(), Everything(SearchMethod::kPrefixBeam), 5000),
           SumOverAlignments(config, &oracle, 1, true));
@@ -143,17 +143,15 @@ TEST(TransducerSearchTest, OneLabelPerFrameSumsOverItsAlignments) {
   }
 }
 
-// On the CPU backend to the bit, in every precision.
+// To the bit, in every precision.
 TEST(TransducerSearchTest, AnyBatchAndAnyCutGiveTheSame) {
   constexpr uint64_t kSeed = 5;
   std::mt19937_64 random(kSeed);
-  std::vector<TransducerBackend> backends = {
-      TransducerBackend::kCpuFloat32, TransducerBackend::kCpuBfloat16, TransducerBackend::kCpuInt8};
   for (const Kind& kind : AllKinds()) {
-    for (const TransducerBackend backend : backends) {
+    for (const MatmulType type : {MatmulType::kFloat32, MatmulType::kBfloat16, MatmulType::kInt8}) {
       SCOPED_TRACE(kind.predictor + ", seed " + std::to_string(kSeed));
       const TransducerConfig config = SmallTransducer(kind.predictor, 7, kind.durations);
-      const auto transducer = RandomTransducer(config, backend, 3);
+      const auto transducer = RandomTransducer(config, 3, type);
       std::vector<Matrix> projected;
       std::vector<std::unique_ptr<TransducerSearch>> searches;
       for (const SearchOptions& options : AllSearches(config)) {
@@ -184,7 +182,7 @@ TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
   std::mt19937_64 random(6);
   for (const Kind& kind : AllKinds()) {
     const TransducerConfig config = SmallTransducer(kind.predictor, 7, kind.durations);
-    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+    const auto transducer = RandomTransducer(config, 4);
     const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(50, 8).rows());
     for (const SearchOptions& options : AllSearches(config)) {
       SCOPED_TRACE(kind.predictor);
@@ -216,7 +214,7 @@ TEST(TransducerSearchTest, AnySnapshotAndAnyCopyContinueTheSame) {
 TEST(TransducerSearchTest, ThePredictorIsThatOfTheTokensThatWereHandedOut) {
   for (const Kind& kind : AllKinds()) {
     const TransducerConfig config = SmallTransducer(kind.predictor, 7, kind.durations);
-    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+    const auto transducer = RandomTransducer(config, 4);
     const Matrix rows = RandomEncoderRows(30, 8);
     Oracle oracle(*transducer, rows);
     for (const SearchOptions& options : AllSearches(config)) {
@@ -246,7 +244,7 @@ TEST(TransducerSearchTest, ThePredictorIsThatOfTheTokensThatWereHandedOut) {
 TEST(TransducerSearchTest, DamagedSnapshotsAreRefusedOrSafe) {
   std::mt19937_64 random(9);
   const TransducerConfig config = SmallTransducer("lstm1", 7, {0, 1, 2});
-  const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 4);
+  const auto transducer = RandomTransducer(config, 4);
   const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(20, 8).rows());
   int num_refused = 0;
   for (const SearchOptions& options : AllSearches(config)) {
@@ -304,7 +302,7 @@ TEST(TransducerSearchTest, TokensBeginInOrderAndLastForTheirDurations) {
   size_t num_tokens = 0;
   for (const Kind& kind : AllKinds()) {
     const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
-    const auto transducer = RandomTransducer(config, TransducerBackend::kCpuFloat32, 7);
+    const auto transducer = RandomTransducer(config, 7);
     const Matrix projected = transducer->ProjectEncoder(RandomEncoderRows(kFrames, 9).rows());
     for (SearchOptions options : AllSearches(config)) {
       for (const int max_symbols : {0, 1, 2, 100}) {
@@ -334,8 +332,8 @@ TEST(TransducerSearchTest, TheBlanksProbabilityIsThatAfterTheBestSequence) {
   int num_kept = 0;
   for (const Kind& kind : AllKinds()) {
     const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
-    const auto transducer = RandomTransducer(config, TransducerBackend::kFloat64, 7);
-    Oracle oracle(*transducer, RandomEncoderRows(40, 9, DataType::kFloat64));
+    const auto transducer = RandomTransducer(config, 7);
+    Oracle oracle(*transducer, RandomEncoderRows(40, 9));
     std::mt19937_64 random(1);
     for (const SearchOptions& options : AllSearches(config)) {
       SCOPED_TRACE(kind.predictor);

@@ -25,7 +25,6 @@ namespace runnel {
 namespace {
 
 using testing::RandomTransducer;
-using testing::TransducerBackend;
 
 constexpr int kNumTokens = 11;
 constexpr int32_t kBlankId = 0;
@@ -122,7 +121,7 @@ class TransducerDecoder : public Decoder {
     config.blank_id = kBlankId;
     config.beam = beam;
     config.max_symbols = 3;
-    transducer_ = RandomTransducer(config, TransducerBackend::kCpuFloat32, 1);
+    transducer_ = RandomTransducer(config, 1);
     AddFrame(kBlankId, kBoundaryToken, 6, &blank_);
   }
 

@@ -122,7 +122,7 @@ TEST(SnapshotErrorTest, AnotherModelIsNamed) {
   };
   error(Model::Load(RUNNEL_SOURCE_DIR "/models/digits/digits.pt"));
   ModelOptions options;
-  options.precision = Precision::kFloat64;
+  options.precision = Precision::kInt8;
   error(Model::Load(testing::TinyModelPath(), options));
 }
 

@@ -8,7 +8,6 @@
 
 #include "runtime/model.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
 #include "tests/support/archive_files.h"
 #include "tests/support/random_audio.h"
 #include "tests/support/tiny_streams.h"
@@ -26,7 +25,6 @@ using testing::Results;
 TEST(StreamThreadsTest, ThreadsShareOneModel) {
   // A model of its own, so that its tables are filled while several threads use it.
   const std::shared_ptr<const Model> model = Model::Load(testing::TinyModelPath());
-  SetThreadsPerOperation(1);
   constexpr size_t kThreads = 4;
   constexpr size_t kStreams = 3;
   const std::vector<StreamOptions> grid = OptionGrid();
@@ -40,7 +38,6 @@ TEST(StreamThreadsTest, ThreadsShareOneModel) {
   std::vector<std::thread> threads;
   for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      SetThreadsPerOperation(1);
       std::vector<Stream> streams;
       std::vector<Stream*> pointers;
       for (size_t i = 0; i < kStreams; ++i) streams.emplace_back(model, options_of(t, i));

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import zipfile
 from typing import Any, List, Tuple
 
 import numpy as np
@@ -78,6 +79,13 @@ def peak_kilobytes(tool: str, *arguments: Any) -> int:
     done = subprocess.run([sys.executable, "-c", measure, *command(tool, *arguments)], check=True,
                           stdout=subprocess.PIPE)
     return int(done.stdout)
+
+
+def model_text(model: pathlib.Path, name: str) -> str:
+    """The content of runnel.json or units.txt in a model file."""
+    with zipfile.ZipFile(model) as archive:
+        entry, = (entry for entry in archive.namelist() if entry.endswith(f"/extra/{name}"))
+        return archive.read(entry).decode("utf-8")
 
 
 def write_audio(path: pathlib.Path, seconds: float = 2.0, seed: int = 1, rate: int = 16000,

@@ -224,6 +224,14 @@ struct Int8Product {
 #elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_SSSE3
     const __m128i pairs = _mm_maddubs_epi16(row.raw, weights.raw);
     return hn::Add(sums, IntVector{_mm_madd_epi16(pairs, _mm_set1_epi16(1))});
+#elif HWY_TARGET == HWY_WASM
+    // Sums of pairs: of the groups of the first two outputs, of the last two.
+    const auto first = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(row.raw),
+                                            wasm_i16x8_extend_low_i8x16(weights.raw));
+    const auto second = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(row.raw),
+                                             wasm_i16x8_extend_high_i8x16(weights.raw));
+    sums = hn::Add(sums, IntVector{wasm_i32x4_shuffle(first, second, 0, 2, 4, 6)});
+    return hn::Add(sums, IntVector{wasm_i32x4_shuffle(first, second, 1, 3, 5, 7)});
 #else
     const IntVector byte = hn::Set(IntTag(), 255);
     sums =

@@ -1,17 +1,20 @@
 #include "encoder/cpu/kernels/matmul/weight_memory.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <mutex>
-#include <new>
+
+#include "platform/memory.h"
 
 namespace runnel::kernels {
 namespace {
 
 constexpr size_t kLineBytes = 64;
+#ifdef __EMSCRIPTEN__  // where every page takes memory
+constexpr size_t kHugePageBytes = size_t{64} << 10;
+#else
 constexpr size_t kHugePageBytes = size_t{2} << 20;
+#endif
 constexpr size_t kBlockBytes = 16 * kHugePageBytes;
 
 constexpr size_t RoundedUp(size_t size, size_t multiple) {
@@ -22,16 +25,14 @@ constexpr size_t RoundedUp(size_t size, size_t multiple) {
 class Block {
  public:
   explicit Block(size_t size)
-      : size_(RoundedUp(size, kHugePageBytes)), mapped_bytes_(size_ + kHugePageBytes) {
-    mapped_ =
-        mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped_ == MAP_FAILED) throw std::bad_alloc();
+      : size_(RoundedUp(size, kHugePageBytes)),
+        mapped_bytes_(size_ + kHugePageBytes),
+        mapped_(TakePages(mapped_bytes_)) {
     const auto address = reinterpret_cast<uintptr_t>(mapped_);
     begin_ = static_cast<uint8_t*>(mapped_) + (RoundedUp(address, kHugePageBytes) - address);
-    // madvise fails on a system without huge pages; the block then has small ones.
-    madvise(begin_, size_, MADV_HUGEPAGE);
+    PreferHugePages(begin_, size_);
   }
-  ~Block() { munmap(mapped_, mapped_bytes_); }
+  ~Block() { ReturnPages(mapped_, mapped_bytes_); }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
