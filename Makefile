@@ -6,11 +6,12 @@ TEST_JOBS ?= $(shell expr $(JOBS) + 2)
 PREFIX ?= /usr/local
 PORT ?= 8080
 SOAK_STREAMS ?= 250
-TIDY_FOLDERS := (encoder|frontend|runtime|tools)
+TIDY_FOLDERS := (encoder|frontend|platform|runtime|tools)
 
 .DEFAULT_GOAL := build
-.PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build arm64 format format-check headers tidy \
-	install package image clean
+.PHONY: help build demo serve test bench soak asan tsan asan-build tsan-build arm64 windows wasm \
+	format format-check headers tidy \
+	install wheel package image minimal clean
 
 help:
 	@echo 'make demo          install packages, build, decode the sample recordings with the shipped model'
@@ -24,10 +25,15 @@ help:
 	@echo '                   sanitizers; the fuzzers too, for some minutes'
 	@echo 'make tsan          the same with the thread sanitizer (only where threads share something)'
 	@echo 'make arm64         install packages, build decode_wav and tests for arm64, run the tests under qemu'
+	@echo 'make windows       install packages, build decode_wav.exe for 64-bit Windows, test it under wine'
+	@echo 'make wasm          install packages, build the engine and its page for web browsers (build/wasm/live), test it'
+	@echo '                   in Node.js and Chromium against decode_wav of build/'
 	@echo 'make format        format the C++ and C sources; format-check only looks, the Python sources too'
 	@echo 'make headers       compile every public header by itself'
 	@echo 'make tidy          clang-tidy over the C++ sources'
 	@echo 'make install       install libraries, headers and tools to PREFIX ($(PREFIX))'
+	@echo 'make wheel         install packages, build a Python wheel in build/wheel that runs on other systems too'
+	@echo 'make minimal       install packages, build and test in a minimal Debian that never had LibTorch'
 	@echo 'make package       install packages, build Debian packages in build/package, check them with lintian, and'
 	@echo '                   install, use and remove them in a minimal Debian (docs/deploy.md)'
 	@echo 'make image         make package, and a container image of them in build/package/image'
@@ -82,6 +88,25 @@ arm64:
 	cmake --build --preset arm64 --parallel $(JOBS)
 	ctest --preset arm64 --parallel $(JOBS)
 
+windows:
+	tools/install_packages.sh windows
+	JOBS=$(JOBS) tools/cross/windows_root.sh
+	cmake --preset windows
+	cmake --build --preset windows --parallel $(JOBS)
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target decode_wav pack_model fork_server
+	ctest --preset windows
+
+wasm:
+	tools/install_packages.sh wasm
+	JOBS=$(JOBS) tools/cross/wasm_root.sh
+	cmake --preset wasm
+	cmake --build --preset wasm --parallel $(JOBS)
+	ctest --test-dir build/wasm --output-on-failure
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target decode_wav fork_server
+	ctest --preset wasm
+
 format:
 	git ls-files -z '*.h' '*.c' '*.cc' | xargs -0 clang-format -i
 
@@ -102,6 +127,15 @@ install:
 	cmake --preset release -D CMAKE_INSTALL_PREFIX=$(PREFIX)
 	cmake --build --preset release --parallel $(JOBS)
 	cmake --install build
+
+wheel:
+	tools/install_packages.sh wheel
+	/usr/bin/python3 runtime/python/packaging/portable_wheel.py build/wheel
+	/usr/bin/python3 runtime/python/packaging/wheel_check.py build/wheel/*.whl
+
+minimal:
+	tools/install_packages.sh package
+	JOBS=$(JOBS) tools/deploy/packages/minimal.sh
 
 package:
 	tools/install_packages.sh package

@@ -9,7 +9,7 @@ from typing import Dict, List, Set
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TOP_FOLDERS = ("frontend", "encoder", "runtime", "tools")
+TOP_FOLDERS = ("platform", "frontend", "encoder", "runtime", "tools")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]((?:%s)/[^">]+)[">]' % "|".join(TOP_FOLDERS),
                      re.MULTILINE)

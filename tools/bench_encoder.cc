@@ -6,17 +6,17 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include "platform/process.h"
 #include "runtime/model.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/model/packed_file.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
+#include "tools/benchmark/baseline.h"
 #include "tools/benchmark/benchmark_result.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
@@ -29,9 +29,7 @@
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
-#include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
-#include "tools/reference/torchscript_model.h"
 
 DEFINE_string(streams, "1,2,4,8,16,32",
               "Numbers of streams to measure, separated by commas; a row of the table each.");
@@ -196,14 +194,12 @@ void RunStartup(const std::shared_ptr<const Model>& model, const FeaturePool& po
 
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
               const StreamingSetting& setting, MeasuredHead head, Console* console) {
-  Machine machine = DescribeMachine(model->ComputeDescription());
-  std::optional<TorchScriptModel> baseline;
+  std::unique_ptr<const Baseline> baseline;
   if (FLAGS_baseline) {
     RequireTorchScript("as a baseline (--nobaseline)");
-    baseline.emplace(ModelFile(), model->parts().config.encoder, at::kFloat,
-                     TorchScriptModel::Execution::kOptimized,
-                     TorchScriptModel::Output::kCtcLogProbs);
+    baseline = LoadBaseline(ModelFile(), model->parts().config.encoder);
   }
+  Machine machine = DescribeMachine(model->ComputeDescription());
   BenchmarkResult result;
   result.options = {PrecisionName(model->parts().precision),
                     setting,
@@ -223,7 +219,7 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
   for (const int64_t num_streams : StreamsFromFlag()) {
     console->SetStatus(std::to_string(num_streams) + " streams");
     result.options.num_streams = num_streams;
-    result.measurement = Measure(model, pool, baseline ? &*baseline : nullptr, result.options);
+    result.measurement = Measure(model, pool, baseline.get(), result.options);
     console->SetStatus("");
     results.push_back(result);
     std::printf("%s", TableRow(result).c_str());
@@ -246,7 +242,6 @@ void RunHours(const std::shared_ptr<const Model>& model, const FeaturePool& pool
 int Run(Console* console) {
   CheckFlags();
   StreamsFromFlag();  // reports wrong values before the model loads
-  SetThreadsPerOperation(1);
   if (FLAGS_baseline && !IsAsInFile()) {
     throw std::invalid_argument(
         "--baseline needs the model as its file's TorchScript computes it, without --units and "

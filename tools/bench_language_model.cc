@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "platform/process.h"
 #include "runtime/hotwords.h"
 #include "runtime/language_model.h"
 #include "runtime/ngram/ngram_model.h"
@@ -23,7 +24,6 @@
 #include "tools/benchmark/random/log_probs.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
-#include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
 
 DEFINE_int64(ngrams, 10000000, "N-grams of the model, about.");

@@ -2,12 +2,12 @@
 // measured with Google Benchmark. `items_per_second` counts feature frames of `feature_stream` and
 // `fbank`, and chunks of one stream of `whole_step/cpu/precision/streams`, the encoder and the CTC
 // head. Its counters, listed at RunWholeStep, give the time of each part.
-#include <ATen/ops/randn.h>
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,14 +20,14 @@
 #include "frontend/feature_stream.h"
 #include "frontend/features/fbank.h"
 #include "runtime/model/model_config.h"
-#include "runtime/threads.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/machine.h"
 #include "tools/benchmark/matmul_timer.h"
 #include "tools/benchmark/matmuls.h"
 #include "tools/benchmark/part_timer.h"
+#include "tools/benchmark/random/normal_values.h"
 #include "tools/benchmark/random/weights.h"
-#include "tools/reference/speech_noise.h"
+#include "tools/cli/speech_noise.h"
 
 namespace runnel {
 namespace {
@@ -50,6 +50,11 @@ EncoderConfig AishellConfig() {
   return config;
 }
 
+std::vector<float> RandomFeatures(int64_t count) {
+  std::mt19937_64 random(1);
+  return NormalValues(count, 1, &random);
+}
+
 // An encoder, and the state of each stream of a batch.
 class EncoderStreams {
  public:
@@ -57,14 +62,14 @@ class EncoderStreams {
                  int64_t num_streams)
       : encoder_(config, weights, backend),
         states_(static_cast<size_t>(num_streams), encoder_.InitialState()),
-        features_(at::randn({FramesOfNextChunk(), config.input_dim})) {}
+        features_(RandomFeatures(FramesOfNextChunk() * config.input_dim)) {}
 
   // Computes one chunk of each from feature frames.
   EncoderOutput Run() {
     const int64_t num_frames = FramesOfNextChunk();
     std::vector<EncoderSegment> segments;
     for (EncoderState& stream : states_) {
-      segments.push_back({&stream, features_.data_ptr<float>(), {num_frames, false}, kLeftContext});
+      segments.push_back({&stream, features_.data(), {num_frames, false}, kLeftContext});
     }
     return encoder_.Step(segments);
   }
@@ -74,7 +79,7 @@ class EncoderStreams {
 
   Encoder encoder_;
   std::vector<EncoderState> states_;
-  at::Tensor features_;
+  std::vector<float> features_;
 };
 
 // Medians of the milliseconds of each part, of one chunk of one stream.
@@ -104,7 +109,7 @@ void RunWholeStep(benchmark::State& state, kernels::MatmulType type, const std::
   config.encoder = AishellConfig();
   config.vocabulary.vocab_size = kVocabSize;
   PartTimes times = {};
-  RandomWeights weights(at::kFloat);
+  RandomWeights weights(DataType::kFloat32);
   const auto backend =
       MakeTimedBackend(MakeCpuBackend(config.encoder, &weights, {type, false}), &times);
   const auto head =
@@ -214,7 +219,6 @@ void RegisterAll() {
 }  // namespace runnel
 
 int main(int argc, char** argv) {
-  runnel::SetThreadsPerOperation(1);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
   runnel::RegisterAll();

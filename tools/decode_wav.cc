@@ -13,14 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "platform/process.h"
 #include "runtime/model.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
-#include "tools/cli/process.h"
 #include "tools/cli/stream_flags.h"
 #include "tools/cli/tool_main.h"
 #include "tools/decode/decode_recordings.h"
@@ -268,7 +267,6 @@ int Run(Console* console) {
   const FinishedResults finished = ReadFinishedResults(options, recordings, console);
 
   if (HasStandardInput(recordings)) OutliveFirstInterrupt();
-  SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   stream_flags.ReadFiles(model->tokens(), &values);
   options.batch.stream = values.stream;

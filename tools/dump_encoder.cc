@@ -14,7 +14,6 @@
 #include "runtime/model/encode_chunks.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/feature_source.h"
 #include "tools/cli/model_flags.h"
@@ -137,7 +136,6 @@ void DumpCaches(const EncoderState& state, int64_t model_dim, NpyType type) {
 
 int Run(Console* console) {
   CheckFlags();
-  SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   // Checks the sizes and resolves the model's defaults.
   StreamOptions options;

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "platform/process.h"
 #include "tools/cli/command_line.h"
-#include "tools/cli/process.h"
 #include "tools/cli/tool_main.h"
 #include "tools/client/client_flags.h"
 #include "tools/client/connection.h"

@@ -13,7 +13,6 @@
 
 #include "runtime/model.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
@@ -135,7 +134,6 @@ int Run(Console* console) {
       FLAGS_wav.empty() ? ReadRecordingList(FLAGS_wav_scp) : RecordingsFromPaths(FLAGS_wav);
   std::map<std::string, std::string> texts;
   if (!FLAGS_text.empty()) texts = ReadTexts(recordings);
-  SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   StreamOptions options;
   options.chunk_size = FLAGS_chunk_size;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/cli/process.h"
+#include "platform/process.h"
 #include "tools/cli/tool_main.h"
 #include "tools/client/client_flags.h"
 #include "tools/client/connection.h"

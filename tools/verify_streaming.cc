@@ -11,13 +11,12 @@
 
 #include "runtime/model.h"
 #include "runtime/model/packed_file.h"
-#include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
+#include "tools/cli/speech_noise.h"
 #include "tools/cli/tool_main.h"
-#include "tools/reference/speech_noise.h"
-#include "tools/verification/comparison.h"
-#include "tools/verification/verification.h"
+#include "tools/verification/check.h"
+#include "tools/verification/verify_model.h"
 #include "tools/verification/whole_audio.h"
 
 DEFINE_string(wav, "", "Audio file; -: standard input.");
@@ -120,37 +119,35 @@ VerificationOptions OptionsFromFlags(Precision precision) {
 // Prints the table of one precision. Returns the first failure, "" if there is none.
 std::string Verify(Precision precision, const std::vector<float>& samples, Console* console) {
   const std::string name = PrecisionName(precision);
-  Verification verification(LoadModel(precision), ModelFile(), samples,
-                            OptionsFromFlags(precision));
-  const size_t num_settings = verification.settings().size();
   size_t num_done = 0;
-  verification.Run([&](const std::string& setting) {
-    console->SetStatus(name + " " + std::to_string(++num_done) + "/" +
-                       std::to_string(num_settings) + " " + setting);
-  });
+  const VerificationReport report = VerifyModel(
+      ModelFile(), ModelOptionsFromFlags(precision), samples, OptionsFromFlags(precision),
+      [&](const std::string& setting, size_t num_settings) {
+        console->SetStatus(name + " " + std::to_string(++num_done) + "/" +
+                           std::to_string(num_settings) + " " + setting);
+      });
   console->SetStatus("");
   std::string tokens;
-  if (const auto count = verification.most_tokens()) {
+  if (const auto count = report.most_tokens) {
     tokens = ", up to " + std::to_string(*count) + " tokens of the transducer";
-    if (const size_t uncompared = verification.most_uncompared_tokens(); uncompared > 0) {
+    if (const size_t uncompared = report.most_uncompared_tokens; uncompared > 0) {
       tokens += " (rounding decides the last " + std::to_string(uncompared) +
                 ", which are not compared with streams)";
     }
   }
-  std::printf("%s: %zu settings, %lld encoder frames%s\n%s", name.c_str(), num_settings,
-              static_cast<long long>(verification.num_encoder_frames()), tokens.c_str(),
+  std::printf("%s: %zu settings, %lld encoder frames%s\n%s", name.c_str(), report.num_settings,
+              static_cast<long long>(report.num_encoder_frames), tokens.c_str(),
               Check::TableHead().c_str());
-  for (const Check& check : verification.checks()) std::printf("%s", check.TableRow().c_str());
-  for (const auto& [layer, error] : verification.layer_errors().errors()) {
+  for (const Check& check : report.checks) std::printf("%s", check.TableRow().c_str());
+  for (const auto& [layer, error] : report.layer_errors) {
     std::printf("  chunk by chunk, %-28s %9s %9s\n", layer.c_str(),
                 FormatError(error.absolute).c_str(), FormatError(error.relative).c_str());
   }
   if (FLAGS_verbose) {
-    for (const std::string& line : verification.setting_lines())
-      std::printf("  %s\n", line.c_str());
+    for (const std::string& line : report.setting_lines) std::printf("  %s\n", line.c_str());
   }
   std::fflush(stdout);
-  for (const Check& check : verification.checks()) {
+  for (const Check& check : report.checks) {
     if (!check.passed()) return name + ": " + check.Failure();
   }
   return "";
@@ -160,7 +157,7 @@ int Run(Console* console) {
   CheckFlags();
   const std::vector<Precision> precisions = PrecisionsFromFlag();
   RequireTorchScript("to compare with");
-  SetThreadsPerOperation(1);
+  RequireVerification();
   const std::vector<float> samples = Samples(LoadModel()->sample_rate_hz());
   if (!IsAsInFile()) {
     std::printf(

@@ -75,6 +75,11 @@ set(flac "${SAMPLES}/rms_phone_number.flac")
 set(digits "${prefix}/share/runnel/models/digits")
 expect_transcript(rms_phone_number "${prefix}/bin/runnel" decode "--model=${digits}/digits.pt"
                   "--wav=${digits}/samples/rms_phone_number.flac")
+# The installed programs find the reference, in a build that has it.
+file(GLOB_RECURSE reference "${prefix}/librunnel_reference-*")
+if(reference)
+  expect_transcript(rms_phone_number "${prefix}/bin/decode_wav" "--model=${MODEL}" "--wav=${flac}" --backend=libtorch)
+endif()
 build("${SOURCE_DIR}" "${WORK_DIR}/build")
 expect_transcript(rms_phone_number "${WORK_DIR}/build/transcribe" "${MODEL}" "${flac}")
 

@@ -6,7 +6,7 @@
 #include "frontend/feature_stream.h"
 #include "frontend/features/frame_extractor.h"
 #include "runtime/model/model_parts.h"
-#include "tools/reference/speech_noise.h"
+#include "tools/cli/speech_noise.h"
 
 namespace runnel {
 namespace {

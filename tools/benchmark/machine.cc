@@ -1,6 +1,5 @@
 #include "tools/benchmark/machine.h"
 
-#include <torch/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 #include <thread>
 
 #include "encoder/cpu/kernels/matmul/weight_memory.h"
+#include "tools/benchmark/baseline.h"
 #include "tools/benchmark/durations.h"
 
 namespace runnel {
@@ -73,7 +73,9 @@ Machine DescribeMachine(const std::string& compute) {
   if (machine.cpu.empty()) machine.cpu = "unknown";
   machine.isa = VectorExtensions();
   machine.num_cores = std::thread::hardware_concurrency();
-  machine.libraries.emplace_back("libtorch", TORCH_VERSION);
+  if (const auto version = LoadedLibTorchVersion()) {
+    machine.libraries.emplace_back("libtorch", *version);
+  }
   machine.libraries.emplace_back("compiler", "GCC-compatible " __VERSION__);
   const char* limit = std::getenv("RUNNEL_INSTRUCTION_SET");
   if (limit != nullptr) machine.libraries.emplace_back("RUNNEL_INSTRUCTION_SET", limit);

@@ -14,9 +14,10 @@ struct Machine {
   std::string cpu;               // "unknown" where Linux does not report it
   std::vector<std::string> isa;  // its vector extensions, as Linux names them
   unsigned num_cores = 0;
-  std::string compute;                                         // backend and data types
-  std::vector<std::pair<std::string, std::string>> libraries;  // names and versions
-  std::optional<double> memory_gb_per_second;                  // MemoryBandwidth, if measured
+  std::string compute;  // backend and data types
+  // Names and versions; LibTorch is one of them once it is loaded.
+  std::vector<std::pair<std::string, std::string>> libraries;
+  std::optional<double> memory_gb_per_second;  // MemoryBandwidth, if measured
 };
 
 // `compute`: Model::ComputeDescription.

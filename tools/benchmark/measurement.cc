@@ -1,14 +1,11 @@
 #include "tools/benchmark/measurement.h"
 
-#include <ATen/ops/from_blob.h>
-#include <ATen/ops/zeros.h>
-#include <c10/core/InferenceMode.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "runtime/model/model_parts.h"
 #include "tools/benchmark/matmul_timer.h"
@@ -20,50 +17,12 @@ namespace {
 
 constexpr int kRounds = 4;            // of A B
 constexpr int kStepsAfterChange = 3;  // not measured: the CPU's caches hold the other's data
-constexpr int kScriptWarmUp = 10;     // steps in which LibTorch profiles and compiles
-
-// The baseline: the forward_chunk of the model file's own TorchScript, run by LibTorch for one
-// stream. Used by one thread at a time. The script may be shared by all streams of a process.
-class TorchScriptStream {
- public:
-  // Starts with full caches of zeros: LibTorch's profiling executor then sees only the shapes that
-  // are measured, and optimises for them. `script` and `pool` must outlive the stream.
-  TorchScriptStream(const TorchScriptModel* script, const FeaturePool* pool,
-                    const EncoderConfig& config, const StreamingSetting& setting)
-      : script_(script),
-        pool_(pool),
-        setting_(setting),
-        // The stream is past its left context, after whole chunks.
-        offset_((setting.left_context / setting.chunk_size + 1) * setting.chunk_size) {
-    const c10::InferenceMode inference_mode;
-    caches_ = script_->InitialCaches();
-    caches_.att_cache = at::zeros({config.num_layers, config.num_heads, setting.left_context,
-                                   int64_t{2} * config.head_dim()});
-  }
-
-  // Computes one chunk.
-  void Step() {
-    const FrameRange range = script_->FramesOfChunk(offset_, setting_.chunk_size);
-    const int64_t num_frames = range.end - range.begin;
-    const at::Tensor frames =
-        at::from_blob(const_cast<float*>(pool_->Frames(range.begin, num_frames)),
-                      {num_frames, pool_->dim()}, at::kFloat);
-    script_->ForwardChunk(frames, offset_, /*last=*/false, setting_.left_context, &caches_);
-    offset_ += setting_.chunk_size;
-  }
-
- private:
-  const TorchScriptModel* script_;
-  const FeaturePool* pool_;
-  StreamingSetting setting_;
-  int64_t offset_;  // encoder frames before the chunk
-  TorchScriptModel::Caches caches_;
-};
+constexpr int kBaselineWarmUp = 10;   // steps in which LibTorch profiles and compiles
 
 // The data of one thread.
 struct Worker {
   SteadyStreams streams;
-  std::optional<TorchScriptStream> script;
+  std::unique_ptr<BaselineStream> baseline;
   std::vector<double> stream_chunk_ms;
   std::vector<double> head_ms;
   std::vector<double> baseline_ms;
@@ -117,8 +76,7 @@ int64_t BatchSize(int64_t num_streams, const MeasurementOptions& options) {
 }
 
 std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                                const TorchScriptModel* baseline,
-                                const MeasurementOptions& options) {
+                                const Baseline* baseline, const MeasurementOptions& options) {
   std::vector<Worker> workers;
   int64_t first_stream = 0;
   for (int i = 0; i < options.num_threads; ++i) {
@@ -126,20 +84,17 @@ std::vector<Worker> MakeWorkers(const std::shared_ptr<const Model>& model, const
     const int64_t num_streams = end - first_stream;
     workers.push_back({SteadyStreams(model, &pool, options.setting, options.head, num_streams,
                                      BatchSize(num_streams, options), first_stream),
-                       std::nullopt,
+                       nullptr,
                        {},
                        {},
                        {}});
-    if (baseline != nullptr) {
-      workers.back().script.emplace(baseline, &pool, model->parts().config.encoder,
-                                    options.setting);
-    }
+    if (baseline != nullptr) workers.back().baseline = baseline->MakeStream(&pool, options.setting);
     first_stream = end;
   }
   RunNumbered(options.num_threads, [&](size_t thread, const std::atomic<bool>&) {
     workers[thread].streams.FillCaches();
-    for (int i = 0; i < kScriptWarmUp && workers[thread].script; ++i) {
-      workers[thread].script->Step();
+    for (int i = 0; i < kBaselineWarmUp && workers[thread].baseline; ++i) {
+      workers[thread].baseline->Step();
     }
   });
   return workers;
@@ -173,7 +128,7 @@ std::optional<double> MeasureMatmuls(const ModelConfig& config, const Measuremen
 }  // namespace
 
 Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                    const TorchScriptModel* baseline, const MeasurementOptions& options) {
+                    const Baseline* baseline, const MeasurementOptions& options) {
   std::vector<Worker> workers = MakeWorkers(model, pool, baseline, options);
   for (int round = 0; round < kRounds; ++round) {
     MeasureRound(
@@ -188,7 +143,7 @@ Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool
     if (baseline == nullptr) continue;
     MeasureRound(
         options.num_threads, options.seconds / kRounds,
-        [&](size_t thread) { workers[thread].script->Step(); },
+        [&](size_t thread) { workers[thread].baseline->Step(); },
         [&](size_t thread, double milliseconds) {
           workers[thread].baseline_ms.push_back(milliseconds);
         });

@@ -10,11 +10,11 @@
 
 #include "runtime/model.h"
 #include "runtime/model/model_config.h"
+#include "tools/benchmark/baseline.h"
 #include "tools/benchmark/durations.h"
 #include "tools/benchmark/feature_pool.h"
 #include "tools/benchmark/matmuls.h"
 #include "tools/benchmark/steady_streams.h"
-#include "tools/reference/torchscript_model.h"
 
 namespace runnel {
 
@@ -42,7 +42,7 @@ struct Measurement {
 // Fills all caches, then measures. `baseline`: null, or measured in turns with Runnel (A B A B), so
 // that a changing CPU clock affects both alike. Each thread runs one stream of the baseline.
 Measurement Measure(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                    const TorchScriptModel* baseline, const MeasurementOptions& options);
+                    const Baseline* baseline, const MeasurementOptions& options);
 
 }  // namespace runnel
 

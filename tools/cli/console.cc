@@ -1,20 +1,14 @@
 #include "tools/cli/console.h"
 
-#include <glog/logging.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdio>
 
+#include "platform/process.h"
+
 namespace runnel {
 namespace {
-
-size_t TerminalWidth() {
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-  return known ? size.ws_col : 80;
-}
 
 // At most the last `width` bytes of `text`, beginning at a whole UTF-8 character.
 std::string Tail(const std::string& text, size_t width) {
@@ -46,30 +40,28 @@ std::string WithoutControls(const std::string& text) {
 
 }  // namespace
 
-Console::Console(const std::string& name) : name_(name), is_terminal_(isatty(STDERR_FILENO) == 1) {
-  FLAGS_logtostderr = true;
-  FLAGS_log_prefix = false;
-  google::InitGoogleLogging(name_.c_str());
+Console::Console(const std::string& name) : name_(name), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+
+Console::~Console() { SetStatus(""); }
+
+void Console::LogBy(Log log) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  log_ = log;
 }
 
-Console::~Console() {
-  SetStatus("");
-  google::ShutdownGoogleLogging();
-}
+void Console::Info(const std::string& message) { Write(Severity::kInfo, message); }
+void Console::Error(const std::string& message) { Write(Severity::kError, message); }
 
-void Console::ShowTimes() { FLAGS_log_prefix = true; }
-
-void Console::Info(const std::string& message) {
+void Console::Write(Severity severity, const std::string& message) {
+  const std::string line = name_ + ": " + WithoutControls(message);
   const std::lock_guard<std::mutex> lock(mutex_);
   ClearStatus();
-  LOG(INFO) << name_ << ": " << WithoutControls(message);
-  DrawStatus();
-}
-
-void Console::Error(const std::string& message) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  ClearStatus();
-  LOG(ERROR) << name_ << ": " << WithoutControls(message);
+  if (log_ != nullptr) {
+    log_(severity, line);
+  } else {
+    const std::string ended = line + "\n";
+    std::fwrite(ended.data(), 1, ended.size(), stderr);
+  }
   DrawStatus();
 }
 

@@ -11,15 +11,18 @@ namespace runnel {
 // do not mix.
 class Console {
  public:
-  // `name` begins every line. Only one per process, because it sets up glog.
+  // `name` begins every line.
   explicit Console(const std::string& name);
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // Log lines after this call begin with glog's severity, date, time and thread. For tools that run
-  // for days.
-  void ShowTimes();
+  enum class Severity { kInfo, kError };
+  using Log = void (*)(Severity severity, const std::string& line);
+
+  // `log` writes the lines of Info and Error after this call. For tools that run for days, whose
+  // lines have times.
+  void LogBy(Log log);
 
   // Write one line each. Here and below, control characters become spaces or question marks.
   void Info(const std::string& message);
@@ -35,6 +38,7 @@ class Console {
   bool is_terminal() const { return is_terminal_; }
 
  private:
+  void Write(Severity severity, const std::string& message);
   void ClearStatus();
   void DrawStatus();
 
@@ -42,6 +46,7 @@ class Console {
   const bool is_terminal_;
   std::mutex mutex_;
   std::string status_;
+  Log log_ = nullptr;  // null: lines as they are, to standard error
 };
 
 }  // namespace runnel

@@ -37,9 +37,13 @@ std::shared_ptr<const Model> LoadModel() { return LoadModel(OptionsFromFlags().p
 
 std::shared_ptr<const Model> LoadModel(Precision precision) {
   RequireFlag("model", kModelFile);
+  return Model::Load(FLAGS_model, ModelOptionsFromFlags(precision));
+}
+
+ModelOptions ModelOptionsFromFlags(Precision precision) {
   ModelOptions options = OptionsFromFlags();
   options.precision = precision;
-  return Model::Load(FLAGS_model, options);
+  return options;
 }
 
 bool IsAsInFile() {

@@ -20,6 +20,9 @@ extern const char* const kModelFlagsSource;
 std::shared_ptr<const Model> LoadModel();
 std::shared_ptr<const Model> LoadModel(Precision precision);
 
+// The options that the flags give, in the given precision.
+ModelOptions ModelOptionsFromFlags(Precision precision);
+
 // --precision, if it is not the default.
 std::optional<Precision> PrecisionFromFlag();
 

@@ -29,7 +29,7 @@ constexpr int64_t kRowsPerBlock = 256;
 
 NpyWriter::NpyWriter(const std::string& path, int64_t num_columns, NpyType type)
     : path_(path), num_columns_(num_columns), type_(type) {
-  file_.open(path_, std::ios::binary | std::ios::trunc);
+  file_.open(std::filesystem::u8path(path_), std::ios::binary | std::ios::trunc);
   if (!file_) throw std::runtime_error(path_ + ": cannot create: " + std::strerror(errno));
   WriteHeader();
 }
@@ -38,7 +38,8 @@ NpyWriter::~NpyWriter() {
   if (closed_) return;
   file_.close();
   std::error_code ignored;  // a destructor cannot report it
-  if (std::filesystem::is_regular_file(path_, ignored)) std::filesystem::remove(path_, ignored);
+  const std::filesystem::path path = std::filesystem::u8path(path_);
+  if (std::filesystem::is_regular_file(path, ignored)) std::filesystem::remove(path, ignored);
 }
 
 void NpyWriter::WriteHeader() {
@@ -86,10 +87,12 @@ void NpyWriter::Close() {
   closed_ = true;
 }
 
-NpyReader::NpyReader(const std::string& path) : path_(path), file_(path, std::ios::binary) {
+NpyReader::NpyReader(const std::string& path)
+    : path_(path), file_(std::filesystem::u8path(path), std::ios::binary) {
   if (!file_) throw std::runtime_error(path_ + ": cannot open: " + std::strerror(errno));
   std::error_code ignored;  // the file is open, so it exists
-  if (std::filesystem::is_directory(path_, ignored)) Fail("is a directory, expected a file");
+  if (std::filesystem::is_directory(std::filesystem::u8path(path_), ignored))
+    Fail("is a directory, expected a file");
   char prefix[kMagicSize + 2];
   if (!file_.read(prefix, sizeof(prefix)) || std::memcmp(prefix, kMagic, kMagicSize) != 0) {
     Fail("is not a NumPy .npy file");

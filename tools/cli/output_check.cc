@@ -1,20 +1,29 @@
 #include "tools/cli/output_check.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <system_error>
 
+#include "platform/file_access.h"
+
 namespace runnel {
 namespace {
 
-[[noreturn]] void FailToCreate(const std::string& output, int error) {
-  throw std::runtime_error(output + ": cannot create: " + std::strerror(error));
+namespace fs = std::filesystem;
+
+[[noreturn]] void FailToCreate(const std::string& output, const std::error_code& error) {
+  throw std::runtime_error(output + ": cannot create: " + error.message());
+}
+
+// Of a file that need not exist.
+fs::file_type TypeOf(const std::string& output, std::error_code* error) {
+  return fs::status(fs::u8path(output), *error).type();
+}
+
+// Of a file that CheckOutputCanBeWritten has examined.
+fs::file_type TypeOf(const std::string& output) {
+  std::error_code ignored;
+  return TypeOf(output, &ignored);
 }
 
 }  // namespace
@@ -22,9 +31,10 @@ namespace {
 void CheckOutputIsNoInput(const std::string& output, const std::vector<std::string>& inputs,
                           const std::string& flag) {
   std::error_code ignored;  // an input that cannot be examined is reported by its reader
-  if (!std::filesystem::is_regular_file(output, ignored)) return;
+  const fs::path path = fs::u8path(output);
+  if (!fs::is_regular_file(path, ignored)) return;
   for (const std::string& input : inputs) {
-    if (std::filesystem::equivalent(output, input, ignored)) {
+    if (fs::equivalent(path, fs::u8path(input), ignored)) {
       std::string message = "--" + flag + " is ";
       message.append(output).append(", which is also read (").append(input);
       throw std::invalid_argument(message + "), expected another file");
@@ -34,33 +44,29 @@ void CheckOutputIsNoInput(const std::string& output, const std::vector<std::stri
 
 void CheckOutputCanBeWritten(const std::string& output) {
   if (output.empty() || output == "-") return;
-  struct stat status = {};
-  if (::stat(output.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) FailToCreate(output, EISDIR);
-    if (::faccessat(AT_FDCWD, output.c_str(), W_OK, AT_EACCESS) != 0) FailToCreate(output, errno);
+  const auto is_directory = std::make_error_code(std::errc::is_a_directory);
+  std::error_code error;
+  const fs::file_type type = TypeOf(output, &error);
+  if (type == fs::file_type::directory) FailToCreate(output, is_directory);
+  if (type != fs::file_type::not_found && type != fs::file_type::none) {
+    if ((error = CheckFileWritable(output))) FailToCreate(output, error);
     return;
   }
-  if (errno != ENOENT) FailToCreate(output, errno);
-  if (output.back() == '/') FailToCreate(output, EISDIR);
+  if (error && error != std::errc::no_such_file_or_directory) FailToCreate(output, error);
+  if (output.back() == '/') FailToCreate(output, is_directory);
   // The file does not exist yet, so the folder must be writable.
-  const std::filesystem::path parent = std::filesystem::path(output).parent_path();
-  const std::string folder = parent.empty() ? "." : parent.string();
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
-    FailToCreate(output, errno);
-  }
+  const fs::path parent = fs::u8path(output).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.u8string();
+  if ((error = CheckFolderWritable(folder))) FailToCreate(output, error);
 }
 
 void CheckOutputCanBeRewritten(const std::string& output) {
   CheckOutputCanBeWritten(output);
-  struct stat status = {};
   bool is_seekable = output != "-";
-  if (is_seekable && ::stat(output.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    // Only devices are opened; opening a pipe could block.
-    const int device = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)
-                           ? ::open(output.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-                           : -1;
-    is_seekable = device >= 0 && ::lseek(device, 0, SEEK_CUR) >= 0;
-    if (device >= 0) ::close(device);
+  if (is_seekable) {
+    const fs::file_type type = TypeOf(output);
+    is_seekable = type == fs::file_type::regular || type == fs::file_type::not_found ||
+                  IsSeekableDevice(output);
   }
   if (is_seekable) return;
   throw std::runtime_error(
@@ -71,8 +77,8 @@ void CheckOutputCanBeRewritten(const std::string& output) {
 
 void CheckOutputCanBeReplaced(const std::string& output) {
   CheckOutputCanBeWritten(output);
-  struct stat status = {};
-  const bool is_other = ::stat(output.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+  const fs::file_type type = TypeOf(output);
+  const bool is_other = type != fs::file_type::regular && type != fs::file_type::not_found;
   if (output != "-" && !is_other) return;
   throw std::runtime_error(output + ": is not a regular file, expected one, or a new name");
 }

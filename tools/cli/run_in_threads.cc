@@ -8,8 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/threads.h"
-
 namespace runnel {
 
 void RunInThreads(int num_threads, const std::function<void()>& work,
@@ -26,7 +24,6 @@ void RunInThreads(int num_threads, const std::function<void()>& work,
     for (int i = 0; i < num_threads; ++i) {
       threads.emplace_back([&] {
         try {
-          SetThreadsPerOperation(1);
           work();
         } catch (...) {
           record_failure(std::current_exception());

@@ -6,9 +6,9 @@
 
 namespace runnel {
 
-// Calls `work` in `num_threads` new threads, each with one LibTorch thread per operation, and
-// returns when all have ended. After an exception in a thread, or of starting one, it calls `stop`,
-// which must be thread-safe and end the other threads soon, and then throws the first exception.
+// Calls `work` in `num_threads` new threads and returns when all have ended. After an exception in
+// a thread, or of starting one, it calls `stop`, which must be thread-safe and end the other
+// threads soon, and then throws the first exception.
 void RunInThreads(int num_threads, const std::function<void()>& work,
                   const std::function<void()>& stop);
 

@@ -1,15 +1,15 @@
 #include "tools/cli/token_file.h"
 
-#include <sys/stat.h>
-
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace runnel {
 
 std::string ReadToken(const std::string& path) {
   constexpr char kBlanks[] = " \t\r\n";
-  std::ifstream file(path);
+  std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
   std::string line;
   std::getline(file, line);
   const size_t begin = line.find_first_not_of(kBlanks);
@@ -20,8 +20,11 @@ std::string ReadToken(const std::string& path) {
 }
 
 bool OthersMayRead(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IROTH) != 0;
+  std::error_code error;
+  const auto status = std::filesystem::status(std::filesystem::u8path(path), error);
+  return std::filesystem::exists(status) &&
+         (status.permissions() & std::filesystem::perms::others_read) !=
+             std::filesystem::perms::none;
 }
 
 }  // namespace runnel

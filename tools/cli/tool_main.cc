@@ -1,11 +1,8 @@
 #include "tools/cli/tool_main.h"
 
-#include <fcntl.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "platform/memory.h"
+#include "platform/process.h"
 #include "runtime/options/option_error.h"
 #include "runtime/text/first_line.h"
 #include "runtime/version.h"
@@ -38,33 +37,13 @@ int PrintHelp(const std::string& text) {
   return kExitSuccess;
 }
 
-// If the caller closed a standard stream, the next opened file would take its number, and messages
-// would end up in results. This fills the number with a stream whose use fails.
-void OccupyStandardStreams() {
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    const int mode = stream == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-    if (::open("/dev/null", mode) != stream) std::abort();  // no stream is left for a message
-  }
-}
-
-// The weights of a model file are packed one after the other. Memory of its own for each large
-// block goes back to the system when the block is freed; otherwise glibc raises the limit with the
-// first such block, the packed weights fall between the plain ones, and both stay.
-void ReturnLargeBlocks() {
-#ifdef __GLIBC__
-  constexpr int kBytes = 1 << 20;
-  ::mallopt(M_MMAP_THRESHOLD, kBytes);
-#endif
-}
-
 // The tool as its caller names it. `runnel decode` runs decode_wav with the environment variable
 // RUNNEL_COMMAND=runnel decode.
 ToolInfo AsCalled(const ToolInfo& tool) {
   const char* command = std::getenv("RUNNEL_COMMAND");
   if (command == nullptr) return tool;
   ToolInfo called = Renamed(tool, command);
-  ::unsetenv("RUNNEL_COMMAND");
+  RemoveVariable("RUNNEL_COMMAND");
   return called;
 }
 
@@ -90,14 +69,12 @@ int ParseAndRun(const std::vector<std::string>& arguments, const ToolInfo& tool,
 
 int RunTool(int argc, char** argv, const ToolInfo& info, int (*run)(Console* console)) {
   const ToolInfo tool = AsCalled(info);
-  OccupyStandardStreams();
+  PrepareStandardStreams();
   ReturnLargeBlocks();
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  IgnoreWriteSignals();
   Console console(tool.name);
   try {
-    const int code =
-        ParseAndRun(std::vector<std::string>(argv + 1, argv + argc), tool, run, &console);
+    const int code = ParseAndRun(ProgramArguments(argc, argv), tool, run, &console);
     CheckStandardOutput();
     return code;
   } catch (const OptionError& error) {
@@ -112,8 +89,8 @@ int RunTool(int argc, char** argv, const ToolInfo& info, int (*run)(Console* con
   }
 }
 
-// Ends the process without the destructors of static objects: those of LibTorch take longer than a
-// short recording, and nothing waits for them.
+// Ends the process without the destructors of static objects: with the reference backend, those of
+// LibTorch take longer than a short recording, and nothing waits for them.
 [[noreturn]] void End(int code) {
   std::fflush(nullptr);
 #ifdef RUNNEL_FINDS_LEAKS

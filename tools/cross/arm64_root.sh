@@ -5,9 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 root=build/arm64/root
-libraries=usr/lib/aarch64-linux-gnu
 packages=(
-  libc6-dev libtorch-dev libopenblas0-pthread
+  libc6-dev
   libsndfile1-dev libsoxr-dev libkissfft-dev libzip-dev libhwy-dev libxxhash-dev
   libogg-dev libopus-dev libavformat-dev libavcodec-dev libswresample-dev libboost-dev libssl-dev libhiredis-dev prometheus-cpp-dev
   nlohmann-json3-dev libgflags-dev libgoogle-glog-dev libgtest-dev
@@ -25,9 +24,5 @@ mmdebstrap --variant=extract --architectures=arm64 --include="$(IFS=,; echo "${p
 # Absolute links would lead to files of this machine.
 find "$root" -type l -lname '/*' -path '*/lib/*' -print0 | while IFS= read -r -d '' link; do
   ln -sfn "$(realpath -m --relative-to="$(dirname "$link")" "$root$(readlink "$link")")" "$link"
-done
-# Debian's alternatives, which only an installation makes.
-for name in libblas.so.3 liblapack.so.3 libopenblas.so.0; do
-  ln -s "openblas-pthread/$name" "$root/$libraries/$name"
 done
 touch "$root/complete"

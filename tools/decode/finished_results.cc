@@ -50,13 +50,15 @@ FinishedResults::FinishedResults(const std::string& path, OutputFormat format,
                                  const std::vector<Recording>& recordings)
     : path_(path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return;
-  if (!std::filesystem::is_regular_file(path, error)) {
+  const std::filesystem::path named = std::filesystem::u8path(path);
+  if (!std::filesystem::exists(named, error)) return;
+  if (!std::filesystem::is_regular_file(named, error)) {
     throw std::runtime_error(path + ": holds no results to resume from, expected a regular file");
   }
   exists_ = true;
-  path_ = std::filesystem::canonical(path).string();  // a link stays one when the file is replaced
-  std::ifstream file(path, std::ios::binary);
+  path_ =
+      std::filesystem::canonical(named).u8string();  // a link stays one when the file is replaced
+  std::ifstream file(named, std::ios::binary);
   if (!file) Fail(path, "cannot open");
   std::unordered_map<std::string, size_t> indices;
   for (size_t i = 0; i < recordings.size(); ++i) indices.emplace(recordings[i].id, i);
@@ -107,16 +109,17 @@ void FinishedResults::Restore(const std::map<size_t, std::string>& found) const 
   if (is_new) return Rewrite(found);
   const int64_t size = lines_.empty() ? 0 : lines_.back().begin + lines_.back().size;
   std::error_code error;
-  std::filesystem::resize_file(path_, static_cast<uintmax_t>(size), error);
+  std::filesystem::resize_file(std::filesystem::u8path(path_), static_cast<uintmax_t>(size), error);
   if (error) throw std::runtime_error(path_ + ": cannot write: " + error.message());
 }
 
 void FinishedResults::Rewrite(const std::map<size_t, std::string>& found) const {
-  const std::string new_path = path_ + ".resuming";
-  std::ifstream old_file(path_, std::ios::binary);
+  const std::filesystem::path path = std::filesystem::u8path(path_);
+  const std::filesystem::path new_path = std::filesystem::u8path(path_ + ".resuming");
+  std::ifstream old_file(path, std::ios::binary);
   if (!old_file) Fail(path_, "cannot open");
   std::ofstream new_file(new_path, std::ios::binary);
-  if (!new_file) Fail(new_path, "cannot create");
+  if (!new_file) Fail(new_path.u8string(), "cannot create");
   std::string text;
   for (size_t i = 0; i < lines_.size(); ++i) {
     if (const auto result = found.find(i); result != found.end()) {
@@ -129,8 +132,11 @@ void FinishedResults::Rewrite(const std::map<size_t, std::string>& found) const 
     new_file << text;
   }
   new_file.close();
-  if (!new_file) Fail(new_path, "cannot write");
-  if (std::rename(new_path.c_str(), path_.c_str()) != 0) Fail(path_, "cannot replace");
+  if (!new_file) Fail(new_path.u8string(), "cannot write");
+  old_file.close();  // some systems replace no open file
+  std::error_code error;
+  std::filesystem::rename(new_path, path, error);
+  if (error) throw std::runtime_error(path_ + ": cannot replace: " + error.message());
 }
 
 }  // namespace runnel

@@ -5,13 +5,14 @@
 #include <stdexcept>
 #include <utility>
 
+#include "platform/file_access.h"
+
 namespace runnel {
 
 OrderedOutput::OrderedOutput(const std::string& path, Mode mode)
     : name_(path.empty() || path == "-" ? "standard output" : path),
-      file_(path.empty() || path == "-"
-                ? stdout
-                : std::fopen(path.c_str(), mode == Mode::kAppend ? "a" : "w")) {
+      file_(path.empty() || path == "-" ? stdout
+                                        : OpenStream(path, mode == Mode::kAppend ? "a" : "w")) {
   if (file_ == nullptr)
     throw std::runtime_error(name_ + ": cannot create: " + std::strerror(errno));
 }

@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "frontend/media/file_descriptor.h"
 #include "frontend/media/tags.h"
+#include "platform/file_descriptor.h"
 
 namespace runnel::media_decoder {
 namespace {

@@ -3,7 +3,6 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/tensor.h>
-#include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -12,6 +11,8 @@
 #include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include "encoder/libtorch/operation_guard.h"
 
 namespace runnel {
 namespace {
@@ -27,7 +28,7 @@ struct TorchScriptModel::Module {
   // LibTorch's choice between interpreting and compiling a graph belongs to the calling thread.
   c10::IValue Call(const char* method, std::vector<c10::IValue> arguments,
                    Execution execution) const {
-    const c10::InferenceMode inference_mode;
+    const libtorch::OperationGuard operation_guard;
     const torch::jit::GraphOptimizerEnabledGuard guard(execution == Execution::kOptimized);
     return module.get_method(method)(std::move(arguments));
   }
@@ -51,7 +52,7 @@ TorchScriptModel::~TorchScriptModel() = default;
 
 at::Tensor TorchScriptModel::Forward(const at::Tensor& features, int64_t chunk_size,
                                      int64_t left_context) const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   const at::Tensor lengths = at::full({1}, features.size(0), at::kLong);
   const c10::IValue result = module_->Call(
       output_ == Output::kCtcLogProbs ? "forward" : "encode",
@@ -72,7 +73,7 @@ FrameRange TorchScriptModel::FramesOfChunk(int64_t offset, int64_t chunk_size) c
 
 at::Tensor TorchScriptModel::ForwardChunk(const at::Tensor& frames, int64_t offset, bool last,
                                           int64_t left_context, Caches* caches) const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   const c10::IValue result =
       module_->Call(output_ == Output::kCtcLogProbs ? "forward_chunk" : "encode_chunk",
                     {frames.to(dtype_).unsqueeze(0), offset, last, left_context, caches->att_cache,
@@ -84,7 +85,7 @@ at::Tensor TorchScriptModel::ForwardChunk(const at::Tensor& frames, int64_t offs
 }
 
 at::Tensor TorchScriptModel::ApplyPrompt(const at::Tensor& encoder_rows, int64_t language) const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   const c10::IValue result = module_->Call(
       "apply_prompt", {encoder_rows.to(dtype_).unsqueeze(0), at::full({1}, language, at::kLong)},
       execution_);
@@ -92,13 +93,13 @@ at::Tensor TorchScriptModel::ApplyPrompt(const at::Tensor& encoder_rows, int64_t
 }
 
 at::Tensor TorchScriptModel::InitialPredictorState() const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   return module_->Call("initial_predictor_state", {int64_t{1}}, execution_).toTensor();
 }
 
 TorchScriptModel::PredictorStep TorchScriptModel::StepPredictor(const std::vector<int32_t>& tokens,
                                                                 const at::Tensor& states) const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   const c10::IValue result =
       module_->Call("predictor_step", {at::tensor(tokens, at::kLong), states}, execution_);
   const auto& elements = result.toTupleRef().elements();
@@ -107,14 +108,14 @@ TorchScriptModel::PredictorStep TorchScriptModel::StepPredictor(const std::vecto
 
 at::Tensor TorchScriptModel::JointLogits(const at::Tensor& heads_input,
                                          const at::Tensor& predictor_outputs) const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   return module_->Call("joint", {heads_input.to(dtype_), predictor_outputs}, execution_).toTensor();
 }
 
 at::Tensor TorchScriptModel::DecoderLogProbs(const at::Tensor& heads_input,
                                              const std::vector<int32_t>& tokens,
                                              bool reverse) const {
-  const c10::InferenceMode inference_mode;
+  const libtorch::OperationGuard operation_guard;
   const c10::IValue result = module_->Call(
       "decoder_log_probs",
       {heads_input.to(dtype_).unsqueeze(0), at::full({1}, heads_input.size(0), at::kLong),

@@ -119,7 +119,7 @@ TEST(PartTimerTest, TimesEveryPartAndChangesNothing) {
   config.num_layers = 2;
   PartTimes times = {};
   const auto log_probs = [&](bool timed) {
-    RandomWeights weights(at::kFloat);
+    RandomWeights weights(DataType::kFloat32);
     auto backend = MakeCpuBackend(config, &weights, {});
     if (timed) backend = MakeTimedBackend(std::move(backend), &times);
     const auto head = backend->MakeCtcHead(BindCtcHead(config.model_dim, 50, &weights));

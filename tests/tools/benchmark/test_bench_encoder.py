@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from optional_parts import needs_pytorch, needs_reference
 from tool_runner import (BIN, DIGITS, FAILURE, ROOT, TINY_MODEL, USAGE, error_line, run, succeed,
                          without_sanitizers)
 
@@ -44,12 +45,12 @@ def measure(folder: pathlib.Path, *flags: str) -> list[dict]:
 
 
 def test_table_and_json(tmp_path):
-    results = measure(tmp_path, "--streams=1,3", "--baseline", f"--csv={tmp_path / 'b.csv'}")
+    results = measure(tmp_path, "--streams=1,3", f"--csv={tmp_path / 'b.csv'}")
     assert [result["streams"] for result in results] == [1, 3]
     for result in results:
         assert (result["precision"], result["num_threads"]) == ("float32", 1)
         assert (result["chunk_size"], result["left_context"]) == (16, 64)
-        assert result["speedup_over_torchscript"] > 0
+        assert result["speedup_over_torchscript"] is None
     with (tmp_path / "b.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["streams"]) for row in rows] == [1, 3]
@@ -59,12 +60,18 @@ def test_table_and_json(tmp_path):
         assert int(row["dense_operations"]) > int(row["attention_operations"]) > 0
 
 
+@needs_reference
+def test_baseline(tmp_path):
+    result, = measure(tmp_path, "--streams=2", "--baseline")
+    assert result["speedup_over_torchscript"] > 0
+
+
 @without_sanitizers
 def test_peak_memory_is_that_of_the_process_itself():
     parent = b"x" * (600 << 20)  # whose peak a child inherits in getrusage()
     output = succeed("bench_encoder", MODEL, SHORT, "--streams=1")
     found = re.search(r"peak memory ([\d.]+) MB\n", output)
-    assert found and 50 < float(found[1]) < len(parent) / 1e6
+    assert found and 5 < float(found[1]) < len(parent) / 1e6
 
 
 def test_sizes_and_threads(tmp_path):
@@ -87,7 +94,8 @@ def test_streams_take_turns_in_batches(tmp_path):
 
 
 @pytest.mark.parametrize("flags, precision", [
-    (["--backend=libtorch"], "float32"), (["--precision=float64"], "float64"),
+    pytest.param(["--backend=libtorch"], "float32", marks=needs_reference),
+    pytest.param(["--precision=float64"], "float64", marks=needs_reference),
     (["--precision=int8"], "int8"), (["--precision=bfloat16"], "bfloat16")])
 def test_precisions(tmp_path, flags, precision):
     result, = measure(tmp_path, "--streams=2", *flags)
@@ -154,6 +162,8 @@ def page_section(page: str, title: str) -> str:
 
 
 @without_sanitizers
+@needs_reference
+@needs_pytorch
 def test_the_whole_benchmark(tmp_path):
     """`make bench` on a tiny model, without downloads."""
     pytest.importorskip("matplotlib")

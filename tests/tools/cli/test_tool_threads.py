@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from optional_parts import needs_reference
 from tool_runner import (DIGITS, FAILURE, SAMPLE_LIST, TINY_MODEL, USAGE, error_file_line,
                          error_line, run, succeed, write_audio, write_list)
 
@@ -77,6 +78,7 @@ def test_closed_output_pipe(options):
     assert "standard output: cannot write: Broken pipe" in error_line(done, FAILURE)
 
 
+@needs_reference
 def test_verification_does_not_depend_on_threads():
     alone, together = (succeed("verify_streaming", MODEL, "--seconds=1", "--precision=float64",
                                f"--num_threads={threads}") for threads in (1, 4))

@@ -1,6 +1,5 @@
 """Converted models of other projects give the values and word errors recorded for them."""
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -10,11 +9,13 @@ import numpy as np
 import pytest
 import soundfile
 
+from optional_parts import HAS_REFERENCE
+from shared_data import need_shared
 from tool_runner import BIN, ROOT, SAMPLES, USAGE, error_line, run, succeed, without_sanitizers
 
 sys.path[:0] = [str(ROOT / "tests" / "models"), str(ROOT / "tests" / "golden")]
 from make_mel_goldens import compute as mel_spectrogram  # noqa: E402
-from convert_support import SHARED, TOLERANCE  # noqa: E402
+from convert_support import TOLERANCE  # noqa: E402
 from nemo_files import NemoFile, load_case, recorded_caches, settings_of  # noqa: E402
 
 from models.reference.archive import mel_spectrogram_section  # noqa: E402
@@ -26,19 +27,17 @@ KNOWN_ERRORS = {"librispeech": (1, 107), "ljspeech": (7, 279), "commonvoice100":
 ALLOWED_DIFFERENCE = 3  # word errors per set
 
 
-def need_shared(name: str) -> pathlib.Path:
-    """A folder of the shared data; skips without it, fails without it in CI."""
-    if not (SHARED / name).exists():
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"{SHARED / name} is absent in CI")
-        pytest.skip(f"{SHARED / name} is absent")
-    return SHARED / name
-
-
 def convert(family: str, source: pathlib.Path, output: pathlib.Path) -> str:
     subprocess.run([sys.executable, "models/convert.py", family, str(source),
                     f"--output={output}"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     return f"--model={output}"
+
+
+def verify(model: str, *flags: str) -> None:
+    """Compares with the file's TorchScript, where this build has the reference."""
+    if HAS_REFERENCE:
+        assert "passed" in succeed("verify_streaming", model, "--seconds=2", "--precision=float64",
+                                   *flags)
 
 
 @pytest.mark.parametrize("name", ["conformer_layernorm_k8", "conformer_batchnorm_k15_conv2d6"])
@@ -57,7 +56,7 @@ def test_wenet_experiment(name, tmp_path):
                     f"--output={tmp_path / 'y.npy'}")
             found = np.load(tmp_path / "y.npy")
             assert np.abs(found - case[f"{what}_{kind}"].reshape(found.shape)).max() <= TOLERANCE
-    assert "passed" in succeed("verify_streaming", model, "--seconds=2", "--precision=float64")
+    verify(model)
 
 
 @pytest.mark.parametrize("name", ["fastconformer_streaming", "conformer_streaming_striding"])
@@ -88,7 +87,7 @@ def test_cache_aware_nemo_model(name, tmp_path):
                                    atol=TOLERANCE)
         compared += 1
     assert compared == {"fastconformer_streaming": 3, "conformer_streaming_striding": 1}[name]
-    assert "passed" in succeed("verify_streaming", model, "--seconds=2", "--precision=float64")
+    verify(model)
 
 
 def test_nemo_features(tmp_path):
@@ -162,8 +161,7 @@ def test_an_offline_model_streams_only_when_asked(nemo):
     assert "dynamic chunk convolution was asked for, but the model still needs the whole" in said
     substitutes = ["--dynamic_chunk_convolution", "--running_normalization"]
     succeed("decode_wav", nemo, wav, "--chunk_size=16", "--left_context=64", *substitutes)
-    assert "passed" in succeed("verify_streaming", nemo, "--seconds=2", "--precision=float64",
-                               *substitutes)
+    verify(nemo, *substitutes)
 
 
 def test_substitutes_for_a_model_that_needs_none(tmp_path):

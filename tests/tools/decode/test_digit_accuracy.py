@@ -4,11 +4,10 @@ import sys
 
 import pytest
 
+from shared_data import need_shared
 from tool_runner import ROOT, succeed
 
-sys.path[:0] = [str(ROOT / "tests" / "models")]
-from convert_support import need_shared  # noqa: E402
-
+sys.path.insert(0, str(ROOT))
 from models.digits.build_eval_set import LEFT_OUT_LIST, ensure_set  # noqa: E402
 from models.digits.score import read_text, score_texts  # noqa: E402
 

@@ -4,11 +4,10 @@ import sys
 
 import pytest
 
+from shared_data import need_shared
 from tool_runner import BIN, ROOT
 
-sys.path[:0] = [str(ROOT / "tests" / "models")]
-from convert_support import need_shared  # noqa: E402
-
+sys.path.insert(0, str(ROOT))
 from models.digits.endpointing import compare, decode, write_recordings  # noqa: E402
 
 NUM_RECORDINGS = 60

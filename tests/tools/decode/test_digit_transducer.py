@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from optional_parts import needs_reference
+from shared_data import need_shared
 from tool_runner import ROOT, succeed
 
-sys.path[:0] = [str(ROOT / "tests" / "models")]
-from convert_support import need_shared  # noqa: E402
-
+sys.path.insert(0, str(ROOT))
 from models.digits.build_eval_set import LEFT_OUT_LIST, ensure_set  # noqa: E402
 from models.digits.score import read_text, score_texts  # noqa: E402
 from models.digits.transducer.train import CTC_MODEL, SHIPPED  # noqa: E402
@@ -71,6 +71,7 @@ def test_the_ctc_head_is_that_of_the_digit_model(trained, recordings):
     assert decode(trained, recordings, "--head=ctc") == decode(CTC_MODEL, recordings)
 
 
+@needs_reference
 def test_streams_give_the_tokens_of_the_whole_utterance(trained, recordings):
     output = succeed("verify_streaming", f"--model={trained}", "--precision=float32",
                      f"--wav={recordings / RECORDING}")

@@ -10,11 +10,10 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 import pytest
 
+from shared_data import need_shared
 from tool_runner import ROOT, USAGE, error_line, run, succeed
 
-sys.path[:0] = [str(ROOT / "tests" / "models")]
-from convert_support import need_shared  # noqa: E402
-
+sys.path.insert(0, str(ROOT))
 from models.convert.command import main as convert  # noqa: E402
 
 CASES = ["rescore_transformer", "rescore_bitransformer"]

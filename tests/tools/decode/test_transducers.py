@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import torch
 
+from shared_data import need_shared
 from tool_runner import ROOT, USAGE, error_file_line, error_line, run, succeed
 
 sys.path[:0] = [str(ROOT / "tests" / "models")]
-from convert_support import need_shared  # noqa: E402
 from transducer_cases import source_of  # noqa: E402
 
 from models.convert.command import main as convert  # noqa: E402

@@ -11,12 +11,8 @@ from typing import Dict, List, Tuple
 import pytest
 
 from search_files import WORDS
-from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SUCCESS, USAGE, error_line, run, succeed,
-                         without_sanitizers)
-
-sys.path.insert(0, str(ROOT))
-
-from models.reference.archive import read_archive  # noqa: E402
+from tool_runner import (BIN, DIGITS, FAILURE, ROOT, SUCCESS, USAGE, error_line, model_text, run,
+                         succeed, without_sanitizers)
 
 MODEL = DIGITS / "digits.pt"
 
@@ -98,7 +94,7 @@ def test_output_that_does_not_fit(arpa, tmp_path):
 
 def units() -> List[str]:
     """The tokens of the digit model, in the order of their ids."""
-    return read_archive(str(MODEL))[2]
+    return [line.rsplit(" ", 1)[0] for line in model_text(MODEL, "units.txt").splitlines()]
 
 
 def write_bigrams(path: pathlib.Path, words: List[str], pairs: Dict[Tuple[str, str], float],

@@ -1,6 +1,7 @@
 """What clients may do to stream_server: whatever they send, their neighbour's text is right."""
 
 import json
+import os
 import random
 import socket as sockets
 import struct
@@ -233,8 +234,10 @@ def test_half_open_and_vanishing_clients():
         server.wait_for(lambda now: now["runnel_connections"] == 1)
         after = server.metrics()
         assert after["process_open_fds"] <= before["process_open_fds"]
+        # A sanitizer's own memory grows with what the server touches for the first time.
+        allowed = 48e6 if "RUNNEL_SANITIZE" in os.environ else 16e6
         assert (after["process_resident_memory_bytes"]
-                < before["process_resident_memory_bytes"] + 16e6)
+                < before["process_resident_memory_bytes"] + allowed)
         for socket in silent:
             socket.socket.close()
 

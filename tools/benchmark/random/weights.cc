@@ -1,10 +1,12 @@
 #include "tools/benchmark/random/weights.h"
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/TensorOperators.h>
-#include <ATen/ops/randn.h>
-
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tools/benchmark/random/normal_values.h"
 
 namespace runnel {
 namespace {
@@ -13,15 +15,16 @@ constexpr uint64_t kWeightSeed = 1;
 
 }  // namespace
 
-RandomWeights::RandomWeights(at::ScalarType dtype)
-    : Weights({}, dtype, "random weights"),
-      generator_(at::detail::createCPUGenerator(kWeightSeed)) {}
+RandomWeights::RandomWeights(DataType type)
+    : Weights({}, type, "random weights"), random_(kWeightSeed) {}
 
-at::Tensor RandomWeights::Take(const std::string& /*name*/, const std::vector<int64_t>& shape) {
+Tensor RandomWeights::Take(const std::string& /*name*/, const Shape& shape) {
   int64_t inputs = 1;
   for (size_t i = 1; i < shape.size(); ++i) inputs *= shape[i];
-  const at::Tensor tensor = at::randn(shape, generator_, at::TensorOptions(at::kFloat));
-  return (tensor / std::sqrt(static_cast<double>(inputs))).to(dtype());
+  std::vector<float> values =
+      NormalValues(inputs * shape.at(0), 1 / std::sqrt(static_cast<float>(inputs)), &random_);
+  if (data_type() == DataType::kFloat32) return {shape, std::move(values)};
+  return {shape, std::vector<double>(values.begin(), values.end())};
 }
 
 }  // namespace runnel

@@ -2,11 +2,10 @@
 #ifndef RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_
 #define RUNNEL_TOOLS_BENCHMARK_RANDOM_WEIGHTS_H_
 
-#include <ATen/core/Tensor.h>
-
+#include <random>
 #include <string>
-#include <vector>
 
+#include "encoder/model_file/tensor.h"
 #include "encoder/model_file/weights.h"
 
 namespace runnel {
@@ -15,12 +14,12 @@ namespace runnel {
 // near 1.
 class RandomWeights final : public Weights {
  public:
-  explicit RandomWeights(at::ScalarType dtype);
+  explicit RandomWeights(DataType type);
 
-  at::Tensor Take(const std::string& name, const std::vector<int64_t>& shape) override;
+  Tensor Take(const std::string& name, const Shape& shape) override;
 
  private:
-  at::Generator generator_;
+  std::mt19937_64 random_;
 };
 
 }  // namespace runnel

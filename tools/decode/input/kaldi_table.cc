@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -44,7 +45,7 @@ KaldiLine ParseLine(const std::string& line, const std::string& place, const std
 }  // namespace
 
 std::vector<KaldiLine> ReadKaldiTable(const std::string& path, const std::string& form) {
-  std::ifstream file(path);
+  std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
   if (!file) throw std::runtime_error(path + ": cannot open: " + std::strerror(errno));
   std::vector<KaldiLine> lines;
   std::map<std::string, size_t> line_of_id;

@@ -27,7 +27,7 @@ std::string AsId(std::string name) {
 
 std::string Stem(const std::string& path) {
   if (path == "-") return "stdin";
-  return AsId(std::filesystem::path(path).stem().string());
+  return AsId(std::filesystem::u8path(path).stem().u8string());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "tools/verification/stream_runs.h"
+#include "tools/reference/stream_runs.h"
 
 #include <ATen/ops/cat.h>
 

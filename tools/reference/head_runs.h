@@ -1,7 +1,7 @@
 // Ways to run what follows the encoder that must all give the same results: the language prompt,
 // the transducer and the attention decoder, by Runnel and by the model file's TorchScript.
-#ifndef RUNNEL_TOOLS_VERIFICATION_HEAD_RUNS_H_
-#define RUNNEL_TOOLS_VERIFICATION_HEAD_RUNS_H_
+#ifndef RUNNEL_TOOLS_REFERENCE_HEAD_RUNS_H_
+#define RUNNEL_TOOLS_REFERENCE_HEAD_RUNS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -116,4 +116,4 @@ DecoderScores ScoreHypotheses(const TorchScriptModel& script, const AttentionDec
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_VERIFICATION_HEAD_RUNS_H_
+#endif  // RUNNEL_TOOLS_REFERENCE_HEAD_RUNS_H_

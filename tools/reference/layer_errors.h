@@ -1,6 +1,6 @@
 // The errors between two runs of the encoder, layer by layer.
-#ifndef RUNNEL_TOOLS_VERIFICATION_LAYER_ERRORS_H_
-#define RUNNEL_TOOLS_VERIFICATION_LAYER_ERRORS_H_
+#ifndef RUNNEL_TOOLS_REFERENCE_LAYER_ERRORS_H_
+#define RUNNEL_TOOLS_REFERENCE_LAYER_ERRORS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "encoder/encoder.h"
-#include "tools/verification/comparison.h"
+#include "tools/verification/check.h"
 
 namespace runnel {
 
@@ -43,4 +43,4 @@ class LayerErrors {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_VERIFICATION_LAYER_ERRORS_H_
+#endif  // RUNNEL_TOOLS_REFERENCE_LAYER_ERRORS_H_

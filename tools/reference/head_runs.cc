@@ -1,4 +1,4 @@
-#include "tools/verification/head_runs.h"
+#include "tools/reference/head_runs.h"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

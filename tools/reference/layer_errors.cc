@@ -1,10 +1,11 @@
-#include "tools/verification/layer_errors.h"
+#include "tools/reference/layer_errors.h"
 
 #include <ATen/ops/cat.h>
 
 #include <cstddef>
 
 #include "encoder/libtorch/tensor_rows.h"
+#include "tools/reference/comparison.h"
 
 namespace runnel {
 
@@ -22,7 +23,7 @@ void LayerErrors::Add(const LayerRecorder& actual, const LayerRecorder& expected
   for (size_t i = 0; i < expected.names().size(); ++i) {
     const std::string& name = expected.names()[i];
     if (i == errors_.size()) errors_.emplace_back(name, Difference());
-    errors_[i].second.Add(actual.Rows(name), expected.Rows(name));
+    errors_[i].second.Add(DifferenceBetween(actual.Rows(name), expected.Rows(name)));
   }
 }
 

@@ -1,6 +1,6 @@
 // Ways to run the encoder over one recording that must all give the same encoder frames.
-#ifndef RUNNEL_TOOLS_VERIFICATION_STREAM_RUNS_H_
-#define RUNNEL_TOOLS_VERIFICATION_STREAM_RUNS_H_
+#ifndef RUNNEL_TOOLS_REFERENCE_STREAM_RUNS_H_
+#define RUNNEL_TOOLS_REFERENCE_STREAM_RUNS_H_
 
 #include <ATen/core/Tensor.h>
 
@@ -50,4 +50,4 @@ at::Tensor RunTorchScriptChunked(const TorchScriptModel& model, const at::Tensor
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_VERIFICATION_STREAM_RUNS_H_
+#endif  // RUNNEL_TOOLS_REFERENCE_STREAM_RUNS_H_

@@ -1,4 +1,4 @@
-#include "tools/reference/speech_noise.h"
+#include "tools/cli/speech_noise.h"
 
 #include <cmath>
 #include <cstddef>

@@ -1,8 +1,6 @@
 // The difference between two computations of the same values, and the table of all such checks.
-#ifndef RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
-#define RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
-
-#include <ATen/core/Tensor.h>
+#ifndef RUNNEL_TOOLS_VERIFICATION_CHECK_H_
+#define RUNNEL_TOOLS_VERIFICATION_CHECK_H_
 
 #include <string>
 #include <utility>
@@ -12,10 +10,9 @@ namespace runnel {
 // The largest differences seen so far. NaN counts as larger than any number.
 struct Difference {
   double absolute = 0;
-  double relative = 0;  // to the largest magnitude in the tensor, or to 1 if that is larger
+  double relative = 0;  // to the largest magnitude of the values, or to 1 if that is larger
 
-  // Throws std::runtime_error when the shapes differ.
-  void Add(const at::Tensor& actual, const at::Tensor& expected);
+  void Add(const Difference& other);
 };
 
 // With two digits: "1.2e-07".
@@ -26,9 +23,8 @@ class Check {
  public:
   Check(std::string name, double tolerance) : name_(std::move(name)), tolerance_(tolerance) {}
 
-  // Returns the difference of this comparison alone.
-  Difference Compare(const std::string& setting, const at::Tensor& actual,
-                     const at::Tensor& expected);
+  // `difference`: found at `setting`.
+  void Record(const std::string& setting, const Difference& difference);
 
   bool passed() const { return worst_.relative <= tolerance_; }
   const std::string& name() const { return name_; }
@@ -49,4 +45,4 @@ class Check {
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_VERIFICATION_COMPARISON_H_
+#endif  // RUNNEL_TOOLS_VERIFICATION_CHECK_H_

@@ -1,6 +1,6 @@
 // A test signal for models when there is no recording.
-#ifndef RUNNEL_TOOLS_REFERENCE_SPEECH_NOISE_H_
-#define RUNNEL_TOOLS_REFERENCE_SPEECH_NOISE_H_
+#ifndef RUNNEL_TOOLS_CLI_SPEECH_NOISE_H_
+#define RUNNEL_TOOLS_CLI_SPEECH_NOISE_H_
 
 #include <cstdint>
 #include <vector>
@@ -14,4 +14,4 @@ std::vector<float> SpeechShapedNoise(double seconds, int sample_rate_hz, uint64_
 
 }  // namespace runnel
 
-#endif  // RUNNEL_TOOLS_REFERENCE_SPEECH_NOISE_H_
+#endif  // RUNNEL_TOOLS_CLI_SPEECH_NOISE_H_

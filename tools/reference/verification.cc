@@ -1,4 +1,4 @@
-#include "tools/verification/verification.h"
+#include "tools/reference/verification.h"
 
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/zeros.h>
@@ -12,11 +12,13 @@
 
 #include "encoder/ctc_head.h"
 #include "encoder/encoder.h"
+#include "encoder/libtorch/operation_guard.h"
 #include "encoder/libtorch/tensor_rows.h"
 #include "runtime/model/model_parts.h"
 #include "runtime/stream.h"
 #include "tools/cli/run_in_threads.h"
-#include "tools/verification/stream_runs.h"
+#include "tools/reference/comparison.h"
+#include "tools/reference/stream_runs.h"
 #include "tools/verification/whole_utterance.h"
 
 namespace runnel {
@@ -112,20 +114,24 @@ std::map<Verification::CheckIndex, Check> Verification::MakeChecks() const {
   return checks;
 }
 
-std::vector<Check> Verification::checks() const {
-  std::vector<Check> checks;
-  for (const auto& [index, check] : checks_) checks.push_back(check);
-  return checks;
+VerificationReport Verification::Report() const {
+  VerificationReport report;
+  report.num_settings = settings_.size();
+  report.num_encoder_frames = num_encoder_frames_;
+  for (const auto& [index, check] : checks_) report.checks.push_back(check);
+  if (model_->parts().transducer != nullptr) {
+    report.most_tokens = 0;
+    for (const auto& tokens : whole_tokens_) {
+      report.most_tokens = std::max(*report.most_tokens, tokens.size());
+    }
+  }
+  report.most_uncompared_tokens = MostUncomparedTokens();
+  report.setting_lines = setting_lines_;
+  report.layer_errors = layer_errors_.errors();
+  return report;
 }
 
-std::optional<size_t> Verification::most_tokens() const {
-  if (model_->parts().transducer == nullptr) return std::nullopt;
-  size_t most = 0;
-  for (const auto& tokens : whole_tokens_) most = std::max(most, tokens.size());
-  return most;
-}
-
-size_t Verification::most_uncompared_tokens() const {
+size_t Verification::MostUncomparedTokens() const {
   size_t most = 0;
   for (size_t i = 0; i < whole_tokens_.size(); ++i) {
     most = std::max(most, whole_tokens_[i].size() - num_certain_tokens_[i]);
@@ -133,14 +139,16 @@ size_t Verification::most_uncompared_tokens() const {
   return most;
 }
 
-void Verification::Run(const std::function<void(const std::string& name)>& on_setting) {
+void Verification::Run(const OnSetting& on_setting) {
+  libtorch::UseOneThread();
   std::atomic<size_t> next{0};
   const auto work = [&] {
+    libtorch::UseOneThread();
     for (size_t index = next++; index < settings_.size(); index = next++) {
       CompareWithOthers(index);
       if (options_.layer_by_layer) CompareLayers(index);
       const std::lock_guard<std::mutex> lock(mutex_);
-      on_setting(settings_[index].Name());
+      on_setting(settings_[index].Name(), settings_.size());
     }
   };
   RunInThreads(options_.num_threads, work, [&] { next = settings_.size(); });
@@ -265,8 +273,8 @@ void Verification::Record(CheckIndex check, size_t index, const at::Tensor& actu
       "chunked",       "packets", "copied",    "batched", "tokens",       "forward",
       "forward_chunk", "prompt",  "predictor", "joint",   "decoder_left", "decoder_right"};
   const std::lock_guard<std::mutex> lock(mutex_);
-  const Difference difference =
-      checks_.at(check).Compare(settings_[index].Name(), actual, expected);
+  const Difference difference = DifferenceBetween(actual, expected);
+  checks_.at(check).Record(settings_[index].Name(), difference);
   setting_lines_[index] +=
       std::string(" ") + kNames[check] + " " + FormatError(difference.relative);
 }

@@ -1,11 +1,6 @@
-#include "tools/verification/comparison.h"
+#include "tools/verification/check.h"
 
-#include <ATen/TensorOperators.h>
-
-#include <algorithm>
 #include <cstdio>
-#include <sstream>
-#include <stdexcept>
 
 namespace runnel {
 namespace {
@@ -30,27 +25,18 @@ std::string FormatError(double error) {
   return text;
 }
 
-void Difference::Add(const at::Tensor& actual, const at::Tensor& expected) {
-  if (actual.sizes() != expected.sizes()) {
-    std::ostringstream message;
-    message << "results of different shape: " << actual.sizes() << " and " << expected.sizes();
-    throw std::runtime_error(message.str());
-  }
-  if (expected.numel() == 0) return;
-  const double difference = (actual - expected).abs().max().item<double>();
-  const double scale = std::max(1.0, expected.abs().max().item<double>());
-  if (IsWorse(difference, absolute)) absolute = difference;
-  if (IsWorse(difference / scale, relative)) relative = difference / scale;
+void Difference::Add(const Difference& other) {
+  if (IsWorse(other.absolute, absolute)) absolute = other.absolute;
+  if (IsWorse(other.relative, relative)) relative = other.relative;
 }
 
-Difference Check::Compare(const std::string& setting, const at::Tensor& actual,
-                          const at::Tensor& expected) {
-  Difference difference;
-  difference.Add(actual, expected);
-  if (IsWorse(difference.relative, worst_.relative)) worst_setting_ = setting;
-  if (IsWorse(difference.relative, worst_.relative)) worst_.relative = difference.relative;
-  if (IsWorse(difference.absolute, worst_.absolute)) worst_.absolute = difference.absolute;
-  return difference;
+void Check::Record(const std::string& setting, const Difference& difference) {
+  // Settings are computed in any order: of equal errors, the first by name counts.
+  const bool is_equal = difference.relative == worst_.relative && difference.relative > 0;
+  if (IsWorse(difference.relative, worst_.relative) || (is_equal && setting < worst_setting_)) {
+    worst_setting_ = setting;
+  }
+  worst_.Add(difference);
 }
 
 std::string Check::TableHead() {

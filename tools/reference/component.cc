@@ -1,0 +1,58 @@
+// What the shared library of the reference exports: the functions that the headers below declare.
+#include <torch/version.h>
+
+#include <thread>
+
+#include "encoder/cpu/kernels/instruction_set.h"
+#include "encoder/libtorch/backend.h"
+#include "encoder/libtorch/operation_guard.h"
+#include "runtime/model/reference_component.h"
+#include "tools/benchmark/baseline.h"
+#include "tools/reference/torchscript_baseline.h"
+#include "tools/reference/verification.h"
+#include "tools/verification/verify_model.h"
+
+namespace runnel {
+namespace {
+
+// LibTorch makes its threads, a static object, when a thread first sets their number. Static
+// objects are destroyed last to first, so it is done before a Recognizer has its workers leave
+// LibTorch at exit (runtime/live/exit_gate.h). In a thread of its own: the number belongs to the
+// caller.
+void MakeThreadPool() {
+  static const bool is_made = [] {
+    std::thread(libtorch::UseOneThread).join();
+    return true;
+  }();
+  static_cast<void>(is_made);
+}
+
+}  // namespace
+}  // namespace runnel
+
+const runnel::EncoderBackend* runnel_reference_backend(const runnel::EncoderConfig& config,
+                                                       runnel::Weights* weights) {
+  runnel::MakeThreadPool();
+  // Limits the copies of the kernels in this library, which compute the tables of positions.
+  runnel::kernels::UsedInstructionSet();
+  return runnel::MakeLibTorchBackend(config, weights).release();
+}
+
+const runnel::Baseline* runnel_reference_baseline(const std::string& model_path,
+                                                  const runnel::EncoderConfig& config) {
+  return runnel::MakeTorchScriptBaseline(model_path, config).release();
+}
+
+const char* runnel_reference_libtorch_version() { return TORCH_VERSION; }
+
+void runnel_reference_verify(const std::string& model_path,
+                             const runnel::ModelOptions& model_options,
+                             const std::vector<float>& samples,
+                             const runnel::VerificationOptions& options,
+                             const runnel::OnSetting& on_setting,
+                             runnel::VerificationReport* report) {
+  runnel::Verification verification(runnel::Model::Load(model_path, model_options), model_path,
+                                    samples, options);
+  verification.Run(on_setting);
+  *report = verification.Report();
+}
