@@ -1,11 +1,12 @@
 // stream_server: live streams over WebSocket, recordings over HTTP, one port.
+#include <glog/logging.h>
+
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "runtime/model.h"
 #include "runtime/stream.h"
-#include "runtime/threads.h"
 #include "tools/cli/command_line.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/stream_flags.h"
@@ -47,17 +48,32 @@ Examples:
   curl --data-binary @recording.flac http://127.0.0.1:8080/v1/recognize
 )";
 
+// glog writes the lines of the server and of the console. From the start of the service on
+// (FLAGS_log_prefix), it puts severity, date, time and thread before each.
+void StartLog(Console* console) {
+  FLAGS_logtostderr = true;
+  FLAGS_log_prefix = false;
+  google::InitGoogleLogging("stream_server");
+  console->LogBy([](Console::Severity severity, const std::string& line) {
+    if (severity == Console::Severity::kError) {
+      LOG(ERROR) << line;
+    } else {
+      LOG(INFO) << line;
+    }
+  });
+}
+
 int Run(Console* console) {
+  StartLog(console);
   RequireFlag("model", kModelFile);
   server::ServerOptions options = server::OptionsFromFlags();
   options.default_options = stream_flags.Read();
-  SetThreadsPerOperation(1);
   const std::shared_ptr<const Model> model = LoadModel();
   stream_flags.ReadFiles(model->tokens(), &options.default_options.values);
   console->Info("model " + model->name() + ", " + std::to_string(options.recognizer.num_threads) +
                 " worker threads; " + model->ComputeDescription());
-  const auto print_addresses = [console](const server::ServerAddresses& addresses) {
-    console->ShowTimes();
+  const auto print_addresses = [](const server::ServerAddresses& addresses) {
+    FLAGS_log_prefix = true;
     const char* url = addresses.url.c_str();
     std::printf("stream_server: listening on %s (ws%s)\n", url, url + 4);
     if (!addresses.grpc.empty()) {

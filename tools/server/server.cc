@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "platform/process.h"
 #include "runtime/text/first_line.h"
-#include "tools/cli/process.h"
 #include "tools/cli/seconds.h"
 #include "tools/server/control/admin_port.h"
 #include "tools/server/control/control_thread.h"

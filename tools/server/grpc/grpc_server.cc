@@ -317,10 +317,10 @@ class Server : public GrpcServer {
 
 }  // namespace
 
-std::unique_ptr<GrpcServer> GrpcServer::Start(const GrpcOptions& options,
-                                              boost::asio::io_context* io,
-                                              const ConnectionServices* shared) {
-  return std::make_unique<Server>(options, io, shared);
-}
-
 }  // namespace runnel::server
+
+runnel::server::GrpcServer* runnel_start_grpc_server(
+    const runnel::server::GrpcOptions& options, boost::asio::io_context* io,
+    const runnel::server::ConnectionServices* shared) {
+  return std::make_unique<runnel::server::Server>(options, io, shared).release();
+}

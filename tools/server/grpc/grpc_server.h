@@ -28,9 +28,9 @@ class GrpcServer {
  public:
   virtual ~GrpcServer() = default;
 
-  // Calls are accepted when this returns. `io` and `shared` outlive the server. Throws
-  // std::runtime_error when the server cannot listen, std::invalid_argument when the program was
-  // built without gRPC.
+  // Loads gRPC. Calls are accepted when this returns. `io` and `shared` outlive the server. Throws
+  // std::runtime_error when the server cannot listen, std::invalid_argument when the library with
+  // gRPC cannot be loaded.
   static std::unique_ptr<GrpcServer> Start(const GrpcOptions& options, boost::asio::io_context* io,
                                            const ConnectionServices* shared);
 
@@ -46,5 +46,10 @@ class GrpcServer {
 };
 
 }  // namespace runnel::server
+
+// Of the library with gRPC. The result belongs to the caller.
+extern "C" runnel::server::GrpcServer* runnel_start_grpc_server(
+    const runnel::server::GrpcOptions& options, boost::asio::io_context* io,
+    const runnel::server::ConnectionServices* shared);
 
 #endif  // RUNNEL_TOOLS_SERVER_GRPC_GRPC_SERVER_H_

@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "runtime/threads.h"
 #include "tools/server/resources/rated_log.h"
 
 namespace runnel::server {
@@ -109,7 +108,6 @@ TaskThreads::Queue* TaskThreads::Next() {
 
 void TaskThreads::Work() {
   using Clock = std::chrono::steady_clock;
-  SetThreadsPerOperation(1);
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     ++num_idle_;
