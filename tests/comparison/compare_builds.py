@@ -45,7 +45,7 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("before", "after"):
-        parser.add_argument(f"--{name}", type=_programs, required=True,
+        parser.add_argument(f"--{name}", type=programs_folder, required=True,
                             help="folder of a build or of its programs")
     parser.add_argument("--only", type=_pattern, default=re.compile(""), metavar="PATTERN",
                         help="only the cases in which this regular expression is found")
@@ -57,7 +57,8 @@ def parse_arguments(arguments: Optional[List[str]]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _programs(text: str) -> pathlib.Path:
+def programs_folder(text: str) -> pathlib.Path:
+    """The folder of programs of a build, for argparse."""
     folder = pathlib.Path(text).absolute()
     folder = folder / "bin" if (folder / "bin").is_dir() else folder
     if not (folder / "decode_wav").exists():
