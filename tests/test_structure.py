@@ -161,6 +161,17 @@ def test_headers_say_what_they_provide():
     assert not bad, f"headers without a first line that says what they provide: {bad}"
 
 
+def test_the_page_without_a_server_copies_no_part_of_the_servers():
+    """docs/live has what is its own; the build takes the rest from tools/server/page."""
+    few_lines = 5  # an import, and the interface of connection.js
+
+    def lines_of(folder: str) -> Set[str]:
+        return {line.strip() for path in (ROOT / folder).iterdir()
+                for line in path.read_text(encoding="utf-8").splitlines() if len(line.strip()) > 20}
+
+    assert len(lines_of("docs/live") & lines_of("tools/server/page")) <= few_lines
+
+
 def test_the_root_cannot_shadow_standard_headers():
     """A file named `list` in the checkout's root must not be taken for <list>."""
     build = pathlib.Path(os.environ["RUNNEL_BIN_DIR"]).parent
