@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds and tests /source as its user would. minimal.sh runs it in a system of its own: it installs packages.
-#   in_minimal_system.sh [demo]
+# Builds and tests its source tree as its user would. minimal.sh runs it in a system of its own: it installs packages.
+#   in_minimal_system.sh tests|demo|build
 set -eu
 
 die() { echo "in_minimal_system: $*" >&2; exit 1; }
@@ -11,8 +11,8 @@ without_libtorch() {
 }
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
-cd /source
-git config --global --add safe.directory /source
+cd "$(dirname "$0")/../../.."
+git config --global --add safe.directory "$PWD"
 # The packages by themselves, so that the time is that of the build.
 tools/install_packages.sh build
 without_libtorch
@@ -31,7 +31,14 @@ for flag in --backend=libtorch --precision=float64; do
   [ "$(wc -l </tmp/errors)" = 1 ] && grep -q runnel-reference /tmp/errors ||
     die "decode_wav $flag, expected one line that names runnel-reference: $(cat /tmp/errors)"
 done
-[ "${1:-}" != demo ] || exit 0
+case "$1" in
+  demo) exit 0 ;;
+  build)
+    cmake --build --preset release ${JOBS:+--parallel "$JOBS"}
+    ccache --show-stats
+    exit 0
+    ;;
+esac
 
 tools/install_packages.sh minimal
 without_libtorch

@@ -2,18 +2,33 @@
 # Builds and tests this source tree in a minimal Debian of its own, in which LibTorch was never installed: `make demo`
 # with its times, what the programs are linked with, and the tests that need neither the reference nor PyTorch.
 # Needs some 4 GB in the folder of temporary files. Nothing is installed on this machine.
-#   minimal.sh [demo]   demo: without the tests
+#   minimal.sh        all of that, compiled anew
+#   minimal.sh demo   without the tests
+#   minimal.sh build  every library and program instead of the tests. Compiled with this machine's ccache: what was
+#                     compiled here before, of the same headers, is not compiled again. Times mean nothing then.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
+part="${1:-tests}"
+[[ "$part" == tests || "$part" == demo || "$part" == build ]] ||
+  { echo "minimal: '$part', expected nothing, demo or build" >&2; exit 1; }
 folder="$(mktemp --directory)"
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/source"
-# .git: tests list the files of the repository.
+# At the path that it has here, for ccache. .git: tests list the files of the repository.
+mkdir -p "$folder/root$PWD"
 tar --create --exclude='./build*' --exclude=__pycache__ --exclude=.pytest_cache . |
-  tar --extract --directory "$folder/source"
+  tar --extract --directory "$folder/root$PWD"
 chmod -R a+rX "$folder"
+build="env JOBS=${JOBS:-$(nproc)} sh '$PWD/tools/deploy/packages/in_minimal_system.sh' $part"
+enter="chroot \"\$1\" $build"
+if [[ "$part" == build ]]; then
+  # In a namespace of its own: nothing that removes the system afterwards can reach the cache.
+  mkdir -p "$folder/root/ccache"
+  cache="$(ccache --get-config cache_dir)"
+  mkdir -p "$cache"
+  enter="unshare --mount sh -ec 'mount --bind \"$cache\" \"\$1/ccache\"; exec chroot \"\$1\" env CCACHE_DIR=/ccache $build' - \"\$1\""
+fi
 mmdebstrap --variant=minbase --include=ca-certificates,make,git,time \
-  --customize-hook="copy-in $folder/source /" \
-  --customize-hook="chroot \"\$1\" env JOBS=${JOBS:-$(nproc)} sh /source/tools/deploy/packages/in_minimal_system.sh ${1:-}" \
+  --customize-hook="sync-in $folder/root /" \
+  --customize-hook="$enter" \
   "$(. /etc/os-release && echo "$VERSION_CODENAME")" /dev/null - <<<"$(tools/debian_sources.sh)"
