@@ -74,7 +74,8 @@ void TimeSynchronousSearch::Extend(const Hypothesis& hypothesis, const float* lo
   const TransducerConfig& config = transducer().config();
   const auto blank = static_cast<double>(log_probs[config.blank_id]);
   static const std::vector<int32_t> kNoTokens;
-  const bool is_full = static_cast<int>(levels_.size()) > max_symbols_;
+  const auto num_symbols = num_earlier_tokens() + static_cast<int64_t>(levels_.size()) - 1;
+  const bool is_full = num_symbols >= max_symbols_;
   const std::vector<int32_t>& tokens = is_full ? kNoTokens : LikelyTokens(log_probs);
   // Without TDT a token stays on the frame, and a blank goes on by one.
   const auto extend = [&](int64_t duration, double before) {

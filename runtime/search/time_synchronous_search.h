@@ -42,7 +42,7 @@ class TimeSynchronousSearch final : public TransducerBeamSearch {
   void LeaveFrame();
 
   int max_symbols_;
-  // Within a frame. Level n holds the hypotheses with n tokens of this frame.
+  // Within a frame. Level n holds the hypotheses with n tokens of this frame in this utterance.
   std::vector<std::vector<Hypothesis>> levels_;
   std::vector<Candidate> staying_;         // with a further token of this frame
   std::vector<Candidate> leaving_tokens_;  // with a token of a duration above 0

@@ -37,8 +37,9 @@ void TransducerBeamSearch::StartUtterance(int64_t first_frame) {
 }
 
 void TransducerBeamSearch::GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame,
-                                    int64_t next_frame) {
+                                    int64_t next_frame, const EarlierTokens& earlier) {
   State next = InitialState(first_frame);
+  next.earlier = earlier;
   next.beam.front().predictor = hypothesis.predictor;
   next.beam.front().next_frame = next_frame;
   queries_.clear();
@@ -47,12 +48,13 @@ void TransducerBeamSearch::GoOnFrom(const Hypothesis& hypothesis, int64_t first_
 
 void TransducerBeamSearch::ContinueAfter(const std::vector<TokenSpan>& tokens) {
   const Hypothesis& hypothesis = state_.emissions.FindOrBest(state_.beam, tokens);
-  GoOnFrom(hypothesis, state_.num_frames, hypothesis.next_frame);
+  GoOnFrom(hypothesis, state_.num_frames, hypothesis.next_frame, state_.earlier);
 }
 
 void TransducerBeamSearch::ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) {
   const int64_t frame = tokens.empty() ? begin_frame : FrameAfter(tokens.back());
-  GoOnFrom(state_.emissions.FindOrBest(state_.beam, tokens), frame, frame);
+  GoOnFrom(state_.emissions.FindOrBest(state_.beam, tokens), frame, frame,
+           state_.earlier.After(tokens, frame));
 }
 
 void TransducerBeamSearch::Finish() {

@@ -84,6 +84,8 @@ class TransducerBeamSearch : public TransducerSearch {
   size_t beam_size() const { return beam_size_; }
   const std::vector<Hypothesis>& beam() const { return state_.beam; }
   int64_t current_frame() const { return state_.num_frames; }
+  // Of the current frame.
+  int64_t num_earlier_tokens() const { return state_.earlier.CountIn(state_.num_frames); }
   void set_blank_log_prob(float log_prob) { state_.blank_log_prob = log_prob; }
 
   // The tokens of a frame, without the blank, that a hypothesis may be extended by: the most
@@ -123,6 +125,7 @@ class TransducerBeamSearch : public TransducerSearch {
     int64_t num_frames = 0;
     bool is_finished = false;  // the bonuses are those of whole utterances
     float blank_log_prob = 0;
+    EarlierTokens earlier;
     std::vector<Hypothesis> beam;  // best first
     TokenTree<EmittedToken> emissions;
   };
@@ -141,7 +144,8 @@ class TransducerBeamSearch : public TransducerSearch {
   int32_t AddEmission(int32_t parent, int32_t token, const Emission& emission);
   State InitialState(int64_t first_frame) const;
   // Begins an utterance with this hypothesis' predictor, which reads `next_frame` next.
-  void GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame, int64_t next_frame);
+  void GoOnFrom(const Hypothesis& hypothesis, int64_t first_frame, int64_t next_frame,
+                const EarlierTokens& earlier);
   double RankScore(const Hypothesis& hypothesis) const;
   bool HaveEqualTokens(int32_t a, int32_t b) const;
   void RankBeam();

@@ -17,6 +17,7 @@ struct TransducerBeamSearch::Saved {
   int64_t num_frames = 0;
   bool is_finished = false;
   float blank_log_prob = 0;
+  EarlierTokens earlier;
   ListedTree<EmittedToken> emissions;
   std::vector<Hypothesis> beam;  // whose nodes are names of the list
 };
@@ -26,6 +27,7 @@ void TransducerBeamSearch::VisitSaved(const Transducer& transducer, Self& saved,
   fields.Counter(saved.num_frames);
   fields.Value(saved.is_finished);
   fields.Value(saved.blank_log_prob);
+  EarlierTokens::VisitState(saved.earlier, fields);
   ListedTree<EmittedToken>::VisitState(saved.emissions, fields,
                                        sizeof(int32_t) + Emission::kSavedSize, [&](auto& emitted) {
                                          fields.Value(emitted.token);
@@ -47,6 +49,7 @@ void TransducerBeamSearch::Save(StateWriter* writer) const {
   saved.num_frames = state_.num_frames;
   saved.is_finished = state_.is_finished;
   saved.blank_log_prob = state_.blank_log_prob;
+  saved.earlier = state_.earlier;
   saved.emissions = {state_.emissions, ends};
   saved.beam = state_.beam;
   for (Hypothesis& hypothesis : saved.beam) {
@@ -112,6 +115,7 @@ void TransducerBeamSearch::Rebuild(const Saved& saved) {
   state_ = InitialState(saved.num_frames);
   state_.is_finished = saved.is_finished;
   state_.blank_log_prob = saved.blank_log_prob;
+  state_.earlier = saved.earlier;
   // By name. The vector holds one reference to each node until the beam does.
   const std::vector<int32_t> nodes =
       saved.emissions.AlongPaths(kRoot, [this](int32_t above, const EmittedToken& emitted) {

@@ -21,7 +21,7 @@ void TransducerGreedySearch::BeginFrame(const float* /*ctc_log_probs*/) {
     ++state_.num_frames;
     return;
   }
-  num_symbols_ = 0;
+  num_symbols_ = state_.earlier.CountIn(state_.num_frames);
   is_first_ = true;
   queries_ = {state_.predictor.get()};
 }
@@ -53,7 +53,7 @@ void TransducerGreedySearch::Answer(const float* log_probs) {
   state_.ids.push_back(label);
   state_.tokens.push_back({label, state_.num_frames, last_frame, Confidence(log_probs[label])});
   ++num_symbols_;
-  advance_ = duration == 0 && num_symbols_ == max_symbols_ ? 1 : duration;
+  advance_ = duration == 0 && num_symbols_ >= max_symbols_ ? 1 : duration;
   steps_ = {{state_.predictor.get(), label}};
 }
 
@@ -79,6 +79,7 @@ void TransducerGreedySearch::ContinueAfter(const std::vector<TokenSpan>& /*token
   State next;
   next.num_frames = state_.num_frames;
   next.num_passed = state_.num_passed;
+  next.earlier = state_.earlier;
   next.predictor = std::move(state_.predictor);
   queries_.clear();
   state_ = std::move(next);
@@ -87,10 +88,8 @@ void TransducerGreedySearch::ContinueAfter(const std::vector<TokenSpan>& /*token
 void TransducerGreedySearch::ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) {
   State next;
   next.num_frames = tokens.empty() ? begin_frame : FrameAfter(tokens.back());
-  const auto num_in_frame = std::count_if(
-      tokens.begin(), tokens.end(),
-      [&next](const TokenSpan& token) { return token.first_frame == next.num_frames; });
-  if (num_in_frame >= max_symbols_) ++next.num_frames;
+  next.earlier = state_.earlier.After(tokens, next.num_frames);
+  if (next.earlier.count >= max_symbols_) ++next.num_frames;
   next.predictor = std::move(state_.predictor);
   queries_.clear();
   state_ = std::move(next);
@@ -109,6 +108,7 @@ void TransducerGreedySearch::VisitState(Self& self, Fields& fields) {
   fields.Counter(state.num_frames);
   fields.Counter(state.num_passed);
   fields.Value(state.blank_log_prob);
+  EarlierTokens::VisitState(state.earlier, fields);
   VisitPredictorState(*self.transducer_, state.predictor, fields);
 }
 

@@ -56,6 +56,7 @@ class TransducerGreedySearch : public TransducerSearch {
     int64_t num_frames = 0;
     int64_t num_passed = 0;  // frames that TDT passes over next
     float blank_log_prob = 0;
+    EarlierTokens earlier;
     SharedPredictorState predictor;
   };
 
@@ -70,7 +71,7 @@ class TransducerGreedySearch : public TransducerSearch {
   int max_symbols_;
   State state_;
   // Within a frame:
-  int num_symbols_ = 0;
+  int64_t num_symbols_ = 0;
   bool is_first_ = false;  // the frame has had no answer
   int64_t advance_ = 0;    // frames to go on by after the token that steps_ appends
 };

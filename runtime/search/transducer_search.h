@@ -2,6 +2,7 @@
 #ifndef RUNNEL_RUNTIME_SEARCH_TRANSDUCER_SEARCH_H_
 #define RUNNEL_RUNTIME_SEARCH_TRANSDUCER_SEARCH_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -11,6 +12,29 @@
 #include "runtime/transducer/transducer.h"
 
 namespace runnel {
+
+// The tokens that utterances before have in a frame which is searched again. They count as the
+// present utterance's do among the max_symbols tokens of the frame.
+struct EarlierTokens {
+  int64_t frame = 0;
+  int64_t count = 0;
+
+  int64_t CountIn(int64_t searched_frame) const { return searched_frame == frame ? count : 0; }
+
+  // Those of an utterance that begins with `next_frame`, after one that ended with `tokens`.
+  EarlierTokens After(const std::vector<TokenSpan>& tokens, int64_t next_frame) const {
+    const auto in_frame = std::count_if(
+        tokens.begin(), tokens.end(),
+        [next_frame](const TokenSpan& token) { return token.first_frame == next_frame; });
+    return {next_frame, CountIn(next_frame) + in_frame};
+  }
+
+  template <class Self, class Fields>
+  static void VisitState(Self& self, Fields& fields) {
+    fields.Counter(self.frame);
+    fields.Counter(self.count);
+  }
+};
 
 // Holds no network. Who advances it (runtime/stream/transducer_decoding.h) evaluates the joint
 // network and the predictor for the searches of many streams at a time (label looping; Bataev et
@@ -46,7 +70,8 @@ class TransducerSearch : public Search {
 
   // Like ContinueAfter, but frames are given again: those from the first frame of the last token
   // on, or those after its duration; without tokens, those from `begin_frame` on, with which the
-  // utterance began. num_frames() tells the first one.
+  // utterance began. num_frames() tells the first one. Where a frame may have max_symbols tokens,
+  // those of `tokens` in a frame that is given again are counted (EarlierTokens).
   virtual void ReturnTo(const std::vector<TokenSpan>& tokens, int64_t begin_frame) = 0;
 
   virtual std::unique_ptr<TransducerSearch> Clone() const = 0;

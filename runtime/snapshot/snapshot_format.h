@@ -24,7 +24,7 @@
 
 namespace runnel {
 
-constexpr uint32_t kSnapshotVersion = 6;
+constexpr uint32_t kSnapshotVersion = 7;
 constexpr size_t kSnapshotHeaderSize = 52;
 constexpr size_t kSnapshotChecksumSize = 32;
 

@@ -241,6 +241,45 @@ TEST(TransducerSearchTest, ThePredictorIsThatOfTheTokensThatWereHandedOut) {
   }
 }
 
+// The tokens of all utterances count, also after a snapshot.
+TEST(TransducerSearchTest, AFrameThatIsSearchedAgainHasNoMoreTokensThanAnyOther) {
+  std::mt19937_64 random(10);
+  int num_again = 0;  // utterances that begin in a frame with tokens
+  int num_full = 0;   // frames with max_symbols tokens
+  for (const Kind& kind : AllKinds()) {
+    const TransducerConfig config = SmallTransducer(kind.predictor, 5, kind.durations);
+    const auto transducer = RandomTransducer(config, 4);
+    for (SearchOptions options : AllSearches(config)) {
+      for (const int max_symbols : {1, 2, 3}) {
+        SCOPED_TRACE(kind.predictor + ", search " +
+                     std::to_string(static_cast<int>(options.method)) + ", max_symbols " +
+                     std::to_string(max_symbols));
+        options.max_symbols = max_symbols;
+        auto search = MakeTransducerSearch(options, *transducer);
+        std::map<int64_t, int> num_by_frame;
+        for (int utterance = 0; utterance < 60; ++utterance) {
+          const int64_t begin = search->num_frames();
+          const auto count = static_cast<int64_t>(random() % 8);
+          const Matrix rows = transducer->ProjectEncoder(RandomEncoderRows(count, random()).rows());
+          Advance(*transducer, {search.get()}, {&rows}, &random, 2);
+          search->Finish();
+          const std::vector<TokenSpan> tokens = search->NBest(1).front().tokens;
+          for (const TokenSpan& token : tokens) ++num_by_frame[token.first_frame];
+          num_again += num_by_frame.count(begin) > 0 ? 1 : 0;
+          search->ReturnTo(tokens, begin);
+          search = Restored(Saved(*search), options, *transducer);
+        }
+        for (const auto& [frame, num_tokens] : num_by_frame) {
+          EXPECT_LE(num_tokens, max_symbols) << "frame " << frame;
+          num_full += num_tokens == max_symbols ? 1 : 0;
+        }
+      }
+    }
+  }
+  EXPECT_GE(num_again, 300);
+  EXPECT_GE(num_full, 300);
+}
+
 TEST(TransducerSearchTest, DamagedSnapshotsAreRefusedOrSafe) {
   std::mt19937_64 random(9);
   const TransducerConfig config = SmallTransducer("lstm1", 7, {0, 1, 2});

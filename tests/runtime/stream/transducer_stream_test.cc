@@ -300,19 +300,6 @@ TEST(TransducerStreamTest, TheNextUtteranceGoesOnAfterTheLastToken) {
   EXPECT_GE(num_reordered, 3);
 }
 
-// True if `whole` has as many tokens in a frame as the model permits, and `first`, its first
-// tokens, ends with a part of them. The next utterance may have all of them in that frame again: it
-// does not count those of the utterance before.
-bool IsFrameCut(const std::vector<Token>& first, const std::vector<Token>& whole, int max_symbols) {
-  if (first.empty()) return false;
-  const auto count = [&first](const std::vector<Token>& tokens) {
-    return std::count_if(tokens.begin(), tokens.end(), [&first](const Token& token) {
-      return token.frame == first.back().frame;
-    });
-  };
-  return count(whole) >= max_symbols && count(first) < count(whole);
-}
-
 // Greedy search. If the utterance that FinalizeUtterance ends has the first tokens of a stream that
 // nobody interrupts, then the next one has the others. Not so with TDT: the same token may have
 // another duration without the audio after it.
@@ -344,7 +331,6 @@ TEST(TransducerStreamTest, BothUtterancesHaveTheTokensOfAStreamThatNobodyInterru
           !std::equal(tokens.begin(), tokens.end(), whole.begin(), is_same)) {
         continue;
       }
-      if (IsFrameCut(tokens, whole, model->parts().transducer->config().max_symbols)) continue;
       ++num_equal;
       const std::vector<Token>& second = utterances[1].nbest[0].tokens;
       tokens.insert(tokens.end(), second.begin(), second.end());
