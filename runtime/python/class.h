@@ -94,24 +94,16 @@ class Class {
             .Release();
       });
     };
-    return AddMethod(name, call, METH_VARARGS | METH_KEYWORDS, Wrapped<Function>::Text("$self"),
-                     doc);
+    methods_->push_back(Definition(name, call, 0, Wrapped<Function>::Text("$self"), doc));
+    return *this;
   }
 
   // A function of the class.
   template <typename Function>
   Class& Static(const char* name, const Function& function, const Signature& signature,
                 const std::string& doc) {
-    Wrapped<Function>::Keep(name, function, signature);
-    PyCFunctionWithKeywords call = [](PyObject*, PyObject* arguments, PyObject* keywords) {
-      return FromPython<PyObject*>(nullptr, [&] {
-        return ResultOf(
-                   [&]() -> decltype(auto) { return Wrapped<Function>::Call(arguments, keywords); })
-            .Release();
-      });
-    };
-    return AddMethod(name, call, METH_VARARGS | METH_KEYWORDS | METH_STATIC,
-                     Wrapped<Function>::Text(""), doc);
+    methods_->push_back(FreeFunction(name, function, METH_STATIC, signature, doc));
+    return *this;
   }
 
   template <typename Function>
@@ -212,14 +204,6 @@ class Class {
  private:
   Class& Slot(int slot, void* function) {
     slots_.push_back({slot, function});
-    return *this;
-  }
-
-  Class& AddMethod(const char* name, PyCFunctionWithKeywords call, int flags,
-                   const std::string& signature, const std::string& doc) {
-    auto* const text = new std::string(name + signature + "\n--\n\n" + doc);
-    methods_->push_back({name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)),
-                         flags, text->c_str()});
     return *this;
   }
 

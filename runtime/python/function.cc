@@ -126,4 +126,11 @@ std::string Signature::Text(const std::string& self, bool has_others) const {
   return "(" + text + ")";
 }
 
+PyMethodDef Definition(const char* name, PyCFunctionWithKeywords call, int flags,
+                       const std::string& signature, const std::string& doc) {
+  auto* const text = new std::string(name + signature + "\n--\n\n" + doc);
+  return {name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)),
+          METH_VARARGS | METH_KEYWORDS | flags, text->c_str()};
+}
+
 }  // namespace runnel::python

@@ -193,10 +193,14 @@ Object ResultOf(const Compute& compute) {
   }
 }
 
-// Adds a function to a module.
+// What Python has of a function. `signature`: Signature::Text. Its text is never freed.
+PyMethodDef Definition(const char* name, PyCFunctionWithKeywords call, int flags,
+                       const std::string& signature, const std::string& doc);
+
+// Keeps a function that gets no object before its arguments.
 template <typename Function>
-void AddFunction(PyObject* module, const char* name, const Function& function,
-                 const Signature& signature, const std::string& doc) {
+PyMethodDef FreeFunction(const char* name, const Function& function, int flags,
+                         const Signature& signature, const std::string& doc) {
   Wrapped<Function>::Keep(name, function, signature);
   PyCFunctionWithKeywords call = [](PyObject*, PyObject* arguments, PyObject* keywords) {
     return FromPython<PyObject*>(nullptr, [&] {
@@ -205,11 +209,15 @@ void AddFunction(PyObject* module, const char* name, const Function& function,
           .Release();
     });
   };
-  // Python keeps both for the life of the process.
-  auto* const text = new std::string(name + Wrapped<Function>::Text("") + "\n--\n\n" + doc);
-  auto* const definition =
-      new PyMethodDef{name, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)),
-                      METH_VARARGS | METH_KEYWORDS, text->c_str()};
+  return Definition(name, call, flags, Wrapped<Function>::Text(""), doc);
+}
+
+// Adds a function to a module.
+template <typename Function>
+void AddFunction(PyObject* module, const char* name, const Function& function,
+                 const Signature& signature, const std::string& doc) {
+  // Python keeps it for the life of the process.
+  auto* const definition = new PyMethodDef(FreeFunction(name, function, 0, signature, doc));
   const Object module_name = Object::Own(PyModule_GetNameObject(module));
   const Object added = Object::Own(PyCFunction_NewEx(definition, nullptr, module_name.get()));
   if (PyObject_SetAttrString(module, name, added.get()) != 0) throw ExceptionIsSet();
