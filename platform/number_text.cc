@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <limits>
 #endif
@@ -80,20 +81,23 @@ std::string ShortestText(float number) {
   if (error != std::errc()) throw std::logic_error("a float has more than 64 digits");
   return {text, end};
 #else
-  int digits = 1;
-  const auto print = [&](const char* format, int precision) {
-    std::snprintf(text, sizeof(text), format, precision, static_cast<double>(number));
+  const auto print = [&](const char* format, int num_decimals) {
+    const locale_t before = ::uselocale(Classic());
+    std::snprintf(text, sizeof(text), format, num_decimals, static_cast<double>(number));
+    ::uselocale(before);
   };
-  for (; digits <= std::numeric_limits<float>::max_digits10; ++digits) {
-    print("%.*g", digits);
-    if (ReadFloat(text) == number) break;
-  }
+  int num_decimals = 0;
+  do {
+    print("%.*e", num_decimals++);
+  } while (num_decimals < std::numeric_limits<float>::max_digits10 && ReadFloat(text) != number);
+  const std::string with_exponent = text;
+  const size_t at = with_exponent.find('e');
+  if (at == with_exponent.npos) return with_exponent;  // infinite, or not a number
   // As std::to_chars, without an exponent where that is no longer.
-  const double size = std::abs(static_cast<double>(number));
-  if (size >= 1e-4 && size < 1e6) {
-    print("%.*f", std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(size)))));
-  }
-  return text;
+  const int exponent = std::stoi(with_exponent.substr(at + 1));
+  print("%.*f", std::max(0, num_decimals - 1 - exponent));
+  return std::min(std::string(text), with_exponent,
+                  [](const std::string& a, const std::string& b) { return a.size() < b.size(); });
 #endif
 }
 
