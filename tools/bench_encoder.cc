@@ -27,6 +27,7 @@
 #include "tools/benchmark/measurement.h"
 #include "tools/benchmark/steady_streams.h"
 #include "tools/cli/command_line.h"
+#include "tools/cli/decimal.h"
 #include "tools/cli/model_flags.h"
 #include "tools/cli/output_check.h"
 #include "tools/cli/tool_main.h"
@@ -175,30 +176,25 @@ StreamingSetting SettingFromFlags(const Model& model) {
   return setting;
 }
 
-// Prints the time of loading, of the first chunk of one stream, and of later ones with full caches.
-// The model must not have computed anything before.
-void RunStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-                const StreamingSetting& setting, MeasuredHead head, double load_ms) {
+// Time of loading, of the first chunk of one stream, and of later ones with full caches, as a line.
+// The model must not have computed anything before, and the reference not be in memory.
+std::string MeasureStartup(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
+                           const StreamingSetting& setting, MeasuredHead head, double load_ms) {
   SteadyStreams stream(model, &pool, setting, head, 1, 1);
   const auto step_ms = [&] { return MillisecondsOf([&] { stream.Step(); }); };
   const double first_ms = step_ms();
   stream.FillCaches();
   std::vector<double> later_ms(kLaterChunks);
   for (double& ms : later_ms) ms = step_ms();
-  std::printf(
-      "model loaded in %.3f s; first chunk %.3f ms, later ones %.3f ms; peak memory %.1f MB\n",
-      load_ms / 1000, first_ms, Summarize(later_ms).median_ms,
-      static_cast<double>(PeakMemoryBytes()) / 1e6);
-  std::fflush(stdout);
+  return "model loaded in " + Decimal(load_ms / 1000, 3) + " s; first chunk " +
+         Decimal(first_ms, 3) + " ms, later ones " + Decimal(Summarize(later_ms).median_ms, 3) +
+         " ms; peak memory " + Decimal(static_cast<double>(PeakMemoryBytes()) / 1e6, 1) + " MB\n";
 }
 
+// baseline: null without --baseline.
 void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool,
-              const StreamingSetting& setting, MeasuredHead head, Console* console) {
-  std::unique_ptr<const Baseline> baseline;
-  if (FLAGS_baseline) {
-    RequireTorchScript("as a baseline (--nobaseline)");
-    baseline = LoadBaseline(ModelFile(), model->parts().config.encoder);
-  }
+              const StreamingSetting& setting, MeasuredHead head, const Baseline* baseline,
+              Console* console) {
   Machine machine = DescribeMachine(model->ComputeDescription());
   BenchmarkResult result;
   result.options = {PrecisionName(model->parts().precision),
@@ -219,7 +215,7 @@ void RunTable(const std::shared_ptr<const Model>& model, const FeaturePool& pool
   for (const int64_t num_streams : StreamsFromFlag()) {
     console->SetStatus(std::to_string(num_streams) + " streams");
     result.options.num_streams = num_streams;
-    result.measurement = Measure(model, pool, baseline.get(), result.options);
+    result.measurement = Measure(model, pool, baseline, result.options);
     console->SetStatus("");
     results.push_back(result);
     std::printf("%s", TableRow(result).c_str());
@@ -247,6 +243,7 @@ int Run(Console* console) {
         "--baseline needs the model as its file's TorchScript computes it, without --units and "
         "substitutes");
   }
+  if (FLAGS_baseline) RequireTorchScript("as a baseline (--nobaseline)");
   std::shared_ptr<const Model> model;
   const double load_ms = MillisecondsOf([&] { model = LoadModel(); });
   const StreamingSetting setting = SettingFromFlags(*model);
@@ -255,8 +252,12 @@ int Run(Console* console) {
   if (IsFlagGiven("hours")) {
     RunHours(model, pool, setting, head, console);
   } else {
-    RunStartup(model, pool, setting, head, load_ms);
-    RunTable(model, pool, setting, head, console);
+    const std::string startup = MeasureStartup(model, pool, setting, head, load_ms);
+    std::unique_ptr<const Baseline> baseline;
+    if (FLAGS_baseline) baseline = LoadBaseline(ModelFile(), model->parts().config.encoder);
+    std::printf("%s", startup.c_str());
+    std::fflush(stdout);
+    RunTable(model, pool, setting, head, baseline.get(), console);
   }
   return kExitSuccess;
 }

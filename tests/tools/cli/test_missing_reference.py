@@ -39,6 +39,7 @@ def run_without(folder: pathlib.Path, tool: str, *arguments: Any) -> subprocess.
 def test_what_needs_it_says_so(tmp_path, tool, user, flags):
     done = run_without(tmp_path, tool, MODEL, *flags)
     assert done.returncode == FAILURE
+    assert done.stdout == ""
     line = done.stderr.splitlines()[-1]  # after the one that names the model, if any
     version = re.search(r'RUNNEL_VERSION "(.*)"', (ROOT / "runtime" / "version.h").read_text())[1]
     library = f"librunnel_reference-{version}.so"
