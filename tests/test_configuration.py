@@ -1,0 +1,32 @@
+"""CMake with and without parts: what works, and the line that says what does not."""
+
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(os.environ["RUNNEL_SOURCE_DIR"])
+
+
+def configure(build: pathlib.Path, *options: str) -> subprocess.CompletedProcess:
+    return subprocess.run(["cmake", "-G", "Ninja", "-S", ROOT, "-B", build, *options], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+
+def test_the_libraries_alone(tmp_path):
+    done = configure(tmp_path, "-DRUNNEL_BUILD_TOOLS=OFF")
+    assert done.returncode == 0, done.stdout
+    targets = (tmp_path / "build.ninja").read_text(encoding="utf-8")
+    assert "librunnel_runtime.a" in targets and "librunnel.so" in targets
+    assert "decode_wav" not in targets and "librunnel_reference" not in targets
+
+
+@pytest.mark.parametrize("name", ["RUNNEL_BUILD_TESTS", "RUNNEL_LIBTORCH"])
+def test_what_needs_the_tools_says_so(tmp_path, name):
+    done = configure(tmp_path, "-DRUNNEL_BUILD_TOOLS=OFF", f"-D{name}=ON")
+    assert done.returncode != 0
+    errors = re.findall(r"^CMake Error .*\n((?:  .*\n)+)", done.stdout, re.MULTILINE)
+    assert [" ".join(error.split()) for error in errors] == [
+        f"{name} needs RUNNEL_BUILD_TOOLS, which is off; expected both on, or {name} off"]
