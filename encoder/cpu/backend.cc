@@ -61,15 +61,15 @@ class CtcHead final : public runnel::CtcHead {
 
 class ThreadedStepRunner final : public StepRunner {
  public:
-  explicit ThreadedStepRunner(int num_threads) : num_threads_(num_threads) {}
+  explicit ThreadedStepRunner(int num_threads) : teams_(num_threads) {}
 
   void Run(const std::function<void()>& step) const override {
-    const kernels::StepThreads threads(num_threads_);
+    const kernels::StepThreads threads(&teams_);
     step();
   }
 
  private:
-  int num_threads_;
+  mutable kernels::StepTeams teams_;
 };
 
 class CpuBackend final : public EncoderBackend {

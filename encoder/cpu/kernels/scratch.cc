@@ -5,6 +5,8 @@
 #include <new>
 #include <vector>
 
+#include "platform/per_thread.h"
+
 namespace runnel::kernels {
 namespace {
 
@@ -70,8 +72,8 @@ class Scratch::Arena {
 };
 
 Scratch::Arena& Scratch::OfThread() {
-  thread_local Arena arena;
-  return arena;
+  static const PerThread<Arena> arenas;
+  return arenas.Get();
 }
 
 Scratch::Scratch() : arena_(OfThread()), block_(arena_.block), offset_(arena_.offset) {}

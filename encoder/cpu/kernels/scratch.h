@@ -9,7 +9,7 @@ namespace runnel::kernels {
 
 // Takes pieces of the calling thread's arena and returns all of them when the object ends. Objects
 // of a thread must end in the reverse order of their construction, as local variables do. The arena
-// grows to the size of the largest step, and is freed when its thread ends.
+// grows to the size of the largest step, and is freed when its thread ends (platform/per_thread.h).
 class Scratch {
  public:
   Scratch();

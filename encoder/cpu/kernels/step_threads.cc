@@ -31,10 +31,12 @@ void SpinUntil(const Condition& condition) {
   }
 }
 
-// Threads that work for one other thread.
-class Team {
+}  // namespace
+
+// Threads that work for one other thread at a time.
+class StepTeam {
  public:
-  explicit Team(int num_threads) {
+  explicit StepTeam(int num_threads) {
     try {
       for (int part = 1; part < num_threads; ++part) {
         threads_.emplace_back([this, part] { Work(part); });
@@ -44,9 +46,9 @@ class Team {
       throw;
     }
   }
-  ~Team() { EndAndJoin(); }
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
+  ~StepTeam() { EndAndJoin(); }
+  StepTeam(const StepTeam&) = delete;
+  StepTeam& operator=(const StepTeam&) = delete;
 
   int size() const { return static_cast<int>(threads_.size()) + 1; }
   // False in a child of fork(), which has no threads but the one that called it.
@@ -125,52 +127,59 @@ class Team {
   bool is_ending_ = false;
 };
 
-struct OfThread {
-  ~OfThread() { Forget(); }
-  // Ends the team, or leaves it alone where its threads do not exist.
-  void Forget() {
-    if (team != nullptr && !team->has_threads())
-      team.release();  // NOLINT(bugprone-unused-return-value)
-    team.reset();
-  }
+namespace {
 
-  std::unique_ptr<Team> team;  // of the calling thread, kept from step to step
-  Team* used = nullptr;        // null outside of steps
-};
-OfThread& Mine() {
-  thread_local OfThread mine;
-  return mine;
-}
+thread_local StepTeam* team_of_thread = nullptr;  // null outside of steps
 
 }  // namespace
 
-StepThreads::StepThreads(int num_threads) {
-  OfThread& mine = Mine();
-  if (num_threads == 1) return;
-  if (mine.team == nullptr || mine.team->size() != num_threads || !mine.team->has_threads()) {
-    mine.Forget();
-    mine.team = std::make_unique<Team>(num_threads);
+StepTeams::StepTeams(int num_threads) : num_threads_(num_threads) {}
+
+StepTeams::~StepTeams() {
+  for (std::unique_ptr<StepTeam>& team : idle_) {
+    if (!team->has_threads()) team.release();  // NOLINT(bugprone-unused-return-value)
   }
-  mine.used = mine.team.get();
-  mine.used->Begin();
+}
+
+std::unique_ptr<StepTeam> StepTeams::Take() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  while (!idle_.empty()) {
+    std::unique_ptr<StepTeam> team = std::move(idle_.back());
+    idle_.pop_back();
+    if (team->has_threads()) return team;
+    team.release();  // NOLINT(bugprone-unused-return-value): its end would wait for them
+  }
+  idle_.reserve(num_teams_ + 1);
+  auto team = std::make_unique<StepTeam>(num_threads_);
+  ++num_teams_;
+  return team;
+}
+
+// There is room for every team.
+void StepTeams::Return(std::unique_ptr<StepTeam> team) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  idle_.push_back(std::move(team));
+}
+
+StepThreads::StepThreads(StepTeams* teams) : teams_(teams) {
+  if (teams->num_threads_ == 1) return;
+  team_ = teams->Take();
+  team_->Begin();
+  team_of_thread = team_.get();
 }
 
 StepThreads::~StepThreads() {
-  OfThread& mine = Mine();
-  if (mine.used == nullptr) return;
-  mine.used->End();
-  mine.used = nullptr;
+  if (team_ == nullptr) return;
+  team_of_thread = nullptr;
+  team_->End();
+  teams_->Return(std::move(team_));
 }
 
-int StepThreads::Count() {
-  const Team* team = Mine().used;
-  return team == nullptr ? 1 : team->size();
-}
+int StepThreads::Count() { return team_of_thread == nullptr ? 1 : team_of_thread->size(); }
 
 void StepThreads::ForEach(const std::function<void(int part)>& body) {
-  Team* team = Mine().used;
-  if (team == nullptr) return body(0);
-  team->ForEach(body);
+  if (team_of_thread == nullptr) return body(0);
+  team_of_thread->ForEach(body);
 }
 
 }  // namespace runnel::kernels

@@ -4,19 +4,47 @@
 #define RUNNEL_ENCODER_CPU_KERNELS_STEP_THREADS_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 namespace runnel::kernels {
 
+class StepTeam;  // in step_threads.cc
+
+// The threads that help others with their steps: for each step that runs at a time, a team of
+// `num_threads` - 1. Teams are kept from step to step, and end with the object. No StepThreads may
+// outlive it. Any thread may use it, also after fork().
+class StepTeams {
+ public:
+  explicit StepTeams(int num_threads);
+  ~StepTeams();
+  StepTeams(const StepTeams&) = delete;
+  StepTeams& operator=(const StepTeams&) = delete;
+
+ private:
+  friend class StepThreads;
+  // Throws std::system_error when the system has no more threads.
+  std::unique_ptr<StepTeam> Take();
+  void Return(std::unique_ptr<StepTeam> team) noexcept;
+
+  const int num_threads_;
+  std::mutex mutex_;
+  size_t num_teams_ = 0;  // idle or not
+  std::vector<std::unique_ptr<StepTeam>> idle_;
+};
+
 // While the object lives, the large kernels that the calling thread runs (matrix multiplications,
-// attention, layer norms and convolutions) are split over `num_threads` threads, itself included.
-// The others wait for work without sleeping, and sleep when the object ends. They belong to the
-// calling thread and end with it. Results have the same bits for any number. Objects of a thread
-// may not be nested. The constructor throws std::system_error when the system has no more threads.
+// attention, layer norms and convolutions) are split over the threads of a team, itself included.
+// The others wait for work without sleeping, and sleep when the object ends. Results have the same
+// bits for any number. Objects of a thread may not be nested.
 class StepThreads {
  public:
-  explicit StepThreads(int num_threads);
+  // Throws std::system_error when the system has no more threads.
+  explicit StepThreads(StepTeams* teams);
   ~StepThreads();
   StepThreads(const StepThreads&) = delete;
   StepThreads& operator=(const StepThreads&) = delete;
@@ -43,6 +71,9 @@ class StepThreads {
   }
 
  private:
+  StepTeams* const teams_;
+  std::unique_ptr<StepTeam> team_;  // null: the calling thread is alone
+
   static constexpr int64_t kMinOperationsOfPart = int64_t{1} << 16;
 };
 

@@ -181,7 +181,8 @@ TEST_P(PackedLinearTest, ThreadsOfAStepChangeNothing) {
         const PackedLinear linear(weight.data(), bias.data(), shape, GetParam().precision, result);
         const std::vector<float> alone = Run(linear, x, rows, result, {});
         for (const int num_threads : {2, 3, 5}) {
-          const StepThreads threads(num_threads);
+          StepTeams teams(num_threads);
+          const StepThreads threads(&teams);
           EXPECT_EQ(Run(linear, x, rows, result, {}), alone) << rows << " rows, " << num_threads;
         }
       }
