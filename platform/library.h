@@ -12,8 +12,9 @@ struct Library {
   std::string problem;  // why there is no handle
 };
 
-// `name`: the file's name without its ending, which each system has its own of. It is searched
-// where the system looks for the libraries of the program or the library that this code is part of.
+// `name`: the file's name without its ending, which each system has its own of. It is searched in
+// the run path of the program or the library that this code is part of, and where the system has
+// libraries. On Windows it is beside that program or library.
 Library LoadLibraryNamed(const std::string& name);
 // Null: the library has none of this name.
 void* FunctionOf(const Library& library, const char* name);

@@ -15,9 +15,10 @@ namespace runnel {
 // text, otherwise the bytes that were given.
 std::vector<std::string> ProgramArguments(int argc, char** argv);
 
-// Has the standard streams carry bytes as they are, UTF-8 on a terminal. If the caller closed a
-// standard stream, the next opened file would take its number, and messages would end up in
-// results: such a number gets a stream whose use fails.
+// Has the standard streams carry bytes as they are, UTF-8 on a terminal, and has terminals obey
+// escape sequences, where they can. If the caller closed a standard stream, the next opened file
+// would take its number, and messages would end up in results: such a number gets a stream whose
+// use fails.
 void PrepareStandardStreams();
 
 // A closed output pipe and a file at its size limit (ulimit -f) cause write errors afterwards
@@ -27,6 +28,9 @@ void IgnoreWriteSignals();
 // Removes a variable from the environment, if it is there.
 void RemoveVariable(const char* name);
 
+bool IsTerminal(int fd);
+// Whether it is a terminal that obeys escape sequences, once PrepareStandardStreams was called.
+bool ObeysEscapeSequences(int fd);
 // Columns of the terminal of standard error; 80 where that is not known.
 size_t TerminalWidth();
 

@@ -238,7 +238,7 @@ void CheckCaptions(OutputFormat format, size_t num_recordings) {
 bool ShowsBar(const DecodeOptions& options) {
   if (FLAGS_partial) return false;
   const bool is_standard_output = options.output.empty() || options.output == "-";
-  return !(options.report.has_endpoints && is_standard_output && isatty(STDOUT_FILENO) == 1);
+  return !(options.report.has_endpoints && is_standard_output && IsTerminal(STDOUT_FILENO));
 }
 
 FinishedResults ReadFinishedResults(const DecodeOptions& options,

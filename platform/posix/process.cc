@@ -36,6 +36,10 @@ void IgnoreWriteSignals() {
 
 void RemoveVariable(const char* name) { ::unsetenv(name); }
 
+bool IsTerminal(int fd) { return ::isatty(fd) == 1; }
+
+bool ObeysEscapeSequences(int fd) { return IsTerminal(fd); }
+
 size_t TerminalWidth() {
   winsize size{};
   const bool known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;

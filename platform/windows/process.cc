@@ -6,15 +6,19 @@
 #include <io.h>
 #include <psapi.h>  // these two after windows.h
 #include <shellapi.h>
+#include <unistd.h>
 // clang-format on
 
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 namespace runnel {
 namespace {
+
+constexpr DWORD kEscapeSequences = ENABLE_VIRTUAL_TERMINAL_PROCESSING;
 
 std::string Utf8(const wchar_t* text) {
   const int size = ::WideCharToMultiByte(CP_UTF8, 0, text, -1, nullptr, 0, nullptr, nullptr);
@@ -23,6 +27,15 @@ std::string Utf8(const wchar_t* text) {
   ::WideCharToMultiByte(CP_UTF8, 0, text, -1, utf8.data(), size, nullptr, nullptr);
   utf8.pop_back();  // the zero
   return utf8;
+}
+
+HANDLE HandleOf(int fd) { return reinterpret_cast<HANDLE>(::_get_osfhandle(fd)); }
+
+// Those of a console; no value for other files.
+std::optional<DWORD> ConsoleMode(int fd) {
+  DWORD mode = 0;
+  if (::GetConsoleMode(HandleOf(fd), &mode) == 0) return std::nullopt;
+  return mode;
 }
 
 // `module`: null for the program.
@@ -62,12 +75,23 @@ void PrepareStandardStreams() {
   std::setvbuf(stdout, nullptr, _IOFBF, 1 << 14);
   std::setvbuf(stderr, nullptr, _IONBF, 0);
   ::SetConsoleOutputCP(CP_UTF8);
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    // Windows before 10 refuses it.
+    if (const auto mode = ConsoleMode(fd)) {
+      ::SetConsoleMode(HandleOf(fd), *mode | ENABLE_PROCESSED_OUTPUT | kEscapeSequences);
+    }
+  }
 }
 
 // There are none.
 void IgnoreWriteSignals() {}
 
 void RemoveVariable(const char* name) { ::_putenv((std::string(name) + "=").c_str()); }
+
+// _isatty() also takes NUL and other devices for terminals.
+bool IsTerminal(int fd) { return ConsoleMode(fd).has_value(); }
+
+bool ObeysEscapeSequences(int fd) { return (ConsoleMode(fd).value_or(0) & kEscapeSequences) != 0; }
 
 size_t TerminalWidth() {
   CONSOLE_SCREEN_BUFFER_INFO info = {};

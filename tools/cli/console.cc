@@ -40,7 +40,8 @@ std::string WithoutControls(const std::string& text) {
 
 }  // namespace
 
-Console::Console(const std::string& name) : name_(name), is_terminal_(isatty(STDERR_FILENO) == 1) {}
+Console::Console(const std::string& name)
+    : name_(name), is_terminal_(ObeysEscapeSequences(STDERR_FILENO)) {}
 
 Console::~Console() { SetStatus(""); }
 
