@@ -30,3 +30,18 @@ def test_what_needs_the_tools_says_so(tmp_path, name):
     errors = re.findall(r"^CMake Error .*\n((?:  .*\n)+)", done.stdout, re.MULTILINE)
     assert [" ".join(error.split()) for error in errors] == [
         f"{name} needs RUNNEL_BUILD_TOOLS, which is off; expected both on, or {name} off"]
+
+
+def test_programs_built_in_another_project_find_the_modules(tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(Other LANGUAGES C CXX)\n"
+        f'add_subdirectory("{ROOT}" runnel)\n', encoding="utf-8")
+    done = subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "build",
+         "-DRUNNEL_BUILD_TOOLS=ON", "-DRUNNEL_LIBTORCH=OFF"],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 0, done.stdout
+    steps = (tmp_path / "build" / "build.ninja").read_text(encoding="utf-8").split("\n\n")
+    program, = (step for step in steps if step.startswith("build runnel/tools/decode_wav:"))
+    folder = tmp_path / "build" / "runnel" / "lib"
+    assert re.search(rf"-Wl,-rpath,{re.escape(str(folder))}\b", program)
