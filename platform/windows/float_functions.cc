@@ -4,7 +4,8 @@
 //
 // The polynomials and the table are those of Arm's Optimized Routines (math/logf.c and
 // math/sincosf.h), which glibc has too.
-// Copyright (c) 2017-2018, Arm Limited. SPDX-License-Identifier: MIT
+// Copyright (c) 2017-2018, Arm Limited. SPDX-License-Identifier: MIT, whose text is in
+// tools/deploy/debian/copyright.
 #include <cmath>
 #include <cstdint>
 #include <cstring>

@@ -1,48 +1,14 @@
 """The output of decode_wav to a terminal, without control characters from file names."""
 
-import os
-import pty
 import struct
 import subprocess
 import threading
 
+from terminal import Terminal
 from tool_runner import FAILURE, TINY_MODEL, command, run, write_audio
 
 MODEL = f"--model={TINY_MODEL}"
 CLEAR = b"\r\x1b[K"  # written by the console: go to the beginning of the line and clear it
-
-
-class Terminal:
-    """A terminal for a tool's standard error, with everything that the tool wrote to it."""
-
-    def __init__(self) -> None:
-        self._master, self.slave = pty.openpty()
-        self._shown = b""
-        self._changed = threading.Condition()
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    def _read(self) -> None:
-        while True:
-            try:
-                block = os.read(self._master, 4096)
-            except OSError:  # the last process that had it open has ended
-                return
-            with self._changed:
-                self._shown += block
-                self._changed.notify_all()
-
-    def shows(self, part: bytes, seconds: float) -> bool:
-        """Waits for `part` to be written, at most `seconds`. Returns whether it was."""
-        with self._changed:
-            return self._changed.wait_for(lambda: part in self._shown, seconds)
-
-    def close(self) -> bytes:
-        """Everything written, after the tool has ended."""
-        os.close(self.slave)
-        self._reader.join()
-        os.close(self._master)
-        return self._shown
 
 
 def feed_until_bar(options, terminal, stderr):

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import re
 import shutil
+import struct
 import subprocess
 import time
 
@@ -11,10 +13,11 @@ import pytest
 import soundfile
 
 from audio_files import audio_file
-from tool_runner import (DIGITS, FAILURE, ROOT, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, succeed)
+from terminal import Terminal
+from tool_runner import DIGITS, FAILURE, SAMPLE_LIST, SAMPLES, SUCCESS, USAGE, succeed
+from wine import FOLDER, WindowsProgram, run_windows, start_windows, succeed_windows
+from wine import wine  # noqa: F401  a fixture
 
-FOLDER = ROOT / "build" / "windows" / "bin"
-RUN = ROOT / "tools" / "cross" / "windows_run.sh"
 MODEL = DIGITS / "digits.pt"
 # Names that no code page of Windows has all characters of.
 ODD_NAMES = ("Zürich Ärger", "Ελλάδα", "日本 語")
@@ -23,34 +26,8 @@ pytestmark = [
     pytest.mark.skipif(not (FOLDER / "decode_wav.exe").is_file(),
                        reason=f"{FOLDER} is not built (make windows)"),
     pytest.mark.skipif(not pathlib.Path("/usr/lib/wine/wine64").is_file(),
-                       reason="wine is not installed")]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _session():
-    """A program that waits. While it runs, the others need not wait for services of wine, which
-    would also keep their output open."""
-    with subprocess.Popen([RUN, "cmd.exe"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL) as waiting:
-        yield
-        waiting.stdin.close()
-
-
-def windows_command(tool, *arguments):
-    return [RUN, FOLDER / f"{tool}.exe", *map(str, arguments)]
-
-
-def run_windows(tool, *arguments, **options):
-    """Runs a program for Windows to its end; its output as UTF-8."""
-    options.setdefault("cwd", ROOT)
-    return subprocess.run(windows_command(tool, *arguments), capture_output=True, encoding="utf-8",
-                          check=False, **options)
-
-
-def succeed_windows(tool, *arguments, **options):
-    done = run_windows(tool, *arguments, **options)
-    assert done.returncode == SUCCESS, done.stderr
-    return done.stdout
+                       reason="wine is not installed"),
+    pytest.mark.usefixtures("wine")]
 
 
 def with_set(name):
@@ -117,23 +94,16 @@ def test_a_packed_file_has_the_same_bytes_and_is_mapped(tmp_path):
     arguments = ("decode_wav", f"--model={theirs}", f"--wav_scp={SAMPLE_LIST}", "--format=json")
     assert succeed_windows(*arguments) == succeed(*arguments)
 
-    process = subprocess.Popen(windows_command("decode_wav", f"--model={theirs}", "--wav=-"),
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, cwd=ROOT)
-    try:
-        maps = pathlib.Path(f"/proc/{process.pid}/maps")
-        deadline = time.monotonic() + 60
-        while str(theirs) not in maps.read_text(encoding="utf-8"):
-            assert time.monotonic() < deadline, "the file is not mapped"
-            time.sleep(0.1)
-    except BaseException:
-        process.kill()
-        raise
+    program = start_windows("decode_wav", f"--model={theirs}", "--wav=-", stdin=subprocess.PIPE)
+    maps = pathlib.Path(f"/proc/{program.process.pid}/maps")
+    while str(theirs) not in maps.read_text(encoding="utf-8"):
+        assert program.process.poll() is None, "the file is not mapped"
+        time.sleep(0.1)
     samples, rate = soundfile.read(SAMPLES / "rms_telephone.wav", dtype="int16")
-    output, _ = process.communicate(audio_file(samples, rate, "WAV", "PCM_16"))
-    assert process.returncode == SUCCESS
+    done = program.end(audio_file(samples, rate, "WAV", "PCM_16"))
+    assert done.returncode == SUCCESS
     expected = succeed("decode_wav", f"--model={ours}", f"--wav={SAMPLES}/rms_telephone.wav")
-    assert output.decode() == expected.replace("rms_telephone", "stdin")
+    assert done.stdout == expected.replace("rms_telephone", "stdin")
 
 
 def test_other_formats(tmp_path):
@@ -177,3 +147,45 @@ def test_libtorch_is_refused_in_one_line():
     line = complaint(FAILURE, f"--model={MODEL}", f"--wav={SAMPLES}/ked_year.flac",
                      "--backend=libtorch")
     assert "needs the reference" in line and "librunnel_reference" in line
+
+
+# A file that is no library. ERROR_BAD_EXE_FORMAT: it was found. ERROR_MOD_NOT_FOUND: it was not.
+@pytest.mark.parametrize("place, error", (("program", 193), ("current folder", 126)))
+def test_libraries_are_those_beside_the_program(tmp_path, place, error):
+    program = tmp_path / "program"
+    program.mkdir()
+    shutil.copy(FOLDER / "decode_wav.exe", program)
+    current = tmp_path / "current folder"
+    current.mkdir()
+    version = succeed("decode_wav", "--version").split()[-1]
+    (tmp_path / place / f"librunnel_reference-{version}.dll").write_bytes(b"no library")
+    done = WindowsProgram([program / "decode_wav.exe", f"--model={MODEL}", "--backend=libtorch",
+                           f"--wav={SAMPLES}/ked_year.flac"], cwd=current).end()
+    assert done.returncode == FAILURE
+    assert f", error {error}); expected" in done.stderr.splitlines()[-1]
+
+
+def test_a_console_shows_the_progress():
+    """The bar is written where standard error is a console that obeys escape sequences."""
+    def is_shown(shown):
+        return b"0/1files," in re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).replace(b" ", b"")
+
+    header = (b"RIFF\xff\xff\xff\xffWAVEfmt "
+              + struct.pack("<IHHIIHH", 16, 1, 1, 16000, 32000, 2, 16)
+              + b"data\xff\xff\xff\xff")
+    terminal = Terminal()
+    program = start_windows("decode_wav", f"--model={MODEL}", "--wav=-", stdin=subprocess.PIPE,
+                            stderr=terminal.slave)
+    second = bytes(32000)
+    program.process.stdin.write(header)
+    while program.process.poll() is None and not terminal.becomes(is_shown, 0.01):
+        program.process.stdin.write(second)
+        program.process.stdin.flush()
+    done = program.end()
+    assert is_shown(terminal.close())
+    assert done.returncode == SUCCESS and done.stdout.startswith("stdin")
+
+
+def test_threads():
+    """Objects of threads, and threads that end, in the libraries of Windows."""
+    assert "[  PASSED  ]" in succeed_windows("threads_test")
