@@ -15,7 +15,8 @@
 #                                     by tools/cross/windows_root.sh
 #   tools/install_packages.sh wasm    what `make wasm` needs: that of `build`, emscripten, Node.js and Chromium; the
 #                                     libraries for WebAssembly are built by tools/cross/wasm_root.sh
-#   tools/install_packages.sh check   what `make test` needs, clang for the sanitizers, linters for .ci/run
+#   tools/install_packages.sh check   what `make test` needs, clang for the sanitizers, linters for .ci/run, and
+#                                     mmdebstrap for its build without LibTorch
 # Runs apt as root or through sudo; when nothing is missing it asks for neither and ends at once.
 set -euo pipefail
 
@@ -49,7 +50,7 @@ windows_packages=(
 wasm_packages=(
   emscripten nodejs dpkg-dev chromium python3 python3-numpy python3-pytest python3-soundfile
 )
-check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8)
+check_packages=(clang libclang-rt-dev clang-format clang-tidy flake8 mmdebstrap)
 
 set_name="${1:-}"
 case "$set_name" in

@@ -19,16 +19,16 @@ mkdir -p "$folder/root$PWD"
 tar --create --exclude='./build*' --exclude=__pycache__ --exclude=.pytest_cache . |
   tar --extract --directory "$folder/root$PWD"
 chmod -R a+rX "$folder"
-build="env JOBS=${JOBS:-$(nproc)} sh '$PWD/tools/deploy/packages/in_minimal_system.sh' $part"
-enter="chroot \"\$1\" $build"
+export CHECKOUT="$PWD" JOBS="${JOBS:-$(nproc)}" PART="$part" CACHE=""
+# shellcheck disable=SC2016  # $1 is the folder of the system
+enter='chroot "$1" sh "$CHECKOUT/tools/deploy/packages/in_minimal_system.sh" "$PART"'
 if [[ "$part" == build ]]; then
-  # In a namespace of its own: nothing that removes the system afterwards can reach the cache.
-  mkdir -p "$folder/root/ccache"
-  cache="$(ccache --get-config cache_dir)"
-  mkdir -p "$cache"
-  enter="unshare --mount sh -ec 'mount --bind \"$cache\" \"\$1/ccache\"; exec chroot \"\$1\" env CCACHE_DIR=/ccache $build' - \"\$1\""
+  # Mounted in a namespace of its own: nothing that removes the system afterwards can reach the cache.
+  CACHE="$(ccache --get-config cache_dir)"
+  mkdir -p "$CACHE" "$folder/root/ccache"
+  enter="unshare --mount sh -ec 'mount --bind \"\$CACHE\" \"\$1/ccache\"; CCACHE_DIR=/ccache $enter' - \"\$1\""
 fi
-mmdebstrap --variant=minbase --include=ca-certificates,make,git,time \
+mmdebstrap --variant=minbase --include=ca-certificates,make,git,time --aptopt='Acquire::Retries "3"' \
   --customize-hook="sync-in $folder/root /" \
   --customize-hook="$enter" \
   "$(. /etc/os-release && echo "$VERSION_CODENAME")" /dev/null - <<<"$(tools/debian_sources.sh)"
