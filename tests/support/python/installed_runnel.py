@@ -4,16 +4,13 @@ Importing this module installs it, once per process, and makes this process impo
 there.
 """
 
-import atexit
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
-import tempfile
 from typing import Any
 
-from tool_runner import BIN, ROOT
+from tool_runner import BIN, ROOT, temporary_folder
 
 BUILD = BIN.parent
 # Without the checkout, and without an index of packages.
@@ -22,8 +19,7 @@ ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "
 
 
 def _install() -> pathlib.Path:
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="runnel-venv-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = temporary_folder("runnel-venv-")
     for command in (
             [sys.executable, "-m", "venv", "--system-site-packages", folder],
             [folder / "bin" / "pip", "install", "--quiet", f"--config-settings=build-dir={BUILD}",

@@ -3,9 +3,8 @@
 import functools
 import pathlib
 import sys
-import tempfile
 
-from tool_runner import ROOT
+from tool_runner import ROOT, temporary_folder
 
 sys.path[:0] = [str(ROOT / "tests" / "models"), str(ROOT / "tests" / "tools" / "decode")]
 from nemo_files import NemoFile  # noqa: E402
@@ -18,7 +17,7 @@ from models.convert.command import main as convert  # noqa: E402
 @functools.lru_cache(maxsize=None)
 def multilingual() -> pathlib.Path:
     """A hybrid model with the languages en-US, de-DE and auto, and random weights."""
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="multilingual-"))
+    folder = temporary_folder("multilingual-")
     nemo = NemoFile("fastconformer_streaming", "hybrid")
     add_prompt(nemo)
     source = nemo.write(folder / "model.nemo")

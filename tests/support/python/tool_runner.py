@@ -1,9 +1,12 @@
 """Runs the tools as a user does, for the tests beside this file."""
 
+import atexit
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from typing import Any, List, Tuple
 
@@ -28,6 +31,13 @@ SUCCESS, FAILURE, USAGE = 0, 1, 2
 # and make them slow.
 without_sanitizers = pytest.mark.skipif("RUNNEL_SANITIZE" in os.environ,
                                         reason="of no use under sanitizers")
+
+
+def temporary_folder(prefix: str) -> pathlib.Path:
+    """A new folder that is removed when the tests end."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=prefix))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def command(tool: str, *arguments: Any) -> List[str]:

@@ -4,14 +4,13 @@ import functools
 import json
 import pathlib
 import sys
-import tempfile
 from typing import Any, Dict, List, Tuple
 
 import numpy as np
 import pytest
 
 from shared_data import need_shared
-from tool_runner import ROOT, USAGE, error_line, run, succeed
+from tool_runner import ROOT, USAGE, error_line, run, succeed, temporary_folder
 
 sys.path.insert(0, str(ROOT))
 from models.convert.command import main as convert  # noqa: E402
@@ -24,7 +23,7 @@ SUMS = 1e-3  # tolerance of scores of a whole utterance
 def converted(case: str) -> Tuple[pathlib.Path, Dict[str, np.ndarray]]:
     """A folder with model.pt and features.npy, and the recorded arrays."""
     source = need_shared(f"transducer_golden/{case}")
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{case}-"))
+    folder = temporary_folder(f"{case}-")
     assert convert(["wenet", str(source), f"--output={folder / 'model.pt'}"]) == 0
     with np.load(source / "expected.npz") as arrays:
         recorded = dict(arrays)

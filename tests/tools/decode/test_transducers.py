@@ -8,7 +8,6 @@ import functools
 import json
 import pathlib
 import sys
-import tempfile
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
@@ -16,7 +15,7 @@ import pytest
 import torch
 
 from shared_data import need_shared
-from tool_runner import ROOT, USAGE, error_file_line, error_line, run, succeed
+from tool_runner import ROOT, USAGE, error_file_line, error_line, run, succeed, temporary_folder
 
 sys.path[:0] = [str(ROOT / "tests" / "models")]
 from transducer_cases import source_of  # noqa: E402
@@ -41,7 +40,7 @@ OF_WENET = [(case, i) for case, count in ONE_LABEL.items() for i in range(count)
 def converted(case: str) -> Tuple[pathlib.Path, Dict[str, np.ndarray]]:
     """A folder with model.pt and features.npy, and the recorded arrays."""
     family, source = source_of(case)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{case}-"))
+    folder = temporary_folder(f"{case}-")
     assert convert([family, str(source), f"--output={folder / 'model.pt'}"]) == 0
     with np.load(need_shared(f"transducer_golden/{case}") / "expected.npz") as arrays:
         recorded = dict(arrays)
