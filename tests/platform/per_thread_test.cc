@@ -19,18 +19,18 @@ TEST(PerThreadTest, EachThreadHasItsOwnUntilItEnds) {
     ~Counter() { num_ended += value; }
     int value = 0;
   };
-  static const PerThread<Counter> counters;
-  Counter& own = counters.Get();
+  Counter& own = PerThread<Counter>();
   for (int i = 1; i <= 3; ++i) {
     std::thread([&] {
-      EXPECT_NE(&counters.Get(), &own);
-      EXPECT_EQ(&counters.Get(), &counters.Get());
-      EXPECT_EQ(counters.Get().value, 0);
-      counters.Get().value = i;
+      Counter& other = PerThread<Counter>();
+      EXPECT_NE(&other, &own);
+      EXPECT_EQ(&other, &PerThread<Counter>());
+      EXPECT_EQ(other.value, 0);
+      other.value = i;
     }).join();
   }
   EXPECT_EQ(num_ended, 1 + 2 + 3);
-  EXPECT_EQ(&counters.Get(), &own);
+  EXPECT_EQ(&PerThread<Counter>(), &own);
 }
 
 // Freed memory would be given to somebody else.
@@ -52,8 +52,7 @@ TEST(PerThreadTest, TheMemoryOfAnObjectIsFreedAfterItsDestructor) {
     }
     std::byte content[200] = {};
   };
-  static const PerThread<Object> objects;
-  for (int i = 0; i < 3; ++i) std::thread([] { objects.Get(); }).join();
+  for (int i = 0; i < 3; ++i) std::thread([] { PerThread<Object>(); }).join();
   EXPECT_EQ(num_ended, 3);
   EXPECT_EQ(num_overlaps, 0);
 }

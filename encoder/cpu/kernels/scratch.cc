@@ -71,10 +71,7 @@ class Scratch::Arena {
   size_t wanted_ = 0;  // bytes that were in use at once
 };
 
-Scratch::Arena& Scratch::OfThread() {
-  static const PerThread<Arena> arenas;
-  return arenas.Get();
-}
+Scratch::Arena& Scratch::OfThread() { return PerThread<Arena>(); }
 
 Scratch::Scratch() : arena_(OfThread()), block_(arena_.block), offset_(arena_.offset) {}
 
