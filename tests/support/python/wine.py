@@ -52,6 +52,14 @@ class WindowsProgram:
         """For a program that waits until the tests are over."""
         self._watchdog.cancel()
 
+    def feed(self, given: bytes) -> None:
+        """Writes to its standard input, unless it has ended; `end` tells why."""
+        try:
+            self.process.stdin.write(given)
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+
     def end(self, given: Optional[bytes] = None) -> subprocess.CompletedProcess:
         """Waits for its end. `given`: for its standard input, which is then closed."""
         self.process.communicate(given)

@@ -176,11 +176,11 @@ def test_a_console_shows_the_progress():
     terminal = Terminal()
     program = start_windows("decode_wav", f"--model={MODEL}", "--wav=-", stdin=subprocess.PIPE,
                             stderr=terminal.slave)
-    second = bytes(32000)
-    program.process.stdin.write(header)
-    while program.process.poll() is None and not terminal.becomes(is_shown, 0.01):
-        program.process.stdin.write(second)
-        program.process.stdin.flush()
+    program.feed(header)
+    for _ in range(1000):  # seconds of audio
+        if terminal.becomes(is_shown, 0.01):
+            break
+        program.feed(bytes(32000))
     done = program.end()
     assert is_shown(terminal.close())
     assert done.returncode == SUCCESS and done.stdout.startswith("stdin")
