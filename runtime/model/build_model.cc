@@ -74,17 +74,22 @@ std::optional<cpu::Options> CpuOptionsOf(const ModelOptions& options) {
   const bool cpu =
       options.backend == Backend::kCpu || (options.backend == Backend::kDefault && !float64);
   if (cpu && float64) {
-    throw std::invalid_argument("float64 is computed by the LibTorch backend only");
+    throw OptionError(OptionName("precision", "float64") + " needs " +
+                      OptionName("backend", "libtorch"));
   }
   if (!cpu) {
+    const std::string chosen =
+        float64 ? OptionName("precision", "float64") : OptionName("backend", "libtorch");
     if (options.step_threads > 1) {
       throw OptionError(OptionName("step_threads") + " is " + std::to_string(options.step_threads) +
-                        ", expected 1 with the LibTorch backend");
+                        ", expected 1 with " + chosen);
     }
-    if (options.bfloat16_cache || !(float64 || options.precision == Precision::kFloat32)) {
-      throw std::invalid_argument(
-          "the LibTorch backend computes float32 and float64, with caches alike; bfloat16 and int8 "
-          "need the CPU backend");
+    if (options.bfloat16_cache) {
+      throw OptionError(OptionName("bfloat16_cache", "true") + " cannot be given with " + chosen);
+    }
+    if (!float64 && options.precision != Precision::kFloat32) {
+      throw OptionError(OptionName("backend", "libtorch") + " computes no " +
+                        PrecisionName(options.precision) + ", expected float32 or float64");
     }
     return std::nullopt;
   }

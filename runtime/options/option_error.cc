@@ -3,8 +3,17 @@
 #include <cstddef>
 #include <utility>
 
+#include "runtime/options/model_options.h"
+#include "runtime/options/stream_options.h"
+
 namespace runnel {
 namespace {
+
+// Null for a name that is in neither table.
+const OptionInfo* FindInfo(const std::string& name) {
+  if (const OptionInfo* option = FindStreamOption(name)) return option;
+  return FindOption(ModelOptionTable(), name);
+}
 
 // Around the name of an option, and between it and its value. No printable text has them.
 constexpr char kMark = '\1';
@@ -43,7 +52,13 @@ std::string PlainOption(const std::string& name, const std::string& value) {
 }
 
 std::string FlagOption(const std::string& name, const std::string& value) {
-  return "--" + (value == "true" ? name : PlainOption(name, value));
+  const OptionInfo* const option = FindInfo(name);
+  const std::string flag = "--" + (option == nullptr ? name : option->flag_name());
+  if (value.empty()) return flag;
+  if (option != nullptr && !option->truth_names.empty()) {
+    return flag + "=" + option->truth_names[value == "true" ? 1 : 0];
+  }
+  return value == "true" ? flag : flag + "=" + value;
 }
 
 std::string PythonOption(const std::string& name, const std::string& value) {

@@ -31,7 +31,8 @@ class OptionError : public std::invalid_argument {
 
 // "search", "search=beam".
 std::string PlainOption(const std::string& name, const std::string& value);
-// "--search", "--search=beam", "--rescoring" for a value of true.
+// "--search", "--search=beam", "--rescoring" for a value of true; "--cache_precision=bfloat16" for
+// an option whose flag has a name of its own.
 std::string FlagOption(const std::string& name, const std::string& value);
 // "search", "search='beam'", "rescoring=True".
 std::string PythonOption(const std::string& name, const std::string& value);

@@ -169,8 +169,8 @@ TEST_F(PackedModelTest, OtherPrecisionsAndBackendsAreRefused) {
           "same or none");
   ModelOptions options;
   options.backend = Backend::kLibTorch;
-  EXPECT_TRUE(Contains(ErrorMessage<std::invalid_argument>([&] { Model::Load(path, options); }),
-                       "LibTorch"));
+  EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { Model::Load(path, options); }),
+            "backend=libtorch computes no int8, expected float32 or float64");
   const std::string plain = Pack(Precision::kFloat32);
   EXPECT_EQ(ErrorMessage<std::invalid_argument>([&] { Model::Load(plain, options); }),
             plain +

@@ -58,5 +58,14 @@ TEST(ModelOptionTable, AValueOutOfItsRangeIsRefused) {
             "backend is '-1', expected default, cpu or libtorch");
 }
 
+TEST(ModelOptionTable, AFlagIsNamedAsItIsGiven) {
+  EXPECT_EQ(FlagOption("bfloat16_cache", "true"), "--cache_precision=bfloat16");
+  EXPECT_EQ(FlagOption("bfloat16_cache", "false"), "--cache_precision=float32");
+  EXPECT_EQ(FlagOption("bfloat16_cache", ""), "--cache_precision");
+  EXPECT_EQ(FlagOption("units_file", ""), "--units");
+  EXPECT_EQ(FlagOption("precision", "float64"), "--precision=float64");
+  EXPECT_EQ(FlagOption("dynamic_chunk_convolution", "true"), "--dynamic_chunk_convolution");
+}
+
 }  // namespace
 }  // namespace runnel

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, error_line, run, succeed,
+from tool_runner import (FAILURE, ROOT, SAMPLES, TINY_MODEL, USAGE, error_line, run, succeed,
                          write_audio)
 
 sys.path.insert(0, str(ROOT))
@@ -41,6 +41,34 @@ def test_noise_in_both_precisions():
     assert [row[2] for row in float32[:4]] == [0.0] * 4
     assert 0 < float64[0][2] < float32[4][2]
     assert re.search(r"^float32: 32 settings, 7\d encoder frames$", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize("flag, tolerance", [
+    ("--backend=cpu", "1.0e-04"), ("--step_threads=2", "1.0e-04"),
+    ("--cache_precision=bfloat16", "2.5e-01")])
+def test_options_of_the_cpu_backend(flag, tolerance):
+    output = succeed("verify_streaming", MODEL, "--seconds=1", flag)
+    assert output.startswith("float64 is left out: the CPU backend, which the flags ask for, "
+                             "has none\nfloat32: ")
+    assert [row[0] for row in table(output)] == CHECKS
+    assert len(re.findall(f"TorchScript .* {tolerance} .* ok$", output, re.MULTILINE)) == 2
+
+
+@pytest.mark.parametrize("flags, message", [
+    (["--precision=float64", "--backend=cpu"], "--precision=float64 needs --backend=libtorch"),
+    (["--precision=float64", "--step_threads=2"],
+     "--step_threads is 2, expected 1 with --precision=float64"),
+    (["--precision=float64", "--cache_precision=bfloat16"],
+     "--cache_precision=bfloat16 cannot be given with --precision=float64"),
+    (["--backend=libtorch", "--cache_precision=bfloat16"],
+     "--cache_precision=bfloat16 cannot be given with --backend=libtorch"),
+    (["--backend=libtorch", "--step_threads=2"],
+     "--step_threads is 2, expected 1 with --backend=libtorch"),
+    (["--backend=libtorch", "--precision=int8"],
+     "--backend=libtorch computes no int8, expected float32 or float64")])
+def test_options_that_exclude_each_other(flags, message):
+    line = error_line(run("verify_streaming", MODEL, "--seconds=1", *flags), USAGE)
+    assert line.startswith(f"verify_streaming: {message} (see ")
 
 
 def test_seed_changes_the_noise():
