@@ -45,6 +45,12 @@ class PyStream : public LockedStream {
 std::unique_ptr<PyStream> Open(const Object& model_object, const Keywords& keywords) {
   const std::shared_ptr<Model> model = ModelOf(model_object);
   const StreamOptions options = StreamOptionsFrom(model, keywords);
+  if (options.early_text.interval > 0) {
+    throw std::invalid_argument("early_text_interval is " +
+                                std::to_string(options.early_text.interval) +
+                                ", expected 0: only a live stream has tentative text before a "
+                                "chunk is complete");
+  }
   const ReleasedGil released;
   const Computation computation;
   return std::make_unique<PyStream>(Stream(model, options), model);

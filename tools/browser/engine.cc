@@ -74,7 +74,8 @@ StreamOptions ReadStart(const std::string& text, const Model& model, server::Res
   CompleteSearch(&start.options);
   const StreamOptions& options = start.options.values.stream;
   if (options.early_text.interval != 0) {
-    message.Fail("early_text_interval", "0: the engine of a web page makes no previews");
+    message.Fail(message.Has("early_text") ? "early_text" : "early_text_interval",
+                 "0: the engine of a web page makes no previews");
   }
   parts->max_results = static_cast<size_t>(options.nbest);
   return options;

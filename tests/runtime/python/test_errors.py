@@ -97,6 +97,18 @@ def test_options(model, options, kind, expected):
         recognizer.open(**options)
 
 
+def test_early_text_is_of_live_streams(model):
+    for use in (lambda: model.stream(early_text_interval=4),
+                lambda: model.transcribe(np.zeros(10, np.float32), early_text_interval=4)):
+        with pytest.raises(ValueError) as error:
+            use()
+        assert message(error) == ("early_text_interval is 4, expected 0: only a live stream has "
+                                  "tentative text before a chunk is complete")
+    model.stream(early_text_interval=0).close()
+    with runnel.Recognizer(model) as recognizer:
+        recognizer.open(early_text_interval=4).cancel()
+
+
 @pytest.mark.parametrize("use", [
     lambda model: runnel.load("no/such.file"),
     lambda model: model.transcribe("no/such.file"),
@@ -147,7 +159,8 @@ def test_models(model):
     for options, expected in (({"precision": "int4"}, "precision is 'int4', expected float32, "),
                               ({"step_threads": 0}, "step_threads is 0, expected 1 to 64 threads"),
                               ({"backend": "gpu"}, "backend is 'gpu'"), ({"threads": 0}, "threads"),
-                              ({"precision": "int8", "backend": "libtorch"}, "LibTorch"),
+                              ({"precision": "int8", "backend": "libtorch"},
+                               "backend='libtorch' computes no int8, expected float32 or"),
                               ({"dynamic_chunk_convolution": True}, "dynamic chunk")):
         with pytest.raises(ValueError, match=expected) as error:
             runnel.load(DIGITS / "digits.pt", **options)

@@ -109,6 +109,7 @@ def test_hotwords(tmp_path):
     ({"hotwords": "three :0x5"}, "got ':0x5'"),
     ({"hotwords": "three :1e3"}, "got ':1e3'"),
     ({"early_text_interval": 2}, "early_text_interval is 2, expected 0"),
+    ({"early_text": 2}, "early_text is 2, expected 0"),
     ({"speed": 2}, "speed"),
     ({"version": 2}, "version is 2, expected an integer from 1 to 1")])
 def test_a_wrong_start(tmp_path, start, expected):

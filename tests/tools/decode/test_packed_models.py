@@ -152,7 +152,11 @@ def test_wrong_use(tmp_path):
             (["--precision=int8"], "--model is missing, expected a model file"),
             ([f"--model={MODEL}"], "--precision is missing, expected float32, bfloat16 or int8"),
             ([f"--model={MODEL}", "--precision=float64"],
-             "precision of packed weights is float64, expected float32, bfloat16 or int8")]:
+             "--precision is 'float64', expected float32, bfloat16 or int8"),
+            ([f"--model={MODEL}", "--precision=int8", "--step_threads=2"],
+             "unknown flag --step_threads"),
+            ([f"--model={MODEL}", "--precision=int8", "--dynamic_chunk_convolution"],
+             "unknown flag --dynamic_chunk_convolution")]:
         done = run("pack_model", *flags, f"--output={output}")
         assert message in error_line(done, USAGE)
         assert not output.exists()

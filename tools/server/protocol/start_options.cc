@@ -116,7 +116,16 @@ void ReadHotwords(JsonSection* fields, const TokenTable& tokens, ChosenOptions* 
       list, tokens, static_cast<float>(options->values.hotword_score), "hotwords"));
 }
 
+// Refuses the name that an option of the object "endpointing" has in a query.
+void RefuseNameOfQuery(const JsonSection& fields, const StreamOption& option) {
+  if (!fields.Has(option.name)) return;
+  fields.Fail(option.name, "endpointing." + NameInSection(option) + " instead");
+}
+
 void ReadEndpointing(JsonSection* fields, ChosenOptions* options) {
+  for (const StreamOption& option : StreamOptionTable()) {
+    if (IsField(option)) RefuseNameOfQuery(*fields, option);
+  }
   if (!fields->Has("endpointing")) return;
   if (!fields->IsObject("endpointing")) {
     if (!fields->IsBool("endpointing")) fields->Fail("endpointing", "true, false or an object");
@@ -126,7 +135,10 @@ void ReadEndpointing(JsonSection* fields, ChosenOptions* options) {
   JsonSection section = fields->Section("endpointing");
   options->Set("endpointing", true);
   for (const StreamOption& option : StreamOptionTable()) {
-    if (IsField(option)) ReadOption(&section, NameInSection(option), option, options);
+    if (!IsField(option)) continue;
+    const std::string name = NameInSection(option);
+    if (name != option.name) RefuseNameOfQuery(section, option);
+    ReadOption(&section, name, option, options);
   }
   section.CheckAllTaken();
 }

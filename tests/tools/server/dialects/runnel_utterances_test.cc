@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/endpoint_options.h"
@@ -233,6 +234,24 @@ TEST(RunnelEndpointing, ValuesOutOfRange) {
     const auto error = Only<ProtocolError>(protocol.Read(Text(text)));
     EXPECT_EQ(error.code, ErrorCode::kBadOption) << value;
     EXPECT_NE(error.message.find("endpointing"), std::string::npos) << error.message;
+  }
+}
+
+// A query has no objects, so its options have longer names.
+TEST(RunnelEndpointing, NamesOfAQueryAreRefusedWithThoseOfAMessage) {
+  for (const auto& [fields, message] : std::vector<std::pair<std::string, std::string>>{
+           {R"("endpoint_silence_s":0.5)",
+            "start: endpoint_silence_s is 0.5, expected endpointing.silence_s instead"},
+           {R"("endpointing":true,"skip_silence":true)",
+            "start: skip_silence is true, expected endpointing.skip_silence instead"},
+           {R"("endpointing":{"endpoint_silence_s":0.5})",
+            "start: endpointing.endpoint_silence_s is 0.5, expected endpointing.silence_s "
+            "instead"}}) {
+    RunnelProtocol protocol(Units());
+    const auto error =
+        Only<ProtocolError>(protocol.Read(Text(R"({"type":"start","version":1,)" + fields + "}")));
+    EXPECT_EQ(error.code, ErrorCode::kBadOption);
+    EXPECT_EQ(error.message, message);
   }
 }
 
