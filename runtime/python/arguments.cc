@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/python/array.h"
 #include "runtime/python/class.h"
 
 namespace runnel::python {
@@ -20,29 +19,25 @@ constexpr float kInt16Scale = 1.0F / 32768;
 template <typename T>
 void Append(const std::byte* data, ptrdiff_t stride, size_t count, float scale,
             std::vector<float>* values) {
-  for (size_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, data, sizeof value);
-    values->push_back(static_cast<float>(value) * scale);
-    data += stride;
-  }
+  values->resize(values->size() + count);
+  float* const appended = values->data() + (values->size() - count);
+  const auto append = [&](ptrdiff_t step) {
+    for (size_t i = 0; i < count; ++i) {
+      T value;
+      std::memcpy(&value, data + static_cast<ptrdiff_t>(i) * step, sizeof value);
+      appended[i] = static_cast<float>(value) * scale;
+    }
+  };
+  constexpr auto kClose = static_cast<ptrdiff_t>(sizeof(T));
+  stride == kClose ? append(kClose) : append(stride);  // the first one in vectors
 }
 
-void CheckArray(const char* name, const Object& object, const char* types) {
+ArrayValues ValuesOf(const char* name, const Object& object, const char* types) {
   if (!IsInstance(object, Numpy::Get().array)) {
     Raise(PyExc_TypeError, std::string(name) + ": expected a NumPy array of " + types + ", got " +
                                ClassNameOf(object));
   }
-}
-
-// Of the shape or the strides.
-std::vector<int64_t> NumbersOf(const Object& array, const char* attribute) {
-  const Object tuple = array.Attribute(attribute);
-  std::vector<int64_t> numbers(static_cast<size_t>(PyTuple_Size(tuple.get())));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    numbers[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple.get(), static_cast<Py_ssize_t>(i)));
-  }
-  return numbers;
+  return ArrayValues(object);
 }
 
 [[noreturn]] void RaiseDataType(const char* name, const Object& array, const char* types) {
@@ -56,18 +51,17 @@ std::vector<int64_t> NumbersOf(const Object& array, const char* attribute) {
 }
 
 // Raises for anything but an array of samples.
-const Object& SampleArray(const Object& samples) {
+ArrayValues SampleValues(const Object& samples) {
   const char* types = "float32 in [-1, 1] or int16";
-  CheckArray("samples", samples, types);
-  const Numpy& numpy = Numpy::Get();
-  if (!HasType(samples, numpy.float32) && !HasType(samples, numpy.int16)) {
-    if (HasType(samples, numpy.float64)) {
+  ArrayValues values = ValuesOf("samples", samples, types);
+  if (!values.Are<float>() && !values.Are<int16_t>()) {
+    if (values.Are<double>()) {
       types = "float32 in [-1, 1], as samples.astype('float32'), or int16";
     }
     RaiseDataType("samples", samples, types);
   }
-  if (NumbersOf(samples, "shape").size() != 1) RaiseShape("samples", samples, "(n,): one channel");
-  return samples;
+  if (values.num_dimensions() != 1) RaiseShape("samples", samples, "(n,): one channel");
+  return values;
 }
 
 // An integer from T's least to its greatest.
@@ -91,38 +85,32 @@ T IntegerOf(const std::string& name, const Object& value, const char* expected) 
 
 }  // namespace
 
-Samples::Samples(const Object& samples)
-    : array_(SampleArray(samples)),
-      is_float_(HasType(array_, Numpy::Get().float32)),
-      size_(static_cast<size_t>(NumbersOf(array_, "shape")[0])),
-      data_(DataOf(array_)),
-      stride_(NumbersOf(array_, "strides")[0]) {}
+Samples::Samples(const Object& samples) : values_(SampleValues(samples)) {}
 
 std::vector<float> Samples::Read(size_t begin, size_t count) const {
   count = std::min(count, size() - begin);
-  const std::byte* const data = data_ + static_cast<ptrdiff_t>(begin) * stride_;
+  const ptrdiff_t stride = values_.stride(0);
+  const std::byte* const data = values_.data() + static_cast<ptrdiff_t>(begin) * stride;
   std::vector<float> values;
-  values.reserve(count);
-  if (is_float_) {
-    Append<float>(data, stride_, count, 1, &values);
+  if (values_.Are<float>()) {
+    Append<float>(data, stride, count, 1, &values);
   } else {
-    Append<int16_t>(data, stride_, count, kInt16Scale, &values);
+    Append<int16_t>(data, stride, count, kInt16Scale, &values);
   }
   return values;
 }
 
 std::vector<float> FramesOf(const Object& frames, int dim) {
-  CheckArray("frames", frames, "float32");
-  if (!HasType(frames, Numpy::Get().float32)) RaiseDataType("frames", frames, "float32");
-  const std::vector<int64_t> shape = NumbersOf(frames, "shape");
-  if (shape.size() != 2 || shape[1] != dim) {
+  const ArrayValues given = ValuesOf("frames", frames, "float32");
+  if (!given.Are<float>()) RaiseDataType("frames", frames, "float32");
+  if (given.num_dimensions() != 2 || given.size(1) != dim) {
     RaiseShape("frames", frames, "(n, " + std::to_string(dim) + ")");
   }
-  const std::vector<int64_t> strides = NumbersOf(frames, "strides");
-  const std::byte* const data = DataOf(frames);
   std::vector<float> values;
-  for (int64_t row = 0; row < shape[0]; ++row) {
-    Append<float>(data + row * strides[0], strides[1], static_cast<size_t>(dim), 1, &values);
+  values.reserve(static_cast<size_t>(given.size(0) * dim));
+  for (int64_t row = 0; row < given.size(0); ++row) {
+    Append<float>(given.data() + row * given.stride(0), given.stride(1), static_cast<size_t>(dim),
+                  1, &values);
   }
   return values;
 }

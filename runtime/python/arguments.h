@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/model.h"
+#include "runtime/python/array.h"
 #include "runtime/python/object.h"
 
 namespace runnel::python {
@@ -21,18 +22,14 @@ class Samples {
   // Raises TypeError for another object or data type, ValueError for another number of dimensions.
   explicit Samples(const Object& samples);
 
-  size_t size() const { return size_; }
+  size_t size() const { return static_cast<size_t>(values_.size(0)); }
 
   // Those from `begin` on, at most `count`. Needs no GIL.
   std::vector<float> Read(size_t begin, size_t count) const;
   std::vector<float> ReadAll() const { return Read(0, size()); }
 
  private:
-  const Object array_;
-  const bool is_float_;
-  const size_t size_;
-  const std::byte* const data_;
-  const ptrdiff_t stride_;  // bytes
+  const ArrayValues values_;
 };
 
 // Feature frames, (n, dim) float32, as rows. Raises TypeError and ValueError likewise.

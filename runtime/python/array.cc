@@ -8,31 +8,30 @@ const Numpy& Numpy::Get() {
   static const Numpy* numpy = nullptr;
   if (numpy == nullptr) {
     const Object module = Import("numpy");
-    const Object type = module.Attribute("dtype");
-    numpy = new Numpy{module.Attribute("ndarray"),
-                      module.Attribute("bool_"),
-                      type("float32"),
-                      type("float64"),
-                      type("int16"),
-                      module.Attribute("empty")};
+    numpy = new Numpy{module.Attribute("ndarray"), module.Attribute("bool_"),
+                      module.Attribute("asarray"), Import("types").Attribute("SimpleNamespace"),
+                      Object::Own(PyUnicode_InternFromString("__array_struct__"))};
   }
   return *numpy;
 }
 
-bool HasType(const Object& array, const Object& type) {
-  const Object own = array.Attribute("dtype");
-  if (own.get() == type.get()) return true;  // as it is nearly always
-  const int is_equal = PyObject_RichCompareBool(own.get(), type.get(), Py_EQ);
-  if (is_equal < 0) throw ExceptionIsSet();
-  return is_equal == 1;
+ArrayValues::ArrayValues(const Object& array)
+    : capsule_(Object::Own(PyObject_GetAttr(array.get(), Numpy::Get().array_struct.get()))),
+      interface_(static_cast<const Interface*>(PyCapsule_GetPointer(capsule_.get(), nullptr))) {
+  if (interface_ == nullptr) throw ExceptionIsSet();
 }
 
-std::byte* DataOf(const Object& array) {
-  const Object interface = array.Attribute("__array_interface__");
-  const Object data = Object::Share(PyDict_GetItemString(interface.get(), "data"));
-  void* const address = PyLong_AsVoidPtr(PyTuple_GetItem(data.get(), 0));
-  if (address == nullptr && PyErr_Occurred() != nullptr) throw ExceptionIsSet();
-  return static_cast<std::byte*>(address);
+Object ArrayOf(const void* data, int64_t size, int64_t dim, const char* kind, const Object& owner) {
+  Keywords interface;
+  interface.Set("version", ToObject(3));
+  interface.Set("typestr", ToObject(kind));
+  interface.Set("shape", dim > 0 ? TupleOf({ToObject(size / dim), ToObject(dim)})
+                                 : TupleOf({ToObject(size)}));
+  const Object address = Object::Own(PyLong_FromVoidPtr(const_cast<void*>(data)));
+  interface.Set("data", TupleOf({address, ToObject(false)}));
+  const Numpy& numpy = Numpy::Get();
+  return numpy.as_array(
+      Call(numpy.namespace_, {{"__array_interface__", interface}, {"owner", owner}}));
 }
 
 }  // namespace runnel::python

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "frontend/audio_source.h"
@@ -71,7 +72,7 @@ Object Resample(const Object& samples, const Object& in_rate_hz, const Object& o
     resampler.Process(input.data(), input.size(), &output);
     resampler.Flush(&output);
   }
-  return ArrayFrom(output);
+  return ArrayFrom(std::move(output));
 }
 
 }  // namespace

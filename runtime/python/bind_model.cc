@@ -70,7 +70,7 @@ Object Features(const Model& model, const Object& samples) {
     FeatureStream features = FeaturesOf(model, given.ReadAll());
     frames = Pop(&features, features.NumFramesReady());
   }
-  return ArrayFrom(frames, model.feature_dim());
+  return ArrayFrom(std::move(frames), model.feature_dim());
 }
 
 // Appends rows of type T.
@@ -102,7 +102,7 @@ Object LogProbsAs(const std::shared_ptr<Model>& model, const Samples& samples,
           signals.Look();
         });
   }
-  return ArrayFrom(log_probs, model->tokens().size());
+  return ArrayFrom(std::move(log_probs), model->tokens().size());
 }
 
 Object LogProbs(const std::shared_ptr<Model>& model, const Object& samples,

@@ -124,9 +124,10 @@ class Wrapped {
   // Calls the function with `first...`, then the objects of its signature, then other keywords.
   template <typename... First>
   static decltype(auto) Call(PyObject* arguments, PyObject* keywords, First&&... first) {
-    Keywords others;
-    const std::vector<Object> values = kept_->signature.Bind(
-        kept_->name, arguments, keywords, HasKeywords<Function>() ? &others : nullptr);
+    std::optional<Keywords> others;
+    if constexpr (HasKeywords<Function>()) others.emplace();
+    const std::vector<Object> values =
+        kept_->signature.Bind(kept_->name, arguments, keywords, others ? &*others : nullptr);
     constexpr size_t kNumObjects =
         kNumParameters<Function> - sizeof...(First) - (HasKeywords<Function>() ? 1 : 0);
     return CallWith(values, others, std::make_index_sequence<kNumObjects>(),
@@ -154,10 +155,11 @@ class Wrapped {
     return lambda(std::forward<All>(all)...);
   }
   template <size_t... kIndices, typename... First>
-  static decltype(auto) CallWith(const std::vector<Object>& values, const Keywords& others,
+  static decltype(auto) CallWith(const std::vector<Object>& values,
+                                 const std::optional<Keywords>& others,
                                  std::index_sequence<kIndices...> /*indices*/, First&&... first) {
     if constexpr (HasKeywords<Function>()) {
-      return Invoke(kept_->function, std::forward<First>(first)..., values[kIndices]..., others);
+      return Invoke(kept_->function, std::forward<First>(first)..., values[kIndices]..., *others);
     } else {
       static_cast<void>(values);
       static_cast<void>(others);

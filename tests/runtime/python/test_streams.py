@@ -1,5 +1,6 @@
 """Streams: every cut of the input gives the results of decode_wav; snapshots and forks too."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -83,6 +84,36 @@ def test_int16_equals_float(model):
         integers.accept(samples)
         floats.accept(samples.astype(np.float32) / 32768)
         assert integers.finish() == floats.finish()
+
+
+def test_arrays_of_any_layout(model):
+    samples = samples_of("ked_year")
+    unaligned = np.frombuffer(bytearray(samples.nbytes + 1), np.float32, offset=1)
+    unaligned[:] = samples
+    constant = samples.copy()
+    constant.flags.writeable = False
+    expected = model.features(samples)
+    for array in (unaligned, constant, np.repeat(samples, 3)[::3], samples[::-1].copy()[::-1],
+                  samples.view(np.recarray)):
+        np.testing.assert_array_equal(model.features(array), expected)
+    wide = np.zeros((2 * len(expected), 3 * model.feature_dim), np.float32)[::-2, 1::3]
+    wide[:] = expected
+    results = []
+    for frames in (expected, wide):
+        with model.stream() as stream:
+            stream.accept_features(frames)
+            results.append(stream.finish())
+    assert results[0] == results[1] and results[0][0].text
+
+
+def test_results_own_their_memory_without_a_copy(model):
+    frames = model.features(samples_of("ked_year"))
+    assert not frames.flags.owndata and frames.flags.writeable and frames.flags.c_contiguous
+    rest, expected = frames[5:], frames[5:].copy()
+    del frames
+    gc.collect()
+    model.features(samples_of("ked_year"))
+    np.testing.assert_array_equal(rest, expected)
 
 
 def test_features_in_place_of_samples(model):
