@@ -1,6 +1,7 @@
 #include "tools/server/protocol/deepgram_query.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "runtime/text/printable.h"
 #include "tools/server/protocol/client_json.h"
@@ -8,6 +9,9 @@
 
 namespace runnel::server {
 namespace {
+
+// Of a value that is wrong. Close frames have to tell what is expected too, in 123 bytes.
+constexpr size_t kMaxShownBytes = 24;
 
 // "word:intensifier". A value without a number after a colon is a word.
 WeightedPhrase Keyword(const std::string& value) {
@@ -21,8 +25,8 @@ WeightedPhrase Keyword(const std::string& value) {
 }  // namespace
 
 void FailParameter(const std::string& name, const std::string& value, const std::string& expected) {
-  throw ClientMistake(ErrorCode::kBadOption,
-                      name + " is " + Quoted(value) + ", expected " + expected);
+  throw ClientMistake(ErrorCode::kBadOption, name + " is '" + Printable(value, kMaxShownBytes) +
+                                                 "', expected " + expected);
 }
 
 std::optional<std::string> FindParameter(const DeepgramQuery& query, std::string_view name) {

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "runtime/text/printable.h"
+#include "runtime/text/utf8.h"
 #include "tools/json/json_text.h"
 
 namespace runnel::server {
@@ -92,10 +94,11 @@ std::string CloseReason(const std::string& code, const ProtocolError& error) {
   constexpr size_t kMaxReasonBytes = 123;  // RFC 6455, section 5.5
   std::string reason = code + ": " + Printable(error.message);
   if (reason.size() <= kMaxReasonBytes) return reason;
-  size_t size = kMaxReasonBytes;
-  while (size > 0 && (static_cast<unsigned char>(reason[size]) & 0xC0) == 0x80) --size;
+  constexpr std::string_view kCut = "...";
+  size_t size = kMaxReasonBytes - kCut.size();
+  while (!BeginsCharacter(reason[size])) --size;
   reason.resize(size);
-  return reason;
+  return reason.append(kCut);
 }
 
 const char* ErrorType(ErrorCode code) {

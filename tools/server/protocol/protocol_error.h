@@ -45,7 +45,8 @@ struct ProtocolError {
 // {"type":"error","code","message"}.
 std::string ErrorText(const ProtocolError& error);
 // The reason of the close frame that follows the error, for protocols without error messages:
-// "<code>: <message>", valid UTF-8, cut to the 123 bytes that a close frame has room for.
+// "<code>: <message>", valid UTF-8. A close frame has room for 123 bytes: a longer reason is cut
+// behind a character and ends with "...".
 std::string CloseReason(const std::string& code, const ProtocolError& error);
 
 // Who is to blame, in the words of OpenAI's API: "invalid_request_error" or "server_error".

@@ -72,6 +72,8 @@ TEST(DeepgramOptions, Mistakes) {
             "multichannel is 'true', expected false: the channels are mixed"},
            {with({{"interim_results", "yes"}}), "interim_results is 'yes', expected true or false"},
            {with({{"punctuate", "\n\xFF"}}), R"(punctuate is ' \xff', expected true or false)"},
+           {with({{"punctuate", std::string(200, 'y')}}),
+            "punctuate is '" + std::string(24, 'y') + "...', expected true or false"},
            {with({{"endpointing", "-1"}}),
             "endpointing is '-1', expected an integer from 0 to 86400000"},
            {with({{"utterance_end_ms", "1000"}}),

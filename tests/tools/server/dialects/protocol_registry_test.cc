@@ -142,8 +142,11 @@ TEST(CloseReason, FitsIntoACloseFrame) {
   std::string characters;
   while (characters.size() < 200) characters += "\u5B57";
   const std::string reason = CloseReason("x", {ErrorCode::kBadMessage, characters});
-  EXPECT_EQ(reason, "x: " + characters.substr(0, 120));
-  EXPECT_EQ(CloseReason("xx", {ErrorCode::kBadMessage, characters}).size(), 121U);
+  EXPECT_EQ(reason, "x: " + characters.substr(0, 117) + "...");
+  EXPECT_EQ(CloseReason("xx", {ErrorCode::kBadMessage, characters}),
+            "xx: " + characters.substr(0, 114) + "...");
+  EXPECT_EQ(CloseReason("x", {ErrorCode::kBadMessage, characters.substr(0, 120)}),
+            "x: " + characters.substr(0, 120));
 }
 
 }  // namespace
